@@ -1,0 +1,65 @@
+# Options a user may set, and the compile flags that follow from them.
+
+if(EXISTS /proc/driver/nvidia/version OR EXISTS /dev/nvidiactl)
+  set(no_gpu_here OFF)
+else()
+  set(no_gpu_here ON)
+endif()
+
+option(CPU_ONLY "Build without a GPU backend" ${no_gpu_here})
+option(USE_CUDNN "Use cuDNN (needs the GPU backend)" OFF)
+option(USE_NCCL "Use NCCL (needs the GPU backend)" OFF)
+option(USE_OPENCV "Read and decode images with OpenCV" ON)
+option(USE_LMDB "Read and write LMDB" ON)
+option(USE_LEVELDB "Read and write LevelDB" ON)
+option(USE_HDF5 "Read and write HDF5" ON)
+option(USE_OPENMP "Run CPU kernels on several threads" ON)
+option(BUILD_TESTS "Build the tests" ON)
+option(WERROR "Treat compiler warnings as errors" OFF)
+set(BLAS Open CACHE STRING "BLAS library: Open or MKL")
+set(SANITIZE "" CACHE STRING "Sanitizer: thread, address or none")
+set(CUDA_ARCH 75 CACHE STRING "CUDA architecture that kernels are compiled for")
+set_property(CACHE BLAS PROPERTY STRINGS Open MKL)
+set_property(CACHE SANITIZE PROPERTY STRINGS "" thread address)
+
+if(NOT CPU_ONLY)
+  message(STATUS "CPU_ONLY=OFF: this version has no GPU backend yet. The library runs on the CPU; "
+                 "target caffe_kernels_cuda compiles the kernels with nvcc.")
+endif()
+if(USE_CUDNN OR USE_NCCL)
+  message(WARNING "USE_CUDNN and USE_NCCL have no effect: this version has no GPU backend yet.")
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# Equal bits on every code path: no fast-math, and no contraction of a*b+c that one loop gets and
+# another does not.
+add_library(layrub_flags INTERFACE)
+target_compile_options(layrub_flags INTERFACE -Wall -Wextra -fno-fast-math -ffp-contract=off)
+if(WERROR)
+  target_compile_options(layrub_flags INTERFACE -Werror)
+endif()
+
+if(SANITIZE STREQUAL "thread")
+  # The OpenMP runtime is not instrumented: its barriers would look like races.
+  set(USE_OPENMP OFF)
+  set(sanitize_flags -fsanitize=thread -fno-omit-frame-pointer)
+elseif(SANITIZE STREQUAL "address")
+  set(sanitize_flags -fsanitize=address,undefined -fno-omit-frame-pointer)
+elseif(SANITIZE)
+  message(FATAL_ERROR "SANITIZE=${SANITIZE}: must be thread, address or empty")
+endif()
+target_compile_options(layrub_flags INTERFACE ${sanitize_flags})
+target_link_options(layrub_flags INTERFACE ${sanitize_flags})

@@ -1,0 +1,177 @@
+# Functions that turn folders into targets. Sources are found by pattern, so a new file or folder
+# needs no change here.
+
+# layrub_add_library(<name> <folder> [RECURSE]): an object library of the folder's .cpp files
+# (tests excluded), or nothing while the folder has none. Everything it defines, registrations
+# included, goes into libcaffe.
+function(layrub_add_library name folder)
+  if("RECURSE" IN_LIST ARGN)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "/test/")
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  endif()
+  if(NOT sources)
+    return()
+  endif()
+  add_library(${name} OBJECT ${sources})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE layrub_flags)
+  if(name MATCHES "^layrub_(base|placement)$")
+    target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
+  else()
+    target_link_libraries(${name} PRIVATE caffe_deps nlohmann_json::nlohmann_json)
+    if(TARGET OpenMP::OpenMP_CXX)
+      target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
+    endif()
+    target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include)
+    add_dependencies(${name} caffeproto_sources)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY LAYRUB_OBJECTS ${name})
+endfunction()
+
+# layrub_add_proto(<name> <file>): generates <build>/include/caffe/proto/<file>.pb.h and compiles
+# it into an object library.
+function(layrub_add_proto name file)
+  string(REGEX REPLACE "^src/(.*)\\.proto$" "include/\\1.pb" generated ${file})
+  set(generated ${PROJECT_BINARY_DIR}/${generated})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+  add_custom_command(
+    OUTPUT ${generated}.cc ${generated}.h
+    COMMAND protobuf::protoc -I ${PROJECT_SOURCE_DIR}/src --cpp_out=${PROJECT_BINARY_DIR}/include
+            ${PROJECT_SOURCE_DIR}/${file}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+  add_custom_target(${name}_sources DEPENDS ${generated}.cc ${generated}.h)
+  add_library(${name} OBJECT ${generated}.cc)
+  target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include)
+  target_link_libraries(${name} PRIVATE caffe_deps)
+  target_compile_options(${name} PRIVATE ${sanitize_flags} -w)
+  set_property(GLOBAL APPEND PROPERTY LAYRUB_OBJECTS ${name})
+endfunction()
+
+# layrub_add_pure_library(<name> <object library>...): a static library of the parts that depend
+# on the standard library alone. Users take all of it (<name>_whole), so registrations stay.
+function(layrub_add_pure_library name)
+  foreach(part ${ARGN})
+    if(TARGET ${part})
+      list(APPEND objects $<TARGET_OBJECTS:${part}>)
+    endif()
+  endforeach()
+  if(NOT objects)
+    return()
+  endif()
+  add_library(${name} STATIC ${objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  add_library(${name}_whole INTERFACE)
+  target_link_libraries(${name}_whole INTERFACE
+    -Wl,--whole-archive ${name} -Wl,--no-whole-archive layrub_flags nlohmann_json::nlohmann_json
+    Threads::Threads)
+  target_include_directories(${name}_whole INTERFACE ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+# layrub_add_shared_library(<name>): one shared library of all object libraries.
+function(layrub_add_shared_library name)
+  get_property(parts GLOBAL PROPERTY LAYRUB_OBJECTS)
+  foreach(part ${parts})
+    list(APPEND objects $<TARGET_OBJECTS:${part}>)
+  endforeach()
+  add_library(${name} SHARED ${objects})
+  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION}
+                                           LINKER_LANGUAGE CXX)
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+  target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:layrub_flags>
+                                PUBLIC $<BUILD_INTERFACE:caffe_deps>)
+  target_compile_features(${name} INTERFACE cxx_std_17)
+  if(TARGET OpenMP::OpenMP_CXX)
+    target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+endfunction()
+
+# layrub_add_program(<name> <source>...): a program on top of libcaffe that sees include/ only.
+function(layrub_add_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE caffe layrub_flags nlohmann_json::nlohmann_json)
+endfunction()
+
+# tools/<name>.cpp, with tools/<name>/*.cpp where that folder exists, is the program <name>.
+function(layrub_add_tools)
+  file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp)
+  foreach(main ${mains})
+    get_filename_component(name ${main} NAME_WE)
+    file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)
+    layrub_add_program(${name} ${main} ${parts})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tools)
+    set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
+  endforeach()
+  if(TARGET layrub)
+    add_custom_command(TARGET layrub POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe)
+  endif()
+endfunction()
+
+# examples/<folder>/<name>.cpp is the program <name>.
+function(layrub_add_examples)
+  file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/*.cpp)
+  foreach(main ${mains})
+    get_filename_component(name ${main} NAME_WE)
+    layrub_add_program(${name} ${main})
+    set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
+  endforeach()
+endfunction()
+
+# src/**/test/test_<thing>.cpp is a test program of that name and one ctest entry. Other .cpp files
+# of the folder are helpers, linked to each of its tests. Tests of base and placement link to the
+# pure library alone, which proves that those parts need nothing else.
+function(layrub_add_tests)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/test_*.cpp)
+  list(FILTER tests INCLUDE REGEX "/test/test_[^/]*\\.cpp$")
+  foreach(test ${tests})
+    get_filename_component(name ${test} NAME_WE)
+    get_filename_component(folder ${test} DIRECTORY)
+    if(TARGET ${name})
+      message(FATAL_ERROR "${test}: another test is already named ${name}")
+    endif()
+    file(GLOB helpers CONFIGURE_DEPENDS ${folder}/*.cpp)
+    list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.cpp$")
+    if(folder MATCHES "/src/layrub/(base|placement)/")
+      set(library layrub_pure_whole)
+    else()
+      set(library caffe nlohmann_json::nlohmann_json)
+    endif()
+    layrub_add_helpers("${folder}" "${library}" helper_objects ${helpers})
+    add_executable(${name} ${test} ${helper_objects})
+    layrub_set_up_test(${name} "${library}")
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 300
+      ENVIRONMENT LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+  endforeach()
+endfunction()
+
+# Compiles the helpers of a test folder once; sets <result> to their objects, or to nothing.
+function(layrub_add_helpers folder library result)
+  set(${result} "" PARENT_SCOPE)
+  if(NOT ARGN)
+    return()
+  endif()
+  file(RELATIVE_PATH helper ${PROJECT_SOURCE_DIR}/src ${folder})
+  string(MAKE_C_IDENTIFIER helpers_of_${helper} helper)
+  if(NOT TARGET ${helper})
+    add_library(${helper} OBJECT ${ARGN})
+    layrub_set_up_test(${helper} "${library}")
+  endif()
+  set(${result} $<TARGET_OBJECTS:${helper}> PARENT_SCOPE)
+endfunction()
+
+function(layrub_set_up_test name library)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${name} PRIVATE LAYRUB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${library} layrub_flags GTest::gtest_main rapidcheck)
+  if(NOT library STREQUAL "layrub_pure_whole")
+    add_dependencies(${name} caffeproto_sources)
+    if(TARGET OpenMP::OpenMP_CXX)
+      target_link_libraries(${name} PRIVATE OpenMP::OpenMP_CXX)
+    endif()
+  endif()
+endfunction()

@@ -1,0 +1,156 @@
+#ifndef CAFFE_LAYER_H_
+#define CAFFE_LAYER_H_
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "caffe/blob.hpp"
+#include "caffe/common.hpp"
+#include "caffe/device_context.hpp"
+#include "caffe/layer_factory.hpp"
+#include "caffe/memory_traits.hpp"
+#include "caffe/proto/caffe.pb.h"
+#include "caffe/util/math_functions.hpp"
+
+namespace caffe {
+
+/// How one call of a layer's body runs: which backward form was chosen, and where its buffers are.
+struct LayerRun {
+  int form = 0;               ///< index into MemoryTraits::backward
+  std::vector<void*> saved;   ///< one per MemoryTraits::saved; null: not needed by `form`
+  void* scratch = nullptr;    ///< at least the form's scratch_bytes
+};
+
+/// A node of a net. A subclass says what shapes come out (Reshape), how values and derivatives are computed
+/// (Forward_cpu / Forward_gpu / Backward_cpu / Backward_gpu as in Caffe, or once for both devices: ForwardOn and
+/// BackwardOn), and, to take part in memory planning, what its operations touch (Traits).
+///
+/// Not thread safe. A body allocates nothing: it gets its workspace from Scratch and Saved.
+template <typename Dtype>
+class Layer {
+ public:
+  explicit Layer(const LayerParameter& param);
+  virtual ~Layer() {}
+
+  /// Checks the number of blobs, then LayerSetUp, Reshape and the loss weights of the tops.
+  void SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  virtual void LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/, const vector<Blob<Dtype>*>& /*top*/) {}
+  virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) = 0;
+
+  /// Reshapes, runs the body on the current device and returns the weighted loss of the tops.
+  Dtype Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  /// Runs the backward body. Parameter gradients are added to; bottom gradients are overwritten.
+  void Backward(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                const vector<Blob<Dtype>*>& bottom);
+
+  vector<shared_ptr<Blob<Dtype>>>& blobs() { return blobs_; }
+  const LayerParameter& layer_param() const { return layer_param_; }
+  virtual void ToProto(LayerParameter* param, bool write_diff = false);
+
+  Dtype loss(const int top_index) const {
+    return static_cast<int>(loss_.size()) > top_index ? loss_[top_index] : Dtype(0);
+  }
+  void set_loss(const int top_index, const Dtype value);
+  virtual const char* type() const { return ""; }
+
+  // How many blobs the layer takes; -1: any number.
+  virtual int ExactNumBottomBlobs() const { return -1; }
+  virtual int MinBottomBlobs() const { return -1; }
+  virtual int MaxBottomBlobs() const { return -1; }
+  virtual int ExactNumTopBlobs() const { return -1; }
+  virtual int MinTopBlobs() const { return -1; }
+  virtual int MaxTopBlobs() const { return -1; }
+  virtual bool EqualNumBottomTopBlobs() const { return false; }
+  /// True: the net adds anonymous tops up to the number the layer needs.
+  virtual bool AutoTopBlobs() const { return false; }
+  /// False: force_backward does not reach this bottom (labels).
+  virtual bool AllowForceBackward(const int /*bottom_index*/) const { return true; }
+
+  bool param_propagate_down(const int param_id) const {
+    return static_cast<int>(param_propagate_down_.size()) > param_id && param_propagate_down_[param_id];
+  }
+  void set_param_propagate_down(const int param_id, const bool value);
+
+  /// What the layer's operations touch for these shapes. `propagate_down` tells which bottom gradients are wanted (one
+  /// entry per bottom); param_propagate_down which parameter gradients. Reads shapes and parameters of the layer only.
+  virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                              const vector<bool>& propagate_down) const;
+
+  /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the layer's own.
+  void EnterPlan(const LayerRun& run) {
+    run_ = run;
+    planned_ = true;
+  }
+  void LeavePlan() { planned_ = false; }
+  /// False: no backward will follow a direct Forward, nothing is saved for one. True at first.
+  void set_needs_backward(bool value) { needs_backward_ = value; }
+
+ protected:
+  /// The body for either device; bottom[i] == top[j] where the layer runs in place outside a plan.
+  virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                         const vector<Blob<Dtype>*>& top);
+  virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                          const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
+
+  // Caffe's entry points. By default they run the bodies above; a layer that has only a CPU version runs it on the
+  // CPU's side of its blobs in GPU mode too.
+  virtual void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+    ForwardOn(DeviceContext(), bottom, top);
+  }
+  virtual void Forward_gpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+    ForwardOn(DeviceContext::Current(), bottom, top);
+  }
+  virtual void Backward_cpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                            const vector<Blob<Dtype>*>& bottom) {
+    BackwardOn(DeviceContext(), top, propagate_down, bottom);
+  }
+  virtual void Backward_gpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                            const vector<Blob<Dtype>*>& bottom) {
+    BackwardOn(DeviceContext::Current(), top, propagate_down, bottom);
+  }
+
+  virtual void CheckBlobCounts(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  /// Gives each top with a loss weight its loss() and a diff filled with it.
+  void SetLossWeights(const vector<Blob<Dtype>*>& top);
+
+  /// The backward form in force: index into the backward forms of Traits.
+  int form() const { return run_.form; }
+  /// Saved buffer `index`, or null when the form in force does not read it. Written in forward, read in backward.
+  template <typename T>
+  T* SavedBytes(int index) const {
+    return static_cast<T*>(run_.saved[index]);
+  }
+  /// Workspace of the form in force; contents undefined.
+  template <typename T>
+  T* ScratchBytes() const {
+    return static_cast<T*>(run_.scratch);
+  }
+
+  LayerParameter layer_param_;
+  Phase phase_;
+  vector<shared_ptr<Blob<Dtype>>> blobs_;
+  vector<bool> param_propagate_down_;
+  vector<Dtype> loss_;
+
+ private:
+  /// Chooses a form and allocates its buffers from the pool for a call outside a plan.
+  void PrepareDirect(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                     const vector<bool>& propagate_down, bool forward);
+
+  LayerRun run_;
+  bool planned_ = false;
+  bool needs_backward_ = true;
+  vector<shared_ptr<SyncedMemory>> direct_saved_;
+  shared_ptr<SyncedMemory> direct_scratch_;
+
+  DISABLE_COPY_AND_ASSIGN(Layer);
+};
+
+/// The first of `forms` that reads no data which running with bottom[i] == top[j] has overwritten; -1 if none.
+int FirstUsableForm(const vector<OperandForm>& forms, const vector<const void*>& bottom,
+                    const vector<const void*>& top);
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYER_H_

@@ -1,0 +1,81 @@
+#ifndef CAFFE_LAYER_FACTORY_H_
+#define CAFFE_LAYER_FACTORY_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "caffe/common.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+template <typename Dtype>
+class Layer;
+
+/// Layer types by name. Filled before main by the REGISTER_LAYER macros; read-only afterwards.
+template <typename Dtype>
+class LayerRegistry {
+ public:
+  typedef shared_ptr<Layer<Dtype>> (*Creator)(const LayerParameter&);
+  typedef std::map<string, Creator> CreatorRegistry;
+
+  static CreatorRegistry& Registry() {
+    static CreatorRegistry registry;
+    return registry;
+  }
+
+  /// Aborts when `type` is registered already.
+  static void AddCreator(const string& type, Creator creator) {
+    CHECK(Registry().emplace(type, creator).second) << "Layer type " << type << " already registered.";
+  }
+
+  /// Aborts, listing the known types, when param.type() is not registered.
+  static shared_ptr<Layer<Dtype>> CreateLayer(const LayerParameter& param) {
+    if (Caffe::root_solver()) {
+      LOG(INFO) << "Creating layer " << param.name();
+    }
+    const auto found = Registry().find(param.type());
+    CHECK(found != Registry().end()) << "Layer " << param.name() << ": unknown layer type: " << param.type()
+                                     << " (known types: " << LayerTypeListString() << ")";
+    return found->second(param);
+  }
+
+  static vector<string> LayerTypeList() {
+    vector<string> types;
+    for (const auto& entry : Registry()) types.push_back(entry.first);
+    return types;
+  }
+
+ private:
+  LayerRegistry() {}
+
+  static string LayerTypeListString() {
+    string list;
+    for (const auto& entry : Registry()) list += (list.empty() ? "" : ", ") + entry.first;
+    return list;
+  }
+};
+
+template <typename Dtype>
+class LayerRegisterer {
+ public:
+  LayerRegisterer(const string& type, shared_ptr<Layer<Dtype>> (*creator)(const LayerParameter&)) {
+    LayerRegistry<Dtype>::AddCreator(type, creator);
+  }
+};
+
+#define REGISTER_LAYER_CREATOR(type, creator)                                \
+  static LayerRegisterer<float> g_creator_f_##type(#type, creator<float>);   \
+  static LayerRegisterer<double> g_creator_d_##type(#type, creator<double>)
+
+#define REGISTER_LAYER_CLASS(type)                                             \
+  template <typename Dtype>                                                    \
+  shared_ptr<Layer<Dtype>> Creator_##type##Layer(const LayerParameter& param) { \
+    return shared_ptr<Layer<Dtype>>(new type##Layer<Dtype>(param));            \
+  }                                                                            \
+  REGISTER_LAYER_CREATOR(type, Creator_##type##Layer)
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYER_FACTORY_H_

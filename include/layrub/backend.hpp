@@ -1,0 +1,60 @@
+#ifndef LAYRUB_BACKEND_HPP_
+#define LAYRUB_BACKEND_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "layrub/machine.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub {
+
+/// A point on a lane: everything queued on `lane` before it was recorded.
+struct Event {
+  Lane lane = Lane::kCompute;
+  uint64_t ticket = 0;
+};
+
+/// A device with memory of its own, a host tier beside it, and three lanes. The seam between plans and hardware: the
+/// CPU backend makes the device a range of RAM and the copy lanes real threads, so that races are real without a GPU.
+///
+/// Threads: the compute lane is driven by the calling thread (on a CPU it *is* the calling thread); one thread at a time
+/// may call a Backend. Copies and waits return at once; Synchronize waits for all lanes.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// `bytes` of `tier` memory aligned to kAlignment, contents undefined; nullptr when there is none. Counted.
+  virtual void* Allocate(Tier tier, int64_t bytes) = 0;
+  /// Takes back what Allocate gave; nullptr is ignored.
+  virtual void Free(Tier tier, void* memory) = 0;
+
+  /// Queues a copy on kSave (device -> host) or kLoad (host -> device).
+  virtual void Copy(Lane lane, void* to, const void* from, int64_t bytes) = 0;
+  /// Queues zeroing device memory on the compute lane.
+  virtual void Zero(void* device, int64_t bytes) = 0;
+
+  /// The point after all that has been queued on `lane`.
+  virtual Event Record(Lane lane) = 0;
+  /// Lets `lane` continue only when `event` has happened. On the CPU's compute lane this blocks the caller.
+  virtual void Wait(Lane lane, const Event& event) = 0;
+  /// Returns when all lanes are idle.
+  virtual void Synchronize() = 0;
+
+  /// Seconds on a monotonic clock at which `event` happened; requires that it has. For the recorder.
+  virtual double SecondsOf(const Event& event) = 0;
+
+  /// Bytes handed out now, of each tier.
+  virtual int64_t Allocated(Tier tier) const = 0;
+  /// One line for logs: "cpu, 2 threads".
+  virtual std::string Describe() const = 0;
+};
+
+/// RAM as the device, RAM as the host tier, a thread for each copy lane.
+std::unique_ptr<Backend> MakeCpuBackend();
+
+}  // namespace layrub
+
+#endif  // LAYRUB_BACKEND_HPP_

@@ -1,0 +1,50 @@
+#ifndef LAYRUB_POOL_HPP_
+#define LAYRUB_POOL_HPP_
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace layrub {
+
+/// Device memory for everything outside a plan: blobs of nets that run unplanned, copies of values that a user asked
+/// for. A best-fit cache over aligned allocations. Thread safe.
+class Pool {
+ public:
+  Pool() = default;
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// Zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr when `limit` would be passed or there is
+  /// no memory. Zero bytes give a valid unique pointer.
+  void* Allocate(int64_t bytes);
+  void Free(void* memory);
+  /// Gives cached blocks back to the system.
+  void Trim();
+
+  /// Bytes in use now, and the most since the last ResetPeak. Cached blocks do not count.
+  int64_t used() const;
+  int64_t peak() const;
+  void ResetPeak();
+  /// Allocations that would take used() above this fail. Unlimited by default.
+  void set_limit(int64_t bytes);
+  int64_t limit() const;
+
+  /// The one pool of CPU-side blobs.
+  static Pool& Cpu();
+
+ private:
+  mutable std::mutex mutex_;
+  std::multimap<int64_t, void*> cached_;
+  std::unordered_map<void*, int64_t> sizes_;
+  int64_t used_ = 0;
+  int64_t peak_ = 0;
+  int64_t limit_ = std::numeric_limits<int64_t>::max();
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_POOL_HPP_

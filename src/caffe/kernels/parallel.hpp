@@ -1,0 +1,128 @@
+#ifndef CAFFE_KERNELS_PARALLEL_HPP_
+#define CAFFE_KERNELS_PARALLEL_HPP_
+
+// The two loops that every kernel is made of. A kernel is a free function template over raw pointers in a plain .cpp;
+// the same text is compiled by g++/clang for the CPU and by nvcc for both devices. Bodies are lambdas that capture by
+// value: [=] LAYRUB_HOST_DEVICE (int64_t i) { ... }; they must not sit in a protected or private method (nvcc).
+
+#include <cstdint>
+
+#include "caffe/device_context.hpp"
+
+#ifdef __CUDACC__
+#define LAYRUB_HOST_DEVICE __host__ __device__
+#else
+#define LAYRUB_HOST_DEVICE
+#endif
+
+#if !defined(CPU_ONLY) && !defined(__CUDACC__)
+#error "With CUDA on, kernels are compiled by nvcc only: two compilers must not instantiate the same launcher."
+#endif
+
+namespace caffe {
+namespace kernels {
+
+/// Elements below which a CPU loop stays on one thread.
+inline constexpr int64_t kGrain = 16384;
+
+#ifdef __CUDACC__
+inline constexpr int kBlock = 256;
+
+template <typename Body>
+__global__ void ForKernel(int64_t n, Body body) {
+  const int64_t stride = int64_t{blockDim.x} * gridDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) body(i);
+}
+
+template <typename T, typename Map, typename Store>
+__global__ void ReduceKernel(int64_t n, Map map, Store store) {
+  __shared__ T partial[kBlock];
+  const int64_t row = blockIdx.x;
+  T sum = 0;
+  for (int64_t i = threadIdx.x; i < n; i += kBlock) sum += map(row, i);
+  partial[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = kBlock / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) store(row, partial[0]);
+}
+
+/// Reports a failed launch; defined beside the CUDA backend's error handling.
+void CheckLaunch();
+#endif
+
+/// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i must not overlap.
+template <typename Body>
+void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
+  if (n <= 0) return;
+#ifdef __CUDACC__
+  if (context.gpu) {
+    const int64_t blocks = (n + kBlock - 1) / kBlock;
+    const int grid = static_cast<int>(blocks < (1 << 20) ? blocks : (1 << 20));
+    ForKernel<<<grid, kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(n, body);
+    CheckLaunch();
+    return;
+  }
+#else
+  (void)context;
+#endif
+#ifdef _OPENMP
+#pragma omp parallel for if (n > kGrain)
+#endif
+  for (int64_t i = 0; i < n; ++i) body(i);
+}
+
+/// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items on when
+/// n * cost_per_item is large.
+template <typename Body>
+void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_item, Body body) {
+#ifdef __CUDACC__
+  if (context.gpu) {
+    ParallelFor(context, n, body);
+    return;
+  }
+#else
+  (void)context;
+#endif
+#ifdef _OPENMP
+#pragma omp parallel for if (n > 1 && n * cost_per_item > kGrain)
+#endif
+  for (int64_t i = 0; i < n; ++i) body(i);
+}
+
+/// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T. The order of the sum
+/// depends on n alone, never on the number of threads, so results are reproducible on a given device.
+template <typename T, typename Map, typename Store>
+void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
+  if (rows <= 0) return;
+#ifdef __CUDACC__
+  if (context.gpu) {
+    ReduceKernel<T><<<static_cast<unsigned>(rows), kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(n, map,
+                                                                                                           store);
+    CheckLaunch();
+    return;
+  }
+#else
+  (void)context;
+#endif
+#ifdef _OPENMP
+#pragma omp parallel for if (rows > 1 && rows * n > kGrain)
+#endif
+  for (int64_t row = 0; row < rows; ++row) {
+    // Eight interleaved partial sums: fast, and more accurate than one.
+    T sums[8] = {};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+      for (int k = 0; k < 8; ++k) sums[k] += map(row, i + k);
+    }
+    for (int k = 0; i < n; ++i, ++k) sums[k] += map(row, i);
+    store(row, ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+  }
+}
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_PARALLEL_HPP_

@@ -64,6 +64,9 @@ class Executor {
   const Timeline& timeline() const;
   /// With options.canary: one more than the highest offset of the arena that no longer holds the canary.
   int64_t TouchedBytes() const;
+  /// With options.poison: every byte outside the ranges of its time was left alone: each range still held the poison
+  /// when it was allocated, and so does now what is not allocated. Waits until all lanes are idle.
+  bool SentinelsIntact() const;
   /// Bytes copied since construction, of each direction.
   int64_t bytes_offloaded() const;
   int64_t bytes_prefetched() const;

@@ -1,0 +1,65 @@
+#include "layrub/device/arena.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace layrub {
+namespace {
+
+constexpr int64_t kStagingBytes = 32 << 10;
+
+/// Byte `offset` of the pattern: of 32-bit words 0x7FFxxxxx, NaN as float and as the upper half of a double.
+char PatternByte(int64_t offset) {
+  uint32_t word = static_cast<uint32_t>(offset / 4) * 2654435761u;
+  word = 0x7FF00000u | (word >> 12) | 1u;
+  return static_cast<char>(word >> (8 * (offset % 4)));
+}
+
+}  // namespace
+
+Arena::Arena(Backend* backend, Tier tier, int64_t bytes, bool patterned)
+    : backend_(backend),
+      tier_(tier),
+      bytes_(bytes),
+      memory_(static_cast<char*>(backend->Allocate(tier, bytes))) {
+  if (memory_ == nullptr) throw std::bad_alloc();
+  if (!patterned) return;
+  staging_.resize(kStagingBytes);
+  Restore(0, bytes_);
+}
+
+Arena::~Arena() { backend_->Free(tier_, memory_); }
+
+void Arena::Restore(int64_t begin, int64_t end) {
+  backend_->Synchronize();
+  for (int64_t at = begin; at < end; at += kStagingBytes) {
+    const int64_t count = std::min(kStagingBytes, end - at);
+    for (int64_t i = 0; i < count; ++i) staging_[i] = PatternByte(at + i);
+    if (tier_ == Tier::kHost) {
+      std::memcpy(memory_ + at, staging_.data(), count);
+    } else {
+      backend_->Copy(Lane::kLoad, memory_ + at, staging_.data(), count);
+      backend_->Synchronize();
+    }
+  }
+}
+
+int64_t Arena::EndOfChanges(int64_t begin, int64_t end) const {
+  backend_->Synchronize();
+  for (int64_t stop = end; stop > begin;) {
+    const int64_t start = std::max(begin, stop - kStagingBytes);
+    if (tier_ == Tier::kHost) {
+      std::memcpy(staging_.data(), memory_ + start, stop - start);
+    } else {
+      backend_->Copy(Lane::kSave, staging_.data(), memory_ + start, stop - start);
+      backend_->Synchronize();
+    }
+    for (; stop > start; --stop) {
+      if (staging_[stop - 1 - start] != PatternByte(stop - 1)) return stop;
+    }
+  }
+  return begin;
+}
+
+}  // namespace layrub

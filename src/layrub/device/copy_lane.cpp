@@ -1,0 +1,106 @@
+#include "layrub/device/copy_lane.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+namespace layrub {
+namespace {
+
+// How often a thread looks again before it sleeps: waking one up costs more than a tiny copy. Yielding in between
+// leaves the core to whoever has work.
+constexpr int kSpins = 100;
+
+template <typename Condition>
+void Spin(Condition done) {
+  for (int i = 0; i < kSpins && !done(); ++i) std::this_thread::yield();
+}
+
+}  // namespace
+
+double Now() {
+  using std::chrono::steady_clock;
+  return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+CopyLane::CopyLane() : thread_([this] { Work(); }) {}
+
+CopyLane::~CopyLane() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  queued_.notify_one();
+  thread_.join();
+}
+
+void CopyLane::Copy(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0) Push({.to = to, .from = from, .bytes = bytes});
+}
+
+void CopyLane::Wait(const CopyLane* other, uint64_t ticket) {
+  Push({.lane = other, .ticket = ticket});
+}
+
+uint64_t CopyLane::Record() {
+  Push({.ticket = ++recorded_});
+  return recorded_;
+}
+
+void CopyLane::Push(const Item& item) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    items_.push_back(item);
+  }
+  pushed_.fetch_add(1, std::memory_order_release);
+  queued_.notify_one();
+}
+
+void CopyLane::Await(uint64_t ticket) const {
+  const auto reached = [&] { return reached_.load(std::memory_order_acquire) >= ticket; };
+  Spin(reached);
+  if (reached()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  marked_.wait(lock, reached);
+}
+
+double CopyLane::SecondsOf(uint64_t ticket) const {
+  const uint64_t reached = reached_.load(std::memory_order_acquire);
+  const bool known = ticket <= reached && reached - ticket < TicketTimes::kKept;
+  return known ? times_.At(ticket) : std::numeric_limits<double>::quiet_NaN();
+}
+
+void CopyLane::Work() {
+  uint64_t taken = 0;
+  for (;;) {
+    Spin([&] { return pushed_.load(std::memory_order_acquire) > taken; });
+    Item item;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      queued_.wait(lock, [&] { return stop_ || !items_.empty(); });
+      if (items_.empty()) return;
+      item = items_.front();
+      items_.pop_front();
+    }
+    ++taken;
+    Execute(item);
+  }
+}
+
+void CopyLane::Execute(const Item& item) {
+  if (item.to != nullptr) {
+    std::memcpy(item.to, item.from, static_cast<size_t>(item.bytes));
+  } else if (item.lane != nullptr) {
+    item.lane->Await(item.ticket);
+  } else {
+    times_.Set(item.ticket, Now());
+    {
+      // Under the lock, so that nobody falls asleep between looking and waiting.
+      std::lock_guard<std::mutex> lock(mutex_);
+      reached_.store(item.ticket, std::memory_order_release);
+    }
+    marked_.notify_all();
+  }
+}
+
+}  // namespace layrub

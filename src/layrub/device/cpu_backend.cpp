@@ -1,0 +1,103 @@
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+#include <unordered_map>
+
+#include "layrub/backend.hpp"
+#include "layrub/device/aligned_memory.hpp"
+#include "layrub/device/copy_lane.hpp"
+
+namespace layrub {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  // A lane may wait for the other one, so both are idle before either is taken down.
+  ~CpuBackend() override { CpuBackend::Synchronize(); }
+
+  void* Allocate(Tier tier, int64_t bytes) override {
+    void* memory = AllocateAligned(bytes);
+    if (memory == nullptr) return nullptr;
+    sizes_[memory] = Aligned(bytes);
+    allocated_[Index(tier)] += Aligned(bytes);
+    return memory;
+  }
+
+  void Free(Tier tier, void* memory) override {
+    if (memory == nullptr) return;
+    const auto found = sizes_.find(memory);
+    if (found == sizes_.end()) throw std::invalid_argument("CpuBackend::Free: not allocated here");
+    allocated_[Index(tier)] -= found->second;
+    sizes_.erase(found);
+    std::free(memory);
+  }
+
+  void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
+    CopyLaneOf(lane).Copy(to, from, bytes);
+  }
+
+  void Zero(void* device, int64_t bytes) override {
+    if (bytes > 0) std::memset(device, 0, static_cast<size_t>(bytes));
+  }
+
+  Event Record(Lane lane) override {
+    if (lane != Lane::kCompute) return {lane, CopyLaneOf(lane).Record()};
+    compute_times_.Set(++compute_ticket_, Now());
+    return {lane, compute_ticket_};
+  }
+
+  void Wait(Lane lane, const Event& event) override {
+    // What the calling thread did before now has happened, and a lane keeps its own order.
+    if (event.lane == Lane::kCompute || event.lane == lane) return;
+    const CopyLane& other = CopyLaneOf(event.lane);
+    if (lane == Lane::kCompute) {
+      other.Await(event.ticket);
+    } else {
+      CopyLaneOf(lane).Wait(&other, event.ticket);
+    }
+  }
+
+  void Synchronize() override {
+    const uint64_t save = save_.Record();
+    const uint64_t load = load_.Record();
+    save_.Await(save);
+    load_.Await(load);
+  }
+
+  double SecondsOf(const Event& event) override {
+    if (event.lane != Lane::kCompute) return CopyLaneOf(event.lane).SecondsOf(event.ticket);
+    const bool known = event.ticket <= compute_ticket_ &&
+                       compute_ticket_ - event.ticket < TicketTimes::kKept;
+    return known ? compute_times_.At(event.ticket) : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  int64_t Allocated(Tier tier) const override { return allocated_[Index(tier)]; }
+
+  std::string Describe() const override {
+    return "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+  }
+
+ private:
+  static size_t Index(Tier tier) { return static_cast<size_t>(tier); }
+
+  CopyLane& CopyLaneOf(Lane lane) {
+    if (lane == Lane::kCompute) throw std::invalid_argument("CpuBackend: the compute lane does not copy");
+    return lane == Lane::kSave ? save_ : load_;
+  }
+
+  std::unordered_map<void*, int64_t> sizes_;
+  std::array<int64_t, 2> allocated_{};
+  uint64_t compute_ticket_ = 0;
+  TicketTimes compute_times_;
+  CopyLane save_;
+  CopyLane load_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCpuBackend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace layrub

@@ -1,0 +1,100 @@
+#include "layrub/pool.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "layrub/device/aligned_memory.hpp"
+
+namespace layrub {
+namespace {
+
+// A cached block serves a request if no more than this share of the request is wasted.
+constexpr int64_t kWasteShare = 8;
+
+}  // namespace
+
+Pool::~Pool() {
+  Trim();
+  for (const auto& [memory, bytes] : sizes_) std::free(memory);
+}
+
+void* Pool::Allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) return nullptr;
+  int64_t size = Aligned(std::max<int64_t>(bytes, 1));
+  void* memory = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (size > limit_ - used_) return nullptr;
+    const auto fit = cached_.lower_bound(size);
+    if (fit != cached_.end() && fit->first - size <= size / kWasteShare &&
+        fit->first <= limit_ - used_) {
+      size = fit->first;
+      memory = fit->second;
+      cached_.erase(fit);
+    } else {
+      memory = AllocateAligned(size);
+      if (memory == nullptr && !cached_.empty()) {
+        for (const auto& block : cached_) std::free(block.second);
+        cached_.clear();
+        memory = AllocateAligned(size);
+      }
+      if (memory == nullptr) return nullptr;
+    }
+    sizes_[memory] = size;
+    used_ += size;
+    peak_ = std::max(peak_, used_);
+  }
+  std::memset(memory, 0, static_cast<size_t>(size));
+  return memory;
+}
+
+void Pool::Free(void* memory) {
+  if (memory == nullptr) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = sizes_.find(memory);
+  if (found == sizes_.end()) throw std::invalid_argument("Pool::Free: memory of another owner");
+  used_ -= found->second;
+  cached_.emplace(found->second, memory);
+  sizes_.erase(found);
+}
+
+void Pool::Trim() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& block : cached_) std::free(block.second);
+  cached_.clear();
+}
+
+int64_t Pool::used() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return used_;
+}
+
+int64_t Pool::peak() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_;
+}
+
+void Pool::ResetPeak() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  peak_ = used_;
+}
+
+void Pool::set_limit(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  limit_ = bytes;
+}
+
+int64_t Pool::limit() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return limit_;
+}
+
+Pool& Pool::Cpu() {
+  // Never taken down: blobs with static storage may give memory back at any time.
+  static Pool* const pool = new Pool;
+  return *pool;
+}
+
+}  // namespace layrub

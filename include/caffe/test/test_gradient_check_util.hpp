@@ -1,0 +1,276 @@
+#ifndef CAFFE_TEST_GRADIENT_CHECK_UTIL_H_
+#define CAFFE_TEST_GRADIENT_CHECK_UTIL_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// Saved buffers and workspaces for calling a layer with a chosen backward form, as a plan would.
+/// All bytes start as NaN; buffers that the form does not read are null.
+class FormBuffers {
+ public:
+  FormBuffers(const MemoryTraits& traits, int form) {
+    forward_.form = backward_.form = form;
+    const OperandForm none;
+    const bool has_backward = form < static_cast<int>(traits.backward.size());
+    const OperandForm& chosen = has_backward ? traits.backward[form] : none;
+    for (size_t k = 0; k < traits.saved.size(); ++k) {
+      const Operand operand = Saved(static_cast<int>(k));
+      const bool read = std::count(chosen.reads.begin(), chosen.reads.end(), operand) > 0;
+      forward_.saved.push_back(read ? Allocate(traits.saved[k].bytes) : nullptr);
+    }
+    backward_.saved = forward_.saved;
+    forward_.scratch = Allocate(traits.forward.scratch_bytes);
+    backward_.scratch = Allocate(chosen.scratch_bytes);
+  }
+
+  const LayerRun& forward() const { return forward_; }
+  const LayerRun& backward() const { return backward_; }
+
+ private:
+  void* Allocate(int64_t bytes) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    // An all-ones pattern is NaN in float and in double.
+    storage_.emplace_back(static_cast<size_t>(bytes / 8 + 1), nan);
+    std::fill_n(reinterpret_cast<unsigned char*>(storage_.back().data()),
+                storage_.back().size() * sizeof(double), 0xFF);
+    return storage_.back().data();
+  }
+
+  std::vector<std::vector<double>> storage_;
+  LayerRun forward_;
+  LayerRun backward_;
+};
+
+/// Overwrites with NaN the bottom, top and parameter data that a backward form does not read, and
+/// puts them back when destroyed: a body that touches what its traits do not declare then gives
+/// NaN.
+template <typename Dtype>
+class HideUndeclaredData {
+ public:
+  HideUndeclaredData(const OperandForm& form, const vector<Blob<Dtype>*>& bottom,
+                     const vector<Blob<Dtype>*>& top,
+                     const vector<shared_ptr<Blob<Dtype>>>& params) {
+    vector<pair<Operand, Blob<Dtype>*>> all;
+    for (size_t i = 0; i < bottom.size(); ++i) all.emplace_back(BottomData(i), bottom[i]);
+    for (size_t i = 0; i < top.size(); ++i) all.emplace_back(TopData(i), top[i]);
+    for (size_t i = 0; i < params.size(); ++i) all.emplace_back(ParamData(i), params[i].get());
+    std::set<const Dtype*> visible;
+    for (const auto& entry : all) {
+      const bool read = std::count(form.reads.begin(), form.reads.end(), entry.first) > 0;
+      if (read) visible.insert(entry.second->cpu_data());
+    }
+    for (const auto& entry : all) {
+      Blob<Dtype>* blob = entry.second;
+      if (blob->count() == 0 || visible.count(blob->cpu_data())) continue;
+      hidden_.push_back({blob, {blob->cpu_data(), blob->cpu_data() + blob->count()}});
+      std::fill_n(blob->mutable_cpu_data(), blob->count(), std::numeric_limits<Dtype>::quiet_NaN());
+    }
+  }
+  // Last hidden first: blobs may share memory.
+  ~HideUndeclaredData() {
+    for (auto it = hidden_.rbegin(); it != hidden_.rend(); ++it) {
+      std::copy(it->values.begin(), it->values.end(), it->blob->mutable_cpu_data());
+    }
+  }
+
+ private:
+  struct Hidden {
+    Blob<Dtype>* blob;
+    vector<Dtype> values;
+  };
+  vector<Hidden> hidden_;
+
+  DISABLE_COPY_AND_ASSIGN(HideUndeclaredData);
+};
+
+/// Compares a layer's backward with central differences of its forward.
+///
+/// `stepsize` is the perturbation, `threshold` the allowed error relative to max(1, |derivative|).
+/// Inputs whose absolute value lies within `kink_range` of `kink` are left out. Every forward
+/// starts from random seed `seed`.
+template <typename Dtype>
+class GradientChecker {
+ public:
+  GradientChecker(const Dtype stepsize, const Dtype threshold, const unsigned int seed = 1701,
+                  const Dtype kink = 0., const Dtype kink_range = -1)
+      : stepsize_(stepsize),
+        threshold_(threshold),
+        seed_(seed),
+        kink_(kink),
+        kink_range_(kink_range) {}
+
+  /// Later checks run the layer with this backward form of its traits, undeclared data hidden; -1:
+  /// called directly.
+  void set_form(int form) { form_ = form; }
+
+  /// Sets the layer up and checks the gradient of half the sum of squares of all tops with regard
+  /// to the parameters and bottom `check_bottom` (-1: all bottoms, -2: none).
+  void CheckGradient(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                     const vector<Blob<Dtype>*>& top, int check_bottom = -1) {
+    layer->SetUp(bottom, top);
+    CheckGradientSingle(layer, bottom, top, check_bottom, -1, -1);
+  }
+
+  /// As CheckGradient, for each value of each top in turn.
+  void CheckGradientExhaustive(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                               const vector<Blob<Dtype>*>& top, int check_bottom = -1) {
+    layer->SetUp(bottom, top);
+    CHECK_GT(top.size(), 0) << "An exhaustive check needs at least one top blob.";
+    for (size_t i = 0; i < top.size(); ++i) {
+      for (int j = 0; j < top[i]->count(); ++j) {
+        CheckGradientSingle(layer, bottom, top, check_bottom, static_cast<int>(i), j);
+      }
+    }
+  }
+
+  /// For layers whose top value j depends on value j of each bottom only.
+  void CheckGradientEltwise(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                            const vector<Blob<Dtype>*>& top) {
+    layer->SetUp(bottom, top);
+    CHECK_EQ(layer->blobs().size(), 0) << "An elementwise check is for layers without parameters.";
+    for (size_t i = 0; i < top.size(); ++i) {
+      for (int j = 0; j < top[i]->count(); ++j) {
+        CheckGradientSingle(layer, bottom, top, -1, static_cast<int>(i), j, true);
+      }
+    }
+  }
+
+  /// One check of a layer that is set up: of value `top_data_id` of top `top_id`, or of half the
+  /// sum of squares when `top_id` is negative.
+  void CheckGradientSingle(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                           const vector<Blob<Dtype>*>& top, int check_bottom, int top_id,
+                           int top_data_id, bool element_wise = false) {
+    vector<bool> propagate_down(bottom.size(), check_bottom == -1);
+    if (check_bottom >= 0) {
+      CHECK_LT(check_bottom, static_cast<int>(bottom.size())) << "no such bottom";
+      propagate_down[check_bottom] = true;
+    }
+    vector<Blob<Dtype>*> checked;
+    for (const auto& blob : layer->blobs()) checked.push_back(blob.get());
+    for (size_t i = 0; i < bottom.size(); ++i) {
+      if (propagate_down[i]) checked.push_back(bottom[i]);
+    }
+    const vector<vector<Dtype>> computed =
+        Derivatives(layer, bottom, top, propagate_down, checked, top_id, top_data_id);
+    for (size_t b = 0; b < checked.size(); ++b) {
+      Dtype* values = checked[b]->mutable_cpu_data();
+      for (int i = 0; i < checked[b]->count(); ++i) {
+        const Dtype feature = values[i];
+        const bool affects = !element_wise || i == top_data_id;
+        Dtype estimated = 0;
+        if (affects) {
+          values[i] = feature + stepsize_;
+          const Dtype above = Objective(layer, bottom, top, propagate_down, top_id, top_data_id);
+          values[i] = feature - stepsize_;
+          const Dtype below = Objective(layer, bottom, top, propagate_down, top_id, top_data_id);
+          values[i] = feature;
+          estimated = (above - below) / stepsize_ / Dtype(2);
+        }
+        const Dtype distance = std::fabs(feature);
+        if (distance >= kink_ - kink_range_ && distance <= kink_ + kink_range_) continue;
+        const Dtype scale =
+            std::max(std::max(std::fabs(computed[b][i]), std::fabs(estimated)), Dtype(1));
+        EXPECT_NEAR(computed[b][i], estimated, threshold_ * scale)
+            << "checked blob " << b << " of " << checked.size() << ", value " << i << " = "
+            << feature << "; top " << top_id << ", value " << top_data_id << "; form " << form_;
+      }
+    }
+  }
+
+ private:
+  /// The diffs that backward gives for `checked`.
+  vector<vector<Dtype>> Derivatives(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                                    const vector<Blob<Dtype>*>& top,
+                                    const vector<bool>& propagate_down,
+                                    const vector<Blob<Dtype>*>& checked, int top_id,
+                                    int top_data_id) {
+    const Dtype nan = std::numeric_limits<Dtype>::quiet_NaN();
+    for (const auto& blob : layer->blobs()) {
+      std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0));
+    }
+    for (size_t i = 0; i < bottom.size(); ++i) {
+      if (propagate_down[i]) std::fill_n(bottom[i]->mutable_cpu_diff(), bottom[i]->count(), nan);
+    }
+    Caffe::set_random_seed(seed_);
+    if (form_ < 0) {
+      layer->Forward(bottom, top);
+      SetTopDiffs(top, top_id, top_data_id);
+      layer->Backward(top, propagate_down, bottom);
+    } else {
+      const MemoryTraits traits = layer->Traits(bottom, top, propagate_down);
+      CHECK_LT(form_, static_cast<int>(traits.backward.size()))
+          << "no such form of " << layer->type();
+      const FormBuffers buffers(traits, form_);
+      layer->EnterPlan(buffers.forward());
+      layer->Forward(bottom, top);
+      SetTopDiffs(top, top_id, top_data_id);
+      const HideUndeclaredData<Dtype> hide(traits.backward[form_], bottom, top, layer->blobs());
+      layer->EnterPlan(buffers.backward());
+      layer->Backward(top, propagate_down, bottom);
+      layer->LeavePlan();
+    }
+    vector<vector<Dtype>> result;
+    for (const Blob<Dtype>* blob : checked) {
+      result.emplace_back(blob->cpu_diff(), blob->cpu_diff() + blob->count());
+    }
+    return result;
+  }
+
+  /// The objective's value after a forward.
+  Dtype Objective(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                  const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down, int top_id,
+                  int top_data_id) {
+    Caffe::set_random_seed(seed_);
+    if (form_ < 0) {
+      layer->Forward(bottom, top);
+    } else {
+      const FormBuffers buffers(layer->Traits(bottom, top, propagate_down), form_);
+      layer->EnterPlan(buffers.forward());
+      layer->Forward(bottom, top);
+      layer->LeavePlan();
+    }
+    if (top_id >= 0) return kWeight * top[top_id]->cpu_data()[top_data_id];
+    Dtype sum = 0;
+    for (const Blob<Dtype>* blob : top) {
+      for (int i = 0; i < blob->count(); ++i) sum += blob->cpu_data()[i] * blob->cpu_data()[i];
+    }
+    return sum / 2;
+  }
+
+  /// The derivative of the objective with regard to the tops.
+  static void SetTopDiffs(const vector<Blob<Dtype>*>& top, int top_id, int top_data_id) {
+    for (Blob<Dtype>* blob : top) {
+      if (top_id < 0) {
+        std::copy_n(blob->cpu_data(), blob->count(), blob->mutable_cpu_diff());
+      } else {
+        std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0));
+      }
+    }
+    if (top_id >= 0) top[top_id]->mutable_cpu_diff()[top_data_id] = kWeight;
+  }
+
+  /// Weight of a single top value: not 1, so that a backward that forgets the top's diff is found
+  /// out.
+  static constexpr Dtype kWeight = 2;
+
+  Dtype stepsize_;
+  Dtype threshold_;
+  unsigned int seed_;
+  Dtype kink_;
+  Dtype kink_range_;
+  int form_ = -1;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_TEST_GRADIENT_CHECK_UTIL_H_

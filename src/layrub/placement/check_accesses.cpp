@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/check_walk.hpp"
+
+namespace layrub::check {
+namespace {
+
+template <typename T>
+bool Contains(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
+
+void Checker::CheckCopy(const Step& step) {
+  const bool down = step.kind == StepKind::kOffload;
+  order_.Queue(now_, down ? Lane::kSave : Lane::kLoad);
+  Memory& to = down ? host_ : device_;
+  const bool read = ReadValue(down ? device_ : host_, step.tensor);
+  if (!to.arena.Has(step.tensor))
+    return Object(NameOf(step.tensor) + " has no " + to.name + " range to copy to");
+  if (!down && lies_on_[step.tensor] != kNone) {
+    Object("copies over " + NameOf(lies_on_[step.tensor]) +
+           ", on which only an operation may write");
+  }
+  WriteBytes(to, step.tensor, read ? Value{step.tensor, version_[step.tensor]} : Value{});
+}
+
+void Checker::CheckOp(const Step& step) {
+  order_.Queue(now_, Lane::kCompute);
+  CheckTurn(step);
+  const Form& form = *ChosenForm(step);
+  for (TensorId tensor : form.reads) ReadValue(device_, tensor);
+
+  std::vector<TensorId> outputs;  // what is written and has a range to be written to
+  for (TensorId tensor : form.writes) {
+    if (device_.arena.Has(tensor)) {
+      outputs.push_back(tensor);
+    } else if (!IsUnread(tensor)) {
+      Object("writes " + NameOf(tensor) + ", which has no device range");
+    }
+  }
+  const int32_t variants = static_cast<int32_t>(form.scratch.size());
+  if (step.scratch < 0 || step.scratch >= std::max(variants, 1)) {
+    Object("there is no scratch variant " + std::to_string(step.scratch));
+  } else if (variants > 0 && form.scratch[step.scratch].tensor != kNone) {
+    const TensorId scratch = form.scratch[step.scratch].tensor;
+    if (!device_.arena.Has(scratch)) {
+      Object("needs the scratch " + NameOf(scratch) + ", which has no device range");
+    } else {
+      outputs.push_back(scratch);
+    }
+  }
+  CheckAliases(form, outputs);
+  for (TensorId tensor : form.writes) ++version_[tensor];
+  for (TensorId tensor : outputs) WriteBytes(device_, tensor, {tensor, version_[tensor]});
+}
+
+/// Each operation once, in graph order, by the step kind that belongs to it, in the part of the
+/// plan of its pass.
+void Checker::CheckTurn(const Step& step) {
+  const Op& op = graph_.ops[step.op];
+  if (runs_[step.op]++ > 0) {
+    Object("runs a second time");
+  } else if (step.op != turn_) {
+    Object("runs out of order: it is the turn of " + (turn_ < static_cast<OpId>(graph_.ops.size())
+                                                          ? graph_.ops[turn_].name
+                                                          : std::string("none")));
+  }
+  turn_ = std::max(turn_, step.op + 1);
+  constexpr std::array<StepKind, 3> kKinds{StepKind::kCompute, StepKind::kFill, StepKind::kUpdate};
+  const StepKind kind = kKinds[static_cast<size_t>(op.kind)];
+  if (step.kind != kind) Object(std::string("must be run by a step of kind ") + Name(kind));
+  const auto pass = static_cast<size_t>(op.pass);
+  const int32_t begin = pass == 0 ? 0 : plan_.pass_end[pass - 1];
+  if (now_ < begin || now_ >= plan_.pass_end[pass]) {
+    Object(std::string("lies outside the ") + Name(op.pass) + " pass, steps " +
+           std::to_string(begin) + " to " + std::to_string(plan_.pass_end[pass]));
+  }
+}
+
+/// An output may share its range with an operand, or with the tensor it was put on, only as the
+/// form allows, and never with another output.
+void Checker::CheckAliases(const Form& form, const std::vector<TensorId>& outputs) {
+  for (TensorId output : outputs) {
+    std::vector<TensorId> under;
+    if (lies_on_[output] != kNone) under.push_back(lies_on_[output]);
+    lies_on_[output] = kNone;
+    for (TensorId operand : form.reads) {
+      if (operand == output || !device_.arena.Has(operand) || Contains(under, operand)) continue;
+      if (device_.arena.Share(output, operand)) under.push_back(operand);
+    }
+    for (TensorId input : under) {
+      if (Contains(form.may_alias, AliasPair{output, input})) continue;
+      Object("writes " + NameOf(output) + " on the bytes of " + NameOf(input) + ", which form " +
+             form.name + " does not allow");
+    }
+    for (TensorId other : outputs) {
+      if (other < output && device_.arena.Share(output, other)) {
+        Object("writes " + NameOf(output) + " and " + NameOf(other) + " on the same bytes");
+      }
+    }
+  }
+}
+
+/// The current step reads the current value of `tensor` from `memory`; false (and said) if it is
+/// not there.
+bool Checker::ReadValue(Memory& memory, TensorId tensor) {
+  const auto object = [&](const std::string& text) {
+    Object("reads " + NameOf(tensor) + text);
+    return false;
+  };
+  const std::string tier = memory.name;
+  if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
+  const Range& range = memory.arena.Of(tensor);
+  const int32_t conflict = memory.log.Read(now_, range.offset, range.offset + range.bytes);
+  if (conflict != kNone) {
+    object(" without waiting for " + Describe(conflict) + ", which writes there");
+  }
+  if (range.holds == Value{tensor, version_[tensor]}) return true;
+  if (range.holds.tensor == kNone) return object(", whose " + tier + " range was not written");
+  if (range.holds.tensor == tensor)
+    return object(", whose " + tier + " range holds an older value");
+  return object(", whose " + tier + " range holds " + NameOf(range.holds.tensor));
+}
+
+/// The current step writes the range of `tensor` in `memory`, which then holds `value`.
+void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value) {
+  Range& range = memory.arena.Of(tensor);
+  const int32_t conflict = memory.log.Write(now_, range.offset, range.offset + range.bytes);
+  if (conflict != kNone) {
+    Object("writes " + NameOf(tensor) + " without waiting for " + Describe(conflict) +
+           ", which uses the same " + memory.name + " bytes");
+  }
+  range.holds = value;
+}
+
+}  // namespace layrub::check

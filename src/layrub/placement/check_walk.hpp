@@ -1,0 +1,74 @@
+#ifndef LAYRUB_PLACEMENT_CHECK_WALK_HPP_
+#define LAYRUB_PLACEMENT_CHECK_WALK_HPP_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/check_memory.hpp"
+#include "layrub/placement/check_order.hpp"
+#include "layrub/plan.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub::check {
+
+/// One walk over a plan in program order, collecting objections; see check.cpp. Graph and plan
+/// outlive it.
+class Checker {
+ public:
+  Checker(const Graph& graph, const Plan& plan, const Budget& budget);
+  std::vector<std::string> Run();
+
+ private:
+  /// The memory of one tier.
+  struct Memory {
+    const char* name;
+    int64_t bytes;  // size of the arena
+    Arena arena;
+    AccessLog log;
+  };
+
+  void CheckSizes(const Budget& budget);
+  void CheckStep();
+  bool HasValidIds(const Step& step);
+  void CheckAlloc(const Step& step);
+  void CheckFree(const Step& step);
+  void CheckAlias(const Step& step);
+  void CheckWait(const Step& step);
+  void CheckCopy(const Step& step);
+  void CheckOp(const Step& step);
+  void CheckTurn(const Step& step);
+  void CheckAliases(const Form& form, const std::vector<TensorId>& outputs);
+  void CheckEnd();
+  void CheckLeftOver(TensorId tensor);
+
+  bool ReadValue(Memory& memory, TensorId tensor);
+  void WriteBytes(Memory& memory, TensorId tensor, Value value);
+  const Form* ChosenForm(const Step& step) const;
+  bool IsUnread(TensorId tensor) const {
+    return graph_.tensors[tensor].role == Role::kSaved && !read_[tensor];
+  }
+
+  std::string NameOf(TensorId tensor) const { return graph_.tensors[tensor].name; }
+  std::string Describe(int32_t step) const;
+  void Object(const std::string& text) { objections_.push_back(Describe(now_) + ": " + text); }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  std::vector<std::string> objections_;
+  LaneOrder order_;
+  Memory device_;
+  Memory host_;
+  int32_t now_ = 0;                     // number of the step that is looked at
+  OpId turn_ = 0;                       // the operation that has to run next
+  bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
+  std::vector<int32_t> runs_;           // per operation, how often it has run
+  std::vector<int32_t> version_;        // per tensor, how often it has been written
+  std::vector<TensorId> lies_on_;       // per tensor, from its Alias step to its writer: on what
+  std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form
+  std::vector<bool> readable_;  // per tensor, whether Plan::readable lists it
+};
+
+}  // namespace layrub::check
+
+#endif  // LAYRUB_PLACEMENT_CHECK_WALK_HPP_

@@ -1,0 +1,78 @@
+#include "layrub/runtime/recorder.hpp"
+
+#include <algorithm>
+
+namespace layrub {
+
+namespace {
+
+/// The compute lane waits for a copy.
+bool IsStall(const Step& step) {
+  return step.kind == StepKind::kWait && step.lane == Lane::kCompute;
+}
+
+std::optional<Lane> RecordedLane(const Step& step) {
+  return IsStall(step) ? Lane::kCompute : LaneOf(step);
+}
+
+}  // namespace
+
+std::optional<Lane> LaneOf(const Step& step) {
+  switch (step.kind) {
+    case StepKind::kFill:
+    case StepKind::kCompute:
+    case StepKind::kUpdate:
+      return Lane::kCompute;
+    case StepKind::kOffload:
+      return Lane::kSave;
+    case StepKind::kPrefetch:
+      return Lane::kLoad;
+    case StepKind::kAlloc:
+    case StepKind::kFree:
+    case StepKind::kAlias:
+    case StepKind::kWait:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Recorder::Recorder(const Plan& plan, Backend* backend)
+    : plan_(plan), backend_(backend), begins_(plan.steps.size()), ends_(plan.steps.size()) {
+  timeline_.spans.reserve(plan.steps.size());
+}
+
+void Recorder::Start() { start_ = backend_->Record(Lane::kCompute); }
+
+void Recorder::Begin(int32_t index) {
+  const std::optional<Lane> lane = RecordedLane(plan_.steps[index]);
+  if (lane) begins_[index] = backend_->Record(*lane);
+}
+
+void Recorder::End(int32_t index) {
+  const std::optional<Lane> lane = RecordedLane(plan_.steps[index]);
+  if (lane) ends_[index] = backend_->Record(*lane);
+}
+
+void Recorder::Finish() {
+  const double origin = backend_->SecondsOf(start_);
+  double first = 0, last = 0;
+  timeline_.spans.clear();
+  timeline_.stalled = 0;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    const std::optional<Lane> lane = RecordedLane(step);
+    if (!lane) continue;
+    const double begin = backend_->SecondsOf(begins_[i]) - origin;
+    const double end = backend_->SecondsOf(ends_[i]) - origin;
+    if (IsStall(step)) {
+      timeline_.stalled += end - begin;
+      continue;
+    }
+    first = timeline_.spans.empty() ? begin : std::min(first, begin);
+    last = std::max(last, end);
+    timeline_.spans.push_back({static_cast<int32_t>(i), *lane, begin, end});
+  }
+  timeline_.seconds = last - first;
+}
+
+}  // namespace layrub

@@ -1,0 +1,69 @@
+#ifndef LAYRUB_RUNTIME_RESIDENCY_HPP_
+#define LAYRUB_RUNTIME_RESIDENCY_HPP_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "layrub/backend.hpp"
+#include "layrub/device/arena.hpp"
+#include "layrub/graph.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub {
+
+/// A tensor's range in one tier.
+struct Place {
+  char* address = nullptr;  ///< nullptr also when the value was overwritten by an alias
+  int32_t range = kNone;    ///< number of the Alloc step that gave the bytes; shared by aliases
+  bool valid = false;       ///< the value has been written there, or the copy that does it is queued
+};
+
+/// Where each tensor of a plan is: both arenas and who is bound to which range. Takes the steps that take no time.
+/// Allocates memory in the constructor only. Not thread safe. `graph` and `plan` must outlive it.
+class Residency {
+ public:
+  /// Binds the persistent tensors. Throws std::bad_alloc when the backend has not enough memory, and
+  /// std::invalid_argument when a range does not lie within its arena. `poison`, `canary`: see ExecutorOptions.
+  Residency(const Graph& graph, const Plan& plan, Backend* backend, bool poison, bool canary);
+
+  const Place& At(TensorId tensor, Tier tier) const;
+
+  /// Runs Alloc step number `index`; nothing happens for tensors that are bound for good.
+  void Alloc(int32_t index);
+  void Free(TensorId tensor, Tier tier);
+  void Alias(TensorId tensor, TensorId on);
+  /// The value is, or will be when the lane gets there, in `tier`.
+  void Copied(TensorId tensor, Tier tier);
+  /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
+  void Written(TensorId tensor);
+  /// Unbinds all but the persistent tensors.
+  void Forget();
+
+  /// See Executor.
+  int64_t TouchedBytes() const;
+  bool SentinelsIntact() const;
+
+ private:
+  Place& PlaceOf(TensorId tensor, Tier tier);
+  Arena& ArenaOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
+  const Arena& ArenaOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
+  void Bind(int32_t index);
+  int64_t EndOf(const Step& alloc) const;
+  bool RestIntact(Tier tier) const;
+
+  const Graph& graph_;
+  const Plan& plan_;
+  const bool poison_;
+  Arena device_;
+  Arena host_;
+  std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
+  std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
+  std::vector<int32_t> users_;                ///< per Alloc step: how many tensors are bound to its range
+  int64_t touched_ = 0;                       ///< of ranges that have been poisoned again
+  bool intact_ = true;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_RUNTIME_RESIDENCY_HPP_

@@ -1,0 +1,31 @@
+#ifndef CAFFE_PLACEMENT_HPP_
+#define CAFFE_PLACEMENT_HPP_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "caffe/proto/caffe.pb.h"
+#include "layrub/executor.hpp"
+#include "layrub/strategy.hpp"
+
+namespace caffe {
+
+/// How a net's memory is to be planned.
+struct PlacementOptions {
+  std::string strategy = "keep";
+  layrub::Budget budget;
+  std::vector<std::string> keep;  ///< blobs that must be readable after a pass
+  layrub::Machine machine;
+  // For tests and measurements.
+  int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
+  layrub::ExecutorOptions executor;
+};
+
+/// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be read or the blob
+/// size or strategy that does not exist. Fields that are not set keep their defaults.
+layrub::Result<PlacementOptions> ToOptions(const PlacementParameter& parameter);
+
+}  // namespace caffe
+
+#endif  // CAFFE_PLACEMENT_HPP_

@@ -1,0 +1,202 @@
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+int FirstUsableForm(const vector<OperandForm>& forms, const vector<const void*>& bottom,
+                    const vector<const void*>& top) {
+  const auto overwritten = [&](const Operand& operand) {
+    if (operand.kind != Operand::kBottomData) return false;
+    return std::find(top.begin(), top.end(), bottom[operand.index]) != top.end();
+  };
+  for (size_t i = 0; i < forms.size(); ++i) {
+    if (std::none_of(forms[i].reads.begin(), forms[i].reads.end(), overwritten)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+template <typename Dtype>
+Layer<Dtype>::Layer(const LayerParameter& param) : layer_param_(param), phase_(param.phase()) {
+  for (const BlobProto& stored : layer_param_.blobs()) {
+    blobs_.emplace_back(new Blob<Dtype>());
+    blobs_.back()->FromProto(stored);
+  }
+}
+
+template <typename Dtype>
+void Layer<Dtype>::SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+  CheckBlobCounts(bottom, top);
+  LayerSetUp(bottom, top);
+  Reshape(bottom, top);
+  SetLossWeights(top);
+}
+
+template <typename Dtype>
+Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+  Reshape(bottom, top);
+  if (!planned_) PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
+  if (Caffe::mode() == Caffe::GPU) {
+    Forward_gpu(bottom, top);
+  } else {
+    Forward_cpu(bottom, top);
+  }
+  Dtype loss = 0;
+  for (size_t i = 0; i < top.size(); ++i) {
+    if (this->loss(i) == Dtype(0)) continue;
+    loss += caffe_cpu_dot(top[i]->count(), top[i]->cpu_data(), top[i]->cpu_diff());
+  }
+  return loss;
+}
+
+template <typename Dtype>
+void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                            const vector<Blob<Dtype>*>& bottom) {
+  if (!planned_) PrepareDirect(bottom, top, propagate_down, false);
+  if (Caffe::mode() == Caffe::GPU) {
+    Backward_gpu(top, propagate_down, bottom);
+  } else {
+    Backward_cpu(top, propagate_down, bottom);
+  }
+}
+
+template <typename Dtype>
+void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                                 const vector<bool>& propagate_down, bool forward) {
+  const MemoryTraits traits = Traits(bottom, top, propagate_down);
+  const OperandForm* form = &traits.forward;
+  run_.form = 0;
+  if (!traits.backward.empty()) {
+    run_.form = FirstUsableForm(traits.backward, vector<const void*>(bottom.begin(), bottom.end()),
+                                vector<const void*>(top.begin(), top.end()));
+    CHECK_GE(run_.form, 0) << "Layer " << layer_param_.name() << " (" << type()
+                           << ") cannot run in place: its backward needs the values it overwrites.";
+  }
+  run_.saved.assign(traits.saved.size(), nullptr);
+  direct_saved_.resize(traits.saved.size());
+  if (!traits.backward.empty() && (needs_backward_ || !forward)) {
+    const OperandForm& backward = traits.backward[run_.form];
+    for (const Operand& operand : backward.reads) {
+      if (operand.kind != Operand::kSaved) continue;
+      shared_ptr<SyncedMemory>& memory = direct_saved_[operand.index];
+      const size_t bytes = traits.saved[operand.index].bytes;
+      if (!memory || memory->size() < bytes) memory.reset(new SyncedMemory(bytes));
+      run_.saved[operand.index] = memory->mutable_cpu_data();
+    }
+    if (!forward) form = &backward;
+  }
+  const size_t scratch = form->scratch_bytes;
+  if (scratch > 0 && (!direct_scratch_ || direct_scratch_->size() < scratch)) {
+    direct_scratch_.reset(new SyncedMemory(scratch));
+  }
+  run_.scratch = scratch > 0 ? direct_scratch_->mutable_cpu_data() : nullptr;
+}
+
+template <typename Dtype>
+MemoryTraits Layer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                                  const vector<bool>& propagate_down) const {
+  // Nothing is known: everything is read, everything may be written, diffs may serve as workspace in forward.
+  MemoryTraits traits;
+  traits.repeatable = false;
+  OperandForm& forward = traits.forward;
+  OperandForm backward;
+  forward.name = backward.name = "all";
+  const auto update = [](OperandForm* form, const Operand& operand) {
+    form->reads.push_back(operand);
+    form->writes.push_back(operand);
+  };
+  const int bottoms = static_cast<int>(bottom.size()), tops = static_cast<int>(top.size());
+  for (int i = 0; i < bottoms; ++i) {
+    forward.reads.push_back(BottomData(i));
+    forward.writes.push_back(BottomDiff(i));
+    backward.reads.push_back(BottomData(i));
+    if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));
+  }
+  for (int i = 0; i < tops; ++i) {
+    forward.writes.push_back(TopData(i));
+    backward.reads.push_back(TopData(i));
+    backward.reads.push_back(TopDiff(i));
+  }
+  for (int i = 0; i < static_cast<int>(blobs_.size()); ++i) {
+    update(&forward, ParamData(i));
+    update(&backward, ParamData(i));
+    update(&backward, ParamDiff(i));
+  }
+  traits.backward.push_back(backward);
+  return traits;
+}
+
+template <typename Dtype>
+void Layer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                             const vector<Blob<Dtype>*>& top) {
+  CHECK(context.gpu) << "Layer " << layer_param_.name() << " (" << type() << ") has no forward.";
+  Forward_cpu(bottom, top);
+}
+
+template <typename Dtype>
+void Layer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                              const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) {
+  CHECK(context.gpu) << "Layer " << layer_param_.name() << " (" << type() << ") has no backward.";
+  Backward_cpu(top, propagate_down, bottom);
+}
+
+template <typename Dtype>
+void Layer<Dtype>::ToProto(LayerParameter* param, bool write_diff) {
+  param->Clear();
+  param->CopyFrom(layer_param_);
+  param->clear_blobs();
+  for (const auto& blob : blobs_) blob->ToProto(param->add_blobs(), write_diff);
+}
+
+template <typename Dtype>
+void Layer<Dtype>::set_loss(const int top_index, const Dtype value) {
+  if (static_cast<int>(loss_.size()) <= top_index) loss_.resize(top_index + 1, Dtype(0));
+  loss_[top_index] = value;
+}
+
+template <typename Dtype>
+void Layer<Dtype>::set_param_propagate_down(const int param_id, const bool value) {
+  if (static_cast<int>(param_propagate_down_.size()) <= param_id) param_propagate_down_.resize(param_id + 1, true);
+  param_propagate_down_[param_id] = value;
+}
+
+template <typename Dtype>
+void Layer<Dtype>::CheckBlobCounts(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+  const auto check = [this](int exact, int least, int most, size_t size, const char* side) {
+    const int count = static_cast<int>(size);
+    if (exact >= 0) {
+      CHECK_EQ(exact, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes " << exact << " "
+                             << side << " blob(s) as input/output.";
+    }
+    if (least >= 0) {
+      CHECK_LE(least, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes at least " << least
+                             << " " << side << " blob(s).";
+    }
+    if (most >= 0) {
+      CHECK_GE(most, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes at most " << most
+                            << " " << side << " blob(s).";
+    }
+  };
+  check(ExactNumBottomBlobs(), MinBottomBlobs(), MaxBottomBlobs(), bottom.size(), "bottom");
+  check(ExactNumTopBlobs(), MinTopBlobs(), MaxTopBlobs(), top.size(), "top");
+  if (EqualNumBottomTopBlobs()) {
+    CHECK_EQ(bottom.size(), top.size()) << "Layer " << layer_param_.name() << ": " << type()
+                                        << " Layer produces one top blob as output for each bottom blob input.";
+  }
+}
+
+template <typename Dtype>
+void Layer<Dtype>::SetLossWeights(const vector<Blob<Dtype>*>& top) {
+  const int weights = layer_param_.loss_weight_size();
+  if (weights == 0) return;
+  CHECK_EQ(static_cast<int>(top.size()), weights) << "Layer " << layer_param_.name()
+                                                  << ": loss_weight must be unspecified or specified once per top blob.";
+  for (size_t i = 0; i < top.size(); ++i) {
+    const Dtype weight = layer_param_.loss_weight(i);
+    if (weight == Dtype(0)) continue;
+    set_loss(i, weight);
+    caffe_set(top[i]->count(), weight, top[i]->mutable_cpu_diff());
+  }
+}
+
+INSTANTIATE_CLASS(Layer);
+
+}  // namespace caffe

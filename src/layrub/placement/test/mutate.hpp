@@ -1,0 +1,193 @@
+#ifndef LAYRUB_PLACEMENT_TEST_MUTATE_HPP_
+#define LAYRUB_PLACEMENT_TEST_MUTATE_HPP_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub::testing {
+
+/// One small change of a plan.
+struct Mutation {
+  enum class Kind : uint8_t {
+    kDrop,         ///< step `step` is left out
+    kFreeEarlier,  ///< the Free `step` moves to just before `other`, the last step that uses its
+                   ///< tensor
+    kWaitLater,    ///< the Wait `step` moves to just after `other`, the first step that it protects
+    kOverlap,  ///< the Alloc `step` takes the offset of the Alloc `other`, whose range is live then
+    kSwapOffsets,  ///< the Allocs `step` and `other` swap their offsets; may well be harmless
+  };
+  Kind kind = Kind::kDrop;
+  int32_t step = kNone;
+  int32_t other = kNone;
+
+  /// Must a proof object to every plan mutated like this? (Provided that the plan is proved and has
+  /// no step too many.)
+  bool breaks() const { return kind != Kind::kSwapOffsets; }
+};
+
+namespace mutate {
+
+inline bool IsRun(const Step& step) {
+  return step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
+         step.kind == StepKind::kUpdate;
+}
+
+inline std::optional<Lane> LaneOf(const Step& step) {
+  if (IsRun(step)) return Lane::kCompute;
+  if (step.kind == StepKind::kOffload) return Lane::kSave;
+  if (step.kind == StepKind::kPrefetch) return Lane::kLoad;
+  return std::nullopt;
+}
+
+/// Does `step` need the range of `tensor` in `tier` to exist?
+inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tensor) {
+  if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
+    return step.tensor == tensor;
+  if (tier == Tier::kHost) return false;
+  if (step.kind == StepKind::kAlias) return step.on == tensor;
+  if (!IsRun(step)) return false;
+  const Form& form = graph.ops[step.op].forms[step.form];
+  const auto has = [tensor](const std::vector<TensorId>& ids) {
+    return std::find(ids.begin(), ids.end(), tensor) != ids.end();
+  };
+  return has(form.reads) || has(form.writes) ||
+         (!form.scratch.empty() && form.scratch[step.scratch].tensor == tensor);
+}
+
+/// `plan` without step `index`. Waits for that step wait for the one before it on its lane, if
+/// there is one.
+inline Plan Without(const Plan& plan, int32_t index) {
+  Plan result = plan;
+  const std::optional<Lane> lane = LaneOf(plan.steps[index]);
+  int32_t before = index - 1;
+  while (before >= 0 && LaneOf(plan.steps[before]) != lane) --before;
+  result.steps.clear();
+  std::vector<int32_t> moved_to(plan.steps.size(), kNone);
+  for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
+    Step step = plan.steps[i];
+    const bool waits_for_it = step.kind == StepKind::kWait && step.step == index;
+    if (i == index || (waits_for_it && before == kNone)) {
+      for (int32_t pass = 0; pass < 3; ++pass)
+        result.pass_end[pass] -= i < plan.pass_end[pass] ? 1 : 0;
+      continue;
+    }
+    if (step.kind == StepKind::kWait) step.step = moved_to[waits_for_it ? before : step.step];
+    moved_to[i] = static_cast<int32_t>(result.steps.size());
+    result.steps.push_back(step);
+  }
+  return result;
+}
+
+/// `plan` with the step at index `from` moved so that its index is `to`; what is between moves over
+/// by one. It then belongs to the pass of the step whose place it took.
+inline Plan Moved(const Plan& plan, int32_t from, int32_t to) {
+  Plan result = plan;
+  const auto begin = result.steps.begin();
+  if (from < to) {
+    std::rotate(begin + from, begin + from + 1, begin + to + 1);
+  } else {
+    std::rotate(begin + to, begin + from, begin + from + 1);
+  }
+  for (Step& step : result.steps) {
+    if (step.kind != StepKind::kWait) continue;
+    if (from < step.step && step.step <= to) --step.step;
+    if (to <= step.step && step.step < from) ++step.step;
+  }
+  for (int32_t& end : result.pass_end) {
+    if (from < end && end <= to) --end;
+    if (to < end && end <= from) ++end;
+  }
+  return result;
+}
+
+}  // namespace mutate
+
+/// The plan that `mutation` makes of `plan`. References between steps and the ends of the passes
+/// follow the steps.
+inline Plan Apply(const Plan& plan, const Mutation& mutation) {
+  switch (mutation.kind) {
+    case Mutation::Kind::kDrop:
+      return mutate::Without(plan, mutation.step);
+    case Mutation::Kind::kFreeEarlier:
+    case Mutation::Kind::kWaitLater:
+      return mutate::Moved(plan, mutation.step, mutation.other);
+    case Mutation::Kind::kOverlap:
+    case Mutation::Kind::kSwapOffsets:
+      break;
+  }
+  Plan result = plan;
+  result.steps[mutation.step].offset = plan.steps[mutation.other].offset;
+  if (mutation.kind == Mutation::Kind::kSwapOffsets) {
+    result.steps[mutation.other].offset = plan.steps[mutation.step].offset;
+  }
+  return result;
+}
+
+/// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped;
+/// each Free, Wait and Alloc is moved as far as it takes to do harm. Quadratic in the longest life
+/// of a tensor: for small plans.
+inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
+  using Kind = Mutation::Kind;
+  std::vector<Mutation> all;
+  std::vector<int32_t> live;  // Alloc steps whose tensor has not been freed
+  int32_t last_alloc = kNone;
+  for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
+    const Step& step = plan.steps[i];
+    all.push_back({Kind::kDrop, i, kNone});
+    const auto takes_bytes = [&](int32_t alloc) {
+      return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
+    };
+    if (step.kind == StepKind::kAlloc && takes_bytes(i)) {
+      const auto other = std::find_if(live.rbegin(), live.rend(), [&](int32_t alloc) {
+        return plan.steps[alloc].tier == step.tier;
+      });
+      if (other != live.rend()) all.push_back({Kind::kOverlap, i, *other});
+      if (last_alloc != kNone && plan.steps[last_alloc].tier == step.tier &&
+          plan.steps[last_alloc].offset != step.offset) {
+        all.push_back({Kind::kSwapOffsets, last_alloc, i});
+      }
+      live.push_back(i);
+      last_alloc = i;
+    } else if (step.kind == StepKind::kFree) {
+      std::erase_if(live, [&](int32_t alloc) {
+        return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
+      });
+      int32_t use = i - 1;
+      while (use >= 0 && !mutate::Uses(graph, plan.steps[use], step.tier, step.tensor)) --use;
+      if (use >= 0) all.push_back({Kind::kFreeEarlier, i, use});
+    } else if (step.kind == StepKind::kWait) {
+      const int32_t end = static_cast<int32_t>(plan.steps.size());
+      int32_t next = i + 1;
+      while (next < end && mutate::LaneOf(plan.steps[next]) != step.lane) ++next;
+      if (next < end) all.push_back({Kind::kWaitLater, i, next});
+    }
+  }
+  return all;
+}
+
+/// For messages: "drop step 12 (wait)".
+inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation& mutation) {
+  static const char* const kKinds[] = {"drop", "free earlier", "wait later", "overlap",
+                                       "swap offsets"};
+  const auto describe = [&](int32_t number) {
+    const Step& step = plan.steps[number];
+    std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);
+    if (step.tensor != kNone) text += " " + graph.tensors[step.tensor].name;
+    if (step.op != kNone) text += " " + graph.ops[step.op].name;
+    return text + ")";
+  };
+  std::string text =
+      std::string(kKinds[static_cast<size_t>(mutation.kind)]) + " " + describe(mutation.step);
+  if (mutation.other != kNone) text += ", " + describe(mutation.other);
+  return text;
+}
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_PLACEMENT_TEST_MUTATE_HPP_

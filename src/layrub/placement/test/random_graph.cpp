@@ -1,0 +1,164 @@
+#include "layrub/placement/test/random_graph.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/placement/test/net_builder.hpp"
+
+namespace layrub::testing {
+
+TensorId NetBuilder::Add(const std::string& name, int64_t bytes, Role role, int32_t blob) {
+  graph_.tensors.push_back({name, bytes, role, false, false, blob});
+  return static_cast<TensorId>(graph_.tensors.size() - 1);
+}
+
+TensorId NetBuilder::AddPersistent(const std::string& name, int64_t bytes, Role role) {
+  const TensorId id = Add(name, bytes, role);
+  graph_.tensors[id].persistent = true;
+  return id;
+}
+
+size_t NetBuilder::NewValue(const std::string& name, int64_t bytes) {
+  Value value;
+  value.data = Add(name, bytes, Role::kActivation, blobs_++);
+  value.diff_blob = blobs_++;
+  values_.push_back(value);
+  return values_.size() - 1;
+}
+
+/// The version of the same blob that an in-place layer makes of `input`.
+size_t NetBuilder::NextVersion(size_t input, const std::string& name) {
+  values_[input].overwritten = true;
+  Value value;
+  const Tensor& tensor = graph_.tensors[values_[input].data];
+  value.data = Add(name, tensor.bytes, Role::kActivation, tensor.blob);
+  value.diff_blob = values_[input].diff_blob;
+  values_.push_back(value);
+  return values_.size() - 1;
+}
+
+/// The gradient of a value, about to be written by the backward of `layer`.
+TensorId NetBuilder::Diff(size_t value, const std::string& layer) {
+  Value& of = values_[value];
+  of.diff = Add(layer + "." + std::to_string(value) + ".grad", BytesOf(of.data),
+                Role::kActivationGradient, of.diff_blob);
+  return of.diff;
+}
+
+Form NetBuilder::MakeForm(const std::string& name, Ids reads, Ids writes) {
+  Form form;
+  form.name = name;
+  for (TensorId id : reads) form.bytes_moved += static_cast<double>(BytesOf(id));
+  form.flops = form.bytes_moved * Pick(1, 100);
+  form.reads = std::move(reads);
+  form.writes = std::move(writes);
+  return form;
+}
+
+/// Any output may lie on any operand that is not persistent, not updated in place and not smaller.
+void NetBuilder::AllowAliases(Form* form, int percent) {
+  const auto updated = [form](TensorId id) {
+    return std::count(form->reads.begin(), form->reads.end(), id) > 0 &&
+           std::count(form->writes.begin(), form->writes.end(), id) > 0;
+  };
+  for (TensorId output : form->writes) {
+    for (TensorId input : form->reads) {
+      if (updated(input) || updated(output) || graph_.tensors[input].persistent) continue;
+      if (BytesOf(output) <= BytesOf(input) && Chance(percent))
+        form->may_alias.push_back({output, input});
+    }
+  }
+}
+
+void NetBuilder::AddScratch(Form* form, const std::string& layer) {
+  int64_t bytes = 0;
+  for (int i = 0, n = Pick(0, 4); i < n; ++i) {
+    TensorId id = kNone;
+    if (i > 0 || Chance(50)) {
+      bytes += Pick(1, 3000);
+      id = Add(layer + ":scratch" + std::to_string(i), bytes, Role::kScratch);
+    }
+    form->scratch.push_back({id, 1e-3 / (i + 1), Chance(70)});
+  }
+}
+
+void NetBuilder::AddOp(const std::string& name, Pass pass, OpKind kind, bool repeatable,
+                       std::vector<Form> forms) {
+  graph_.ops.push_back({name, pass, kind, repeatable, std::move(forms)});
+}
+
+/// Prepares the backward of a layer with these outputs: false if no gradient arrives at any of
+/// them; otherwise those that nobody has written are zeroed.
+bool NetBuilder::Fill(const std::string& layer, const std::vector<size_t>& outputs) {
+  const auto arrives = [this](size_t value) { return values_[value].diff != kNone; };
+  if (std::none_of(outputs.begin(), outputs.end(), arrives)) return false;
+  for (size_t value : outputs) {
+    if (arrives(value)) continue;
+    const TensorId diff = Diff(value, layer + "/fill");
+    AddOp(graph_.tensors[diff].name + "/fill", Pass::kBackward, OpKind::kFill, true,
+          {MakeForm("zero", {}, {diff})});
+  }
+  return true;
+}
+
+/// A value that no layer has taken yet, or, rarely, a new input.
+size_t NetBuilder::Take(bool trained) {
+  std::vector<size_t> free;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!values_[i].taken && (values_[i].trained || !trained)) free.push_back(i);
+  }
+  if (free.empty()) {
+    const size_t input = NewValue("input" + std::to_string(values_.size()), Bytes());
+    values_[input].trained = false;
+    Tensor& tensor = graph_.tensors[values_[input].data];
+    tensor.role = Role::kUser;
+    tensor.persistent = true;
+    free.push_back(input);
+  }
+  // Mostly the newest one, so that chains are long.
+  const size_t chosen = free[Chance(70) ? free.size() - 1 : Pick(0, static_cast<int>(free.size()))];
+  values_[chosen].taken = true;
+  return chosen;
+}
+
+Graph NetBuilder::Build(int layers) {
+  Source();
+  using Layer = void (NetBuilder::*)(const std::string&);
+  // Listed as often as they are wanted.
+  constexpr Layer kLayers[] = {
+      &NetBuilder::Linear,     &NetBuilder::Linear,     &NetBuilder::Linear,
+      &NetBuilder::Activation, &NetBuilder::Activation, &NetBuilder::Activation,
+      &NetBuilder::Normalize,  &NetBuilder::Normalize,  &NetBuilder::Merge,
+      &NetBuilder::Split,      &NetBuilder::Split,      &NetBuilder::Slice,
+      &NetBuilder::View,       &NetBuilder::Untyped,    &NetBuilder::Accuracy,
+      &NetBuilder::Loss};
+  Linear("first");
+  for (int i = 0; i < layers; ++i) {
+    (this->*kLayers[Pick(0, static_cast<int>(std::size(kLayers)))])("layer" + std::to_string(i));
+  }
+  Loss("loss");
+  for (const Value& value : values_) {
+    Tensor& tensor = graph_.tensors[value.data];
+    if (!value.overwritten && !tensor.persistent && Chance(8)) tensor.keep = true;
+  }
+  if (Chance(90)) {
+    for (size_t i = backward_.size(); i-- > 0;) backward_[i]();
+    Updates();
+  }
+  return std::move(graph_);
+}
+
+Graph RandomGraph(uint64_t seed, int layers) { return NetBuilder(seed).Build(layers); }
+
+rc::Gen<Graph> ArbitraryGraph() {
+  return rc::gen::map(
+      rc::gen::pair(rc::gen::noShrink(rc::gen::arbitrary<uint32_t>()), rc::gen::inRange(1, 40)),
+      [](const std::pair<uint32_t, int>& made) { return RandomGraph(made.first, made.second); });
+}
+
+}  // namespace layrub::testing

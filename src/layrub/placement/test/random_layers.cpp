@@ -1,0 +1,246 @@
+// The kinds of layers that random nets are made of.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/test/net_builder.hpp"
+
+namespace layrub::testing {
+
+void NetBuilder::Source() {
+  const size_t data = NewValue("data", Pick(1, 5000));
+  values_[data].trained = false;
+  if (Chance(40)) {  // written by the user
+    label_ = AddPersistent("label", Pick(1, 300), Role::kUser);
+    graph_.tensors[values_[data].data].role = Role::kUser;
+    graph_.tensors[values_[data].data].persistent = true;
+  } else {
+    label_ = Add("label", Pick(1, 300), Role::kActivation, blobs_++);
+    AddOp("data/forward", Pass::kForward, OpKind::kCompute, false,
+          {MakeForm("default", {}, {values_[data].data, label_})});
+  }
+  loss_weight_ = AddPersistent("loss.weight", 4, Role::kActivationGradient);
+}
+
+/// Weights, perhaps those of another layer; the backward accumulates their gradient and may
+/// overwrite x.
+void NetBuilder::Linear(const std::string& name) {
+  const size_t x = Take(false);
+  if (weights_.empty() || Chance(75)) {
+    const int64_t bytes = Pick(1, 4000);
+    const TensorId data = AddPersistent(name + ".w", bytes, Role::kParameter);
+    const TensorId diff = AddPersistent(name + ".w.grad", bytes, Role::kParameterGradient);
+    weights_.push_back({data, diff, AddPersistent(name + ".w.history", bytes, Role::kHistory)});
+  }
+  const Weights w =
+      weights_[Chance(70) ? weights_.size() - 1 : Pick(0, static_cast<int>(weights_.size()))];
+  const size_t y = NewValue(name, Bytes());
+  values_[y].disposable = true;
+  Form form = MakeForm("default", {values_[x].data, w.data}, {values_[y].data});
+  AddScratch(&form, name + "/forward");
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {form});
+  backward_.push_back([=, this] {
+    if (!Fill(name, {y})) return;
+    Form form = MakeForm("default", {values_[x].data, values_[y].diff, w.data, w.diff}, {w.diff});
+    if (values_[x].trained) form.writes.push_back(Diff(x, name));
+    AllowAliases(&form, 60);
+    AddScratch(&form, name + "/backward");
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, Chance(50), {form});
+  });
+}
+
+/// In place or not, with a choice of forms: from y, from x or from a saved mask.
+void NetBuilder::Activation(const std::string& name) {
+  const size_t x = Take(true);
+  const bool in_place =
+      values_[x].trained && values_[x].disposable && values_[x].sole_owner && Chance(70);
+  const size_t y = in_place ? NextVersion(x, name) : NewValue(name, BytesOf(values_[x].data));
+  const bool with_mask = Chance(60);
+  const bool with_y = (in_place && !with_mask) || Chance(60);
+  const bool with_x = (!with_y && !with_mask) || Chance(50);
+  values_[y].disposable = with_mask || (with_x && !in_place);
+  Form form = MakeForm("default", {values_[x].data}, {values_[y].data});
+  AllowAliases(&form, in_place ? 100 : 60);
+  const TensorId mask =
+      with_mask ? Add(name + ":mask", (BytesOf(values_[x].data) + 31) / 32, Role::kSaved) : kNone;
+  if (with_mask) form.writes.push_back(mask);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(80), {form});
+  backward_.push_back([=, this] {
+    if (!Fill(name, {y})) return;
+    const TensorId dy = values_[y].diff;
+    Ids writes;
+    if (values_[x].trained) writes.push_back(Diff(x, name));
+    std::vector<Form> forms;
+    if (with_y) forms.push_back(MakeForm("y", {values_[y].data, dy}, writes));
+    if (with_x) forms.push_back(MakeForm("x", {values_[x].data, dy}, writes));
+    if (with_mask) forms.push_back(MakeForm("mask", {mask, dy}, writes));
+    for (Form& choice : forms) AllowAliases(&choice, in_place ? 100 : 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, forms);
+  });
+}
+
+/// Like BatchNorm: updates statistics in place, must not run twice, saves what its backward needs.
+void NetBuilder::Normalize(const std::string& name) {
+  const size_t x = Take(true);
+  const bool in_place =
+      values_[x].trained && values_[x].disposable && values_[x].sole_owner && Chance(70);
+  const size_t y = in_place ? NextVersion(x, name) : NewValue(name, BytesOf(values_[x].data));
+  const TensorId mean = AddPersistent(name + ".mean", Pick(1, 300), Role::kParameter);
+  const TensorId spread = Add(name + ":spread", Pick(1, 300), Role::kSaved);
+  const TensorId copy = Add(name + ":copy", BytesOf(values_[x].data), Role::kSaved);
+  values_[y].disposable = true;
+  Form form = MakeForm("default", {values_[x].data, mean}, {values_[y].data});
+  AllowAliases(&form, in_place ? 100 : 60);
+  form.writes.insert(form.writes.end(), {mean, spread, copy});
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, false, {form});
+  backward_.push_back([=, this] {
+    if (!Fill(name, {y})) return;
+    const TensorId dy = values_[y].diff;
+    Ids writes;
+    if (values_[x].trained) writes.push_back(Diff(x, name));
+    std::vector<Form> forms{MakeForm("copy", {copy, spread, dy}, writes),
+                            MakeForm("x", {values_[x].data, spread, dy}, writes),
+                            MakeForm("y", {values_[y].data, spread, dy}, writes)};
+    for (Form& choice : forms) AllowAliases(&choice, in_place ? 100 : 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, forms);
+  });
+}
+
+/// Like Eltwise or Concat: several inputs, one output; the backward may need the inputs or not.
+void NetBuilder::Merge(const std::string& name) {
+  std::vector<size_t> inputs{Take(true), Take(true)};
+  if (Chance(30)) inputs.push_back(Take(true));
+  int64_t largest = 0;
+  for (size_t x : inputs) largest = std::max(largest, BytesOf(values_[x].data));
+  const size_t y = NewValue(name, largest);
+  const bool needs_inputs = Chance(40);
+  values_[y].disposable = true;
+  Ids reads;
+  for (size_t x : inputs) reads.push_back(values_[x].data);
+  Form form = MakeForm("default", reads, {values_[y].data});
+  AllowAliases(&form, 50);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {form});
+  backward_.push_back([=, this] {
+    if (!Fill(name, {y})) return;
+    Form form = MakeForm("default", {values_[y].diff}, {});
+    for (size_t x : inputs) {
+      if (needs_inputs) form.reads.push_back(values_[x].data);
+      if (values_[x].trained) form.writes.push_back(Diff(x, name));
+    }
+    AllowAliases(&form, 50);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+  });
+}
+
+/// Forward a view; backward the sum of the branches' gradients, those that nobody wrote zeroed or
+/// left out.
+void NetBuilder::Split(const std::string& name) {
+  const size_t x = Take(true);
+  std::vector<size_t> branches;
+  for (int i = 0, n = Pick(2, 4); i < n; ++i) {
+    Value branch = values_[x];
+    branch.taken = branch.sole_owner = branch.disposable = false;
+    branch.diff = kNone;
+    branch.diff_blob = blobs_++;
+    branches.push_back(values_.size());
+    values_.push_back(branch);
+  }
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {MakeForm("view", {}, {})});
+  const bool leave_out = Chance(50);
+  backward_.push_back([=, this] {
+    std::vector<size_t> summed = branches;
+    if (leave_out)
+      std::erase_if(summed, [this](size_t branch) { return values_[branch].diff == kNone; });
+    if (summed.empty() || !values_[x].trained || !Fill(name, summed)) return;
+    Ids reads;
+    for (size_t branch : summed) reads.push_back(values_[branch].diff);
+    Form form = MakeForm("sum", reads, {Diff(x, name)});
+    AllowAliases(&form, 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+  });
+}
+
+/// One input, several outputs; some may stay unread, so that their gradients are never written.
+void NetBuilder::Slice(const std::string& name) {
+  const size_t x = Take(true);
+  std::vector<size_t> outputs;
+  Form form = MakeForm("default", {values_[x].data}, {});
+  for (int i = 0, n = Pick(2, 4); i < n; ++i) {
+    outputs.push_back(NewValue(name + "." + std::to_string(i), BytesOf(values_[x].data) / n));
+    values_[outputs.back()].disposable = true;
+    form.writes.push_back(values_[outputs.back()].data);
+  }
+  AllowAliases(&form, 30);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {form});
+  backward_.push_back([=, this] {
+    if (!values_[x].trained || !Fill(name, outputs)) return;
+    Form form = MakeForm("default", {}, {});
+    for (size_t y : outputs) form.reads.push_back(values_[y].diff);
+    form.writes = {Diff(x, name)};
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+  });
+}
+
+/// Like Flatten: input and output are the same bytes, so neither operation has operands.
+void NetBuilder::View(const std::string& name) {
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true, {MakeForm("view", {}, {})});
+  backward_.push_back([=, this] {
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {MakeForm("view", {}, {})});
+  });
+}
+
+/// A layer that declares nothing: reads everything, may change its input, nothing may alias.
+void NetBuilder::Untyped(const std::string& name) {
+  const size_t x = Take(true);
+  const size_t y = NewValue(name, Bytes());
+  const bool changes_x = values_[x].sole_owner && values_[x].trained && Chance(50);
+  Form form = MakeForm("default", {values_[x].data}, {values_[y].data});
+  if (changes_x) form.writes.push_back(values_[x].data);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, false, {form});
+  const bool changes_dy = Chance(30);
+  backward_.push_back([=, this] {
+    if (!Fill(name, {y})) return;
+    const Value& out = values_[y];
+    Form form = MakeForm("default", {values_[x].data, out.data, out.diff}, {});
+    if (changes_x) form.writes.push_back(values_[x].data);
+    if (changes_dy) form.writes.push_back(out.diff);
+    if (values_[x].trained) form.writes.push_back(Diff(x, name));
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, false, {form});
+  });
+}
+
+void NetBuilder::Loss(const std::string& name) {
+  const size_t x = Take(true);
+  const size_t y = NewValue(name, 4);
+  values_[y].taken = true;
+  graph_.tensors[values_[y].data].keep = true;
+  const TensorId saved = Add(name + ":prob", BytesOf(values_[x].data), Role::kSaved);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, true,
+        {MakeForm("default", {values_[x].data, label_}, {values_[y].data, saved})});
+  backward_.push_back([=, this] {
+    if (!values_[x].trained) return;
+    Form form = MakeForm("default", {saved, label_, loss_weight_}, {Diff(x, name)});
+    AllowAliases(&form, 60);
+    AddOp(name + "/backward", Pass::kBackward, OpKind::kCompute, true, {form});
+  });
+}
+
+/// Takes a value and gives no gradient back.
+void NetBuilder::Accuracy(const std::string& name) {
+  const size_t x = Take(true);
+  const TensorId y = Add(name, 4, Role::kActivation, blobs_++);
+  graph_.tensors[y].keep = Chance(70);
+  Form form = MakeForm("default", {values_[x].data, label_}, {y});
+  AddScratch(&form, name);
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(50), {form});
+}
+
+void NetBuilder::Updates() {
+  for (const Weights& w : weights_) {
+    AddOp(graph_.tensors[w.data].name + "/update", Pass::kUpdate, OpKind::kUpdate, false,
+          {MakeForm("sgd", {w.data, w.diff, w.history}, {w.data, w.history})});
+  }
+}
+
+}  // namespace layrub::testing

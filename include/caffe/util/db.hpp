@@ -1,0 +1,62 @@
+#ifndef CAFFE_UTIL_DB_HPP
+#define CAFFE_UTIL_DB_HPP
+
+#include <string>
+
+#include "caffe/common.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+namespace db {
+
+/// READ: must exist. WRITE: opened, made if missing. NEW: made, must not exist.
+enum Mode { READ, WRITE, NEW };
+
+/// A position among the records of a database, in order of key. key() and value() need valid().
+class Cursor {
+ public:
+  Cursor() {}
+  virtual ~Cursor() {}
+  virtual void SeekToFirst() = 0;
+  virtual void Next() = 0;
+  virtual string key() = 0;
+  virtual string value() = 0;
+  virtual bool valid() = 0;
+
+  DISABLE_COPY_AND_ASSIGN(Cursor);
+};
+
+/// Records that are written together by Commit, or not at all.
+class Transaction {
+ public:
+  Transaction() {}
+  virtual ~Transaction() {}
+  virtual void Put(const string& key, const string& value) = 0;
+  virtual void Commit() = 0;
+
+  DISABLE_COPY_AND_ASSIGN(Transaction);
+};
+
+/// A key-value database on disk. Whatever goes wrong aborts with a message that names the database.
+/// Cursors and transactions belong to the caller and end before the database.
+class DB {
+ public:
+  DB() {}
+  virtual ~DB() {}
+  virtual void Open(const string& source, Mode mode) = 0;
+  virtual void Close() = 0;
+  virtual Cursor* NewCursor() = 0;
+  virtual Transaction* NewTransaction() = 0;
+
+  DISABLE_COPY_AND_ASSIGN(DB);
+};
+
+/// A closed database of the given kind ("lmdb", "leveldb"), owned by the caller; aborts where the
+/// build lacks it.
+DB* GetDB(DataParameter::DB backend);
+DB* GetDB(const string& backend);
+
+}  // namespace db
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_DB_HPP

@@ -1,0 +1,71 @@
+#ifdef USE_LEVELDB
+#ifndef CAFFE_UTIL_DB_LEVELDB_HPP
+#define CAFFE_UTIL_DB_LEVELDB_HPP
+
+#include <leveldb/db.h>
+#include <leveldb/write_batch.h>
+
+#include <memory>
+#include <string>
+
+#include "caffe/util/db.hpp"
+
+namespace caffe {
+namespace db {
+
+/// Takes over the iterator.
+class LevelDBCursor : public Cursor {
+ public:
+  explicit LevelDBCursor(leveldb::Iterator* iter) : iter_(iter) { SeekToFirst(); }
+  virtual ~LevelDBCursor() {}
+  virtual void SeekToFirst() { iter_->SeekToFirst(); }
+  virtual void Next() { iter_->Next(); }
+  virtual string key() { return iter_->key().ToString(); }
+  virtual string value() { return iter_->value().ToString(); }
+  /// An unreadable record ends a LevelDB iteration like the last one does; here it aborts.
+  virtual bool valid() {
+    CHECK(iter_->status().ok()) << "Cannot read LevelDB: " << iter_->status().ToString();
+    return iter_->Valid();
+  }
+
+ private:
+  std::unique_ptr<leveldb::Iterator> iter_;
+};
+
+class LevelDBTransaction : public Transaction {
+ public:
+  explicit LevelDBTransaction(leveldb::DB* db) : db_(CHECK_NOTNULL(db)) {}
+  virtual void Put(const string& key, const string& value) { batch_.Put(key, value); }
+  virtual void Commit() {
+    const leveldb::Status status = db_->Write(leveldb::WriteOptions(), &batch_);
+    CHECK(status.ok()) << "Cannot write LevelDB: " << status.ToString();
+    batch_.Clear();
+  }
+
+ private:
+  leveldb::DB* db_;
+  leveldb::WriteBatch batch_;
+
+  DISABLE_COPY_AND_ASSIGN(LevelDBTransaction);
+};
+
+class LevelDB : public DB {
+ public:
+  LevelDB() {}
+  virtual ~LevelDB() { Close(); }
+  virtual void Open(const string& source, Mode mode);
+  virtual void Close() { db_.reset(); }
+  virtual LevelDBCursor* NewCursor() {
+    return new LevelDBCursor(db_->NewIterator(leveldb::ReadOptions()));
+  }
+  virtual LevelDBTransaction* NewTransaction() { return new LevelDBTransaction(db_.get()); }
+
+ private:
+  std::unique_ptr<leveldb::DB> db_;
+};
+
+}  // namespace db
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_DB_LEVELDB_HPP
+#endif  // USE_LEVELDB

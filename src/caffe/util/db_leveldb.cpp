@@ -1,0 +1,23 @@
+#ifdef USE_LEVELDB
+#include "caffe/util/db_leveldb.hpp"
+
+namespace caffe {
+namespace db {
+
+void LevelDB::Open(const string& source, Mode mode) {
+  leveldb::Options options;
+  options.block_size = 64 << 10;
+  options.write_buffer_size = 256 << 20;
+  options.max_open_files = 100;
+  options.error_if_exists = mode == NEW;
+  options.create_if_missing = mode != READ;
+  leveldb::DB* db = nullptr;
+  const leveldb::Status status = leveldb::DB::Open(options, source, &db);
+  CHECK(status.ok()) << "Failed to open LevelDB " << source << ": " << status.ToString();
+  db_.reset(db);
+  LOG(INFO) << "Opened leveldb " << source;
+}
+
+}  // namespace db
+}  // namespace caffe
+#endif  // USE_LEVELDB

@@ -1,0 +1,121 @@
+#ifdef USE_LMDB
+#include "caffe/util/db_lmdb.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace caffe {
+namespace db {
+
+namespace {
+
+// Aborts with the path of the environment unless the call went well.
+void Check(int status, MDB_env* env, const char* action) {
+  if (status == MDB_SUCCESS) return;
+  const char* path = nullptr;
+  mdb_env_get_path(env, &path);
+  LOG(FATAL) << "Cannot " << action << " LMDB " << (path != nullptr ? path : "") << ": "
+             << mdb_strerror(status);
+}
+
+// LMDB maps the file, so a page beyond its end would kill the process with SIGBUS when it is
+// touched.
+void CheckComplete(MDB_env* env, const string& source) {
+  MDB_envinfo info;
+  MDB_stat page;
+  mdb_filehandle_t fd;
+  struct stat file;
+  Check(mdb_env_info(env, &info), env, "read");
+  Check(mdb_env_stat(env, &page), env, "read");
+  Check(mdb_env_get_fd(env, &fd), env, "read");
+  CHECK_EQ(fstat(fd, &file), 0) << "Cannot read LMDB " << source << ": " << strerror(errno);
+  const size_t expected = (info.me_last_pgno + 1) * page.ms_psize;
+  CHECK_GE(static_cast<size_t>(file.st_size), expected)
+      << "LMDB " << source << " is cut off: it has " << file.st_size
+      << " bytes where its header promises " << expected << ". Copy or convert it again.";
+}
+
+}  // namespace
+
+void LMDB::Open(const string& source, Mode mode) {
+  Close();
+  MDB_CHECK(mdb_env_create(&mdb_env_));
+  if (mode != READ && mkdir(source.c_str(), 0755) != 0 && (mode == NEW || errno != EEXIST)) {
+    LOG(FATAL) << "Cannot make LMDB " << source << ": " << strerror(errno);
+  }
+  const unsigned int flags = mode == READ ? MDB_RDONLY | MDB_NOTLS : 0;
+  int status = mdb_env_open(mdb_env_, source.c_str(), flags, 0664);
+  if (mode == READ && (status == EACCES || status == EROFS)) {
+    // On a read-only place there can be no lock file, and no writer that it would guard against.
+    LOG(WARNING) << "LMDB " << source << " is read without a lock: " << mdb_strerror(status);
+    Close();
+    MDB_CHECK(mdb_env_create(&mdb_env_));
+    status = mdb_env_open(mdb_env_, source.c_str(), flags | MDB_NOLOCK, 0664);
+  }
+  if (status != MDB_SUCCESS)
+    LOG(FATAL) << "Cannot open LMDB " << source << ": " << mdb_strerror(status);
+  CheckComplete(mdb_env_, source);
+  LOG(INFO) << "Opened lmdb " << source;
+}
+
+LMDBCursor* LMDB::NewCursor() {
+  MDB_txn* txn;
+  MDB_dbi dbi;
+  MDB_cursor* cursor;
+  Check(mdb_txn_begin(mdb_env_, NULL, MDB_RDONLY, &txn), mdb_env_, "read");
+  Check(mdb_dbi_open(txn, NULL, 0, &dbi), mdb_env_, "read");
+  Check(mdb_cursor_open(txn, dbi, &cursor), mdb_env_, "read");
+  return new LMDBCursor(txn, cursor);
+}
+
+LMDBTransaction* LMDB::NewTransaction() { return new LMDBTransaction(mdb_env_); }
+
+void LMDBCursor::Seek(MDB_cursor_op op) {
+  const int status = mdb_cursor_get(mdb_cursor_, &mdb_key_, &mdb_value_, op);
+  valid_ = status == MDB_SUCCESS;
+  if (status != MDB_NOTFOUND) Check(status, mdb_txn_env(mdb_txn_), "read");
+}
+
+void LMDBTransaction::Put(const string& key, const string& value) {
+  // Known to be refused, so refused here, where the caller's record is at hand.
+  CHECK(!key.empty() && key.size() <= static_cast<size_t>(mdb_env_get_maxkeysize(mdb_env_)))
+      << "An LMDB key has 1 to " << mdb_env_get_maxkeysize(mdb_env_) << " bytes; this one has "
+      << key.size();
+  records_.emplace_back(key, value);
+}
+
+void LMDBTransaction::Commit() {
+  int status = TryCommit();
+  while (status == MDB_MAP_FULL) {
+    MDB_envinfo info;
+    Check(mdb_env_info(mdb_env_, &info), mdb_env_, "write");
+    Check(mdb_env_set_mapsize(mdb_env_, info.me_mapsize * 2), mdb_env_, "enlarge");
+    status = TryCommit();
+  }
+  Check(status, mdb_env_, "write");
+  records_.clear();
+}
+
+// Writes all records in one LMDB transaction. MDB_MAP_FULL leaves the database as it was.
+int LMDBTransaction::TryCommit() {
+  MDB_txn* txn;
+  MDB_dbi dbi;
+  int status = mdb_txn_begin(mdb_env_, NULL, 0, &txn);
+  if (status != MDB_SUCCESS) return status;
+  status = mdb_dbi_open(txn, NULL, 0, &dbi);
+  for (auto record = records_.begin(); status == MDB_SUCCESS && record != records_.end();
+       ++record) {
+    MDB_val key = {record->first.size(), record->first.data()};
+    MDB_val value = {record->second.size(), record->second.data()};
+    status = mdb_put(txn, dbi, &key, &value, 0);
+  }
+  if (status == MDB_SUCCESS) return mdb_txn_commit(txn);
+  mdb_txn_abort(txn);
+  return status;
+}
+
+}  // namespace db
+}  // namespace caffe
+#endif  // USE_LMDB

@@ -1,0 +1,149 @@
+// The parts of io.hpp that need an image library.
+#include "caffe/util/io.hpp"
+
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+#endif
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <vector>
+
+namespace caffe {
+
+#ifdef USE_OPENCV
+
+namespace {
+
+// True when the file name ends in the encoding; "jpg" and "jpeg" are one.
+bool HasExtension(const string& filename, string encoding) {
+  const size_t dot = filename.rfind('.');
+  string extension = dot == string::npos ? filename : filename.substr(dot + 1);
+  for (string* name : {&extension, &encoding}) {
+    std::transform(name->begin(), name->end(), name->begin(), ::tolower);
+    if (*name == "jpeg") *name = "jpg";
+  }
+  return extension == encoding;
+}
+
+cv::Mat Decode(const Datum& datum, int flags) {
+  CHECK(datum.encoded()) << "Datum not encoded";
+  const std::vector<char> bytes(datum.data().begin(), datum.data().end());
+  cv::Mat image;
+  if (!bytes.empty()) image = cv::imdecode(bytes, flags);
+  if (image.empty()) LOG(ERROR) << "Could not decode datum";
+  return image;
+}
+
+// The datum of `image`, or no change where it could not be decoded.
+bool ReplaceByPixels(const cv::Mat& image, Datum* datum) {
+  if (!image.empty()) CVMatToDatum(image, datum);
+  return !image.empty();
+}
+
+}  // namespace
+
+cv::Mat ReadImageToCVMat(const string& filename, const int height, const int width,
+                         const bool is_color) {
+  const cv::Mat original = cv::imread(filename, is_color ? cv::IMREAD_COLOR : cv::IMREAD_GRAYSCALE);
+  if (original.empty()) {
+    LOG(ERROR) << "Could not open or find file " << filename;
+    return original;
+  }
+  if (height <= 0 || width <= 0) return original;
+  cv::Mat resized;
+  cv::resize(original, resized, cv::Size(width, height));
+  return resized;
+}
+
+cv::Mat ReadImageToCVMat(const string& filename, const int height, const int width) {
+  return ReadImageToCVMat(filename, height, width, true);
+}
+
+cv::Mat ReadImageToCVMat(const string& filename, const bool is_color) {
+  return ReadImageToCVMat(filename, 0, 0, is_color);
+}
+
+cv::Mat ReadImageToCVMat(const string& filename) { return ReadImageToCVMat(filename, 0, 0, true); }
+
+bool ReadImageToDatum(const string& filename, const int label, const int height, const int width,
+                      const bool is_color, const std::string& encoding, Datum* datum) {
+  const cv::Mat image = ReadImageToCVMat(filename, height, width, is_color);
+  if (image.empty()) return false;
+  if (encoding.empty()) {
+    CVMatToDatum(image, datum);
+    datum->set_label(label);
+    return true;
+  }
+  const bool unchanged = (image.channels() == 3) == is_color && height <= 0 && width <= 0;
+  if (unchanged && HasExtension(filename, encoding)) return ReadFileToDatum(filename, label, datum);
+  std::vector<uchar> bytes;
+  if (!cv::imencode("." + encoding, image, bytes)) {
+    LOG(ERROR) << "Could not encode " << filename << " as " << encoding;
+    return false;
+  }
+  datum->set_data(bytes.data(), bytes.size());
+  datum->set_label(label);
+  datum->set_encoded(true);
+  return true;
+}
+
+cv::Mat DecodeDatumToCVMatNative(const Datum& datum) { return Decode(datum, cv::IMREAD_UNCHANGED); }
+
+cv::Mat DecodeDatumToCVMat(const Datum& datum, bool is_color) {
+  return Decode(datum, is_color ? cv::IMREAD_COLOR : cv::IMREAD_GRAYSCALE);
+}
+
+bool DecodeDatumNative(Datum* datum) {
+  return datum->encoded() && ReplaceByPixels(DecodeDatumToCVMatNative(*datum), datum);
+}
+
+bool DecodeDatum(Datum* datum, bool is_color) {
+  return datum->encoded() && ReplaceByPixels(DecodeDatumToCVMat(*datum, is_color), datum);
+}
+
+void CVMatToDatum(const cv::Mat& cv_img, Datum* datum) {
+  CHECK_EQ(cv_img.depth(), CV_8U) << "Image data type must be unsigned byte";
+  const int64_t plane = static_cast<int64_t>(cv_img.rows) * cv_img.cols;
+  CHECK_LE(plane * cv_img.channels(), INT_MAX)
+      << "an image of " << cv_img.rows << " x " << cv_img.cols << " is larger than a record can be";
+  datum->set_channels(cv_img.channels());
+  datum->set_height(cv_img.rows);
+  datum->set_width(cv_img.cols);
+  datum->clear_float_data();
+  datum->set_encoded(false);
+  string* bytes = datum->mutable_data();
+  bytes->resize(static_cast<size_t>(plane * cv_img.channels()));
+  for (int c = 0; c < cv_img.channels(); ++c) {
+    // A header over the channel's place in the datum; extractChannel writes the pixels there.
+    cv::Mat channel(cv_img.rows, cv_img.cols, CV_8UC1, bytes->data() + c * plane);
+    cv::extractChannel(cv_img, channel, c);
+  }
+}
+
+#else  // USE_OPENCV
+
+namespace {
+
+bool NoImageLibrary() {
+  LOG(FATAL) << "Reading and decoding images needs a build with USE_OPENCV.";
+  return false;
+}
+
+}  // namespace
+
+bool ReadImageToDatum(const string&, const int, const int, const int, const bool,
+                      const std::string&, Datum*) {
+  return NoImageLibrary();
+}
+
+bool DecodeDatumNative(Datum* datum) { return datum->encoded() && NoImageLibrary(); }
+
+bool DecodeDatum(Datum* datum, bool) { return datum->encoded() && NoImageLibrary(); }
+
+#endif  // USE_OPENCV
+
+}  // namespace caffe

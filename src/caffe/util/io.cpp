@@ -1,0 +1,204 @@
+#include "caffe/util/io.hpp"
+
+#include <fcntl.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/text_format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "caffe/util/atomic_file.hpp"
+
+namespace caffe {
+
+using google::protobuf::TextFormat;
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::FileInputStream;
+using google::protobuf::io::FileOutputStream;
+
+namespace {
+
+// A file open for reading, closed at the end of the scope.
+class InputFile {
+ public:
+  explicit InputFile(const string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    struct stat status;
+    if (fd_ < 0 || fstat(fd_, &status) != 0) {
+      error_ = errno == ENOENT ? "File not found: " + path
+                               : "Cannot read " + path + ": " + strerror(errno);
+    } else if (S_ISDIR(status.st_mode)) {
+      error_ = "Cannot read " + path + ": it is a folder";
+    } else {
+      size_ = status.st_size;
+    }
+  }
+  ~InputFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  int fd() const { return fd_; }
+  int64_t size() const { return size_; }
+  const string& error() const { return error_; }
+
+ private:
+  int fd_;
+  int64_t size_ = 0;
+  string error_;
+};
+
+// Keeps the first error of a parse, as "file:line:column: what".
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FirstError(const string& file) : file_(file) {}
+
+  void AddError(int line, int column, const string& message) override {
+    if (!text_.empty()) return;
+    text_ = file_;
+    if (line >= 0) text_ += ":" + std::to_string(line + 1) + ":" + std::to_string(column + 1);
+    text_ += ": " + message;
+  }
+  void AddWarning(int line, int column, const string& message) override {
+    LOG(WARNING) << file_ << ":" << line + 1 << ":" << column + 1 << ": " << message;
+  }
+  const string& text() const { return text_; }
+
+ private:
+  string file_;
+  string text_;
+};
+
+// The readers return an error text, empty when all went well.
+
+string ParseText(const string& filename, Message* proto) {
+  const InputFile file(filename);
+  if (!file.error().empty()) return file.error();
+  FileInputStream stream(file.fd());
+  FirstError errors(filename);
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  const bool parsed = parser.Parse(&stream, proto);
+  if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
+  if (parsed) return "";
+  return errors.text().empty() ? filename + ": cannot be parsed" : errors.text();
+}
+
+string ParseBinary(const string& filename, Message* proto) {
+  const InputFile file(filename);
+  if (!file.error().empty()) return file.error();
+  if (file.size() > INT_MAX) {
+    return filename + ": has " + std::to_string(file.size()) +
+           " bytes; a binary protocol file ends at 2147483647. Larger models are kept in HDF5.";
+  }
+  FileInputStream stream(file.fd());
+  CodedInputStream coded(&stream);
+  coded.SetTotalBytesLimit(INT_MAX);
+  const bool parsed = proto->ParsePartialFromCodedStream(&coded) && coded.ConsumedEntireMessage();
+  if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
+  if (!parsed) {
+    return filename + ": no binary " + proto->GetDescriptor()->name() +
+           " (corrupt, cut off, or of another format) from byte " +
+           std::to_string(coded.CurrentPosition()) + " on";
+  }
+  if (!proto->IsInitialized()) return filename + ": lacks " + proto->InitializationErrorString();
+  return "";
+}
+
+bool Succeeded(const string& error) {
+  if (!error.empty()) LOG(ERROR) << error;
+  return error.empty();
+}
+
+void SucceededOrDie(const string& error) {
+  if (!error.empty()) LOG(FATAL) << error;
+}
+
+// Creates the file, lets `write` fill it, and puts it in place.
+template <typename Write>
+void WriteFile(const string& filename, const Write& write) {
+  AtomicFile file(filename);
+  const int fd = open(file.temp_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) file.Fail(strerror(errno));
+  FileOutputStream stream(fd);
+  const bool written = write(&stream);
+  if (!stream.Close() || !written) {
+    file.Fail(stream.GetErrno() != 0 ? strerror(stream.GetErrno())
+                                     : "the message cannot be written");
+  }
+  file.Commit();
+}
+
+}  // namespace
+
+void MakeTempDir(string* temp_dirname) {
+  const char* parent = getenv("TMPDIR");
+  string name =
+      string(parent != nullptr && *parent != '\0' ? parent : "/tmp") + "/caffe_test.XXXXXX";
+  if (mkdtemp(name.data()) == nullptr)
+    LOG(FATAL) << "Cannot make the folder " << name << ": " << strerror(errno);
+  *temp_dirname = name;
+}
+
+void MakeTempFilename(string* temp_filename) {
+  MakeTempDir(temp_filename);
+  *temp_filename += "/file";
+}
+
+bool ReadProtoFromTextFile(const char* filename, Message* proto) {
+  return Succeeded(ParseText(filename, proto));
+}
+
+void ReadProtoFromTextFileOrDie(const char* filename, Message* proto) {
+  SucceededOrDie(ParseText(filename, proto));
+}
+
+void WriteProtoToTextFile(const Message& proto, const char* filename) {
+  WriteFile(filename,
+            [&proto](FileOutputStream* stream) { return TextFormat::Print(proto, stream); });
+}
+
+bool ReadProtoFromBinaryFile(const char* filename, Message* proto) {
+  return Succeeded(ParseBinary(filename, proto));
+}
+
+void ReadProtoFromBinaryFileOrDie(const char* filename, Message* proto) {
+  SucceededOrDie(ParseBinary(filename, proto));
+}
+
+void WriteProtoToBinaryFile(const Message& proto, const char* filename) {
+  const size_t size = proto.ByteSizeLong();
+  CHECK_LE(size, static_cast<size_t>(INT_MAX))
+      << "Cannot write " << filename
+      << ": the message is larger than a binary protocol file can be. "
+      << "snapshot_format: HDF5 has no such limit.";
+  WriteFile(filename,
+            [&proto](FileOutputStream* stream) { return proto.SerializeToZeroCopyStream(stream); });
+}
+
+bool ReadFileToDatum(const string& filename, const int label, Datum* datum) {
+  const InputFile input(filename);
+  string error = input.error();
+  if (error.empty() && input.size() > INT_MAX)
+    error = filename + ": is larger than a record can be";
+  if (!Succeeded(error)) return false;
+  string bytes(static_cast<size_t>(input.size()), '\0');
+  std::ifstream file(filename, std::ios::in | std::ios::binary);
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
+    return Succeeded("Cannot read " + filename);
+  }
+  datum->set_data(std::move(bytes));
+  datum->set_label(label);
+  datum->set_encoded(true);
+  return true;
+}
+
+}  // namespace caffe

@@ -1,0 +1,189 @@
+#include "layrub/graph.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+
+#include "layrub/base/text.hpp"
+
+namespace layrub {
+namespace {
+
+/// No graph may hold more than this many bytes, so that sums of sizes never overflow.
+constexpr int64_t kMaxBytes = int64_t{1} << 60;
+
+class Validator {
+ public:
+  explicit Validator(const Graph& graph)
+      : graph_(graph), written_(graph.tensors.size()), workspace_of_(graph.tensors.size(), kNone) {}
+
+  Status Run() {
+    if (!graph_.name.empty() && !IsName(graph_.name)) {
+      return Status::Invalid("graph: the name '" + graph_.name + "' has white space or is '-'");
+    }
+    if (Status status = CheckTensors(); !status.ok()) return status;
+    std::unordered_set<std::string_view> names;
+    for (OpId o = 0; o < static_cast<OpId>(graph_.ops.size()); ++o) {
+      const Op& op = graph_.ops[o];
+      if (!IsName(op.name)) return Bad(op, "its name is empty, '-' or has white space");
+      if (!names.insert(op.name).second) return Bad(op, "another operation has this name");
+      if (o > 0 && op.pass < graph_.ops[o - 1].pass) {
+        return Bad(op, std::string("a ") + Name(op.pass) + " operation cannot come after the " +
+                           Name(graph_.ops[o - 1].pass) + " operation " + graph_.ops[o - 1].name);
+      }
+      if (Status status = CheckForms(op, o); !status.ok()) return status;
+      for (const Form& form : op.forms) {
+        for (const TensorId t : form.writes) written_[t] = true;
+      }
+    }
+    return Status::Ok();
+  }
+
+ private:
+  static Status Bad(const Op& op, const std::string& what) {
+    return Status::Invalid("operation " + op.name + ": " + what);
+  }
+  static Status Bad(const Tensor& tensor, const std::string& what) {
+    return Status::Invalid("tensor " + tensor.name + ": " + what);
+  }
+
+  Status CheckTensors() const {
+    std::unordered_set<std::string_view> names;
+    int64_t total = 0;
+    for (const Tensor& tensor : graph_.tensors) {
+      if (!IsName(tensor.name)) return Bad(tensor, "its name is empty, '-' or has white space");
+      if (!names.insert(tensor.name).second) return Bad(tensor, "another tensor has this name");
+      if (tensor.bytes < 0) {
+        return Bad(tensor, "its size is negative (" + std::to_string(tensor.bytes) + " bytes)");
+      }
+      if (tensor.bytes > kMaxBytes || (total += Aligned(tensor.bytes)) > kMaxBytes) {
+        return Bad(tensor, "with it the graph holds more than 2^60 bytes");
+      }
+      if (tensor.role == Role::kScratch && tensor.persistent) {
+        return Bad(tensor, "a scratch tensor cannot be persistent");
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status CheckForms(const Op& op, OpId o) {
+    if (op.forms.empty()) return Bad(op, "it has no form");
+    if (op.pass == Pass::kForward && op.forms.size() != 1) {
+      return Bad(op, "a forward operation has exactly one form");
+    }
+    for (const Form& form : op.forms) {
+      if (!form.name.empty() && !IsName(form.name)) {
+        return Bad(op, "the name of form '" + form.name + "' has white space or is '-'");
+      }
+      if (Status status = CheckOperands(op, form); !status.ok()) return status;
+      if (Status status = CheckScratch(op, form, o); !status.ok()) return status;
+      if (op.kind == OpKind::kFill && (form.writes.size() != 1 || !form.reads.empty())) {
+        return Bad(op, "a fill writes exactly one tensor and reads none");
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status CheckOperands(const Op& op, const Form& form) const {
+    for (const std::vector<TensorId>* operands : {&form.reads, &form.writes}) {
+      for (const TensorId t : *operands) {
+        if (!Exists(t)) return Bad(op, "tensor number " + std::to_string(t) + " does not exist");
+        if (graph_.tensors[t].role == Role::kScratch) {
+          return Bad(op, "scratch tensor " + graph_.tensors[t].name + " cannot be an operand");
+        }
+      }
+    }
+    for (const TensorId t : form.reads) {
+      if (!written_[t] && !graph_.tensors[t].persistent) {
+        return Bad(op, "it reads " + graph_.tensors[t].name + ", which nothing has written before");
+      }
+    }
+    if (std::set<TensorId>(form.writes.begin(), form.writes.end()).size() != form.writes.size()) {
+      return Bad(op, "form '" + form.name + "' writes a tensor twice");
+    }
+    for (const AliasPair& pair : form.may_alias) {
+      if (!Exists(pair.output) || !Exists(pair.input) || pair.output == pair.input) {
+        return Bad(op, "a pair of may_alias does not name two different tensors");
+      }
+      if (std::find(form.writes.begin(), form.writes.end(), pair.output) == form.writes.end()) {
+        return Bad(op, "may_alias names " + graph_.tensors[pair.output].name + ", which form '" +
+                           form.name + "' does not write");
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status CheckScratch(const Op& op, const Form& form, OpId o) {
+    for (const Scratch& scratch : form.scratch) {
+      if (scratch.tensor == kNone) continue;
+      if (!Exists(scratch.tensor)) {
+        return Bad(op, "tensor number " + std::to_string(scratch.tensor) + " does not exist");
+      }
+      const Tensor& tensor = graph_.tensors[scratch.tensor];
+      if (tensor.role != Role::kScratch) return Bad(op, tensor.name + " is not a scratch tensor");
+      OpId& owner = workspace_of_[scratch.tensor];
+      if (owner != kNone && owner != o) {
+        return Bad(op, "scratch tensor " + tensor.name + " belongs to " + graph_.ops[owner].name);
+      }
+      owner = o;
+    }
+    return Status::Ok();
+  }
+
+  bool Exists(TensorId t) const {
+    return t >= 0 && t < static_cast<TensorId>(graph_.tensors.size());
+  }
+
+  const Graph& graph_;
+  std::vector<bool> written_;
+  std::vector<OpId> workspace_of_;
+};
+
+}  // namespace
+
+Status Validate(const Graph& graph) { return Validator(graph).Run(); }
+
+int64_t PersistentBytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.persistent) bytes += Aligned(tensor.bytes);
+  }
+  return bytes;
+}
+
+const char* Name(Role role) {
+  switch (role) {
+    case Role::kParameter:
+      return "parameter";
+    case Role::kParameterGradient:
+      return "parameter_gradient";
+    case Role::kHistory:
+      return "history";
+    case Role::kActivation:
+      return "activation";
+    case Role::kActivationGradient:
+      return "activation_gradient";
+    case Role::kSaved:
+      return "saved";
+    case Role::kScratch:
+      return "scratch";
+    case Role::kUser:
+      return "user";
+  }
+  return "unknown";
+}
+
+const char* Name(Pass pass) {
+  switch (pass) {
+    case Pass::kForward:
+      return "forward";
+    case Pass::kBackward:
+      return "backward";
+    case Pass::kUpdate:
+      return "update";
+  }
+  return "unknown";
+}
+
+}  // namespace layrub

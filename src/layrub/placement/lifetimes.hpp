@@ -1,0 +1,47 @@
+#ifndef LAYRUB_PLACEMENT_LIFETIMES_HPP_
+#define LAYRUB_PLACEMENT_LIFETIMES_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/status.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// A stretch of operations, both ends included, during which a tensor has a range of the device.
+struct Residence {
+  TensorId tensor = kNone;
+  OpId begin = kNone;    ///< kNone: from the start of the plan
+  OpId end = kNone;      ///< graph.ops.size(): to the end of the plan
+  bool fetched = false;  ///< it begins with a copy from the host tier
+  /// The tensor whose range it takes over at `begin`; kNone: a range of its own.
+  TensorId on = kNone;
+  int64_t bytes = 0;  ///< aligned bytes of the range: those of the first tensor that `on` leads to
+  /// Residences joined by `on` share a block: one range of the device.
+  int32_t block = kNone;
+};
+
+/// A stretch during which a tensor has a range of the host tier.
+struct HostStay {
+  TensorId tensor = kNone;
+  std::vector<OpId> offloads;  ///< operations after which the value is copied there; the first one
+                               ///< begins the stay
+  OpId end = kNone;            ///< graph.ops.size(): to the end of the plan
+};
+
+/// A decision spelled out: where each tensor is during each operation.
+struct Lifetimes {
+  std::vector<Residence> residences;  ///< by tensor, then by time
+  std::vector<HostStay> host;         ///< by tensor
+  int32_t blocks = 0;
+  std::vector<TensorId> readable;  ///< Plan::readable
+};
+
+/// kInvalid names the operation and the tensor for which `decision` asks something impossible.
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_LIFETIMES_HPP_

@@ -1,0 +1,245 @@
+#include "layrub/placement/pack.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace layrub {
+namespace {
+
+/// Beyond this many overlapping pairs only the sweep is tried, whose time does not depend on them.
+constexpr int64_t kMaxPairs = 4'000'000;
+/// How many pairs all placements of one call may look at together.
+constexpr int64_t kPairBudget = 40'000'000;
+
+using Order = std::vector<int32_t>;
+
+Order SortedBy(const std::vector<Interval>& intervals,
+               bool (*before)(const Interval&, const Interval&)) {
+  Order order(intervals.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return before(intervals[a], intervals[b]); });
+  return order;
+}
+
+bool BeginsEarlier(const Interval& a, const Interval& b) { return a.begin < b.begin; }
+bool IsLarger(const Interval& a, const Interval& b) { return a.bytes > b.bytes; }
+bool LivesLonger(const Interval& a, const Interval& b) { return a.end - a.begin > b.end - b.begin; }
+bool HasMoreArea(const Interval& a, const Interval& b) {
+  return static_cast<double>(a.bytes) * (a.end - a.begin) >
+         static_cast<double>(b.bytes) * (b.end - b.begin);
+}
+
+/// Calls begin(i) and end(i) in order of time, ends before begins of the same moment.
+template <typename OnBegin, typename OnEnd>
+void Sweep(const std::vector<Interval>& intervals, OnBegin on_begin, OnEnd on_end) {
+  const Order begins = SortedBy(intervals, BeginsEarlier);
+  const Order ends =
+      SortedBy(intervals, [](const Interval& a, const Interval& b) { return a.end < b.end; });
+  auto next_end = ends.begin();
+  for (const int32_t i : begins) {
+    for (; intervals[*next_end].end <= intervals[i].begin; ++next_end) on_end(*next_end);
+    on_begin(i);
+  }
+}
+
+int64_t CountPairs(const std::vector<Interval>& intervals) {
+  int64_t live = 0;
+  int64_t pairs = 0;
+  Sweep(
+      intervals, [&](int32_t) { pairs += live++; }, [&](int32_t) { --live; });
+  return pairs;
+}
+
+/// Best fit in order of time, as an allocator would do it that sees one request after the other.
+Packing PackInTime(const std::vector<Interval>& intervals) {
+  Packing packing{std::vector<int64_t>(intervals.size()), 0};
+  std::map<int64_t, int64_t> holes;                // offset -> bytes, below packing.bytes
+  std::set<std::pair<int64_t, int64_t>> by_bytes;  // (bytes, offset) of the holes
+  const auto remove = [&](std::map<int64_t, int64_t>::iterator hole) {
+    by_bytes.erase({hole->second, hole->first});
+    return holes.erase(hole);
+  };
+  const auto add = [&](int64_t offset, int64_t bytes) {
+    if (bytes == 0) return;
+    holes[offset] = bytes;
+    by_bytes.insert({bytes, offset});
+  };
+  const auto take = [&](int32_t i) {
+    const int64_t bytes = intervals[i].bytes;
+    if (bytes == 0) return;
+    int64_t offset = packing.bytes;
+    if (const auto fit = by_bytes.lower_bound({bytes, 0}); fit != by_bytes.end()) {
+      offset = fit->second;
+      const int64_t left = fit->first - bytes;
+      remove(holes.find(offset));
+      add(offset + bytes, left);
+    } else if (!holes.empty() &&
+               std::prev(holes.end())->first + std::prev(holes.end())->second == packing.bytes) {
+      offset = std::prev(holes.end())->first;  // the hole at the top grows to the size needed
+      remove(std::prev(holes.end()));
+    }
+    packing.offsets[i] = offset;
+    packing.bytes = std::max(packing.bytes, offset + bytes);
+  };
+  const auto give_back = [&](int32_t i) {
+    int64_t begin = packing.offsets[i];
+    int64_t end = begin + intervals[i].bytes;
+    auto next = holes.lower_bound(begin);
+    if (next != holes.end() && next->first == end) {
+      end += next->second;
+      next = remove(next);
+    }
+    if (next != holes.begin() && std::prev(next)->first + std::prev(next)->second == begin) {
+      begin = std::prev(next)->first;
+      remove(std::prev(next));
+    }
+    add(begin, end - begin);
+  };
+  Sweep(intervals, take, give_back);
+  return packing;
+}
+
+/// Places intervals one by one, in any order, each into the tightest hole between those placed
+/// before.
+class Placer {
+ public:
+  explicit Placer(const std::vector<Interval>& intervals)
+      : intervals_(intervals), neighbours_(intervals.size()) {
+    std::set<int32_t> live;
+    Sweep(
+        intervals,
+        [&](int32_t i) {
+          for (const int32_t other : live) {
+            neighbours_[i].push_back(other);
+            neighbours_[other].push_back(i);
+          }
+          live.insert(i);
+        },
+        [&](int32_t i) { live.erase(i); });
+  }
+
+  Packing Place(const Order& order) {
+    Packing packing{std::vector<int64_t>(intervals_.size(), kNowhere), 0};
+    for (const int32_t i : order) {
+      packing.offsets[i] = FindHole(i, packing);
+      packing.bytes = std::max(packing.bytes, packing.offsets[i] + intervals_[i].bytes);
+    }
+    return packing;
+  }
+
+ private:
+  int64_t FindHole(int32_t i, const Packing& packing) {
+    taken_.clear();
+    for (const int32_t other : neighbours_[i]) {
+      const int64_t offset = packing.offsets[other];
+      if (offset != kNowhere) taken_.push_back({offset, offset + intervals_[other].bytes});
+    }
+    std::sort(taken_.begin(), taken_.end());
+    int64_t top = 0;
+    int64_t best = kNowhere;
+    int64_t best_bytes = std::numeric_limits<int64_t>::max();
+    for (const auto& [begin, end] : taken_) {
+      const int64_t hole = begin - top;
+      if (hole >= intervals_[i].bytes && hole < best_bytes) {
+        best = top;
+        best_bytes = hole;
+      }
+      top = std::max(top, end);
+    }
+    return best == kNowhere ? top : best;
+  }
+
+  static constexpr int64_t kNowhere = -1;
+
+  const std::vector<Interval>& intervals_;
+  std::vector<std::vector<int32_t>> neighbours_;  ///< those that share a moment with it
+  std::vector<std::pair<int64_t, int64_t>> taken_;
+};
+
+/// Starts from `order` and moves what sticks out highest to the front, again and again, while that
+/// may still help.
+Packing Improve(const std::vector<Interval>& intervals, Placer* placer, Order order, int64_t bound,
+                int64_t rounds) {
+  Packing best = placer->Place(order);
+  Packing current = best;
+  for (; rounds > 0 && best.bytes > bound; --rounds) {
+    std::stable_partition(order.begin(), order.end(), [&](int32_t i) {
+      return current.offsets[i] + intervals[i].bytes > bound;
+    });
+    current = placer->Place(order);
+    if (current.bytes < best.bytes) best = current;
+  }
+  return best;
+}
+
+Packing PackMoving(const std::vector<Interval>& intervals) {
+  if (intervals.empty()) return {};
+  const int64_t bound = LargestLiveSum(intervals);
+  Packing best = PackInTime(intervals);
+  const int64_t pairs = CountPairs(intervals);
+  if (best.bytes == bound || pairs > kMaxPairs) return best;
+  Placer placer(intervals);
+  const std::vector<Order> orders{SortedBy(intervals, IsLarger), SortedBy(intervals, HasMoreArea),
+                                  SortedBy(intervals, LivesLonger),
+                                  SortedBy(intervals, BeginsEarlier)};
+  const int64_t placements =
+      kPairBudget / (2 * pairs + 16 * static_cast<int64_t>(intervals.size()));
+  const int64_t rounds = std::min<int64_t>(placements / static_cast<int64_t>(orders.size()), 200);
+  for (const Order& order : orders) {
+    Packing packing = Improve(intervals, &placer, order, bound, rounds);
+    if (packing.bytes < best.bytes) best = std::move(packing);
+    if (best.bytes == bound) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+int64_t LargestLiveSum(const std::vector<Interval>& intervals) {
+  int64_t live = 0;
+  int64_t largest = 0;
+  Sweep(
+      intervals,
+      [&](int32_t i) {
+        live += intervals[i].bytes;
+        largest = std::max(largest, live);
+      },
+      [&](int32_t i) { live -= intervals[i].bytes; });
+  return largest;
+}
+
+Packing Pack(const std::vector<Interval>& intervals) {
+  Packing packing{std::vector<int64_t>(intervals.size()), 0};
+  if (intervals.empty()) return packing;
+  int32_t begin = intervals.front().begin;
+  int32_t end = intervals.front().end;
+  for (const Interval& interval : intervals) {
+    begin = std::min(begin, interval.begin);
+    end = std::max(end, interval.end);
+  }
+  std::vector<Interval> moving;
+  Order index;
+  for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
+    if (intervals[i].begin == begin && intervals[i].end == end) {
+      packing.offsets[i] = packing.bytes;
+      packing.bytes += intervals[i].bytes;
+    } else {
+      moving.push_back(intervals[i]);
+      index.push_back(i);
+    }
+  }
+  const Packing above = PackMoving(moving);
+  for (size_t i = 0; i < index.size(); ++i) {
+    packing.offsets[index[i]] = packing.bytes + above.offsets[i];
+  }
+  packing.bytes += above.bytes;
+  return packing;
+}
+
+}  // namespace layrub

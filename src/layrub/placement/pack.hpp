@@ -1,0 +1,36 @@
+#ifndef LAYRUB_PLACEMENT_PACK_HPP_
+#define LAYRUB_PLACEMENT_PACK_HPP_
+
+#include <cstdint>
+#include <vector>
+
+namespace layrub {
+
+/// A range that has to lie somewhere from `begin` until just before `end`. Times are step
+/// positions, begin < end.
+struct Interval {
+  int64_t bytes = 0;
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool operator==(const Interval&) const = default;
+};
+
+/// Where the intervals lie: two that share a moment share no byte. Offsets are sums of sizes, so
+/// they are aligned when all sizes are.
+struct Packing {
+  std::vector<int64_t> offsets;  ///< one per interval
+  int64_t bytes = 0;             ///< the highest byte used, plus one
+};
+
+/// The largest sum of bytes that live at the same moment: no packing is smaller.
+int64_t LargestLiveSum(const std::vector<Interval>& intervals);
+
+/// Packs by best fit in several orders and returns the smallest result; deterministic. Intervals
+/// that live all the time lie at the bottom, in the order given. Takes about n log n steps for n
+/// intervals where the number of pairs that overlap in time is large, otherwise time proportional
+/// to that number.
+Packing Pack(const std::vector<Interval>& intervals);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_PACK_HPP_

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/pack.hpp"
+#include "layrub/placement/waits.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+/// Writes the steps of a plan, without offsets and Waits, and notes when each block is in use.
+class Emitter {
+ public:
+  Emitter(const Graph& graph, const Decision& decision, const Lifetimes& lives)
+      : graph_(graph),
+        decision_(decision),
+        lives_(lives),
+        device_(lives.blocks),
+        host_(lives.host.size(), Interval{0, 0, kToTheEnd}),
+        events_(graph.ops.size()) {}
+
+  void Run() {
+    Sort();
+    for (const bool persistent : {true, false}) {
+      for (const Residence& residence : lives_.residences) {
+        if (residence.begin != kNone) continue;
+        if (graph_.tensors[residence.tensor].persistent == persistent) Begin(residence);
+      }
+    }
+    plan_.pass_end.fill(StepCount());
+    for (OpId o = 0; o < static_cast<OpId>(graph_.ops.size()); ++o) {
+      EmitOp(o);
+      for (size_t pass = static_cast<size_t>(graph_.ops[o].pass); pass < 3; ++pass) {
+        plan_.pass_end[pass] = StepCount();
+      }
+    }
+  }
+
+  /// Sets offsets and arena sizes.
+  Plan Place(int64_t padding) {
+    plan_.device_bytes = Place(device_, padding, Tier::kDevice);
+    plan_.host_bytes = Place(host_, padding, Tier::kHost);
+    plan_.readable = lives_.readable;
+    return std::move(plan_);
+  }
+
+ private:
+  /// What happens around one operation: indices into Lifetimes::residences or Lifetimes::host.
+  struct Events {
+    std::vector<int32_t> fetches;
+    std::vector<int32_t> begins;
+    std::vector<int32_t> offloads;
+    std::vector<int32_t> ends;
+    std::vector<int32_t> host_ends;
+  };
+
+  int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
+
+  void Sort() {
+    const auto op_count = static_cast<OpId>(graph_.ops.size());
+    for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
+      const Residence& residence = lives_.residences[i];
+      if (residence.begin != kNone) {
+        Events& events = events_[residence.begin];
+        (residence.fetched ? events.fetches : events.begins).push_back(i);
+      }
+      if (residence.end < op_count) events_[residence.end].ends.push_back(i);
+    }
+    for (int32_t i = 0; i < static_cast<int32_t>(lives_.host.size()); ++i) {
+      for (const OpId o : lives_.host[i].offloads) events_[o].offloads.push_back(i);
+      if (lives_.host[i].end < op_count) events_[lives_.host[i].end].host_ends.push_back(i);
+    }
+  }
+
+  void EmitOp(OpId o) {
+    for (const int32_t i : events_[o].fetches) {
+      const TensorId t = lives_.residences[i].tensor;
+      Begin(lives_.residences[i]);
+      Emit(StepKind::kPrefetch, Tier::kDevice, t).lane = Lane::kLoad;
+    }
+    for (const int32_t i : events_[o].begins) Begin(lives_.residences[i]);
+    EmitCompute(o);
+    for (const int32_t i : events_[o].offloads) {
+      const HostStay& stay = lives_.host[i];
+      if (stay.offloads.front() == o) {
+        Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &host_);
+      }
+      Emit(StepKind::kOffload, Tier::kDevice, stay.tensor).lane = Lane::kSave;
+    }
+    for (const int32_t i : events_[o].ends) {
+      const Residence& residence = lives_.residences[i];
+      Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
+      device_[residence.block].end = std::max(device_[residence.block].end, StepCount());
+    }
+    for (const int32_t i : events_[o].host_ends) {
+      Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
+      host_[i].end = StepCount();
+    }
+  }
+
+  void EmitCompute(OpId o) {
+    Step step;
+    step.op = o;
+    switch (graph_.ops[o].kind) {
+      case OpKind::kFill:
+        step.kind = StepKind::kFill;
+        break;
+      case OpKind::kUpdate:
+        step.kind = StepKind::kUpdate;
+        break;
+      case OpKind::kCompute:
+        step.kind = StepKind::kCompute;
+        break;
+    }
+    if (step.kind != StepKind::kFill) {
+      step.form = decision_.ops[o].form;
+      step.scratch = decision_.ops[o].scratch;
+    }
+    plan_.steps.push_back(step);
+  }
+
+  Step& Emit(StepKind kind, Tier tier, TensorId tensor) {
+    Step step;
+    step.kind = kind;
+    step.tier = tier;
+    step.tensor = tensor;
+    plan_.steps.push_back(step);
+    return plan_.steps.back();
+  }
+
+  void Begin(const Residence& residence) {
+    if (residence.on != kNone) {
+      Emit(StepKind::kAlias, Tier::kDevice, residence.tensor).on = residence.on;
+    } else {
+      Open(residence.tensor, Tier::kDevice, residence.block, residence.bytes, &device_);
+    }
+    if (residence.end == static_cast<OpId>(graph_.ops.size())) {
+      device_[residence.block].end = kToTheEnd;
+    }
+  }
+
+  /// Emits the Alloc of range number `range`; its offset is that number until Place replaces it.
+  void Open(TensorId tensor, Tier tier, int32_t range, int64_t bytes,
+            std::vector<Interval>* intervals) {
+    (*intervals)[range].bytes = bytes;
+    (*intervals)[range].begin = StepCount();
+    Emit(StepKind::kAlloc, tier, tensor).offset = range;
+  }
+
+  int64_t Place(std::vector<Interval> intervals, int64_t padding, Tier tier) {
+    const bool device = tier == Tier::kDevice;
+    int32_t start = 0;  // the Allocs before the first operation happen at one moment
+    while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
+    for (Interval& interval : intervals) {
+      interval.bytes = Aligned(interval.bytes + padding);
+      interval.begin = std::max(interval.begin, start);
+      interval.end = std::min(interval.end, StepCount() + 1);
+    }
+    const Packing packing = Pack(intervals);
+    for (Step& step : plan_.steps) {
+      if (step.kind == StepKind::kAlloc && step.tier == tier) {
+        step.offset = packing.offsets[step.offset];
+      }
+    }
+    return packing.bytes;
+  }
+
+  static constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
+
+  const Graph& graph_;
+  const Decision& decision_;
+  const Lifetimes& lives_;
+  std::vector<Interval> device_;  ///< by block
+  std::vector<Interval> host_;    ///< by index into Lifetimes::host
+  std::vector<Events> events_;    ///< by operation
+  Plan plan_;
+};
+
+}  // namespace
+
+Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding) {
+  Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  if (!lives.ok()) return lives.status();
+  Emitter emitter(graph, decision, lives.value());
+  emitter.Run();
+  Plan plan = emitter.Place(padding);
+  AddWaits(graph, &plan);
+  return plan;
+}
+
+}  // namespace layrub

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kTick = 1e-12;  ///< seconds; shorter than anything a machine does
+
+size_t Index(Lane lane) { return static_cast<size_t>(lane); }
+
+bool IsCopy(StepKind kind) { return kind == StepKind::kOffload || kind == StepKind::kPrefetch; }
+
+/// Seconds that an operation takes in the form and with the workspace that `step` names.
+double OpSeconds(const Graph& graph, const Step& step, const Machine& machine) {
+  const Form& form = graph.ops[step.op].forms[step.form];
+  if (!form.scratch.empty() && form.scratch[step.scratch].seconds > 0) {
+    return form.scratch[step.scratch].seconds;
+  }
+  return std::max(form.flops / machine.flops, form.bytes_moved / machine.memory_bandwidth) +
+         machine.latency;
+}
+
+/// One lane: its steps and Waits in plan order, and what it is doing.
+struct Queue {
+  std::vector<int32_t> steps;
+  size_t next = 0;
+  int32_t running = kNone;
+  double seconds_left = 0;  ///< of latency or of an operation
+  double bytes_left = 0;    ///< of a copy, once the latency is over
+  bool moving_bytes() const { return running != kNone && seconds_left <= 0; }
+};
+
+class Simulation {
+ public:
+  Simulation(const Graph& graph, const Plan& plan, const Machine& machine)
+      : graph_(graph),
+        plan_(plan),
+        machine_(machine),
+        spans_(plan.steps.size()),
+        finished_(plan.steps.size()) {
+    for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
+      const Step& step = plan.steps[i];
+      if (step.kind == StepKind::kWait || step.op != kNone || IsCopy(step.kind)) {
+        queues_[Index(step.lane)].steps.push_back(i);
+      }
+    }
+  }
+
+  Timeline Run() {
+    while (true) {
+      StartAll();
+      SetRates();
+      const double pause = TimeToNextEvent();
+      if (pause == kNever) return Collect();
+      now_ += pause;
+      for (int lane = 0; lane < kLanes; ++lane) Advance(&queues_[lane], rates_[lane], pause);
+    }
+  }
+
+ private:
+  /// Bytes a second that a copy on each lane moves: both directions at once share
+  /// Machine::link_both.
+  void SetRates() {
+    const bool both =
+        queues_[Index(Lane::kSave)].moving_bytes() && queues_[Index(Lane::kLoad)].moving_bytes();
+    const double sum = machine_.link_down + machine_.link_up;
+    const double share = both ? std::min(1.0, machine_.link_both / sum) : 1.0;
+    rates_[Index(Lane::kSave)] = machine_.link_down * share;
+    rates_[Index(Lane::kLoad)] = machine_.link_up * share;
+  }
+
+  double TimeToNextEvent() const {
+    double pause = kNever;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const Queue& queue = queues_[lane];
+      if (queue.running == kNone) continue;
+      const double moving = queue.bytes_left > 0 ? queue.bytes_left / rates_[lane] : 0;
+      pause = std::min(pause, queue.moving_bytes() ? moving : queue.seconds_left);
+    }
+    return pause;
+  }
+
+  void Advance(Queue* queue, double rate, double pause) {
+    if (queue->running == kNone) return;
+    // What would end within the rounding of the clock ends now, so that time always moves on.
+    if (queue->moving_bytes()) {
+      queue->bytes_left -= pause * rate;
+      if (queue->bytes_left > rate * kTick) return;
+    } else {
+      queue->seconds_left -= pause;
+      if (queue->seconds_left > kTick) return;
+      queue->seconds_left = 0;
+      if (queue->bytes_left > 0) return;
+    }
+    spans_[queue->running].end = now_;
+    finished_[queue->running] = true;
+    queue->running = kNone;
+  }
+
+  /// Starts what can start. A step that takes no time ends in the next event, at the same moment.
+  void StartAll() {
+    for (Queue& queue : queues_) {
+      while (queue.running == kNone && queue.next < queue.steps.size()) {
+        const int32_t i = queue.steps[queue.next];
+        const Step& step = plan_.steps[i];
+        if (step.kind == StepKind::kWait) {
+          if (!finished_[step.step]) break;
+        } else {
+          queue.running = i;
+          queue.seconds_left =
+              IsCopy(step.kind) ? machine_.latency : OpSeconds(graph_, step, machine_);
+          queue.bytes_left =
+              IsCopy(step.kind) ? static_cast<double>(graph_.tensors[step.tensor].bytes) : 0;
+          spans_[i] = {i, step.lane, now_, now_};
+        }
+        ++queue.next;
+      }
+    }
+  }
+
+  Timeline Collect() const {
+    Timeline timeline;
+    double compute_end = 0;
+    for (const Span& span : spans_) {
+      if (span.step == kNone) continue;
+      timeline.spans.push_back(span);
+      timeline.seconds = std::max(timeline.seconds, span.end);
+      if (span.lane != Lane::kCompute) continue;
+      timeline.stalled += span.begin - compute_end;
+      compute_end = span.end;
+    }
+    return timeline;
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  const Machine& machine_;
+  std::array<Queue, kLanes> queues_;
+  std::array<double, kLanes> rates_{};  ///< by lane; the compute lane moves no bytes
+  std::vector<Span> spans_;             ///< by step
+  std::vector<bool> finished_;
+  double now_ = 0;
+};
+
+}  // namespace
+
+Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine) {
+  return Simulation(graph, plan, machine).Run();
+}
+
+}  // namespace layrub

@@ -1,0 +1,14 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_STRATEGIES_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_STRATEGIES_HPP_
+
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+// One function per strategy, each in the file of its name; registry.cpp lists them.
+Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_STRATEGIES_HPP_

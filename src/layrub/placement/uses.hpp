@@ -1,0 +1,38 @@
+#ifndef LAYRUB_PLACEMENT_USES_HPP_
+#define LAYRUB_PLACEMENT_USES_HPP_
+
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// An operation that touches a tensor under the chosen forms.
+struct Use {
+  OpId op = kNone;
+  bool reads = false;
+  bool writes = false;
+};
+
+/// The uses of each tensor, in order of operations; scratch has none.
+using UseLists = std::vector<std::vector<Use>>;
+UseLists FindUses(const Graph& graph, const std::vector<OpDecision>& ops);
+
+/// Whether a plan gives the tensor bytes at all: a saved tensor that no chosen form reads has none.
+bool Materialised(const Tensor& tensor, const std::vector<Use>& uses);
+
+/// The versions of each named blob that a plan gives bytes, persistent ones left out, in the order
+/// in which they are first written. Only blobs with at least two.
+std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLists& uses);
+
+/// The first operation of `pass` or a later pass; graph.ops.size() if there is none.
+OpId FirstOp(const Graph& graph, Pass pass);
+
+/// A decision that takes the first form and the smallest workspace of every operation, keeps
+/// nothing whole and moves nothing: a strategy starts from it.
+Decision DefaultDecision(const Graph& graph);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_USES_HPP_

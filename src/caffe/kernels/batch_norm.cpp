@@ -1,0 +1,146 @@
+#include "caffe/kernels/batch_norm.hpp"
+
+#include <cmath>
+
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+/// One normalised value. Every form goes through this expression, so that all give the same bits.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline Dtype Normalized(Dtype x, Dtype mean, Dtype inverse) {
+  return (x - mean) * inverse;
+}
+
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline Dtype Normalized(const NormalizedSource<Dtype>& source, int64_t channel,
+                                           int64_t i) {
+  const Dtype value = source.values[i];
+  return source.mean == nullptr ? value
+                                : Normalized(value, source.mean[channel], source.inverse[channel]);
+}
+
+}  // namespace
+
+template <typename Dtype>
+void ChannelStatistics(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                       Dtype* mean, Dtype* variance) {
+  const Dtype count = static_cast<Dtype>(shape.PerChannel());
+  ReduceChannels<Dtype>(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { mean[channel] = sum / count; });
+  ReduceChannels<Dtype>(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        const Dtype deviation = x[i] - mean[channel];
+        return deviation * deviation;
+      },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { variance[channel] = sum / count; });
+}
+
+template <typename Dtype>
+void AccumulateStatistics(const DeviceContext& context, const ChannelShape& shape, Dtype fraction,
+                          const Dtype* mean, const Dtype* variance, Dtype* mean_sum,
+                          Dtype* variance_sum, Dtype* count) {
+  const int64_t m = shape.PerChannel();
+  const Dtype unbiased = m > 1 ? Dtype(m) / Dtype(m - 1) : Dtype(1);
+  ParallelFor(context, shape.channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    mean_sum[i] = fraction * mean_sum[i] + mean[i];
+    variance_sum[i] = fraction * variance_sum[i] + unbiased * variance[i];
+    if (i == 0) *count = fraction * *count + 1;
+  });
+}
+
+template <typename Dtype>
+void AverageStatistics(const DeviceContext& context, int64_t channels, const Dtype* mean_sum,
+                       const Dtype* variance_sum, const Dtype* count, Dtype* mean,
+                       Dtype* variance) {
+  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype scale = *count == 0 ? Dtype(0) : 1 / *count;
+    mean[i] = mean_sum[i] * scale;
+    variance[i] = variance_sum[i] * scale;
+  });
+}
+
+template <typename Dtype>
+void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsilon,
+                      const Dtype* variance, Dtype* inverse) {
+  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    inverse[i] = 1 / std::sqrt(variance[i] + epsilon);
+  });
+}
+
+template <typename Dtype>
+void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+               const Dtype* mean, const Dtype* inverse, Dtype* y, Dtype* copy) {
+  const ChannelShape s = shape;
+  ParallelForRows(context, s.outer * s.channels, s.inner,
+                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+                    const int64_t i = row * s.inner + column, channel = row % s.channels;
+                    const Dtype value = Normalized(x[i], mean[channel], inverse[channel]);
+                    y[i] = value;
+                    if (copy != nullptr) copy[i] = value;
+                  });
+}
+
+template <typename Dtype>
+void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
+                       const NormalizedSource<Dtype>& source, const Dtype* dy, Dtype* dx,
+                       Dtype* workspace) {
+  const ChannelShape s = shape;
+  const NormalizedSource<Dtype> stored = source;
+  const Dtype count = static_cast<Dtype>(s.PerChannel());
+  Dtype* const mean_dy = workspace;
+  Dtype* const mean_product = workspace + s.channels;
+  ReduceChannels<Dtype>(
+      context, s.outer, s.channels, s.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { mean_dy[channel] = sum / count; });
+  ReduceChannels<Dtype>(
+      context, s.outer, s.channels, s.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        return dy[i] * Normalized(stored, channel, i);
+      },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { mean_product[channel] = sum / count; });
+  ParallelForRows(
+      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        const int64_t i = row * s.inner + column, channel = row % s.channels;
+        const Dtype value = Normalized(stored, channel, i);
+        dx[i] =
+            (dy[i] - mean_dy[channel] - mean_product[channel] * value) * stored.inverse[channel];
+      });
+}
+
+template <typename Dtype>
+void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
+                               const Dtype* inverse, const Dtype* dy, Dtype* dx) {
+  const ChannelShape s = shape;
+  ParallelForRows(
+      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        dx[row * s.inner + column] = dy[row * s.inner + column] * inverse[row % s.channels];
+      });
+}
+
+#define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                       \
+  template void ChannelStatistics(const DeviceContext&, const ChannelShape&, const Dtype*, Dtype*, \
+                                  Dtype*);                                                         \
+  template void AccumulateStatistics(const DeviceContext&, const ChannelShape&, Dtype,             \
+                                     const Dtype*, const Dtype*, Dtype*, Dtype*, Dtype*);          \
+  template void AverageStatistics(const DeviceContext&, int64_t, const Dtype*, const Dtype*,       \
+                                  const Dtype*, Dtype*, Dtype*);                                   \
+  template void InverseDeviation(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);      \
+  template void Normalize(const DeviceContext&, const ChannelShape&, const Dtype*, const Dtype*,   \
+                          const Dtype*, Dtype*, Dtype*);                                           \
+  template void NormalizeBackward(const DeviceContext&, const ChannelShape&,                       \
+                                  const NormalizedSource<Dtype>&, const Dtype*, Dtype*, Dtype*);   \
+  template void NormalizeBackwardConstant(const DeviceContext&, const ChannelShape&, const Dtype*, \
+                                          const Dtype*, Dtype*)
+LAYRUB_INSTANTIATE_BATCH_NORM(float);
+LAYRUB_INSTANTIATE_BATCH_NORM(double);
+#undef LAYRUB_INSTANTIATE_BATCH_NORM
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,125 @@
+#include "caffe/kernels/conv.hpp"
+
+#include "caffe/kernels/gemm.hpp"
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+/// The matrices of one group of one image: output (rows x columns) = weights (rows x inner) *
+/// column matrix (inner x columns).
+struct GroupSizes {
+  explicit GroupSizes(const Convolution& conv)
+      : rows(conv.num_output / conv.group),
+        inner(conv.window.channels * conv.window.KernelSize()),
+        columns(conv.window.OutputSize()),
+        image(conv.window.channels * conv.window.ImageSize()) {}
+  int64_t rows, inner, columns;
+  int64_t image;  ///< values of one group's share of an image
+};
+
+bool TwoAxes(const Convolution& conv) { return conv.window.axes == 2 && !conv.force_nd; }
+
+template <typename Dtype>
+const Dtype* ColumnsOf(const DeviceContext& context, const Convolution& conv, const Dtype* image,
+                       Dtype* workspace) {
+  if (conv.Pointwise()) return image;
+  if (TwoAxes(conv)) {
+    Im2col(context, conv.window, image, workspace);
+  } else {
+    Im2colNd(context, conv.window, image, workspace);
+  }
+  return workspace;
+}
+
+}  // namespace
+
+bool Convolution::Pointwise() const {
+  for (int i = 0; i < window.axes; ++i) {
+    if (window.kernel[i] != 1 || window.stride[i] != 1 || window.pad[i] != 0) return false;
+  }
+  return true;
+}
+
+double Convolution::Flops() const {
+  const GroupSizes size(*this);
+  return 2.0 * images * group * size.rows * size.inner * size.columns;
+}
+
+template <typename Dtype>
+void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
+                        const Dtype* weights, Dtype* y, Dtype* workspace) {
+  const GroupSizes size(conv);
+  for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
+    const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
+    Gemm(context, Transpose::kNo, Transpose::kNo, size.rows, size.columns, size.inner, Dtype(1),
+         weights + i % conv.group * size.rows * size.inner, columns, Dtype(0),
+         y + i * size.rows * size.columns);
+  }
+}
+
+template <typename Dtype>
+void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
+                             const Dtype* weights, Dtype* dx, Dtype* workspace) {
+  const GroupSizes size(conv);
+  for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
+    Dtype* image = dx + i * size.image;
+    Dtype* columns = conv.Pointwise() ? image : workspace;
+    Gemm(context, Transpose::kYes, Transpose::kNo, size.inner, size.columns, size.rows, Dtype(1),
+         weights + i % conv.group * size.rows * size.inner, dy + i * size.rows * size.columns,
+         Dtype(0), columns);
+    if (conv.Pointwise()) continue;
+    if (TwoAxes(conv)) {
+      Col2im(context, conv.window, columns, image);
+    } else {
+      Col2imNd(context, conv.window, columns, image);
+    }
+  }
+}
+
+template <typename Dtype>
+void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
+                                const Dtype* x, const Dtype* dy, Dtype* dweights,
+                                Dtype* workspace) {
+  const GroupSizes size(conv);
+  for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
+    const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
+    Gemm(context, Transpose::kNo, Transpose::kYes, size.rows, size.inner, size.columns, Dtype(1),
+         dy + i * size.rows * size.columns, columns, Dtype(1),
+         dweights + i % conv.group * size.rows * size.inner);
+  }
+}
+
+template <typename Dtype>
+void AddBias(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+             const Dtype* bias, Dtype* y) {
+  ParallelForRows(context, outer * channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t i) {
+    y[row * inner + i] += bias[row % channels];
+  });
+}
+
+template <typename Dtype>
+void AddBiasGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                     const Dtype* dy, Dtype* dbias) {
+  ReduceChannels<Dtype>(
+      context, outer, channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dbias[channel] += sum; });
+}
+
+#define LAYRUB_INSTANTIATE_CONV(Dtype)                                                             \
+  template void ConvolutionForward(const DeviceContext&, const Convolution&, const Dtype*,         \
+                                   const Dtype*, Dtype*, Dtype*);                                  \
+  template void ConvolutionBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
+                                        const Dtype*, Dtype*, Dtype*);                             \
+  template void ConvolutionBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
+                                           const Dtype*, Dtype*, Dtype*);                          \
+  template void AddBias(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, Dtype*);    \
+  template void AddBiasGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,     \
+                                Dtype*)
+LAYRUB_INSTANTIATE_CONV(float);
+LAYRUB_INSTANTIATE_CONV(double);
+#undef LAYRUB_INSTANTIATE_CONV
+
+}  // namespace kernels
+}  // namespace caffe

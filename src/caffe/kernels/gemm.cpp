@@ -1,0 +1,43 @@
+#include "caffe/kernels/gemm.hpp"
+
+#include "caffe/util/mkl_alternate.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+int BlasSize(int64_t size) {
+  CHECK_LE(size, INT_MAX) << "a matrix dimension of " << size << " is too large for BLAS";
+  return static_cast<int>(size);
+}
+
+void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
+              const float* a, int lda, const float* b, int ldb, float beta, float* c) {
+  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
+}
+
+void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
+              const double* a, int lda, const double* b, int ldb, double beta, double* c) {
+  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
+}
+
+}  // namespace
+
+template <typename Dtype>
+void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
+          int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c) {
+  if (m == 0 || n == 0) return;
+  if (context.gpu) LOG(FATAL) << "This build has no matrix product for GPUs.";
+  const int rows = BlasSize(m), columns = BlasSize(n), inner = BlasSize(k);
+  const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
+  BlasGemm(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, rows, columns, inner,
+           alpha, a, ta ? rows : inner, b, tb ? inner : columns, beta, c);
+}
+
+template void Gemm<float>(const DeviceContext&, Transpose, Transpose, int64_t, int64_t, int64_t,
+                          float, const float*, const float*, float, float*);
+template void Gemm<double>(const DeviceContext&, Transpose, Transpose, int64_t, int64_t, int64_t,
+                           double, const double*, const double*, double, double*);
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,62 @@
+#ifndef CAFFE_KERNELS_LOOPS_HPP_
+#define CAFFE_KERNELS_LOOPS_HPP_
+
+// Loops over arrays of two and three axes, made of those in parallel.hpp.
+
+#include "caffe/kernels/parallel.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// body(row, column) for all rows and columns, in any order, possibly at the same time: rows are
+/// shared among the CPU's threads, on a GPU each pair has a thread of its own.
+template <typename Body>
+void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns, Body body) {
+#ifdef __CUDACC__
+  if (context.gpu) {
+    ParallelFor(context, rows * columns,
+                [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i / columns, i % columns); });
+    return;
+  }
+#endif
+  ParallelForHeavy(context, rows, columns, [=] LAYRUB_HOST_DEVICE(int64_t row) {
+    for (int64_t column = 0; column < columns; ++column) body(row, column);
+  });
+}
+
+/// For each channel of an outer x channels x inner array: store(channel, sum over the channel's
+/// elements of map(channel, element)), where `element` is the index into the whole array. The order
+/// of the sum depends on the sizes alone.
+template <typename T, typename Map, typename Store>
+void ReduceChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                    Map map, Store store) {
+#ifdef __CUDACC__
+  if (context.gpu) {
+    const auto flat_map = [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+      const int64_t o = i / inner;
+      return map(channel, (o * channels + channel) * inner + (i - o * inner));
+    };
+    ParallelReduce<T>(context, channels, outer * inner, flat_map, store);
+    return;
+  }
+#endif
+  ParallelForHeavy(context, channels, outer * inner, [=] LAYRUB_HOST_DEVICE(int64_t channel) {
+    // Eight interleaved partial sums: fast, and more accurate than one.
+    T sums[8] = {};
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t first = (o * channels + channel) * inner;
+      int64_t i = 0;
+      for (; i + 8 <= inner; i += 8) {
+        for (int k = 0; k < 8; ++k) sums[k] += map(channel, first + i + k);
+      }
+      for (int k = 0; i < inner; ++i, ++k) sums[k] += map(channel, first + i);
+    }
+    store(channel, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                       ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+  });
+}
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_LOOPS_HPP_

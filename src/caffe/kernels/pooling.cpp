@@ -1,0 +1,191 @@
+#include "caffe/kernels/pooling.hpp"
+
+#include <limits>
+
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+LAYRUB_HOST_DEVICE inline int Least(int a, int b) { return a < b ? a : b; }
+
+/// Half-open range along one axis.
+struct Range {
+  int begin;
+  int end;
+};
+
+/// The windows along one axis that cover `at`.
+LAYRUB_HOST_DEVICE inline Range WindowsOver(int at, int kernel, int stride, int pad, int pooled) {
+  const int shifted = at + pad;
+  return {shifted < kernel ? 0 : (shifted - kernel) / stride + 1,
+          Least(shifted / stride + 1, pooled)};
+}
+
+/// What window `index` covers along one axis of the plane.
+LAYRUB_HOST_DEVICE inline Range Covered(int index, int kernel, int stride, int pad, int size) {
+  const int begin = index * stride - pad;
+  return {begin < 0 ? 0 : begin, Least(begin + kernel, size)};
+}
+
+/// The divisor of average pooling along one axis: the window cut at the end of the padded plane; at
+/// least 1.
+LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad, int size) {
+  const int begin = index * stride - pad;
+  const int extent = Least(begin + kernel, size + pad) - begin;
+  return extent > 0 ? extent : 1;
+}
+
+template <typename Dtype, typename Index>
+void MaxForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x, Dtype* y,
+                Index* index, Dtype* mask) {
+  const PoolingWindow p = window;
+  const Dtype lowest = std::numeric_limits<Dtype>::lowest();
+  ParallelForRows(
+      context, p.planes * p.pooled_height, p.pooled_width,
+      [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        const int pool_y = static_cast<int>(row % p.pooled_height),
+                  pool_x = static_cast<int>(column);
+        const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+        const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+        const Dtype* plane = x + row / p.pooled_height * p.height * p.width;
+        int best_y = -1, best_x = 0;
+        Dtype best = lowest;
+        for (int iy = ys.begin; iy < ys.end; ++iy) {
+          for (int ix = xs.begin; ix < xs.end; ++ix) {
+            const Dtype value = plane[int64_t{iy} * p.width + ix];
+            if (best_y < 0 || value > best) {
+              best = value;
+              best_y = iy;
+              best_x = ix;
+            }
+          }
+        }
+        const int64_t i = row * p.pooled_width + column;
+        y[i] = best;
+        if (index != nullptr) {
+          const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
+          index[i] = static_cast<Index>(
+              best_y < 0 ? 0 : (best_y - from_y) * p.kernel_w + (best_x - from_x));
+        }
+        if (mask != nullptr)
+          mask[i] = best_y < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
+      });
+}
+
+template <typename Dtype, typename Index>
+void MaxBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
+                 const Index* index, Dtype* dx) {
+  const PoolingWindow p = window;
+  ParallelForRows(
+      context, p.planes * p.height, p.width, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        const int at_y = static_cast<int>(row % p.height), at_x = static_cast<int>(column);
+        const Range ys = WindowsOver(at_y, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+        const Range xs = WindowsOver(at_x, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+        const int64_t plane = row / p.height * p.pooled_height;
+        Dtype sum = 0;
+        for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+          const int offset_y = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
+          for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+            const int64_t i = (plane + pool_y) * p.pooled_width + pool_x;
+            const int offset = offset_y + at_x + p.pad_w - pool_x * p.stride_w;
+            if (index[i] == static_cast<Index>(offset)) sum += dy[i];
+          }
+        }
+        dx[row * p.width + column] = sum;
+      });
+}
+
+}  // namespace
+
+int PoolingIndexBytes(const PoolingWindow& window) {
+  const int64_t positions = window.KernelSize();
+  return positions <= 1 << 8 ? 1 : positions <= 1 << 16 ? 2 : 4;
+}
+
+template <typename Dtype>
+void MaxPoolForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
+                    Dtype* y, void* index, Dtype* mask) {
+  switch (PoolingIndexBytes(window)) {
+    case 1:
+      return MaxForward(context, window, x, y, static_cast<uint8_t*>(index), mask);
+    case 2:
+      return MaxForward(context, window, x, y, static_cast<uint16_t*>(index), mask);
+    default:
+      return MaxForward(context, window, x, y, static_cast<uint32_t*>(index), mask);
+  }
+}
+
+template <typename Dtype>
+void MaxPoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
+                     const void* index, Dtype* dx) {
+  switch (PoolingIndexBytes(window)) {
+    case 1:
+      return MaxBackward(context, window, dy, static_cast<const uint8_t*>(index), dx);
+    case 2:
+      return MaxBackward(context, window, dy, static_cast<const uint16_t*>(index), dx);
+    default:
+      return MaxBackward(context, window, dy, static_cast<const uint32_t*>(index), dx);
+  }
+}
+
+template <typename Dtype>
+void AveragePoolForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
+                        Dtype* y) {
+  const PoolingWindow p = window;
+  ParallelForRows(context, p.planes * p.pooled_height, p.pooled_width,
+                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+                    const int pool_y = static_cast<int>(row % p.pooled_height),
+                              pool_x = static_cast<int>(column);
+                    const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+                    const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+                    const int divisor = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height) *
+                                        Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+                    const Dtype* plane = x + row / p.pooled_height * p.height * p.width;
+                    Dtype sum = 0;
+                    for (int iy = ys.begin; iy < ys.end; ++iy) {
+                      for (int ix = xs.begin; ix < xs.end; ++ix)
+                        sum += plane[int64_t{iy} * p.width + ix];
+                    }
+                    y[row * p.pooled_width + column] = sum / divisor;
+                  });
+}
+
+template <typename Dtype>
+void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
+                         Dtype* dx) {
+  const PoolingWindow p = window;
+  ParallelForRows(
+      context, p.planes * p.height, p.width, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        const int at_y = static_cast<int>(row % p.height), at_x = static_cast<int>(column);
+        const Range ys = WindowsOver(at_y, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+        const Range xs = WindowsOver(at_x, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+        const int64_t plane = row / p.height * p.pooled_height;
+        Dtype sum = 0;
+        for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+          const int extent_y = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+          for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+            const int divisor = extent_y * Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+            sum += dy[(plane + pool_y) * p.pooled_width + pool_x] / divisor;
+          }
+        }
+        dx[row * p.width + column] = sum;
+      });
+}
+
+#define LAYRUB_INSTANTIATE_POOLING(Dtype)                                                        \
+  template void MaxPoolForward(const DeviceContext&, const PoolingWindow&, const Dtype*, Dtype*, \
+                               void*, Dtype*);                                                   \
+  template void MaxPoolBackward(const DeviceContext&, const PoolingWindow&, const Dtype*,        \
+                                const void*, Dtype*);                                            \
+  template void AveragePoolForward(const DeviceContext&, const PoolingWindow&, const Dtype*,     \
+                                   Dtype*);                                                      \
+  template void AveragePoolBackward(const DeviceContext&, const PoolingWindow&, const Dtype*,    \
+                                    Dtype*)
+LAYRUB_INSTANTIATE_POOLING(float);
+LAYRUB_INSTANTIATE_POOLING(double);
+#undef LAYRUB_INSTANTIATE_POOLING
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,52 @@
+#include "caffe/kernels/scale.hpp"
+
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void ScaleForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                  const Dtype* x, const Dtype* scale, const Dtype* bias, Dtype* y, Dtype* copy) {
+  ParallelForRows(
+      context, outer * channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        const int64_t i = row * inner + column, channel = row % channels;
+        const Dtype value = x[i];
+        if (copy != nullptr) copy[i] = value;
+        y[i] = bias == nullptr ? value * scale[channel] : value * scale[channel] + bias[channel];
+      });
+}
+
+template <typename Dtype>
+void ScaleBackwardData(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                       const Dtype* dy, const Dtype* scale, Dtype* dx) {
+  ParallelForRows(context, outer * channels, inner,
+                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+                    dx[row * inner + column] = dy[row * inner + column] * scale[row % channels];
+                  });
+}
+
+template <typename Dtype>
+void ScaleGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                   const Dtype* dy, const Dtype* x, bool accumulate, Dtype* dscale) {
+  ReduceChannels<Dtype>(
+      context, outer, channels, inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i] * x[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
+        dscale[channel] = accumulate ? dscale[channel] + sum : sum;
+      });
+}
+
+#define LAYRUB_INSTANTIATE_SCALE(Dtype)                                                          \
+  template void ScaleForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,      \
+                             const Dtype*, const Dtype*, Dtype*, Dtype*);                        \
+  template void ScaleBackwardData(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, \
+                                  const Dtype*, Dtype*);                                         \
+  template void ScaleGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,     \
+                              const Dtype*, bool, Dtype*)
+LAYRUB_INSTANTIATE_SCALE(float);
+LAYRUB_INSTANTIATE_SCALE(double);
+#undef LAYRUB_INSTANTIATE_SCALE
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,69 @@
+#include "caffe/kernels/accuracy.hpp"
+
+#include "caffe/kernels/label_class.hpp"
+#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/softmax_row.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void TopKHits(const DeviceContext& context, const ScoreShape& shape, int64_t top_k,
+              const Dtype* scores, const Labels<Dtype>& labels, uint8_t* hits) {
+  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+    const int64_t label = LabelClass(labels, p, shape.classes);
+    hits[p] = 0;
+    if (label < 0) return;
+    const ScoreRow row = RowAt(shape, p);
+    const Dtype own = scores[row.begin + label * row.step];
+    // The label itself is counted too, hence "at most". Not a number is never a hit.
+    int64_t as_high = 0;
+    for (int64_t i = row.begin; i < row.end; i += row.step) as_high += scores[i] >= own;
+    hits[p] = as_high > 0 && as_high <= top_k;
+  });
+}
+
+template <typename Dtype>
+void MeanAccuracy(const DeviceContext& context, const ScoreShape& shape, const uint8_t* hits,
+                  const LabelCounts* counts, Dtype* accuracy) {
+  ParallelReduce<double>(
+      context, 1, shape.positions(),
+      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t p) -> double { return hits[p]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t, double sum) {
+        accuracy[0] = static_cast<Dtype>(counts->counted > 0 ? sum / counts->counted : 0);
+      });
+}
+
+template <typename Dtype>
+void ClassAccuracy(const DeviceContext& context, const ScoreShape& shape, const uint8_t* hits,
+                   const Labels<Dtype>& labels, double* found, Dtype* accuracy) {
+  ParallelReduce<double>(
+      context, shape.classes, shape.positions(),
+      [=] LAYRUB_HOST_DEVICE(int64_t c, int64_t p) -> double {
+        return LabelClass(labels, p, shape.classes) == c ? hits[p] : 0;
+      },
+      [=] LAYRUB_HOST_DEVICE(int64_t c, double sum) { found[c] = sum; });
+  ParallelReduce<double>(
+      context, shape.classes, shape.positions(),
+      [=] LAYRUB_HOST_DEVICE(int64_t c, int64_t p) -> double {
+        return LabelClass(labels, p, shape.classes) == c;
+      },
+      [=] LAYRUB_HOST_DEVICE(int64_t c, double sum) {
+        accuracy[c] = static_cast<Dtype>(sum > 0 ? found[c] / sum : 0);
+      });
+}
+
+#define INSTANTIATE(Dtype)                                                                      \
+  template void TopKHits<Dtype>(const DeviceContext&, const ScoreShape&, int64_t, const Dtype*, \
+                                const Labels<Dtype>&, uint8_t*);                                \
+  template void MeanAccuracy<Dtype>(const DeviceContext&, const ScoreShape&, const uint8_t*,    \
+                                    const LabelCounts*, Dtype*);                                \
+  template void ClassAccuracy<Dtype>(const DeviceContext&, const ScoreShape&, const uint8_t*,   \
+                                     const Labels<Dtype>&, double*, Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,88 @@
+#include "caffe/kernels/activation.hpp"
+
+#include <cmath>
+
+#include "caffe/kernels/parallel.hpp"
+
+namespace caffe {
+namespace kernels {
+
+namespace {
+
+// NaN stays NaN, and minus infinity gives 0 with slope 0.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype Relu(Dtype x, Dtype slope) {
+  return x < 0 ? (slope == 0 ? Dtype(0) : slope * x) : x;
+}
+
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype ReluGradient(bool positive, Dtype slope, Dtype dy) {
+  return positive ? dy : slope * dy;
+}
+
+}  // namespace
+
+template <typename Dtype>
+void ReluForward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* x, Dtype* y,
+                 uint8_t* mask) {
+  if (mask == nullptr) {
+    ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = Relu(x[i], slope); });
+    return;
+  }
+  ParallelForHeavy(context, MaskBytes(n), 8, [=] LAYRUB_HOST_DEVICE(int64_t byte) {
+    const int64_t begin = byte * 8;
+    const int64_t end = begin + 8 < n ? begin + 8 : n;
+    unsigned bits = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const Dtype value = x[i];
+      bits |= (value > 0 ? 1u : 0u) << (i - begin);
+      y[i] = Relu(value, slope);
+    }
+    mask[byte] = static_cast<uint8_t>(bits);
+  });
+}
+
+template <typename Dtype>
+void ReluBackward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* source,
+                  const Dtype* dy, Dtype* dx) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    dx[i] = ReluGradient(source[i] > 0, slope, dy[i]);
+  });
+}
+
+template <typename Dtype>
+void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, const uint8_t* mask,
+                          const Dtype* dy, Dtype* dx) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    dx[i] = ReluGradient((mask[i / 8] >> (i % 8) & 1) != 0, slope, dy[i]);
+  });
+}
+
+template <typename Dtype>
+void TanhForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = std::tanh(x[i]); });
+}
+
+template <typename Dtype>
+void TanhBackward(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* dy,
+                  Dtype* dx) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = dy[i] * (1 - y[i] * y[i]); });
+}
+
+#define INSTANTIATE(Dtype)                                                                        \
+  template void ReluForward<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*,    \
+                                   uint8_t*);                                                     \
+  template void ReluBackward<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*,           \
+                                    const Dtype*, Dtype*);                                        \
+  template void ReluBackwardFromMask<Dtype>(const DeviceContext&, int64_t, Dtype, const uint8_t*, \
+                                            const Dtype*, Dtype*);                                \
+  template void TanhForward<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);          \
+  template void TanhBackward<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*,    \
+                                    Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,55 @@
+#include "caffe/kernels/copy.hpp"
+
+#include <cstring>
+
+#include "caffe/kernels/parallel.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void CopyRows(const DeviceContext& context, int64_t rows, int64_t width, const Dtype* from,
+              int64_t from_stride, Dtype* to, int64_t to_stride) {
+  // On a GPU one thread per value; on the CPU the inner loop must stay free of divisions.
+  if (context.gpu || rows == 1) {
+    ParallelFor(context, rows * width, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+      to[i / width * to_stride + i % width] = from[i / width * from_stride + i % width];
+    });
+    return;
+  }
+  ParallelForHeavy(context, rows, width, [=] LAYRUB_HOST_DEVICE(int64_t row) {
+    memcpy(to + row * to_stride, from + row * from_stride, width * sizeof(Dtype));
+  });
+}
+
+template <typename Dtype>
+void Copy(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to) {
+  if (from == to) return;
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { to[i] = from[i]; });
+}
+
+template <typename Dtype>
+void CopyFromHost(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to) {
+#ifdef __CUDACC__
+  if (context.gpu) {
+    const auto stream = static_cast<cudaStream_t>(context.stream);
+    CUDA_CHECK(cudaMemcpyAsync(to, from, n * sizeof(Dtype), cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    return;
+  }
+#endif
+  Copy(context, n, from, to);
+}
+
+#define INSTANTIATE(Dtype)                                                                     \
+  template void CopyRows<Dtype>(const DeviceContext&, int64_t, int64_t, const Dtype*, int64_t, \
+                                Dtype*, int64_t);                                              \
+  template void Copy<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);              \
+  template void CopyFromHost<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

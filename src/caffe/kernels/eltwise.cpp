@@ -1,0 +1,77 @@
+#include "caffe/kernels/eltwise.hpp"
+
+#include "caffe/kernels/parallel.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void Scaled(const DeviceContext& context, int64_t n, Dtype c, const Dtype* x, Dtype* y) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = c * x[i]; });
+}
+
+template <typename Dtype>
+void WeightedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype* a, Dtype cb,
+                 const Dtype* b, Dtype* y) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = ca * a[i] + cb * b[i]; });
+}
+
+template <typename Dtype>
+void Product(const DeviceContext& context, int64_t n, const Dtype* a, const Dtype* b, Dtype* y) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = a[i] * b[i]; });
+}
+
+template <typename Dtype>
+void QuotientTimes(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* x,
+                   const Dtype* dy, Dtype* dx) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = y[i] / x[i] * dy[i]; });
+}
+
+template <typename Dtype>
+void Maximum(const DeviceContext& context, int64_t n, const Dtype* a, const Dtype* b, Dtype* y,
+             uint8_t* index) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const bool first = a[i] > b[i];
+    y[i] = first ? a[i] : b[i];
+    if (index != nullptr) index[i] = first ? 0 : 1;
+  });
+}
+
+template <typename Dtype>
+void MaximumWith(const DeviceContext& context, int64_t n, int k, const Dtype* x, Dtype* y,
+                 uint8_t* index) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    if (x[i] > y[i]) {
+      y[i] = x[i];
+      if (index != nullptr) index[i] = static_cast<uint8_t>(k);
+    }
+  });
+}
+
+template <typename Dtype>
+void MaximumBackward(const DeviceContext& context, int64_t n, int k, const uint8_t* index,
+                     const Dtype* dy, Dtype* dx) {
+  ParallelFor(context, n,
+              [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = index[i] == k ? dy[i] : Dtype(0); });
+}
+
+#define INSTANTIATE(Dtype)                                                                         \
+  template void Scaled<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);         \
+  template void WeightedSum<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype,      \
+                                   const Dtype*, Dtype*);                                          \
+  template void Product<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*, Dtype*); \
+  template void QuotientTimes<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*,    \
+                                     const Dtype*, Dtype*);                                        \
+  template void Maximum<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*, Dtype*,  \
+                               uint8_t*);                                                          \
+  template void MaximumWith<Dtype>(const DeviceContext&, int64_t, int, const Dtype*, Dtype*,       \
+                                   uint8_t*);                                                      \
+  template void MaximumBackward<Dtype>(const DeviceContext&, int64_t, int, const uint8_t*,         \
+                                       const Dtype*, Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,31 @@
+#include "caffe/kernels/labels.hpp"
+
+#include "caffe/kernels/label_class.hpp"
+#include "caffe/kernels/parallel.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
+                 LabelCounts* counts) {
+  const int64_t classes = shape.classes;
+  // Row 0 counts the positions that are not ignored, row 1 the bad labels.
+  ParallelReduce<double>(
+      context, 2, shape.positions(),
+      [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t p) -> double {
+        const int64_t label = LabelClass(labels, p, classes);
+        return row == 0 ? label != kIgnoredLabel : label == kBadLabel;
+      },
+      [=] LAYRUB_HOST_DEVICE(int64_t row, double sum) {
+        (row == 0 ? counts->counted : counts->out_of_range) = sum;
+      });
+}
+
+template void CountLabels<float>(const DeviceContext&, const ScoreShape&, const Labels<float>&,
+                                 LabelCounts*);
+template void CountLabels<double>(const DeviceContext&, const ScoreShape&, const Labels<double>&,
+                                  LabelCounts*);
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,79 @@
+#include "caffe/kernels/softmax_loss.hpp"
+
+#include <cfloat>
+#include <cmath>
+
+#include "caffe/kernels/label_class.hpp"
+#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/softmax_row.hpp"
+
+namespace caffe {
+namespace kernels {
+
+namespace {
+
+LAYRUB_HOST_DEVICE double Divisor(const Normalizer& normalizer) {
+  if (normalizer.fixed > 0) return normalizer.fixed;
+  return normalizer.counts->counted > 1 ? normalizer.counts->counted : 1;
+}
+
+}  // namespace
+
+template <typename Dtype>
+void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
+                   const Dtype* prob, const Labels<Dtype>& labels, Dtype* losses) {
+  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+    const int64_t label = LabelClass(labels, p, shape.classes);
+    if (label < 0) {
+      losses[p] = label == kIgnoredLabel ? Dtype(0) : static_cast<Dtype>(NAN);
+      return;
+    }
+    const ScoreRow row = RowAt(shape, p);
+    const int64_t at = row.begin + label * row.step;
+    const Dtype value = prob != nullptr ? prob[at] : TermsOf(x, row).Probability(x[at]);
+    // A comparison that keeps not-a-number, so that a diverged net shows.
+    losses[p] = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
+  });
+}
+
+template <typename Dtype>
+void TotalLoss(const DeviceContext& context, const ScoreShape& shape, const Dtype* losses,
+               const Normalizer& normalizer, Dtype* loss) {
+  ParallelReduce<double>(
+      context, 1, shape.positions(),
+      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t p) -> double { return losses[p]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t, double sum) {
+        loss[0] = static_cast<Dtype>(sum / Divisor(normalizer));
+      });
+}
+
+template <typename Dtype>
+void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
+                         const Labels<Dtype>& labels, const Normalizer& normalizer,
+                         const Dtype* weight, Dtype* dx) {
+  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+    const Dtype scale = static_cast<Dtype>(weight[0] / Divisor(normalizer));
+    const int64_t label = LabelClass(labels, p, shape.classes);
+    const ScoreRow row = RowAt(shape, p);
+    const int64_t at = row.begin + label * row.step;
+    for (int64_t i = row.begin; i < row.end; i += row.step) {
+      dx[i] = label == kIgnoredLabel ? Dtype(0) : (prob[i] - (i == at ? 1 : 0)) * scale;
+    }
+  });
+}
+
+#define INSTANTIATE(Dtype)                                                                        \
+  template void SoftmaxLosses<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,       \
+                                     const Dtype*, const Labels<Dtype>&, Dtype*);                 \
+  template void TotalLoss<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,           \
+                                 const Normalizer&, Dtype*);                                      \
+  template void SoftmaxLossBackward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*, \
+                                           const Labels<Dtype>&, const Normalizer&, const Dtype*, \
+                                           Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,62 @@
+#include "caffe/kernels/solver_update.hpp"
+
+#include "caffe/kernels/parallel.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void Scale(const DeviceContext& context, int64_t n, Dtype factor, Dtype* gradient) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { gradient[i] *= factor; });
+}
+
+template <typename Dtype>
+void AddDecayL2(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
+                Dtype* gradient) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { gradient[i] += decay * weight[i]; });
+}
+
+template <typename Dtype>
+void AddDecayL1(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
+                Dtype* gradient) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const int sign = (weight[i] > 0) - (weight[i] < 0);
+    gradient[i] += decay * sign;
+  });
+}
+
+template <typename Dtype>
+void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum, Dtype* gradient,
+               Dtype* history) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    history[i] = momentum * history[i] + rate * gradient[i];
+    gradient[i] = history[i];
+  });
+}
+
+template <typename Dtype>
+void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { weight[i] -= step[i]; });
+}
+
+template <typename Dtype>
+void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* sum) {
+  ParallelReduce<Dtype>(
+      context, 1, n, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i] * x[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t, Dtype total) { sum[0] = total; });
+}
+
+#define INSTANTIATE(Dtype)                                                                     \
+  template void Scale<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype*);                    \
+  template void AddDecayL2<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*); \
+  template void AddDecayL1<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*); \
+  template void SgdUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype*, Dtype*); \
+  template void SubtractStep<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);      \
+  template void SumSquares<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,38 @@
+#ifndef CAFFE_KERNELS_SOLVER_UPDATE_HPP_
+#define CAFFE_KERNELS_SOLVER_UPDATE_HPP_
+
+// One parameter's share of a solver step. Arrays of n values that do not overlap.
+
+#include <cstdint>
+
+#include "caffe/device_context.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// gradient *= factor
+template <typename Dtype>
+void Scale(const DeviceContext& context, int64_t n, Dtype factor, Dtype* gradient);
+/// gradient += decay * weight: the derivative of decay / 2 * sum of squares
+template <typename Dtype>
+void AddDecayL2(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
+                Dtype* gradient);
+/// gradient += decay * sign(weight): the derivative of decay * sum of magnitudes, 0 at 0
+template <typename Dtype>
+void AddDecayL1(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
+                Dtype* gradient);
+/// history = momentum * history + rate * gradient; gradient = history
+template <typename Dtype>
+void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum, Dtype* gradient,
+               Dtype* history);
+/// weight -= step
+template <typename Dtype>
+void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight);
+/// sum[0] = sum of x * x
+template <typename Dtype>
+void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* sum);
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_SOLVER_UPDATE_HPP_

@@ -1,0 +1,234 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/plan_writer.hpp"
+#include "layrub/placement/test/small_plan.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::CheckPlan;
+using testing::GraphWriter;
+using testing::Join;
+using testing::Objects;
+using testing::PlanWriter;
+using testing::mutate::Moved;
+using testing::mutate::Without;
+
+TEST_F(CheckPlan, AcceptsARightPlan) {
+  ASSERT_TRUE(Validate(graph_).ok()) << Validate(graph_).message;
+  EXPECT_EQ(Join(Check(graph_, plan_)), "");
+  EXPECT_EQ(Join(Check(graph_, plan_, {2048, 512})), "");
+}
+
+TEST_F(CheckPlan, AcceptsAnEmptyPlanOfAnEmptyGraph) { EXPECT_EQ(Join(Check({}, {})), ""); }
+
+TEST_F(CheckPlan, ObjectsToAUseAfterTheFree) {
+  EXPECT_TRUE(Objects(graph_, Moved(plan_, at_.free_a, at_.relu),
+                      "(compute relu): reads a, which has no device range"));
+  EXPECT_TRUE(Objects(graph_, Moved(plan_, at_.free_x, at_.offload), "(offload x): reads x"));
+  EXPECT_TRUE(Objects(graph_, Moved(plan_, at_.free_host_x, at_.prefetch),
+                      "(prefetch x): reads x, which has no host range"));
+}
+
+TEST_F(CheckPlan, ObjectsToMissingRanges) {
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alloc_a), "writes a, which has no device range"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alloc_scratch), "needs the scratch conv:scratch"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alloc_host_x), "no host range to copy to"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.alias_b), "writes b, which has no device range"));
+}
+
+TEST_F(CheckPlan, ObjectsToLeaks) {
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.free_da), "a.grad still has a device range"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.free_host_x), "x still has a host range"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.free_a), "a still has a device range"));
+}
+
+TEST_F(CheckPlan, ObjectsToAnAliasThatTheFormDoesNotAllow) {
+  Graph strict = graph_;
+  strict.ops[2].forms[0].may_alias.clear();
+  EXPECT_TRUE(Objects(strict, plan_, "(compute relu): writes b on the bytes of a"));
+}
+
+TEST_F(CheckPlan, ObjectsToAnAliasOverAValueThatIsReadLater) {
+  Graph graph = graph_;
+  graph.ops[3].forms[0].reads = {2 + 2, 2 + 3};  // the loss reads a as well
+  Plan plan = Moved(plan_, at_.free_a, at_.free_a + 3);
+  EXPECT_TRUE(Objects(graph, plan, "(compute loss): reads a, whose device range holds b"));
+}
+
+TEST_F(CheckPlan, ObjectsToAnAliasOnATooSmallRange) {
+  Graph graph = graph_;
+  graph.tensors[5].bytes = 513;
+  EXPECT_TRUE(Objects(graph, plan_, "needs 513 bytes, the range of a has 512"));
+}
+
+TEST_F(CheckPlan, ObjectsToAnAliasOnATensorWithoutRangeOrTwice) {
+  const auto on_mask = [&](Step& step) { step.on = 6; };
+  EXPECT_TRUE(Objects(graph_, With(at_.alias_b, on_mask), "is put on mask, which has no device"));
+  const auto twice = [&](Step& step) { step.tensor = 3; };
+  EXPECT_TRUE(Objects(graph_, With(at_.alias_b, twice), "x has a device range already"));
+}
+
+TEST_F(CheckPlan, ObjectsToACopyThroughAnAlias) {
+  Plan plan = plan_;
+  plan.steps[at_.wait_bytes - 1] = {.kind = StepKind::kAlias, .tensor = 3, .on = 9};
+  EXPECT_TRUE(Objects(graph_, plan, "copies over a.grad, on which only an operation may write"));
+}
+
+TEST_F(CheckPlan, ObjectsToTwoOutputsOnTheSameBytes) {
+  GraphWriter net;
+  const TensorId x = net.Add("x", 1, Role::kActivation), y = net.Add("y", 1, Role::kActivation);
+  const TensorId z = net.Add("z", 1, Role::kActivation);
+  net.Add("make", Pass::kForward, OpKind::kCompute, {}, {x});
+  net.Add("both", Pass::kForward, OpKind::kCompute, {x}, {y, z}, {{y, x}, {z, x}});
+  PlanWriter p(net.graph, 256, 0);
+  p.Alloc("x", 0);
+  p.Run("make");
+  p.Alias("y", "x");
+  p.Alias("z", "x");
+  p.Run("both");
+  for (const char* name : {"x", "y", "z"}) p.Free(name);
+  p.EndPass(Pass::kForward);
+  EXPECT_TRUE(Objects(net.graph, p.plan, "writes z and y on the same bytes"));
+}
+
+TEST_F(CheckPlan, ObjectsToOverlappingMisalignedAndOutlyingRanges) {
+  const auto move_to = [this](int64_t offset) {
+    return With(at_.alloc_a, [=](Step& step) { step.offset = offset; });
+  };
+  EXPECT_TRUE(Objects(graph_, move_to(1024), "overlaps the live device range of x"));
+  EXPECT_TRUE(Objects(graph_, move_to(1281), "offset 1281 is not aligned"));
+  EXPECT_TRUE(Objects(graph_, move_to(1792), "is not inside the device arena of 2048 bytes"));
+  EXPECT_TRUE(Objects(graph_, move_to(-256), "is not inside the device arena"));
+  EXPECT_TRUE(Objects(graph_, move_to(INT64_MAX), "is not inside the device arena"));
+}
+
+TEST_F(CheckPlan, ObjectsToArenasOverTheBudget) {
+  EXPECT_TRUE(
+      Objects(graph_, plan_, "the device arena takes 2048 bytes, the budget is 2047", {2047, 512}));
+  EXPECT_TRUE(
+      Objects(graph_, plan_, "the host arena takes 512 bytes, the budget is 511", {2048, 511}));
+}
+
+TEST_F(CheckPlan, ObjectsToOperationsMissingTwiceOrOutOfOrder) {
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.conv), "operation conv never runs"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.conv), "it is the turn of conv"));
+  EXPECT_TRUE(Objects(graph_, Without(plan_, at_.update), "operation w/update never runs"));
+  Plan twice = plan_;
+  twice.steps.insert(twice.steps.begin() + at_.conv, twice.steps[at_.conv]);
+  EXPECT_TRUE(Objects(graph_, twice, "runs a second time"));
+  EXPECT_TRUE(
+      Objects(graph_, Moved(plan_, at_.relu, at_.conv), "(compute relu): runs out of order"));
+}
+
+TEST_F(CheckPlan, ObjectsToAnOperationRunTheWrongWay) {
+  const auto change = [this](auto edit) { return With(at_.conv, edit); };
+  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.kind = StepKind::kUpdate; }),
+                      "must be run by a step of kind compute"));
+  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.form = 1; }), "form that does not exist"));
+  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.scratch = 2; }), "no scratch variant 2"));
+  EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.op = 99; }), "that does not exist"));
+}
+
+TEST_F(CheckPlan, ObjectsToPersistentTensorsThatMoveOrEnd) {
+  EXPECT_TRUE(Objects(graph_, Without(plan_, 2), "w.history has no device range although"));
+  EXPECT_TRUE(Objects(graph_, Moved(plan_, 2, 4), "has to be allocated before anything else"));
+  Plan freed = plan_;
+  freed.steps.push_back({.kind = StepKind::kFree, .tensor = 0});
+  ++freed.pass_end[2];
+  EXPECT_TRUE(Objects(graph_, freed, "w is persistent and must never be freed"));
+  Graph graph = graph_;
+  graph.tensors[5].persistent = true;
+  EXPECT_TRUE(Objects(graph, plan_, "b is persistent and needs a range of its own"));
+}
+
+TEST_F(CheckPlan, ObjectsToAnAliasThatEndsAPersistentValue) {
+  GraphWriter net;
+  const TensorId x = net.Add("x", 1, Role::kUser, true), y = net.Add("y", 1, Role::kActivation);
+  net.Add("use", Pass::kForward, OpKind::kCompute, {x}, {y}, {{y, x}});
+  PlanWriter p(net.graph, 256, 0);
+  p.Alloc("x", 0);
+  p.Alias("y", "x");
+  p.Run("use");
+  p.Free("y");
+  p.EndPass(Pass::kForward);
+  EXPECT_TRUE(Objects(net.graph, p.plan, "x does not have its value: its range holds y"));
+}
+
+TEST_F(CheckPlan, ObjectsToAWrongListOfReadableTensors) {
+  const auto readable = [this](std::vector<TensorId> list) {
+    Plan plan = plan_;
+    plan.readable = std::move(list);
+    return plan;
+  };
+  EXPECT_TRUE(Objects(graph_, readable({}), "loss is marked keep but is not listed as readable"));
+  EXPECT_TRUE(Objects(graph_, readable({}), "loss still has a device range"));
+  EXPECT_TRUE(Objects(graph_, readable({3, 7}), "x has no range although it is readable"));
+  EXPECT_TRUE(Objects(graph_, readable({7, 7}), "not sorted, or names one twice"));
+  EXPECT_TRUE(Objects(graph_, readable({0, 7}), "w is persistent: it is not listed"));
+  EXPECT_TRUE(Objects(graph_, readable({7, 99}), "names one that does not exist"));
+}
+
+TEST_F(CheckPlan, ObjectsToAReadableTensorWhoseBytesAreAnothers) {
+  // a is bound to the end, but relu has written b on it.
+  Plan plan = Without(plan_, at_.free_a);
+  plan.readable = {4, 7};
+  EXPECT_TRUE(Objects(graph_, plan, "a does not have its value"));
+}
+
+TEST_F(CheckPlan, ObjectsToPassesCutElsewhere) {
+  Plan early = plan_;
+  early.pass_end[0] = at_.conv;
+  EXPECT_TRUE(Objects(graph_, early, "(compute conv): lies outside the forward pass"));
+  Plan late = plan_;
+  late.pass_end[1] = at_.update + 1;
+  EXPECT_TRUE(Objects(graph_, late, "(update w/update): lies outside the update pass"));
+  Plan short_of = plan_;
+  --short_of.pass_end[2];
+  EXPECT_TRUE(Objects(graph_, short_of, "do not cut the plan's"));
+}
+
+TEST_F(CheckPlan, WantsSavedTensorsOnlyWhereAFormReadsThem) {
+  const auto mask_form = [](Step& step) { step.form = 1; };
+  EXPECT_TRUE(
+      Objects(graph_, With(at_.alias_da + 1, mask_form), "writes mask, which has no device"));
+}
+
+TEST_F(CheckPlan, TracksEmptyTensorsToo) {
+  GraphWriter net;
+  const TensorId x = net.Add("x", 0, Role::kActivation), y = net.Add("y", 0, Role::kActivation);
+  net.Add("make", Pass::kForward, OpKind::kCompute, {}, {x});
+  net.Add("use", Pass::kForward, OpKind::kCompute, {x}, {y});
+  PlanWriter p(net.graph, 0, 0);
+  p.Alloc("x", 0);
+  p.Alloc("y", 0);
+  p.Run("make");
+  p.Run("use");
+  p.Free("x");
+  p.Free("y");
+  p.EndPass(Pass::kForward);
+  EXPECT_EQ(Join(Check(net.graph, p.plan)), "");
+  for (int32_t step = 0; step < static_cast<int32_t>(p.plan.steps.size()); ++step) {
+    EXPECT_FALSE(Check(net.graph, Without(p.plan, step)).empty()) << "without step " << step;
+  }
+}
+
+TEST_F(CheckPlan, SurvivesStepsThatNameNothing) {
+  for (int kind = 0; kind <= static_cast<int>(StepKind::kUpdate); ++kind) {
+    for (int32_t id : {-7, kNone, 1000}) {
+      Plan plan = plan_;
+      plan.steps[at_.relu] = {
+          .kind = static_cast<StepKind>(kind), .tensor = id, .on = id, .op = id, .step = id};
+      EXPECT_FALSE(Check(graph_, plan).empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace layrub

@@ -117,7 +117,7 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor) {
   const std::string tier = memory.name;
   if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
   const Range& range = memory.arena.Of(tensor);
-  const int32_t conflict = memory.log.Read(now_, range.offset, range.offset + range.bytes);
+  const int32_t conflict = memory.log.Read(now_, range.offset, EndOf(range, tensor));
   if (conflict != kNone) {
     object(" without waiting for " + Describe(conflict) + ", which writes there");
   }
@@ -131,7 +131,7 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor) {
 /// The current step writes the range of `tensor` in `memory`, which then holds `value`.
 void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value) {
   Range& range = memory.arena.Of(tensor);
-  const int32_t conflict = memory.log.Write(now_, range.offset, range.offset + range.bytes);
+  const int32_t conflict = memory.log.Write(now_, range.offset, EndOf(range, tensor));
   if (conflict != kNone) {
     Object("writes " + NameOf(tensor) + " without waiting for " + Describe(conflict) +
            ", which uses the same " + memory.name + " bytes");

@@ -1,6 +1,7 @@
 #ifndef LAYRUB_PLACEMENT_CHECK_WALK_HPP_
 #define LAYRUB_PLACEMENT_CHECK_WALK_HPP_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,6 +45,10 @@ class Checker {
 
   bool ReadValue(Memory& memory, TensorId tensor);
   void WriteBytes(Memory& memory, TensorId tensor, Value value);
+  /// Where the bytes of `tensor` in its range end: a tensor put on a larger one touches less.
+  int64_t EndOf(const Range& range, TensorId tensor) const {
+    return range.offset + std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
+  }
   const Form* ChosenForm(const Step& step) const;
   bool IsUnread(TensorId tensor) const {
     return graph_.tensors[tensor].role == Role::kSaved && !read_[tensor];

@@ -30,9 +30,7 @@ struct Value {
 /// that adds its backward. See RandomGraph.
 class NetBuilder {
  public:
-  explicit NetBuilder(uint64_t seed) : random_(seed) {
-    graph_.name = "random" + std::to_string(seed);
-  }
+  explicit NetBuilder(uint64_t seed) : random_(seed) {}
   Graph Build(int layers);
 
  private:

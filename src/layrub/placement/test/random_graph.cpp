@@ -153,7 +153,11 @@ Graph NetBuilder::Build(int layers) {
   return std::move(graph_);
 }
 
-Graph RandomGraph(uint64_t seed, int layers) { return NetBuilder(seed).Build(layers); }
+Graph RandomGraph(uint64_t seed, int layers) {
+  Graph graph = NetBuilder(seed).Build(layers);
+  graph.name = "random_" + std::to_string(seed) + "_" + std::to_string(layers);
+  return graph;
+}
 
 rc::Gen<Graph> ArbitraryGraph() {
   return rc::gen::map(
@@ -162,3 +166,9 @@ rc::Gen<Graph> ArbitraryGraph() {
 }
 
 }  // namespace layrub::testing
+
+namespace layrub {
+
+void showValue(const Graph& graph, std::ostream& out) { out << graph.name; }
+
+}  // namespace layrub

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <cstdint>
+#include <ostream>
 
 #include "layrub/graph.hpp"
 
@@ -20,5 +21,12 @@ Graph RandomGraph(uint64_t seed, int layers);
 rc::Gen<Graph> ArbitraryGraph();
 
 }  // namespace layrub::testing
+
+namespace layrub {
+
+/// How rapidcheck prints a graph: its name, which tells the arguments of RandomGraph.
+void showValue(const Graph& graph, std::ostream& out);
+
+}  // namespace layrub
 
 #endif  // LAYRUB_PLACEMENT_TEST_RANDOM_GRAPH_HPP_

@@ -1,0 +1,141 @@
+// Every strategy on random graphs under random budgets: a proved plan, or a clear "does not fit".
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::ArbitraryGraph;
+using testing::RandomGraph;
+
+std::string Join(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+/// Runs `property` for several hundred random graphs with every strategy. On failure rapidcheck
+/// prints the seed; the graph is printed as text.
+template <typename Property>
+void ForRandomPlans(Property property) {
+  for (const std::string& strategy : StrategyNames()) {
+    const bool holds = rc::check(strategy, [&] {
+      const Graph graph = *ArbitraryGraph();
+      const Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy);
+      if (!plan.ok()) RC_FAIL(plan.status().message + "\n" + ToText(graph));
+      property(graph, strategy, plan.value());
+    });
+    EXPECT_TRUE(holds) << strategy;
+  }
+}
+
+TEST(RandomGraph, IsValidAndTheSameForTheSameSeed) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    const Graph graph = RandomGraph(seed, static_cast<int>(seed % 60));
+    const Status status = Validate(graph);
+    ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.message;
+    ASSERT_EQ(graph, RandomGraph(seed, static_cast<int>(seed % 60)));
+  }
+}
+
+TEST(RandomGraph, HasEverythingThatIsHardForAPlan) {
+  int fills = 0, views = 0, choices = 0, empty = 0, versions = 0, aliases = 0, changed = 0,
+      scratch = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Graph graph = RandomGraph(seed, 30);
+    std::vector<int> in_blob(graph.tensors.size());
+    for (const Tensor& tensor : graph.tensors) {
+      empty += tensor.bytes == 0;
+      if (tensor.blob != kNone) versions += in_blob[tensor.blob]++ > 0;
+    }
+    for (const Op& op : graph.ops) {
+      fills += op.kind == OpKind::kFill;
+      choices += op.forms.size() > 1;
+      const Form& form = op.forms[0];
+      views += form.reads.empty() && form.writes.empty();
+      aliases += !form.may_alias.empty();
+      scratch += form.scratch.size() > 1;
+      for (TensorId id : form.writes) {
+        for (TensorId read : form.reads) changed += id == read && !graph.tensors[id].persistent;
+      }
+    }
+  }
+  for (int count : {fills, views, choices, empty, versions, aliases, changed, scratch})
+    EXPECT_GT(count, 50);
+}
+
+TEST(RandomPlans, AreProved) {
+  ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
+    const std::vector<std::string> objections = Check(graph, plan);
+    if (!objections.empty()) RC_FAIL(Join(objections) + ToText(graph) + ToText(plan, graph));
+  });
+}
+
+TEST(RandomPlans, NeverTakeLessThanTheFloor) {
+  ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
+    RC_ASSERT(FloorBytes(graph) >= PersistentBytes(graph));
+    RC_ASSERT(plan.device_bytes >= FloorBytes(graph));
+  });
+}
+
+TEST(RandomPlans, KeepTheBudgetOrSayThatTheyDoNotFit) {
+  ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan& unlimited) {
+    const Budget budget{*rc::gen::inRange<int64_t>(0, 2 * unlimited.device_bytes + 1),
+                        *rc::gen::inRange<int64_t>(0, 2 * unlimited.host_bytes + 1)};
+    const Result<Plan> plan = MakePlan(graph, Machine{}, budget, strategy);
+    if (plan.ok()) {
+      RC_ASSERT(plan.value().device_bytes <= budget.device);
+      RC_ASSERT(plan.value().host_bytes <= budget.host);
+      RC_ASSERT(Join(Check(graph, plan.value(), budget)) == "");
+    } else {
+      RC_ASSERT(plan.status().code == Code::kDoesNotFit);
+      RC_ASSERT(!plan.status().message.empty());
+      RC_ASSERT(budget.device < unlimited.device_bytes || budget.host < unlimited.host_bytes);
+    }
+  });
+}
+
+TEST(RandomPlans, FitFromTheSmallestBudgetReportedUpward) {
+  ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan& smallest) {
+    const int64_t more = *rc::gen::inRange<int64_t>(0, smallest.device_bytes + 1);
+    for (int64_t device : {smallest.device_bytes, smallest.device_bytes + more}) {
+      const Budget budget{device, smallest.host_bytes};
+      const Result<Plan> plan = MakePlan(graph, Machine{}, budget, strategy);
+      if (!plan.ok()) RC_FAIL(plan.status().message);
+      RC_ASSERT(Join(Check(graph, plan.value(), budget)) == "");
+    }
+  });
+}
+
+TEST(RandomPlans, StayRightWithPaddingBetweenRanges) {
+  for (const std::string& strategy : StrategyNames()) {
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      const Graph graph = RandomGraph(seed, 25);
+      const Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy, kAlignment);
+      ASSERT_TRUE(plan.ok()) << plan.status().message;
+      ASSERT_EQ(Join(Check(graph, plan.value())), "") << strategy << ", seed " << seed;
+    }
+  }
+}
+
+TEST(RandomPlans, SurviveTheirText) {
+  ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
+    const Result<Graph> graph_again = GraphFromText(ToText(graph));
+    RC_ASSERT(graph_again.ok());
+    RC_ASSERT(graph_again.value() == graph);
+    const Result<Plan> plan_again = PlanFromText(ToText(plan, graph), graph);
+    RC_ASSERT(plan_again.ok());
+    RC_ASSERT(plan_again.value() == plan);
+  });
+}
+
+}  // namespace
+}  // namespace layrub

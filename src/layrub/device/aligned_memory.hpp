@@ -9,8 +9,9 @@
 
 namespace layrub {
 
-/// Aligned(bytes) bytes of RAM at a multiple of kAlignment, to be given to std::free; at least kAlignment, so that
-/// every pointer is unique. nullptr when there is not so much or `bytes` is negative. Contents undefined.
+/// Aligned(bytes) bytes of RAM at a multiple of kAlignment, to be given to std::free; at least
+/// kAlignment, so that every pointer is unique. nullptr when there is not so much or `bytes` is
+/// negative. Contents undefined.
 inline void* AllocateAligned(int64_t bytes) {
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) return nullptr;
   return std::aligned_alloc(kAlignment, static_cast<size_t>(Aligned(bytes > 0 ? bytes : 1)));

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kStagingBytes = 32 << 10;
 
-/// Byte `offset` of the pattern: of 32-bit words 0x7FFxxxxx, NaN as float and as the upper half of a double.
+/// Byte `offset` of the pattern: of 32-bit words 0x7FFxxxxx, NaN as float and as the upper half of
+/// a double.
 char PatternByte(int64_t offset) {
   uint32_t word = static_cast<uint32_t>(offset / 4) * 2654435761u;
   word = 0x7FF00000u | (word >> 12) | 1u;

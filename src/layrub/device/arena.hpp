@@ -8,12 +8,14 @@
 
 namespace layrub {
 
-/// One allocation of a backend's tier, given back at the end. For tests it can be filled with a pattern that is NaN
-/// as float and as double and differs from word to word, so that whatever was written since shows.
+/// One allocation of a backend's tier, given back at the end. For tests it can be filled with a
+/// pattern that is NaN as float and as double and differs from word to word, so that whatever was
+/// written since shows.
 class Arena {
  public:
-  /// Throws std::bad_alloc when the backend has not enough. `patterned`: filled with the pattern, and Restore and
-  /// EndOfChanges may be called; both of them, and the constructor then, wait until all lanes are idle.
+  /// Throws std::bad_alloc when the backend has not enough. `patterned`: filled with the pattern,
+  /// and Restore and EndOfChanges may be called; both of them, and the constructor then, wait until
+  /// all lanes are idle.
   Arena(Backend* backend, Tier tier, int64_t bytes, bool patterned);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -24,7 +26,8 @@ class Arena {
 
   /// Writes the pattern to [begin, end).
   void Restore(int64_t begin, int64_t end);
-  /// One more than the highest offset in [begin, end) that no longer holds the pattern; `begin` if all do.
+  /// One more than the highest offset in [begin, end) that no longer holds the pattern; `begin` if
+  /// all do.
   int64_t EndOfChanges(int64_t begin, int64_t end) const;
 
  private:

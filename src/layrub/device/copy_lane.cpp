@@ -7,8 +7,8 @@
 namespace layrub {
 namespace {
 
-// How often a thread looks again before it sleeps: waking one up costs more than a tiny copy. Yielding in between
-// leaves the core to whoever has work.
+// How often a thread looks again before it sleeps: waking one up costs more than a tiny copy.
+// Yielding in between leaves the core to whoever has work.
 constexpr int kSpins = 100;
 
 template <typename Condition>

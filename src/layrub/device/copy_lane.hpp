@@ -14,8 +14,8 @@ namespace layrub {
 /// Seconds on the monotonic clock.
 double Now();
 
-/// When tickets were reached: the last kKept of a lane, in a ring that is made once. The writer publishes a ticket
-/// (CopyLane: by an atomic) after Set; At may then be called by others.
+/// When tickets were reached: the last kKept of a lane, in a ring that is made once. The writer
+/// publishes a ticket (CopyLane: by an atomic) after Set; At may then be called by others.
 class TicketTimes {
  public:
   static constexpr uint64_t kKept = uint64_t{1} << 18;
@@ -28,8 +28,9 @@ class TicketTimes {
   std::unique_ptr<double[]> times_ = std::make_unique_for_overwrite<double[]>(kKept);
 };
 
-/// A thread that does copies one after another. One thread queues; any thread may await a ticket. The destructor does
-/// all that is queued before it returns, so the lanes that queued waits refer to must still be alive then.
+/// A thread that does copies one after another. One thread queues; any thread may await a ticket.
+/// The destructor does all that is queued before it returns, so the lanes that queued waits refer
+/// to must still be alive then.
 class CopyLane {
  public:
   CopyLane();
@@ -45,7 +46,8 @@ class CopyLane {
 
   /// Blocks the caller until `ticket` is reached.
   void Await(uint64_t ticket) const;
-  /// When `ticket` was reached; NaN if it has not been, or more than TicketTimes::kKept tickets ago.
+  /// When `ticket` was reached; NaN if it has not been, or more than TicketTimes::kKept tickets
+  /// ago.
   double SecondsOf(uint64_t ticket) const;
 
  private:

@@ -69,8 +69,8 @@ class CpuBackend final : public Backend {
 
   double SecondsOf(const Event& event) override {
     if (event.lane != Lane::kCompute) return CopyLaneOf(event.lane).SecondsOf(event.ticket);
-    const bool known = event.ticket <= compute_ticket_ &&
-                       compute_ticket_ - event.ticket < TicketTimes::kKept;
+    const bool known =
+        event.ticket <= compute_ticket_ && compute_ticket_ - event.ticket < TicketTimes::kKept;
     return known ? compute_times_.At(event.ticket) : std::numeric_limits<double>::quiet_NaN();
   }
 
@@ -84,7 +84,8 @@ class CpuBackend final : public Backend {
   static size_t Index(Tier tier) { return static_cast<size_t>(tier); }
 
   CopyLane& CopyLaneOf(Lane lane) {
-    if (lane == Lane::kCompute) throw std::invalid_argument("CpuBackend: the compute lane does not copy");
+    if (lane == Lane::kCompute)
+      throw std::invalid_argument("CpuBackend: the compute lane does not copy");
     return lane == Lane::kSave ? save_ : load_;
   }
 

@@ -14,7 +14,8 @@ namespace layrub {
 /// The lane that does `step`; none for steps that take no time and for Wait.
 std::optional<Lane> LaneOf(const Step& step);
 
-/// Notes when each step of an iteration begins and ends on its lane. Allocates in the constructor only.
+/// Notes when each step of an iteration begins and ends on its lane. Allocates in the constructor
+/// only.
 class Recorder {
  public:
   Recorder(const Plan& plan, Backend* backend);

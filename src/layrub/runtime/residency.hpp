@@ -16,15 +16,17 @@ namespace layrub {
 struct Place {
   char* address = nullptr;  ///< nullptr also when the value was overwritten by an alias
   int32_t range = kNone;    ///< number of the Alloc step that gave the bytes; shared by aliases
-  bool valid = false;       ///< the value has been written there, or the copy that does it is queued
+  bool valid = false;  ///< the value has been written there, or the copy that does it is queued
 };
 
-/// Where each tensor of a plan is: both arenas and who is bound to which range. Takes the steps that take no time.
-/// Allocates memory in the constructor only. Not thread safe. `graph` and `plan` must outlive it.
+/// Where each tensor of a plan is: both arenas and who is bound to which range. Takes the steps
+/// that take no time. Allocates memory in the constructor only. Not thread safe. `graph` and `plan`
+/// must outlive it.
 class Residency {
  public:
-  /// Binds the persistent tensors. Throws std::bad_alloc when the backend has not enough memory, and
-  /// std::invalid_argument when a range does not lie within its arena. `poison`, `canary`: see ExecutorOptions.
+  /// Binds the persistent tensors. Throws std::bad_alloc when the backend has not enough memory,
+  /// and std::invalid_argument when a range does not lie within its arena. `poison`, `canary`: see
+  /// ExecutorOptions.
   Residency(const Graph& graph, const Plan& plan, Backend* backend, bool poison, bool canary);
 
   const Place& At(TensorId tensor, Tier tier) const;
@@ -59,8 +61,8 @@ class Residency {
   Arena host_;
   std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
-  std::vector<int32_t> users_;                ///< per Alloc step: how many tensors are bound to its range
-  int64_t touched_ = 0;                       ///< of ranges that have been poisoned again
+  std::vector<int32_t> users_;  ///< per Alloc step: how many tensors are bound to its range
+  int64_t touched_ = 0;         ///< of ranges that have been poisoned again
   bool intact_ = true;
 };
 

@@ -14,7 +14,8 @@
 #include "layrub/device/arena.hpp"
 #include "layrub/device/copy_lane.hpp"
 
-// Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc does.
+// Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc
+// does.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
@@ -164,9 +165,7 @@ TEST(CpuBackend, DoesWhatIsPendingBeforeItGoes) {
   }
 }
 
-TEST(CpuBackend, DescribesItself) {
-  EXPECT_EQ(MakeCpuBackend()->Describe().rfind("cpu, ", 0), 0u);
-}
+TEST(CpuBackend, DescribesItself) { EXPECT_EQ(MakeCpuBackend()->Describe().rfind("cpu, ", 0), 0u); }
 
 TEST(CopyLane, AnyThreadMayAwaitATicket) {
   CopyLane lane;

@@ -10,7 +10,8 @@
 #include "layrub/graph.hpp"
 #include "layrub/pool.hpp"
 
-// Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc does.
+// Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc
+// does.
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 

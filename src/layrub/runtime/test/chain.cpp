@@ -1,0 +1,135 @@
+#include "layrub/runtime/test/chain.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace layrub::testing {
+namespace {
+
+Form Reading(std::vector<TensorId> reads, std::vector<TensorId> writes,
+             std::vector<AliasPair> may_alias = {}) {
+  Form form;
+  form.name = "f";
+  form.reads = std::move(reads);
+  form.writes = std::move(writes);
+  form.may_alias = std::move(may_alias);
+  return form;
+}
+
+}  // namespace
+
+Graph Chain() {
+  Graph graph;
+  graph.name = "chain";
+  const auto tensor = [&](const char* name, Role role, bool persistent) {
+    graph.tensors.push_back({name, kBytes, role, persistent, false, kNone});
+  };
+  tensor("input", Role::kUser, true);
+  tensor("weight", Role::kParameter, true);
+  for (const char* name : {"a", "b", "c"}) tensor(name, Role::kActivation, false);
+  for (const char* name : {"dc", "db", "da"}) tensor(name, Role::kActivationGradient, false);
+  const auto op = [&](const char* name, Pass pass, OpKind kind, Form form) {
+    graph.ops.push_back({name, pass, kind, false, {std::move(form)}});
+  };
+  op("a/forward", Pass::kForward, OpKind::kCompute, Reading({kInput, kWeight}, {kA}));
+  op("b/forward", Pass::kForward, OpKind::kCompute, Reading({kA}, {kB}));
+  op("c/forward", Pass::kForward, OpKind::kCompute, Reading({kB}, {kC}, {{kC, kB}}));
+  op("dc/fill", Pass::kBackward, OpKind::kFill, Reading({}, {kDiffC}));
+  op("c/backward", Pass::kBackward, OpKind::kCompute, Reading({kDiffC, kC}, {kDiffB}));
+  op("b/backward", Pass::kBackward, OpKind::kCompute,
+     Reading({kDiffB, kA}, {kDiffA}, {{kDiffA, kDiffB}}));
+  op("update", Pass::kUpdate, OpKind::kUpdate, Reading({kWeight, kDiffA}, {kWeight}));
+  return graph;
+}
+
+Step Alloc(TensorId tensor, int slot, Tier tier) {
+  Step step;
+  step.kind = StepKind::kAlloc;
+  step.tier = tier;
+  step.tensor = tensor;
+  step.offset = slot * kBytes;
+  return step;
+}
+
+Step Free(TensorId tensor, Tier tier) {
+  Step step;
+  step.kind = StepKind::kFree;
+  step.tier = tier;
+  step.tensor = tensor;
+  return step;
+}
+
+Step Alias(TensorId tensor, TensorId on) {
+  Step step;
+  step.kind = StepKind::kAlias;
+  step.tensor = tensor;
+  step.on = on;
+  return step;
+}
+
+Step Move(StepKind kind, TensorId tensor) {
+  Step step;
+  step.kind = kind;
+  step.lane = kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
+  step.tensor = tensor;
+  return step;
+}
+
+Step Wait(Lane lane, int32_t target) {
+  Step step;
+  step.kind = StepKind::kWait;
+  step.lane = lane;
+  step.step = target;
+  return step;
+}
+
+Step Compute(OpId op, StepKind kind) {
+  Step step;
+  step.kind = kind;
+  step.op = op;
+  return step;
+}
+
+Plan ChainPlan() {
+  Plan plan;
+  plan.strategy = "by hand";
+  plan.device_bytes = 5 * kBytes;
+  plan.host_bytes = kBytes;
+  plan.readable = {kC};
+  plan.steps = {
+      Alloc(kInput, 0),                           // 0
+      Alloc(kWeight, 1),                          // 1
+      Alloc(kA, 2),                               // 2
+      Compute(kForwardA),                         // 3
+      Alloc(kB, 3),                               // 4
+      Compute(kForwardB),                         // 5
+      Alloc(kA, 0, Tier::kHost),                  // 6
+      Move(StepKind::kOffload, kA),               // 7
+      Alias(kC, kB),                              // 8
+      Compute(kForwardC),                         // 9
+      Free(kB),                                   // 10
+      Free(kA),                                   // 11
+      Wait(Lane::kCompute, 7),                    // 12: backward
+      Alloc(kDiffC, 2),                           // 13
+      Compute(kFillC, StepKind::kFill),           // 14
+      Alloc(kDiffB, 4),                           // 15
+      Compute(kBackwardC),                        // 16
+      Free(kDiffC),                               // 17
+      Alloc(kA, 2),                               // 18
+      Wait(Lane::kLoad, 16),                      // 19
+      Move(StepKind::kPrefetch, kA),              // 20
+      Free(kA, Tier::kHost),                      // 21
+      Wait(Lane::kCompute, 20),                   // 22
+      Alias(kDiffA, kDiffB),                      // 23
+      Compute(kBackwardB),                        // 24
+      Free(kDiffB),                               // 25
+      Free(kA),                                   // 26
+      Compute(kUpdateWeight, StepKind::kUpdate),  // 27: update
+      Free(kDiffA),                               // 28
+  };
+  plan.pass_end = {12, 27, 29};
+  return plan;
+}
+
+}  // namespace layrub::testing

@@ -1,0 +1,33 @@
+#ifndef LAYRUB_RUNTIME_TEST_CHAIN_HPP_
+#define LAYRUB_RUNTIME_TEST_CHAIN_HPP_
+
+#include <cstdint>
+
+#include "layrub/graph.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub::testing {
+
+/// Bytes of every tensor of the chain; offsets below are multiples of it.
+inline constexpr int64_t kBytes = 8192;
+
+enum Tensors : TensorId { kInput, kWeight, kA, kB, kC, kDiffC, kDiffB, kDiffA };
+enum Ops : OpId { kForwardA, kForwardB, kForwardC, kFillC, kBackwardC, kBackwardB, kUpdateWeight };
+
+/// input -> A -> B -> C and back; C may lie on B and A's gradient on B's.
+Graph Chain();
+
+/// A goes to the host after B was made of it and comes back for B's backward; C lies on B.
+Plan ChainPlan();
+
+// Steps of plans made by hand.
+Step Alloc(TensorId tensor, int slot, Tier tier = Tier::kDevice);
+Step Free(TensorId tensor, Tier tier = Tier::kDevice);
+Step Alias(TensorId tensor, TensorId on);
+Step Move(StepKind kind, TensorId tensor);
+Step Wait(Lane lane, int32_t target);
+Step Compute(OpId op, StepKind kind = StepKind::kCompute);
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_RUNTIME_TEST_CHAIN_HPP_

@@ -1,0 +1,3 @@
+// The placement tests' random graphs, compiled once more: each test folder links its own helpers.
+#include "layrub/placement/test/random_graph.cpp"
+#include "layrub/placement/test/random_layers.cpp"

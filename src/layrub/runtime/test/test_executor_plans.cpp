@@ -1,0 +1,165 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layrub/backend.hpp"
+#include "layrub/executor.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/runtime/test/allocation_hook.hpp"
+#include "layrub/runtime/test/chain.hpp"
+#include "layrub/runtime/test/toy.hpp"
+#include "layrub/strategy.hpp"
+
+// Every strategy's plans of made-up graphs, run for real: do they compute the same bits as no plan?
+namespace layrub {
+namespace {
+
+// NOLINTNEXTLINE(build/namespaces)
+using namespace layrub::testing;
+
+constexpr int kIterations = 3;
+constexpr int kSeeds = 40;
+constexpr int64_t kPadding = 2 * kAlignment;
+
+std::vector<Graph> Graphs() {
+  std::vector<Graph> graphs{Chain()};
+  for (int seed = 1; seed <= kSeeds; ++seed) graphs.push_back(RandomGraph(seed, 3 + seed % 23));
+  return graphs;
+}
+
+/// Values of the persistent tensors after kIterations without any plan.
+std::vector<Bytes> RunWithoutPlan(const Graph& graph) {
+  Interpreter interpreter(graph);
+  for (int i = 0; i < kIterations; ++i) interpreter.RunAll();
+  std::vector<Bytes> state;
+  for (TensorId i = 0; i < static_cast<TensorId>(graph.tensors.size()); ++i) {
+    if (graph.tensors[i].persistent) state.push_back(interpreter.Value(i));
+  }
+  return state;
+}
+
+std::vector<Bytes> StateOf(Executor* executor) {
+  std::vector<Bytes> state;
+  const Graph& graph = executor->graph();
+  for (TensorId i = 0; i < static_cast<TensorId>(graph.tensors.size()); ++i) {
+    if (!graph.tensors[i].persistent) continue;
+    const uint8_t* value = static_cast<const uint8_t*>(executor->Find(i));
+    state.emplace_back(value, value + graph.tensors[i].bytes);
+  }
+  return state;
+}
+
+class PlansTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  Plan PlanOf(const Graph& graph, int64_t padding = 0) {
+    Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, GetParam(), padding);
+    EXPECT_TRUE(plan.ok()) << graph.name << ": " << plan.status().message;
+    return plan.ok() ? plan.value() : Plan{};
+  }
+
+  /// Runs kIterations and expects the bits of no plan, at every read and in the end.
+  void Run(Executor* executor) {
+    const Graph& graph = executor->graph();
+    Toy toy(graph);
+    toy.Attach(executor);
+    for (int i = 0; i < kIterations; ++i) toy.RunIteration();
+    EXPECT_EQ(toy.wrong(), std::vector<std::string>()) << graph.name;
+    EXPECT_EQ(StateOf(executor), RunWithoutPlan(graph)) << graph.name;
+  }
+
+  const std::unique_ptr<Backend> backend_ = MakeCpuBackend();
+};
+
+TEST_P(PlansTest, ComputesTheBitsOfNoPlan) {
+  for (const Graph& graph : Graphs()) {
+    Executor executor(graph, PlanOf(graph), backend_.get());
+    Run(&executor);
+  }
+}
+
+TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
+  for (const Graph& graph : Graphs()) {
+    const Plan plan = PlanOf(graph);
+    Executor executor(graph, plan, backend_.get(), {.record = true});
+    Run(&executor);
+    double compute_end = 0;
+    for (const Span& span : executor.timeline().spans) {
+      EXPECT_LE(span.begin, span.end);
+      if (span.lane != Lane::kCompute) continue;
+      EXPECT_GE(span.begin, compute_end);
+      compute_end = span.end;
+    }
+    EXPECT_LE(executor.timeline().stalled, executor.timeline().seconds);
+  }
+}
+
+TEST_P(PlansTest, ReadsNothingThatIsGone) {
+  for (const Graph& graph : Graphs()) {
+    Executor executor(graph, PlanOf(graph), backend_.get(), {.poison = true});
+    Run(&executor);
+    EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
+  }
+}
+
+TEST_P(PlansTest, WritesNothingBetweenRanges) {
+  for (const Graph& graph : Graphs()) {
+    const Plan plan = PlanOf(graph, kPadding);
+    Executor executor(graph, plan, backend_.get(), {.poison = true});
+    Run(&executor);
+    EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
+  }
+}
+
+TEST_P(PlansTest, TouchesAllOfTheDeviceBytesItPlansAndNoMore) {
+  for (const Graph& graph : Graphs()) {
+    const Plan plan = PlanOf(graph);
+    Executor executor(graph, plan, backend_.get(), {.canary = true});
+    Run(&executor);
+    EXPECT_EQ(Aligned(executor.TouchedBytes()), plan.device_bytes) << graph.name;
+  }
+}
+
+TEST_P(PlansTest, MovesTheBytesOfThePlan) {
+  int64_t moved = 0;
+  for (const Graph& graph : Graphs()) {
+    const Plan plan = PlanOf(graph);
+    int64_t down = 0, up = 0;
+    for (const Step& step : plan.steps) {
+      if (step.kind == StepKind::kOffload) down += graph.tensors[step.tensor].bytes;
+      if (step.kind == StepKind::kPrefetch) up += graph.tensors[step.tensor].bytes;
+    }
+    Executor executor(graph, plan, backend_.get());
+    Run(&executor);
+    EXPECT_EQ(executor.bytes_offloaded(), kIterations * down);
+    EXPECT_EQ(executor.bytes_prefetched(), kIterations * up);
+    moved += down;
+  }
+  EXPECT_EQ(moved > 0, GetParam() != "keep");
+}
+
+TEST_P(PlansTest, AllocatesNothingLargeWhileItRuns) {
+  if (!CountsAllocations()) GTEST_SKIP() << "a sanitizer's allocator is in place";
+  Graph graph = RandomGraph(7, 60);
+  // A thousand times larger, so that a copy of any tensor would be seen.
+  for (Tensor& tensor : graph.tensors) tensor.bytes *= 1000;
+  for (const bool record : {false, true}) {
+    Executor executor(graph, PlanOf(graph), backend_.get(), {.record = record});
+    Toy toy(graph);
+    toy.Attach(&executor);
+    StartCounting();
+    for (int i = 0; i < kIterations; ++i) toy.RunIteration();
+    const Allocations allocations = StopCounting();
+    EXPECT_EQ(toy.wrong(), std::vector<std::string>());
+    EXPECT_GT(allocations.count, 0);
+    EXPECT_LT(allocations.largest, size_t{64} << 10);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, PlansTest, ::testing::ValuesIn(StrategyNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace layrub

@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layrub/backend.hpp"
+#include "layrub/executor.hpp"
+#include "layrub/runtime/test/chain.hpp"
+#include "layrub/runtime/test/toy.hpp"
+
+// Do the test modes see what they are for? Each plan or operation here is wrong on purpose.
+namespace layrub {
+namespace {
+
+// NOLINTNEXTLINE(build/namespaces)
+using namespace layrub::testing;
+
+/// The toy with something done beside one operation.
+class Vandal : public Toy {
+ public:
+  Vandal(const Graph& graph, OpId op, std::function<void()> act)
+      : Toy(graph), op_(op), act_(std::move(act)) {}
+  void Run(const Step& step) override {
+    Toy::Run(step);
+    if (step.op == op_) act_();
+  }
+
+ private:
+  const OpId op_;
+  const std::function<void()> act_;
+};
+
+class PoisonTest : public ::testing::Test {
+ protected:
+  /// Two iterations of `plan` with `act` done at `op`; true if nobody wrote outside live ranges.
+  bool Intact(const Plan& plan, OpId op, std::function<void(Executor*)> act) {
+    Executor executor(graph_, plan, backend_.get(), {.poison = true});
+    Vandal vandal(graph_, op, [&] { act(&executor); });
+    vandal.Attach(&executor);
+    vandal.RunIteration();
+    vandal.RunIteration();
+    EXPECT_EQ(vandal.wrong(), std::vector<std::string>());
+    return executor.SentinelsIntact();
+  }
+
+  const Graph graph_ = Chain();
+  const std::unique_ptr<Backend> backend_ = MakeCpuBackend();
+};
+
+/// The chain's plan with 256 bytes between ranges.
+Plan Padded() {
+  Plan plan = ChainPlan();
+  for (Step& step : plan.steps) step.offset = step.offset / kBytes * (kBytes + kAlignment);
+  plan.device_bytes += 5 * kAlignment;
+  plan.host_bytes += kAlignment;
+  return plan;
+}
+
+char* AddressOf(Executor* executor, TensorId tensor) {
+  return static_cast<char*>(executor->Address(tensor));
+}
+
+TEST_F(PoisonTest, SentinelsAreIntactWhereNobodyWrites) {
+  EXPECT_TRUE(Intact(Padded(), kForwardA, [](Executor*) {}));
+  EXPECT_TRUE(Intact(ChainPlan(), kForwardA, [](Executor*) {}));
+}
+
+TEST_F(PoisonTest, SeesAWritePastTheEnd) {
+  EXPECT_FALSE(Intact(Padded(), kForwardB, [](Executor* e) { AddressOf(e, kB)[kBytes] = 1; }));
+  EXPECT_FALSE(Intact(Padded(), kForwardB, [](Executor* e) { AddressOf(e, kB)[-1] = 1; }));
+}
+
+TEST_F(PoisonTest, SeesAWriteToWhatIsAllocatedLaterAndFreedAgain) {
+  // Slot 4 belongs to nobody in the forward pass and is poisoned again after the backward pass.
+  EXPECT_FALSE(
+      Intact(ChainPlan(), kForwardA, [](Executor* e) { AddressOf(e, kInput)[4 * kBytes] = 1; }));
+}
+
+TEST_F(PoisonTest, SeesAWriteAfterTheEnd) {
+  EXPECT_FALSE(Intact(Padded(), kUpdateWeight, [](Executor* e) {
+    AddressOf(e, kInput)[5 * (kBytes + kAlignment) - 1] = 1;
+  }));
+}
+
+TEST_F(PoisonTest, FreedRangesReadAsNan) {
+  const char* a = nullptr;
+  bool poisoned = false;
+  Executor executor(graph_, ChainPlan(), backend_.get(), {.poison = true});
+  Vandal look(graph_, kForwardA, [&] { a = AddressOf(&executor, kA); });
+  look.Attach(&executor);
+  executor.Run(Pass::kForward, &look);
+  ASSERT_NE(a, nullptr);
+  std::vector<float> values(kBytes / sizeof(float));
+  std::memcpy(values.data(), a, kBytes);
+  poisoned = true;
+  for (const float value : values) poisoned = poisoned && std::isnan(value);
+  EXPECT_TRUE(poisoned);
+}
+
+TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
+  Plan plan = ChainPlan();
+  // A's second stay on the device ends before its reader; its bytes are still there unless
+  // poisoned.
+  ASSERT_EQ(plan.steps[26].tensor, kA);
+  const Step free = plan.steps[26];
+  for (int i = 26; i > 23; --i) plan.steps[i] = plan.steps[i - 1];
+  plan.steps[23] = free;
+  Executor executor(graph_, plan, backend_.get(), {.poison = true});
+  Toy toy(graph_);
+  toy.Attach(&executor);
+  toy.RunIteration();
+  ASSERT_FALSE(toy.wrong().empty());
+  EXPECT_EQ(toy.wrong()[0], "a has no place at b/backward");
+}
+
+TEST_F(PoisonTest, ShowsAReadOfWhatWasNeverFetched) {
+  Plan plan = ChainPlan();
+  ASSERT_EQ(plan.steps[20].kind, StepKind::kPrefetch);
+  plan.steps[20] = Move(StepKind::kOffload, kA);
+  Executor executor(graph_, plan, backend_.get(), {.poison = true});
+  Toy toy(graph_);
+  toy.Attach(&executor);
+  toy.RunIteration();
+  ASSERT_FALSE(toy.wrong().empty());
+  EXPECT_EQ(toy.wrong()[0], "a is wrong at b/backward");
+}
+
+TEST_F(PoisonTest, TouchedBytesAreThoseOfTheHighestWrite) {
+  Plan plan = ChainPlan();
+  plan.device_bytes += 10 * kBytes;
+  Executor executor(graph_, plan, backend_.get(), {.canary = true});
+  EXPECT_EQ(executor.TouchedBytes(), 0);
+  AddressOf(&executor, kWeight)[0] ^= 1;
+  EXPECT_EQ(executor.TouchedBytes(), kBytes + 1);
+  Toy toy(graph_);
+  toy.Attach(&executor);
+  toy.RunIteration();
+  EXPECT_EQ(executor.TouchedBytes(), 5 * kBytes);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -1,0 +1,155 @@
+#include "layrub/runtime/test/toy.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace layrub::testing {
+namespace {
+
+/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+uint64_t Mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+uint64_t HashOf(uint64_t hash, const uint8_t* bytes, int64_t count) {
+  for (int64_t i = 0; i < count; i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + i, static_cast<size_t>(std::min<int64_t>(8, count - i)));
+    hash = Mix(hash ^ word);
+  }
+  return Mix(hash + static_cast<uint64_t>(count));
+}
+
+void Draw(uint64_t seed, uint8_t* bytes, int64_t count) {
+  for (int64_t i = 0; i < count; i += 8) {
+    const uint64_t word = Mix(seed + static_cast<uint64_t>(i));
+    std::memcpy(bytes + i, &word, static_cast<size_t>(std::min<int64_t>(8, count - i)));
+  }
+}
+
+uint64_t SeedOf(uint64_t hash, TensorId tensor) {
+  return Mix(hash ^ static_cast<uint64_t>(tensor));
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const Graph& graph) : graph_(graph), values_(graph.tensors.size()) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Tensor& tensor = graph.tensors[i];
+    values_[i].resize(static_cast<size_t>(tensor.bytes));
+    if (tensor.persistent)
+      Draw(SeedOf(1, static_cast<TensorId>(i)), values_[i].data(), tensor.bytes);
+  }
+}
+
+uint64_t Interpreter::Seed(OpId op) const {
+  return Mix(Mix(iteration_) + static_cast<uint64_t>(op));
+}
+
+std::vector<TensorId> Interpreter::CommonReads(OpId op) const {
+  std::vector<TensorId> common = graph_.ops[op].forms[0].reads;
+  for (const Form& form : graph_.ops[op].forms) {
+    std::erase_if(common, [&](TensorId tensor) {
+      return std::find(form.reads.begin(), form.reads.end(), tensor) == form.reads.end();
+    });
+  }
+  return common;
+}
+
+void Interpreter::Run(OpId op, int form) {
+  const bool fill = graph_.ops[op].kind == OpKind::kFill;
+  uint64_t hash = Seed(op);
+  for (const TensorId tensor : CommonReads(op)) {
+    hash = HashOf(hash, values_[tensor].data(), graph_.tensors[tensor].bytes);
+  }
+  for (const TensorId tensor : graph_.ops[op].forms[form].writes) {
+    Bytes& value = values_[tensor];
+    if (fill) {
+      std::fill(value.begin(), value.end(), 0);
+    } else {
+      Draw(SeedOf(hash, tensor), value.data(), graph_.tensors[tensor].bytes);
+    }
+  }
+}
+
+void Interpreter::RunAll() {
+  StartIteration();
+  for (OpId op = 0; op < static_cast<OpId>(graph_.ops.size()); ++op) Run(op, 0);
+}
+
+void Toy::Attach(Executor* executor) {
+  executor_ = executor;
+  for (TensorId i = 0; i < static_cast<TensorId>(graph_.tensors.size()); ++i) {
+    const Bytes& value = expected_.Value(i);
+    if (!graph_.tensors[i].persistent || value.empty()) continue;
+    std::memcpy(executor->Address(i), value.data(), value.size());
+  }
+}
+
+void Toy::RunIteration() {
+  expected_.StartIteration();
+  next_ = 0;
+  for (const Pass pass : {Pass::kForward, Pass::kBackward, Pass::kUpdate}) {
+    executor_->Run(pass, this);
+  }
+  CheckRest();
+}
+
+void Toy::Run(const Step& step) {
+  // Fill operations are the executor's own; they come in graph order too.
+  for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
+  ++next_;
+  CheckReads(step);
+  const Form& form = graph_.ops[step.op].forms[step.form];
+  uint64_t hash = expected_.Seed(step.op);
+  for (const TensorId tensor : expected_.CommonReads(step.op)) {
+    const uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
+    hash = HashOf(hash, address, address == nullptr ? 0 : graph_.tensors[tensor].bytes);
+  }
+  for (const TensorId tensor : form.writes) {
+    uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
+    if (address != nullptr) {
+      Draw(SeedOf(hash, tensor), address, graph_.tensors[tensor].bytes);
+    } else if (graph_.tensors[tensor].role != Role::kSaved) {
+      wrong_.push_back(graph_.ops[step.op].name + " has no place for " +
+                       graph_.tensors[tensor].name);
+    }
+  }
+  if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
+    const TensorId scratch = form.scratch[step.scratch].tensor;
+    Draw(hash, static_cast<uint8_t*>(executor_->Address(scratch)), graph_.tensors[scratch].bytes);
+  }
+  expected_.Run(step.op, step.form);
+}
+
+void Toy::CheckReads(const Step& step) {
+  const Op& op = graph_.ops[step.op];
+  for (const TensorId tensor : op.forms[step.form].reads) {
+    Expect(executor_->Address(tensor), tensor, op.name);
+  }
+}
+
+void Toy::CheckRest() {
+  for (; next_ < static_cast<OpId>(graph_.ops.size()); ++next_) expected_.Run(next_, 0);
+  for (TensorId i = 0; i < static_cast<TensorId>(graph_.tensors.size()); ++i) {
+    if (graph_.tensors[i].persistent) Expect(executor_->Find(i), i, "the end");
+  }
+  for (const TensorId tensor : executor_->plan().readable) {
+    Expect(executor_->Find(tensor), tensor, "the end");
+  }
+}
+
+void Toy::Expect(const void* address, TensorId tensor, const std::string& where) {
+  const Bytes& value = expected_.Value(tensor);
+  const std::string& name = graph_.tensors[tensor].name;
+  if (address == nullptr) {
+    wrong_.push_back(name + " has no place at " + where);
+  } else if (!value.empty() && std::memcmp(address, value.data(), value.size()) != 0) {
+    wrong_.push_back(name + " is wrong at " + where);
+  }
+}
+
+}  // namespace layrub::testing

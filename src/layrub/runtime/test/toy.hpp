@@ -1,0 +1,71 @@
+#ifndef LAYRUB_RUNTIME_TEST_TOY_HPP_
+#define LAYRUB_RUNTIME_TEST_TOY_HPP_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/executor.hpp"
+#include "layrub/graph.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub::testing {
+
+using Bytes = std::vector<uint8_t>;
+
+/// Gives the operations of any graph a meaning: each fills what it writes with bytes drawn from a
+/// hash of the operation, the iteration and every byte that all of its forms read. So all forms
+/// give the same bits, and one wrong byte anywhere changes everything after it.
+class Interpreter {
+ public:
+  /// Persistent tensors hold bytes drawn from their number, the others nothing yet.
+  explicit Interpreter(const Graph& graph);
+
+  void StartIteration() { ++iteration_; }
+  /// Runs `op` in form `form`.
+  void Run(OpId op, int form);
+  /// A whole iteration in graph order, each operation in its first form.
+  void RunAll();
+
+  const Bytes& Value(TensorId tensor) const { return values_[tensor]; }
+  uint64_t Seed(OpId op) const;
+  /// The reads that all forms of `op` share.
+  std::vector<TensorId> CommonReads(OpId op) const;
+
+ private:
+  const Graph& graph_;
+  std::vector<Bytes> values_;
+  uint64_t iteration_ = 0;
+};
+
+/// Runs a graph under a plan, with the interpreter in lockstep: before each operation every tensor
+/// that the chosen form reads must hold the interpreter's bytes.
+class Toy : public OpRunner {
+ public:
+  explicit Toy(const Graph& graph) : graph_(graph), expected_(graph) {}
+
+  /// Copies the persistent values to their places. `executor` must outlive this.
+  void Attach(Executor* executor);
+  /// Runs all three passes, then compares what the plan promises to leave.
+  void RunIteration();
+  void Run(const Step& step) override;
+
+  /// What was found to differ, a sentence each.
+  const std::vector<std::string>& wrong() const { return wrong_; }
+  const Interpreter& expected() const { return expected_; }
+
+ private:
+  void CheckReads(const Step& step);
+  void CheckRest();
+  void Expect(const void* address, TensorId tensor, const std::string& where);
+
+  const Graph& graph_;
+  Interpreter expected_;
+  Executor* executor_ = nullptr;
+  OpId next_ = 0;  ///< the first operation that the interpreter has not run
+  std::vector<std::string> wrong_;
+};
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_RUNTIME_TEST_TOY_HPP_

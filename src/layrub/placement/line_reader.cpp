@@ -1,0 +1,36 @@
+#include "layrub/placement/line_reader.hpp"
+
+#include "layrub/base/text.hpp"
+
+namespace layrub {
+
+bool LineReader::Next() {
+  while (!rest_.empty()) {
+    const size_t end = rest_.find('\n');
+    record_ = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    ++line_;
+    if (record_.empty() || record_.front() == '#') continue;
+    fields_ = Split(record_, ' ');
+    return true;
+  }
+  return false;
+}
+
+Status LineReader::Error(const std::string& what) const {
+  return Status::Invalid("line " + std::to_string(line_) + ": " + what);
+}
+
+Status LineReader::Malformed(const std::string& expected) const {
+  return Error("expected '" + expected + "'");
+}
+
+Status ReadName(const LineReader& reader, std::string* name) {
+  if (reader.fields().size() != 2 || reader.fields()[1].empty()) {
+    return reader.Malformed(std::string(reader.keyword()) + " <name>");
+  }
+  *name = FromDash(reader.fields()[1]);
+  return Status::Ok();
+}
+
+}  // namespace layrub

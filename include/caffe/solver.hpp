@@ -1,0 +1,140 @@
+#ifndef CAFFE_SOLVER_HPP_
+#define CAFFE_SOLVER_HPP_
+
+#include <boost/function.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "caffe/net.hpp"
+#include "caffe/placement.hpp"
+#include "caffe/solver_factory.hpp"
+#include "caffe/util/benchmark.hpp"
+
+namespace caffe {
+
+/// What a client (a signal handler, say) may ask of a running solver.
+namespace SolverAction {
+enum Enum {
+  NONE = 0,     ///< go on
+  STOP = 1,     ///< stop after this iteration, with a snapshot if snapshot_after_train
+  SNAPSHOT = 2  ///< write a snapshot and go on
+};
+}
+
+/// Asked once an iteration, and once a batch of a test.
+typedef boost::function<SolverAction::Enum()> ActionCallback;
+
+/// Trains a net: iterations of forward, backward and update, with tests, snapshots and displays between them. A
+/// subclass says how a gradient becomes an update (ApplyUpdate) and what state that needs.
+///
+/// The train net runs under a memory plan (Place); the test nets use the train net's parameters and run without one.
+/// Not thread safe.
+template <typename Dtype>
+class Solver {
+ public:
+  explicit Solver(const SolverParameter& param);
+  explicit Solver(const string& param_file);
+  virtual ~Solver() {}
+
+  /// Called by the constructors. Aborts with the name of the field where `param` makes no sense.
+  void Init(const SolverParameter& param);
+  void InitTrainNet();
+  void InitTestNets();
+
+  void SetActionFunction(ActionCallback func);
+  SolverAction::Enum GetRequestedAction();
+
+  /// Trains to max_iter, from the state in `resume_file` if given.
+  virtual void Solve(const char* resume_file = NULL);
+  void Solve(const string& resume_file) { Solve(resume_file.c_str()); }
+  /// Trains for `iters` iterations.
+  void Step(int iters);
+  /// Continues from a file that Snapshot wrote (.solverstate or .solverstate.h5).
+  void Restore(const char* resume_file);
+  /// Writes parameters and solver state to <prefix>_iter_<n>.*; a file is complete or not there at all.
+  void Snapshot();
+
+  /// Plans the memory of the train net as the `placement` of the net asks, and that of the solver, which wins field by
+  /// field. Step and Solve call it when nobody has, and abort when it fails. kDoesNotFit when the budget is too small.
+  layrub::Status Place();
+  /// `padding`, `machine` and `executor` of these options are used by Place; the rest comes from the prototxt.
+  PlacementOptions* mutable_placement_extra() { return &placement_extra_; }
+  /// How many history blobs a learnable parameter has.
+  int histories() const;
+
+  const SolverParameter& param() const { return param_; }
+  shared_ptr<Net<Dtype>> net() { return net_; }
+  const vector<shared_ptr<Net<Dtype>>>& test_nets() { return test_nets_; }
+  int iter() const { return iter_; }
+  /// For each test net, name and mean of every output value in its most recent test; empty before the first.
+  const vector<vector<pair<string, Dtype>>>& test_scores() const { return test_scores_; }
+
+  /// Called at points of each iteration (data parallel training).
+  class Callback {
+   protected:
+    virtual void on_start() = 0;
+    virtual void on_gradients_ready() = 0;
+
+    template <typename T>
+    friend class Solver;
+  };
+  const vector<Callback*>& callbacks() const { return callbacks_; }
+  void add_callback(Callback* value) { callbacks_.push_back(value); }
+
+  /// Aborts, naming the path, when no snapshot can be written under snapshot_prefix.
+  void CheckSnapshotWritePermissions();
+  virtual const char* type() const { return ""; }
+
+  /// Turns the gradients in the net into new parameters and counts the iteration.
+  virtual void ApplyUpdate() = 0;
+
+ protected:
+  /// The history blobs of each learnable parameter, in the order of Net::learnable_params; the same number for each.
+  virtual typename Net<Dtype>::History ParameterHistory() const { return typename Net<Dtype>::History(); }
+
+  string SnapshotFilename(const string& extension);
+  string SnapshotToBinaryProto();
+  string SnapshotToHDF5();
+  void TestAll();
+  void Test(const int test_net_id = 0);
+  virtual void SnapshotSolverState(const string& model_filename) = 0;
+  virtual void RestoreSolverStateFromHDF5(const string& state_file) = 0;
+  virtual void RestoreSolverStateFromBinaryProto(const string& state_file) = 0;
+  void DisplayOutputBlobs(const int net_id);
+  void UpdateSmoothedLoss(Dtype loss, int start_iter, int average_loss);
+
+  SolverParameter param_;
+  int iter_;
+  int current_step_;
+  shared_ptr<Net<Dtype>> net_;
+  vector<shared_ptr<Net<Dtype>>> test_nets_;
+  vector<Callback*> callbacks_;
+  vector<Dtype> losses_;
+  Dtype smoothed_loss_;
+  ActionCallback action_request_function_;
+  bool requested_early_exit_;
+  Timer iteration_timer_;
+  float iterations_last_;
+
+ private:
+  void EnsurePlaced();
+  void LogPlacement() const;
+  bool DueForTest() const;
+  /// One iteration; false when a stop was asked for.
+  bool StepOnce(int start_iter);
+  void DisplayProgress();
+  /// Runs Snapshot and notes stops as `func` asks, until it asks for nothing more.
+  void ServeRequests();
+
+  bool placed_ = false;
+  vector<vector<pair<string, Dtype>>> test_scores_;
+  PlacementParameter net_placement_;  ///< what the train net itself asks for
+  PlacementOptions placement_extra_;
+
+  DISABLE_COPY_AND_ASSIGN(Solver);
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOLVER_HPP_

@@ -1,0 +1,154 @@
+// SGDSolver: learning rates and updates.
+#include <cmath>
+
+#include "caffe/device_context.hpp"
+#include "caffe/kernels/solver_update.hpp"
+#include "caffe/sgd_solvers.hpp"
+
+namespace caffe {
+
+namespace {
+
+template <typename Dtype>
+bool Learns(const Net<Dtype>& net, int param_id) {
+  return net.params_lr()[param_id] != 0;
+}
+
+}  // namespace
+
+template <typename Dtype>
+void SGDSolver<Dtype>::PreSolve() {
+  for (auto* blobs : {&history_, &update_, &temp_}) {
+    blobs->clear();
+    for (const Blob<Dtype>* param : this->net_->learnable_params()) {
+      blobs->push_back(shared_ptr<Blob<Dtype>>(new Blob<Dtype>(param->shape())));
+    }
+  }
+}
+
+template <typename Dtype>
+typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
+  typename Net<Dtype>::History result(this->net_->learnable_params().size());
+  for (size_t i = 0; i < history_.size(); ++i) result[i % result.size()].push_back(history_[i].get());
+  return result;
+}
+
+template <typename Dtype>
+Dtype SGDSolver<Dtype>::GetLearningRate() {
+  const SolverParameter& param = this->param_;
+  const string& policy = param.lr_policy();
+  const Dtype base = param.base_lr(), gamma = param.gamma(), power = param.power();
+  const Dtype iter = this->iter_;
+  if (policy == "fixed") return base;
+  if (policy == "step") {
+    CHECK_GT(param.stepsize(), 0) << "lr_policy \"step\" needs a positive stepsize.";
+    this->current_step_ = this->iter_ / param.stepsize();
+    return base * std::pow(gamma, Dtype(this->current_step_));
+  }
+  if (policy == "exp") return base * std::pow(gamma, iter);
+  if (policy == "inv") return base * std::pow(Dtype(1) + gamma * iter, -power);
+  if (policy == "multistep") {
+    if (this->current_step_ < param.stepvalue_size() && this->iter_ >= param.stepvalue(this->current_step_)) {
+      this->current_step_++;
+      LOG(INFO) << "MultiStep Status: Iteration " << this->iter_ << ", step = " << this->current_step_;
+    }
+    return base * std::pow(gamma, Dtype(this->current_step_));
+  }
+  if (policy == "poly") {
+    CHECK_GT(param.max_iter(), 0) << "lr_policy \"poly\" needs a positive max_iter.";
+    return base * std::pow(Dtype(1) - iter / Dtype(param.max_iter()), power);
+  }
+  if (policy == "sigmoid") {
+    return base * (Dtype(1) / (Dtype(1) + std::exp(-gamma * (iter - Dtype(param.stepsize())))));
+  }
+  LOG(FATAL) << "Unknown learning rate policy: \"" << policy
+             << "\" (lr_policy may be fixed, step, exp, inv, multistep, poly or sigmoid)";
+  return 0;
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::ApplyUpdate() {
+  const Dtype rate = GetLearningRate();
+  if (this->param_.display() && this->iter_ % this->param_.display() == 0) {
+    LOG_IF(INFO, Caffe::root_solver()) << "Iteration " << this->iter_ << ", lr = " << rate;
+  }
+  ClipGradients();
+  this->net_->UpdateParams([&](int param_id) {
+    Normalize(param_id);
+    Regularize(param_id);
+    ComputeUpdateValue(param_id, rate);
+    this->net_->learnable_params()[param_id]->Update();
+  });
+  ++this->iter_;
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::ClipGradients() {
+  const Dtype limit = this->param_.clip_gradients();
+  if (limit < 0) return;
+  const DeviceContext context = DeviceContext::Current();
+  const vector<Blob<Dtype>*>& params = this->net_->learnable_params();
+  Dtype sum = 0;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!Learns(*this->net_, i)) continue;
+    Dtype squares = 0;
+    kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]), &squares);
+    sum += squares;
+  }
+  const Dtype norm = std::sqrt(sum);
+  if (norm <= limit) return;
+  const Dtype factor = limit / norm;
+  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << limit << ") by scale factor "
+            << factor;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!Learns(*this->net_, i)) continue;
+    kernels::Scale(context, params[i]->count(), factor, MutableDiff(context, params[i]));
+  }
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::Normalize(int param_id) {
+  if (this->param_.iter_size() == 1) return;
+  const DeviceContext context = DeviceContext::Current();
+  Blob<Dtype>* param = this->net_->learnable_params()[param_id];
+  kernels::Scale(context, param->count(), Dtype(1) / this->param_.iter_size(), MutableDiff(context, param));
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::Regularize(int param_id) {
+  const Dtype decay = this->param_.weight_decay() * this->net_->params_weight_decay()[param_id];
+  if (decay == 0) return;
+  const DeviceContext context = DeviceContext::Current();
+  Blob<Dtype>* param = this->net_->learnable_params()[param_id];
+  const string& kind = this->param_.regularization_type();
+  if (kind == "L2") {
+    kernels::AddDecayL2(context, param->count(), decay, Data(context, *param), MutableDiff(context, param));
+  } else if (kind == "L1") {
+    kernels::AddDecayL1(context, param->count(), decay, Data(context, *param), MutableDiff(context, param));
+  } else {
+    LOG(FATAL) << "Unknown regularization type: \"" << kind << "\" (regularization_type may be L1 or L2)";
+  }
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::ComputeUpdateValue(int param_id, Dtype rate) {
+  const DeviceContext context = DeviceContext::Current();
+  Blob<Dtype>* param = this->net_->learnable_params()[param_id];
+  const Dtype local_rate = rate * this->net_->params_lr()[param_id];
+  kernels::SgdUpdate(context, param->count(), local_rate, Dtype(this->param_.momentum()), MutableDiff(context, param),
+                     MutableData(context, history_[param_id].get()));
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::SnapshotSolverState(const string& model_filename) {
+  if (this->param_.snapshot_format() == SolverParameter_SnapshotFormat_BINARYPROTO) {
+    SnapshotSolverStateToBinaryProto(model_filename);
+  } else {
+    SnapshotSolverStateToHDF5(model_filename);
+  }
+}
+
+INSTANTIATE_CLASS(SGDSolver);
+REGISTER_SOLVER_CLASS(SGD);
+
+}  // namespace caffe

@@ -209,7 +209,7 @@ class Net {
 
  private:
   void CreateLayers(const NetParameter& param, map<string, int>* blob_name_to_idx, set<string>* available_blobs);
-  void SetUpLayer(const NetParameter& param, int layer_id);
+  void SetUpLayer(int layer_id);
   void FindBackward(bool force_backward);
   /// Gives the public blobs memory of their own, with the values that a plan has left, before a fused pass.
   void LeavePlan();
@@ -219,6 +219,7 @@ class Net {
   template <typename T>
   friend class NetGraphBuilder;
   std::unique_ptr<PlannedNet<Dtype>> planned_;
+  bool placement_wanted_ = false;
   PlacementOptions placement_;
   History history_;
 

@@ -1,0 +1,331 @@
+#include "net_graph.hpp"
+
+#include <algorithm>
+
+#include "caffe/planned_net.hpp"
+
+namespace caffe {
+
+using layrub::Form;
+using layrub::kNone;
+using layrub::Op;
+using layrub::OpId;
+using layrub::OpKind;
+using layrub::Pass;
+using layrub::Role;
+using layrub::Tensor;
+using layrub::TensorId;
+
+namespace {
+
+/// `name` as one word.
+string Word(string name) {
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
+  return name.empty() ? "unnamed" : name;
+}
+
+string Unique(string name, std::set<string>* taken) {
+  string unique = name;
+  for (int i = 2; !taken->insert(unique).second; ++i) unique = name + "#" + std::to_string(i);
+  return unique;
+}
+
+void AddOnce(TensorId tensor, std::vector<TensorId>* list) {
+  if (std::find(list->begin(), list->end(), tensor) == list->end()) list->push_back(tensor);
+}
+
+}  // namespace
+
+template <typename Dtype>
+NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>& keep) {
+  const int layers = static_cast<int>(net_.layers_.size());
+  out_.graph.name = Word(net_.name_);
+  out_.layers.resize(layers);
+  newest_.assign(net_.blobs_.size(), -1);
+  versions_of_.assign(net_.blobs_.size(), 0);
+  for (int i = 0; i < layers; ++i) {
+    traits_.push_back(
+        net_.layers_[i]->Traits(net_.bottom_vecs_[i], net_.top_vecs_[i], net_.bottom_need_backward_[i]));
+  }
+  AddParams();
+  for (int i = 0; i < layers; ++i) AddForward(i);
+  if (net_.phase_ == TRAIN) {
+    for (int i = layers - 1; i >= 0; --i) {
+      if (net_.layer_need_backward_[i]) AddBackward(i);
+    }
+    if (histories >= 0) AddUpdates(histories);
+  }
+  MarkKept(keep);
+  for (size_t i = 0; i < out_.versions.size(); ++i) out_.versions[i].diff = root_diff_[DiffRoot(i)];
+  return std::move(out_);
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role, bool persistent,
+                                           int32_t group) {
+  Tensor tensor;
+  tensor.name = Unique(Word(name), &names_);
+  tensor.bytes = bytes;
+  tensor.role = role;
+  tensor.persistent = persistent;
+  tensor.blob = group;
+  out_.graph.tensors.push_back(tensor);
+  return static_cast<TensorId>(out_.graph.tensors.size() - 1);
+}
+
+template <typename Dtype>
+OpId NetGraphBuilder<Dtype>::AddOp(Op op, int owner) {
+  op.name = Unique(Word(op.name), &names_);
+  out_.graph.ops.push_back(std::move(op));
+  out_.op_owner.push_back(owner);
+  return static_cast<OpId>(out_.graph.ops.size() - 1);
+}
+
+template <typename Dtype>
+bool NetGraphBuilder<Dtype>::External(const SyncedMemory& memory) const {
+  if (memory.user_owned()) return true;
+  return memory.binding() && memory.binding()->resolver != net_.planned_.get();
+}
+
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::AddParams() {
+  // A parameter is called after its first layer and its index there.
+  const auto& learnable = net_.learnable_params_;
+  out_.param_data.assign(learnable.size(), kNone);
+  out_.param_diff.assign(learnable.size(), kNone);
+  for (size_t i = 0; i < net_.params_.size(); ++i) {
+    const int id = net_.learnable_param_ids_[i];
+    if (out_.param_data[id] != kNone) continue;
+    const Blob<Dtype>& blob = *learnable[id];
+    const bool external = External(*blob.data());
+    const string name = net_.layer_names_[net_.param_layer_indices_[i].first] + "[" +
+                        std::to_string(net_.param_layer_indices_[i].second) + "]";
+    const int64_t bytes = external ? 0 : int64_t{blob.count()} * int64_t{sizeof(Dtype)};
+    out_.param_data[id] = AddTensor(name, bytes, Role::kParameter, true);
+    if (external) out_.user_memory.push_back(out_.param_data[id]);
+  }
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int learnable) {
+  TensorId& diff = out_.param_diff[learnable];
+  if (diff == kNone) {
+    const int64_t bytes = int64_t{net_.learnable_params_[learnable]->count()} * int64_t{sizeof(Dtype)};
+    diff = AddTensor(out_.graph.tensors[out_.param_data[learnable]].name + ".grad", bytes, Role::kParameterGradient,
+                     true);
+  }
+  return diff;
+}
+
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::AddForward(int layer) {
+  const MemoryTraits& traits = traits_[layer];
+  NetGraph::LayerEntry& entry = out_.layers[layer];
+  const string& name = net_.layer_names_[layer];
+  for (int blob : net_.bottom_id_vecs_[layer]) entry.bottom.push_back(newest_[blob]);
+  for (size_t i = 0; i < net_.top_vecs_[layer].size(); ++i) entry.top.push_back(AddTop(layer, i, traits));
+  for (int param : net_.param_id_vecs_[layer]) {
+    entry.param_data.push_back(out_.param_data[net_.learnable_param_ids_[param]]);
+  }
+  for (const SavedBuffer& saved : traits.saved) {
+    const bool needed = net_.phase_ == TRAIN && net_.layer_need_backward_[layer];
+    entry.saved.push_back(needed ? AddTensor(name + ":" + saved.name, saved.bytes, Role::kSaved, false) : kNone);
+  }
+  Op op;
+  op.name = name + "/forward";
+  op.pass = Pass::kForward;
+  op.repeatable = traits.repeatable && !traits.user_tops;
+  Form form = ToForm(layer, traits.forward, op.name);
+  for (size_t i = 0; i < entry.top.size(); ++i) {
+    // The layer weighs its loss with the top's diff, which holds the loss weight from set-up on.
+    if (net_.layers_[layer]->loss(i) != Dtype(0)) AddOnce(DiffTensor(entry.top[i]), &form.reads);
+  }
+  for (TensorId saved : entry.saved) {
+    if (saved != kNone) AddOnce(saved, &form.writes);
+  }
+  op.forms.push_back(std::move(form));
+  AddOp(std::move(op), layer);
+  for (size_t i = 0; i < entry.top.size(); ++i) newest_[net_.top_id_vecs_[layer][i]] = entry.top[i];
+  if (!net_.layer_need_backward_[layer]) return;
+  for (const View& view : traits.diff_views) {
+    diff_parent_[DiffRoot(entry.top[view.top])] = DiffRoot(entry.bottom[view.bottom]);
+  }
+}
+
+template <typename Dtype>
+int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& traits) {
+  const int blob = net_.top_id_vecs_[layer][top];
+  const int before = newest_[blob];
+  if (before >= 0 && !traits.declared) return before;  // in place without traits: one address, one value
+  NetGraph::Version version;
+  version.blob = blob;
+  version.number = versions_of_[blob]++;
+  out_.versions.push_back(version);
+  const int id = static_cast<int>(out_.versions.size() - 1);
+  diff_parent_.push_back(id);
+  root_diff_.push_back(kNone);
+  for (const View& view : traits.data_views) {
+    if (view.top == top) version.data = out_.versions[out_.layers[layer].bottom[view.bottom]].data;
+  }
+  if (version.data == kNone) {
+    const bool external = traits.user_tops && External(*net_.blobs_[blob]->data());
+    // Versions of one blob, views included, have one group.
+    const int32_t group = before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
+    version.data = AddTensor(VersionName(id), external ? 0 : BlobBytes(blob), traits.user_tops ? Role::kUser : Role::kActivation,
+                             traits.user_tops, traits.user_tops ? kNone : group);
+    if (external) out_.user_memory.push_back(version.data);
+  }
+  out_.versions[id] = version;
+  if (net_.layers_[layer]->loss(top) != Dtype(0)) {
+    root_diff_[id] =
+        AddTensor(VersionName(id) + ".grad", BlobBytes(blob), Role::kActivationGradient, true);
+    diff_written_.insert(root_diff_[id]);
+  }
+  return id;
+}
+
+template <typename Dtype>
+int NetGraphBuilder<Dtype>::DiffRoot(int version) {
+  while (diff_parent_[version] != version) version = diff_parent_[version];
+  return version;
+}
+
+template <typename Dtype>
+string NetGraphBuilder<Dtype>::VersionName(int version) const {
+  const NetGraph::Version& of = out_.versions[version];
+  return net_.blob_names_[of.blob] + (of.number ? "@" + std::to_string(of.number) : "");
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
+  const int root = DiffRoot(version);
+  if (root_diff_[root] == kNone) {
+    const int blob = out_.versions[root].blob;
+    const auto group = diff_group_.emplace(blob, groups_);
+    if (group.second) ++groups_;
+    root_diff_[root] = AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient, false,
+                                 group.first->second);
+  }
+  return root_diff_[root];
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::TensorOf(int layer, const Operand& operand) {
+  const NetGraph::LayerEntry& entry = out_.layers[layer];
+  switch (operand.kind) {
+    case Operand::kBottomData:
+      return out_.versions[entry.bottom.at(operand.index)].data;
+    case Operand::kTopData:
+      return out_.versions[entry.top.at(operand.index)].data;
+    case Operand::kBottomDiff:
+      return DiffTensor(entry.bottom.at(operand.index));
+    case Operand::kTopDiff:
+      return DiffTensor(entry.top.at(operand.index));
+    case Operand::kParamData:
+      return entry.param_data.at(operand.index);
+    case Operand::kParamDiff:
+      return ParamDiffTensor(net_.learnable_param_ids_[net_.param_id_vecs_[layer].at(operand.index)]);
+    case Operand::kSaved:
+      return entry.saved.at(operand.index);
+  }
+  return kNone;
+}
+
+template <typename Dtype>
+Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const string& op_name) {
+  Form out;
+  out.name = form.name.empty() ? "only" : Word(form.name);
+  std::map<TensorId, int> uses;
+  for (const Operand& operand : form.reads) {
+    const TensorId tensor = TensorOf(layer, operand);
+    ++uses[tensor];
+    AddOnce(tensor, &out.reads);
+  }
+  for (const Operand& operand : form.writes) AddOnce(TensorOf(layer, operand), &out.writes);
+  const auto& tensors = out_.graph.tensors;
+  for (const auto& pair : form.may_alias) {
+    const TensorId output = TensorOf(layer, pair.first), input = TensorOf(layer, pair.second);
+    // Two operands may be one tensor (both bottoms views of one blob): the layer's promise is for distinct ones.
+    const bool plain = uses[input] == 1 && output != input && !tensors[output].persistent &&
+                       !tensors[input].persistent && tensors[output].bytes <= tensors[input].bytes;
+    if (plain) out.may_alias.push_back({output, input});
+  }
+  if (form.scratch_bytes > 0) {
+    const TensorId scratch = AddTensor(op_name + ":scratch", form.scratch_bytes, Role::kScratch, false);
+    out.scratch.push_back({scratch, 0, true});
+  }
+  for (TensorId tensor : out.reads) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
+  for (TensorId tensor : out.writes) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
+  out.flops = form.flops > 0 ? form.flops : out.bytes_moved / sizeof(Dtype);
+  return out;
+}
+
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::AddBackward(int layer) {
+  Op op;
+  op.name = net_.layer_names_[layer] + "/backward";
+  op.pass = Pass::kBackward;
+  for (const OperandForm& form : traits_[layer].backward) op.forms.push_back(ToForm(layer, form, op.name));
+  if (op.forms.empty()) return;  // every bottom diff is a view
+  const auto& tensors = out_.graph.tensors;
+  for (const Form& form : op.forms) {
+    for (TensorId tensor : form.reads) {
+      const bool gradient = tensors[tensor].role == Role::kActivationGradient;
+      if (!gradient || tensors[tensor].persistent || !diff_written_.insert(tensor).second) continue;
+      // Nobody computes this derivative: in Caffe it is zero.
+      Op fill;
+      fill.name = tensors[tensor].name + "/fill";
+      fill.pass = Pass::kBackward;
+      fill.kind = OpKind::kFill;
+      fill.forms.resize(1);
+      fill.forms[0].name = "zero";
+      fill.forms[0].writes.push_back(tensor);
+      fill.forms[0].bytes_moved = static_cast<double>(tensors[tensor].bytes);
+      AddOp(std::move(fill), layer);
+    }
+  }
+  for (const Form& form : op.forms) diff_written_.insert(form.writes.begin(), form.writes.end());
+  out_.layers[layer].backward = AddOp(std::move(op), layer);
+}
+
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
+  out_.history.resize(net_.learnable_params_.size());
+  for (size_t i = 0; i < net_.learnable_params_.size(); ++i) {
+    if (net_.params_lr_[i] == 0) continue;
+    const TensorId diff = ParamDiffTensor(i);
+    const string name = out_.graph.tensors[out_.param_data[i]].name;
+    const int64_t bytes = out_.graph.tensors[diff].bytes;
+    Op op;
+    op.name = name + "/update";
+    op.pass = Pass::kUpdate;
+    op.kind = OpKind::kUpdate;
+    op.forms.resize(1);
+    Form& form = op.forms[0];
+    form.name = "update";
+    form.reads = {out_.param_data[i], diff};
+    for (int k = 0; k < histories; ++k) {
+      out_.history[i].push_back(AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, true));
+      form.reads.push_back(out_.history[i].back());
+    }
+    form.writes = form.reads;
+    form.bytes_moved = 2.0 * static_cast<double>(bytes) * static_cast<double>(form.reads.size());
+    form.flops = form.bytes_moved / sizeof(Dtype);
+    AddOp(std::move(op), static_cast<int>(i));
+  }
+}
+
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::MarkKept(const std::vector<string>& keep) {
+  std::vector<int> blobs = net_.net_output_blob_indices_;
+  for (const string& name : keep) blobs.push_back(net_.blob_names_index_.at(name));
+  for (int blob : blobs) {
+    Tensor& tensor = out_.graph.tensors[out_.versions[newest_[blob]].data];
+    tensor.keep = !tensor.persistent;
+  }
+}
+
+template class NetGraphBuilder<float>;
+template class NetGraphBuilder<double>;
+
+}  // namespace caffe

@@ -1,0 +1,95 @@
+// Net: parameters to and from other nets, messages and files.
+#include <algorithm>
+
+#include "caffe/net.hpp"
+#include "caffe/planned_net.hpp"
+#include "caffe/util/io.hpp"
+#include "caffe/util/upgrade_proto.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
+  for (size_t i = 0; i < other->layers().size(); ++i) {
+    const string& source = other->layer_names()[i];
+    const auto target = layer_names_index_.find(source);
+    if (target == layer_names_index_.end()) {
+      LOG(INFO) << "Ignoring source layer " << source;
+      continue;
+    }
+    auto& mine = layers_[target->second]->blobs();
+    auto& theirs = other->layers()[i]->blobs();
+    CHECK_EQ(mine.size(), theirs.size()) << "Incompatible number of blobs for layer " << source;
+    for (size_t j = 0; j < mine.size(); ++j) {
+      CHECK(mine[j]->shape() == theirs[j]->shape())
+          << "Cannot share param " << j << " weights from layer '" << source
+          << "'; shape mismatch.  Source param shape is " << theirs[j]->shape_string()
+          << "; target param shape is " << mine[j]->shape_string();
+      mine[j]->ShareData(*theirs[j]);
+    }
+  }
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
+  for (const LayerParameter& source : param.layer()) {
+    const auto target = layer_names_index_.find(source.name());
+    if (target == layer_names_index_.end()) {
+      LOG(INFO) << "Ignoring source layer " << source.name();
+      continue;
+    }
+    auto& blobs = layers_[target->second]->blobs();
+    CHECK_EQ(static_cast<int>(blobs.size()), source.blobs_size())
+        << "Incompatible number of blobs for layer " << source.name();
+    for (size_t j = 0; j < blobs.size(); ++j) {
+      if (!blobs[j]->ShapeEquals(source.blobs(j))) {
+        Blob<Dtype> stored;
+        stored.FromProto(source.blobs(j), true);
+        LOG(FATAL) << "Cannot copy param " << j << " weights from layer '" << source.name()
+                   << "'; shape mismatch.  Source param shape is " << stored.shape_string()
+                   << "; target param shape is " << blobs[j]->shape_string() << ". "
+                   << "To learn this layer's parameters from scratch rather than copying from a saved net, rename the "
+                      "layer.";
+      }
+      blobs[j]->FromProto(source.blobs(j), false);
+    }
+  }
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
+  const string suffix = ".h5";
+  const bool hdf5 = trained_filename.size() >= suffix.size() &&
+                    trained_filename.compare(trained_filename.size() - suffix.size(), suffix.size(), suffix) == 0;
+  if (hdf5) {
+    CopyTrainedLayersFromHDF5(trained_filename);
+  } else {
+    CopyTrainedLayersFromBinaryProto(trained_filename);
+  }
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string& trained_filename) {
+  NetParameter param;
+  ReadNetParamsFromBinaryFileOrDie(trained_filename, &param);
+  CopyTrainedLayersFrom(param);
+}
+
+template <typename Dtype>
+void Net<Dtype>::ToProto(NetParameter* param, bool write_diff) const {
+  param->Clear();
+  param->set_name(name_);
+  DLOG(INFO) << "Serializing " << layers_.size() << " layers";
+  for (const auto& layer : layers_) layer->ToProto(param->add_layer(), write_diff);
+}
+
+#define INSTANTIATE_WEIGHTS(Dtype)                                              \
+  template void Net<Dtype>::ShareTrainedLayersWith(const Net*);                 \
+  template void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter&);         \
+  template void Net<Dtype>::CopyTrainedLayersFrom(const string&);               \
+  template void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string&);    \
+  template void Net<Dtype>::ToProto(NetParameter*, bool) const
+INSTANTIATE_WEIGHTS(float);
+INSTANTIATE_WEIGHTS(double);
+
+}  // namespace caffe

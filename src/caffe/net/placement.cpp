@@ -1,0 +1,84 @@
+#include "caffe/placement.hpp"
+
+#include "caffe/planned_net.hpp"
+#include "layrub/bytes.hpp"
+#include "layrub/check.hpp"
+#include "net_graph.hpp"
+
+namespace caffe {
+
+using layrub::Result;
+using layrub::Status;
+
+namespace {
+
+Status ParseBytes(const char* field, const string& text, int64_t* bytes) {
+  const Result<int64_t> parsed = layrub::ParseBytes(text);
+  if (!parsed.ok()) return Status::Invalid(string(field) + ": " + parsed.status().message);
+  *bytes = parsed.value();
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
+  PlacementOptions options;
+  if (parameter.has_strategy()) {
+    const Result<layrub::Strategy> strategy = layrub::FindStrategy(parameter.strategy());
+    if (!strategy.ok()) return strategy.status();
+    options.strategy = parameter.strategy();
+  }
+  if (parameter.has_device_memory()) {
+    const Status status = ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
+    if (!status.ok()) return status;
+  }
+  if (parameter.has_host_memory()) {
+    const Status status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);
+    if (!status.ok()) return status;
+  }
+  options.keep.assign(parameter.keep().begin(), parameter.keep().end());
+  return options;
+}
+
+template <typename Dtype>
+layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep) const {
+  return NetGraphBuilder<Dtype>(*this).Build(histories, keep).graph;
+}
+
+template <typename Dtype>
+Status Net<Dtype>::Place(const PlacementOptions& options, const History& history) {
+  for (const string& blob : options.keep) {
+    if (!has_blob(blob)) return Status::Invalid("placement: keep names blob '" + blob + "', which the net lacks.");
+  }
+  LeavePlan();
+  CHECK(history.empty() || history.size() == learnable_params_.size()) << "one history entry for each parameter";
+  const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
+  NetGraph graph = NetGraphBuilder<Dtype>(*this).Build(histories, options.keep);
+  Result<layrub::Plan> plan =
+      layrub::MakePlan(graph.graph, options.machine, options.budget, options.strategy, options.padding);
+  if (!plan.ok()) return plan.status();
+  for (const string& objection : layrub::Check(graph.graph, plan.value(), options.budget)) {
+    LOG(FATAL) << "The memory plan of net " << name_ << " (strategy " << options.strategy
+               << ") is wrong, please report: " << objection;
+  }
+  placement_wanted_ = true;
+  placement_ = options;
+  history_ = history;
+  planned_.reset(new PlannedNet<Dtype>(this, std::move(graph), std::move(plan.value()), options, history));
+  return Status::Ok();
+}
+
+template <typename Dtype>
+void Net<Dtype>::LeavePlan() {
+  if (planned_) planned_->Release(true);
+  planned_.reset();
+}
+
+#define INSTANTIATE_PLACEMENT(Dtype)                                                      \
+  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&) const;       \
+  template Status Net<Dtype>::Place(const PlacementOptions&, const History&);             \
+  template void Net<Dtype>::LeavePlan()
+INSTANTIATE_PLACEMENT(float);
+INSTANTIATE_PLACEMENT(double);
+
+}  // namespace caffe

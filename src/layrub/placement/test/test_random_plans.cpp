@@ -8,6 +8,7 @@
 
 #include "layrub/check.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/replay.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -15,6 +16,7 @@ namespace {
 
 using testing::ArbitraryGraph;
 using testing::RandomGraph;
+using testing::Replay;
 
 std::string Join(const std::vector<std::string>& lines) {
   std::string text;
@@ -76,6 +78,13 @@ TEST(RandomPlans, AreProved) {
   ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
     const std::vector<std::string> objections = Check(graph, plan);
     if (!objections.empty()) RC_FAIL(Join(objections) + ToText(graph) + ToText(plan, graph));
+  });
+}
+
+TEST(RandomPlans, GiveTheRightValuesInWhateverOrderTheLanesRun) {
+  ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
+    const auto seed = *rc::gen::arbitrary<uint32_t>();
+    RC_ASSERT(Replay(graph, plan, seed) == "");
   });
 }
 

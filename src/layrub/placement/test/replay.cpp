@@ -1,0 +1,189 @@
+#include "layrub/placement/test/replay.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace layrub::testing {
+namespace {
+
+/// One operand of a step: so many cells of kAlignment bytes, and the number that belongs there.
+struct Access {
+  bool write = false;
+  size_t tier = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  uint64_t number = 0;
+  TensorId tensor = kNone;
+};
+
+struct Task {
+  int32_t step = kNone;
+  std::vector<int32_t> after;  // steps of other lanes that must have finished
+  std::deque<Access> accesses;
+};
+
+class Player {
+ public:
+  Player(const Graph& graph, const Plan& plan) : graph_(graph), finished_(plan.steps.size()) {
+    const size_t n = graph.tensors.size();
+    offset_ = {std::vector<int64_t>(n), std::vector<int64_t>(n)};
+    on_device_.resize(n);
+    number_.resize(n);
+    for (uint64_t& number : number_) number = ++last_number_;
+    memory_[0].resize(static_cast<size_t>(plan.device_bytes / kAlignment));
+    memory_[1].resize(static_cast<size_t>(plan.host_bytes / kAlignment));
+    for (size_t i = 0; i < plan.steps.size(); ++i) Queue(plan.steps[i], static_cast<int32_t>(i));
+    for (size_t id = 0; id < n; ++id) {
+      const auto tensor = static_cast<TensorId>(id);
+      if (graph.tensors[id].persistent) left_.push_back(Of(tensor, 0, false));
+    }
+    for (TensorId tensor : plan.readable)
+      left_.push_back(Of(tensor, on_device_[tensor] ? 0 : 1, false));
+  }
+
+  std::string Play(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    // Rarely used lanes run far ahead or lag far behind; that finds more than fairness does.
+    std::array<double, kLanes> weights{};
+    for (double& weight : weights) weight = std::pow(10.0, static_cast<double>(random() % 7));
+    for (;;) {
+      std::array<double, kLanes> chances{};
+      double sum = 0;
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        if (Ready(lane)) sum += chances[lane] = weights[lane];
+      }
+      if (sum == 0) break;
+      std::discrete_distribution<size_t> pick(chances.begin(), chances.end());
+      const std::string wrong = Advance(pick(random));
+      if (!wrong.empty()) return wrong;
+    }
+    for (const auto& lane : lanes_) {
+      if (!lane.empty()) return "step " + std::to_string(lane.front().step) + " waits for ever";
+    }
+    for (const Access& access : left_) {
+      if (!Holds(access)) return "at the end " + graph_.tensors[access.tensor].name + " is wrong";
+    }
+    return "";
+  }
+
+ private:
+  Access Of(TensorId tensor, size_t tier, bool write) const {
+    const int64_t begin = offset_[tier][tensor] / kAlignment;
+    const int64_t cells = Aligned(graph_.tensors[tensor].bytes) / kAlignment;
+    return {write, tier, begin, begin + cells, number_[tensor], tensor};
+  }
+
+  /// Program order decides which range a step means and which number each value is.
+  void Queue(const Step& step, int32_t index) {
+    const size_t tier = step.tier == Tier::kDevice ? 0 : 1;
+    switch (step.kind) {
+      case StepKind::kAlloc:
+        offset_[tier][step.tensor] = step.offset;
+        if (tier == 0) on_device_[step.tensor] = true;
+        if (graph_.tensors[step.tensor].persistent) Put(Of(step.tensor, 0, true));
+        return;
+      case StepKind::kFree:
+        if (tier == 0) on_device_[step.tensor] = false;
+        return;
+      case StepKind::kAlias:
+        offset_[0][step.tensor] = offset_[0][step.on];
+        on_device_[step.tensor] = true;
+        return;
+      case StepKind::kWait:
+        waits_[static_cast<size_t>(step.lane)].push_back(step.step);
+        return;
+      case StepKind::kOffload:
+        return Push(Lane::kSave,
+                    {index, {}, {Of(step.tensor, 0, false), Of(step.tensor, 1, true)}});
+      case StepKind::kPrefetch:
+        return Push(Lane::kLoad,
+                    {index, {}, {Of(step.tensor, 1, false), Of(step.tensor, 0, true)}});
+      case StepKind::kFill:
+      case StepKind::kCompute:
+      case StepKind::kUpdate:
+        return Push(Lane::kCompute, Operands(step, index));
+    }
+  }
+
+  Task Operands(const Step& step, int32_t index) {
+    Task task{index, {}, {}};
+    const Form& form = graph_.ops[step.op].forms[step.form];
+    for (TensorId tensor : form.reads) task.accesses.push_back(Of(tensor, 0, false));
+    if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
+      task.accesses.push_back(Of(form.scratch[step.scratch].tensor, 0, true));
+    }
+    for (TensorId tensor : form.writes) {
+      number_[tensor] = ++last_number_;
+      if (on_device_[tensor]) task.accesses.push_back(Of(tensor, 0, true));
+    }
+    return task;
+  }
+
+  void Push(Lane lane, Task task) {
+    task.after = std::move(waits_[static_cast<size_t>(lane)]);
+    waits_[static_cast<size_t>(lane)].clear();
+    lanes_[static_cast<size_t>(lane)].push_back(std::move(task));
+  }
+
+  bool Ready(size_t lane) const {
+    if (lanes_[lane].empty()) return false;
+    for (int32_t step : lanes_[lane].front().after) {
+      if (!finished_[step]) return false;
+    }
+    return true;
+  }
+
+  /// Does the next access of the lane's first task.
+  std::string Advance(size_t lane) {
+    Task& task = lanes_[lane].front();
+    if (task.accesses.empty()) {
+      finished_[task.step] = true;
+      lanes_[lane].pop_front();
+      return "";
+    }
+    const Access access = task.accesses.front();
+    task.accesses.pop_front();
+    if (access.write) {
+      Put(access);
+    } else if (!Holds(access)) {
+      return "step " + std::to_string(task.step) + " reads " + graph_.tensors[access.tensor].name +
+             ", which is wrong";
+    }
+    return "";
+  }
+
+  void Put(const Access& access) {
+    for (int64_t i = access.begin; i < access.end; ++i) memory_[access.tier][i] = access.number;
+  }
+  bool Holds(const Access& access) const {
+    for (int64_t i = access.begin; i < access.end; ++i) {
+      if (memory_[access.tier][i] != access.number) return false;
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  std::array<std::vector<uint64_t>, 2> memory_;
+  std::array<std::vector<int64_t>, 2> offset_;
+  std::vector<bool> on_device_;
+  std::vector<uint64_t>
+      number_;  // per tensor, what stands for its value at this point of program order
+  uint64_t last_number_ = 0;
+  std::array<std::vector<int32_t>, kLanes> waits_;
+  std::array<std::deque<Task>, kLanes> lanes_;
+  std::vector<bool> finished_;
+  std::vector<Access> left_;
+};
+
+}  // namespace
+
+std::string Replay(const Graph& graph, const Plan& plan, uint64_t seed) {
+  return Player(graph, plan).Play(seed);
+}
+
+}  // namespace layrub::testing

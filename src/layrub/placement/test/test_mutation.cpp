@@ -1,0 +1,115 @@
+// Every plan is mutated in every way that must matter, and the proof objects each time. This tests
+// both sides: a Check that overlooks something, and a scheduler that emits something that no proof
+// needs.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/replay.hpp"
+#include "layrub/placement/test/small_plan.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Apply;
+using testing::Join;
+using testing::Mutation;
+using testing::Mutations;
+using testing::RandomGraph;
+using testing::Replay;
+
+/// How many mutations of each kind were tried.
+using Tried = std::vector<int>;
+
+void ExpectObjections(const Graph& graph, const Plan& plan, Tried* tried) {
+  ASSERT_EQ(Join(Check(graph, plan)), "") << graph.name << " " << plan.strategy;
+  tried->resize(5);
+  for (const Mutation& mutation : Mutations(graph, plan)) {
+    ++(*tried)[static_cast<size_t>(mutation.kind)];
+    const Plan mutated = Apply(plan, mutation);
+    const bool proved = Check(graph, mutated).empty();
+    if (!proved) continue;
+    EXPECT_FALSE(mutation.breaks()) << graph.name << " " << plan.strategy << ": no objection to "
+                                    << Describe(graph, plan, mutation);
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      EXPECT_EQ(Replay(graph, mutated, seed), "") << Describe(graph, plan, mutation);
+    }
+  }
+}
+
+class MutationTest : public testing::CheckPlan {};
+
+TEST_F(MutationTest, OfAHandMadePlanIsObjectedTo) {
+  Tried tried;
+  ExpectObjections(graph_, plan_, &tried);
+  for (int count : tried) EXPECT_GT(count, 0);
+}
+
+TEST_F(MutationTest, OfAHandMadeNetUnderEveryStrategyIsObjectedTo) {
+  for (const std::string& strategy : StrategyNames()) {
+    const Result<Plan> plan = MakePlan(graph_, Machine{}, Budget{}, strategy);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    Tried tried;
+    ExpectObjections(graph_, plan.value(), &tried);
+    EXPECT_GT(tried[0], 0);
+  }
+}
+
+TEST_F(MutationTest, OfRandomNetsUnderEveryStrategyIsObjectedTo) {
+  for (const std::string& strategy : StrategyNames()) {
+    Tried tried;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
+      const Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy);
+      ASSERT_TRUE(plan.ok()) << plan.status().message;
+      ExpectObjections(graph, plan.value(), &tried);
+    }
+    EXPECT_GT(tried[0], 1000);
+  }
+}
+
+TEST_F(MutationTest, KeepsReferencesToTheSameSteps) {
+  const std::vector<Step>& before = plan_.steps;
+  const auto same_waits = [&](const Plan& mutated, size_t left_out) {
+    std::vector<Step> waits, waits_before;
+    for (const Step& step : mutated.steps) {
+      if (step.kind == StepKind::kWait) waits.push_back(mutated.steps[step.step]);
+    }
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (before[i].kind == StepKind::kWait && i != left_out)
+        waits_before.push_back(before[before[i].step]);
+    }
+    return waits == waits_before;
+  };
+  for (const Mutation& mutation : Mutations(graph_, plan_)) {
+    const Step& step = before[mutation.step];
+    if (mutation.kind == Mutation::Kind::kDrop && testing::mutate::LaneOf(step))
+      continue;  // may be waited for
+    const bool drops = mutation.kind == Mutation::Kind::kDrop;
+    EXPECT_TRUE(same_waits(Apply(plan_, mutation), drops ? mutation.step : before.size()))
+        << Describe(graph_, plan_, mutation);
+  }
+}
+
+TEST_F(MutationTest, ReplayFindsWhatDroppedWaitsAndCopiesDo) {
+  for (const Step& step : plan_.steps) {
+    if (step.kind != StepKind::kWait && step.kind != StepKind::kOffload &&
+        step.kind != StepKind::kPrefetch)
+      continue;
+    const auto index = static_cast<int32_t>(&step - plan_.steps.data());
+    const Plan mutated = testing::mutate::Without(plan_, index);
+    bool found = false;
+    for (uint64_t seed = 0; seed < 200 && !found; ++seed)
+      found = !Replay(graph_, mutated, seed).empty();
+    EXPECT_TRUE(found) << "without step " << index;
+  }
+}
+
+}  // namespace
+}  // namespace layrub

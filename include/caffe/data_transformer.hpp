@@ -1,0 +1,91 @@
+#ifndef CAFFE_DATA_TRANSFORMER_HPP
+#define CAFFE_DATA_TRANSFORMER_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "caffe/blob.hpp"
+#include "caffe/common.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+/// Turns images into blobs as a TransformationParameter says: crop (at a random place in the TRAIN
+/// phase, else in the middle), mirror (at random), subtract a mean image or a mean per channel,
+/// multiply by `scale`.
+///
+/// Sizes that do not fit abort with a message. Not thread safe: it draws from a generator of its
+/// own.
+template <typename Dtype>
+class DataTransformer {
+ public:
+  explicit DataTransformer(const TransformationParameter& param, Phase phase);
+  virtual ~DataTransformer() {}
+
+  /// Seeds the generator by one draw from the calling thread's stream, if anything is random.
+  void InitRand();
+
+  /// Writes the transformed image into the first item of a blob that has its shape
+  /// (InferBlobShape).
+  void Transform(const Datum& datum, Blob<Dtype>* transformed_blob);
+  /// Item i of the blob, whose num() is the vector's size, becomes image i.
+  void Transform(const vector<Datum>& datum_vector, Blob<Dtype>* transformed_blob);
+#ifdef USE_OPENCV
+  void Transform(const vector<cv::Mat>& mat_vector, Blob<Dtype>* transformed_blob);
+  /// 8-bit pixels.
+  void Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob);
+#endif
+  /// Transforms every item alike: one draw serves them all. An empty target is reshaped.
+  void Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob);
+
+  /// The shape of the transformed image, or of the batch of them.
+  vector<int> InferBlobShape(const Datum& datum);
+  vector<int> InferBlobShape(const vector<Datum>& datum_vector);
+#ifdef USE_OPENCV
+  vector<int> InferBlobShape(const vector<cv::Mat>& mat_vector);
+  vector<int> InferBlobShape(const cv::Mat& cv_img);
+#endif
+
+ protected:
+  /// A number in 0..n-1.
+  virtual int Rand(int n);
+
+  void Transform(const Datum& datum, Dtype* transformed_data);
+
+  TransformationParameter param_;
+  shared_ptr<Caffe::RNG> rng_;
+  Phase phase_;
+  Blob<Dtype> data_mean_;
+  vector<Dtype> mean_values_;
+
+ private:
+  /// Pixels of any element type, anywhere in memory: (c, h, w) is at data[c * c_step + h * h_step +
+  /// w * w_step].
+  template <typename Pixel>
+  struct Image {
+    const Pixel* data;
+    int channels, height, width;
+    int64_t c_step, h_step, w_step;
+  };
+  /// What the random draws and the sizes come to.
+  struct Window {
+    int h_off, w_off, height, width;
+    bool mirror;
+  };
+
+  Window DrawWindow(int height, int width);
+  void CheckMean(int channels, int height, int width) const;
+  void CheckTarget(int channels, int height, int width, const Blob<Dtype>& target) const;
+  vector<int> TransformedShape(int channels, int height, int width) const;
+  template <typename Pixel>
+  void Copy(const Image<Pixel>& image, const Window& window, Dtype* target) const;
+  void TransformPixels(const Datum& datum, Dtype* target);
+#ifdef USE_OPENCV
+  cv::Mat Decode(const Datum& datum) const;
+  void TransformPixels(const cv::Mat& cv_img, Dtype* target);
+#endif
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_DATA_TRANSFORMER_HPP

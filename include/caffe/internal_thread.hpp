@@ -1,0 +1,44 @@
+#ifndef CAFFE_INTERNAL_THREAD_HPP_
+#define CAFFE_INTERNAL_THREAD_HPP_
+
+#include "caffe/common.hpp"
+
+// boost::thread is named here only, so that nvcc does not see its headers.
+namespace boost {
+class thread;
+}
+
+namespace caffe {
+
+/// A thread inside an object: a subclass overrides InternalThreadEntry. The thread starts with the
+/// starter's mode, device and place among solvers, and with a random stream seeded by one draw from
+/// the starter's.
+///
+/// The subclass's destructor must call StopInternalThread, before its members go.
+class InternalThread {
+ public:
+  InternalThread() : thread_() {}
+  virtual ~InternalThread();
+
+  /// Aborts if it is running already.
+  void StartInternalThread();
+  /// Interrupts the thread at its next wait (boost's interruption points) and waits for its end.
+  void StopInternalThread();
+  bool is_started() const;
+
+ protected:
+  virtual void InternalThreadEntry() {}
+
+  /// For the thread itself: true once StopInternalThread was called.
+  bool must_stop();
+
+ private:
+  void Entry(int device, Caffe::Brew mode, unsigned int seed, int solver_count, int solver_rank,
+             bool multiprocess);
+
+  shared_ptr<boost::thread> thread_;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_INTERNAL_THREAD_HPP_

@@ -1,0 +1,64 @@
+#ifndef CAFFE_UTIL_UPGRADE_PROTO_H_
+#define CAFFE_UTIL_UPGRADE_PROTO_H_
+
+#include <string>
+
+#include "caffe/common.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+// Nets and solvers in the formats of older Caffe releases, brought to the current one:
+//   V0       `layers { layer { type: "conv" num_output: 3 } }`, every option in one message
+//   V1       `layers { type: CONVOLUTION convolution_param { ... } }`
+//   data     image transformations inside data_param, image_data_param and window_data_param
+//   input    net-level `input`, `input_dim` and `input_shape` in place of an Input layer
+//   BatchNorm  three `param`s that let the solver change what are running statistics
+//   solver   the enum `solver_type` in place of the string `type`
+// Functions that return bool return false, and log each problem, where something could not be
+// carried over.
+
+/// Reads a net or solver and upgrades it. A file that cannot be read or parsed aborts, naming file,
+/// line and column.
+void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param);
+void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* param);
+/// Also completes snapshot_prefix: by default it is the file's path without its extension, and a
+/// folder stands for the file's stem in that folder.
+void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter* param);
+
+bool NetNeedsUpgrade(const NetParameter& net_param);
+/// All net upgrades that apply, in order; `param_file` is for the log.
+bool UpgradeNetAsNeeded(const string& param_file, NetParameter* param);
+
+bool NetNeedsV0ToV1Upgrade(const NetParameter& net_param);
+bool UpgradeV0Net(const NetParameter& v0_net_param, NetParameter* net_param);
+/// Replaces V0's padding layers by the `pad` of the convolution or pooling layer that follows.
+void UpgradeV0PaddingLayers(const NetParameter& param, NetParameter* param_upgraded_pad);
+bool UpgradeV0LayerParameter(const V1LayerParameter& v0_layer_connection,
+                             V1LayerParameter* layer_param);
+V1LayerParameter_LayerType UpgradeV0LayerType(const string& type);
+
+bool NetNeedsDataUpgrade(const NetParameter& net_param);
+void UpgradeNetDataTransformation(NetParameter* net_param);
+
+bool NetNeedsV1ToV2Upgrade(const NetParameter& net_param);
+bool UpgradeV1Net(const NetParameter& v1_net_param, NetParameter* net_param);
+bool UpgradeV1LayerParameter(const V1LayerParameter& v1_layer_param, LayerParameter* layer_param);
+const char* UpgradeV1LayerType(const V1LayerParameter_LayerType type);
+
+bool NetNeedsInputUpgrade(const NetParameter& net_param);
+/// Inputs without shapes, as old caffemodels have them, are dropped.
+void UpgradeNetInput(NetParameter* net_param);
+
+bool NetNeedsBatchNormUpgrade(const NetParameter& net_param);
+/// Sets lr_mult and decay_mult of BatchNorm's three blobs to 0.
+void UpgradeNetBatchNorm(NetParameter* net_param);
+
+bool SolverNeedsTypeUpgrade(const SolverParameter& solver_param);
+/// Aborts where both fields are set.
+bool UpgradeSolverType(SolverParameter* solver_param);
+bool UpgradeSolverAsNeeded(const string& param_file, SolverParameter* param);
+
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_UPGRADE_PROTO_H_

@@ -1,0 +1,131 @@
+#include "caffe/filler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "caffe/util/math_functions.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+Dtype Filler<Dtype>::FanOf(const Blob<Dtype>& blob) const {
+  const int fan_in = blob.count() / blob.shape(0);
+  const int fan_out = blob.num_axes() > 1 ? blob.count() / blob.shape(1) : blob.count();
+  switch (filler_param_.variance_norm()) {
+    case FillerParameter::AVERAGE:
+      return (fan_in + fan_out) / Dtype(2);
+    case FillerParameter::FAN_OUT:
+      return fan_out;
+    default:
+      return fan_in;
+  }
+}
+
+template <typename Dtype>
+void Filler<Dtype>::CheckDense(const Blob<Dtype>& blob) const {
+  CHECK(blob.count()) << "A " << filler_param_.type() << " filler was given an empty blob of shape "
+                      << blob.shape_string();
+  CHECK_EQ(filler_param_.sparse(), -1) << "Sparsity not supported by this Filler.";
+}
+
+template <typename Dtype>
+void ConstantFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  this->CheckDense(*blob);
+  caffe_set(blob->count(), Dtype(this->filler_param_.value()), blob->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void UniformFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  this->CheckDense(*blob);
+  caffe_rng_uniform<Dtype>(blob->count(), Dtype(this->filler_param_.min()),
+                           Dtype(this->filler_param_.max()), blob->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void GaussianFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  CHECK(blob->count()) << "A gaussian filler was given an empty blob of shape "
+                       << blob->shape_string();
+  Dtype* data = blob->mutable_cpu_data();
+  caffe_rng_gaussian<Dtype>(blob->count(), Dtype(this->filler_param_.mean()),
+                            Dtype(this->filler_param_.std()), data);
+  const int sparse = this->filler_param_.sparse();
+  CHECK_GE(sparse, -1) << "gaussian filler: sparse is -1 (dense) or a count";
+  if (sparse < 0) return;
+  CHECK_GE(blob->num_axes(), 1);
+  const Dtype probability = Dtype(sparse) / Dtype(blob->shape(0));
+  std::vector<int> kept(blob->count());
+  caffe_rng_bernoulli(blob->count(), probability, kept.data());
+  for (int i = 0; i < blob->count(); ++i) data[i] *= kept[i];
+}
+
+template <typename Dtype>
+void PositiveUnitballFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  this->CheckDense(*blob);
+  Dtype* data = blob->mutable_cpu_data();
+  caffe_rng_uniform<Dtype>(blob->count(), 0, 1, data);
+  const int dim = blob->count() / blob->shape(0);
+  CHECK(dim);
+  for (int i = 0; i < blob->shape(0); ++i, data += dim) {
+    Dtype sum = 0;
+    for (int j = 0; j < dim; ++j) sum += data[j];
+    for (int j = 0; j < dim; ++j) data[j] /= sum;
+  }
+}
+
+template <typename Dtype>
+void XavierFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  this->CheckDense(*blob);
+  const Dtype scale = std::sqrt(Dtype(3) / this->FanOf(*blob));
+  caffe_rng_uniform<Dtype>(blob->count(), -scale, scale, blob->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void MSRAFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  this->CheckDense(*blob);
+  const Dtype std = std::sqrt(Dtype(2) / this->FanOf(*blob));
+  caffe_rng_gaussian<Dtype>(blob->count(), Dtype(0), std, blob->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void BilinearFiller<Dtype>::Fill(Blob<Dtype>* blob) {
+  CHECK_EQ(blob->num_axes(), 4) << "Blob must be 4 dim.";
+  CHECK_EQ(blob->width(), blob->height()) << "Filter must be square";
+  this->CheckDense(*blob);
+  const int size = blob->width();
+  const int factor = (size + 1) / 2;
+  const Dtype center = (size - 1) / Dtype(2 * factor);
+  Dtype* data = blob->mutable_cpu_data();
+  for (int i = 0; i < blob->count(); ++i) {
+    const Dtype x = i % size;
+    const Dtype y = (i / size) % size;
+    data[i] = (1 - std::fabs(x / factor - center)) * (1 - std::fabs(y / factor - center));
+  }
+}
+
+template <typename Dtype>
+Filler<Dtype>* GetFiller(const FillerParameter& param) {
+  const string& type = param.type();
+  if (type == "constant") return new ConstantFiller<Dtype>(param);
+  if (type == "gaussian") return new GaussianFiller<Dtype>(param);
+  if (type == "positive_unitball") return new PositiveUnitballFiller<Dtype>(param);
+  if (type == "uniform") return new UniformFiller<Dtype>(param);
+  if (type == "xavier") return new XavierFiller<Dtype>(param);
+  if (type == "msra") return new MSRAFiller<Dtype>(param);
+  if (type == "bilinear") return new BilinearFiller<Dtype>(param);
+  LOG(FATAL) << "Unknown filler name: " << type;
+  return NULL;
+}
+
+INSTANTIATE_CLASS(Filler);
+INSTANTIATE_CLASS(ConstantFiller);
+INSTANTIATE_CLASS(UniformFiller);
+INSTANTIATE_CLASS(GaussianFiller);
+INSTANTIATE_CLASS(PositiveUnitballFiller);
+INSTANTIATE_CLASS(XavierFiller);
+INSTANTIATE_CLASS(MSRAFiller);
+INSTANTIATE_CLASS(BilinearFiller);
+template Filler<float>* GetFiller<float>(const FillerParameter& param);
+template Filler<double>* GetFiller<double>(const FillerParameter& param);
+
+}  // namespace caffe

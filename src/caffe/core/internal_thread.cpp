@@ -1,0 +1,62 @@
+#include "caffe/internal_thread.hpp"
+
+#include <boost/thread/thread.hpp>
+#include <exception>
+
+#include "caffe/util/math_functions.hpp"
+
+namespace caffe {
+
+InternalThread::~InternalThread() { StopInternalThread(); }
+
+bool InternalThread::is_started() const { return thread_ && thread_->joinable(); }
+
+bool InternalThread::must_stop() { return thread_ && thread_->interruption_requested(); }
+
+void InternalThread::StartInternalThread() {
+  CHECK(!is_started()) << "Threads should persist and not be restarted.";
+  int device = 0;
+#ifndef CPU_ONLY
+  CUDA_CHECK(cudaGetDevice(&device));
+#endif
+  const Caffe::Brew mode = Caffe::mode();
+  const unsigned int seed = caffe_rng_rand();
+  const int solver_count = Caffe::solver_count();
+  const int solver_rank = Caffe::solver_rank();
+  const bool multiprocess = Caffe::multiprocess();
+  try {
+    thread_.reset(new boost::thread(&InternalThread::Entry, this, device, mode, seed, solver_count,
+                                    solver_rank, multiprocess));
+  } catch (std::exception& e) {
+    LOG(FATAL) << "Cannot start a thread: " << e.what();
+  }
+}
+
+void InternalThread::Entry(int device, Caffe::Brew mode, unsigned int seed, int solver_count,
+                           int solver_rank, bool multiprocess) {
+#ifdef CPU_ONLY
+  (void)device;
+#else
+  CUDA_CHECK(cudaSetDevice(device));
+#endif
+  Caffe::set_mode(mode);
+  Caffe::set_random_seed(seed);
+  Caffe::set_solver_count(solver_count);
+  Caffe::set_solver_rank(solver_rank);
+  Caffe::set_multiprocess(multiprocess);
+  InternalThreadEntry();
+}
+
+void InternalThread::StopInternalThread() {
+  if (!is_started()) return;
+  thread_->interrupt();
+  try {
+    thread_->join();
+  } catch (boost::thread_interrupted&) {
+    // The caller itself was asked to stop; it notices at its next wait.
+  } catch (std::exception& e) {
+    LOG(FATAL) << "Cannot join a thread: " << e.what();
+  }
+}
+
+}  // namespace caffe

@@ -1,0 +1,283 @@
+#include "caffe/data_transformer.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "caffe/util/io.hpp"
+#include "caffe/util/math_functions.hpp"
+#include "caffe/util/rng.hpp"
+
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#endif
+
+namespace caffe {
+
+template <typename Dtype>
+DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Phase phase)
+    : param_(param), phase_(phase) {
+  if (param_.has_mean_file()) {
+    CHECK_EQ(param_.mean_value_size(), 0)
+        << "Cannot specify mean_file and mean_value at the same time";
+    LOG_IF(INFO, Caffe::root_solver()) << "Loading mean file from: " << param_.mean_file();
+    BlobProto mean;
+    ReadProtoFromBinaryFileOrDie(param_.mean_file(), &mean);
+    data_mean_.FromProto(mean);
+  }
+  mean_values_.assign(param_.mean_value().begin(), param_.mean_value().end());
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::InitRand() {
+  const bool random = param_.mirror() || (phase_ == TRAIN && param_.crop_size() > 0);
+  rng_.reset(random ? new Caffe::RNG(caffe_rng_rand()) : NULL);
+}
+
+template <typename Dtype>
+int DataTransformer<Dtype>::Rand(int n) {
+  CHECK(rng_) << "DataTransformer::InitRand was not called";
+  CHECK_GT(n, 0);
+  return (*static_cast<rng_t*>(rng_->generator()))() % n;
+}
+
+// The order of the draws, mirror, row, column, is Caffe's.
+template <typename Dtype>
+typename DataTransformer<Dtype>::Window DataTransformer<Dtype>::DrawWindow(int height, int width) {
+  Window window = {0, 0, height, width, false};
+  window.mirror = param_.mirror() && Rand(2);
+  const int crop = static_cast<int>(param_.crop_size());
+  if (crop == 0) return window;
+  CHECK_GE(height, crop) << "crop_size is larger than an image of " << height << " rows";
+  CHECK_GE(width, crop) << "crop_size is larger than an image of " << width << " columns";
+  window.height = window.width = crop;
+  if (phase_ == TRAIN) {
+    window.h_off = Rand(height - crop + 1);
+    window.w_off = Rand(width - crop + 1);
+  } else {
+    window.h_off = (height - crop) / 2;
+    window.w_off = (width - crop) / 2;
+  }
+  return window;
+}
+
+// Aborts unless the mean, if there is one, goes with an image of this size.
+template <typename Dtype>
+void DataTransformer<Dtype>::CheckMean(int channels, int height, int width) const {
+  if (param_.has_mean_file()) {
+    CHECK(channels == data_mean_.channels() && height == data_mean_.height() &&
+          width == data_mean_.width())
+        << "The mean image in " << param_.mean_file() << " has shape " << data_mean_.shape_string()
+        << "; the image is " << channels << " x " << height << " x " << width;
+  } else if (mean_values_.size() > 1) {
+    CHECK_EQ(mean_values_.size(), channels)
+        << "Specify either 1 mean_value or as many as channels: " << channels;
+  }
+}
+
+template <typename Dtype>
+vector<int> DataTransformer<Dtype>::TransformedShape(int channels, int height, int width) const {
+  CHECK_GT(channels, 0) << "An image without channels";
+  const int crop = static_cast<int>(param_.crop_size());
+  CHECK_GE(height, crop) << "crop_size is larger than an image of " << height << " rows";
+  CHECK_GE(width, crop) << "crop_size is larger than an image of " << width << " columns";
+  return {1, channels, crop ? crop : height, crop ? crop : width};
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::CheckTarget(int channels, int height, int width,
+                                         const Blob<Dtype>& target) const {
+  const vector<int> shape = TransformedShape(channels, height, width);
+  CHECK(target.num() >= 1 && target.channels() == shape[1] && target.height() == shape[2] &&
+        target.width() == shape[3])
+      << "An image of " << channels << " x " << height << " x " << width << " comes out as "
+      << shape[1] << " x " << shape[2] << " x " << shape[3]
+      << ", which does not fit a blob of shape " << target.shape_string();
+}
+
+template <typename Dtype>
+template <typename Pixel>
+void DataTransformer<Dtype>::Copy(const Image<Pixel>& image, const Window& window,
+                                  Dtype* target) const {
+  const Dtype scale = param_.scale();
+  const Dtype* mean_image = param_.has_mean_file() ? data_mean_.cpu_data() : NULL;
+  for (int c = 0; c < image.channels; ++c) {
+    const Dtype mean_value =
+        mean_values_.empty() ? Dtype(0) : mean_values_[mean_values_.size() == 1 ? 0 : c];
+    for (int h = 0; h < window.height; ++h) {
+      const Pixel* row = image.data + c * image.c_step + (h + window.h_off) * image.h_step +
+                         window.w_off * image.w_step;
+      const Dtype* mean_row =
+          mean_image == NULL
+              ? NULL
+              : mean_image +
+                    (static_cast<int64_t>(c) * image.height + h + window.h_off) * image.width +
+                    window.w_off;
+      for (int w = 0; w < window.width; ++w) {
+        const Dtype mean = mean_row == NULL ? mean_value : mean_row[w];
+        target[window.mirror ? window.width - 1 - w : w] =
+            (static_cast<Dtype>(row[w * image.w_step]) - mean) * scale;
+      }
+      target += window.width;
+    }
+  }
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::TransformPixels(const Datum& datum, Dtype* target) {
+  const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
+  const int64_t count = plane * datum.channels();
+  const bool bytes = !datum.data().empty();
+  const int64_t given = bytes ? static_cast<int64_t>(datum.data().size()) : datum.float_data_size();
+  CHECK_GT(datum.channels(), 0) << "A datum without channels";
+  CHECK_EQ(given, count) << "A datum of " << datum.channels() << " x " << datum.height() << " x "
+                         << datum.width() << " holds another number of values";
+  CheckMean(datum.channels(), datum.height(), datum.width());
+  const Window window = DrawWindow(datum.height(), datum.width());
+  if (bytes) {
+    const uint8_t* pixels = reinterpret_cast<const uint8_t*>(datum.data().data());
+    Copy(Image<uint8_t>{pixels, datum.channels(), datum.height(), datum.width(), plane,
+                        datum.width(), 1},
+         window, target);
+  } else {
+    const float* pixels = datum.float_data().data();
+    Copy(Image<float>{pixels, datum.channels(), datum.height(), datum.width(), plane, datum.width(),
+                      1},
+         window, target);
+  }
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Transform(const Datum& datum, Dtype* transformed_data) {
+#ifdef USE_OPENCV
+  if (datum.encoded()) return TransformPixels(Decode(datum), transformed_data);
+#endif
+  CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
+  if (param_.force_color() || param_.force_gray()) {
+    LOG_FIRST_N(ERROR, 1) << "force_color and force_gray only for encoded datum";
+  }
+  TransformPixels(datum, transformed_data);
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Transform(const Datum& datum, Blob<Dtype>* transformed_blob) {
+#ifdef USE_OPENCV
+  if (datum.encoded()) return Transform(Decode(datum), transformed_blob);
+#endif
+  CheckTarget(datum.channels(), datum.height(), datum.width(), *transformed_blob);
+  Transform(datum, transformed_blob->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Transform(const vector<Datum>& datum_vector,
+                                       Blob<Dtype>* transformed_blob) {
+  CHECK(!datum_vector.empty()) << "There is no datum to add";
+  CHECK_EQ(static_cast<int>(datum_vector.size()), transformed_blob->num())
+      << "The number of images and the blob's num() must be equal";
+  Blob<Dtype> item(1, transformed_blob->channels(), transformed_blob->height(),
+                   transformed_blob->width());
+  for (size_t i = 0; i < datum_vector.size(); ++i) {
+    item.set_cpu_data(transformed_blob->mutable_cpu_data() +
+                      transformed_blob->offset(static_cast<int>(i)));
+    Transform(datum_vector[i], &item);
+  }
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob) {
+  const int channels = input_blob->channels(), height = input_blob->height(),
+            width = input_blob->width();
+  if (transformed_blob->count() == 0) {
+    vector<int> shape = TransformedShape(channels, height, width);
+    shape[0] = input_blob->num();
+    transformed_blob->Reshape(shape);
+  }
+  CheckTarget(channels, height, width, *transformed_blob);
+  CHECK_LE(input_blob->num(), transformed_blob->num());
+  CheckMean(channels, height, width);
+  const Window window = DrawWindow(height, width);
+  const int64_t plane = static_cast<int64_t>(height) * width;
+  for (int n = 0; n < input_blob->num(); ++n) {
+    const Dtype* pixels = input_blob->cpu_data() + input_blob->offset(n);
+    Copy(Image<Dtype>{pixels, channels, height, width, plane, width, 1}, window,
+         transformed_blob->mutable_cpu_data() + transformed_blob->offset(n));
+  }
+}
+
+template <typename Dtype>
+vector<int> DataTransformer<Dtype>::InferBlobShape(const Datum& datum) {
+#ifdef USE_OPENCV
+  if (datum.encoded()) return InferBlobShape(Decode(datum));
+#endif
+  CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
+  return TransformedShape(datum.channels(), datum.height(), datum.width());
+}
+
+template <typename Dtype>
+vector<int> DataTransformer<Dtype>::InferBlobShape(const vector<Datum>& datum_vector) {
+  CHECK(!datum_vector.empty()) << "There is no datum to take the shape of";
+  vector<int> shape = InferBlobShape(datum_vector[0]);
+  shape[0] = static_cast<int>(datum_vector.size());
+  return shape;
+}
+
+#ifdef USE_OPENCV
+template <typename Dtype>
+cv::Mat DataTransformer<Dtype>::Decode(const Datum& datum) const {
+  CHECK(!(param_.force_color() && param_.force_gray()))
+      << "cannot set both force_color and force_gray";
+  const bool forced = param_.force_color() || param_.force_gray();
+  const cv::Mat image =
+      forced ? DecodeDatumToCVMat(datum, param_.force_color()) : DecodeDatumToCVMatNative(datum);
+  CHECK(!image.empty()) << "A datum holds an image that cannot be decoded";
+  return image;
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::TransformPixels(const cv::Mat& cv_img, Dtype* target) {
+  CHECK_EQ(cv_img.depth(), CV_8U) << "Image data type must be unsigned byte";
+  CheckMean(cv_img.channels(), cv_img.rows, cv_img.cols);
+  const Window window = DrawWindow(cv_img.rows, cv_img.cols);
+  const int64_t row = static_cast<int64_t>(cv_img.step[0]);
+  Copy(Image<uint8_t>{cv_img.data, cv_img.channels(), cv_img.rows, cv_img.cols, 1, row,
+                      cv_img.channels()},
+       window, target);
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob) {
+  CheckTarget(cv_img.channels(), cv_img.rows, cv_img.cols, *transformed_blob);
+  TransformPixels(cv_img, transformed_blob->mutable_cpu_data());
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Transform(const vector<cv::Mat>& mat_vector,
+                                       Blob<Dtype>* transformed_blob) {
+  CHECK(!mat_vector.empty()) << "There is no image to add";
+  CHECK_EQ(static_cast<int>(mat_vector.size()), transformed_blob->num())
+      << "The number of images and the blob's num() must be equal";
+  for (size_t i = 0; i < mat_vector.size(); ++i) {
+    const cv::Mat& image = mat_vector[i];
+    CheckTarget(image.channels(), image.rows, image.cols, *transformed_blob);
+    TransformPixels(image, transformed_blob->mutable_cpu_data() +
+                               transformed_blob->offset(static_cast<int>(i)));
+  }
+}
+
+template <typename Dtype>
+vector<int> DataTransformer<Dtype>::InferBlobShape(const cv::Mat& cv_img) {
+  return TransformedShape(cv_img.channels(), cv_img.rows, cv_img.cols);
+}
+
+template <typename Dtype>
+vector<int> DataTransformer<Dtype>::InferBlobShape(const vector<cv::Mat>& mat_vector) {
+  CHECK(!mat_vector.empty()) << "There is no image to take the shape of";
+  vector<int> shape = InferBlobShape(mat_vector[0]);
+  shape[0] = static_cast<int>(mat_vector.size());
+  return shape;
+}
+#endif  // USE_OPENCV
+
+INSTANTIATE_CLASS(DataTransformer);
+
+}  // namespace caffe

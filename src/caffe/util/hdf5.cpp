@@ -1,0 +1,182 @@
+#ifdef USE_HDF5
+#include "caffe/util/hdf5.hpp"
+
+#include <climits>
+#include <cstdint>
+#include <vector>
+
+namespace caffe {
+
+namespace {
+
+// HDF5 prints a stack of its own for every failure; the messages here say what matters. Restored at
+// the scope's end.
+class QuietHdf5 {
+ public:
+  QuietHdf5() {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  QuietHdf5(const QuietHdf5&) = delete;
+  QuietHdf5& operator=(const QuietHdf5&) = delete;
+
+ private:
+  H5E_auto2_t function_ = nullptr;
+  void* data_ = nullptr;
+};
+
+struct DatasetInfo {
+  std::vector<hsize_t> dims;
+  H5T_class_t type;
+  size_t type_size;
+};
+
+DatasetInfo Describe(hid_t loc_id, const char* name) {
+  CHECK(H5LTpath_valid(loc_id, name, 1) > 0) << "Failed to find HDF5 dataset " << name;
+  int axes = 0;
+  CHECK_GE(H5LTget_dataset_ndims(loc_id, name, &axes), 0)
+      << "Failed to read the axes of HDF5 dataset " << name;
+  DatasetInfo info;
+  info.dims.resize(axes);
+  CHECK_GE(H5LTget_dataset_info(loc_id, name, info.dims.data(), &info.type, &info.type_size), 0)
+      << "Failed to read the shape of HDF5 dataset " << name;
+  return info;
+}
+
+// The dataset's shape, each size and their product within what a blob can hold.
+std::vector<int> ShapeOf(const DatasetInfo& info, const char* name) {
+  std::vector<int> shape;
+  int64_t count = 1;
+  for (const hsize_t dim : info.dims) {
+    CHECK_LE(dim, static_cast<hsize_t>(INT_MAX))
+        << "HDF5 dataset " << name << " is larger than a blob can be";
+    count *= static_cast<int64_t>(dim);
+    CHECK_LE(count, INT_MAX) << "HDF5 dataset " << name << " is larger than a blob can be";
+    shape.push_back(static_cast<int>(dim));
+  }
+  return shape;
+}
+
+string ShapeText(const std::vector<int>& shape) {
+  ostringstream text;
+  for (const int dim : shape) text << dim << " ";
+  return text.str();
+}
+
+hid_t NativeType(float) { return H5T_NATIVE_FLOAT; }
+hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
+
+}  // namespace
+
+template <typename Dtype>
+void hdf5_load_nd_dataset_helper(hid_t file_id, const char* dataset_name_, int min_dim, int max_dim,
+                                 Blob<Dtype>* blob, bool reshape) {
+  const QuietHdf5 quiet;
+  const DatasetInfo info = Describe(file_id, dataset_name_);
+  const int axes = static_cast<int>(info.dims.size());
+  CHECK_GE(axes, min_dim) << "HDF5 dataset " << dataset_name_ << " has too few axes";
+  CHECK_LE(axes, max_dim) << "HDF5 dataset " << dataset_name_ << " has too many axes";
+  CHECK(info.type == H5T_FLOAT || info.type == H5T_INTEGER)
+      << "HDF5 dataset " << dataset_name_ << " holds no numbers (HDF5 type class " << info.type
+      << ")";
+  const std::vector<int> shape = ShapeOf(info, dataset_name_);
+  if (reshape) {
+    blob->Reshape(shape);
+  } else {
+    CHECK(shape == blob->shape()) << "HDF5 dataset " << dataset_name_ << " has shape "
+                                  << ShapeText(shape) << "where the blob has "
+                                  << blob->shape_string();
+  }
+}
+
+template <typename Dtype>
+void hdf5_load_nd_dataset(hid_t file_id, const char* dataset_name_, int min_dim, int max_dim,
+                          Blob<Dtype>* blob, bool reshape) {
+  hdf5_load_nd_dataset_helper(file_id, dataset_name_, min_dim, max_dim, blob, reshape);
+  const QuietHdf5 quiet;
+  CHECK_GE(H5LTread_dataset(file_id, dataset_name_, NativeType(Dtype()), blob->mutable_cpu_data()),
+           0)
+      << "Failed to read HDF5 dataset " << dataset_name_;
+}
+
+template <typename Dtype>
+void hdf5_save_nd_dataset(const hid_t file_id, const string& dataset_name, const Blob<Dtype>& blob,
+                          bool write_diff) {
+  const QuietHdf5 quiet;
+  const std::vector<hsize_t> dims(blob.shape().begin(), blob.shape().end());
+  const Dtype* values = write_diff ? blob.cpu_diff() : blob.cpu_data();
+  CHECK_GE(H5LTmake_dataset(file_id, dataset_name.c_str(), blob.num_axes(), dims.data(),
+                            NativeType(Dtype()), values),
+           0)
+      << "Failed to write HDF5 dataset " << dataset_name;
+}
+
+string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
+  const QuietHdf5 quiet;
+  const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
+  CHECK_EQ(info.type, H5T_STRING) << "HDF5 dataset " << dataset_name << " holds no string";
+  string text(info.type_size, '\0');
+  CHECK_GE(H5LTread_dataset_string(loc_id, dataset_name.c_str(), text.data()), 0)
+      << "Failed to read HDF5 dataset " << dataset_name;
+  return text.c_str();  // up to the terminator that is part of the dataset
+}
+
+void hdf5_save_string(hid_t loc_id, const string& dataset_name, const string& s) {
+  const QuietHdf5 quiet;
+  CHECK_GE(H5LTmake_dataset_string(loc_id, dataset_name.c_str(), s.c_str()), 0)
+      << "Failed to write HDF5 dataset " << dataset_name;
+}
+
+int hdf5_load_int(hid_t loc_id, const string& dataset_name) {
+  const QuietHdf5 quiet;
+  const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
+  const std::vector<int> shape = ShapeOf(info, dataset_name.c_str());
+  CHECK(info.type == H5T_INTEGER && (shape.empty() || shape == std::vector<int>{1}))
+      << "HDF5 dataset " << dataset_name << " is not one integer";
+  int value = 0;
+  CHECK_GE(H5LTread_dataset_int(loc_id, dataset_name.c_str(), &value), 0)
+      << "Failed to read HDF5 dataset " << dataset_name;
+  return value;
+}
+
+void hdf5_save_int(hid_t loc_id, const string& dataset_name, int i) {
+  const QuietHdf5 quiet;
+  const hsize_t one = 1;
+  CHECK_GE(H5LTmake_dataset_int(loc_id, dataset_name.c_str(), 1, &one, &i), 0)
+      << "Failed to write HDF5 dataset " << dataset_name;
+}
+
+int hdf5_get_num_links(hid_t loc_id) {
+  const QuietHdf5 quiet;
+  H5G_info_t info;
+  CHECK_GE(H5Gget_info(loc_id, &info), 0) << "Failed to read an HDF5 group";
+  return static_cast<int>(info.nlinks);
+}
+
+string hdf5_get_name_by_idx(hid_t loc_id, int idx) {
+  const QuietHdf5 quiet;
+  const auto read = [loc_id, idx](char* text, size_t size) {
+    return H5Lget_name_by_idx(loc_id, ".", H5_INDEX_NAME, H5_ITER_INC, idx, text, size,
+                              H5P_DEFAULT);
+  };
+  const ssize_t length = read(nullptr, 0);
+  CHECK_GE(length, 0) << "Failed to read the name of member " << idx << " of an HDF5 group";
+  string name(static_cast<size_t>(length) + 1, '\0');
+  CHECK_GE(read(name.data(), name.size()), 0)
+      << "Failed to read the name of member " << idx << " of an HDF5 group";
+  name.pop_back();
+  return name;
+}
+
+#define INSTANTIATE(Dtype)                                                                     \
+  template void hdf5_load_nd_dataset_helper<Dtype>(hid_t, const char*, int, int, Blob<Dtype>*, \
+                                                   bool);                                      \
+  template void hdf5_load_nd_dataset<Dtype>(hid_t, const char*, int, int, Blob<Dtype>*, bool); \
+  template void hdf5_save_nd_dataset<Dtype>(const hid_t, const string&, const Blob<Dtype>&, bool)
+
+INSTANTIATE(float);
+INSTANTIATE(double);
+
+}  // namespace caffe
+#endif  // USE_HDF5

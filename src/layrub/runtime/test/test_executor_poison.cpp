@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -88,7 +89,6 @@ TEST_F(PoisonTest, SeesAWriteAfterTheEnd) {
 
 TEST_F(PoisonTest, FreedRangesReadAsNan) {
   const char* a = nullptr;
-  bool poisoned = false;
   Executor executor(graph_, ChainPlan(), backend_.get(), {.poison = true});
   Vandal look(graph_, kForwardA, [&] { a = AddressOf(&executor, kA); });
   look.Attach(&executor);
@@ -96,9 +96,8 @@ TEST_F(PoisonTest, FreedRangesReadAsNan) {
   ASSERT_NE(a, nullptr);
   std::vector<float> values(kBytes / sizeof(float));
   std::memcpy(values.data(), a, kBytes);
-  poisoned = true;
-  for (const float value : values) poisoned = poisoned && std::isnan(value);
-  EXPECT_TRUE(poisoned);
+  EXPECT_TRUE(
+      std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); }));
 }
 
 TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
@@ -123,6 +122,37 @@ TEST_F(PoisonTest, ShowsAReadOfWhatWasNeverFetched) {
   plan.steps[20] = Move(StepKind::kOffload, kA);
   Executor executor(graph_, plan, backend_.get(), {.poison = true});
   Toy toy(graph_);
+  toy.Attach(&executor);
+  toy.RunIteration();
+  ASSERT_FALSE(toy.wrong().empty());
+  EXPECT_EQ(toy.wrong()[0], "a is wrong at b/backward");
+}
+
+TEST_F(PoisonTest, LanesRaceWhereThePlanLacksAWait) {
+  Plan plan = ChainPlan();
+  // The gradient of C takes A's place, now without waiting for A's copy to the host. The save lane
+  // is slow: it starts only when C's backward runs.
+  ASSERT_EQ(plan.steps[12].kind, StepKind::kWait);
+  plan.steps[12].lane = Lane::kSave;
+  Executor executor(graph_, plan, backend_.get());
+  class SlowSave : public Toy {
+   public:
+    SlowSave(const Graph& graph, Backend* backend) : Toy(graph), backend_(backend) {}
+    void Run(const Step& step) override {
+      if (step.op == kForwardA) {
+        const Event now = backend_->Record(Lane::kLoad);
+        backend_->Wait(Lane::kSave, {Lane::kLoad, now.ticket + 1});
+      }
+      if (step.op == kBackwardC) {
+        backend_->Record(Lane::kLoad);
+        backend_->Wait(Lane::kCompute, backend_->Record(Lane::kSave));
+      }
+      Toy::Run(step);
+    }
+
+   private:
+    Backend* const backend_;
+  } toy(graph_, backend_.get());
   toy.Attach(&executor);
   toy.RunIteration();
   ASSERT_FALSE(toy.wrong().empty());

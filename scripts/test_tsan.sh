@@ -1,0 +1,28 @@
+#!/bin/sh
+# Builds the tests of the backend and the executor with the thread sanitizer, in a folder of their
+# own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${1:-$root/build-tsan}
+[ $# -eq 0 ] || shift
+if [ $# -eq 0 ]; then
+  for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp; do
+    set -- "$@" "$(basename "$source" .cpp)"
+  done
+fi
+
+generator=
+if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
+# shellcheck disable=SC2086 # no generator: no argument
+cmake $generator -S "$root" -B "$build" -D SANITIZE=thread > "$build.log" 2>&1 ||
+  { cat "$build.log" >&2; exit 1; }
+rm "$build.log"
+cmake --build "$build" --parallel "$(nproc)" --target "$@"
+
+export OPENBLAS_NUM_THREADS=1
+export TSAN_OPTIONS="suppressions=$root/scripts/tsan.supp halt_on_error=1 second_deadlock_stack=1"
+for test in "$@"; do
+  echo "thread sanitizer: $test"
+  LAYRUB_SOURCE_DIR=$root "$build/bin/$test" --gtest_brief=1
+done

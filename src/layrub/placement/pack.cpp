@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -14,7 +15,10 @@ namespace {
 /// Beyond this many overlapping pairs only the sweep is tried, whose time does not depend on them.
 constexpr int64_t kMaxPairs = 4'000'000;
 /// How many pairs all placements of one call may look at together.
-constexpr int64_t kPairBudget = 40'000'000;
+constexpr int64_t kPairBudget = 15'000'000;
+
+/// How often a search moves intervals to the front only.
+constexpr int64_t kRoundsToFront = 10;
 
 using Order = std::vector<int32_t>;
 
@@ -162,18 +166,34 @@ class Placer {
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
-/// Starts from `order` and moves what sticks out highest to the front, again and again, while that
-/// may still help.
+/// Starts from `order` and changes it for as long as that may help: what sticks out above `bound`
+/// goes to the front, or, in every other round, the best order so far is taken up and each of those
+/// goes to some earlier place.
 Packing Improve(const std::vector<Interval>& intervals, Placer* placer, Order order, int64_t bound,
                 int64_t rounds) {
-  Packing best = placer->Place(order);
-  Packing current = best;
-  for (; rounds > 0 && best.bytes > bound; --rounds) {
-    std::stable_partition(order.begin(), order.end(), [&](int32_t i) {
-      return current.offsets[i] + intervals[i].bytes > bound;
-    });
-    current = placer->Place(order);
-    if (current.bytes < best.bytes) best = current;
+  std::minstd_rand random;
+  Packing packing = placer->Place(order);
+  Packing best = packing;
+  Order best_order = order;
+  const auto sticks_out = [&](int32_t i) {
+    return packing.offsets[i] + intervals[i].bytes > bound;
+  };
+  for (int64_t round = 0; round < rounds && best.bytes > bound; ++round) {
+    if (round < kRoundsToFront || round % 2 == 0) {
+      std::stable_partition(order.begin(), order.end(), sticks_out);
+    } else {
+      order = best_order;
+      packing = best;
+      for (size_t from = 1; from < order.size(); ++from) {
+        if (!sticks_out(order[from])) continue;
+        const auto place = order.begin() + static_cast<int64_t>(from);
+        std::rotate(order.begin() + static_cast<int64_t>(random() % from), place, place + 1);
+      }
+    }
+    packing = placer->Place(order);
+    if (packing.bytes > best.bytes) continue;
+    best = packing;
+    best_order = order;
   }
   return best;
 }
@@ -188,13 +208,13 @@ Packing PackMoving(const std::vector<Interval>& intervals) {
   const std::vector<Order> orders{SortedBy(intervals, IsLarger), SortedBy(intervals, HasMoreArea),
                                   SortedBy(intervals, LivesLonger),
                                   SortedBy(intervals, BeginsEarlier)};
-  const int64_t placements =
-      kPairBudget / (2 * pairs + 16 * static_cast<int64_t>(intervals.size()));
+  const auto count = static_cast<int64_t>(intervals.size());
+  const int64_t placements = kPairBudget / (2 * pairs + 16 * count);
   const int64_t rounds = std::min<int64_t>(placements / static_cast<int64_t>(orders.size()), 200);
   for (const Order& order : orders) {
+    if (best.bytes == bound) break;
     Packing packing = Improve(intervals, &placer, order, bound, rounds);
     if (packing.bytes < best.bytes) best = std::move(packing);
-    if (best.bytes == bound) break;
   }
   return best;
 }

@@ -1,0 +1,26 @@
+#ifndef CAFFE_CONV_LAYER_HPP_
+#define CAFFE_CONV_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layers/base_conv_layer.hpp"
+
+namespace caffe {
+
+/// Convolves each bottom with a bank of learned filters and adds a bias. convolution_param:
+/// num_output, kernel_size, stride, pad, dilation (one value or one per spatial axis; or the _h and
+/// _w forms), group, bias_term, axis.
+template <typename Dtype>
+class ConvolutionLayer : public BaseConvolutionLayer<Dtype> {
+ public:
+  explicit ConvolutionLayer(const LayerParameter& param) : BaseConvolutionLayer<Dtype>(param) {}
+  const char* type() const override { return "Convolution"; }
+
+ protected:
+  bool reverse_dimensions() override { return false; }
+  void compute_output_shape() override;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_CONV_LAYER_HPP_

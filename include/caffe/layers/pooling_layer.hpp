@@ -1,0 +1,59 @@
+#ifndef CAFFE_POOLING_LAYER_HPP_
+#define CAFFE_POOLING_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/blob.hpp"
+#include "caffe/layer.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+namespace kernels {
+struct PoolingWindow;
+}
+
+/// Takes the maximum (MAX) or the mean (AVE) over windows of each channel's plane. With MAX, an
+/// optional second top receives where in its plane each maximum was found. Where backward follows,
+/// MAX saves that place within the window, one byte per top value for kernels of up to 256 values.
+template <typename Dtype>
+class PoolingLayer : public Layer<Dtype> {
+ public:
+  explicit PoolingLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+  const char* type() const override { return "Pooling"; }
+  int ExactNumBottomBlobs() const override { return 1; }
+  int MinTopBlobs() const override { return 1; }
+  // MAX can give the places of the maxima as a second top.
+  int MaxTopBlobs() const override {
+    return this->layer_param_.pooling_param().pool() == PoolingParameter_PoolMethod_MAX ? 2 : 1;
+  }
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+  bool max_pooling_ = true;
+  bool global_pooling_ = false;
+  bool round_up_ = true;
+  int kernel_h_ = 0, kernel_w_ = 0;
+  int stride_h_ = 1, stride_w_ = 1;
+  int pad_h_ = 0, pad_w_ = 0;
+  int height_ = 0, width_ = 0;
+  int pooled_height_ = 0, pooled_width_ = 0;
+
+ private:
+  /// The number of windows along one axis.
+  int PooledDim(int size, int kernel, int stride, int pad) const;
+  kernels::PoolingWindow Window(const Blob<Dtype>& bottom) const;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_POOLING_LAYER_HPP_

@@ -1,0 +1,265 @@
+#include "caffe/layers/base_conv_layer.hpp"
+
+#include "caffe/filler.hpp"
+#include "caffe/kernels/conv.hpp"
+
+namespace caffe {
+namespace {
+
+enum Parameter { kWeights, kBias };
+
+/// One dimension per spatial axis from a repeated field (none: `fallback`, one for all, or one
+/// each) or from the pair of _h and _w fields, which exclude it.
+template <typename Repeated>
+void SpatialShape(const string& layer, const char* field, const Repeated& values, bool has_h, int h,
+                  bool has_w, int w, int fallback, int least, int axes, Blob<int>* shape) {
+  shape->Reshape(vector<int>(1, std::max(axes, 1)));
+  int* data = shape->mutable_cpu_data();
+  if (has_h || has_w) {
+    CHECK_EQ(axes, 2) << "Layer " << layer << ": " << field << "_h & " << field
+                      << "_w can only be used for 2D convolution.";
+    CHECK_EQ(values.size(), 0) << "Layer " << layer << ": either " << field << " or " << field
+                               << "_h/" << field << "_w should be specified; not both.";
+    data[0] = has_h ? h : fallback;
+    data[1] = has_w ? w : fallback;
+  } else {
+    CHECK(values.size() <= 1 || values.size() == axes)
+        << "Layer " << layer << ": " << field
+        << " must be specified once, or once per spatial dimension (" << field << " specified "
+        << values.size() << " times; " << axes << " spatial dims).";
+    for (int i = 0; i < axes; ++i) {
+      data[i] =
+          values.size() == 0 ? fallback : static_cast<int>(values.Get(values.size() == 1 ? 0 : i));
+    }
+  }
+  for (int i = 0; i < axes; ++i) {
+    CHECK_GE(data[i], least) << "Layer " << layer << ": " << field << " of spatial dimension " << i
+                             << " is missing or out of range.";
+  }
+}
+
+}  // namespace
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::SetUpSpatialShapes() {
+  const ConvolutionParameter& param = this->layer_param_.convolution_param();
+  const string& name = this->layer_param_.name();
+  const int axes = num_spatial_axes_;
+  SpatialShape(name, "kernel_size", param.kernel_size(), param.has_kernel_h(), param.kernel_h(),
+               param.has_kernel_w(), param.kernel_w(), 0, 1, axes, &kernel_shape_);
+  SpatialShape(name, "stride", param.stride(), param.has_stride_h(), param.stride_h(),
+               param.has_stride_w(), param.stride_w(), 1, 1, axes, &stride_);
+  SpatialShape(name, "pad", param.pad(), param.has_pad_h(), param.pad_h(), param.has_pad_w(),
+               param.pad_w(), 0, 0, axes, &pad_);
+  SpatialShape(name, "dilation", param.dilation(), false, 0, false, 0, 1, 1, axes, &dilation_);
+}
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
+                                             const vector<Blob<Dtype>*>&) {
+  const ConvolutionParameter& param = this->layer_param_.convolution_param();
+  const string& name = this->layer_param_.name();
+  force_nd_im2col_ = param.force_nd_im2col();
+  reversed_ = reverse_dimensions();
+  channel_axis_ = bottom[0]->CanonicalAxisIndex(param.axis());
+  num_spatial_axes_ = bottom[0]->num_axes() - channel_axis_ - 1;
+  CHECK_LE(num_spatial_axes_, kernels::kMaxSpatialAxes)
+      << "Layer " << name << ": too many spatial axes.";
+  SetUpSpatialShapes();
+  channels_ = bottom[0]->shape(channel_axis_);
+  num_output_ = static_cast<int>(param.num_output());
+  CHECK_GT(num_output_, 0) << "Layer " << name << ": num_output must be positive.";
+  group_ = static_cast<int>(param.group());
+  CHECK_GT(group_, 0) << "Layer " << name << ": group must be positive.";
+  CHECK_EQ(channels_ % group_, 0) << "Layer " << name << ": group (" << group_
+                                  << ") must divide the " << channels_ << " channels of its input.";
+  CHECK_EQ(num_output_ % group_, 0)
+      << "Layer " << name << ": Number of output should be multiples of group.";
+  bias_term_ = param.bias_term();
+  SetUpParameters();
+}
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::SetUpParameters() {
+  const ConvolutionParameter& param = this->layer_param_.convolution_param();
+  vector<int> weight_shape = {reversed_ ? channels_ : num_output_,
+                              (reversed_ ? num_output_ : channels_) / group_};
+  weight_shape.insert(weight_shape.end(), kernel_shape_.cpu_data(),
+                      kernel_shape_.cpu_data() + num_spatial_axes_);
+  const vector<int> bias_shape(bias_term_, num_output_);
+  if (!this->blobs_.empty()) {
+    CHECK_EQ(1 + bias_term_, static_cast<int>(this->blobs_.size()))
+        << "Layer " << this->layer_param_.name() << ": Incorrect number of weight blobs.";
+    CheckParameterShape(kWeights, weight_shape, "weight");
+    if (bias_term_) CheckParameterShape(kBias, bias_shape, "bias");
+    LOG(INFO) << "Skipping parameter initialization";
+  } else {
+    this->blobs_.emplace_back(new Blob<Dtype>(weight_shape));
+    shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.weight_filler()))
+        ->Fill(this->blobs_[kWeights].get());
+    if (bias_term_) {
+      this->blobs_.emplace_back(new Blob<Dtype>(bias_shape));
+      shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.bias_filler()))
+          ->Fill(this->blobs_[kBias].get());
+    }
+  }
+  this->param_propagate_down_.resize(this->blobs_.size(), true);
+}
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::CheckParameterShape(int index, const vector<int>& expected,
+                                                      const char* name) const {
+  const Blob<Dtype>& blob = *this->blobs_[index];
+  if (blob.shape() == expected) return;
+  LOG(FATAL) << "Layer " << this->layer_param_.name() << ": Incorrect " << name
+             << " shape: expected shape " << Blob<Dtype>(expected).shape_string()
+             << "; instead, shape was " << blob.shape_string();
+}
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                                          const vector<Blob<Dtype>*>& top) {
+  const string& name = this->layer_param_.name();
+  CHECK_EQ(bottom[0]->num_axes(), channel_axis_ + 1 + num_spatial_axes_)
+      << "Layer " << name << ": bottom num_axes may not change.";
+  CHECK_EQ(bottom[0]->shape(channel_axis_), channels_)
+      << "Layer " << name << ": Input size incompatible with convolution kernel.";
+  for (size_t i = 1; i < bottom.size(); ++i) {
+    CHECK(bottom[0]->shape() == bottom[i]->shape())
+        << "Layer " << name
+        << ": All inputs must have the same shape: shape[0]: " << bottom[0]->shape_string()
+        << " vs. shape[" << i << "]: " << bottom[i]->shape_string();
+  }
+  num_ = bottom[0]->count(0, channel_axis_);
+  bottom_shape_ = &bottom[0]->shape();
+  compute_output_shape();
+  vector<int> top_shape(bottom[0]->shape().begin(), bottom[0]->shape().begin() + channel_axis_);
+  top_shape.push_back(num_output_);
+  top_shape.insert(top_shape.end(), output_shape_.begin(), output_shape_.end());
+  for (Blob<Dtype>* blob : top) blob->Reshape(top_shape);
+}
+
+template <typename Dtype>
+kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(const Blob<Dtype>& bottom,
+                                                          const Blob<Dtype>& top) const {
+  const Blob<Dtype>& input = reversed_ ? top : bottom;
+  const Blob<Dtype>& output = reversed_ ? bottom : top;
+  kernels::Convolution conv;
+  conv.images = num_;
+  conv.channels = input.shape(channel_axis_);
+  conv.num_output = output.shape(channel_axis_);
+  conv.group = group_;
+  conv.force_nd = force_nd_im2col_;
+  conv.window.axes = num_spatial_axes_;
+  conv.window.channels = conv.channels / group_;
+  for (int i = 0; i < num_spatial_axes_; ++i) {
+    conv.window.image[i] = input.shape(channel_axis_ + 1 + i);
+    conv.window.output[i] = output.shape(channel_axis_ + 1 + i);
+    conv.window.kernel[i] = kernel_shape_.cpu_data()[i];
+    conv.window.pad[i] = pad_.cpu_data()[i];
+    conv.window.stride[i] = stride_.cpu_data()[i];
+    conv.window.dilation[i] = dilation_.cpu_data()[i];
+  }
+  return conv;
+}
+
+template <typename Dtype>
+MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                                 const vector<Blob<Dtype>*>& top,
+                                                 const vector<bool>& propagate_down) const {
+  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
+  const bool weights = this->param_propagate_down(kWeights);
+  const bool bias = bias_term_ && this->param_propagate_down(kBias);
+  const bool data =
+      std::find(propagate_down.begin(), propagate_down.end(), true) != propagate_down.end();
+  MemoryTraits traits;
+  traits.declared = true;
+  OperandForm& forward = traits.forward;
+  OperandForm backward;
+  forward.name = "columns";
+  backward.name = string("x");
+  forward.reads.push_back(ParamData(kWeights));
+  if (bias_term_) forward.reads.push_back(ParamData(kBias));
+  if (data) backward.reads.push_back(ParamData(kWeights));
+  for (const auto& [wanted, index] : {pair(weights, kWeights), pair(bias, kBias)}) {
+    if (!wanted) continue;
+    backward.reads.push_back(ParamDiff(index));
+    backward.writes.push_back(ParamDiff(index));
+  }
+  for (int i = 0; i < static_cast<int>(bottom.size()); ++i) {
+    forward.reads.push_back(BottomData(i));
+    forward.writes.push_back(TopData(i));
+    forward.flops += conv.Flops();
+    if (weights) backward.reads.push_back(BottomData(i));
+    if (weights || bias || propagate_down[i]) backward.reads.push_back(TopDiff(i));
+    if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));
+    // All parameter gradients come first, so nothing reads the bottom any more when its gradient is
+    // written.
+    if (weights && propagate_down[i]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(i));
+    backward.flops += conv.Flops() * (weights + propagate_down[i]);
+  }
+  forward.scratch_bytes = conv.WorkspaceCount() * sizeof(Dtype);
+  backward.scratch_bytes = weights || data ? forward.scratch_bytes : 0;
+  traits.backward.push_back(backward);
+  return traits;
+}
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
+                                            const vector<Blob<Dtype>*>& bottom,
+                                            const vector<Blob<Dtype>*>& top) {
+  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
+  const Dtype* weights = Data(context, *this->blobs_[kWeights]);
+  Dtype* workspace = this->template ScratchBytes<Dtype>();
+  for (size_t i = 0; i < bottom.size(); ++i) {
+    const Dtype* x = Data(context, *bottom[i]);
+    Dtype* y = MutableData(context, top[i]);
+    if (reversed_) {
+      kernels::ConvolutionBackwardData(context, conv, x, weights, y, workspace);
+    } else {
+      kernels::ConvolutionForward(context, conv, x, weights, y, workspace);
+    }
+    if (bias_term_) {
+      kernels::AddBias(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
+                       Data(context, *this->blobs_[kBias]), y);
+    }
+  }
+}
+
+template <typename Dtype>
+void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
+                                             const vector<Blob<Dtype>*>& top,
+                                             const vector<bool>& propagate_down,
+                                             const vector<Blob<Dtype>*>& bottom) {
+  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
+  Dtype* workspace = this->template ScratchBytes<Dtype>();
+  for (size_t i = 0; i < bottom.size(); ++i) {
+    if (bias_term_ && this->param_propagate_down(kBias)) {
+      kernels::AddBiasGradient(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
+                               Diff(context, *top[i]),
+                               MutableDiff(context, this->blobs_[kBias].get()));
+    }
+    if (this->param_propagate_down(kWeights)) {
+      const Dtype* x = Data(context, *bottom[i]);
+      const Dtype* dy = Diff(context, *top[i]);
+      kernels::ConvolutionBackwardWeights(context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
+                                          MutableDiff(context, this->blobs_[kWeights].get()),
+                                          workspace);
+    }
+  }
+  for (size_t i = 0; i < bottom.size(); ++i) {
+    if (!propagate_down[i]) continue;
+    const Dtype* weights = Data(context, *this->blobs_[kWeights]);
+    const Dtype* dy = Diff(context, *top[i]);
+    Dtype* dx = MutableDiff(context, bottom[i]);
+    if (reversed_) {
+      kernels::ConvolutionForward(context, conv, dy, weights, dx, workspace);
+    } else {
+      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace);
+    }
+  }
+}
+
+INSTANTIATE_CLASS(BaseConvolutionLayer);
+
+}  // namespace caffe

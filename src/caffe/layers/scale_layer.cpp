@@ -1,0 +1,175 @@
+#include "caffe/layers/scale_layer.hpp"
+
+#include "caffe/filler.hpp"
+#include "caffe/kernels/conv.hpp"
+#include "caffe/kernels/scale.hpp"
+
+namespace caffe {
+namespace {
+
+enum SavedIndex { kBottom };
+enum Form { kFromBottom, kFromSaved };
+
+}  // namespace
+
+template <typename Dtype>
+vector<int> ScaleLayer<Dtype>::ParameterShape(const Blob<Dtype>& bottom) const {
+  const ScaleParameter& param = this->layer_param_.scale_param();
+  const string& name = this->layer_param_.name();
+  const int axis = bottom.CanonicalAxisIndex(param.axis());
+  const int num_axes = param.num_axes();
+  CHECK_GE(num_axes, -1)
+      << "Layer " << name
+      << ": num_axes must be non-negative, or -1 to extend to the end of bottom[0]";
+  const int end = num_axes == -1 ? bottom.num_axes() : axis + num_axes;
+  CHECK_LE(end, bottom.num_axes())
+      << "Layer " << name << ": scale blob's shape extends past bottom[0]'s shape when "
+      << "applied starting with bottom[0] axis = " << axis;
+  return vector<int>(bottom.shape().begin() + axis, bottom.shape().begin() + end);
+}
+
+template <typename Dtype>
+void ScaleLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
+                                   const vector<Blob<Dtype>*>&) {
+  const ScaleParameter& param = this->layer_param_.scale_param();
+  const string& name = this->layer_param_.name();
+  const bool learned = bottom.size() == 1;
+  bias_term_ = param.bias_term();
+  bias_param_id_ = learned ? 1 : 0;
+  const size_t parameters = learned + bias_term_;
+  const vector<int> shape = learned ? ParameterShape(*bottom[0]) : bottom[1]->shape();
+  if (!this->blobs_.empty()) {
+    CHECK_EQ(this->blobs_.size(), parameters)
+        << "Layer " << name << ": Incorrect number of weight blobs.";
+    for (const auto& blob : this->blobs_) {
+      CHECK_EQ(blob->count(), Blob<Dtype>(shape).count())
+          << "Layer " << name << ": a parameter has shape " << blob->shape_string() << ".";
+    }
+    LOG(INFO) << "Skipping parameter initialization";
+  } else {
+    if (learned) {
+      FillerParameter filler = param.filler();
+      if (!param.has_filler()) filler.set_value(1);
+      this->blobs_.emplace_back(new Blob<Dtype>(shape));
+      shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(filler))->Fill(this->blobs_.back().get());
+    }
+    if (bias_term_) {
+      this->blobs_.emplace_back(new Blob<Dtype>(shape));
+      shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.bias_filler()))
+          ->Fill(this->blobs_.back().get());
+    }
+  }
+  this->param_propagate_down_.resize(this->blobs_.size(), true);
+}
+
+template <typename Dtype>
+void ScaleLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                                const vector<Blob<Dtype>*>& top) {
+  const string& name = this->layer_param_.name();
+  const Blob<Dtype>& scale = bottom.size() > 1 ? *bottom[1] : *this->blobs_[0];
+  // A scale without axes applies to everything, wherever `axis` points.
+  const int axis = scale.num_axes() == 0
+                       ? 0
+                       : bottom[0]->CanonicalAxisIndex(this->layer_param_.scale_param().axis());
+  CHECK_GE(bottom[0]->num_axes(), axis + scale.num_axes())
+      << "Layer " << name
+      << ": scale blob's shape extends past bottom[0]'s shape when applied starting with bottom[0] "
+      << "axis = " << axis;
+  for (int i = 0; i < scale.num_axes(); ++i) {
+    CHECK_EQ(bottom[0]->shape(axis + i), scale.shape(i))
+        << "Layer " << name << ": dimension mismatch between bottom[0]->shape(" << axis + i
+        << ") and scale->shape(" << i << ")";
+  }
+  outer_dim_ = bottom[0]->count(0, axis);
+  scale_dim_ = scale.count();
+  inner_dim_ = bottom[0]->count(axis + scale.num_axes());
+  top[0]->ReshapeLike(*bottom[0]);
+}
+
+template <typename Dtype>
+bool ScaleLayer<Dtype>::ScaleGradientWanted(const vector<bool>& propagate_down) const {
+  return propagate_down.size() > 1 ? propagate_down[1] : this->param_propagate_down(0);
+}
+
+template <typename Dtype>
+MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                       const vector<Blob<Dtype>*>&,
+                                       const vector<bool>& propagate_down) const {
+  const bool learned = bottom.size() == 1;
+  const Operand scale_data = learned ? ParamData(0) : BottomData(1);
+  const Operand scale_diff = learned ? ParamDiff(0) : BottomDiff(1);
+  const bool scale_gradient = ScaleGradientWanted(propagate_down);
+  const bool bias_gradient = bias_term_ && this->param_propagate_down(bias_param_id_);
+  MemoryTraits traits;
+  traits.declared = true;
+  traits.saved = {{"x", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
+  traits.forward.name = "scale";
+  traits.forward.reads = {BottomData(0), scale_data};
+  if (bias_term_) traits.forward.reads.push_back(ParamData(bias_param_id_));
+  traits.forward.writes = {TopData(0)};
+  traits.forward.may_alias = {{TopData(0), BottomData(0)}};
+  traits.forward.flops = (1.0 + bias_term_) * bottom[0]->count();
+  OperandForm backward;
+  backward.flops = (2.0 * scale_gradient + bias_gradient + propagate_down[0]) * bottom[0]->count();
+  if (scale_gradient || bias_gradient || propagate_down[0]) backward.reads.push_back(TopDiff(0));
+  if (scale_gradient) {
+    if (learned) backward.reads.push_back(scale_diff);
+    backward.writes.push_back(scale_diff);
+  }
+  if (bias_gradient) {
+    backward.reads.push_back(ParamDiff(bias_param_id_));
+    backward.writes.push_back(ParamDiff(bias_param_id_));
+  }
+  if (propagate_down[0]) {
+    backward.reads.push_back(scale_data);
+    backward.writes.push_back(BottomDiff(0));
+    backward.may_alias.emplace_back(BottomDiff(0), TopDiff(0));
+  }
+  for (const Operand& source : {BottomData(0), Saved(kBottom)}) {
+    OperandForm form = backward;
+    form.name = source == BottomData(0) ? "x" : "saved_x";
+    if (scale_gradient) form.reads.push_back(source);
+    // The gradients of scale and bias come first.
+    if (scale_gradient && propagate_down[0]) form.may_alias.emplace_back(BottomDiff(0), source);
+    traits.backward.push_back(form);
+  }
+  return traits;
+}
+
+template <typename Dtype>
+void ScaleLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                                  const vector<Blob<Dtype>*>& top) {
+  const Blob<Dtype>& scale = bottom.size() > 1 ? *bottom[1] : *this->blobs_[0];
+  const Dtype* bias = bias_term_ ? Data(context, *this->blobs_[bias_param_id_]) : nullptr;
+  kernels::ScaleForward(context, outer_dim_, scale_dim_, inner_dim_, Data(context, *bottom[0]),
+                        Data(context, scale), bias, MutableData(context, top[0]),
+                        this->template SavedBytes<Dtype>(kBottom));
+}
+
+template <typename Dtype>
+void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                                   const vector<bool>& propagate_down,
+                                   const vector<Blob<Dtype>*>& bottom) {
+  const bool learned = bottom.size() == 1;
+  if (ScaleGradientWanted(propagate_down)) {
+    const Dtype* x = this->form() == kFromSaved ? this->template SavedBytes<Dtype>(kBottom)
+                                                : Data(context, *bottom[0]);
+    Blob<Dtype>* scale = learned ? this->blobs_[0].get() : bottom[1];
+    kernels::ScaleGradient(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]), x,
+                           learned, MutableDiff(context, scale));
+  }
+  if (bias_term_ && this->param_propagate_down(bias_param_id_)) {
+    kernels::AddBiasGradient(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]),
+                             MutableDiff(context, this->blobs_[bias_param_id_].get()));
+  }
+  if (propagate_down[0]) {
+    const Blob<Dtype>& scale = learned ? *this->blobs_[0] : *bottom[1];
+    kernels::ScaleBackwardData(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]),
+                               Data(context, scale), MutableDiff(context, bottom[0]));
+  }
+}
+
+INSTANTIATE_CLASS(ScaleLayer);
+REGISTER_LAYER_CLASS(Scale);
+
+}  // namespace caffe

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "caffe/util/math_functions.hpp"
+#include "caffe/util/shape_only.hpp"
 
 namespace caffe {
 
@@ -103,8 +105,18 @@ void BilinearFiller<Dtype>::Fill(Blob<Dtype>* blob) {
   }
 }
 
+namespace {
+
+/// For nets whose contents nobody will read.
 template <typename Dtype>
-Filler<Dtype>* GetFiller(const FillerParameter& param) {
+class UntouchedFiller : public Filler<Dtype> {
+ public:
+  using Filler<Dtype>::Filler;
+  void Fill(Blob<Dtype>*) override {}
+};
+
+template <typename Dtype>
+Filler<Dtype>* MakeFiller(const FillerParameter& param) {
   const string& type = param.type();
   if (type == "constant") return new ConstantFiller<Dtype>(param);
   if (type == "gaussian") return new GaussianFiller<Dtype>(param);
@@ -115,6 +127,15 @@ Filler<Dtype>* GetFiller(const FillerParameter& param) {
   if (type == "bilinear") return new BilinearFiller<Dtype>(param);
   LOG(FATAL) << "Unknown filler name: " << type;
   return NULL;
+}
+
+}  // namespace
+
+template <typename Dtype>
+Filler<Dtype>* GetFiller(const FillerParameter& param) {
+  std::unique_ptr<Filler<Dtype>> filler(MakeFiller<Dtype>(param));
+  if (ShapeOnlyScope::Active()) filler.reset(new UntouchedFiller<Dtype>(param));
+  return filler.release();
 }
 
 INSTANTIATE_CLASS(Filler);

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Self test of verify_plan.py: a right plan is proved, wrong ones are objected to, by name."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import plan_files
+import verify_plan
+
+# conv -> relu -> loss; x goes to the host between its uses, b lies on a, a.grad on b.grad.
+GRAPH = '''layrub-graph 1
+# a comment
+graph small
+tensor w 256 parameter persistent
+tensor w.grad 256 parameter_gradient persistent
+tensor x 500 activation blob=0
+tensor a 512 activation
+tensor b 512 activation
+tensor mask 16 saved
+tensor loss 4 activation keep
+tensor b.grad 512 activation_gradient
+tensor a.grad 512 activation_gradient
+tensor work 100 scratch
+op data forward compute
+form default flops=0 bytes=0
+writes x
+op conv forward compute repeatable
+form default flops=1 bytes=1
+reads x w
+writes a
+scratch - seconds=2 deterministic=1
+scratch work seconds=1 deterministic=1
+op relu forward compute repeatable
+form default flops=1 bytes=1
+reads a
+writes b mask
+alias b a
+op loss forward compute
+form default flops=1 bytes=1
+reads b
+writes loss
+op loss/backward backward compute
+form default flops=1 bytes=1
+reads b loss
+writes b.grad
+op relu/backward backward compute
+form y flops=1 bytes=1
+reads b b.grad
+writes a.grad
+alias a.grad b.grad
+form mask flops=1 bytes=1
+reads mask b.grad
+writes a.grad
+alias a.grad b.grad
+op conv/backward backward compute
+form default flops=1 bytes=1
+reads x a.grad w w.grad
+writes w.grad
+op w/update update update
+form sgd flops=1 bytes=1
+reads w w.grad
+writes w
+'''
+
+HEADER = '''layrub-plan 1
+strategy hand
+device_bytes {device}
+host_bytes 512
+pass_end {ends}
+readable loss
+'''
+
+# A wait names the step that it waits for by its words; numbers are filled in by plan_text.
+STEPS = '''alloc device w 0
+alloc device w.grad 256
+alloc device x 512
+compute data form=0 scratch=0
+alloc device a 1024
+alloc device work 1536
+compute conv form=0 scratch=1
+alloc host x 0
+wait save for compute data form=0 scratch=0
+offload x
+free device work
+alias b on a
+compute relu form=0 scratch=0
+free device a
+free device x
+alloc device loss 1536
+compute loss form=0 scratch=0
+alloc device b.grad 512
+wait compute for offload x
+compute loss/backward form=0 scratch=0
+alias a.grad on b.grad
+compute relu/backward form=0 scratch=0
+free device b
+free device b.grad
+alloc device x 1024
+wait load for compute relu/backward form=0 scratch=0
+prefetch x
+wait compute for prefetch x
+compute conv/backward form=0 scratch=0
+free device x
+free host x
+free device a.grad
+update w/update form=0 scratch=0'''.split('\n')
+
+
+def plan_text(steps, device=1792):
+    """The text of a plan with these steps; a wait for a step that is left out is left out."""
+    number, lines = {}, []
+    for step in steps:
+        head, _, awaited = step.partition(' for ')
+        if awaited and not awaited.isdigit():
+            if awaited not in number:
+                continue
+            step = f'{head} for {number[awaited]}'
+        number[step] = len(lines)
+        lines.append(step)
+    backward = [i for i, line in enumerate(lines) if '/backward' in line or 'b.grad' in line]
+    update = [i for i, line in enumerate(lines) if line.startswith('update')]
+    ends = f'{backward[0]} {update[0] if update else len(lines)} {len(lines)}'
+    return (HEADER.format(device=device, ends=ends) +
+            ''.join(f'{i} {line}\n' for i, line in enumerate(lines)))
+
+
+class VerifyPlan(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.graph_path = os.path.join(folder.name, 'graph.txt')
+        self.plan_path = os.path.join(folder.name, 'plan.txt')
+
+    def verify(self, steps, graph=GRAPH, **header):
+        self.write(graph, plan_text(steps, **header))
+        return verify_plan.verify(plan_files.read_graph(self.graph_path),
+                                  plan_files.read_plan(self.plan_path))
+
+    def write(self, graph, plan):
+        for path, text in ((self.graph_path, graph), (self.plan_path, plan)):
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+
+    def run_script(self, *flags):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'verify_plan.py')
+        return subprocess.run([sys.executable, script, self.graph_path, self.plan_path, *flags],
+                              capture_output=True, text=True, check=False)
+
+    def assert_objects(self, words, steps, **header):
+        objections = self.verify(steps, **header)['objections']
+        self.assertTrue(any(words in line for line in objections), f'{words!r} in {objections}')
+
+    @staticmethod
+    def changed(old, new):
+        steps = list(STEPS)
+        steps[steps.index(old)] = new
+        return steps
+
+    @staticmethod
+    def without(step):
+        return [other for other in STEPS if other != step]
+
+    def test_proves_a_right_plan_and_measures_it(self):
+        found = self.verify(STEPS)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual(found['live_bytes'], 1792)
+        self.assertEqual(found['packing'], 1.0)
+        self.assertEqual(found['offloaded_bytes'], 512)
+        # w and its gradient, and b, b.grad and loss; conv would need x and a but no scratch.
+        self.assertEqual((found['floor_bytes'], found['floor_op']), (512 + 1280, 'loss/backward'))
+
+    def test_objects_to_every_step_left_out(self):
+        for step in STEPS:
+            self.assertTrue(self.verify(self.without(step))['objections'], f'without {step}')
+
+    def test_objects_to_races(self):
+        self.assert_objects('writes b.grad without waiting for step 9 (offload x)',
+                            self.without('wait compute for offload x'))
+        self.assert_objects('reads x without waiting for',
+                            self.without('wait compute for prefetch x'))
+        self.assert_objects('writes x without waiting for', self.without(
+            'wait load for compute relu/backward form=0 scratch=0'))
+
+    def test_objects_to_a_use_after_the_free(self):
+        steps = self.without('free device a')
+        steps.insert(steps.index('compute relu form=0 scratch=0'), 'free device a')
+        self.assert_objects('reads a, which has no device range', steps)
+
+    def test_objects_to_overlap(self):
+        self.assert_objects('overlap a live range',
+                            self.changed('alloc device a 1024', 'alloc device a 768'))
+
+    def test_objects_to_ranges_outside_of_the_arena_or_misaligned(self):
+        for offset in (1, 1536, -256):
+            self.assert_objects('misaligned or outside', self.changed(
+                'alloc device a 1024', f'alloc device a {offset}'))
+
+    def test_objects_to_an_alias_that_the_form_does_not_allow(self):
+        self.assert_objects('writes b on the bytes of a', STEPS,
+                            graph=GRAPH.replace('alias b a\n', ''))
+
+    def test_objects_to_a_value_that_an_alias_has_ended(self):
+        steps = self.without('free device a')
+        graph = GRAPH.replace('op loss forward compute\nform default flops=1 bytes=1\nreads b',
+                              'op loss forward compute\nform default flops=1 bytes=1\nreads a b')
+        steps.insert(steps.index('compute loss form=0 scratch=0') + 1, 'free device a')
+        self.assert_objects('reads a, whose device range holds version 1 of b', steps, graph=graph)
+
+    def test_objects_to_a_stale_host_copy(self):
+        graph = GRAPH.replace('reads b\nwrites loss', 'reads b x\nwrites loss x')
+        steps = self.without('free device x')
+        steps.insert(steps.index('compute loss form=0 scratch=0') + 1, 'free device x')
+        self.assert_objects('reads x, whose host range holds version 1 of x', steps, graph=graph)
+
+    def test_objects_to_waits_for_what_is_no_earlier_step_of_another_lane(self):
+        for number in (4, 6, 30, 99):
+            self.assert_objects('waits for a step that is not', self.changed(
+                'wait compute for offload x', f'wait compute for {number}'))
+
+    def test_objects_to_operations_out_of_order_or_of_another_form(self):
+        conv, relu = STEPS.index('compute conv form=0 scratch=1'), STEPS.index(
+            'compute relu form=0 scratch=0')
+        steps = list(STEPS)
+        steps[conv], steps[relu] = steps[relu], steps[conv]
+        self.assert_objects('runs out of order', steps)
+        for wrong in ('form=1 scratch=1', 'form=-1 scratch=1', 'form=0 scratch=2'):
+            steps = self.changed('compute conv form=0 scratch=1', 'compute conv ' + wrong)
+            self.assertTrue(self.verify(steps)['objections'], wrong)
+
+    def test_wants_saved_tensors_where_a_form_reads_them(self):
+        self.assert_objects('writes mask, which has no device range', self.changed(
+            'compute relu/backward form=0 scratch=0', 'compute relu/backward form=1 scratch=0'))
+
+    def test_objects_to_bad_packing(self):
+        self.assertEqual(self.verify(STEPS, device=1792 + 35)['objections'], [])
+        self.assert_objects('more than 1.02 x', STEPS, device=1792 + 36)
+
+    def test_objects_to_names_that_do_not_exist(self):
+        self.assert_objects('does not exist', self.changed('free device a', 'free device nobody'))
+        self.assert_objects('does not exist', self.changed('free device a', 'juggle device a'))
+
+    def test_exit_codes_and_output(self):
+        self.write(GRAPH, plan_text(STEPS))
+        result = self.run_script()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(result.stdout.splitlines()), 1)
+        self.assertIn('small hand: proved', result.stdout)
+        self.assertEqual(json.loads(self.run_script('--json').stdout)['device_bytes'], 1792)
+        self.write(GRAPH, plan_text(self.without('offload x')))
+        result = self.run_script()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('OBJECTIONS', result.stdout)
+
+    def test_names_the_line_of_bad_input(self):
+        for graph, plan, where in (
+                ('layrub-graph 2\n', plan_text(STEPS), 'graph.txt:1:'),
+                (GRAPH.replace('reads x w', 'reads x nobody'), plan_text(STEPS), 'graph.txt:19:'),
+                (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:12:'),
+                (GRAPH, '', 'plan.txt:1:')):
+            self.write(graph, plan)
+            result = self.run_script()
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(where, result.stderr)
+            self.assertNotIn('Traceback', result.stderr)
+
+    def test_places_outputs_on_inputs_by_a_maximum_matching(self):
+        sizes = {'big': 512, 'small': 256, 'one': 512, 'two': 512}
+        big, small, one, two = (plan_files.Tensor(name, size, 'activation', False, False)
+                                for name, size in sizes.items())
+        form = plan_files.Form([one, two], [big, small],
+                               {('big', 'one'), ('big', 'two'), ('small', 'one')})
+        self.assertEqual(verify_plan.saved_by_aliases(form, [big, small]), 768)
+        form.alias.remove(('big', 'two'))
+        self.assertEqual(verify_plan.saved_by_aliases(form, [big, small]), 512)
+
+
+if __name__ == '__main__':
+    unittest.main()

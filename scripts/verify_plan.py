@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+"""Proves dumped plans: verify_plan.py GRAPH.txt PLAN.txt [PLAN.txt ...] [--json]
+
+Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DIR` writes them):
+  floor      the least device bytes that any plan of this graph could need
+  live       the largest sum of bytes that are live at once; packing them may cost 2 % at most:
+             device_bytes <= 1.02 x live
+  overlap    live ranges share no bytes, unless an alias that the operation allows put them there
+  residency  every value that is read is where it is read, and nothing is left over at the end
+  order      accesses of the same bytes by different lanes are ordered by wait steps
+Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
+that cannot be read. Shares no code with the planner.
+"""
+
+import argparse
+import bisect
+import json
+import sys
+
+from plan_files import ALIGNMENT, BadInput, option, read_graph, read_plan
+
+PACKING_BOUND = 1.02
+MIB = 2.0 ** 20
+LANES = ('compute', 'save', 'load')
+LANE_OF_KIND = {'fill': 0, 'compute': 0, 'update': 0, 'offload': 1, 'prefetch': 2}
+
+
+def saved_by_aliases(form, outputs):
+    """Most bytes of `outputs` that can lie on inputs, each input carrying one: the outputs that can
+    be matched together form a matroid, so taking the largest first is best."""
+    outputs = sorted((t for t in outputs if t.size), key=lambda t: -t.size)
+    written = {t.name for t in form.writes}
+    inputs = {t.name: t for t in form.reads if not t.persistent and t.name not in written}
+    carries = {}  # input -> output
+
+    def place(output, tried):
+        for name, tensor in inputs.items():
+            if name in tried or (output.name, name) not in form.alias or tensor.size < output.size:
+                continue
+            tried.add(name)
+            if name not in carries or place(carries[name], tried):
+                carries[name] = output
+                return True
+        return False
+
+    return sum(output.size for output in outputs if place(output, set()))
+
+
+def floor(graph):
+    """(bytes, name of the operation that needs them)."""
+    wanted = set()  # saved tensors that some operation reads in each of its forms
+    for op in graph.ops.values():
+        wanted |= set.intersection(*({t.name for t in form.reads} for form in op.forms))
+
+    def need(op, form):
+        writes = [t for t in form.writes if op.phase != 0 or t.role != 'saved' or t.name in wanted]
+        operands = {t.name: t for t in form.reads + writes if not t.persistent}
+        outputs = [t for t in {t.name: t for t in writes}.values() if not t.persistent]
+        scratch = min((t.size if t else 0 for t in form.scratch), default=0)
+        return sum(t.size for t in operands.values()) + scratch - saved_by_aliases(form, outputs)
+
+    persistent = sum(t.size for t in graph.tensors.values() if t.persistent)
+    needs = [(min(need(op, form) for form in op.forms), op.name) for op in graph.ops.values()]
+    largest, name = max(needs, key=lambda pair: pair[0], default=(0, ''))
+    return persistent + largest, name
+
+
+# ---------------------------------------------------------------- the walk
+
+
+class Arena:
+    """One tier: live ranges, what they hold, and who touched which bytes last."""
+
+    def __init__(self, name, size):
+        self.name, self.size = name, size
+        self.range_of = {}  # tensor name -> [offset, bytes, tensors bound, value held]
+        self.begins, self.live = [], []  # live ranges that are not empty, by offset
+        self.live_bytes = self.peak = 0
+        # Bytes from cuts[i] to cuts[i + 1] were last written by history[i][0] and since then last
+        # read by history[i][1 + lane].
+        self.cuts, self.history = [0], [(None,) * 4]
+
+    def overlapping(self, offset, size):
+        at = bisect.bisect_left(self.begins, offset + size) - 1
+        return at >= 0 and self.live[at][0] + self.live[at][1] > offset
+
+    def add(self, name, offset, size):
+        self.range_of[name] = [offset, size, 1, None]
+        if size:
+            at = bisect.bisect_left(self.begins, offset)
+            self.begins.insert(at, offset)
+            self.live.insert(at, self.range_of[name])
+        self.live_bytes += size
+        self.peak = max(self.peak, self.live_bytes)
+
+    def remove(self, name):
+        block = self.range_of.pop(name)
+        block[2] -= 1
+        if block[2] == 0:
+            self.live_bytes -= block[1]
+            if block[1]:
+                at = bisect.bisect_left(self.begins, block[0])
+                del self.begins[at], self.live[at]
+
+    def cut(self, at):
+        index = bisect.bisect_left(self.cuts, at)
+        if index == len(self.cuts) or self.cuts[index] != at:
+            self.cuts.insert(index, at)
+            self.history.insert(index, self.history[index - 1])
+        return index
+
+    def touch(self, begin, end, step, lane, write):
+        """Returns the steps that used these bytes and conflict with this access."""
+        if begin >= end:
+            return ()
+        first, last = self.cut(begin), self.cut(end)
+        touched = self.history[first:last]
+        if not write:
+            self.history[first:last] = [
+                h[:lane + 1] + (step,) + h[lane + 2:] for h in touched]
+            return {h[0] for h in touched}
+        self.cuts[first:last] = [begin]
+        self.history[first:last] = [(step, None, None, None)]
+        return {user for h in touched for user in h}
+
+
+class Walk:
+    """Runs a plan in program order, collecting objections. If all conflicting accesses are ordered,
+    what is true in program order is true in every order in which the lanes may run."""
+
+    def __init__(self, graph, plan):
+        self.graph, self.plan = graph, plan
+        self.objections = []
+        self.device = Arena('device', plan.device_bytes)
+        self.host = Arena('host', plan.host_bytes)
+        self.arenas = {'device': self.device, 'host': self.host}
+        self.clocks = {}  # timed step -> (lane, steps of each lane finished before it)
+        self.now = {lane: [0, 0, 0] for lane in range(3)}
+        self.version = dict.fromkeys(graph.tensors, 0)
+        self.lies_on = {}
+        self.ran = []
+        self.offloaded = 0
+        self.number = 0
+        self.only_persistent = True
+        self.read_somewhere = set()
+
+    def object(self, text):
+        step = ' '.join(self.plan.steps[self.number][:2])
+        self.objections.append(f'step {self.number} ({step}): {text}')
+
+    def run(self):
+        for words in self.plan.steps:
+            form = self.form(words) if LANE_OF_KIND.get(words[0]) == 0 else None
+            self.read_somewhere.update(t.name for t in (form.reads if form else ()))
+        for self.number, words in enumerate(self.plan.steps):
+            try:
+                self.step(words)
+            except (KeyError, IndexError, ValueError):
+                self.object('names something that does not exist')
+        self.end()
+
+    def form(self, words):
+        """The form that an operation's step runs; None if there is no such operation or form."""
+        op = self.graph.ops.get(words[1])
+        number = option(words, 'form')
+        return op.forms[number] if op and 0 <= number < len(op.forms) else None
+
+    def step(self, words):
+        kind, tensors = words[0], self.graph.tensors
+        self.only_persistent &= kind == 'alloc' and tensors[words[2]].persistent
+        if kind == 'alloc':
+            self.alloc(self.arenas[words[1]], tensors[words[2]], int(words[3]))
+        elif kind == 'free':
+            self.free(self.arenas[words[1]], tensors[words[2]])
+        elif kind == 'alias':
+            self.alias(tensors[words[1]], words[3])
+        elif kind == 'wait':
+            self.wait(LANES.index(words[1]), int(words[3]))
+        else:
+            lane = LANE_OF_KIND[kind]
+            self.clocks[self.number] = (lane, tuple(self.now[lane]))
+            self.now[lane][lane] += 1
+            if lane:
+                self.copy(tensors[words[1]], kind == 'offload')
+            else:
+                self.operation(self.graph.ops[words[1]], words)
+
+    def alloc(self, arena, tensor, offset):
+        if tensor.name in arena.range_of:
+            self.object('has a range already')
+            return
+        size = tensor.size
+        if tensor.persistent and arena is self.device and not self.only_persistent:
+            self.object('persistent tensors are allocated before anything else')
+        if offset % ALIGNMENT or offset < 0 or offset + size > arena.size:
+            self.object(f'{size} bytes at {offset} are misaligned or outside of the arena')
+            size = 0
+        elif size and arena.overlapping(offset, size):
+            self.object(f'{size} bytes at {offset} overlap a live range')
+            size = 0
+        arena.add(tensor.name, offset, size)
+        if tensor.persistent and arena is self.device:
+            arena.range_of[tensor.name][3] = (tensor.name, 0)
+
+    def free(self, arena, tensor):
+        if tensor.name not in arena.range_of:
+            self.object('has no range')
+            return
+        if tensor.persistent and arena is self.device:
+            self.object('a persistent tensor is never freed')
+        arena.remove(tensor.name)
+        if arena is self.device:
+            self.lies_on.pop(tensor.name, None)
+
+    def alias(self, tensor, on):
+        block = self.device.range_of.get(on)
+        if block is None or tensor.name in self.device.range_of or tensor.persistent:
+            self.object(f'{tensor.name} cannot be put on {on}')
+            return
+        if tensor.size > block[1]:
+            self.object(f'{tensor.name} is larger than the range of {on}')
+        block[2] += 1
+        self.device.range_of[tensor.name] = block
+        self.lies_on[tensor.name] = on
+
+    def wait(self, lane, step):
+        if step not in self.clocks or self.clocks[step][0] == lane:
+            self.object('waits for a step that is not an earlier one of another lane')
+            return
+        other, before = self.clocks[step]
+        now = [max(pair) for pair in zip(self.now[lane], before)]
+        now[other] = max(now[other], before[other] + 1)
+        self.now[lane] = now
+
+    def touch(self, arena, tensor, write):
+        block = arena.range_of[tensor.name]
+        lane, clock = self.clocks[self.number]
+        end = block[0] + min(block[1], tensor.size)
+        for user in arena.touch(block[0], end, self.number, lane, write):
+            if user is None or user == self.number:
+                continue
+            other, before = self.clocks[user]
+            if clock[other] <= before[other]:
+                self.object(f'{"writes" if write else "reads"} {tensor.name} without waiting for '
+                            f'step {user} ({" ".join(self.plan.steps[user][:2])}), which uses the '
+                            f'same {arena.name} bytes')
+
+    def read(self, arena, tensor):
+        block = arena.range_of.get(tensor.name)
+        if block is None:
+            self.object(f'reads {tensor.name}, which has no {arena.name} range')
+            return
+        self.touch(arena, tensor, False)
+        if block[3] != (tensor.name, self.version[tensor.name]):
+            held = 'nothing' if block[3] is None else f'version {block[3][1]} of {block[3][0]}'
+            self.object(f'reads {tensor.name}, whose {arena.name} range holds {held}')
+
+    def write(self, arena, tensor):
+        self.touch(arena, tensor, True)
+        arena.range_of[tensor.name][3] = (tensor.name, self.version[tensor.name])
+
+    def copy(self, tensor, down):
+        source, target = (self.device, self.host) if down else (self.host, self.device)
+        self.read(source, tensor)
+        if tensor.name not in target.range_of:
+            self.object(f'there is no {target.name} range to copy to')
+            return
+        if not down and tensor.name in self.lies_on:
+            self.object(f'copies over {self.lies_on[tensor.name]}')
+        self.offloaded += tensor.size if down else 0
+        self.write(target, tensor)
+
+    def operation(self, op, words):
+        self.turn(op, words[0])
+        form = self.form(words)
+        if form is None:
+            raise ValueError
+        for tensor in form.reads:
+            self.read(self.device, tensor)
+        variant = option(words, 'scratch')
+        if not 0 <= variant < max(len(form.scratch), 1):
+            self.object(f'there is no scratch variant {variant}')
+            variant = 0
+        scratch = form.scratch[variant:variant + 1]
+        outputs = []
+        for tensor in form.writes + [t for t in scratch if t]:
+            if tensor.name in self.device.range_of:
+                outputs.append(tensor)
+            elif tensor.role != 'saved' or tensor.name in self.read_somewhere:
+                self.object(f'writes {tensor.name}, which has no device range')
+        self.aliases(form, outputs)
+        for tensor in form.writes:
+            self.version[tensor.name] += 1
+        for tensor in outputs:
+            self.write(self.device, tensor)
+
+    def turn(self, op, kind):
+        if len(self.ran) != op.number:
+            self.object('runs out of order')
+        self.ran.append(op.name)
+        begin = self.plan.pass_end[op.phase - 1] if op.phase else 0
+        if kind != op.kind or not begin <= self.number < self.plan.pass_end[op.phase]:
+            self.object('runs as the wrong kind of step or in the wrong pass')
+
+    def aliases(self, form, outputs):
+        range_of = self.device.range_of
+        written = set()
+        for output in outputs:
+            block = range_of[output.name]
+            under = {t.name for t in form.reads if range_of.get(t.name) is block}
+            under.add(self.lies_on.pop(output.name, output.name))
+            for name in under - {output.name}:
+                if (output.name, name) not in form.alias:
+                    self.object(f'writes {output.name} on the bytes of {name}, '
+                                'which the form does not allow')
+            if id(block) in written:
+                self.object(f'writes {output.name} on the bytes of another output')
+            written.add(id(block))
+
+    def end(self):
+        plan, graph = self.plan, self.graph
+        complain = self.objections.append
+        if len(self.ran) != len(graph.ops):
+            complain(f'{len(self.ran)} operations run, the graph has {len(graph.ops)}')
+        if sorted(plan.pass_end) != list(plan.pass_end) or plan.pass_end[2] != len(plan.steps):
+            complain('pass_end does not cut the steps into three')
+        readable = set(plan.readable)
+        for name in readable - set(graph.tensors):
+            complain(f'readable names {name}, which does not exist')
+        for name, tensor in graph.tensors.items():
+            where = [a for a in (self.device, self.host) if name in a.range_of]
+            if tensor.keep and not tensor.persistent and name not in readable:
+                complain(f'{name} is marked keep but is not readable at the end')
+            if not tensor.persistent and name not in readable:
+                if where:
+                    complain(f'{name} is never freed in the {where[0].name} arena')
+            elif tensor.persistent and (where != [self.device] or name in readable):
+                complain(f'{name} is persistent: it belongs on the device, unlisted')
+            elif len(where) != 1 or where[0].range_of[name][3] != (name, self.version[name]):
+                complain(f'{name} does not end with its value in exactly one place')
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def verify(graph, plan):
+    """Returns the summary as a dictionary; `objections` is empty for a proved plan."""
+    walk = Walk(graph, plan)
+    walk.run()
+    floor_bytes, floor_op = floor(graph)
+    live = walk.device.peak
+    if plan.device_bytes > PACKING_BOUND * live:
+        walk.objections.append(f'device_bytes {plan.device_bytes} is more than {PACKING_BOUND} x '
+                               f'the live bytes, {live}')
+    if plan.device_bytes < floor_bytes:
+        walk.objections.append(f'device_bytes {plan.device_bytes} is below the floor {floor_bytes}')
+    return {
+        'graph': graph.name, 'strategy': plan.strategy, 'steps': len(plan.steps),
+        'device_bytes': plan.device_bytes, 'host_bytes': plan.host_bytes,
+        'live_bytes': live, 'packing': round(plan.device_bytes / live, 4) if live else 1.0,
+        'floor_bytes': floor_bytes, 'floor_op': floor_op, 'offloaded_bytes': walk.offloaded,
+        'objections': walk.objections,
+    }
+
+
+def summary(found):
+    verdict = f'{len(found["objections"])} OBJECTIONS' if found['objections'] else 'proved'
+    return (f'{found["graph"]} {found["strategy"]}: {verdict}, {found["steps"]} steps, '
+            f'device {found["device_bytes"] / MIB:.2f} MiB = {found["packing"]:.4f} x live bytes '
+            f'(bound {PACKING_BOUND}), floor {found["floor_bytes"] / MIB:.2f} MiB at '
+            f'{found["floor_op"] or "none"}, host {found["host_bytes"] / MIB:.2f} MiB, '
+            f'offloaded {found["offloaded_bytes"] / MIB:.2f} MiB')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('graph')
+    parser.add_argument('plans', nargs='+', metavar='plan')
+    parser.add_argument('--json', action='store_true', help='print one JSON object a plan')
+    arguments = parser.parse_args()
+    proved = True
+    try:
+        graph = read_graph(arguments.graph)
+        for path in arguments.plans:
+            found = verify(graph, read_plan(path))
+            proved = proved and not found['objections']
+            if not arguments.json:
+                for objection in found['objections']:
+                    print(f'{path}: {objection}')
+            print(json.dumps(found) if arguments.json else summary(found))
+    except BadInput as error:
+        sys.exit(f'verify_plan.py: {error}')
+    return 0 if proved else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

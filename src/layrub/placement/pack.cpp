@@ -12,11 +12,11 @@
 namespace layrub {
 namespace {
 
-/// Beyond this many overlapping pairs only the sweep is tried, whose time does not depend on them.
-constexpr int64_t kMaxPairs = 4'000'000;
-/// How many pairs all placements of one call may look at together.
-constexpr int64_t kPairBudget = 15'000'000;
-
+/// How many pairs of overlapping intervals all placements of one call may look at together: about
+/// half a second.
+constexpr int64_t kPairBudget = 12'000'000;
+/// How often one order may be changed.
+constexpr int64_t kMaxRounds = 200;
 /// How often a search moves intervals to the front only.
 constexpr int64_t kRoundsToFront = 10;
 
@@ -202,18 +202,18 @@ Packing PackMoving(const std::vector<Interval>& intervals) {
   if (intervals.empty()) return {};
   const int64_t bound = LargestLiveSum(intervals);
   Packing best = PackInTime(intervals);
-  const int64_t pairs = CountPairs(intervals);
-  if (best.bytes == bound || pairs > kMaxPairs) return best;
-  Placer placer(intervals);
-  const std::vector<Order> orders{SortedBy(intervals, IsLarger), SortedBy(intervals, HasMoreArea),
-                                  SortedBy(intervals, LivesLonger),
-                                  SortedBy(intervals, BeginsEarlier)};
   const auto count = static_cast<int64_t>(intervals.size());
-  const int64_t placements = kPairBudget / (2 * pairs + 16 * count);
-  const int64_t rounds = std::min<int64_t>(placements / static_cast<int64_t>(orders.size()), 200);
+  int64_t placements = kPairBudget / (2 * CountPairs(intervals) + 16 * count);
+  if (best.bytes == bound || placements == 0) return best;
+  const std::vector<Order> orders{SortedBy(intervals, LivesLonger),
+                                  SortedBy(intervals, HasMoreArea), SortedBy(intervals, IsLarger),
+                                  SortedBy(intervals, BeginsEarlier)};
+  const int64_t share = std::clamp<int64_t>(placements / 4, 1, kMaxRounds + 1);
+  Placer placer(intervals);
   for (const Order& order : orders) {
-    if (best.bytes == bound) break;
-    Packing packing = Improve(intervals, &placer, order, bound, rounds);
+    if (best.bytes == bound || placements < share) break;
+    placements -= share;
+    Packing packing = Improve(intervals, &placer, order, bound, share - 1);
     if (packing.bytes < best.bytes) best = std::move(packing);
   }
   return best;

@@ -1,0 +1,107 @@
+#ifndef LAYRUB_PLACEMENT_TEST_HAND_MADE_HPP_
+#define LAYRUB_PLACEMENT_TEST_HAND_MADE_HPP_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub::testing {
+
+/// Builds a graph tensor by tensor and operation by operation. Sizes are in units of kAlignment.
+class HandMade {
+ public:
+  TensorId Add(const std::string& name, int64_t units, Role role = Role::kActivation) {
+    Tensor tensor;
+    tensor.name = name;
+    tensor.bytes = units * kAlignment;
+    tensor.role = role;
+    tensor.persistent = role == Role::kParameter || role == Role::kParameterGradient ||
+                        role == Role::kHistory || role == Role::kUser;
+    graph.tensors.push_back(tensor);
+    return static_cast<TensorId>(graph.tensors.size()) - 1;
+  }
+
+  /// A version of the named blob number `blob`.
+  TensorId AddVersion(const std::string& name, int64_t units, int32_t blob,
+                      Role role = Role::kActivation) {
+    const TensorId t = Add(name, units, role);
+    graph.tensors[t].blob = blob;
+    return t;
+  }
+
+  OpId Run(const std::string& name, Pass pass, std::vector<Form> forms,
+           OpKind kind = OpKind::kCompute) {
+    Op op;
+    op.name = name;
+    op.pass = pass;
+    op.kind = kind;
+    op.forms = std::move(forms);
+    graph.ops.push_back(op);
+    return static_cast<OpId>(graph.ops.size()) - 1;
+  }
+
+  OpId Forward(const std::string& name, Form form) { return Run(name, Pass::kForward, {form}); }
+  OpId Backward(const std::string& name, Form form) { return Run(name, Pass::kBackward, {form}); }
+
+  Graph graph;
+};
+
+inline Form Uses(std::vector<TensorId> reads, std::vector<TensorId> writes,
+                 std::vector<AliasPair> may_alias = {}) {
+  Form form;
+  form.reads = std::move(reads);
+  form.writes = std::move(writes);
+  form.may_alias = std::move(may_alias);
+  return form;
+}
+
+/// The steps of a plan as they stand in its text, without their numbers.
+inline std::vector<std::string> Steps(const Graph& graph, const Plan& plan) {
+  std::vector<std::string> steps;
+  const std::string text = ToText(plan, graph);
+  size_t at = text.find("\n0 ");
+  while (at != std::string::npos && at + 1 < text.size()) {
+    const size_t begin = text.find(' ', at + 1) + 1;
+    const size_t end = text.find('\n', begin);
+    steps.push_back(text.substr(begin, end - begin));
+    at = end;
+  }
+  return steps;
+}
+
+/// Names of `tensors`.
+inline std::vector<std::string> Names(const Graph& graph, const std::vector<TensorId>& tensors) {
+  std::vector<std::string> names;
+  for (const TensorId t : tensors) names.push_back(graph.tensors[t].name);
+  return names;
+}
+
+/// Data, a layer a, a layer b, a layer c with the loss, and their backwards: every forward output
+/// is read again by the backward of its reader. All activations are 4 units, gradients of
+/// parameters are left out.
+///   forward: 0 data, 1 a, 2 b, 3 c; backward: 4 c, 5 b, 6 a.
+inline HandMade Chain() {
+  HandMade net;
+  const TensorId w = net.Add("w", 1, Role::kParameter);
+  const TensorId x = net.Add("x", 4);
+  const TensorId a = net.Add("a", 4);
+  const TensorId b = net.Add("b", 4);
+  const TensorId c = net.Add("c", 4);
+  const TensorId db = net.Add("b.grad", 4, Role::kActivationGradient);
+  const TensorId da = net.Add("a.grad", 4, Role::kActivationGradient);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("a/forward", Uses({x, w}, {a}));
+  net.Forward("b/forward", Uses({a}, {b}));
+  net.Forward("c/forward", Uses({b}, {c}));
+  net.Backward("c/backward", Uses({b, c}, {db}, {{db, b}, {db, c}}));
+  net.Backward("b/backward", Uses({a, db}, {da}, {{da, db}}));
+  net.Backward("a/backward", Uses({x, da}, {}));
+  return net;
+}
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_PLACEMENT_TEST_HAND_MADE_HPP_

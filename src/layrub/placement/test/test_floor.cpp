@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "layrub/placement/aliases.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Uses;
+
+TEST(Floor, IsPersistentBytesPlusTheLargestWorkingSet) {
+  HandMade net;
+  const TensorId w = net.Add("w", 3, Role::kParameter);
+  const TensorId x = net.Add("x", 4);
+  const TensorId y = net.Add("y", 2);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("layer/forward", Uses({x, w}, {y}));
+  EXPECT_EQ(FloorBytes(net.graph), (3 + 4 + 2) * kAlignment);
+  EXPECT_EQ(FloorOp(net.graph), 1);
+}
+
+TEST(Floor, CountsAnOutputOnItsInputOnce) {
+  // c/backward reads b and c and writes b.grad, which may lie on either: 8 units. Without: 12.
+  EXPECT_EQ(FloorBytes(Chain().graph), (1 + 8) * kAlignment);
+}
+
+TEST(Floor, OfAnEmptyGraphIsZero) {
+  EXPECT_EQ(FloorBytes(Graph{}), 0);
+  EXPECT_EQ(FloorOp(Graph{}), kNone);
+}
+
+TEST(Floor, LetsEachInputCarryOneOutput) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4);
+  const TensorId y = net.Add("y", 4);
+  const TensorId z = net.Add("z", 3);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("two/forward", Uses({x}, {y, z}, {{y, x}, {z, x}}));
+  EXPECT_EQ(FloorBytes(net.graph), (4 + 3) * kAlignment);
+}
+
+TEST(Floor, NeverPutsAnOutputOnASmallerOrPersistentInput) {
+  HandMade net;
+  const TensorId w = net.Add("w", 9, Role::kParameter);
+  const TensorId x = net.Add("x", 3);
+  const TensorId y = net.Add("y", 4);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("layer/forward", Uses({x, w}, {y}, {{y, x}, {y, w}}));
+  EXPECT_EQ(FloorBytes(net.graph), (9 + 3 + 4) * kAlignment);
+}
+
+TEST(Floor, TakesTheCheapestFormAndTheSmallestScratch) {
+  HandMade net = Chain();
+  const TensorId big = net.Add("big", 50, Role::kScratch);
+  const TensorId small = net.Add("small", 5, Role::kScratch);
+  Form expensive = Uses({0, 1, 2, 3, 4}, {5});
+  net.graph.ops[4].forms.push_back(expensive);
+  EXPECT_EQ(FloorBytes(net.graph), (1 + 8) * kAlignment);
+  net.graph.ops[1].forms[0].scratch = {{big, 0, true}, {small, 0, true}};
+  EXPECT_EQ(FloorBytes(net.graph), (1 + 8 + 5) * kAlignment);
+  EXPECT_EQ(FloorOp(net.graph), 1);
+}
+
+TEST(Floor, CountsASavedOutputOnlyIfEveryFormOfItsReaderNeedsIt) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4);
+  const TensorId y = net.Add("y", 4);
+  const TensorId mask = net.Add("mask", 3, Role::kSaved);
+  const TensorId dy = net.Add("y.grad", 1);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("relu/forward", Uses({x}, {y, mask}));
+  net.Backward("loss/backward", Uses({}, {dy}));
+  net.Run("relu/backward", Pass::kBackward, {Uses({y, dy}, {}), Uses({mask, dy}, {})});
+  EXPECT_EQ(FloorBytes(net.graph), 8 * kAlignment);
+  net.graph.ops[3].forms.erase(net.graph.ops[3].forms.begin());
+  EXPECT_EQ(FloorBytes(net.graph), 11 * kAlignment);
+}
+
+TEST(BestAliases, FindsAMaximumMatchingWhereTheFirstChoiceBlocksAnother) {
+  HandMade net;
+  const TensorId a = net.Add("a", 8);
+  const TensorId b = net.Add("b", 8);
+  const TensorId large = net.Add("large", 5);
+  const TensorId small = net.Add("small", 4);
+  // The larger output sees `a` first, but the smaller one can lie on `a` alone.
+  const std::vector<AliasPair> best = BestAliases(net.graph, {{large, a}, {large, b}, {small, a}});
+  EXPECT_EQ(best, (std::vector<AliasPair>{{large, b}, {small, a}}));
+}
+
+TEST(BestAliases, PrefersTheLargerOfTwoOutputsThatCompete) {
+  HandMade net;
+  const TensorId a = net.Add("a", 8);
+  const TensorId small = net.Add("small", 4);
+  const TensorId large = net.Add("large", 5);
+  EXPECT_EQ(BestAliases(net.graph, {{small, a}, {large, a}}), (std::vector<AliasPair>{{large, a}}));
+}
+
+TEST(SmallestScratch, IsTheFirstOfTheSmallest) {
+  HandMade net;
+  const TensorId big = net.Add("big", 3, Role::kScratch);
+  const TensorId one = net.Add("one", 2, Role::kScratch);
+  const TensorId two = net.Add("two", 2, Role::kScratch);
+  Form form;
+  EXPECT_EQ(SmallestScratch(net.graph, form), 0);
+  EXPECT_EQ(ScratchBytes(net.graph, form, 0), 0);
+  form.scratch = {{big, 0, true}, {one, 0, true}, {two, 0, true}};
+  EXPECT_EQ(SmallestScratch(net.graph, form), 1);
+  EXPECT_EQ(ScratchBytes(net.graph, form, 1), 2 * kAlignment);
+  form.scratch.push_back({kNone, 0, true});
+  EXPECT_EQ(SmallestScratch(net.graph, form), 3);
+}
+
+}  // namespace
+}  // namespace layrub

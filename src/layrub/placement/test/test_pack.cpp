@@ -1,0 +1,127 @@
+#include "layrub/placement/pack.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace layrub {
+namespace {
+
+bool Overlap(const std::vector<Interval>& intervals, const Packing& packing, size_t a, size_t b) {
+  const bool in_time =
+      intervals[a].begin < intervals[b].end && intervals[b].begin < intervals[a].end;
+  const bool in_space = packing.offsets[a] < packing.offsets[b] + intervals[b].bytes &&
+                        packing.offsets[b] < packing.offsets[a] + intervals[a].bytes;
+  return in_time && in_space && intervals[a].bytes > 0 && intervals[b].bytes > 0;
+}
+
+bool IsCorrect(const std::vector<Interval>& intervals, const Packing& packing) {
+  if (packing.offsets.size() != intervals.size()) return false;
+  for (size_t a = 0; a < intervals.size(); ++a) {
+    if (packing.offsets[a] < 0) return false;
+    if (packing.offsets[a] + intervals[a].bytes > packing.bytes) return false;
+    for (size_t b = 0; b < a; ++b) {
+      if (Overlap(intervals, packing, a, b)) return false;
+    }
+  }
+  return true;
+}
+
+/// Buffers of a training iteration: most live for a few steps, some from a forward to its backward.
+std::vector<Interval> TrainingLike(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&](int from, int to) {
+    return from + static_cast<int>(random() % static_cast<unsigned>(to - from + 1));
+  };
+  const int end = 2 * count;
+  std::vector<Interval> intervals;
+  for (int i = 0; i < count; ++i) {
+    if (i % 3 == 0) {
+      intervals.push_back({256 * draw(1, 1000), i, end - i});
+    } else {
+      const int begin = draw(0, end - 2);
+      intervals.push_back({256 * draw(1, 3000), begin, std::min(end, begin + draw(1, 12))});
+    }
+  }
+  return intervals;
+}
+
+TEST(LargestLiveSum, CountsRangesThatEndWhereOthersBeginOnce) {
+  EXPECT_EQ(LargestLiveSum({}), 0);
+  EXPECT_EQ(LargestLiveSum({{5, 0, 2}, {6, 2, 4}, {3, 1, 3}}), 9);
+}
+
+TEST(Pack, ReusesBytesOfDeadTensors) {
+  const Packing packing = Pack({{8, 0, 2}, {8, 2, 4}, {8, 4, 6}});
+  EXPECT_EQ(packing.bytes, 8);
+  EXPECT_EQ(packing.offsets, (std::vector<int64_t>{0, 0, 0}));
+}
+
+TEST(Pack, PutsWhatLivesAllTheTimeAtTheBottomInOrder) {
+  const Packing packing = Pack({{4, 3, 5}, {8, 0, 9}, {2, 0, 9}, {4, 5, 7}});
+  EXPECT_EQ(packing.offsets, (std::vector<int64_t>{10, 0, 8, 10}));
+  EXPECT_EQ(packing.bytes, 14);
+}
+
+TEST(Pack, HandlesNothingAndEmptyRanges) {
+  EXPECT_EQ(Pack({}).bytes, 0);
+  const Packing packing = Pack({{0, 0, 3}, {4, 1, 2}, {0, 1, 2}, {4, 0, 2}});
+  EXPECT_EQ(packing.bytes, 8);
+  EXPECT_TRUE(IsCorrect({{0, 0, 3}, {4, 1, 2}, {0, 1, 2}, {4, 0, 2}}, packing));
+}
+
+TEST(Pack, FillsAHoleThatAnAllocatorInTimeOrderMisses) {
+  // In time order the 1 that lives long splits the bytes that the 4 needs later.
+  const std::vector<Interval> intervals{{2, 0, 2}, {1, 1, 9}, {1, 0, 2}, {1, 1, 3}, {4, 3, 6}};
+  EXPECT_EQ(Pack(intervals).bytes, LargestLiveSum(intervals));
+}
+
+TEST(Pack, IsDeterministic) {
+  const std::vector<Interval> intervals = TrainingLike(300, 5);
+  EXPECT_EQ(Pack(intervals).offsets, Pack(intervals).offsets);
+}
+
+TEST(Pack, StaysWithinTwoPercentOfTheBoundOnTrainingLikeInstances) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    for (const int count : {300, 2000}) {
+      const std::vector<Interval> intervals = TrainingLike(count, seed);
+      const Packing packing = Pack(intervals);
+      const int64_t bound = LargestLiveSum(intervals);
+      EXPECT_LE(static_cast<double>(packing.bytes), 1.02 * static_cast<double>(bound))
+          << count << " intervals, seed " << seed;
+      if (count == 300) {
+        EXPECT_TRUE(IsCorrect(intervals, packing)) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(Pack, TakesAtMostSecondsForThirtyThousandIntervals) {
+  const std::vector<Interval> intervals = TrainingLike(30000, 1);
+  const auto start = std::chrono::steady_clock::now();
+  const Packing packing = Pack(intervals);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 5.0);  // measured: 0.05 s
+  EXPECT_LE(static_cast<double>(packing.bytes),
+            1.02 * static_cast<double>(LargestLiveSum(intervals)));
+}
+
+TEST(Pack, NeverOverlapsLiveRanges) {
+  EXPECT_TRUE(rc::check("a packing of random intervals is correct", [] {
+    const auto interval = rc::gen::apply(
+        [](int64_t bytes, int32_t begin, int32_t length) {
+          return Interval{bytes, begin, begin + length};
+        },
+        rc::gen::inRange<int64_t>(0, 20), rc::gen::inRange(0, 40), rc::gen::inRange(1, 20));
+    const auto intervals = *rc::gen::container<std::vector<Interval>>(interval);
+    const Packing packing = Pack(intervals);
+    RC_ASSERT(IsCorrect(intervals, packing));
+    RC_ASSERT(packing.bytes >= LargestLiveSum(intervals));
+  }));
+}
+
+}  // namespace
+}  // namespace layrub

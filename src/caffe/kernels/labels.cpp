@@ -22,6 +22,14 @@ void CountLabels(const DeviceContext& context, const ScoreShape& shape, const La
       });
 }
 
+void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts& counts,
+                 const std::string& layer) {
+  if (context.gpu) return;
+  CHECK_EQ(counts.out_of_range, 0)
+      << "Layer " << layer << ": " << counts.out_of_range << " of " << counts.counted
+      << " labels are no class number in 0.." << shape.classes - 1 << ".";
+}
+
 template void CountLabels<float>(const DeviceContext&, const ScoreShape&, const Labels<float>&,
                                  LabelCounts*);
 template void CountLabels<double>(const DeviceContext&, const ScoreShape&, const Labels<double>&,

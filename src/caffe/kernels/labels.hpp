@@ -5,6 +5,7 @@
 // accuracies of classifiers work on.
 
 #include <cstdint>
+#include <string>
 
 #include "caffe/device_context.hpp"
 
@@ -20,6 +21,12 @@ struct ScoreShape {
   int64_t count() const { return outer * classes * inner; }
 };
 
+/// The scores along one axis of a blob.
+template <typename Dtype>
+ScoreShape ScoresAlong(const Blob<Dtype>& scores, int axis) {
+  return {scores.count(0, axis), scores.shape(axis), scores.count(axis + 1)};
+}
+
 /// A class number per position; positions labelled `ignore` do not count when `has_ignore`.
 template <typename Dtype>
 struct Labels {
@@ -27,6 +34,12 @@ struct Labels {
   bool has_ignore;
   int ignore;
 };
+
+/// `Parameter` has an optional ignore_label.
+template <typename Dtype, typename Parameter>
+Labels<Dtype> LabelsOf(const Dtype* values, const Parameter& param) {
+  return {values, param.has_ignore_label(), param.ignore_label()};
+}
 
 /// What the labels say.
 struct LabelCounts {
@@ -37,6 +50,11 @@ struct LabelCounts {
 template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts);
+
+/// Aborts, naming the layer, when labels are out of range. On a GPU nothing is checked, as that
+/// would wait for it: losses of such labels are not a number there.
+void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts& counts,
+                 const std::string& layer);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -1,0 +1,46 @@
+#ifndef CAFFE_DUMMY_DATA_LAYER_HPP_
+#define CAFFE_DUMMY_DATA_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/filler.hpp"
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// Tops of given shapes, filled anew by every forward: with one filler for all, one for each, or
+/// zeros where none is given.
+template <typename Dtype>
+class DummyDataLayer : public Layer<Dtype> {
+ public:
+  explicit DummyDataLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  virtual void Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
+                       const vector<Blob<Dtype>*>& /*top*/) {}
+  virtual inline const char* type() const { return "DummyData"; }
+  virtual inline int ExactNumBottomBlobs() const { return 0; }
+  virtual inline int MinTopBlobs() const { return 1; }
+  virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                              const vector<bool>& propagate_down) const;
+
+ protected:
+  virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                         const vector<Blob<Dtype>*>& top);
+  virtual void BackwardOn(const DeviceContext& /*context*/, const vector<Blob<Dtype>*>& /*top*/,
+                          const vector<bool>& /*propagate_down*/,
+                          const vector<Blob<Dtype>*>& /*bottom*/) {}
+
+ private:
+  struct Source {
+    shared_ptr<Filler<Dtype>> filler;
+    bool constant;
+  };
+  const Source& SourceOf(size_t top) const { return sources_[sources_.size() > 1 ? top : 0]; }
+  vector<int> TopShape(size_t top, size_t tops) const;
+
+  vector<Source> sources_;  // one, or one for each top
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_DUMMY_DATA_LAYER_HPP_

@@ -1,0 +1,53 @@
+#ifndef CAFFE_HDF5_DATA_LAYER_HPP_
+#define CAFFE_HDF5_DATA_LAYER_HPP_
+
+#include <string>
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// Batches of rows of HDF5 files, in order or shuffled, file after file and then again. The source
+/// is a text file that names one HDF5 file per line; each top is the dataset of its name. One file
+/// at a time is held in host memory.
+template <typename Dtype>
+class HDF5DataLayer : public Layer<Dtype> {
+ public:
+  explicit HDF5DataLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  virtual ~HDF5DataLayer() {}
+  virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  virtual void Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
+                       const vector<Blob<Dtype>*>& /*top*/) {}
+  virtual inline const char* type() const { return "HDF5Data"; }
+  virtual inline int ExactNumBottomBlobs() const { return 0; }
+  virtual inline int MinTopBlobs() const { return 1; }
+  virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                              const vector<bool>& propagate_down) const;
+
+ protected:
+  virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                         const vector<Blob<Dtype>*>& top);
+  virtual void BackwardOn(const DeviceContext& /*context*/, const vector<Blob<Dtype>*>& /*top*/,
+                          const vector<bool>& /*propagate_down*/,
+                          const vector<Blob<Dtype>*>& /*bottom*/) {}
+
+  /// The next row; the next file after the last row.
+  void Next();
+  /// Whether the current row belongs to another solver of several.
+  bool Skip() const;
+  virtual void LoadHDF5FileData(const char* filename);
+
+  std::vector<std::string> hdf_filenames_;
+  unsigned int num_files_;
+  unsigned int current_file_;
+  int current_row_;
+  std::vector<shared_ptr<Blob<Dtype>>> hdf_blobs_;
+  std::vector<unsigned int> data_permutation_;
+  std::vector<unsigned int> file_permutation_;
+  uint64_t offset_ = 0;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_HDF5_DATA_LAYER_HPP_

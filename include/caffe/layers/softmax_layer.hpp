@@ -1,0 +1,35 @@
+#ifndef CAFFE_SOFTMAX_LAYER_HPP_
+#define CAFFE_SOFTMAX_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// y = exp(x) / sum of exp(x) along one axis. May run in place.
+///
+/// Backward forms: "y", "saved" (a copy of y).
+template <typename Dtype>
+class SoftmaxLayer : public Layer<Dtype> {
+ public:
+  explicit SoftmaxLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  virtual inline const char* type() const { return "Softmax"; }
+  virtual inline int ExactNumBottomBlobs() const { return 1; }
+  virtual inline int ExactNumTopBlobs() const { return 1; }
+  virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                              const vector<bool>& propagate_down) const;
+
+ protected:
+  virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                         const vector<Blob<Dtype>*>& top);
+  virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                          const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
+
+  int softmax_axis_;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOFTMAX_LAYER_HPP_

@@ -1,0 +1,133 @@
+#ifdef USE_HDF5
+#include "caffe/layers/hdf5_data_layer.hpp"
+
+#include <numeric>
+
+#include "caffe/kernels/copy.hpp"
+#include "caffe/util/hdf5.hpp"
+#include "caffe/util/rng.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+void HDF5DataLayer<Dtype>::LoadHDF5FileData(const char* filename) {
+  const string& name = this->layer_param_.name();
+  hid_t file;
+  // HDF5 prints its own account of an error unless told not to.
+  H5E_BEGIN_TRY { file = H5Fopen(filename, H5F_ACC_RDONLY, H5P_DEFAULT); }
+  H5E_END_TRY
+  CHECK_GE(file, 0) << "Layer " << name << ": cannot open " << filename << " as an HDF5 file.";
+  hdf_blobs_.resize(this->layer_param_.top_size());
+  for (size_t i = 0; i < hdf_blobs_.size(); ++i) {
+    hdf_blobs_[i].reset(new Blob<Dtype>());
+    hdf5_load_nd_dataset(file, this->layer_param_.top(i).c_str(), 1, INT_MAX, hdf_blobs_[i].get(),
+                         true);
+    CHECK_EQ(hdf_blobs_[i]->shape(0), hdf_blobs_[0]->shape(0))
+        << "Layer " << name << ": datasets " << this->layer_param_.top(0) << " and "
+        << this->layer_param_.top(i) << " of " << filename << " have different numbers of rows.";
+  }
+  H5Fclose(file);
+  CHECK_GT(hdf_blobs_[0]->shape(0), 0) << "Layer " << name << ": " << filename << " has no rows.";
+  data_permutation_.resize(hdf_blobs_[0]->shape(0));
+  std::iota(data_permutation_.begin(), data_permutation_.end(), 0);
+  if (this->layer_param_.hdf5_data_param().shuffle()) {
+    shuffle(data_permutation_.begin(), data_permutation_.end());
+  }
+}
+
+template <typename Dtype>
+void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
+                                      const vector<Blob<Dtype>*>& top) {
+  const HDF5DataParameter& param = this->layer_param_.hdf5_data_param();
+  const string& name = this->layer_param_.name();
+  CHECK(!this->layer_param_.has_transform_param())
+      << "Layer " << name << ": " << this->type() << " does not transform data.";
+  CHECK_GT(static_cast<int>(param.batch_size()), 0)
+      << "Layer " << name << ": batch_size must be positive.";
+  CHECK_EQ(this->layer_param_.top_size(), static_cast<int>(top.size()))
+      << "Layer " << name << ": each top needs the name of a dataset.";
+  std::ifstream source(param.source());
+  CHECK(source.is_open()) << "Layer " << name << ": cannot open source file " << param.source();
+  hdf_filenames_.clear();
+  for (string line; source >> line;) hdf_filenames_.push_back(line);
+  num_files_ = static_cast<unsigned int>(hdf_filenames_.size());
+  LOG(INFO) << "Number of HDF5 files: " << num_files_;
+  CHECK_GE(num_files_, 1u) << "Layer " << name << ": must have at least 1 HDF5 filename listed in "
+                           << param.source();
+  file_permutation_.resize(num_files_);
+  std::iota(file_permutation_.begin(), file_permutation_.end(), 0);
+  if (param.shuffle()) shuffle(file_permutation_.begin(), file_permutation_.end());
+  current_file_ = 0;
+  current_row_ = 0;
+  LoadHDF5FileData(hdf_filenames_[file_permutation_[0]].c_str());
+  for (size_t i = 0; i < top.size(); ++i) {
+    vector<int> shape = hdf_blobs_[i]->shape();
+    shape[0] = static_cast<int>(param.batch_size());
+    top[i]->Reshape(shape);
+  }
+}
+
+template <typename Dtype>
+MemoryTraits HDF5DataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
+                                          const vector<Blob<Dtype>*>& top,
+                                          const vector<bool>& /*propagate_down*/) const {
+  MemoryTraits traits;
+  traits.declared = true;
+  traits.repeatable = false;
+  for (size_t i = 0; i < top.size(); ++i) traits.forward.writes.push_back(TopData(i));
+  return traits;
+}
+
+template <typename Dtype>
+bool HDF5DataLayer<Dtype>::Skip() const {
+  if (this->phase_ == TEST) return false;  // every solver tests on all of the data
+  return offset_ % Caffe::solver_count() != static_cast<uint64_t>(Caffe::solver_rank());
+}
+
+template <typename Dtype>
+void HDF5DataLayer<Dtype>::Next() {
+  ++offset_;
+  if (++current_row_ < hdf_blobs_[0]->shape(0)) return;
+  current_row_ = 0;
+  const bool shuffled = this->layer_param_.hdf5_data_param().shuffle();
+  if (num_files_ == 1) {
+    if (shuffled) shuffle(data_permutation_.begin(), data_permutation_.end());
+    return;
+  }
+  if (++current_file_ == num_files_) {
+    current_file_ = 0;
+    if (shuffled) shuffle(file_permutation_.begin(), file_permutation_.end());
+    DLOG(INFO) << "Looping around to first file.";
+  }
+  LoadHDF5FileData(hdf_filenames_[file_permutation_[current_file_]].c_str());
+}
+
+template <typename Dtype>
+void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
+                                     const vector<Blob<Dtype>*>& /*bottom*/,
+                                     const vector<Blob<Dtype>*>& top) {
+  const int rows = static_cast<int>(this->layer_param_.hdf5_data_param().batch_size());
+  vector<Dtype*> to;
+  for (Blob<Dtype>* blob : top) to.push_back(MutableData(context, blob));
+  for (int row = 0; row < rows; ++row) {
+    while (Skip()) Next();
+    for (size_t i = 0; i < top.size(); ++i) {
+      const int64_t width = top[i]->count(1);
+      CHECK_EQ(width, hdf_blobs_[i]->count(1))
+          << "Layer " << this->layer_param_.name() << ": rows of dataset "
+          << this->layer_param_.top(i) << " in " << hdf_filenames_[file_permutation_[current_file_]]
+          << " have another size than those of "
+          << "the first file.";
+      kernels::CopyFromHost(context, width,
+                            hdf_blobs_[i]->cpu_data() + data_permutation_[current_row_] * width,
+                            to[i] + row * width);
+    }
+    Next();
+  }
+}
+
+INSTANTIATE_CLASS(HDF5DataLayer);
+REGISTER_LAYER_CLASS(HDF5Data);
+
+}  // namespace caffe
+#endif  // USE_HDF5

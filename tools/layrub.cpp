@@ -1,0 +1,161 @@
+// The program layrub, also installed as caffe: trains, tests, times, plans and compares nets.
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <iostream>
+#include <new>
+
+#include "caffe/common.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+
+DECLARE_bool(help);
+DECLARE_bool(helpshort);
+
+namespace layrub_tool {
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command> commands = {
+      {"train", "", 0, "train a net, or go on training or fine-tune one",
+       "  --solver=FILE          the solver definition (needed)\n"
+       "  --snapshot=FILE        resume from this .solverstate; not together with --weights\n"
+       "  --weights=FILE[,FILE]  start from these .caffemodel files, matched by layer name\n"
+       "  --placement=NAME       memory strategy: keep or hybrid\n"
+       "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
+       "  --host_memory=SIZE     limit for what is moved off the device\n"
+       "  --measure_memory       report the device memory that training really touched\n"
+       "  --json_summary=FILE    write memory, time and test scores to FILE\n"
+       "  --sigint_effect, --sighup_effect   stop, snapshot or none\n"
+       "  --level=N --stage=A[,B]            state of the net\n"
+       "Example: layrub train --solver=lenet_solver.prototxt --placement=hybrid --device_memory=8GiB\n",
+       Train},
+      {"test", "", 0, "score a trained net",
+       "  --model=FILE           the model definition (needed)\n"
+       "  --weights=FILE[,FILE]  its weights (needed)\n"
+       "  --iterations=N         batches to run (50)\n"
+       "  --level=N --stage=A[,B]            state of the net\n"
+       "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel --iterations=100\n",
+       Test},
+      {"time", "", 0, "measure the time of each layer",
+       "  --model=FILE           the model definition (needed)\n"
+       "  --weights=FILE[,FILE]  weights\n"
+       "  --iterations=N         passes to average over (50)\n"
+       "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
+       "  --level=N --stage=A[,B]            state of the net\n"
+       "Example: layrub time --model=lenet.prototxt --iterations=10\n",
+       Time},
+      {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
+       "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
+       "  --placement=NAME       memory strategy: keep or hybrid\n"
+       "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
+       "  --host_memory=SIZE     limit for what is moved off the device\n"
+       "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
+       "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
+       "  --format=text|json     for people or for programs (text)\n"
+       "  --dump=DIR             write graph.txt and plan.txt there\n"
+       "Example: layrub plan --model=lenet.prototxt --placement=hybrid --device_memory=64MiB\n",
+       Plan},
+      {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
+       "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they differ.\n"
+       "Example: layrub diff keep_iter_500.caffemodel hybrid_iter_500.caffemodel\n",
+       Diff},
+      {"device_query", "", 0, "describe the device", "Example: layrub device_query\n", DeviceQuery},
+  };
+  return commands;
+}
+
+namespace {
+
+std::string Usage() {
+  std::string text =
+      "layrub trains neural nets under a memory plan, from Caffe's model and solver files.\n\n"
+      "usage: layrub <command> [--flag=value ...]\n\n";
+  for (const Command& command : Commands()) {
+    std::string line = "  " + command.name;
+    line.resize(16, ' ');
+    text += line + command.summary + "\n";
+  }
+  return text + "\n'layrub <command> --help' explains a command; --helpfull lists every flag there is.\n";
+}
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& command : Commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+const Command& CommandOrFail(const std::string& name) {
+  const Command* command = FindCommand(name);
+  if (command) return *command;
+  std::string names;
+  for (const Command& known : Commands()) names += (names.empty() ? "" : ", ") + known.name;
+  Fail("unknown command '" + name + "' (there are " + names + ")");
+}
+
+[[noreturn]] void ExitAfterFatal() {
+  std::fflush(nullptr);
+  _exit(kFailure);
+}
+
+/// Ends the program as soon as a fatal message has been written, before glog would add a stack trace.
+class FatalExit : public google::LogSink {
+ public:
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*, const char*,
+            size_t) override {
+    if (severity == google::GLOG_FATAL) fatal_ = true;
+  }
+  void WaitTillSent() override {
+    if (fatal_) ExitAfterFatal();
+  }
+
+ private:
+  std::atomic<bool> fatal_{false};
+};
+
+int Run(const std::vector<std::string>& words) {
+  if (FLAGS_help || FLAGS_helpshort) {
+    if (words.empty()) {
+      std::cout << Usage();
+    } else {
+      const Command& command = CommandOrFail(words[0]);
+      std::cout << "layrub " << command.name << ": " << command.summary << "\n\nusage: layrub " << command.name << " "
+                << command.arguments << (command.arguments.empty() ? "" : " ") << "[--flag=value ...]\n\n"
+                << command.help;
+    }
+    return kSuccess;
+  }
+  if (words.empty()) {
+    std::cerr << Usage();
+    return kFailure;
+  }
+  const Command& command = CommandOrFail(words[0]);
+  const std::vector<std::string> arguments(words.begin() + 1, words.end());
+  if (static_cast<int>(arguments.size()) != command.argument_count) {
+    Fail("usage: layrub " + command.name + " " + command.arguments + (command.arguments.empty() ? "" : " ") +
+         "[--flag=value ...]; 'layrub " + command.name + " --help' explains them.");
+  }
+  return command.run(arguments);
+}
+
+}  // namespace
+}  // namespace layrub_tool
+
+int main(int argc, char** argv) {
+  FLAGS_alsologtostderr = true;
+  gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
+  if (!FLAGS_help && !FLAGS_helpshort) gflags::HandleCommandLineHelpFlags();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  caffe::GlobalInit(&argc, &argv);
+  google::InstallFailureFunction(layrub_tool::ExitAfterFatal);
+  static layrub_tool::FatalExit fatal_exit;
+  google::AddLogSink(&fatal_exit);
+  try {
+    return layrub_tool::Run(words);
+  } catch (const std::bad_alloc&) {
+    layrub_tool::Fail("out of memory");
+  }
+}

@@ -1,0 +1,55 @@
+#ifndef TOOLS_LAYRUB_COMMANDS_HPP_
+#define TOOLS_LAYRUB_COMMANDS_HPP_
+
+#include <string>
+#include <vector>
+
+#include "caffe/proto/caffe.pb.h"
+#include "layrub/status.hpp"
+
+namespace layrub_tool {
+
+// Exit codes of the program.
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;
+inline constexpr int kDoesNotFit = 2;
+
+/// One command: what follows its name on the command line, without flags, goes to `run`; it returns the exit code.
+struct Command {
+  std::string name;
+  std::string arguments;  ///< for the usage text: "A.caffemodel B.caffemodel"
+  int argument_count;
+  std::string summary;  ///< one line
+  std::string help;     ///< flags and an example
+  int (*run)(const std::vector<std::string>& arguments);
+};
+const std::vector<Command>& Commands();
+
+int Train(const std::vector<std::string>& arguments);
+int Test(const std::vector<std::string>& arguments);
+int Time(const std::vector<std::string>& arguments);
+int DeviceQuery(const std::vector<std::string>& arguments);
+int Plan(const std::vector<std::string>& arguments);
+int Diff(const std::vector<std::string>& arguments);
+
+/// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".
+[[noreturn]] void Fail(const std::string& message);
+/// Prints the message of a status that is not ok and returns the exit code for it.
+int ExitCode(const layrub::Status& status);
+/// Ends the program unless the flag has a value: "layrub train needs --solver=FILE: ...".
+void Require(const std::string& command, const std::string& flag, const std::string& value);
+
+/// The pieces of a comma list; none for "".
+std::vector<std::string> SplitList(const std::string& list);
+/// Level and stages as the flags say, added to `state`.
+void ApplyStateFlags(caffe::NetState* state);
+/// --placement, --device_memory and --host_memory, where given, over what is in `placement`.
+void ApplyPlacementFlags(caffe::PlacementParameter* placement);
+/// CPU or GPU as --gpu says; `gpu_by_default` when it is not given.
+void ChooseDevice(bool gpu_by_default);
+/// The phase that --phase names, or `otherwise`.
+caffe::Phase PhaseFlag(caffe::Phase otherwise);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_COMMANDS_HPP_

@@ -1,0 +1,65 @@
+#include <glog/logging.h>
+
+#include <boost/algorithm/string.hpp>
+#include <cstdlib>
+#include <iostream>
+
+#include "caffe/common.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+
+namespace layrub_tool {
+
+void Fail(const std::string& message) {
+  std::cerr << "layrub: " << message << std::endl;
+  std::exit(kFailure);
+}
+
+int ExitCode(const layrub::Status& status) {
+  if (status.ok()) return kSuccess;
+  std::cerr << "layrub: " << status.message << std::endl;
+  return status.code == layrub::Code::kDoesNotFit ? kDoesNotFit : kFailure;
+}
+
+void Require(const std::string& command, const std::string& flag, const std::string& value) {
+  if (!value.empty()) return;
+  Fail("'" + command + "' needs --" + flag + "=FILE; 'layrub " + command + " --help' shows an example.");
+}
+
+std::vector<std::string> SplitList(const std::string& list) {
+  std::vector<std::string> parts;
+  if (list.empty()) return parts;
+  boost::split(parts, list, boost::is_any_of(","));
+  for (std::string& part : parts) boost::trim(part);
+  return parts;
+}
+
+void ApplyStateFlags(caffe::NetState* state) {
+  state->set_level(FLAGS_level);
+  for (const std::string& stage : SplitList(FLAGS_stage)) state->add_stage(stage);
+}
+
+void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
+  if (!FLAGS_placement.empty()) placement->set_strategy(FLAGS_placement);
+  if (!FLAGS_device_memory.empty()) placement->set_device_memory(FLAGS_device_memory);
+  if (!FLAGS_host_memory.empty()) placement->set_host_memory(FLAGS_host_memory);
+}
+
+void ChooseDevice(bool gpu_by_default) {
+  if (FLAGS_gpu.empty() && !gpu_by_default) {
+    LOG(INFO) << "Use CPU.";
+    caffe::Caffe::set_mode(caffe::Caffe::CPU);
+    return;
+  }
+  const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
+  Fail(wanted + " asks for a GPU, and this build has no GPU backend; leave out --gpu and set solver_mode: CPU.");
+}
+
+caffe::Phase PhaseFlag(caffe::Phase otherwise) {
+  if (FLAGS_phase.empty()) return otherwise;
+  if (FLAGS_phase == "TRAIN") return caffe::TRAIN;
+  if (FLAGS_phase == "TEST") return caffe::TEST;
+  Fail("--phase=" + FLAGS_phase + ": the phase is TRAIN or TEST.");
+}
+
+}  // namespace layrub_tool

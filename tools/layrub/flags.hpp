@@ -1,0 +1,27 @@
+#ifndef TOOLS_LAYRUB_FLAGS_HPP_
+#define TOOLS_LAYRUB_FLAGS_HPP_
+
+#include <gflags/gflags.h>
+
+// The command line of the program, in one place.
+DECLARE_string(solver);
+DECLARE_string(model);
+DECLARE_string(weights);
+DECLARE_string(snapshot);
+DECLARE_string(gpu);
+DECLARE_string(phase);
+DECLARE_int32(level);
+DECLARE_string(stage);
+DECLARE_int32(iterations);
+DECLARE_string(sigint_effect);
+DECLARE_string(sighup_effect);
+DECLARE_string(placement);
+DECLARE_string(device_memory);
+DECLARE_string(host_memory);
+DECLARE_bool(measure_memory);
+DECLARE_string(json_summary);
+DECLARE_string(format);
+DECLARE_string(dump);
+DECLARE_string(data_shape);
+
+#endif  // TOOLS_LAYRUB_FLAGS_HPP_

@@ -1,0 +1,86 @@
+#include <glog/logging.h>
+
+#include <iomanip>
+
+#include "caffe/caffe.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+/// Milliseconds, summed over iterations, of each layer and of whole passes.
+struct Times {
+  std::vector<double> forward, backward;  // by layer
+  double forward_pass = 0, backward_pass = 0;
+};
+
+void RunOnce(caffe::Net<float>* net, Times* times) {
+  caffe::Timer pass, layer;
+  const auto& layers = net->layers();
+  const int count = static_cast<int>(layers.size());
+  pass.Start();
+  for (int i = 0; i < count; ++i) {
+    layer.Start();
+    layers[i]->Forward(net->bottom_vecs()[i], net->top_vecs()[i]);
+    times->forward[i] += layer.MicroSeconds() / 1000;
+  }
+  times->forward_pass += pass.MicroSeconds() / 1000;
+  pass.Start();
+  for (int i = count - 1; i >= 0; --i) {
+    layer.Start();
+    if (net->layer_need_backward()[i]) {
+      layers[i]->Backward(net->top_vecs()[i], net->bottom_need_backward()[i], net->bottom_vecs()[i]);
+    }
+    times->backward[i] += layer.MicroSeconds() / 1000;
+  }
+  times->backward_pass += pass.MicroSeconds() / 1000;
+}
+
+}  // namespace
+
+int Time(const std::vector<std::string>&) {
+  Require("time", "model", FLAGS_model);
+  if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
+  ChooseDevice(false);
+  const std::vector<std::string> stages = SplitList(FLAGS_stage);
+  caffe::Net<float> net(FLAGS_model, PhaseFlag(caffe::TRAIN), FLAGS_level, &stages);
+  for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
+
+  // A first pass outside the measurement touches all memory.
+  LOG(INFO) << "Performing Forward";
+  float loss;
+  net.Forward(&loss);
+  LOG(INFO) << "Initial loss: " << loss;
+  LOG(INFO) << "Performing Backward";
+  net.Backward();
+
+  LOG(INFO) << "*** Benchmark begins ***";
+  LOG(INFO) << "Testing for " << FLAGS_iterations << " iterations.";
+  const size_t layers = net.layers().size();
+  Times times{std::vector<double>(layers), std::vector<double>(layers)};
+  caffe::Timer total, iteration;
+  total.Start();
+  for (int i = 0; i < FLAGS_iterations; ++i) {
+    iteration.Start();
+    RunOnce(&net, &times);
+    LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << iteration.MilliSeconds() << " ms.";
+  }
+  const double total_ms = total.MilliSeconds();
+  LOG(INFO) << "Average time per layer: ";
+  const double n = FLAGS_iterations;
+  for (size_t i = 0; i < layers; ++i) {
+    const std::string& name = net.layers()[i]->layer_param().name();
+    LOG(INFO) << std::setfill(' ') << std::setw(10) << name << "\tforward: " << times.forward[i] / n << " ms.";
+    LOG(INFO) << std::setfill(' ') << std::setw(10) << name << "\tbackward: " << times.backward[i] / n << " ms.";
+  }
+  LOG(INFO) << "Average Forward pass: " << times.forward_pass / n << " ms.";
+  LOG(INFO) << "Average Backward pass: " << times.backward_pass / n << " ms.";
+  LOG(INFO) << "Average Forward-Backward: " << total_ms / n << " ms.";
+  LOG(INFO) << "Total Time: " << total_ms << " ms.";
+  LOG(INFO) << "*** Benchmark ends ***";
+  return kSuccess;
+}
+
+}  // namespace layrub_tool

@@ -1,0 +1,118 @@
+#include <glog/logging.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "caffe/caffe.hpp"
+#include "caffe/planned_net.hpp"
+#include "caffe/util/signal_handler.h"
+#include "layrub/bytes.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/pool.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+using caffe::Solver;
+using caffe::SolverAction::Enum;
+using nlohmann::json;
+
+Enum SignalEffect(const std::string& flag, const std::string& value) {
+  if (value == "stop") return caffe::SolverAction::STOP;
+  if (value == "snapshot") return caffe::SolverAction::SNAPSHOT;
+  if (value == "none") return caffe::SolverAction::NONE;
+  Fail("--" + flag + "=" + value + ": the effect of a signal is stop, snapshot or none.");
+}
+
+caffe::SolverParameter ReadSolver() {
+  caffe::SolverParameter param;
+  caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &param);
+  ApplyStateFlags(param.mutable_train_state());
+  ApplyPlacementFlags(param.mutable_placement());
+  if (!FLAGS_weights.empty()) {
+    param.clear_weights();
+    param.add_weights(FLAGS_weights);
+  }
+  return param;
+}
+
+/// Memory, traffic, time and scores of a finished run.
+json Summarize(Solver<float>* solver, double seconds) {
+  caffe::PlannedNet<float>* planned = solver->net()->planned();
+  json summary = {{"iterations", solver->iter()}, {"seconds", seconds}};
+  if (planned) {
+    const layrub::Executor& executor = planned->executor();
+    const auto keep = layrub::MakePlan(planned->graph(), {}, {}, "keep");
+    summary["strategy"] = planned->plan().strategy;
+    summary["planned_device_bytes"] = planned->plan().device_bytes;
+    summary["measured_device_bytes"] = FLAGS_measure_memory ? json(executor.TouchedBytes()) : json();
+    summary["keep_device_bytes"] = keep.ok() ? json(keep.value().device_bytes) : json();
+    summary["floor_bytes"] = layrub::FloorBytes(planned->graph());
+    summary["host_bytes"] = planned->plan().host_bytes;
+    summary["bytes_offloaded"] = executor.bytes_offloaded();
+    summary["bytes_prefetched"] = executor.bytes_prefetched();
+  }
+  summary["pool_peak_bytes"] = layrub::Pool::Cpu().peak();
+  summary["test_scores"] = json::array();
+  for (size_t net = 0; net < solver->test_scores().size(); ++net) {
+    for (const auto& [name, value] : solver->test_scores()[net]) {
+      summary["test_scores"].push_back({{"net", net}, {"name", name}, {"value", value}});
+    }
+  }
+  return summary;
+}
+
+void LogSummary(const json& summary) {
+  if (!summary.contains("strategy")) return;
+  const auto mib = [&](const char* key) { return layrub::FormatMib(summary[key].get<int64_t>()); };
+  const bool measured = !summary["measured_device_bytes"].is_null();
+  LOG(INFO) << "Memory: " << summary["strategy"].get<std::string>() << ", device planned "
+            << mib("planned_device_bytes") << (measured ? ", measured " + mib("measured_device_bytes") : "")
+            << ", outside the plan " << mib("pool_peak_bytes") << ", host " << mib("host_bytes") << ", moved out "
+            << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
+}
+
+void WriteSummary(const json& summary) {
+  std::ofstream file(FLAGS_json_summary);
+  file << summary.dump(2) << "\n";
+  file.close();
+  if (!file) Fail("--json_summary: cannot write " + FLAGS_json_summary);
+}
+
+}  // namespace
+
+int Train(const std::vector<std::string>&) {
+  Require("train", "solver", FLAGS_solver);
+  if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
+    Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
+  }
+  caffe::SignalHandler signals(SignalEffect("sigint_effect", FLAGS_sigint_effect),
+                               SignalEffect("sighup_effect", FLAGS_sighup_effect));
+  const caffe::SolverParameter param = ReadSolver();
+  ChooseDevice(param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU);
+  const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  solver->SetActionFunction(signals.GetActionFunction());
+  if (!FLAGS_snapshot.empty()) {
+    LOG(INFO) << "Resuming from " << FLAGS_snapshot;
+    solver->Restore(FLAGS_snapshot.c_str());
+  }
+  solver->mutable_placement_extra()->executor.canary = FLAGS_measure_memory;
+  const layrub::Status placed = solver->Place();
+  if (!placed.ok()) return ExitCode(placed);
+
+  layrub::Pool::Cpu().ResetPeak();
+  LOG(INFO) << "Starting Optimization";
+  const auto start = std::chrono::steady_clock::now();
+  solver->Solve();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  LOG(INFO) << "Optimization Done.";
+  const json summary = Summarize(solver.get(), elapsed.count());
+  LogSummary(summary);
+  if (!FLAGS_json_summary.empty()) WriteSummary(summary);
+  return kSuccess;
+}
+
+}  // namespace layrub_tool

@@ -24,6 +24,7 @@ struct Value {
   bool sole_owner = true;   // false for the branches of a Split
   bool disposable = false;  // its maker's backward has a form that does not read it
   bool overwritten = false;
+  bool in_place = false;  // a later version of its input's blob
 };
 
 /// Makes up a net layer by layer; a layer adds its forward operation at once and leaves a function
@@ -58,6 +59,7 @@ class NetBuilder {
   // Layers.
   size_t Take(bool trained);
   void Source();
+  void ClearDiffs();
   void Linear(const std::string& name);
   void Activation(const std::string& name);
   void Normalize(const std::string& name);
@@ -69,6 +71,7 @@ class NetBuilder {
   void Loss(const std::string& name);
   void Accuracy(const std::string& name);
   void Updates();
+  void MarkKeep();
 
   std::mt19937_64 random_;
   Graph graph_;

@@ -38,6 +38,7 @@ size_t NetBuilder::NextVersion(size_t input, const std::string& name) {
   const Tensor& tensor = graph_.tensors[values_[input].data];
   value.data = Add(name, tensor.bytes, Role::kActivation, tensor.blob);
   value.diff_blob = values_[input].diff_blob;
+  value.in_place = true;
   values_.push_back(value);
   return values_.size() - 1;
 }
@@ -126,6 +127,14 @@ size_t NetBuilder::Take(bool trained) {
   return chosen;
 }
 
+/// Blobs that the user asks for: the last version of some data and of some gradients.
+void NetBuilder::MarkKeep() {
+  for (const Value& value : values_) {
+    if (!value.overwritten && Chance(8)) graph_.tensors[value.data].keep = true;
+    if (!value.in_place && value.diff != kNone && Chance(5)) graph_.tensors[value.diff].keep = true;
+  }
+}
+
 Graph NetBuilder::Build(int layers) {
   Source();
   using Layer = void (NetBuilder::*)(const std::string&);
@@ -142,14 +151,12 @@ Graph NetBuilder::Build(int layers) {
     (this->*kLayers[Pick(0, static_cast<int>(std::size(kLayers)))])("layer" + std::to_string(i));
   }
   Loss("loss");
-  for (const Value& value : values_) {
-    Tensor& tensor = graph_.tensors[value.data];
-    if (!value.overwritten && !tensor.persistent && Chance(8)) tensor.keep = true;
-  }
   if (Chance(90)) {
     for (size_t i = backward_.size(); i-- > 0;) backward_[i]();
     Updates();
+    if (Chance(50)) ClearDiffs();
   }
+  MarkKeep();
   return std::move(graph_);
 }
 

@@ -243,4 +243,14 @@ void NetBuilder::Updates() {
   }
 }
 
+/// As a solver does: the gradients of the weights start from zero.
+void NetBuilder::ClearDiffs() {
+  std::vector<Op> clear;
+  for (const Weights& w : weights_) {
+    const std::string name = graph_.tensors[w.diff].name + "/clear";
+    clear.push_back({name, Pass::kForward, OpKind::kFill, true, {MakeForm("zero", {}, {w.diff})}});
+  }
+  graph_.ops.insert(graph_.ops.begin(), clear.begin(), clear.end());
+}
+
 }  // namespace layrub::testing

@@ -9,6 +9,7 @@
 
 #include "layrub/check.hpp"
 #include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/small_plan.hpp"
@@ -21,6 +22,7 @@ using testing::Apply;
 using testing::Join;
 using testing::Mutation;
 using testing::Mutations;
+using testing::RandomDecision;
 using testing::RandomGraph;
 using testing::Replay;
 
@@ -72,6 +74,17 @@ TEST_F(MutationTest, OfRandomNetsUnderEveryStrategyIsObjectedTo) {
     }
     EXPECT_GT(tried[0], 1000);
   }
+}
+
+TEST_F(MutationTest, OfPlansOfRandomDecisionsIsObjectedTo) {
+  Tried tried;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
+    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    ExpectObjections(graph, plan.value(), &tried);
+  }
+  for (int count : tried) EXPECT_GT(count, 500);
 }
 
 TEST_F(MutationTest, KeepsReferencesToTheSameSteps) {

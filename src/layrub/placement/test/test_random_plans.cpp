@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layrub/check.hpp"
+#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/strategy.hpp"
@@ -15,6 +16,7 @@ namespace layrub {
 namespace {
 
 using testing::ArbitraryGraph;
+using testing::RandomDecision;
 using testing::RandomGraph;
 using testing::Replay;
 
@@ -122,6 +124,33 @@ TEST(RandomPlans, FitFromTheSmallestBudgetReportedUpward) {
       RC_ASSERT(Join(Check(graph, plan.value(), budget)) == "");
     }
   });
+}
+
+TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
+    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
+    ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
+    ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
+  }
+}
+
+TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
+    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/true));
+    if (plan.ok()) {
+      ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
+    } else {
+      ++refused;
+      ASSERT_EQ(plan.status().code, Code::kInvalid);
+      ASSERT_NE(plan.status().message, "");
+    }
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 300);
 }
 
 TEST(RandomPlans, StayRightWithPaddingBetweenRanges) {

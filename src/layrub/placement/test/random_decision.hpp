@@ -1,0 +1,19 @@
+#ifndef LAYRUB_PLACEMENT_TEST_RANDOM_DECISION_HPP_
+#define LAYRUB_PLACEMENT_TEST_RANDOM_DECISION_HPP_
+
+#include <cstdint>
+
+#include "layrub/graph.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub::testing {
+
+/// A decision such as no strategy would take: any form, any scratch variant, any allowed alias
+/// whose input is used up, any tensor away from the device between any two uses, copied back as
+/// early or as late as it likes. With `reckless`, it also asks for aliases and whole residences
+/// without looking at what else is decided, so that Schedule may refuse.
+Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless);
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_PLACEMENT_TEST_RANDOM_DECISION_HPP_

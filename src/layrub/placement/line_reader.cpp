@@ -1,5 +1,7 @@
 #include "layrub/placement/line_reader.hpp"
 
+#include <algorithm>
+
 #include "layrub/base/text.hpp"
 
 namespace layrub {
@@ -18,7 +20,7 @@ bool LineReader::Next() {
 }
 
 Status LineReader::Error(const std::string& what) const {
-  return Status::Invalid("line " + std::to_string(line_) + ": " + what);
+  return Status::Invalid("line " + std::to_string(std::max(line_, 1)) + ": " + what);
 }
 
 Status LineReader::Malformed(const std::string& expected) const {

@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Uses;
+
+/// A graph that uses everything the format knows.
+Graph Everything() {
+  HandMade net;
+  net.graph.name = "everything";
+  const TensorId w = net.Add("w", 3, Role::kParameter);
+  const TensorId dw = net.Add("w.grad", 3, Role::kParameterGradient);
+  const TensorId h = net.Add("w.history", 3, Role::kHistory);
+  const TensorId user = net.Add("input", 1, Role::kUser);
+  const TensorId y = net.AddVersion("y", 5, 7);
+  const TensorId y1 = net.AddVersion("y@1", 5, 7);
+  const TensorId mask = net.Add("y:mask", 0, Role::kSaved);
+  const TensorId work = net.Add("work", 11, Role::kScratch);
+  const TensorId dy = net.Add("y.grad", 5, Role::kActivationGradient);
+  net.graph.tensors[y1].keep = true;
+  net.Forward("conv/forward", Uses({user, w}, {y}));
+  net.graph.ops[0].repeatable = true;
+  net.graph.ops[0].forms[0].name = "only";
+  net.graph.ops[0].forms[0].flops = 1e9 / 3;
+  net.graph.ops[0].forms[0].bytes_moved = 12345678901.0;
+  net.graph.ops[0].forms[0].scratch = {{kNone, 0.1, true}, {work, 1e-7, false}};
+  net.Forward("relu/forward", Uses({y}, {y1, mask}, {{y1, y}}));
+  net.Run("y.grad/fill", Pass::kBackward, {Uses({}, {dy})}, OpKind::kFill);
+  net.Run("conv/backward", Pass::kBackward,
+          {Uses({user, dy, y1, dw}, {dw}), Uses({user, dy, mask, dw}, {dw})});
+  net.Run("w/update", Pass::kUpdate, {Uses({w, dw, h}, {w, h})}, OpKind::kUpdate);
+  return net.graph;
+}
+
+TEST(GraphText, ReadsBackWhatItWrote) {
+  for (const Graph& graph : {Everything(), Chain().graph, Graph{}}) {
+    const Result<Graph> read = GraphFromText(ToText(graph));
+    ASSERT_TRUE(read.ok()) << read.status().message;
+    EXPECT_EQ(read.value(), graph);
+  }
+}
+
+TEST(GraphText, LooksAsDocumented) {
+  Graph graph = Everything();
+  graph.tensors.resize(5);
+  graph.ops.resize(1);
+  graph.ops[0].forms[0].scratch.pop_back();
+  EXPECT_EQ(ToText(graph),
+            "layrub-graph 1\n"
+            "graph everything\n"
+            "tensor w 768 parameter persistent\n"
+            "tensor w.grad 768 parameter_gradient persistent\n"
+            "tensor w.history 768 history persistent\n"
+            "tensor input 256 user persistent\n"
+            "tensor y 1280 activation blob=7\n"
+            "op conv/forward forward compute repeatable\n"
+            "form only flops=333333333.33333331 bytes=12345678901\n"
+            "reads input w\n"
+            "writes y\n"
+            "scratch - seconds=0.10000000000000001 deterministic=1\n");
+}
+
+TEST(GraphText, SkipsCommentsAndEmptyLines) {
+  const Result<Graph> graph = GraphFromText("layrub-graph 1\n# a comment\n\ngraph small");
+  ASSERT_TRUE(graph.ok()) << graph.status().message;
+  EXPECT_EQ(graph.value().name, "small");
+}
+
+TEST(GraphText, ErrorsNameTheLine) {
+  const std::string head = "layrub-graph 1\ngraph g\ntensor x 4 activation\n";
+  const std::string op = head + "op a forward compute\n";
+  const std::string form = op + "form f flops=0 bytes=0\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "line 1: expected 'layrub-graph 1'"},
+      {"layrub-graph 2\n", "line 1: expected 'layrub-graph 1'"},
+      {head + "tensor y 4\n", "line 4: expected 'tensor"},
+      {head + "tensor y -4 activation\n", "line 4: expected 'tensor"},
+      {head + "tensor y 4x activation\n", "line 4: expected 'tensor"},
+      {head + "tensor y 99999999999999999999 activation\n", "line 4: expected 'tensor"},
+      {head + "tensor y 4 colour\n", "line 4: expected 'tensor"},
+      {head + "tensor y 4 activation sticky\n", "line 4: 'sticky' is not one of"},
+      {head + "tensor x 4 activation\n", "line 4: another tensor is named x"},
+      {head + "op a sideways compute\n", "line 4: expected 'op"},
+      {head + "op a forward compute twice\n", "line 4: expected 'op"},
+      {head + "form f flops=0 bytes=0\n", "line 4: 'form' has no operation"},
+      {op + "reads x\n", "line 5: 'reads' has no form"},
+      {op + "form f bytes=0 flops=0\n", "line 5: expected 'form"},
+      {form + "reads x  x\n", "line 6: there is no tensor ''"},
+      {form + "writes z\n", "line 6: there is no tensor 'z'"},
+      {form + "alias x\n", "line 6: expected 'alias"},
+      {form + "scratch - seconds=1\n", "line 6: expected 'scratch"},
+      {form + "scratch - seconds=1 deterministic=2\n", "line 6: expected 'scratch"},
+      {form + "banana\n", "line 6: 'banana' is not a record"},
+  };
+  for (const auto& [text, message] : cases) {
+    const Status status = GraphFromText(text).status();
+    EXPECT_EQ(status.code, Code::kInvalid);
+    EXPECT_EQ(status.message.substr(0, message.size()), message);
+  }
+}
+
+TEST(PlanText, ReadsBackWhatItWrote) {
+  for (const Graph& graph : {Everything(), Chain().graph}) {
+    for (const std::string& strategy : StrategyNames()) {
+      const Result<Plan> plan = MakePlan(graph, {}, {}, strategy);
+      ASSERT_TRUE(plan.ok()) << plan.status().message;
+      const Result<Plan> read = PlanFromText(ToText(plan.value(), graph), graph);
+      ASSERT_TRUE(read.ok()) << read.status().message;
+      EXPECT_EQ(read.value(), plan.value());
+    }
+  }
+  const Result<Plan> empty = PlanFromText(ToText(Plan{}, Graph{}), Graph{});
+  ASSERT_TRUE(empty.ok());
+  EXPECT_EQ(empty.value(), Plan{});
+}
+
+TEST(PlanText, ErrorsNameTheLine) {
+  const Graph graph = Chain().graph;
+  const std::string head = "layrub-plan 1\nstrategy keep\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 1'"},
+      {head + "device_bytes many\n", "line 3: expected 'device_bytes <bytes>'"},
+      {head + "host_bytes -1\n", "line 3: expected 'host_bytes <bytes>'"},
+      {head + "pass_end 1 2\n", "line 3: expected 'pass_end"},
+      {head + "readable x nothing\n", "line 3: the graph has no tensor 'nothing'"},
+      {head + "banana\n", "line 3: 'banana' is not a record"},
+      {head + "1 fill data/forward\n", "line 3: step 0 is expected here, not 1"},
+      {head + "0\n", "line 3: this is no kind of step"},
+      {head + "0 jump\n", "line 3: this is no kind of step"},
+      {head + "0 alloc disk x 0\n", "line 3: expected '<step> alloc"},
+      {head + "0 alloc device x\n", "line 3: expected '<step> alloc"},
+      {head + "0 free device\n", "line 3: expected '<step> free"},
+      {head + "0 alias x a\n", "line 3: expected '<step> alias"},
+      {head + "0 alias x on q\n", "line 3: the graph has no tensor 'q'"},
+      {head + "0 offload\n", "line 3: expected '<step> <offload|prefetch>"},
+      {head + "0 wait save 1\n", "line 3: expected '<step> wait"},
+      {head + "0 wait sideways for 1\n", "line 3: expected '<step> wait"},
+      {head + "0 fill q\n", "line 3: the graph has no operation 'q'"},
+      {head + "0 compute data/forward form=0\n", "line 3: expected '<step> <compute|update>"},
+      {head + "0 compute data/forward form=-1 scratch=0\n", "line 3: expected '<step> <compute"},
+  };
+  for (const auto& [text, message] : cases) {
+    const Status status = PlanFromText(text, graph).status();
+    EXPECT_EQ(status.code, Code::kInvalid);
+    EXPECT_EQ(status.message.substr(0, message.size()), message);
+  }
+}
+
+}  // namespace
+}  // namespace layrub

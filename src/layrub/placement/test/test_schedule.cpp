@@ -1,0 +1,436 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/uses.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Names;
+using testing::Steps;
+using testing::Uses;
+using Lines = std::vector<std::string>;
+
+Plan MustSchedule(const Graph& graph, const Decision& decision, int64_t padding = 0) {
+  const Result<Plan> plan = Schedule(graph, decision, padding);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  const std::vector<std::string> objections = Check(graph, plan.value());
+  EXPECT_TRUE(objections.empty()) << objections.front();
+  return plan.value();
+}
+
+std::string Refusal(const Graph& graph, const Decision& decision) {
+  const Status status = Schedule(graph, decision).status();
+  EXPECT_EQ(status.code, Code::kInvalid);
+  return status.message;
+}
+
+/// conv -> (in place) bn -> (in place) relu on one blob, then a loss; relu's backward reads its
+/// output or a mask.
+///   tensors: 0 x, 1 y, 2 y@1, 3 y@2, 4 mask, 5 loss, 6 y@2.grad
+HandMade InPlaceChain() {
+  HandMade net;
+  const TensorId x = net.Add("x", 4);
+  const TensorId y = net.AddVersion("y", 4, 0);
+  const TensorId y1 = net.AddVersion("y@1", 4, 0);
+  const TensorId y2 = net.AddVersion("y@2", 4, 0);
+  const TensorId mask = net.Add("mask", 1, Role::kSaved);
+  const TensorId loss = net.Add("loss", 1);
+  const TensorId dy = net.Add("y@2.grad", 4, Role::kActivationGradient);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("conv/forward", Uses({x}, {y}));
+  net.Forward("bn/forward", Uses({y}, {y1}, {{y1, y}}));
+  net.Forward("relu/forward", Uses({y1}, {y2, mask}, {{y2, y1}}));
+  net.Forward("loss/forward", Uses({y2}, {loss}));
+  net.Backward("loss/backward", Uses({y2, loss}, {dy}));
+  net.Run("relu/backward", Pass::kBackward,
+          {Uses({y2, dy}, {}), Uses({mask, dy}, {}), Uses({y1, dy}, {})});
+  return net;
+}
+
+TEST(Schedule, AllocatesAtTheFirstUseAndFreesAfterTheLast) {
+  const HandMade net = Chain();
+  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device w 0",
+                                           "alloc device x 256",
+                                           "compute data/forward form=0 scratch=0",
+                                           "alloc device a 1280",
+                                           "compute a/forward form=0 scratch=0",
+                                           "alloc device b 2304",
+                                           "compute b/forward form=0 scratch=0",
+                                           "alloc device c 3328",
+                                           "compute c/forward form=0 scratch=0",
+                                           "alloc device b.grad 4352",
+                                           "compute c/backward form=0 scratch=0",
+                                           "free device b",
+                                           "free device c",
+                                           "alloc device a.grad 2304",
+                                           "compute b/backward form=0 scratch=0",
+                                           "free device a",
+                                           "free device b.grad",
+                                           "compute a/backward form=0 scratch=0",
+                                           "free device x",
+                                           "free device a.grad"}));
+  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{9, 20, 20}));
+  EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
+  EXPECT_EQ(plan.host_bytes, 0);
+  EXPECT_TRUE(plan.readable.empty());
+}
+
+TEST(Schedule, MovesATensorAwayDuringItsGap) {
+  const HandMade net = Chain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(net.graph, decision);
+  EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device w 0",
+                                           "alloc device x 256",
+                                           "compute data/forward form=0 scratch=0",
+                                           "alloc device a 1280",
+                                           "compute a/forward form=0 scratch=0",
+                                           "alloc host x 0",
+                                           "wait save for 2",
+                                           "offload x",
+                                           "alloc device b 2304",
+                                           "compute b/forward form=0 scratch=0",
+                                           "free device x",
+                                           "alloc device c 256",
+                                           "wait compute for 7",
+                                           "compute c/forward form=0 scratch=0",
+                                           "alloc device b.grad 3328",
+                                           "compute c/backward form=0 scratch=0",
+                                           "free device b",
+                                           "free device c",
+                                           "alloc device x 256",
+                                           "wait load for 15",
+                                           "prefetch x",
+                                           "alloc device a.grad 2304",
+                                           "compute b/backward form=0 scratch=0",
+                                           "free device a",
+                                           "free device b.grad",
+                                           "free host x",
+                                           "wait compute for 20",
+                                           "compute a/backward form=0 scratch=0",
+                                           "free device x",
+                                           "free device a.grad"}));
+  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{14, 30, 30}));
+  EXPECT_EQ(plan.host_bytes, 4 * kAlignment);
+  EXPECT_EQ(plan.steps[7].lane, Lane::kSave);
+  EXPECT_EQ(plan.steps[20].lane, Lane::kLoad);
+}
+
+TEST(Schedule, CopiesAValueToTheHostOnce) {
+  const HandMade net = Chain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[3].gaps = {{2, 2, 3, 3}, {3, 3, 4, 4}};
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "offload b"), 1);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "prefetch b"), 2);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc host b 0"), 1);
+}
+
+TEST(Schedule, CopiesAgainWhatWasUpdatedInPlace) {
+  HandMade net;
+  const TensorId sum = net.Add("sum", 4);
+  net.Forward("one/forward", Uses({}, {sum}));
+  net.Forward("two/forward", Uses({sum}, {sum}));
+  net.Forward("three/forward", Uses({sum}, {}));
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[sum].gaps = {{0, 0, 1, 1}, {1, 1, 2, 2}};
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "offload sum"), 2);
+  // The second copy goes to the same host range: it waits for the operation that changed the value.
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc host sum 0"), 1);
+}
+
+TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
+  const HandMade net = Chain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.ops[4].aliases = {{5, 4}};
+  decision.ops[5].aliases = {{6, 5}};
+  const Plan plan = MustSchedule(net.graph, decision);
+  const Lines steps = Steps(net.graph, plan);
+  EXPECT_EQ(Lines(steps.begin() + 9, steps.end()),
+            (Lines{"alias b.grad on c", "compute c/backward form=0 scratch=0", "free device b",
+                   "free device c", "alias a.grad on b.grad", "compute b/backward form=0 scratch=0",
+                   "free device a", "free device b.grad", "compute a/backward form=0 scratch=0",
+                   "free device x", "free device a.grad"}));
+  EXPECT_EQ(plan.device_bytes, 17 * kAlignment);
+}
+
+TEST(Schedule, FusesTheVersionsOfABlob) {
+  const HandMade net = InPlaceChain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.fuse_versions = true;
+  const Plan plan = MustSchedule(net.graph, decision);
+  EXPECT_EQ(
+      Steps(net.graph, plan),
+      (Lines{"alloc device y 0", "alloc device x 1024", "compute data/forward form=0 scratch=0",
+             "compute conv/forward form=0 scratch=0", "free device x", "alias y@1 on y",
+             "compute bn/forward form=0 scratch=0", "free device y", "alias y@2 on y@1",
+             "compute relu/forward form=0 scratch=0", "free device y@1", "alloc device loss 1024",
+             "compute loss/forward form=0 scratch=0", "alloc device y@2.grad 1280",
+             "compute loss/backward form=0 scratch=0", "free device loss",
+             "compute relu/backward form=0 scratch=0", "free device y@2.grad"}));
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"y@2"}));
+}
+
+TEST(Schedule, GivesBytesToASavedTensorOnlyIfAChosenFormReadsIt) {
+  const HandMade net = InPlaceChain();
+  Decision decision = DefaultDecision(net.graph);
+  Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 0);
+  decision.ops[6].form = 1;
+  steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 1);
+}
+
+TEST(Schedule, RefusesToFuseAVersionThatIsReadAfterItIsOverwritten) {
+  const HandMade net = InPlaceChain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.fuse_versions = true;
+  decision.ops[6].form = 2;
+  EXPECT_NE(Refusal(net.graph, decision).find("operation relu/forward: y@2 cannot lie on y@1"),
+            std::string::npos);
+}
+
+TEST(Schedule, RefusesToFuseWhereTheOperationDoesNotAllowIt) {
+  HandMade net = InPlaceChain();
+  net.graph.ops[2].forms[0].may_alias.clear();
+  Decision decision = DefaultDecision(net.graph);
+  decision.fuse_versions = true;
+  EXPECT_NE(Refusal(net.graph, decision).find("operation bn/forward: y@1 cannot lie on y"),
+            std::string::npos);
+}
+
+TEST(Schedule, AllocatesWholeTensorsFirstAndLeavesThemReadable) {
+  const HandMade net = Chain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[6].whole = true;
+  decision.tensors[2].whole = true;
+  const Plan plan = MustSchedule(net.graph, decision);
+  const Lines steps = Steps(net.graph, plan);
+  EXPECT_EQ(Lines(steps.begin(), steps.begin() + 3),
+            (Lines{"alloc device w 0", "alloc device a 256", "alloc device a.grad 1280"}));
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"a", "a.grad"}));
+}
+
+TEST(Schedule, LeavesAKeptTensorOnTheDeviceOrInTheHostTier) {
+  HandMade net = Chain();
+  net.graph.tensors[1].keep = true;
+  Decision decision = DefaultDecision(net.graph);
+  Plan plan = MustSchedule(net.graph, decision);
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
+  EXPECT_EQ(plan.host_bytes, 0);
+
+  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  plan = MustSchedule(net.graph, decision);
+  const Lines steps = Steps(net.graph, plan);
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free host x"), 0);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device x"), 2);
+}
+
+TEST(Schedule, ScratchLivesAtItsOperationOnly) {
+  HandMade net = Chain();
+  const TensorId work = net.Add("work", 2, Role::kScratch);
+  const TensorId more = net.Add("more", 9, Role::kScratch);
+  net.graph.ops[2].forms[0].scratch = {{work, 0, true}, {more, 0, true}};
+  Decision decision = DefaultDecision(net.graph);
+  decision.ops[2].scratch = 1;
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  const auto begin = std::find(steps.begin(), steps.end(), "alloc device more 3328");
+  ASSERT_NE(begin, steps.end());
+  EXPECT_EQ(Lines(begin + 1, begin + 3),
+            (Lines{"compute b/forward form=0 scratch=1", "free device more"}));
+}
+
+TEST(Schedule, FillsADiffThatNobodyWrites) {
+  HandMade net;
+  const TensorId x = net.Add("x", 1);
+  const TensorId dx = net.Add("x.grad", 1, Role::kActivationGradient);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Run("x.grad/fill", Pass::kBackward, {Uses({}, {dx})}, OpKind::kFill);
+  net.Backward("split/backward", Uses({dx}, {}));
+  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  EXPECT_EQ(Steps(net.graph, plan),
+            (Lines{"alloc device x 0", "compute data/forward form=0 scratch=0", "free device x",
+                   "alloc device x.grad 0", "fill x.grad/fill",
+                   "compute split/backward form=0 scratch=0", "free device x.grad"}));
+}
+
+TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
+  HandMade net;
+  const TensorId w = net.Add("w", 2, Role::kParameter);
+  const TensorId dw = net.Add("w.grad", 2, Role::kParameterGradient);
+  const TensorId h = net.Add("w.history", 2, Role::kHistory);
+  const TensorId x = net.Add("x", 1);
+  const TensorId y = net.Add("y", 1);
+  const TensorId dx = net.Add("x.grad", 1, Role::kActivationGradient);
+  net.Forward("first/forward", Uses({w}, {x}));
+  net.Forward("second/forward", Uses({x, w}, {y}));
+  net.Backward("second/backward", Uses({x, y, w, dw}, {dw, dx}));
+  net.Backward("first/backward", Uses({dx, dw}, {dw}));
+  net.Run("w/update", Pass::kUpdate, {Uses({w, dw, h}, {w, h})}, OpKind::kUpdate);
+  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  const Lines steps = Steps(net.graph, plan);
+  EXPECT_EQ(Lines(steps.begin(), steps.begin() + 3),
+            (Lines{"alloc device w 0", "alloc device w.grad 512", "alloc device w.history 1024"}));
+  EXPECT_EQ(steps.back(), "update w/update form=0 scratch=0");
+  EXPECT_EQ(plan.pass_end[2] - plan.pass_end[1], 1);
+  EXPECT_EQ(std::count_if(plan.steps.begin(), plan.steps.end(),
+                          [](const Step& step) { return step.kind == StepKind::kWait; }),
+            0);
+}
+
+TEST(Schedule, KeepsAForkedTensorUntilItsLastReader) {
+  HandMade net;
+  const TensorId x = net.Add("x", 1);
+  const TensorId left = net.Add("left", 1);
+  const TensorId right = net.Add("right", 1);
+  const TensorId sum = net.Add("sum", 1);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.Forward("left/forward", Uses({x}, {left}, {{left, x}}));
+  net.Forward("right/forward", Uses({x}, {right}, {{right, x}}));
+  net.Forward("sum/forward", Uses({left, right}, {sum}, {{sum, left}, {sum, right}}));
+  Decision decision = DefaultDecision(net.graph);
+  decision.ops[1].aliases = {{left, x}};
+  EXPECT_NE(Refusal(net.graph, decision).find("left/forward: left cannot lie on x"),
+            std::string::npos);
+  decision.ops[1].aliases.clear();
+  decision.ops[2].aliases = {{right, x}};
+  decision.ops[3].aliases = {{sum, right}};
+  EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 2 * kAlignment);
+}
+
+TEST(Schedule, NamesWhatADecisionAsksForInVain) {
+  const HandMade net = Chain();
+  struct Case {
+    std::function<void(Decision*)> spoil;
+    std::string message;
+  };
+  const std::vector<Case> cases{
+      {[](Decision* d) { d->ops.pop_back(); }, "the decision is for another graph"},
+      {[](Decision* d) { d->tensors.pop_back(); }, "the decision is for another graph"},
+      {[](Decision* d) { d->ops[1].form = 1; }, "a/forward: it has no form 1"},
+      {[](Decision* d) { d->ops[1].scratch = 1; }, "a/forward: it has no scratch variant 1"},
+      {[](Decision* d) {
+         d->tensors[0].gaps = {{1, 1, 3, 4}};
+       },
+       "tensor w: it stays resident"},
+      {[](Decision* d) {
+         d->tensors[1].gaps = {{0, 1, 5, 6}};
+       },
+       "tensor x: a gap does not lie"},
+      {[](Decision* d) {
+         d->tensors[1].gaps = {{1, 2, 3, 5}};
+       },
+       "tensor x: a gap does not lie"},
+      {[](Decision* d) {
+         d->tensors[1].gaps = {{6, 6, 7, 7}};
+       },
+       "tensor x: a gap does not lie"},
+      {[](Decision* d) {
+         d->tensors[1].gaps = {{1, 0, 5, 6}};
+       },
+       "after a/forward is not in the"},
+      {[](Decision* d) {
+         d->tensors[1].gaps = {{1, 5, 5, 6}};
+       },
+       "after a/forward is not in the"},
+      {[](Decision* d) {
+         d->tensors[1].gaps = {{1, 2, 7, 6}};
+       },
+       "after a/forward is not in the"},
+      {[](Decision* d) {
+         d->ops[4].aliases = {{5, 2}};
+       },
+       "form '' does not allow it"},
+      {[](Decision* d) {
+         d->ops[4].aliases = {{5, 3}, {5, 4}};
+       },
+       "already lies on another"},
+      {[](Decision* d) {
+         d->ops[4].aliases = {{5, 3}};
+         d->tensors[3].whole = true;
+       },
+       "one of them is resident for the whole iteration"},
+  };
+  for (const Case& bad : cases) {
+    Decision decision = DefaultDecision(net.graph);
+    bad.spoil(&decision);
+    const std::string message = Refusal(net.graph, decision);
+    EXPECT_NE(message.find(bad.message), std::string::npos)
+        << "expected " << bad.message << ", got " << message;
+  }
+}
+
+TEST(Schedule, RefusesAnAliasThatIsTooLargeOrLosesAValue) {
+  HandMade net = Chain();
+  net.graph.tensors[5].bytes += 1;
+  Decision decision = DefaultDecision(net.graph);
+  decision.ops[4].aliases = {{5, 4}};
+  EXPECT_NE(Refusal(net.graph, decision).find("the output is larger"), std::string::npos);
+
+  net = Chain();
+  net.graph.tensors[4].keep = true;
+  EXPECT_NE(Refusal(net.graph, decision).find("the input's value is still needed"),
+            std::string::npos);
+}
+
+TEST(Schedule, LetsAnOutputOverwriteAnInputThatCanBeFetchedAgain) {
+  HandMade net = Chain();
+  // b is kept; it has a copy in the host tier when c/backward writes b.grad over it.
+  net.graph.tensors[3].keep = true;
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[3].gaps = {{2, 2, 3, 3}};
+  decision.ops[4].aliases = {{5, 3}};
+  EXPECT_EQ(Names(net.graph, MustSchedule(net.graph, decision).readable), (Lines{"b"}));
+}
+
+TEST(Schedule, LeavesPaddingBetweenRanges) {
+  const HandMade net = Chain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(net.graph, decision, 100);
+  EXPECT_EQ(plan.host_bytes, 5 * kAlignment);
+  EXPECT_EQ(plan.steps[0].offset, 0);
+  EXPECT_EQ(plan.steps[1].offset, 2 * kAlignment);
+}
+
+TEST(Schedule, HandlesEmptyTensorsAndEmptyGraphs) {
+  HandMade net = Chain();
+  for (Tensor& tensor : net.graph.tensors) tensor.bytes = 0;
+  EXPECT_EQ(MustSchedule(net.graph, DefaultDecision(net.graph)).device_bytes, 0);
+  EXPECT_TRUE(MustSchedule(Graph{}, Decision{}).steps.empty());
+}
+
+TEST(Schedule, PlansFiftyThousandOperationsInSeconds) {
+  HandMade net;
+  const int layers = 25000;
+  for (int i = 0; i <= layers; ++i) net.Add("y" + std::to_string(i), 1 + i % 7);
+  for (int i = 0; i <= layers; ++i) net.Add("dy" + std::to_string(i), 1 + i % 7);
+  net.Forward("data", Uses({}, {0}));
+  for (int i = 1; i <= layers; ++i) net.Forward("f" + std::to_string(i), Uses({i - 1}, {i}));
+  net.Backward("loss", Uses({layers}, {2 * layers + 1}));
+  for (int i = layers; i > 0; --i) {
+    const TensorId dy = layers + 1 + i;
+    net.Backward("b" + std::to_string(i), Uses({i - 1, i, dy}, {dy - 1}, {{dy - 1, dy}}));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string& strategy : StrategyNames()) {
+    ASSERT_TRUE(MakePlan(net.graph, {}, {}, strategy).ok());
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 20.0);  // measured: well under a second each
+}
+
+}  // namespace
+}  // namespace layrub

@@ -121,11 +121,13 @@ function(layrub_add_examples)
   endforeach()
 endfunction()
 
-# src/**/test/test_<thing>.cpp is a test program of that name and one ctest entry. Other .cpp files
-# of the folder are helpers, linked to each of its tests. Tests of base and placement link to the
-# pure library alone, which proves that those parts need nothing else.
+# src/**/test/test_<thing>.cpp and tools/test/test_<thing>.cpp are each a test program of that name
+# and one ctest entry. Other .cpp files of the folder are helpers, linked to each of its tests.
+# Tests of base and placement link to the pure library alone, which proves that those parts need
+# nothing else. scripts/test_<thing>.py are ctest entries as well.
 function(layrub_add_tests)
-  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/test_*.cpp)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/src/test_*.cpp ${PROJECT_SOURCE_DIR}/tools/test_*.cpp)
   list(FILTER tests INCLUDE REGEX "/test/test_[^/]*\\.cpp$")
   foreach(test ${tests})
     get_filename_component(name ${test} NAME_WE)
@@ -143,10 +145,28 @@ function(layrub_add_tests)
     layrub_add_helpers("${folder}" "${library}" helper_objects ${helpers})
     add_executable(${name} ${test} ${helper_objects})
     layrub_set_up_test(${name} "${library}")
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 300
-      ENVIRONMENT LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+    if(folder MATCHES "/tools/test$" AND TARGET layrub)
+      add_dependencies(${name} layrub)
+    endif()
+    layrub_register_test(${name} ${name})
   endforeach()
+
+  find_program(PYTHON3 python3)
+  file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/scripts/test_*.py)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    if(PYTHON3)
+      layrub_register_test(${name} ${PYTHON3} ${script})
+    endif()
+  endforeach()
+endfunction()
+
+# layrub_register_test(<name> <command>...): a ctest entry. Programs find the folder of the built
+# programs in the environment, LAYRUB_BIN_DIR.
+function(layrub_register_test name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 300 ENVIRONMENT
+    "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 endfunction()
 
 # Compiles the helpers of a test folder once; sets <result> to their objects, or to nothing.
@@ -166,7 +186,8 @@ endfunction()
 
 function(layrub_set_up_test name library)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE LAYRUB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE
+    LAYRUB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" LAYRUB_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   target_link_libraries(${name} PRIVATE ${library} layrub_flags GTest::gtest_main rapidcheck)
   if(NOT library STREQUAL "layrub_pure_whole")
     add_dependencies(${name} caffeproto_sources)

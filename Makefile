@@ -1,0 +1,35 @@
+# A thin front of CMake. CPU_ONLY=1 and DEBUG=1 as in Caffe.
+BUILD ?= build
+CMAKE_FLAGS ?=
+ifdef CPU_ONLY
+  CMAKE_FLAGS += -D CPU_ONLY=$(if $(filter 0,$(CPU_ONLY)),OFF,ON)
+endif
+ifeq ($(DEBUG), 1)
+  CMAKE_FLAGS += -D CMAKE_BUILD_TYPE=Debug
+endif
+GENERATOR := $(if $(shell command -v ninja),-G Ninja)
+
+.PHONY: all test runtest demo lint format clean
+
+all:
+	@test -f $(BUILD)/CMakeCache.txt || cmake $(GENERATOR) -S . -B $(BUILD) $(CMAKE_FLAGS)
+	@cmake $(if $(strip $(CMAKE_FLAGS)),$(CMAKE_FLAGS)) $(BUILD)
+	@cmake --build $(BUILD) --parallel
+
+# As in Caffe, `test` builds the tests and `runtest` runs them.
+test: all
+
+runtest: test
+	@cd $(BUILD) && ctest --output-on-failure --parallel $$(nproc)
+
+demo:
+	@scripts/demo.sh
+
+lint:
+	@scripts/lint.sh
+
+format:
+	@scripts/lint.sh --fix
+
+clean:
+	@rm -rf $(BUILD)

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Checks who includes whom.
+
+Every source file belongs to a part, by its path; a part may include itself and the parts that
+MAY_INCLUDE grants it. Tests may include anything. Exits 1 and names each include that breaks the
+rule as `file:line: ...`.
+"""
+
+import argparse
+import os
+import re
+import sys
+
+# What a part may include besides itself. `types` is the plain data that placement makes and the
+# others read (graph, plan, machine); `core` is Caffe's common ground: common, blob, layer, the
+# utilities and the protocol.
+MAY_INCLUDE = {
+    'base': set(),
+    'types': {'base'},
+    'placement': {'base', 'types'},
+    'device': {'base', 'types'},
+    'runtime': {'base', 'types', 'placement', 'device'},
+    'core': {'base', 'device'},
+    'kernels': {'base', 'device', 'core'},
+    'data': {'base', 'device', 'core', 'kernels'},
+    'layers': {'base', 'device', 'core', 'kernels', 'data'},
+    'net': {'base', 'types', 'placement', 'device', 'runtime', 'core'},
+    'solvers': {'base', 'types', 'placement', 'device', 'runtime', 'core', 'kernels', 'net'},
+}
+
+# Where a file belongs: the first pattern that fits.
+PARTS = [
+    (r'include/layrub/(status|bytes)\.hpp', 'base'),
+    (r'include/layrub/(backend|pool)\.hpp', 'device'),
+    (r'include/layrub/executor\.hpp', 'runtime'),
+    (r'include/layrub/(graph|plan|machine|timeline)\.hpp', 'types'),
+    (r'include/layrub/', 'placement'),
+    (r'include/caffe/caffe\.hpp', 'everything'),
+    (r'(include|src)/caffe/util/signal_handler', 'solvers'),
+    (r'(include|src)/caffe/util/im2col', 'kernels'),
+    (r'include/caffe/(solver|sgd_solvers|parallel)', 'solvers'),
+    (r'include/caffe/(net|planned_net|placement)', 'net'),
+    (r'include/caffe/layers/', 'layers'),
+    (r'include/caffe/data_transformer', 'data'),
+    (r'include/caffe/', 'core'),
+    (r'src/caffe/(util|proto)/', 'core'),
+    (r'src/(?:layrub|caffe)/(\w+)/', r'\1'),
+    (r'(tools|examples)/', 'programs'),
+]
+
+# The parts that are pure, and the libraries that they must not need.
+PURE = ('base', 'types', 'placement')
+IMPURE = re.compile(r'(boost|glog|gflags|google|hdf5|lmdb|leveldb|opencv2?|cblas|omp)\b')
+CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|driver_types)')
+MAY_MENTION_CUDA = re.compile(
+    r'src/layrub/device/cuda|src/caffe/kernels/|include/caffe/util/(device_alternate|cudnn|nccl)\.hpp')
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SOURCE = re.compile(r'\.(cpp|hpp|h|cu|cuh)$')
+
+
+def part_of(path):
+    """The part a file belongs to, or None."""
+    for pattern, part in PARTS:
+        match = re.match(pattern, path)
+        if match:
+            return match.expand(part)
+    return None
+
+
+def resolve(root, path, name):
+    """The file that `#include "name"` in `path` reads, relative to root; None if not the project's."""
+    private = 'src' if path.startswith(('include/', 'src/')) else path.split('/')[0]
+    for folder in (os.path.dirname(path), 'include', private, 'src'):
+        candidate = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(os.path.join(root, candidate)):
+            return candidate
+    return 'src/caffe/proto/caffe.pb.h' if name == 'caffe/proto/caffe.pb.h' else None
+
+
+def complaint(root, path, quote, name):
+    """What is wrong with one include, or None."""
+    part = part_of(path)
+    if part is None:
+        return 'belongs to no part; add its folder to PARTS'
+    if CUDA.match(name) and not MAY_MENTION_CUDA.match(path):
+        return f'{name} is for kernels and the CUDA device alone'
+    if part in PURE and IMPURE.match(name):
+        return f'{part} is pure, {name} is not'
+    if quote == '<':
+        return None
+    target = resolve(root, path, name)
+    if target is None:
+        return f'"{name}" is not found in the project'
+    if part == 'programs':
+        public = target.startswith(('include/', 'tools/', 'examples/', 'src/caffe/proto/'))
+        return None if public else f'programs include public headers, {target} is private'
+    target_part = part_of(target)
+    if part in (target_part, 'everything') or target_part in MAY_INCLUDE.get(part, set()):
+        return None
+    return f'{part} may not include {target} ({target_part})'
+
+
+def files_below(root):
+    for top in ('include', 'src', 'tools', 'examples'):
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders[:] = sorted(set(folders) - {'test'})
+            for name in sorted(names):
+                if SOURCE.search(name):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def check(root):
+    """All complaints about the tree below root."""
+    found = []
+    for path in files_below(root):
+        with open(os.path.join(root, path), encoding='utf-8') as lines:
+            for number, line in enumerate(lines, 1):
+                match = INCLUDE.match(line)
+                text = match and complaint(root, path, *match.groups())
+                if text:
+                    found.append(f'{path}:{number}: {text}')
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Checks who includes whom.')
+    parser.add_argument('root', nargs='?',
+                        default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    found = check(parser.parse_args().root)
+    for text in found:
+        print(text)
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Installs what Layrub needs to build, on Debian 12, Ubuntu 22.04 and Ubuntu 24.04.
+# Does nothing, and needs no network, where all of it is there.
+set -eu
+
+packages='
+  ccache clang-format cmake g++ make ninja-build pkg-config protobuf-compiler python3
+  libboost-dev libboost-system-dev libboost-thread-dev libgflags-dev libgoogle-glog-dev
+  libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
+  libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev
+  nlohmann-json3-dev'
+
+missing=
+for package in $packages; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "Installing:$missing"
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+$sudo apt-get update -q
+# shellcheck disable=SC2086 # a list of words
+DEBIAN_FRONTEND=noninteractive $sudo apt-get install -q -y --no-install-recommends $missing

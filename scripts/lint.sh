@@ -1,0 +1,28 @@
+#!/bin/sh
+# Checks the format of C++ files, who includes whom, and the syntax of scripts. `--fix` formats
+# instead of complaining. Exits 1 when something is wrong; long files get a warning only.
+set -eu
+
+cd "$(dirname "$0")/.."
+list() { git ls-files --cached --others --exclude-standard -- "$@" | sort -u; }
+failed=0
+
+mode='--dry-run -Werror'
+[ "${1:-}" != --fix ] || mode=-i
+# shellcheck disable=SC2086 # two words
+list '*.cpp' '*.hpp' '*.h' | xargs -r clang-format $mode || failed=1
+
+python3 scripts/check_includes.py || failed=1
+
+for script in $(list '*.sh') .ci/run; do
+  sh -n "$script" || failed=1
+done
+for script in $(list '*.py'); do
+  python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script" || failed=1
+done
+
+list '*.cpp' '*.hpp' '*.h' '*.py' | xargs -r wc -l |
+  awk '$2 != "total" && $1 > 400 { print "warning: " $2 ": " $1 " lines; is it still one subject?" }'
+
+[ $failed = 0 ] && echo 'lint: all is well' || echo 'lint: see above' >&2
+exit $failed

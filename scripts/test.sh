@@ -1,0 +1,16 @@
+#!/bin/sh
+# Installs what is missing, builds, and runs all tests.
+# BUILD names the build folder (default: build); arguments go to cmake, such as -D WERROR=ON.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${BUILD:-$root/build}
+"$root/scripts/install_deps.sh"
+
+generator=
+[ -f "$build/CMakeCache.txt" ] || ! command -v ninja > /dev/null || generator='-G Ninja'
+# shellcheck disable=SC2086 # no generator: no argument
+cmake $generator -S "$root" -B "$build" "$@"
+cmake --build "$build" --parallel "$(nproc)"
+cd "$build"
+ctest --output-on-failure --parallel "$(nproc)"

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Self test of check_includes.py, on trees made for it."""
+
+import os
+import tempfile
+import unittest
+
+import check_includes
+
+
+class CheckIncludes(unittest.TestCase):
+
+    def complaints(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, 'w', encoding='utf-8') as out:
+                    out.write(text)
+            return check_includes.check(root)
+
+    def test_a_part_may_include_itself_and_what_lies_below(self):
+        self.assertEqual(self.complaints({
+            'include/layrub/status.hpp': '',
+            'include/layrub/plan.hpp': '#include "layrub/status.hpp"\n',
+            'src/layrub/placement/pack.hpp': '',
+            'src/layrub/placement/pack.cpp': '#include "layrub/placement/pack.hpp"\n#include <vector>\n',
+            'src/layrub/runtime/run.cpp': '#include "layrub/plan.hpp"\n',
+            'include/caffe/blob.hpp': '#include "caffe/proto/caffe.pb.h"\n#include <glog/logging.h>\n',
+            'src/caffe/net/net.cpp': '#include "caffe/blob.hpp"\n#include "layrub/plan.hpp"\n',
+        }), [])
+
+    def test_placement_includes_nothing_but_base(self):
+        found = self.complaints({
+            'include/layrub/backend.hpp': '',
+            'src/layrub/placement/pack.cpp': '\n#include "layrub/backend.hpp"\n#include <glog/logging.h>\n',
+        })
+        self.assertEqual(len(found), 2)
+        self.assertTrue(found[0].startswith('src/layrub/placement/pack.cpp:2: placement may not include'))
+        self.assertIn('glog/logging.h', found[1])
+
+    def test_net_includes_no_layer(self):
+        found = self.complaints({
+            'include/caffe/layers/relu_layer.hpp': '',
+            'src/caffe/net/net.cpp': '#include "caffe/layers/relu_layer.hpp"\n',
+        })
+        self.assertEqual(len(found), 1)
+        self.assertIn('net may not include include/caffe/layers/relu_layer.hpp (layers)', found[0])
+
+    def test_core_includes_neither_net_nor_runtime(self):
+        self.assertEqual(len(self.complaints({
+            'include/caffe/net.hpp': '',
+            'include/layrub/executor.hpp': '',
+            'src/caffe/core/blob.cpp': '#include "caffe/net.hpp"\n#include "layrub/executor.hpp"\n',
+        })), 2)
+
+    def test_cuda_stays_in_kernels_and_device(self):
+        found = self.complaints({
+            'src/caffe/kernels/copy.cpp': '#include <cuda_runtime.h>\n',
+            'src/layrub/device/cuda_backend.cpp': '#include <cuda_runtime.h>\n',
+            'src/caffe/layers/relu_layer.cpp': '#include <cuda_runtime.h>\n',
+        })
+        self.assertEqual(len(found), 1)
+        self.assertIn('relu_layer.cpp:1', found[0])
+
+    def test_programs_include_public_headers_only(self):
+        found = self.complaints({
+            'include/caffe/net.hpp': '',
+            'src/caffe/kernels/copy.hpp': '',
+            'tools/layrub/flags.hpp': '',
+            'tools/layrub.cpp': '#include "layrub/flags.hpp"\n#include "caffe/net.hpp"\n'
+                                '#include "caffe/kernels/copy.hpp"\n',
+        })
+        self.assertEqual([text.split(':')[1] for text in found], ['3'])
+
+    def test_tests_may_include_anything(self):
+        self.assertEqual(self.complaints({
+            'include/caffe/net.hpp': '',
+            'src/caffe/core/test/test_blob.cpp': '#include "caffe/net.hpp"\n',
+        }), [])
+
+    def test_the_project_itself_keeps_the_rules(self):
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        self.assertEqual(check_includes.check(root), [])
+
+
+if __name__ == '__main__':
+    unittest.main()

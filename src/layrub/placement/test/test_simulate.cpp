@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/uses.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Uses;
+
+/// One FLOP/s, one byte/s, and no latency: times are counts.
+Machine Unit() { return {"unit", 1, 1, 1, 1, 2, 0}; }
+
+Plan MustSchedule(const Graph& graph, const Decision& decision) {
+  const Result<Plan> plan = Schedule(graph, decision);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  return plan.ok() ? plan.value() : Plan{};
+}
+
+/// `net` with operations that take `seconds` each.
+Graph Timed(HandMade net, double seconds) {
+  for (Op& op : net.graph.ops) {
+    for (Form& form : op.forms) form.flops = seconds;
+  }
+  return net.graph;
+}
+
+const Span& SpanOf(const Timeline& timeline, const Plan& plan, StepKind kind) {
+  for (const Span& span : timeline.spans) {
+    if (plan.steps[span.step].kind == kind) return span;
+  }
+  ADD_FAILURE() << "no " << Name(kind);
+  return timeline.spans.front();
+}
+
+TEST(Simulate, AddsOperationsUp) {
+  const Graph graph = Timed(Chain(), 3);
+  const Plan plan = MustSchedule(graph, DefaultDecision(graph));
+  const Timeline timeline = Simulate(graph, plan, Unit());
+  EXPECT_DOUBLE_EQ(timeline.seconds, 21);
+  EXPECT_DOUBLE_EQ(timeline.stalled, 0);
+  ASSERT_EQ(timeline.spans.size(), 7u);
+  for (size_t i = 0; i < 7; ++i) {
+    EXPECT_DOUBLE_EQ(timeline.spans[i].begin, 3.0 * static_cast<double>(i));
+    EXPECT_EQ(timeline.spans[i].lane, Lane::kCompute);
+  }
+}
+
+TEST(Simulate, TakesTheSlowerOfArithmeticAndMemoryPlusLatency) {
+  HandMade net;
+  const TensorId x = net.Add("x", 1);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.graph.ops[0].forms[0].flops = 100;
+  net.graph.ops[0].forms[0].bytes_moved = 60;
+  Machine machine = Unit();
+  machine.flops = 10;
+  machine.memory_bandwidth = 3;
+  machine.latency = 5;
+  const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  EXPECT_DOUBLE_EQ(Simulate(net.graph, plan, machine).seconds, 25);
+  net.graph.ops[0].forms[0].scratch = {{kNone, 7, true}};  // a measured time beats the estimate
+  EXPECT_DOUBLE_EQ(Simulate(net.graph, plan, machine).seconds, 7);
+}
+
+TEST(Simulate, HidesACopyBehindTheNextOperation) {
+  const Graph graph = Timed(Chain(), 2000);
+  Decision decision = DefaultDecision(graph);
+  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(graph, decision);
+  const Timeline timeline = Simulate(graph, plan, Unit());
+  EXPECT_DOUBLE_EQ(timeline.seconds, 14000);
+  EXPECT_DOUBLE_EQ(timeline.stalled, 0);
+  const Span& offload = SpanOf(timeline, plan, StepKind::kOffload);
+  EXPECT_DOUBLE_EQ(offload.begin, 2000);  // x is written by the first operation
+  EXPECT_DOUBLE_EQ(offload.end, 2000 + 1024);
+  const Span& prefetch = SpanOf(timeline, plan, StepKind::kPrefetch);
+  EXPECT_DOUBLE_EQ(prefetch.begin, 10000);
+  EXPECT_DOUBLE_EQ(prefetch.end, 10000 + 1024);
+}
+
+TEST(Simulate, CountsTheTimeThatOperationsWaitForCopies) {
+  const Graph graph = Timed(Chain(), 24);
+  Decision decision = DefaultDecision(graph);
+  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(graph, decision);
+  const Timeline timeline = Simulate(graph, plan, Unit());
+  // c waits for the copy of x, in whose bytes it writes (1024 instead of the 2 x 24 passed);
+  // a/backward waits for the copy back, which began one operation earlier.
+  EXPECT_DOUBLE_EQ(timeline.stalled, (1024 - 2 * 24) + (1024 - 24));
+  EXPECT_DOUBLE_EQ(timeline.seconds, 7 * 24 + timeline.stalled);
+}
+
+TEST(Simulate, SharesTheLinkBetweenBothDirections) {
+  HandMade net;
+  const TensorId a = net.Add("a", 4);
+  const TensorId b = net.Add("b", 4);
+  net.Forward("a/forward", Uses({}, {a}));
+  net.Forward("wait/forward", Uses({}, {}));
+  net.Forward("b/forward", Uses({}, {b}));
+  net.Forward("both/forward", Uses({}, {}));
+  net.Forward("use/forward", Uses({a, b}, {}));
+  net.graph.ops[1].forms[0].flops = 5000;
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[a].gaps = {{0, 1, 3, 4}};
+  decision.tensors[b].gaps = {{2, 3, 4, 4}};
+  const Plan plan = MustSchedule(net.graph, decision);
+  Machine machine = Unit();
+  const auto copy_of_b = [&] {
+    const Timeline timeline = Simulate(net.graph, plan, machine);
+    for (const Span& span : timeline.spans) {
+      const Step& step = plan.steps[span.step];
+      if (step.kind == StepKind::kOffload && step.tensor == b) return span.end - span.begin;
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(copy_of_b(), 1024, 1e-6);
+  machine.link_both = 1;  // b goes down while a comes up: half the rate each
+  EXPECT_NEAR(copy_of_b(), 2048, 1e-6);
+}
+
+TEST(Simulate, OfNothingTakesNoTime) {
+  const Timeline timeline = Simulate(Graph{}, Plan{}, Machine{});
+  EXPECT_EQ(timeline.seconds, 0);
+  EXPECT_TRUE(timeline.spans.empty());
+}
+
+TEST(Simulate, OperationsWithoutCostEndAtOnce) {
+  const Graph graph = Chain().graph;
+  const Plan plan = MustSchedule(graph, DefaultDecision(graph));
+  EXPECT_EQ(Simulate(graph, plan, Unit()).spans.size(), 7u);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -1,0 +1,241 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Names;
+using testing::Steps;
+using testing::Uses;
+using Lines = std::vector<std::string>;
+
+Plan MustPlan(const Graph& graph, const std::string& strategy) {
+  const Result<Plan> plan = MakePlan(graph, {}, {}, strategy);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  const std::vector<std::string> objections = Check(graph, plan.value());
+  EXPECT_TRUE(objections.empty()) << objections.front();
+  EXPECT_GE(plan.value().device_bytes, FloorBytes(graph));
+  return plan.value();
+}
+
+Decision Decide(const Graph& graph, const std::string& strategy) {
+  const Result<Decision> decision = FindStrategy(strategy).value()(graph, {}, {});
+  EXPECT_TRUE(decision.ok()) << decision.status().message;
+  return decision.value();
+}
+
+int Count(const Plan& plan, StepKind kind) {
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(),
+                                        [kind](const Step& step) { return step.kind == kind; }));
+}
+
+/// Two blocks of conv, in-place relu, all versions of 8 units; a mask has 2. The gradients of a
+/// blob are versions too.
+///   tensors of block k: y, y@1, y:mask, y.grad, y@1.grad; operations: forward 0..5, backward 6..10
+HandMade InPlaceNet() {
+  HandMade net;
+  const TensorId x = net.Add("x", 8);
+  std::vector<TensorId> y, y1, mask, dy, dy1;
+  for (int k = 0; k < 2; ++k) {
+    const std::string name = "y" + std::to_string(k);
+    y.push_back(net.AddVersion(name, 8, 2 * k));
+    y1.push_back(net.AddVersion(name + "@1", 8, 2 * k));
+    mask.push_back(net.Add(name + ":mask", 2, Role::kSaved));
+    dy.push_back(net.AddVersion(name + ".grad", 8, 2 * k + 1, Role::kActivationGradient));
+    dy1.push_back(net.AddVersion(name + "@1.grad", 8, 2 * k + 1, Role::kActivationGradient));
+  }
+  const TensorId loss = net.Add("loss", 1);
+  net.graph.tensors[loss].keep = true;
+  net.Forward("data/forward", Uses({}, {x}));
+  for (int k = 0; k < 2; ++k) {
+    const std::string n = std::to_string(k);
+    net.Forward("conv" + n + "/forward", Uses({k == 0 ? x : y1[0]}, {y[k]}));
+    net.Forward("relu" + n + "/forward", Uses({y[k]}, {y1[k], mask[k]}, {{y1[k], y[k]}}));
+  }
+  net.Forward("loss/forward", Uses({y1[1]}, {loss}));
+  net.Backward("loss/backward", Uses({y1[1], loss}, {dy1[1]}));
+  for (int k = 1; k >= 0; --k) {
+    const std::string n = std::to_string(k);
+    net.Run("relu" + n + "/backward", Pass::kBackward,
+            {Uses({y1[k], dy1[k]}, {dy[k]}, {{dy[k], dy1[k]}, {dy[k], y1[k]}}),
+             Uses({mask[k], dy1[k]}, {dy[k]}, {{dy[k], dy1[k]}})});
+    const std::vector<TensorId> writes = k == 0 ? std::vector<TensorId>{} : std::vector{dy1[0]};
+    net.Backward("conv" + n + "/backward", Uses({k == 0 ? x : y1[0], dy[k]}, writes));
+  }
+  return net;
+}
+
+TEST(FindStrategy, ListsTheNamesThereAre) {
+  EXPECT_EQ(StrategyNames(), (Lines{"keep", "hybrid"}));
+  const Status status = FindStrategy("magic").status();
+  EXPECT_EQ(status.code, Code::kInvalid);
+  EXPECT_EQ(status.message, "there is no placement strategy 'magic'; there are keep, hybrid");
+}
+
+TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
+  const HandMade net = InPlaceNet();
+  const Plan plan = MustPlan(net.graph, "keep");
+  // x, two data and two diff blobs of 8 units, the loss; no mask, since relu's first form reads y.
+  EXPECT_EQ(plan.device_bytes, (5 * 8 + 1) * kAlignment);
+  EXPECT_EQ(Count(plan, StepKind::kAlias), 4);
+  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(Count(plan, StepKind::kWait), 0);
+  EXPECT_EQ(Names(net.graph, plan.readable),
+            (Lines{"x", "y0@1", "y0.grad", "y1@1", "y1.grad", "loss"}));
+}
+
+TEST(Keep, TakesTheFirstFormThatReadsNoOverwrittenVersion) {
+  HandMade net = InPlaceNet();
+  // relu1's first form now reads its input, which is gone once relu1 has run in place.
+  net.graph.ops[7].forms[0].reads[0] = net.graph.ops[4].forms[0].reads[0];
+  net.graph.ops[7].forms[0].may_alias.pop_back();
+  const Decision decision = Decide(net.graph, "keep");
+  EXPECT_EQ(decision.ops[7].form, 1);
+  EXPECT_EQ(decision.ops[9].form, 0);
+  EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (5 * 8 + 1 + 2) * kAlignment);
+}
+
+TEST(Keep, GivesAVersionThatIsNeededAgainARangeOfItsOwn) {
+  HandMade net = InPlaceNet();
+  net.graph.ops[7].forms[0].reads[0] = net.graph.ops[4].forms[0].reads[0];
+  net.graph.ops[7].forms[0].may_alias.pop_back();
+  net.graph.ops[7].forms.pop_back();
+  EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (6 * 8 + 1) * kAlignment);
+}
+
+TEST(Keep, SharesScratch) {
+  HandMade net = Chain();
+  const TensorId one = net.Add("one", 6, Role::kScratch);
+  const TensorId two = net.Add("two", 5, Role::kScratch);
+  const TensorId huge = net.Add("huge", 50, Role::kScratch);
+  net.graph.ops[1].forms[0].scratch = {{one, 0, true}, {huge, 0, true}};
+  net.graph.ops[2].forms[0].scratch = {{two, 0, true}};
+  EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (1 + 6 * 4 + 6) * kAlignment);
+}
+
+TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
+  const HandMade net = Chain();
+  const Decision decision = Decide(net.graph, "hybrid");
+  // Only x is away long enough; b and c are read by the first backward operation, a by the second.
+  for (TensorId t = 0; t < 7; ++t) {
+    const std::vector<Gap>& gaps = decision.tensors[t].gaps;
+    EXPECT_EQ(gaps, t == 1 ? (std::vector<Gap>{{1, 2, 5, 6}}) : std::vector<Gap>{})
+        << net.graph.tensors[t].name;
+  }
+}
+
+TEST(Hybrid, PutsGradientsOnWhatTheirOperationReadsLast) {
+  const HandMade net = Chain();
+  const Decision decision = Decide(net.graph, "hybrid");
+  EXPECT_EQ(decision.ops[4].aliases, (std::vector<AliasPair>{{5, 3}}));
+  EXPECT_EQ(decision.ops[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_EQ(MustPlan(net.graph, "hybrid").device_bytes, (1 + 12) * kAlignment);
+}
+
+TEST(Hybrid, TakesTheMaskFormAndRunsForwardInPlace) {
+  const HandMade net = InPlaceNet();
+  const Decision decision = Decide(net.graph, "hybrid");
+  EXPECT_EQ(decision.ops[7].form, 1);
+  EXPECT_EQ(decision.ops[9].form, 1);
+  EXPECT_EQ(decision.ops[2].aliases.size(), 1u);
+  EXPECT_EQ(decision.ops[4].aliases.size(), 1u);
+  const Plan plan = MustPlan(net.graph, "hybrid");
+  const Lines steps = Steps(net.graph, plan);
+  for (const std::string copy : {"offload x", "offload y0@1", "offload y0:mask"}) {
+    EXPECT_EQ(std::count(steps.begin(), steps.end(), copy), 1) << copy;
+  }
+  EXPECT_EQ(Count(plan, StepKind::kOffload), 3);
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"loss"}));
+  // At conv1/backward: y0@1, the gradient of y1 and that of y0@1, y0's mask on its way back, the
+  // loss.
+  EXPECT_EQ(plan.device_bytes, (3 * 8 + 2 + 1) * kAlignment);
+}
+
+TEST(Hybrid, KeepsNoInputUnderAnOutputThatSomebodyNeedsLater) {
+  HandMade net = Chain();
+  net.graph.tensors[3].keep = true;
+  const Decision decision = Decide(net.graph, "hybrid");
+  EXPECT_EQ(decision.ops[4].aliases, (std::vector<AliasPair>{{5, 4}}));
+  EXPECT_EQ(Names(net.graph, MustPlan(net.graph, "hybrid").readable), (Lines{"b"}));
+}
+
+TEST(Hybrid, LeavesAKeptTensorThatWasMovedInTheHostTier) {
+  HandMade net = Chain();
+  net.graph.tensors[1].keep = true;
+  const Plan plan = MustPlan(net.graph, "hybrid");
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x"}));
+  EXPECT_EQ(plan.device_bytes, (1 + 12) * kAlignment);
+}
+
+TEST(Hybrid, MovesNothingWithoutABackward) {
+  HandMade net = Chain();
+  net.graph.ops.resize(4);
+  const Plan plan = MustPlan(net.graph, "hybrid");
+  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(plan.device_bytes, (1 + 8) * kAlignment);
+}
+
+TEST(MakePlan, FitsFromTheSmallestBudgetUpwards) {
+  const HandMade net = Chain();
+  const int64_t smallest = MustPlan(net.graph, "hybrid").device_bytes;
+  for (const int64_t budget : {smallest, smallest + 1, 10 * smallest}) {
+    EXPECT_TRUE(MakePlan(net.graph, {}, {budget, 4 * kAlignment}, "hybrid").ok());
+  }
+}
+
+TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
+  HandMade net = Chain();
+  for (Tensor& tensor : net.graph.tensors) tensor.bytes *= 4096;
+  const Status status = MakePlan(net.graph, {}, {12 << 20, 1 << 30}, "hybrid").status();
+  EXPECT_EQ(status.code, Code::kDoesNotFit);
+  EXPECT_EQ(status.message,
+            "needs 13.0 MiB (13631488 bytes) of device memory at b/forward, the budget is 12.0 "
+            "MiB; the smallest budget of strategy hybrid is --device_memory=13631488");
+  const Status host = MakePlan(net.graph, {}, {1 << 30, 1 << 20}, "hybrid").status();
+  EXPECT_EQ(host.code, Code::kDoesNotFit);
+  EXPECT_EQ(host.message,
+            "needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; the smallest "
+            "budget of strategy hybrid is --host_memory=4194304");
+}
+
+TEST(MakePlan, PassesOnWhatIsInvalid) {
+  HandMade net = Chain();
+  EXPECT_EQ(MakePlan(net.graph, {}, {}, "magic").status().code, Code::kInvalid);
+  net.graph.tensors[1].bytes = -1;
+  EXPECT_NE(MakePlan(net.graph, {}, {}, "keep").status().message.find("tensor x"),
+            std::string::npos);
+}
+
+TEST(FindPeak, BreaksTheFullestOperationDownByRole) {
+  const HandMade net = InPlaceNet();
+  for (const std::string& strategy : StrategyNames()) {
+    const Plan plan = MustPlan(net.graph, strategy);
+    const Peak peak = FindPeak(net.graph, plan);
+    int64_t sum = 0;
+    for (const int64_t bytes : peak.by_role) sum += bytes;
+    EXPECT_EQ(sum, peak.bytes);
+    EXPECT_EQ(peak.bytes + peak.gaps, plan.device_bytes);
+    EXPECT_GE(peak.gaps, 0);
+    EXPECT_NE(peak.op, kNone);
+  }
+}
+
+TEST(FindPeak, CountsARangeOnceUnderTheRoleThatOwnsItLast) {
+  const HandMade net = Chain();
+  const Peak peak = FindPeak(net.graph, MustPlan(net.graph, "hybrid"));
+  EXPECT_EQ(net.graph.ops[peak.op].name, "b/forward");
+  EXPECT_EQ(peak.by_role[static_cast<size_t>(Role::kActivation)], 12 * kAlignment);
+  EXPECT_EQ(peak.by_role[static_cast<size_t>(Role::kParameter)], kAlignment);
+  EXPECT_EQ(FindPeak(Graph{}, Plan{}).op, kNone);
+}
+
+}  // namespace
+}  // namespace layrub

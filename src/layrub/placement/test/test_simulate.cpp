@@ -98,13 +98,15 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
   const TensorId a = net.Add("a", 4);
   const TensorId b = net.Add("b", 4);
   net.Forward("a/forward", Uses({}, {a}));
-  net.Forward("wait/forward", Uses({}, {}));
+  net.Forward("long/forward", Uses({}, {}));
   net.Forward("b/forward", Uses({}, {b}));
   net.Forward("both/forward", Uses({}, {}));
   net.Forward("use/forward", Uses({a, b}, {}));
   net.graph.ops[1].forms[0].flops = 5000;
+  // Its workspace covers the bytes that a comes back to, so that a cannot come back earlier.
+  net.graph.ops[1].forms[0].scratch = {{net.Add("work", 8, Role::kScratch), 0, true}};
   Decision decision = DefaultDecision(net.graph);
-  decision.tensors[a].gaps = {{0, 1, 3, 4}};
+  decision.tensors[a].gaps = {{0, 0, 3, 4}};
   decision.tensors[b].gaps = {{2, 3, 4, 4}};
   const Plan plan = MustSchedule(net.graph, decision);
   Machine machine = Unit();

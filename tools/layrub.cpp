@@ -80,19 +80,20 @@ std::string Usage() {
   return text + "\n'layrub <command> --help' explains a command; --helpfull lists every flag there is.\n";
 }
 
-const Command* FindCommand(const std::string& name) {
+/// Unknown names end the program.
+const Command& CommandOrFail(const std::string& name) {
+  std::string names;
   for (const Command& command : Commands()) {
-    if (command.name == name) return &command;
+    if (command.name == name) return command;
+    if (!names.empty()) names += ", ";
+    names += command.name;
   }
-  return nullptr;
+  Fail("unknown command '" + name + "' (there are " + names + ")");
 }
 
-const Command& CommandOrFail(const std::string& name) {
-  const Command* command = FindCommand(name);
-  if (command) return *command;
-  std::string names;
-  for (const Command& known : Commands()) names += (names.empty() ? "" : ", ") + known.name;
-  Fail("unknown command '" + name + "' (there are " + names + ")");
+std::string CommandUsage(const Command& command) {
+  return "layrub " + command.name + " " + command.arguments + (command.arguments.empty() ? "" : " ") +
+         "[--flag=value ...]";
 }
 
 [[noreturn]] void ExitAfterFatal() {
@@ -116,18 +117,18 @@ class FatalExit : public google::LogSink {
   std::atomic<bool> fatal_{false};
 };
 
-int Run(const std::vector<std::string>& words) {
-  if (FLAGS_help || FLAGS_helpshort) {
-    if (words.empty()) {
-      std::cout << Usage();
-    } else {
-      const Command& command = CommandOrFail(words[0]);
-      std::cout << "layrub " << command.name << ": " << command.summary << "\n\nusage: layrub " << command.name << " "
-                << command.arguments << (command.arguments.empty() ? "" : " ") << "[--flag=value ...]\n\n"
-                << command.help;
-    }
+int Help(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    std::cout << Usage();
     return kSuccess;
   }
+  const Command& command = CommandOrFail(words[0]);
+  std::cout << "layrub " << command.name << ": " << command.summary << "\n\nusage: " << CommandUsage(command) << "\n\n"
+            << command.help;
+  return kSuccess;
+}
+
+int Run(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::cerr << Usage();
     return kFailure;
@@ -135,8 +136,7 @@ int Run(const std::vector<std::string>& words) {
   const Command& command = CommandOrFail(words[0]);
   const std::vector<std::string> arguments(words.begin() + 1, words.end());
   if (static_cast<int>(arguments.size()) != command.argument_count) {
-    Fail("usage: layrub " + command.name + " " + command.arguments + (command.arguments.empty() ? "" : " ") +
-         "[--flag=value ...]; 'layrub " + command.name + " --help' explains them.");
+    Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name + " --help' explains the flags.");
   }
   return command.run(arguments);
 }
@@ -146,9 +146,11 @@ int Run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   FLAGS_alsologtostderr = true;
+  // Programs that read logs expect glog's older prefix, without the year.
+  gflags::SetCommandLineOption("log_year_in_prefix", "false");
   gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
-  if (!FLAGS_help && !FLAGS_helpshort) gflags::HandleCommandLineHelpFlags();
   const std::vector<std::string> words(argv + 1, argv + argc);
+  if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
   caffe::GlobalInit(&argc, &argv);
   google::InstallFailureFunction(layrub_tool::ExitAfterFatal);
   static layrub_tool::FatalExit fatal_exit;

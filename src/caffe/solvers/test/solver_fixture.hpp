@@ -1,0 +1,101 @@
+#ifndef CAFFE_SOLVERS_TEST_SOLVER_FIXTURE_HPP_
+#define CAFFE_SOLVERS_TEST_SOLVER_FIXTURE_HPP_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "caffe/sgd_solvers.hpp"
+#include "caffe/util/io.hpp"
+
+namespace caffe {
+
+inline SolverParameter ParseSolver(const string& text) {
+  SolverParameter param;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &param)) << text;
+  return param;
+}
+
+/// A net whose gradients are known: two items of three ones through one neuron whose output is the loss. The derivative
+/// of every weight and of the bias is 2 in each iteration.
+inline string LinearNet(const string& param_fields = "") {
+  return R"(
+    name: "linear"
+    layer {
+      name: "data" type: "DummyData" top: "data"
+      dummy_data_param { shape { dim: 2 dim: 3 } data_filler { type: "constant" value: 1 } }
+    }
+    layer {
+      name: "ip" type: "InnerProduct" bottom: "data" top: "ip" loss_weight: 1 )" +
+         param_fields + R"(
+      inner_product_param {
+        num_output: 1
+        weight_filler { type: "constant" value: 0.5 }
+        bias_filler { type: "constant" value: -0.25 }
+      }
+    }
+  )";
+}
+constexpr double kGradient = 2, kWeight = 0.5, kBias = -0.25;
+
+/// A small classifier on random data that is drawn anew in each iteration.
+inline string ClassifierNet() {
+  return R"(
+    name: "classifier"
+    layer {
+      name: "data" type: "DummyData" top: "data" top: "label"
+      dummy_data_param {
+        shape { dim: 4 dim: 2 dim: 6 dim: 6 } shape { dim: 4 }
+        data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 1 }
+      }
+    }
+    layer {
+      name: "conv" type: "Convolution" bottom: "data" top: "conv"
+      convolution_param { num_output: 3 kernel_size: 3 weight_filler { type: "xavier" } }
+    }
+    layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+    layer {
+      name: "ip" type: "InnerProduct" bottom: "conv" top: "ip"
+      inner_product_param { num_output: 3 weight_filler { type: "xavier" } }
+    }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+  )";
+}
+
+/// A solver of `net` with the fields `fields`; base_lr 0.1 and a fixed policy unless they say otherwise.
+template <typename Dtype = float>
+std::unique_ptr<SGDSolver<Dtype>> MakeSolver(const string& net, const string& fields) {
+  const string defaults = "base_lr: 0.1 lr_policy: 'fixed' random_seed: 7 snapshot_after_train: false ";
+  SolverParameter param = ParseSolver(defaults);
+  param.MergeFrom(ParseSolver(fields));
+  CHECK(google::protobuf::TextFormat::ParseFromString(net, param.mutable_net_param()));
+  return std::make_unique<SGDSolver<Dtype>>(param);
+}
+
+template <typename Dtype>
+vector<Dtype> Parameters(Solver<Dtype>* solver) {
+  vector<Dtype> values;
+  for (const Blob<Dtype>* param : solver->net()->learnable_params()) {
+    values.insert(values.end(), param->cpu_data(), param->cpu_data() + param->count());
+  }
+  return values;
+}
+
+/// The bits, so that comparisons tell -0 from 0.
+template <typename Dtype>
+string Bits(const vector<Dtype>& values) {
+  return string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Dtype));
+}
+
+inline string NewFolder() {
+  string folder;
+  MakeTempDir(&folder);
+  return folder;
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOLVERS_TEST_SOLVER_FIXTURE_HPP_

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Tries the command line of layrub as a user would. The programs lie in the folder named by the environment variable
+LAYRUB_BIN_DIR, build/bin by default."""
+import gzip
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.abspath(os.environ.get("LAYRUB_BIN_DIR", os.path.join(SOURCE, "build/bin")))
+PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "persistent_bytes", "keep_peak_bytes", "floor_bytes",
+             "host_peak_bytes", "peak_op", "breakdown"]
+SOLVER = """
+net: "examples/digits/train_test.prototxt"
+test_iter: 1
+test_interval: 4
+base_lr: 0.05
+momentum: 0.9
+lr_policy: "fixed"
+display: 2
+max_iter: 4
+snapshot_prefix: "run"
+solver_mode: CPU
+random_seed: 1
+"""
+
+
+class Result:
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+
+def run(*args, program="layrub"):
+    env = dict(os.environ, GLOG_log_dir=os.getcwd())
+    done = subprocess.run([os.path.join(BIN, program), *args], capture_output=True, text=True, timeout=120, env=env)
+    return Result(done)
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+class CommandLine(unittest.TestCase):
+    """Every test starts in a folder of its own that has the digits example, databases included."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.digits = tempfile.mkdtemp()
+        with gzip.open(os.path.join(SOURCE, "examples/digits/digits.csv.gz"), "rb") as packed:
+            with open(os.path.join(cls.digits, "digits.csv"), "wb") as csv:
+                shutil.copyfileobj(packed, csv)
+        done = run(os.path.join(cls.digits, "digits.csv"), cls.digits, program="convert_digits")
+        assert done.code == 0, done.err
+        for name in ("train_test.prototxt", "solver.prototxt"):
+            shutil.copy(os.path.join(SOURCE, "examples/digits", name), cls.digits)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.digits)
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        os.chdir(self.folder)
+        shutil.copytree(self.digits, "examples/digits")
+        write("solver.prototxt", SOLVER)
+
+    def tearDown(self):
+        os.chdir("/")
+        shutil.rmtree(self.folder)
+
+    def fails(self, result, pattern, code=1):
+        """The program said why in one line, and left no trace of a crash."""
+        self.assertEqual(code, result.code, result.err)
+        self.assertRegex(result.err, pattern)
+        self.assertNotIn("stack trace", result.err)
+        self.assertNotIn("    @", result.err)
+        said = [line for line in result.err.splitlines() if line.startswith(("F", "layrub: ", "ERROR: "))]
+        self.assertEqual(1, len(said), result.err)
+
+    def plan(self, *args):
+        result = run("plan", "--format=json", *args)
+        self.assertIn(result.code, (0, 2), result.err)
+        return json.loads(result.out)
+
+    def train(self, *args):
+        result = run("train", "--solver=solver.prototxt", "--json_summary=summary.json", *args)
+        self.assertEqual(0, result.code, result.err)
+        with open("summary.json") as file:
+            return json.load(file), result
+
+    # Words and flags.
+
+    def test_usage_names_every_command(self):
+        for result in (run("--help"), run("-help")):
+            self.assertEqual(0, result.code)
+            for command in ("train", "test", "time", "plan", "diff", "device_query"):
+                self.assertIn(command, result.out)
+                self.assertIn("usage: layrub " + command, run(command, "--help").out)
+        self.assertEqual(1, run().code)
+        self.assertIn("usage", run().err)
+        self.fails(run("train", "more"), "usage: layrub train")
+
+    def test_unknown_words_and_flags(self):
+        self.fails(run("trian"), "unknown command 'trian' .*train")
+        self.fails(run("train", "--sovler=x"), "unknown command line flag 'sovler'")
+        self.fails(run("time", "--model=x", "--iterations=many"), "iterations")
+        self.fails(run("train"), "needs --solver=FILE")
+        self.fails(run("train", "--solver=solver.prototxt", "--sigint_effect=panic"), "--sigint_effect=panic")
+        self.fails(run("train", "--solver=solver.prototxt", "--snapshot=a", "--weights=b"), "not both")
+        self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
+        self.fails(run("plan"), "either --model=FILE or --solver=FILE")
+
+    def test_flags_stand_before_or_after_the_command_with_one_dash_or_two(self):
+        model = "examples/digits/train_test.prototxt"
+        reference = run("plan", "--model=" + model).out
+        self.assertIn("device memory", reference)
+        for args in (("-model=" + model, "plan"), ("plan", "-model", model), ("--model", model, "plan")):
+            self.assertEqual(reference, run(*args).out)
+        self.assertEqual(reference, run("plan", "--model=" + model, program="caffe").out)
+
+    # Bad files.
+
+    def test_mistakes_in_prototxts_are_named_with_their_line(self):
+        write("bad.prototxt", 'net: "x"\nbase_lr: 0.1\nbase_rate: 2\n')
+        self.fails(run("train", "--solver=bad.prototxt"), r"bad\.prototxt:3.*base_rate")
+        write("bad.prototxt", 'name: "x"\nlayer {\n  name: "a"\n  typo: "ReLU"\n}\n')
+        for command in ("time", "plan"):
+            self.fails(run(command, "--model=bad.prototxt"), r"bad\.prototxt:4.*typo")
+
+    def test_missing_files_are_named(self):
+        self.fails(run("train", "--solver=none.prototxt"), "none.prototxt")
+        self.fails(run("time", "--model=none.prototxt"), "none.prototxt")
+        self.fails(run("train", "--solver=solver.prototxt", "--snapshot=none.solverstate"), "none.solverstate")
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=none.caffemodel"), "none.caffemodel")
+        self.fails(run("diff", "a.caffemodel", "b.caffemodel"), "a.caffemodel")
+        shutil.rmtree("examples/digits/digits_train_lmdb")
+        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
+
+    def test_corrupt_files_are_named(self):
+        write("bad.caffemodel", "this is not a model " * 20)
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=bad.caffemodel"), "bad.caffemodel")
+        self.fails(run("test", "--model=examples/digits/train_test.prototxt", "--weights=bad.caffemodel"),
+                   "bad.caffemodel")
+        self.fails(run("diff", "bad.caffemodel", "bad.caffemodel"), "bad.caffemodel")
+        write("examples/digits/digits_train_lmdb/data.mdb", "no database")
+        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
+
+    def test_nets_that_make_no_sense_are_explained(self):
+        layer = 'layer { name: "r" type: "%s" bottom: "%s" top: "y" }'
+        write("net.prototxt", 'name: "n" ' + layer % ("ReLU", "nowhere"))
+        self.fails(run("time", "--model=net.prototxt"), "nowhere")
+        write("net.prototxt", 'name: "n" ' + layer % ("Relu", "x"))
+        self.fails(run("time", "--model=net.prototxt"), "Relu")
+        huge = 'layer { name: "d" type: "DummyData" top: "x" dummy_data_param { shape { dim: 3000000 dim: 3000000 } } }'
+        write("net.prototxt", 'name: "n" ' + huge)
+        self.fails(run("time", "--model=net.prototxt"), "3000000|exceed|large|INT_MAX")
+
+    # Plans.
+
+    def test_plan_tells_what_a_net_needs(self):
+        plans = {name: self.plan("--solver=solver.prototxt", "--placement=" + name) for name in ("keep", "hybrid")}
+        for name, plan in plans.items():
+            self.assertEqual(PLAN_KEYS, list(plan))
+            self.assertEqual("fits", plan["verdict"])
+            self.assertEqual(name, plan["strategy"])
+            self.assertEqual(plan["device_peak_bytes"], sum(plan["breakdown"].values()))
+            self.assertEqual(plans["keep"]["device_peak_bytes"], plan["keep_peak_bytes"])
+            self.assertLessEqual(plan["persistent_bytes"], plan["floor_bytes"])
+            self.assertLessEqual(plan["floor_bytes"], plan["device_peak_bytes"])
+            self.assertRegex(plan["peak_op"], "^[^/]+/(forward|backward|update)$")
+        self.assertLess(plans["hybrid"]["device_peak_bytes"], plans["keep"]["device_peak_bytes"])
+        self.assertEqual(0, plans["keep"]["host_peak_bytes"])
+        self.assertGreater(plans["hybrid"]["host_peak_bytes"], 0)
+        self.assertEqual(plans["keep"], self.plan("--model=examples/digits/train_test.prototxt"))
+
+    def test_plan_needs_no_data(self):
+        with_data = self.plan("--solver=solver.prototxt")
+        shutil.rmtree("examples/digits/digits_train_lmdb")
+        self.fails(run("plan", "--solver=solver.prototxt"), "digits.*--data_shape=C,H,W")
+        self.fails(run("plan", "--solver=solver.prototxt", "--data_shape=1,8"), "--data_shape=1,8")
+        self.assertEqual(with_data, self.plan("--solver=solver.prototxt", "--data_shape=1,8,8"))
+        with open("examples/digits/train_test.prototxt") as file:
+            cropped = file.read().replace("scale: 0.0625", "crop_size: 8 force_gray: true")
+        write("examples/digits/train_test.prototxt", cropped)
+        self.assertEqual(with_data, self.plan("--solver=solver.prototxt"))
+
+    def test_a_budget_that_is_too_small_ends_with_2_and_the_flag_that_works(self):
+        for command in ("plan", "train"):
+            result = run(command, "--solver=solver.prototxt", "--placement=hybrid", "--device_memory=100KiB")
+            self.assertEqual(2, result.code, result.err)
+            flag = re.search(r"--device_memory=\d+", result.out + result.err)
+            self.assertTrue(flag, result.err)
+            done = run(command, "--solver=solver.prototxt", "--placement=hybrid", flag.group(0))
+            self.assertEqual(0, done.code, done.err)
+        tight = self.plan("--solver=solver.prototxt", "--device_memory=100KiB")
+        self.assertEqual("does_not_fit", tight["verdict"])
+        self.assertEqual(PLAN_KEYS, list(tight))
+        self.fails(run("plan", "--solver=solver.prototxt", "--device_memory=lots"), "device_memory.*lots")
+        self.fails(run("plan", "--solver=solver.prototxt", "--placement=magic"), "magic.*hybrid")
+
+    def test_the_prototxt_asks_for_a_plan_and_flags_win(self):
+        write("solver.prototxt", SOLVER + 'placement { strategy: "hybrid" device_memory: "1GiB" }\n')
+        self.assertEqual("hybrid", self.plan("--solver=solver.prototxt")["strategy"])
+        self.assertEqual("keep", self.plan("--solver=solver.prototxt", "--placement=keep")["strategy"])
+        self.assertEqual(2, run("plan", "--solver=solver.prototxt", "--device_memory=1KiB").code)
+        with open("examples/digits/train_test.prototxt", "a") as file:
+            file.write('placement { strategy: "hybrid" }\n')
+        write("solver.prototxt", SOLVER)
+        self.assertEqual("hybrid", self.plan("--solver=solver.prototxt")["strategy"])
+        self.assertEqual("hybrid", self.train()[0]["strategy"])
+
+    def test_a_dumped_plan_passes_the_independent_check(self):
+        result = run("plan", "--solver=solver.prototxt", "--placement=hybrid", "--dump=dumped")
+        self.assertEqual(0, result.code, result.err)
+        script = os.path.join(SOURCE, "scripts/verify_plan.py")
+        check = subprocess.run([sys.executable, script, "dumped/graph.txt", "dumped/plan.txt"], capture_output=True,
+                               text=True)
+        self.assertEqual(0, check.returncode, check.stdout + check.stderr)
+
+    # Training.
+
+    def test_training_under_a_plan_gives_the_same_bits_in_the_memory_that_was_planned(self):
+        for strategy in ("keep", "hybrid"):
+            planned = self.plan("--solver=solver.prototxt", "--placement=" + strategy)
+            summary, result = self.train("--placement=" + strategy, "--measure_memory")
+            self.assertEqual(planned["device_peak_bytes"], summary["planned_device_bytes"])
+            self.assertEqual(planned["host_peak_bytes"], summary["host_bytes"])
+            self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
+            self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 256)
+            self.assertEqual(strategy == "hybrid", summary["bytes_offloaded"] > 0)
+            self.assertRegex(result.err, r"\] Placement: " + strategy + r", device [\d.]+ MiB \(keep ")
+            self.assertRegex(result.err, r"\] Memory: " + strategy)
+            for line in result.err.splitlines():
+                if "Placement:" in line or "Memory:" in line:
+                    self.assertNotRegex(line, r"Iteration \d|lr = ")
+            os.rename("run_iter_4.caffemodel", strategy + ".caffemodel")
+        same = run("diff", "keep.caffemodel", "hybrid.caffemodel")
+        self.assertEqual((0, "weights bit-equal: yes\n"), (same.code, same.out))
+
+    def test_diff_finds_one_flipped_bit(self):
+        self.train()
+        with open("run_iter_4.caffemodel", "rb") as file:
+            model = bytearray(file.read())
+        # The last layer with weights is ip2; its bias, ten floats, lies among the last bytes of its blob.
+        scale = run("diff", "run_iter_4.caffemodel", "run_iter_4.caffemodel")
+        self.assertEqual(0, scale.code, scale.out)
+        bias = model.rindex(struct.pack("<BB", 0x2A, 40)) + 2  # field 5 (data), packed, 40 bytes
+        model[bias + 4 * 3] ^= 1
+        with open("flipped.caffemodel", "wb") as file:
+            file.write(model)
+        result = run("diff", "run_iter_4.caffemodel", "flipped.caffemodel")
+        self.assertEqual(1, result.code)
+        self.assertRegex(result.out, "^ip2, blob 1: 1 of 10 values differ, the first at 3: .* and .*\n"
+                                     "weights bit-equal: no\n$")
+
+    def test_training_writes_the_lines_that_log_parsers_know(self):
+        _, result = self.train()
+        for pattern in (r"\] Solving DigitsLeNet$", r"\] Learning Rate Policy: fixed$",
+                        r"\] Iteration 0 \([\d.e+-]+ iter/s, [\d.e+-]+s/2 iters\), loss = [\d.]+$",
+                        r"\]     Train net output #0: loss = ([\d.]+) \(\* 1 = \1 loss\)$",
+                        r"\] Iteration 2, lr = 0.05$", r"\] Iteration 4, Testing net \(#0\)$",
+                        r"\]     Test net output #0: accuracy = [\d.]+$",
+                        r"\] Snapshotting to binary proto file run_iter_4.caffemodel$",
+                        r"\] Snapshotting solver state to binary proto file run_iter_4.solverstate$",
+                        r"\] Iteration 4, loss = [\d.]+$", r"\] Optimization Done\.$"):
+            self.assertRegex(result.err, re.compile(pattern, re.MULTILINE))
+
+    def test_training_resumes(self):
+        self.train()
+        write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 6"))
+        summary, result = self.train("--snapshot=run_iter_4.solverstate")
+        self.assertEqual(6, summary["iterations"])
+        self.assertIn("Resuming from run_iter_4.solverstate", result.err)
+        self.fails(run("train", "--solver=solver.prototxt", "--snapshot=run_iter_4.caffemodel"), "weights only")
+        _, tuned = self.train("--weights=run_iter_4.caffemodel")
+        self.assertIn("Finetuning from run_iter_4.caffemodel", tuned.err)
+
+    def test_a_snapshot_that_cannot_be_written_is_found_before_training(self):
+        write("solver.prototxt", SOLVER.replace('"run"', '"missing/run"'))
+        result = run("train", "--solver=solver.prototxt")
+        self.fails(result, "Cannot write to snapshot prefix 'missing/run'")
+        self.assertNotIn("Iteration 0", result.err)
+
+    def test_test_and_time_report_as_caffe_does(self):
+        self.train()
+        model = "--model=examples/digits/train_test.prototxt"
+        result = run("test", model, "--weights=run_iter_4.caffemodel", "--iterations=2")
+        self.assertEqual(0, result.code, result.err)
+        self.assertRegex(result.err, r"\] Batch 1, accuracy = [\d.]+\n")
+        self.assertRegex(result.err, r"\] Loss: [\d.]+\n")
+        self.assertRegex(result.err, r"\] accuracy = [\d.]+\n")
+        result = run("time", model, "--iterations=2")
+        self.assertEqual(0, result.code, result.err)
+        self.assertRegex(result.err, r"conv1\tforward: [\d.e+-]+ ms\.\n")
+        self.assertRegex(result.err, r"conv1\tbackward: [\d.e+-]+ ms\.\n")
+        for line in ("*** Benchmark begins ***", "Average time per layer: ", "Average Forward pass: ",
+                     "Average Backward pass: ", "Average Forward-Backward: ", "Total Time: "):
+            self.assertIn(line, result.err)
+        self.assertEqual(0, run("device_query").code)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,289 @@
+#ifndef CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
+#define CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
+
+// Proves a layer's memory traits: every backward form gives the same bits, also when operands share
+// bytes as may_alias allows, and touches nothing that it does not declare.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// What one forward and backward give.
+template <typename Dtype>
+struct PassResult {
+  vector<vector<Dtype>> top_data, bottom_diff, param_data, param_diff;
+  bool operator==(const PassResult& other) const {
+    const auto same = [](const vector<vector<Dtype>>& a, const vector<vector<Dtype>>& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return x.size() == y.size() &&
+               std::memcmp(x.data(), y.data(), x.size() * sizeof(Dtype)) == 0;
+      });
+    };
+    return same(top_data, other.top_data) && same(bottom_diff, other.bottom_diff) &&
+           same(param_data, other.param_data) && same(param_diff, other.param_diff);
+  }
+};
+
+/// Runs a layer that is set up the way a plan does: forward and backward each see operands in
+/// memory of their own, filled with NaN (all bits set) unless their traits say that the value is
+/// read. Layers with views are not supported.
+template <typename Dtype>
+class PlannedPass {
+ public:
+  using AliasPair = std::pair<Operand, Operand>;
+  using Blobs = vector<Blob<Dtype>*>;
+
+  /// `bottom` and `top` give shapes, bottom data and top diffs; they are left as they are.
+  PlannedPass(Layer<Dtype>* layer, const Blobs& bottom, const Blobs& top,
+              const vector<bool>& propagate_down)
+      : layer_(layer),
+        bottom_(bottom),
+        top_(top),
+        propagate_down_(propagate_down),
+        traits_(layer->Traits(bottom, top, propagate_down)) {
+    CHECK(traits_.declared && traits_.data_views.empty() && traits_.diff_views.empty())
+        << layer->type();
+  }
+
+  const MemoryTraits& traits() const { return traits_; }
+
+  /// One forward and backward in form `form`; a pair of null is for no alias.
+  PassResult<Dtype> Run(int form, const AliasPair* forward_alias, const AliasPair* backward_alias) {
+    const OperandForm& backward = traits_.backward.at(form);
+    const vector<vector<Dtype>> params = ParamValues();
+    PassResult<Dtype> result;
+
+    Binding at_forward;
+    Bind(traits_.forward, forward_alias, &at_forward);
+    for (size_t i = 0; i < bottom_.size(); ++i)
+      Copy(Values(bottom_[i], false), at_forward.bottom[i]->mutable_cpu_data());
+    LayerRun run = Run(traits_.forward.scratch_bytes, form);
+    for (size_t k = 0; k < traits_.saved.size(); ++k) {
+      run.saved.push_back(Lists(backward.reads, Saved(k)) ? at_forward.address[Index(Saved(k))]
+                                                          : nullptr);
+    }
+    layer_->EnterPlan(run);
+    layer_->Forward(at_forward.bottoms(), at_forward.tops());
+    for (const auto& blob : at_forward.top) result.top_data.push_back(Values(blob.get(), false));
+    result.param_data = ParamValues();
+
+    Binding at_backward;
+    Bind(backward, backward_alias, &at_backward);
+    for (size_t i = 0; i < bottom_.size(); ++i) {
+      if (Lists(backward.reads, BottomData(i)))
+        Copy(Values(bottom_[i], false), at_backward.bottom[i]->mutable_cpu_data());
+    }
+    for (size_t i = 0; i < top_.size(); ++i) {
+      if (Lists(backward.reads, TopData(i)))
+        Copy(result.top_data[i], at_backward.top[i]->mutable_cpu_data());
+      if (Lists(backward.reads, TopDiff(i)))
+        Copy(Values(top_[i], true), at_backward.top[i]->mutable_cpu_diff());
+    }
+    run = Run(backward.scratch_bytes, form);
+    for (size_t k = 0; k < traits_.saved.size(); ++k) {
+      const bool read = Lists(backward.reads, Saved(k));
+      run.saved.push_back(read ? at_backward.address[Index(Saved(k))] : nullptr);
+      if (read)
+        std::memcpy(run.saved[k], at_forward.address[Index(Saved(k))], traits_.saved[k].bytes);
+    }
+    for (size_t i = 0; i < layer_->blobs().size(); ++i) {
+      Blob<Dtype>* blob = layer_->blobs()[i].get();
+      if (!Lists(backward.reads, ParamData(i)))
+        SetNaN(blob->mutable_cpu_data(), blob->count() * sizeof(Dtype));
+      // Not zero: gradients must be added to.
+      std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0.25));
+    }
+    layer_->EnterPlan(run);
+    layer_->Backward(at_backward.tops(), propagate_down_, at_backward.bottoms());
+    layer_->LeavePlan();
+    for (size_t i = 0; i < bottom_.size(); ++i) {
+      if (propagate_down_[i])
+        result.bottom_diff.push_back(Values(at_backward.bottom[i].get(), true));
+    }
+    for (const auto& blob : layer_->blobs()) result.param_diff.push_back(Values(blob.get(), true));
+    for (size_t i = 0; i < params.size(); ++i)
+      Copy(params[i], layer_->blobs()[i]->mutable_cpu_data());
+    return result;
+  }
+
+  /// One forward and backward called directly with bottom[0] == top[0].
+  PassResult<Dtype> RunInPlace() {
+    const vector<vector<Dtype>> params = ParamValues();
+    Blobs bottom = bottom_;
+    Blob<Dtype> shared(bottom_[0]->shape());
+    bottom[0] = &shared;
+    Copy(Values(bottom_[0], false), shared.mutable_cpu_data());
+    PassResult<Dtype> result;
+    layer_->Forward(bottom, {&shared});
+    result.top_data = {Values(&shared, false)};
+    result.param_data = ParamValues();
+    // A later layer in place may overwrite the blob.
+    SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
+    Copy(Values(top_[0], true), shared.mutable_cpu_diff());
+    for (const auto& blob : layer_->blobs())
+      std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0.25));
+    layer_->Backward({&shared}, propagate_down_, bottom);
+    for (size_t i = 0; i < bottom.size(); ++i) {
+      if (propagate_down_[i]) result.bottom_diff.push_back(Values(bottom[i], true));
+    }
+    for (const auto& blob : layer_->blobs()) result.param_diff.push_back(Values(blob.get(), true));
+    for (size_t i = 0; i < params.size(); ++i)
+      Copy(params[i], layer_->blobs()[i]->mutable_cpu_data());
+    return result;
+  }
+
+ private:
+  /// Blobs over memory that is not theirs.
+  struct Binding {
+    vector<std::unique_ptr<Blob<Dtype>>> bottom, top;
+    vector<void*> address;
+    Blobs bottoms() const { return Pointers(bottom); }
+    Blobs tops() const { return Pointers(top); }
+    static Blobs Pointers(const vector<std::unique_ptr<Blob<Dtype>>>& blobs) {
+      Blobs pointers;
+      for (const auto& blob : blobs) pointers.push_back(blob.get());
+      return pointers;
+    }
+  };
+
+  static bool Lists(const vector<Operand>& list, const Operand& operand) {
+    return std::find(list.begin(), list.end(), operand) != list.end();
+  }
+  static void SetNaN(void* memory, size_t bytes) { std::memset(memory, 0xFF, bytes); }
+  static void Copy(const vector<Dtype>& from, Dtype* to) {
+    std::copy(from.begin(), from.end(), to);
+  }
+  static vector<Dtype> Values(const Blob<Dtype>* blob, bool diff) {
+    const Dtype* values = diff ? blob->cpu_diff() : blob->cpu_data();
+    return vector<Dtype>(values, values + blob->count());
+  }
+  vector<vector<Dtype>> ParamValues() const {
+    vector<vector<Dtype>> data;
+    for (const auto& blob : layer_->blobs()) data.push_back(Values(blob.get(), false));
+    return data;
+  }
+
+  /// Position of an operand other than a parameter in Binding::address.
+  size_t Index(const Operand& operand) const {
+    const size_t bottoms = bottom_.size(), tops = top_.size();
+    switch (operand.kind) {
+      case Operand::kBottomData:
+        return operand.index;
+      case Operand::kBottomDiff:
+        return bottoms + operand.index;
+      case Operand::kTopData:
+        return 2 * bottoms + operand.index;
+      case Operand::kTopDiff:
+        return 2 * bottoms + tops + operand.index;
+      case Operand::kSaved:
+        return 2 * bottoms + 2 * tops + operand.index;
+      default:
+        LOG(FATAL) << "a parameter never shares bytes";
+        return 0;
+    }
+  }
+
+  void* Allocate(size_t bytes) {
+    memory_.emplace_back(bytes / sizeof(double) + 1);
+    SetNaN(memory_.back().data(), memory_.back().size() * sizeof(double));
+    return memory_.back().data();
+  }
+
+  void Bind(const OperandForm& form, const AliasPair* alias, Binding* binding) {
+    for (size_t i = 0; i < 2 * bottom_.size(); ++i) {
+      binding->address.push_back(Allocate(bottom_[i % bottom_.size()]->count() * sizeof(Dtype)));
+    }
+    for (size_t i = 0; i < 2 * top_.size(); ++i) {
+      binding->address.push_back(Allocate(top_[i % top_.size()]->count() * sizeof(Dtype)));
+    }
+    for (const SavedBuffer& saved : traits_.saved)
+      binding->address.push_back(Allocate(saved.bytes));
+    if (alias != nullptr) {
+      EXPECT_TRUE(Lists(form.writes, alias->first) || alias->first.kind == Operand::kSaved)
+          << form.name;
+      EXPECT_TRUE(Lists(form.reads, alias->second)) << form.name;
+      binding->address[Index(alias->first)] = binding->address[Index(alias->second)];
+    }
+    const auto make = [&](const Blob<Dtype>& like, const Operand& data, const Operand& diff) {
+      auto blob = std::make_unique<Blob<Dtype>>(like.shape());
+      blob->data()->set_cpu_data(binding->address[Index(data)]);
+      blob->diff()->set_cpu_data(binding->address[Index(diff)]);
+      return blob;
+    };
+    for (size_t i = 0; i < bottom_.size(); ++i) {
+      binding->bottom.push_back(make(*bottom_[i], BottomData(i), BottomDiff(i)));
+    }
+    for (size_t i = 0; i < top_.size(); ++i)
+      binding->top.push_back(make(*top_[i], TopData(i), TopDiff(i)));
+  }
+
+  LayerRun Run(int64_t scratch_bytes, int form) {
+    LayerRun run;
+    run.form = form;
+    run.scratch = Allocate(scratch_bytes);
+    return run;
+  }
+
+  Layer<Dtype>* layer_;
+  Blobs bottom_, top_;
+  vector<bool> propagate_down_;
+  MemoryTraits traits_;
+  std::list<vector<double>> memory_;
+};
+
+/// Sets the layer up and compares all of its backward forms, every alias they allow and, where
+/// `in_place`, direct calls with bottom[0] == top[0], bit by bit with the first form without
+/// aliases.
+template <typename Dtype>
+void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+                const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                bool in_place) {
+  layer->SetUp(bottom, top);
+  for (size_t i = 0; i < top.size(); ++i) {
+    for (int j = 0; j < top[i]->count(); ++j)
+      top[i]->mutable_cpu_diff()[j] = Dtype((j * 37 + 11) % 23 - 11) / 7;
+  }
+  PlannedPass<Dtype> pass(layer, bottom, top, propagate_down);
+  const PassResult<Dtype> expected = pass.Run(0, nullptr, nullptr);
+  for (const auto& diff : expected.bottom_diff) {
+    EXPECT_TRUE(std::none_of(diff.begin(), diff.end(), [](Dtype v) { return std::isnan(v); }))
+        << layer->type()
+        << " reads what its first form does not declare, or leaves values unwritten";
+  }
+  const MemoryTraits& traits = pass.traits();
+  for (size_t form = 0; form < traits.backward.size(); ++form) {
+    const string& name = traits.backward[form].name;
+    EXPECT_TRUE(pass.Run(form, nullptr, nullptr) == expected) << layer->type() << ", form " << name;
+    for (const auto& alias : traits.forward.may_alias) {
+      if (alias.first.kind == Operand::kSaved &&
+          !std::count(traits.backward[form].reads.begin(), traits.backward[form].reads.end(),
+                      alias.first)) {
+        continue;
+      }
+      EXPECT_TRUE(pass.Run(form, &alias, nullptr) == expected)
+          << layer->type() << ", form " << name << ", forward alias";
+    }
+    for (const auto& alias : traits.backward[form].may_alias) {
+      EXPECT_TRUE(pass.Run(form, nullptr, &alias) == expected)
+          << layer->type() << ", form " << name << ", alias on operand kind "
+          << int{alias.second.kind};
+    }
+  }
+  if (in_place) {
+    EXPECT_TRUE(pass.RunInPlace() == expected) << layer->type() << " in place";
+  }
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYERS_TEST_FORM_CHECK_HPP_

@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+
+#include "caffe/layers/test/form_check.hpp"
+#include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/test_gradient_check_util.hpp"
+
+namespace caffe {
+namespace {
+
+string BatchNorm(const string& param = "") {
+  return "name: 'bn' type: 'BatchNorm' batch_norm_param { " + param + " }";
+}
+
+TEST(BatchNormLayer, GivesEachChannelMeanZeroAndVarianceOne) {
+  for (const vector<int>& shape :
+       {vector<int>{4, 3, 5, 2}, vector<int>{20, 3}, vector<int>{5, 3, 7}}) {
+    auto x = RandomBlob(shape, 1);
+    for (int i = 0; i < x->count(); ++i) x->mutable_cpu_data()[i] = 3 * x->cpu_data()[i] + 5;
+    Blob<double> y;
+    auto layer = MakeLayer(BatchNorm());
+    layer->SetUp({x.get()}, {&y});
+    layer->Forward({x.get()}, {&y});
+    const int inner = y.count(2), per_channel = y.count() / 3;
+    for (int c = 0; c < 3; ++c) {
+      double sum = 0, squares = 0;
+      for (int i = 0; i < y.count(); ++i) {
+        if (i / inner % 3 != c) continue;
+        sum += y.cpu_data()[i];
+        squares += y.cpu_data()[i] * y.cpu_data()[i];
+      }
+      EXPECT_NEAR(sum / per_channel, 0, 1e-10);
+      EXPECT_NEAR(squares / per_channel, 1, 1e-5);
+    }
+  }
+}
+
+TEST(BatchNormLayer, KeepsRunningSumsAndUsesThemOutsideTraining) {
+  auto x = BlobOf({2, 1}, {1, 3}), probe = BlobOf({1, 1}, {10});
+  Blob<double> y;
+  auto layer = MakeLayer(BatchNorm("moving_average_fraction: 0.5 eps: 1"));
+  layer->SetUp({x.get()}, {&y});
+  for (int pass = 0; pass < 2; ++pass) layer->Forward({x.get()}, {&y});
+  // Mean 2, unbiased variance 2, weights 1 and 0.5.
+  EXPECT_EQ(DataOf(*layer->blobs()[0]), vector<double>{3});
+  EXPECT_EQ(DataOf(*layer->blobs()[1]), vector<double>{3});
+  EXPECT_EQ(DataOf(*layer->blobs()[2]), vector<double>{1.5});
+  auto global = MakeLayer(BatchNorm("eps: 1"), TEST);
+  global->SetUp({probe.get()}, {&y});
+  for (int i = 0; i < 3; ++i) global->blobs()[i]->CopyFrom(*layer->blobs()[i]);
+  global->Forward({probe.get()}, {&y});
+  EXPECT_DOUBLE_EQ(y.cpu_data()[0], 8 / std::sqrt(3.0));
+}
+
+TEST(BatchNormLayer, GradientsOfEveryFormAgreeWithDifferences) {
+  for (const char* param : {"", "use_global_stats: true"}) {
+    for (const vector<int>& shape : {vector<int>{3, 2, 2, 2}, vector<int>{4, 3}}) {
+      for (int form = -1; form < (*param == '\0' ? 3 : 1); ++form) {
+        auto x = RandomBlob(shape, 2);
+        Blob<double> y;
+        GradientChecker<double> checker(1e-4, 1e-5);
+        checker.set_form(form);
+        checker.CheckGradientExhaustive(MakeLayer(BatchNorm(param)).get(), {x.get()}, {&y});
+      }
+    }
+  }
+}
+
+TEST(BatchNormLayer, AllFormsGiveTheSameBitsInPlaceToo) {
+  auto x = RandomBlob({3, 2, 4, 5}, 3);
+  Blob<double> y;
+  CheckForms(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {true}, true);
+  CheckForms(MakeLayer(BatchNorm("use_global_stats: true")).get(), {x.get()}, {&y}, {true}, true);
+  CheckForms(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {false}, true);
+}
+
+TEST(BatchNormLayer, NeedsNoFullSizeWorkspaceAndIsNotRepeatableInTraining) {
+  auto x = RandomBlob({3, 2, 4, 5}, 4);
+  Blob<double> y;
+  for (const Phase phase : {TRAIN, TEST}) {
+    auto layer = MakeLayer(BatchNorm(), phase);
+    layer->SetUp({x.get()}, {&y});
+    const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
+    EXPECT_EQ(traits.repeatable, phase == TEST);
+    EXPECT_EQ(traits.forward.scratch_bytes, 2 * 2 * 8);
+    for (const OperandForm& form : traits.backward) EXPECT_LE(form.scratch_bytes, 2 * 2 * 8);
+  }
+}
+
+TEST(BatchNormLayer, ItsStatisticsAreNotLearned) {
+  auto x = RandomBlob({3, 2}, 5);
+  Blob<double> y;
+  auto layer = MakeLayer(BatchNorm());
+  layer->SetUp({x.get()}, {&y});
+  ASSERT_EQ(layer->layer_param().param_size(), 3);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(layer->layer_param().param(i).lr_mult(), 0);
+  auto learning = MakeLayer(BatchNorm() + " param { lr_mult: 1 }");
+  EXPECT_DEATH(learning->SetUp({x.get()}, {&y}),
+               "Layer bn: Cannot configure batch normalization statistics");
+}
+
+TEST(BatchNormLayerDeathTest, TheNumberOfChannelsMayNotChange) {
+  auto x = RandomBlob({3, 2}, 6), wide = RandomBlob({3, 4}, 6);
+  Blob<double> y;
+  auto layer = MakeLayer(BatchNorm());
+  layer->SetUp({x.get()}, {&y});
+  EXPECT_DEATH(layer->Forward({wide.get()}, {&y}),
+               "Layer bn: the number of channels may not change");
+}
+
+}  // namespace
+}  // namespace caffe

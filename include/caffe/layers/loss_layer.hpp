@@ -10,7 +10,7 @@ namespace caffe {
 const float kLOG_THRESHOLD = 1e-20;
 
 /// A layer that compares predictions (bottom 0) with targets (bottom 1) and gives one number. Its
-/// loss weight is 1 unless the prototxt says otherwise.
+/// loss weight is 1, that of further tops 0, unless the prototxt says otherwise.
 template <typename Dtype>
 class LossLayer : public Layer<Dtype> {
  public:

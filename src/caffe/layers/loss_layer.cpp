@@ -4,8 +4,9 @@ namespace caffe {
 
 template <typename Dtype>
 void LossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
-                                  const vector<Blob<Dtype>*>& /*top*/) {
-  if (this->layer_param_.loss_weight_size() == 0) this->layer_param_.add_loss_weight(1);
+                                  const vector<Blob<Dtype>*>& top) {
+  if (this->layer_param_.loss_weight_size() > 0) return;
+  for (size_t i = 0; i < top.size(); ++i) this->layer_param_.add_loss_weight(i == 0 ? 1 : 0);
 }
 
 template <typename Dtype>

@@ -1,0 +1,119 @@
+#include "caffe/layers/test/layer_forms.hpp"
+
+namespace caffe {
+namespace {
+
+string Eltwise(const string& param) {
+  return "name: 'elt' type: 'Eltwise' eltwise_param { " + param + " }";
+}
+
+const vector<vector<int>> kTwo(2, {2, 3, 2});
+const vector<vector<int>> kFour(4, {2, 3, 2});
+
+vector<double> Forward(const string& param, const vector<vector<double>>& inputs) {
+  LayerCase eltwise(Eltwise(param),
+                    vector<vector<int>>(inputs.size(), {static_cast<int>(inputs[0].size())}), 1);
+  eltwise.SetUp();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::copy(inputs[i].begin(), inputs[i].end(), eltwise.bottom[i]->mutable_cpu_data());
+  }
+  eltwise.layer->Forward(eltwise.bottom, eltwise.top);
+  const double* y = eltwise.top[0]->cpu_data();
+  return vector<double>(y, y + eltwise.top[0]->count());
+}
+
+TEST(Eltwise, ComputesByHand) {
+  const vector<vector<double>> inputs = {{1, 5}, {2, -3}, {4, 6}};
+  EXPECT_EQ(Forward("", inputs), (vector<double>{7, 8}));
+  EXPECT_EQ(Forward("coeff: 1 coeff: -1 coeff: 0.5", inputs), (vector<double>{1, 11}));
+  EXPECT_EQ(Forward("operation: PROD", inputs), (vector<double>{8, -90}));
+  EXPECT_EQ(Forward("operation: MAX", inputs), (vector<double>{4, 6}));
+}
+
+TEST(Eltwise, GivesTheGradient) {
+  for (const auto& shapes : {kTwo, kFour}) {
+    CheckAllForms(Eltwise(""), shapes, 1, 1);
+    CheckAllForms(Eltwise("operation: PROD"), shapes, 1, 1);
+    CheckAllForms(Eltwise("operation: PROD stable_prod_grad: false"), shapes, 1, 1);
+    CheckAllForms(Eltwise("operation: MAX"), shapes, 1, 1);
+  }
+  CheckAllForms(Eltwise("coeff: 0.5 coeff: -2"), kTwo, 1, 1);
+}
+
+TEST(Eltwise, GivesTheGradientOfOneBottomAlone) {
+  for (const char* operation : {"SUM", "PROD", "MAX"}) {
+    for (int bottom = 0; bottom < 2; ++bottom) {
+      CheckAllForms(Eltwise(string("operation: ") + operation), kTwo, 1, 1, bottom);
+    }
+  }
+}
+
+TEST(Eltwise, TiesGoToTheSecondOfTwoAndElseToTheEarlier) {
+  LayerCase eltwise(Eltwise("operation: MAX"), {{1}, {1}, {1}}, 1);
+  for (Blob<double>* blob : eltwise.bottom) blob->mutable_cpu_data()[0] = 3;
+  eltwise.SetUp();
+  EXPECT_EQ(eltwise.DiffsOfForm(0), (vector<double>{0, 1, 0}));
+}
+
+TEST(Eltwise, SumAndMaximumRunInPlace) {
+  CheckInPlace(Eltwise(""), kFour);
+  CheckInPlace(Eltwise("coeff: 0.5 coeff: -2"), kTwo);
+  CheckInPlace(Eltwise("operation: MAX"), kTwo);
+}
+
+/// Runs a backward with the pair's operands at one address and all others apart.
+void CheckAliases(const string& param, const vector<vector<int>>& shapes, size_t expected_pairs) {
+  LayerCase plain(Eltwise(param), shapes, 1);
+  plain.SetUp();
+  const vector<double> expected = plain.DiffsOfForm(0);
+  const auto pairs = plain.Traits().backward[0].may_alias;
+  EXPECT_EQ(pairs.size(), expected_pairs) << param;
+  for (const auto& pair : pairs) {
+    LayerCase shared(Eltwise(param), shapes, 1);
+    shared.SetUp();
+    const FormBuffers buffers(shared.Traits(), 0);
+    shared.layer->EnterPlan(buffers.forward());
+    shared.layer->Forward(shared.bottom, shared.top);
+    const int n = shared.top[0]->count();
+    for (int i = 0; i < n; ++i) shared.top[0]->mutable_cpu_diff()[i] = i + 1;
+    const Operand in = pair.second;
+    Blob<double>* output = shared.bottom[pair.first.index];
+    output->ShareMemory(nullptr, in.kind == Operand::kTopDiff   ? shared.top[0]->diff()
+                                 : in.kind == Operand::kTopData ? shared.top[0]->data()
+                                                                : shared.bottom[in.index]->data());
+    shared.layer->EnterPlan(buffers.backward());
+    shared.layer->Backward(shared.top, vector<bool>(shapes.size(), true), shared.bottom);
+    for (size_t k = 0; k < shapes.size(); ++k) {
+      for (int i = 0; i < n; ++i) {
+        EXPECT_EQ(shared.bottom[k]->cpu_diff()[i], expected[k * n + i])
+            << param << ": diff of bottom " << pair.first.index << " on operand " << in.kind << " "
+            << in.index << "; bottom " << k;
+      }
+    }
+  }
+}
+
+TEST(Eltwise, DerivativesMayLieWhereTheTraitsSay) {
+  CheckAliases("", kTwo, 1);
+  CheckAliases("operation: MAX", kFour, 1);
+  // dx1 on x0; dx0 on x0, x1 and dy.
+  CheckAliases("operation: PROD", kTwo, 4);
+  // dx1 on x0; dx0 on all bottoms, not on dy, which its second product reads.
+  CheckAliases("operation: PROD", vector<vector<int>>(3, {4}), 4);
+  CheckAliases("operation: PROD stable_prod_grad: false", kTwo, 3);
+}
+
+TEST(EltwiseDeath, NamesTheLayerOfABadParameter) {
+  LayerCase coefficients(Eltwise("coeff: 1"), kTwo, 1);
+  EXPECT_DEATH(coefficients.SetUp(), "Layer elt.*one coefficient per bottom");
+  LayerCase product(Eltwise("operation: PROD coeff: 1 coeff: 1"), kTwo, 1);
+  EXPECT_DEATH(product.SetUp(), "Layer elt.*for sums only");
+  LayerCase shapes(Eltwise(""), {{2, 3}, {3, 2}}, 1);
+  EXPECT_DEATH(shapes.SetUp(), "Layer elt.*2 3 \\(6\\).*3 2 \\(6\\)");
+  LayerCase second(Eltwise(""), kTwo, 0);
+  second.top = {second.bottom[1]};
+  EXPECT_DEATH(second.SetUp(), "Layer elt.*in place on bottom 0 only");
+}
+
+}  // namespace
+}  // namespace caffe

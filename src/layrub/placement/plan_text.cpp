@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -162,7 +163,7 @@ class PlanReader {
             !ParseChoice(fields[4], "scratch=", &step->scratch)) {
           break;
         }
-        return Status::Ok();
+        return CheckForm(*step);
     }
     return reader_.Malformed("<step> <compute|update> <operation> form=<n> scratch=<n>");
   }
@@ -170,6 +171,19 @@ class PlanReader {
   static bool ParseChoice(std::string_view field, std::string_view key, int32_t* value) {
     return field.substr(0, key.size()) == key && ParseNumber(field.substr(key.size()), value) &&
            *value >= 0;
+  }
+
+  Status CheckForm(const Step& step) const {
+    const Op& op = graph_.ops[step.op];
+    if (step.form >= static_cast<int32_t>(op.forms.size())) {
+      return reader_.Error("operation " + op.name + " has no form " + std::to_string(step.form));
+    }
+    const auto variants = static_cast<int32_t>(op.forms[step.form].scratch.size());
+    if (step.scratch >= std::max(variants, 1)) {
+      return reader_.Error("operation " + op.name + " has no scratch variant " +
+                           std::to_string(step.scratch));
+    }
+    return Status::Ok();
   }
 
   Status FindTensor(std::string_view name, TensorId* id) const {

@@ -8,12 +8,14 @@
 
 namespace layrub {
 
-/// A size as people write it: a number, then nothing or B (bytes), KB MB GB TB (powers of 1000) or KiB MiB GiB TiB
-/// (powers of 1024), in any case, with or without a space: "8GiB", "512 MB", "1.5gib", "4096". Fractions of a byte are
-/// cut off. kInvalid for anything else, for negative sizes and for 2^63 bytes or more.
+/// A size as people write it: a number, then nothing or B (bytes), KB MB GB TB (powers of 1000) or
+/// KiB MiB GiB TiB (powers of 1024), in any case, with or without a space: "8GiB", "512 MB",
+/// "1.5gib", "4096". Fractions of a byte are cut off. kInvalid for anything else, for negative
+/// sizes and for 2^63 bytes or more.
 Result<int64_t> ParseBytes(const std::string& text);
 
-/// `bytes` in MiB (2^20 bytes) with one decimal: "123.4 MiB". Every report of the project uses this unit.
+/// `bytes` in MiB (2^20 bytes) with one decimal: "123.4 MiB". Every report of the project uses this
+/// unit.
 std::string FormatMib(int64_t bytes);
 
 }  // namespace layrub

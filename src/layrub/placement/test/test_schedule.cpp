@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 
 #include "layrub/check.hpp"
 #include "layrub/placement/test/hand_made.hpp"
@@ -308,81 +307,6 @@ TEST(Schedule, KeepsAForkedTensorUntilItsLastReader) {
   decision.ops[2].aliases = {{right, x}};
   decision.ops[3].aliases = {{sum, right}};
   EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 2 * kAlignment);
-}
-
-TEST(Schedule, NamesWhatADecisionAsksForInVain) {
-  const HandMade net = Chain();
-  struct Case {
-    std::function<void(Decision*)> spoil;
-    std::string message;
-  };
-  const std::vector<Case> cases{
-      {[](Decision* d) { d->ops.pop_back(); }, "the decision is for another graph"},
-      {[](Decision* d) { d->tensors.pop_back(); }, "the decision is for another graph"},
-      {[](Decision* d) { d->ops[1].form = 1; }, "a/forward: it has no form 1"},
-      {[](Decision* d) { d->ops[1].scratch = 1; }, "a/forward: it has no scratch variant 1"},
-      {[](Decision* d) {
-         d->tensors[0].gaps = {{1, 1, 3, 4}};
-       },
-       "tensor w: it stays resident"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{0, 1, 5, 6}};
-       },
-       "tensor x: a gap does not lie"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 2, 3, 5}};
-       },
-       "tensor x: a gap does not lie"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{6, 6, 7, 7}};
-       },
-       "tensor x: a gap does not lie"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 0, 5, 6}};
-       },
-       "after a/forward is not in the"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 5, 5, 6}};
-       },
-       "after a/forward is not in the"},
-      {[](Decision* d) {
-         d->tensors[1].gaps = {{1, 2, 7, 6}};
-       },
-       "after a/forward is not in the"},
-      {[](Decision* d) {
-         d->ops[4].aliases = {{5, 2}};
-       },
-       "form '' does not allow it"},
-      {[](Decision* d) {
-         d->ops[4].aliases = {{5, 3}, {5, 4}};
-       },
-       "already lies on another"},
-      {[](Decision* d) {
-         d->ops[4].aliases = {{5, 3}};
-         d->tensors[3].whole = true;
-       },
-       "one of them is resident for the whole iteration"},
-  };
-  for (const Case& bad : cases) {
-    Decision decision = DefaultDecision(net.graph);
-    bad.spoil(&decision);
-    const std::string message = Refusal(net.graph, decision);
-    EXPECT_NE(message.find(bad.message), std::string::npos)
-        << "expected " << bad.message << ", got " << message;
-  }
-}
-
-TEST(Schedule, RefusesAnAliasThatIsTooLargeOrLosesAValue) {
-  HandMade net = Chain();
-  net.graph.tensors[5].bytes += 1;
-  Decision decision = DefaultDecision(net.graph);
-  decision.ops[4].aliases = {{5, 4}};
-  EXPECT_NE(Refusal(net.graph, decision).find("the output is larger"), std::string::npos);
-
-  net = Chain();
-  net.graph.tensors[4].keep = true;
-  EXPECT_NE(Refusal(net.graph, decision).find("the input's value is still needed"),
-            std::string::npos);
 }
 
 TEST(Schedule, LetsAnOutputOverwriteAnInputThatCanBeFetchedAgain) {

@@ -12,9 +12,8 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 .PHONY: all test runtest demo lint format clean
 
 all:
-	@test -f $(BUILD)/CMakeCache.txt || cmake $(GENERATOR) -S . -B $(BUILD) $(CMAKE_FLAGS)
-	@cmake $(if $(strip $(CMAKE_FLAGS)),$(CMAKE_FLAGS)) $(BUILD)
-	@cmake --build $(BUILD) --parallel
+	@cmake $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR)) -S . -B $(BUILD) $(CMAKE_FLAGS)
+	@cmake --build $(BUILD) --parallel $$(nproc)
 
 # As in Caffe, `test` builds the tests and `runtest` runs them.
 test: all

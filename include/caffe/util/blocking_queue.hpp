@@ -36,7 +36,9 @@ class BlockingQueue {
   T pop(const string& log_on_wait = "") {
     boost::mutex::scoped_lock lock(mutex_);
     while (queue_.empty()) {
-      if (!log_on_wait.empty()) LOG_EVERY_N(INFO, 1000) << log_on_wait;
+      if (!log_on_wait.empty()) {
+        LOG_EVERY_N(INFO, 1000) << log_on_wait;
+      }
       not_empty_.wait(lock);
     }
     const T first = queue_.front();

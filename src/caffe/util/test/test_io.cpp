@@ -1,0 +1,279 @@
+#include "caffe/util/io.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "caffe/util/atomic_file.hpp"
+#include "caffe/util/format.hpp"
+
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#endif
+
+namespace caffe {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Io : public ::testing::Test {
+ protected:
+  Io() { MakeTempDir(&folder_); }
+  ~Io() override { fs::remove_all(folder_); }
+
+  string Path(const string& name) const { return folder_ + "/" + name; }
+  string Write(const string& name, const string& text) const {
+    std::ofstream(Path(name), std::ios::binary) << text;
+    return Path(name);
+  }
+  static string Read(const string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return string(std::istreambuf_iterator<char>(file), {});
+  }
+  size_t FileCount() const {
+    return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
+
+  string folder_;
+};
+
+typedef Io IoDeathTest;
+
+NetParameter SmallNet() {
+  NetParameter net;
+  net.set_name("small");
+  LayerParameter* layer = net.add_layer();
+  layer->set_name("ip");
+  layer->add_blobs()->add_data(0.1f);
+  return net;
+}
+
+TEST_F(Io, TextFilesKeepAMessage) {
+  const NetParameter net = SmallNet();
+  NetParameter read;
+  WriteProtoToTextFile(net, Path("net.prototxt"));
+  ASSERT_TRUE(ReadProtoFromTextFile(Path("net.prototxt"), &read));
+  EXPECT_EQ(read.SerializeAsString(), net.SerializeAsString());
+}
+
+TEST_F(Io, BinaryFilesKeepAMessage) {
+  const NetParameter net = SmallNet();
+  NetParameter read;
+  WriteProtoToBinaryFile(net, Path("net.caffemodel"));
+  ASSERT_TRUE(ReadProtoFromBinaryFile(Path("net.caffemodel"), &read));
+  EXPECT_EQ(read.SerializeAsString(), net.SerializeAsString());
+}
+
+TEST_F(IoDeathTest, AnUnknownFieldIsNamedWithFileLineAndColumn) {
+  const string path = Write("bad.prototxt", "name: \"n\"\nlayer {\n  typo: 1\n}\n");
+  NetParameter net;
+  EXPECT_FALSE(ReadProtoFromTextFile(path, &net));
+  EXPECT_DEATH(ReadProtoFromTextFileOrDie(path, &net),
+               "bad.prototxt:3:7: .*no field named \"typo\"");
+}
+
+TEST_F(IoDeathTest, ASyntaxErrorIsNamedWithFileLineAndColumn) {
+  const string path = Write("open.prototxt", "layer {\n  name: \"a\"\n");
+  NetParameter net;
+  EXPECT_DEATH(ReadProtoFromTextFileOrDie(path, &net), "open.prototxt:3:1: ");
+}
+
+TEST_F(IoDeathTest, AMissingFileIsNamed) {
+  NetParameter net;
+  EXPECT_FALSE(ReadProtoFromTextFile(Path("none.prototxt"), &net));
+  EXPECT_FALSE(ReadProtoFromBinaryFile(Path("none.caffemodel"), &net));
+  EXPECT_DEATH(ReadProtoFromTextFileOrDie(Path("none.prototxt"), &net),
+               "not found: .*none.prototxt");
+  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(folder_, &net), "it is a folder");
+}
+
+TEST_F(IoDeathTest, ACorruptModelIsRefused) {
+  const string whole = SmallNet().SerializeAsString();
+  NetParameter net;
+  const string cut = Write("cut.caffemodel", whole.substr(0, whole.size() - 3));
+  EXPECT_FALSE(ReadProtoFromBinaryFile(cut, &net));
+  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(cut, &net), "cut.caffemodel: no binary NetParameter");
+  const string text = Write("text.caffemodel", "name: \"small\"\n");
+  EXPECT_FALSE(ReadProtoFromBinaryFile(text, &net));
+}
+
+TEST_F(IoDeathTest, AFileAboveTheBinaryLimitIsRefusedBeforeItIsRead) {
+  const string path = Write("large.caffemodel", "");
+  ASSERT_EQ(truncate(path.c_str(), int64_t{3} << 30), 0);
+  NetParameter net;
+  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(path, &net), "large.caffemodel: has 3221225472 bytes");
+}
+
+TEST_F(IoDeathTest, AMissingRequiredFieldIsNamed) {
+  LayerParameter layer;
+  layer.mutable_clip_param()->set_min(0);
+  const string path = Write("clip.binaryproto", layer.SerializePartialAsString());
+  LayerParameter read;
+  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(path, &read), "clip.binaryproto: lacks clip_param.max");
+}
+
+TEST_F(Io, AWriteReplacesTheFileAndLeavesNoOther) {
+  const string path = Write("net.prototxt", "old");
+  WriteProtoToTextFile(SmallNet(), path);
+  NetParameter read;
+  EXPECT_TRUE(ReadProtoFromTextFile(path, &read));
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(Io, AWriteGoesThroughALinkAndToAPipe) {
+  const string target = Write("target", "old");
+  ASSERT_EQ(symlink(target.c_str(), Path("link").c_str()), 0);
+  WriteProtoToTextFile(SmallNet(), Path("link"));
+  EXPECT_TRUE(fs::is_symlink(Path("link")));
+  EXPECT_NE(Read(target), "old");
+  WriteProtoToTextFile(SmallNet(), "/dev/null");
+  EXPECT_FALSE(fs::is_regular_file("/dev/null"));
+}
+
+TEST_F(IoDeathTest, AWriteIntoNowhereIsNamed) {
+  EXPECT_DEATH(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")),
+               "Cannot write .*none/net.prototxt: No such file");
+  EXPECT_DEATH(WriteProtoToBinaryFile(SmallNet(), folder_), "it is a folder");
+}
+
+TEST_F(Io, AnUncommittedAtomicFileLeavesTheOldOne) {
+  const string path = Write("state", "old");
+  {
+    AtomicFile file(path);
+    std::ofstream(file.temp_path()) << "half of the n";
+  }
+  EXPECT_EQ(Read(path), "old");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(IoDeathTest, AFailedAtomicFileLeavesTheOldOne) {
+  const string path = Write("state", "old");
+  EXPECT_DEATH(
+      {
+        AtomicFile file(path);
+        std::ofstream(file.temp_path()) << "half of the n";
+        file.Fail("No space left on device");
+      },
+      "Cannot write .*state: No space left on device");
+  EXPECT_EQ(Read(path), "old");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(IoDeathTest, AFullDiskIsReported) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
+  EXPECT_DEATH(WriteProtoToBinaryFile(SmallNet(), "/dev/full"),
+               "Cannot write /dev/full: No space left");
+}
+
+TEST_F(Io, TempNamesAreNew) {
+  string first, second;
+  MakeTempFilename(&first);
+  MakeTempFilename(&second);
+  EXPECT_NE(first, second);
+  EXPECT_FALSE(fs::exists(first));
+  fs::remove_all(fs::path(first).parent_path());
+  fs::remove_all(fs::path(second).parent_path());
+}
+
+TEST_F(Io, AFileBecomesAnEncodedDatum) {
+  const string bytes("\0\1binary\xff", 9);
+  Datum datum;
+  ASSERT_TRUE(ReadFileToDatum(Write("file", bytes), 7, &datum));
+  EXPECT_EQ(datum.data(), bytes);
+  EXPECT_EQ(datum.label(), 7);
+  EXPECT_TRUE(datum.encoded());
+  EXPECT_FALSE(ReadFileToDatum(Path("none"), &datum));
+}
+
+TEST(Format, FillsWithZeros) {
+  EXPECT_EQ(format_int(42), "42");
+  EXPECT_EQ(format_int(42, 5), "00042");
+  EXPECT_EQ(format_int(123456, 3), "123456");
+}
+
+#ifdef USE_OPENCV
+
+class ImageIo : public Io {
+ protected:
+  // 3 rows, 4 columns; blue, green, red = 10 r + c, 100 + 10 r + c, 200 + 10 r + c.
+  ImageIo() : image_(3, 4, CV_8UC3) {
+    for (int r = 0; r < 3; ++r) {
+      for (int c = 0; c < 4; ++c)
+        image_.at<cv::Vec3b>(r, c) = cv::Vec3b(10 * r + c, 100 + 10 * r + c, 200 + 10 * r + c);
+    }
+    cv::imwrite(Path("image.png"), image_);
+  }
+  cv::Mat image_;
+};
+
+TEST_F(ImageIo, PixelsAreStoredChannelByChannel) {
+  Datum datum;
+  CVMatToDatum(image_, &datum);
+  EXPECT_EQ(datum.channels(), 3);
+  EXPECT_EQ(datum.height(), 3);
+  EXPECT_EQ(datum.width(), 4);
+  ASSERT_EQ(datum.data().size(), 36u);
+  for (int c = 0; c < 3; ++c) {
+    for (int i = 0; i < 12; ++i) {
+      EXPECT_EQ(static_cast<uint8_t>(datum.data()[c * 12 + i]), c * 100 + 10 * (i / 4) + i % 4);
+    }
+  }
+}
+
+TEST_F(ImageIo, AnImageFileBecomesADatum) {
+  Datum expected, datum;
+  CVMatToDatum(image_, &expected);
+  ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, &datum));
+  EXPECT_EQ(datum.label(), 5);
+  EXPECT_EQ(datum.data(), expected.data());
+  ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, 6, 2, &datum));
+  EXPECT_EQ(datum.height(), 6);
+  EXPECT_EQ(datum.width(), 2);
+  ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, false, &datum));
+  EXPECT_EQ(datum.channels(), 1);
+  EXPECT_FALSE(ReadImageToDatum(Path("none.png"), 5, &datum));
+}
+
+TEST_F(ImageIo, AnEncodedDatumKeepsTheFileWhereItCan) {
+  Datum same, other;
+  ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, string("png"), &same));
+  EXPECT_EQ(same.data(), Read(Path("image.png")));
+  ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, string("bmp"), &other));
+  EXPECT_NE(other.data(), same.data());
+  EXPECT_TRUE(other.encoded());
+  EXPECT_TRUE(DecodeDatumNative(&same));
+  EXPECT_TRUE(DecodeDatumNative(&other));
+  EXPECT_EQ(other.data(), same.data());
+}
+
+TEST_F(ImageIo, DecodingChangesEncodedDataOnly) {
+  Datum datum;
+  ASSERT_TRUE(ReadImageToDatum(Path("image.png"), 5, string("png"), &datum));
+  ASSERT_TRUE(DecodeDatum(&datum, false));
+  EXPECT_EQ(datum.channels(), 1);
+  EXPECT_FALSE(datum.encoded());
+  const string before = datum.SerializeAsString();
+  EXPECT_FALSE(DecodeDatum(&datum, true));
+  EXPECT_FALSE(DecodeDatumNative(&datum));
+  EXPECT_EQ(datum.SerializeAsString(), before);
+}
+
+TEST_F(ImageIo, GarbageIsNotDecoded) {
+  Datum datum;
+  datum.set_encoded(true);
+  datum.set_data("no image");
+  EXPECT_FALSE(DecodeDatumNative(&datum));
+  EXPECT_EQ(datum.data(), "no image");
+}
+
+#endif  // USE_OPENCV
+
+}  // namespace
+}  // namespace caffe

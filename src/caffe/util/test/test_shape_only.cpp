@@ -1,0 +1,171 @@
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+
+#include "caffe/filler.hpp"
+#include "caffe/net.hpp"
+#include "caffe/util/db.hpp"
+#include "caffe/util/hdf5.hpp"
+#include "caffe/util/io.hpp"
+#include "caffe/util/shape_only.hpp"
+#include "layrub/pool.hpp"
+
+namespace caffe {
+namespace {
+
+NetParameter ParseNet(const string& text) {
+  NetParameter net;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &net)) << text;
+  return net;
+}
+
+/// A classifier behind the source layer with the given fields.
+NetParameter Classifier(const string& source_fields) {
+  return ParseNet("name: 'n' layer { name: 'in' top: 'data' top: 'label' " + source_fields + R"( }
+    layer {
+      name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv'
+      convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: 'xavier' } }
+    }
+    layer { name: 'relu' type: 'ReLU' bottom: 'conv' top: 'conv' }
+    layer {
+      name: 'ip' type: 'InnerProduct' bottom: 'conv' top: 'ip'
+      inner_product_param { num_output: 3 weight_filler { type: 'xavier' } bias_filler { type: 'constant' value: 1 } }
+    }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' })");
+}
+
+/// The shapes of the source's tops, as text: "2 3 8 8, 2".
+string Shapes(const NetParameter& net) {
+  CHECK_EQ("ShapeOnlySource", net.layer(0).type());
+  string text;
+  for (const BlobShape& shape : net.layer(0).input_param().shape()) {
+    if (!text.empty()) text += ", ";
+    for (int i = 0; i < shape.dim_size(); ++i)
+      text += (i ? " " : "") + std::to_string(shape.dim(i));
+  }
+  return text;
+}
+string Shapes(const string& source_fields, const vector<int>& data_shape = {}) {
+  return Shapes(WithoutSources(Classifier(source_fields), data_shape));
+}
+
+TEST(ShapeOnly, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
+  EXPECT_EQ("2 3 8 8, 2", Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 } "
+                                 "transform_param { crop_size: 8 }"));
+  EXPECT_EQ("2 1 8 8, 2", Shapes("type: 'Data' data_param { batch_size: 2 } transform_param { "
+                                 "crop_size: 8 force_gray: true }"));
+  EXPECT_EQ("2 5 6 7, 2",
+            Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }", {5, 6, 7}));
+  EXPECT_EQ("2 5 4 4, 2", Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 } "
+                                 "transform_param { crop_size: 4 }",
+                                 {5, 6, 7}));
+  EXPECT_EQ("2 5 6 7, 2",
+            Shapes("type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }", {5, 6, 7}));
+}
+
+TEST(ShapeOnly, SourcesThatStateTheirShapeNeedNoOther) {
+  EXPECT_EQ("3 1 5 6, 3", Shapes("type: 'ImageData' image_data_param { batch_size: 3 new_height: 5 "
+                                 "new_width: 6 is_color: false }"));
+  EXPECT_EQ("3 3 9 9, 3",
+            Shapes("type: 'WindowData' window_data_param { batch_size: 3 crop_size: 9 }"));
+  EXPECT_EQ(
+      "3 2 4 5, 3",
+      Shapes(
+          "type: 'MemoryData' memory_data_param { batch_size: 3 channels: 2 height: 4 width: 5 }"));
+}
+
+TEST(ShapeOnly, OtherLayersStayAsTheyAre) {
+  const NetParameter net = ParseNet(
+      "layer { name: 'a' type: 'Input' top: 'a' input_param { shape { dim: 2 } } }"
+      "layer { name: 'b' type: 'DummyData' top: 'b' dummy_data_param { shape { dim: 2 } } }");
+  EXPECT_EQ(net.DebugString(), WithoutSources(net, {}).DebugString());
+}
+
+TEST(ShapeOnlyDeathTest, AsksForShapesThatItCannotKnow) {
+  EXPECT_DEATH(Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }"),
+               "Layer in: .*none.*--data_shape=C,H,W");
+  EXPECT_DEATH(Shapes("type: 'Data' transform_param { crop_size: 8 }"),
+               "Layer in .*batch_size must be positive");
+}
+
+#ifdef USE_LMDB
+TEST(ShapeOnly, ReadsTheFirstRecordOfADatabase) {
+  string folder;
+  MakeTempDir(&folder);
+  const string path = folder + "/records";
+  {
+    const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
+    database->Open(path, db::NEW);
+    const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    Datum datum;
+    datum.set_channels(2);
+    datum.set_height(6);
+    datum.set_width(7);
+    datum.set_data(string(2 * 6 * 7, '\1'));
+    transaction->Put("0", datum.SerializeAsString());
+    transaction->Commit();
+  }
+  const string source =
+      "type: 'Data' data_param { backend: LMDB batch_size: 3 source: '" + path + "' }";
+  EXPECT_EQ("3 2 6 7, 3", Shapes(source));
+  EXPECT_EQ("3 2 5 5, 3", Shapes(source + " transform_param { crop_size: 5 }"));
+  const layrub::Graph real = Net<float>(Classifier(source)).MemoryGraph(1);
+  const layrub::Graph planned = Net<float>(WithoutSources(Classifier(source), {})).MemoryGraph(1);
+  EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
+}
+#endif
+
+#ifdef USE_HDF5
+TEST(ShapeOnly, GivesTheGraphOfTheRealNet) {
+  string folder;
+  MakeTempDir(&folder);
+  const hid_t file =
+      H5Fcreate((folder + "/rows.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  Blob<float> data(vector<int>{5, 2, 6, 7}), label(vector<int>{5, 1});
+  hdf5_save_nd_dataset(file, "data", data);
+  hdf5_save_nd_dataset(file, "label", label);
+  H5Fclose(file);
+  std::ofstream(folder + "/list.txt") << folder << "/rows.h5\n";
+  const NetParameter net = Classifier("type: 'HDF5Data' hdf5_data_param { batch_size: 4 source: '" +
+                                      folder + "/list.txt' }");
+  EXPECT_EQ("4 2 6 7, 4 1", Shapes(WithoutSources(net, {})));
+  const layrub::Graph real = Net<float>(net).MemoryGraph(1);
+  const layrub::Graph planned = Net<float>(WithoutSources(net, {})).MemoryGraph(1);
+  EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
+}
+#endif
+
+TEST(ShapeOnly, TouchesNoParameter) {
+  const NetParameter net = WithoutSources(
+      Classifier("type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 8 }"), {});
+  const int64_t before = layrub::Pool::Cpu().used();
+  const ShapeOnlyScope scope;
+  const Net<float> planned(net);
+  for (const auto& param : planned.params())
+    EXPECT_EQ(SyncedMemory::UNINITIALIZED, param->data()->head());
+  EXPECT_GT(planned.MemoryGraph(1).ops.size(), 4u);
+  // Only the loss weight is there.
+  EXPECT_LE(layrub::Pool::Cpu().used() - before, layrub::kAlignment);
+}
+
+TEST(ShapeOnly, FillersWorkAgainAfterTheScope) {
+  FillerParameter param;
+  param.set_value(3);
+  Blob<float> blob(vector<int>{2});
+  {
+    const ShapeOnlyScope outer;
+    const ShapeOnlyScope inner;
+    std::unique_ptr<Filler<float>>(GetFiller<float>(param))->Fill(&blob);
+    EXPECT_EQ(SyncedMemory::UNINITIALIZED, blob.data()->head());
+    param.set_type("none");
+    EXPECT_DEATH(GetFiller<float>(param), "Unknown filler name: none");
+  }
+  param.set_type("constant");
+  std::unique_ptr<Filler<float>>(GetFiller<float>(param))->Fill(&blob);
+  EXPECT_EQ(3, blob.cpu_data()[0]);
+}
+
+}  // namespace
+}  // namespace caffe

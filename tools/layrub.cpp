@@ -29,14 +29,16 @@ const std::vector<Command>& Commands() {
        "  --json_summary=FILE    write memory, time and test scores to FILE\n"
        "  --sigint_effect, --sighup_effect   stop, snapshot or none\n"
        "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub train --solver=lenet_solver.prototxt --placement=hybrid --device_memory=8GiB\n",
+       "Example: layrub train --solver=lenet_solver.prototxt --placement=hybrid "
+       "--device_memory=8GiB\n",
        Train},
       {"test", "", 0, "score a trained net",
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  its weights (needed)\n"
        "  --iterations=N         batches to run (50)\n"
        "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel --iterations=100\n",
+       "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
+       "--iterations=100\n",
        Test},
       {"time", "", 0, "measure the time of each layer",
        "  --model=FILE           the model definition (needed)\n"
@@ -58,7 +60,8 @@ const std::vector<Command>& Commands() {
        "Example: layrub plan --model=lenet.prototxt --placement=hybrid --device_memory=64MiB\n",
        Plan},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
-       "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they differ.\n"
+       "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "
+       "differ.\n"
        "Example: layrub diff keep_iter_500.caffemodel hybrid_iter_500.caffemodel\n",
        Diff},
       {"device_query", "", 0, "describe the device", "Example: layrub device_query\n", DeviceQuery},
@@ -77,7 +80,8 @@ std::string Usage() {
     line.resize(16, ' ');
     text += line + command.summary + "\n";
   }
-  return text + "\n'layrub <command> --help' explains a command; --helpfull lists every flag there is.\n";
+  return text +
+         "\n'layrub <command> --help' explains a command; --helpfull lists every flag there is.\n";
 }
 
 /// Unknown names end the program.
@@ -92,8 +96,8 @@ const Command& CommandOrFail(const std::string& name) {
 }
 
 std::string CommandUsage(const Command& command) {
-  return "layrub " + command.name + " " + command.arguments + (command.arguments.empty() ? "" : " ") +
-         "[--flag=value ...]";
+  return "layrub " + command.name + " " + command.arguments +
+         (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
 }
 
 [[noreturn]] void ExitAfterFatal() {
@@ -101,12 +105,13 @@ std::string CommandUsage(const Command& command) {
   _exit(kFailure);
 }
 
-/// Ends the program as soon as a fatal message has been written, before glog would add a stack trace.
+/// Ends the program as soon as a fatal message has been written, before glog would add a stack
+/// trace.
 class FatalExit : public google::LogSink {
  public:
   using google::LogSink::send;
-  void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*, const char*,
-            size_t) override {
+  void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*,
+            const char*, size_t) override {
     if (severity == google::GLOG_FATAL) fatal_ = true;
   }
   void WaitTillSent() override {
@@ -123,7 +128,8 @@ int Help(const std::vector<std::string>& words) {
     return kSuccess;
   }
   const Command& command = CommandOrFail(words[0]);
-  std::cout << "layrub " << command.name << ": " << command.summary << "\n\nusage: " << CommandUsage(command) << "\n\n"
+  std::cout << "layrub " << command.name << ": " << command.summary
+            << "\n\nusage: " << CommandUsage(command) << "\n\n"
             << command.help;
   return kSuccess;
 }
@@ -136,7 +142,8 @@ int Run(const std::vector<std::string>& words) {
   const Command& command = CommandOrFail(words[0]);
   const std::vector<std::string> arguments(words.begin() + 1, words.end());
   if (static_cast<int>(arguments.size()) != command.argument_count) {
-    Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name + " --help' explains the flags.");
+    Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name +
+         " --help' explains the flags.");
   }
   return command.run(arguments);
 }

@@ -1,8 +1,8 @@
 // Turns digits.csv into the databases of the digits example:
 //   convert_digits digits.csv FOLDER
-// writes FOLDER/digits_train_lmdb (1,500 images) and FOLDER/digits_test_lmdb (the rest), which must not exist yet.
-// A row is 64 pixels 0..16 and a label 0..9. The rows are shuffled with a fixed seed, so that every machine gets the
-// same split.
+// writes FOLDER/digits_train_lmdb (1,500 images) and FOLDER/digits_test_lmdb (the rest), which must
+// not exist yet. A row is 64 pixels 0..16 and a label 0..9. The rows are shuffled with a fixed
+// seed, so that every machine gets the same split.
 #include <glog/logging.h>
 
 #include <cstdlib>
@@ -61,7 +61,8 @@ std::vector<caffe::Datum> ReadRows(const std::string& file) {
   std::vector<caffe::Datum> rows;
   std::string row;
   for (int line = 1; std::getline(in, row); ++line) rows.push_back(ParseRow(file, line, row));
-  if (rows.size() <= kTrain) Fail(file + ": more than 1500 rows are needed, there are " + std::to_string(rows.size()));
+  if (rows.size() <= kTrain)
+    Fail(file + ": more than 1500 rows are needed, there are " + std::to_string(rows.size()));
   return rows;
 }
 
@@ -71,12 +72,14 @@ void Shuffle(std::vector<caffe::Datum>* rows) {
   for (size_t i = rows->size() - 1; i > 0; --i) std::swap((*rows)[i], (*rows)[random() % (i + 1)]);
 }
 
-void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& rows, size_t begin, size_t end) {
+void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& rows, size_t begin,
+                   size_t end) {
   const std::unique_ptr<caffe::db::DB> database(caffe::db::GetDB("lmdb"));
   database->Open(path, caffe::db::NEW);
   const std::unique_ptr<caffe::db::Transaction> transaction(database->NewTransaction());
   for (size_t i = begin; i < end; ++i) {
-    transaction->Put(caffe::format_int(static_cast<int>(i - begin), kKeyDigits), rows[i].SerializeAsString());
+    transaction->Put(caffe::format_int(static_cast<int>(i - begin), kKeyDigits),
+                     rows[i].SerializeAsString());
   }
   transaction->Commit();
   std::cout << path << ": " << end - begin << " images" << std::endl;

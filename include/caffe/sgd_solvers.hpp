@@ -8,8 +8,8 @@
 
 namespace caffe {
 
-/// Stochastic gradient descent with momentum: history = momentum * history + rate * gradient; the parameter loses
-/// history. Each parameter's update is a step of the net's memory plan.
+/// Stochastic gradient descent with momentum: history = momentum * history + rate * gradient; the
+/// parameter loses history. Each parameter's update is a step of the net's memory plan.
 template <typename Dtype>
 class SGDSolver : public Solver<Dtype> {
  public:

@@ -25,11 +25,12 @@ enum Enum {
 /// Asked once an iteration, and once a batch of a test.
 typedef boost::function<SolverAction::Enum()> ActionCallback;
 
-/// Trains a net: iterations of forward, backward and update, with tests, snapshots and displays between them. A
-/// subclass says how a gradient becomes an update (ApplyUpdate) and what state that needs.
+/// Trains a net: iterations of forward, backward and update, with tests, snapshots and displays
+/// between them. A subclass says how a gradient becomes an update (ApplyUpdate) and what state that
+/// needs.
 ///
-/// The train net runs under a memory plan (Place); the test nets use the train net's parameters and run without one.
-/// Not thread safe.
+/// The train net runs under a memory plan (Place); the test nets use the train net's parameters and
+/// run without one. Not thread safe.
 template <typename Dtype>
 class Solver {
  public:
@@ -52,13 +53,16 @@ class Solver {
   void Step(int iters);
   /// Continues from a file that Snapshot wrote (.solverstate or .solverstate.h5).
   void Restore(const char* resume_file);
-  /// Writes parameters and solver state to <prefix>_iter_<n>.*; a file is complete or not there at all.
+  /// Writes parameters and solver state to <prefix>_iter_<n>.*; a file is complete or not there at
+  /// all.
   void Snapshot();
 
-  /// Plans the memory of the train net as the `placement` of the net asks, and that of the solver, which wins field by
-  /// field. Step and Solve call it when nobody has, and abort when it fails. kDoesNotFit when the budget is too small.
+  /// Plans the memory of the train net as the `placement` of the net asks, and that of the solver,
+  /// which wins field by field. Step and Solve call it when nobody has, and abort when it fails.
+  /// kDoesNotFit when the budget is too small.
   layrub::Status Place();
-  /// `padding`, `machine` and `executor` of these options are used by Place; the rest comes from the prototxt.
+  /// `padding`, `machine` and `executor` of these options are used by Place; the rest comes from
+  /// the prototxt.
   PlacementOptions* mutable_placement_extra() { return &placement_extra_; }
   /// How many history blobs a learnable parameter has.
   int histories() const;
@@ -67,7 +71,8 @@ class Solver {
   shared_ptr<Net<Dtype>> net() { return net_; }
   const vector<shared_ptr<Net<Dtype>>>& test_nets() { return test_nets_; }
   int iter() const { return iter_; }
-  /// For each test net, name and mean of every output value in its most recent test; empty before the first.
+  /// For each test net, name and mean of every output value in its most recent test; empty before
+  /// the first.
   const vector<vector<pair<string, Dtype>>>& test_scores() const { return test_scores_; }
 
   /// Called at points of each iteration (data parallel training).
@@ -90,8 +95,11 @@ class Solver {
   virtual void ApplyUpdate() = 0;
 
  protected:
-  /// The history blobs of each learnable parameter, in the order of Net::learnable_params; the same number for each.
-  virtual typename Net<Dtype>::History ParameterHistory() const { return typename Net<Dtype>::History(); }
+  /// The history blobs of each learnable parameter, in the order of Net::learnable_params; the same
+  /// number for each.
+  virtual typename Net<Dtype>::History ParameterHistory() const {
+    return typename Net<Dtype>::History();
+  }
 
   string SnapshotFilename(const string& extension);
   string SnapshotToBinaryProto();

@@ -27,10 +27,12 @@ class SolverRegistry {
 
   /// Aborts when `type` is registered already.
   static void AddCreator(const string& type, Creator creator) {
-    CHECK(Registry().emplace(type, creator).second) << "Solver type " << type << " already registered.";
+    CHECK(Registry().emplace(type, creator).second)
+        << "Solver type " << type << " already registered.";
   }
 
-  /// A solver of param.type(), owned by the caller. Aborts, listing the known types, when it is not registered.
+  /// A solver of param.type(), owned by the caller. Aborts, listing the known types, when it is not
+  /// registered.
   static Solver<Dtype>* CreateSolver(const SolverParameter& param) {
     const auto found = Registry().find(param.type());
     CHECK(found != Registry().end()) << "Unknown solver type: " << param.type()
@@ -62,7 +64,7 @@ class SolverRegisterer {
   }
 };
 
-#define REGISTER_SOLVER_CREATOR(type, creator)                              \
+#define REGISTER_SOLVER_CREATOR(type, creator)                                     \
   static SolverRegisterer<float> g_solver_creator_f_##type(#type, creator<float>); \
   static SolverRegisterer<double> g_solver_creator_d_##type(#type, creator<double>)
 

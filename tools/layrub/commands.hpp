@@ -14,7 +14,8 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;
 inline constexpr int kDoesNotFit = 2;
 
-/// One command: what follows its name on the command line, without flags, goes to `run`; it returns the exit code.
+/// One command: what follows its name on the command line, without flags, goes to `run`; it returns
+/// the exit code.
 struct Command {
   std::string name;
   std::string arguments;  ///< for the usage text: "A.caffemodel B.caffemodel"

@@ -23,7 +23,8 @@ int ExitCode(const layrub::Status& status) {
 
 void Require(const std::string& command, const std::string& flag, const std::string& value) {
   if (!value.empty()) return;
-  Fail("'" + command + "' needs --" + flag + "=FILE; 'layrub " + command + " --help' shows an example.");
+  Fail("'" + command + "' needs --" + flag + "=FILE; 'layrub " + command +
+       " --help' shows an example.");
 }
 
 std::vector<std::string> SplitList(const std::string& list) {
@@ -52,7 +53,9 @@ void ChooseDevice(bool gpu_by_default) {
     return;
   }
   const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
-  Fail(wanted + " asks for a GPU, and this build has no GPU backend; leave out --gpu and set solver_mode: CPU.");
+  Fail(wanted +
+       " asks for a GPU, and this build has no GPU backend; leave out --gpu and set solver_mode: "
+       "CPU.");
 }
 
 caffe::Phase PhaseFlag(caffe::Phase otherwise) {

@@ -51,8 +51,9 @@ bool SameValues(const std::string& what, const Field& a, const Field& b) {
     first = i;
   }
   if (differing == 0) return true;
-  std::cout << what << ": " << differing << " of " << a.size() << " values differ, the first at " << first << ": "
-            << std::setprecision(17) << a.Get(first) << " and " << b.Get(first) << "\n";
+  std::cout << what << ": " << differing << " of " << a.size() << " values differ, the first at "
+            << first << ": " << std::setprecision(17) << a.Get(first) << " and " << b.Get(first)
+            << "\n";
   return false;
 }
 

@@ -2,7 +2,8 @@
 
 DEFINE_string(solver, "", "The solver definition (prototxt).");
 DEFINE_string(model, "", "The model definition (prototxt).");
-DEFINE_string(weights, "", "Trained weights to start from: one or more .caffemodel files, separated by commas.");
+DEFINE_string(weights, "",
+              "Trained weights to start from: one or more .caffemodel files, separated by commas.");
 DEFINE_string(snapshot, "", "The .solverstate file to resume training from.");
 DEFINE_string(gpu, "", "The GPU to run on: a number, several separated by commas, or 'all'.");
 DEFINE_string(phase, "", "The phase of the net: TRAIN (default) or TEST.");
@@ -12,9 +13,12 @@ DEFINE_int32(iterations, 50, "The number of iterations to run.");
 DEFINE_string(sigint_effect, "stop", "What SIGINT does: snapshot, stop or none.");
 DEFINE_string(sighup_effect, "snapshot", "What SIGHUP does: snapshot, stop or none.");
 DEFINE_string(placement, "", "The memory strategy; wins over the prototxt's placement.");
-DEFINE_string(device_memory, "", "The most device memory to use, such as 8GiB; wins over the prototxt's placement.");
-DEFINE_string(host_memory, "", "The most host memory for what is moved off the device; wins likewise.");
-DEFINE_bool(measure_memory, false, "Find out how much of the planned device memory training really touches.");
+DEFINE_string(device_memory, "",
+              "The most device memory to use, such as 8GiB; wins over the prototxt's placement.");
+DEFINE_string(host_memory, "",
+              "The most host memory for what is moved off the device; wins likewise.");
+DEFINE_bool(measure_memory, false,
+            "Find out how much of the planned device memory training really touches.");
 DEFINE_string(json_summary, "", "A file for the outcome of training, as JSON.");
 DEFINE_string(format, "text", "How to print a plan: text or json.");
 DEFINE_string(dump, "", "A folder for graph.txt and plan.txt.");

@@ -32,7 +32,8 @@ std::vector<int> DataShapeFlag() {
       used = 0;
     }
     if (used == 0 || used != part.size() || dim < 1) used = std::string::npos;
-    if (used == std::string::npos) Fail("--data_shape=" + FLAGS_data_shape + ": three numbers are needed: C,H,W.");
+    if (used == std::string::npos)
+      Fail("--data_shape=" + FLAGS_data_shape + ": three numbers are needed: C,H,W.");
     shape.push_back(dim);
   }
   if (!shape.empty() && shape.size() != 3) {
@@ -45,7 +46,9 @@ std::vector<int> DataShapeFlag() {
 SolverParameter WantedSolver() {
   SolverParameter solver;
   if (FLAGS_solver.empty() == FLAGS_model.empty()) {
-    Fail("'plan' needs either --model=FILE or --solver=FILE; 'layrub plan --help' shows an example.");
+    Fail(
+        "'plan' needs either --model=FILE or --solver=FILE; 'layrub plan --help' shows an "
+        "example.");
   }
   if (FLAGS_solver.empty()) {
     solver.set_net(FLAGS_model);
@@ -56,7 +59,8 @@ SolverParameter WantedSolver() {
 }
 
 /// The net in `phase`, and what its prototxt, the solver's and the flags say of placement.
-NetParameter WantedNet(SolverParameter solver, caffe::Phase phase, caffe::PlacementParameter* placement) {
+NetParameter WantedNet(SolverParameter solver, caffe::Phase phase,
+                       caffe::PlacementParameter* placement) {
   NetParameter net;
   if (phase == caffe::TRAIN) {
     ApplyStateFlags(solver.mutable_train_state());
@@ -76,10 +80,10 @@ NetParameter WantedNet(SolverParameter solver, caffe::Phase phase, caffe::Placem
   return net;
 }
 
-/// The graph of one iteration, from a net of shapes. A TRAIN net is given to a solver of the wanted type, which knows
-/// how many history tensors a parameter has.
-layrub::Graph BuildGraph(const NetParameter& net, caffe::Phase phase, const std::string& solver_type,
-                         const std::vector<std::string>& keep) {
+/// The graph of one iteration, from a net of shapes. A TRAIN net is given to a solver of the wanted
+/// type, which knows how many history tensors a parameter has.
+layrub::Graph BuildGraph(const NetParameter& net, caffe::Phase phase,
+                         const std::string& solver_type, const std::vector<std::string>& keep) {
   const caffe::ShapeOnlyScope shapes_only;
   NetParameter filtered;
   caffe::Net<float>::FilterNet(net, &filtered);
@@ -89,7 +93,8 @@ layrub::Graph BuildGraph(const NetParameter& net, caffe::Phase phase, const std:
   param.set_type(solver_type);
   *param.mutable_train_net_param() = shapes;
   *param.mutable_train_state() = shapes.state();
-  const std::unique_ptr<caffe::Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  const std::unique_ptr<caffe::Solver<float>> solver(
+      caffe::SolverRegistry<float>::CreateSolver(param));
   return solver->net()->MemoryGraph(solver->histories(), keep);
 }
 
@@ -110,7 +115,8 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
 
 int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
-  if (FLAGS_format != "text" && FLAGS_format != "json") Fail("--format=" + FLAGS_format + ": text or json.");
+  if (FLAGS_format != "text" && FLAGS_format != "json")
+    Fail("--format=" + FLAGS_format + ": text or json.");
   const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
   const SolverParameter solver = WantedSolver();
   caffe::PlacementParameter placement;
@@ -121,7 +127,9 @@ int Plan(const std::vector<std::string>&) {
   const Result<PlanReport> report = MakeReport(graph, options.value());
   if (!report.ok()) return ExitCode(report.status());
   if (!FLAGS_dump.empty()) Dump(graph, report.value().plan);
-  std::cout << (FLAGS_format == "json" ? ToJson(graph, report.value()) : ToText(graph, report.value())) << std::flush;
+  std::cout << (FLAGS_format == "json" ? ToJson(graph, report.value())
+                                       : ToText(graph, report.value()))
+            << std::flush;
   return report.value().fits.ok() ? kSuccess : kDoesNotFit;
 }
 

@@ -50,7 +50,8 @@ Result<PlanReport> MakeReport(const Graph& graph, const caffe::PlacementOptions&
   report.budget = options.budget;
   Result<layrub::Plan> plan = MakePlan(graph, options.machine, options.budget, options.strategy);
   report.fits = plan.status();
-  if (report.fits.code == layrub::Code::kDoesNotFit) plan = MakePlan(graph, options.machine, {}, options.strategy);
+  if (report.fits.code == layrub::Code::kDoesNotFit)
+    plan = MakePlan(graph, options.machine, {}, options.strategy);
   if (!plan.ok()) return plan.status();
   report.plan = std::move(plan.value());
   const Result<layrub::Plan> keep = MakePlan(graph, options.machine, {}, "keep");
@@ -85,7 +86,8 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
 std::string ToText(const Graph& graph, const PlanReport& report) {
   std::ostringstream out;
   const auto row = [&out](const std::string& name, int64_t bytes, const std::string& note) {
-    out << "  " << std::left << std::setw(20) << name << std::right << std::setw(14) << FormatMib(bytes);
+    out << "  " << std::left << std::setw(20) << name << std::right << std::setw(14)
+        << FormatMib(bytes);
     out << (note.empty() ? "" : "   " + note) << "\n";
   };
   const bool limited = report.budget.device != std::numeric_limits<int64_t>::max();
@@ -93,14 +95,15 @@ std::string ToText(const Graph& graph, const PlanReport& report) {
   if (!report.fits.ok()) {
     out << "Does not fit: " << report.fits.message << "\n";
   } else if (limited) {
-    out << "Fits: " << report.plan.strategy << " needs " << need << " of " << FormatMib(report.budget.device)
-        << " device memory.\n";
+    out << "Fits: " << report.plan.strategy << " needs " << need << " of "
+        << FormatMib(report.budget.device) << " device memory.\n";
   } else {
     out << report.plan.strategy << " needs " << need << " device memory.\n";
   }
   out << "\nDevice memory at the peak, " << PeakOp(graph, report) << ":\n";
   for (size_t role = 0; role < report.peak.by_role.size(); ++role) {
-    if (report.peak.by_role[role] > 0) row(RoleText(static_cast<layrub::Role>(role)), report.peak.by_role[role], "");
+    if (report.peak.by_role[role] > 0)
+      row(RoleText(static_cast<layrub::Role>(role)), report.peak.by_role[role], "");
   }
   if (report.peak.gaps > 0) row("unused", report.peak.gaps, "between tensors");
   row("total", report.plan.device_bytes, "");

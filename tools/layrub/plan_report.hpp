@@ -12,17 +12,21 @@ namespace layrub_tool {
 
 /// What `layrub plan` has to say. Bytes.
 struct PlanReport {
-  layrub::Status fits;  ///< not ok: why no plan of the strategy stays within the budget, with the flag to paste
+  layrub::Status fits;  ///< not ok: why no plan of the strategy stays within the budget, with the
+                        ///< flag to paste
   layrub::Budget budget;
-  layrub::Plan plan;  ///< within the budget, or where that is impossible the strategy's plan without one
+  layrub::Plan
+      plan;  ///< within the budget, or where that is impossible the strategy's plan without one
   layrub::Peak peak;
   int64_t persistent_bytes = 0;
   int64_t keep_peak_bytes = 0;
   int64_t floor_bytes = 0;
 };
 
-/// kInvalid when the strategy is not known or the graph is malformed; a budget that is too small is part of the report.
-layrub::Result<PlanReport> MakeReport(const layrub::Graph& graph, const caffe::PlacementOptions& options);
+/// kInvalid when the strategy is not known or the graph is malformed; a budget that is too small is
+/// part of the report.
+layrub::Result<PlanReport> MakeReport(const layrub::Graph& graph,
+                                      const caffe::PlacementOptions& options);
 
 /// For programs: the keys are documented in docs/placement.md.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report);

@@ -31,7 +31,8 @@ void RunOnce(caffe::Net<float>* net, Times* times) {
   for (int i = count - 1; i >= 0; --i) {
     layer.Start();
     if (net->layer_need_backward()[i]) {
-      layers[i]->Backward(net->top_vecs()[i], net->bottom_need_backward()[i], net->bottom_vecs()[i]);
+      layers[i]->Backward(net->top_vecs()[i], net->bottom_need_backward()[i],
+                          net->bottom_vecs()[i]);
     }
     times->backward[i] += layer.MicroSeconds() / 1000;
   }
@@ -65,15 +66,18 @@ int Time(const std::vector<std::string>&) {
   for (int i = 0; i < FLAGS_iterations; ++i) {
     iteration.Start();
     RunOnce(&net, &times);
-    LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << iteration.MilliSeconds() << " ms.";
+    LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << iteration.MilliSeconds()
+              << " ms.";
   }
   const double total_ms = total.MilliSeconds();
   LOG(INFO) << "Average time per layer: ";
   const double n = FLAGS_iterations;
   for (size_t i = 0; i < layers; ++i) {
     const std::string& name = net.layers()[i]->layer_param().name();
-    LOG(INFO) << std::setfill(' ') << std::setw(10) << name << "\tforward: " << times.forward[i] / n << " ms.";
-    LOG(INFO) << std::setfill(' ') << std::setw(10) << name << "\tbackward: " << times.backward[i] / n << " ms.";
+    LOG(INFO) << std::setfill(' ') << std::setw(10) << name << "\tforward: " << times.forward[i] / n
+              << " ms.";
+    LOG(INFO) << std::setfill(' ') << std::setw(10) << name
+              << "\tbackward: " << times.backward[i] / n << " ms.";
   }
   LOG(INFO) << "Average Forward pass: " << times.forward_pass / n << " ms.";
   LOG(INFO) << "Average Backward pass: " << times.backward_pass / n << " ms.";

@@ -48,7 +48,8 @@ json Summarize(Solver<float>* solver, double seconds) {
     const auto keep = layrub::MakePlan(planned->graph(), {}, {}, "keep");
     summary["strategy"] = planned->plan().strategy;
     summary["planned_device_bytes"] = planned->plan().device_bytes;
-    summary["measured_device_bytes"] = FLAGS_measure_memory ? json(executor.TouchedBytes()) : json();
+    summary["measured_device_bytes"] =
+        FLAGS_measure_memory ? json(executor.TouchedBytes()) : json();
     summary["keep_device_bytes"] = keep.ok() ? json(keep.value().device_bytes) : json();
     summary["floor_bytes"] = layrub::FloorBytes(planned->graph());
     summary["host_bytes"] = planned->plan().host_bytes;
@@ -70,9 +71,10 @@ void LogSummary(const json& summary) {
   const auto mib = [&](const char* key) { return layrub::FormatMib(summary[key].get<int64_t>()); };
   const bool measured = !summary["measured_device_bytes"].is_null();
   LOG(INFO) << "Memory: " << summary["strategy"].get<std::string>() << ", device planned "
-            << mib("planned_device_bytes") << (measured ? ", measured " + mib("measured_device_bytes") : "")
-            << ", outside the plan " << mib("pool_peak_bytes") << ", host " << mib("host_bytes") << ", moved out "
-            << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
+            << mib("planned_device_bytes")
+            << (measured ? ", measured " + mib("measured_device_bytes") : "")
+            << ", outside the plan " << mib("pool_peak_bytes") << ", host " << mib("host_bytes")
+            << ", moved out " << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
 }
 
 void WriteSummary(const json& summary) {
@@ -92,7 +94,8 @@ int Train(const std::vector<std::string>&) {
   caffe::SignalHandler signals(SignalEffect("sigint_effect", FLAGS_sigint_effect),
                                SignalEffect("sighup_effect", FLAGS_sighup_effect));
   const caffe::SolverParameter param = ReadSolver();
-  ChooseDevice(param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU);
+  ChooseDevice(param.has_solver_mode() &&
+               param.solver_mode() == caffe::SolverParameter_SolverMode_GPU);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
   if (!FLAGS_snapshot.empty()) {

@@ -10,7 +10,8 @@ namespace caffe {
 
 // Nets for planning: they have every shape and touch neither data sets nor parameter pages.
 
-/// While one exists, GetFiller gives fillers that leave blobs untouched, on this thread. Scopes nest.
+/// While one exists, GetFiller gives fillers that leave blobs untouched, on this thread. Scopes
+/// nest.
 class ShapeOnlyScope {
  public:
   ShapeOnlyScope();
@@ -20,10 +21,11 @@ class ShapeOnlyScope {
   DISABLE_COPY_AND_ASSIGN(ShapeOnlyScope);
 };
 
-/// `param` (one phase of a net: see Net::FilterNet) with every layer that reads data from outside replaced by a
-/// ShapeOnlySource layer with the same tops and the shapes they will have: those of the first record where the source
-/// exists, else `data_shape` (channels, height, width) if given, else 3 channels of crop_size. A top after the first is
-/// a label: one value for each item. Aborts, naming layer and source, where a shape cannot be found out.
+/// `param` (one phase of a net: see Net::FilterNet) with every layer that reads data from outside
+/// replaced by a ShapeOnlySource layer with the same tops and the shapes they will have: those of
+/// the first record where the source exists, else `data_shape` (channels, height, width) if given,
+/// else 3 channels of crop_size. A top after the first is a label: one value for each item. Aborts,
+/// naming layer and source, where a shape cannot be found out.
 NetParameter WithoutSources(const NetParameter& param, const vector<int>& data_shape);
 
 }  // namespace caffe

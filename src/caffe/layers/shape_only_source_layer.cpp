@@ -1,9 +1,11 @@
-// Stands for a layer that reads data from outside where a net is only planned (caffe/util/shape_only.hpp).
+// Stands for a layer that reads data from outside where a net is only planned
+// (caffe/util/shape_only.hpp).
 #include "caffe/layer.hpp"
 
 namespace caffe {
 
-/// Tops with the shapes of input_param.shape, one for each, and the memory traits of a source. It cannot run.
+/// Tops with the shapes of input_param.shape, one for each, and the memory traits of a source. It
+/// cannot run.
 template <typename Dtype>
 class ShapeOnlySourceLayer : public Layer<Dtype> {
  public:
@@ -24,14 +26,15 @@ class ShapeOnlySourceLayer : public Layer<Dtype> {
     MemoryTraits traits;
     traits.declared = true;
     traits.repeatable = false;
-    traits.forward.name = "load";
     for (size_t i = 0; i < top.size(); ++i) traits.forward.writes.push_back(TopData(i));
     return traits;
   }
 
  protected:
-  void ForwardOn(const DeviceContext&, const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>&) override {
-    LOG(FATAL) << "Layer " << this->layer_param_.name() << ": a net without its data sources can be planned, not run.";
+  void ForwardOn(const DeviceContext&, const vector<Blob<Dtype>*>&,
+                 const vector<Blob<Dtype>*>&) override {
+    LOG(FATAL) << "Layer " << this->layer_param_.name()
+               << ": a net without its data sources can be planned, not run.";
   }
 };
 

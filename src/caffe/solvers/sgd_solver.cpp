@@ -29,7 +29,8 @@ void SGDSolver<Dtype>::PreSolve() {
 template <typename Dtype>
 typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
   typename Net<Dtype>::History result(this->net_->learnable_params().size());
-  for (size_t i = 0; i < history_.size(); ++i) result[i % result.size()].push_back(history_[i].get());
+  for (size_t i = 0; i < history_.size(); ++i)
+    result[i % result.size()].push_back(history_[i].get());
   return result;
 }
 
@@ -48,9 +49,11 @@ Dtype SGDSolver<Dtype>::GetLearningRate() {
   if (policy == "exp") return base * std::pow(gamma, iter);
   if (policy == "inv") return base * std::pow(Dtype(1) + gamma * iter, -power);
   if (policy == "multistep") {
-    if (this->current_step_ < param.stepvalue_size() && this->iter_ >= param.stepvalue(this->current_step_)) {
+    if (this->current_step_ < param.stepvalue_size() &&
+        this->iter_ >= param.stepvalue(this->current_step_)) {
       this->current_step_++;
-      LOG(INFO) << "MultiStep Status: Iteration " << this->iter_ << ", step = " << this->current_step_;
+      LOG(INFO) << "MultiStep Status: Iteration " << this->iter_
+                << ", step = " << this->current_step_;
     }
     return base * std::pow(gamma, Dtype(this->current_step_));
   }
@@ -98,8 +101,8 @@ void SGDSolver<Dtype>::ClipGradients() {
   const Dtype norm = std::sqrt(sum);
   if (norm <= limit) return;
   const Dtype factor = limit / norm;
-  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << limit << ") by scale factor "
-            << factor;
+  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << limit
+            << ") by scale factor " << factor;
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;
     kernels::Scale(context, params[i]->count(), factor, MutableDiff(context, params[i]));
@@ -111,7 +114,8 @@ void SGDSolver<Dtype>::Normalize(int param_id) {
   if (this->param_.iter_size() == 1) return;
   const DeviceContext context = DeviceContext::Current();
   Blob<Dtype>* param = this->net_->learnable_params()[param_id];
-  kernels::Scale(context, param->count(), Dtype(1) / this->param_.iter_size(), MutableDiff(context, param));
+  kernels::Scale(context, param->count(), Dtype(1) / this->param_.iter_size(),
+                 MutableDiff(context, param));
 }
 
 template <typename Dtype>
@@ -122,11 +126,14 @@ void SGDSolver<Dtype>::Regularize(int param_id) {
   Blob<Dtype>* param = this->net_->learnable_params()[param_id];
   const string& kind = this->param_.regularization_type();
   if (kind == "L2") {
-    kernels::AddDecayL2(context, param->count(), decay, Data(context, *param), MutableDiff(context, param));
+    kernels::AddDecayL2(context, param->count(), decay, Data(context, *param),
+                        MutableDiff(context, param));
   } else if (kind == "L1") {
-    kernels::AddDecayL1(context, param->count(), decay, Data(context, *param), MutableDiff(context, param));
+    kernels::AddDecayL1(context, param->count(), decay, Data(context, *param),
+                        MutableDiff(context, param));
   } else {
-    LOG(FATAL) << "Unknown regularization type: \"" << kind << "\" (regularization_type may be L1 or L2)";
+    LOG(FATAL) << "Unknown regularization type: \"" << kind
+               << "\" (regularization_type may be L1 or L2)";
   }
 }
 
@@ -135,8 +142,8 @@ void SGDSolver<Dtype>::ComputeUpdateValue(int param_id, Dtype rate) {
   const DeviceContext context = DeviceContext::Current();
   Blob<Dtype>* param = this->net_->learnable_params()[param_id];
   const Dtype local_rate = rate * this->net_->params_lr()[param_id];
-  kernels::SgdUpdate(context, param->count(), local_rate, Dtype(this->param_.momentum()), MutableDiff(context, param),
-                     MutableData(context, history_[param_id].get()));
+  kernels::SgdUpdate(context, param->count(), local_rate, Dtype(this->param_.momentum()),
+                     MutableDiff(context, param), MutableData(context, history_[param_id].get()));
 }
 
 template <typename Dtype>

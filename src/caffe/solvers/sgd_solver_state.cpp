@@ -24,11 +24,12 @@ void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_fil
   SolverState state;
   ReadProtoFromBinaryFileOrDie(state_file, &state);
   CHECK_EQ(state.history_size(), static_cast<int>(history_.size()))
-      << "Incorrect length of history blobs in " << state_file << ": it was written by another solver or net.";
+      << "Incorrect length of history blobs in " << state_file
+      << ": it was written by another solver or net.";
   for (int i = 0; i < state.history_size(); ++i) {
     CHECK(history_[i]->ShapeEquals(state.history(i)))
-        << state_file << ": history blob " << i << " does not have the shape " << history_[i]->shape_string()
-        << " of the parameter it belongs to.";
+        << state_file << ": history blob " << i << " does not have the shape "
+        << history_[i]->shape_string() << " of the parameter it belongs to.";
   }
   if (state.has_learned_net()) {
     NetParameter net;
@@ -69,13 +70,14 @@ void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string& model_filename) {
   LOG(INFO) << "Snapshotting solver state to HDF5 file " << filename;
   AtomicFile target(filename);
   {
-    const Handle file(H5Fcreate(target.temp_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose,
-                      filename + " to save solver state.");
+    const Handle file(
+        H5Fcreate(target.temp_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose,
+        filename + " to save solver state.");
     hdf5_save_int(file.id(), "iter", this->iter_);
     hdf5_save_string(file.id(), "learned_net", model_filename);
     hdf5_save_int(file.id(), "current_step", this->current_step_);
-    const Handle history(H5Gcreate2(file.id(), "history", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose,
-                         "group history of " + filename);
+    const Handle history(H5Gcreate2(file.id(), "history", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                         H5Gclose, "group history of " + filename);
     for (size_t i = 0; i < history_.size(); ++i) {
       hdf5_save_nd_dataset<Dtype>(history.id(), std::to_string(i), *history_[i]);
     }
@@ -87,9 +89,11 @@ template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
   const Handle file(H5Fopen(state_file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
                     "solver state file " + state_file);
-  const Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose, "group history of " + state_file);
+  const Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose,
+                       "group history of " + state_file);
   CHECK_EQ(hdf5_get_num_links(history.id()), static_cast<int>(history_.size()))
-      << "Incorrect length of history blobs in " << state_file << ": it was written by another solver or net.";
+      << "Incorrect length of history blobs in " << state_file
+      << ": it was written by another solver or net.";
   if (H5LTfind_dataset(file.id(), "learned_net") > 0) {
     this->net_->CopyTrainedLayersFrom(hdf5_load_string(file.id(), "learned_net"));
   }
@@ -97,7 +101,8 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
   this->current_step_ = hdf5_load_int(file.id(), "current_step");
   LOG(INFO) << "SGDSolver: restoring history";
   for (size_t i = 0; i < history_.size(); ++i) {
-    hdf5_load_nd_dataset<Dtype>(history.id(), std::to_string(i).c_str(), 0, kMaxBlobAxes, history_[i].get());
+    hdf5_load_nd_dataset<Dtype>(history.id(), std::to_string(i).c_str(), 0, kMaxBlobAxes,
+                                history_[i].get());
   }
 }
 
@@ -115,10 +120,10 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
 
 #endif
 
-#define INSTANTIATE_STATE(Dtype)                                                     \
-  template void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string&);   \
-  template void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string&);  \
-  template void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string&);          \
+#define INSTANTIATE_STATE(Dtype)                                                    \
+  template void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string&);  \
+  template void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string&); \
+  template void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string&);         \
   template void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string&)
 INSTANTIATE_STATE(float);
 INSTANTIATE_STATE(double);

@@ -36,13 +36,21 @@ string LossMessage(Dtype weight, Dtype value) {
 
 template <typename Dtype>
 Solver<Dtype>::Solver(const SolverParameter& param)
-    : iter_(0), current_step_(0), smoothed_loss_(0), requested_early_exit_(false), iterations_last_(0) {
+    : iter_(0),
+      current_step_(0),
+      smoothed_loss_(0),
+      requested_early_exit_(false),
+      iterations_last_(0) {
   Init(param);
 }
 
 template <typename Dtype>
 Solver<Dtype>::Solver(const string& param_file)
-    : iter_(0), current_step_(0), smoothed_loss_(0), requested_early_exit_(false), iterations_last_(0) {
+    : iter_(0),
+      current_step_(0),
+      smoothed_loss_(0),
+      requested_early_exit_(false),
+      iterations_last_(0) {
   SolverParameter param;
   ReadSolverParamsFromTextFileOrDie(param_file, &param);
   Init(param);
@@ -50,7 +58,8 @@ Solver<Dtype>::Solver(const string& param_file)
 
 template <typename Dtype>
 void Solver<Dtype>::Init(const SolverParameter& param) {
-  LOG_IF(INFO, Caffe::root_solver()) << "Initializing solver from parameters: " << std::endl << param.DebugString();
+  LOG_IF(INFO, Caffe::root_solver()) << "Initializing solver from parameters: " << std::endl
+                                     << param.DebugString();
   param_ = param;
   CHECK_GE(param_.average_loss(), 1) << "average_loss should be at least 1.";
   CHECK_GE(param_.iter_size(), 1) << "iter_size should be at least 1.";
@@ -143,8 +152,9 @@ template <typename Dtype>
 void Solver<Dtype>::DisplayProgress() {
   const float lapse = iteration_timer_.Seconds();
   const float per_second = (iter_ - iterations_last_) / (lapse > 0 ? lapse : 1);
-  LOG_IF(INFO, Caffe::root_solver()) << "Iteration " << iter_ << " (" << per_second << " iter/s, " << lapse << "s/"
-                                     << param_.display() << " iters), loss = " << smoothed_loss_;
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Iteration " << iter_ << " (" << per_second << " iter/s, " << lapse << "s/"
+      << param_.display() << " iters), loss = " << smoothed_loss_;
   iteration_timer_.Start();
   iterations_last_ = iter_;
   int score = 0;
@@ -154,8 +164,9 @@ void Solver<Dtype>::DisplayProgress() {
     const Dtype weight = net_->blob_loss_weights()[blob];
     const Dtype* values = outputs[i]->cpu_data();
     for (int k = 0; k < outputs[i]->count(); ++k) {
-      LOG_IF(INFO, Caffe::root_solver()) << "    Train net output #" << score++ << ": " << net_->blob_names()[blob]
-                                         << " = " << values[k] << LossMessage(weight, values[k]);
+      LOG_IF(INFO, Caffe::root_solver())
+          << "    Train net output #" << score++ << ": " << net_->blob_names()[blob] << " = "
+          << values[k] << LossMessage(weight, values[k]);
     }
   }
 }
@@ -173,7 +184,8 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   }
   const int start_iter = iter_;
   Step(param_.max_iter() - iter_);
-  if (param_.snapshot_after_train() && (!param_.snapshot() || iter_ % param_.snapshot() != 0)) Snapshot();
+  if (param_.snapshot_after_train() && (!param_.snapshot() || iter_ % param_.snapshot() != 0))
+    Snapshot();
   if (requested_early_exit_) {
     LOG(INFO) << "Optimization stopped early.";
     return;
@@ -191,7 +203,8 @@ void Solver<Dtype>::Solve(const char* resume_file) {
 
 template <typename Dtype>
 void Solver<Dtype>::TestAll() {
-  for (size_t id = 0; id < test_nets_.size() && !requested_early_exit_; ++id) Test(static_cast<int>(id));
+  for (size_t id = 0; id < test_nets_.size() && !requested_early_exit_; ++id)
+    Test(static_cast<int>(id));
 }
 
 template <typename Dtype>
@@ -235,8 +248,8 @@ void Solver<Dtype>::Test(const int test_net_id) {
     const int blob = net->output_blob_indices()[i];
     for (int k = 0; k < net->output_blobs()[i]->count() && scores.size() < sums.size(); ++k) {
       const Dtype mean = sums[scores.size()] / batches;
-      LOG(INFO) << "    Test net output #" << scores.size() << ": " << net->blob_names()[blob] << " = " << mean
-                << LossMessage(net->blob_loss_weights()[blob], mean);
+      LOG(INFO) << "    Test net output #" << scores.size() << ": " << net->blob_names()[blob]
+                << " = " << mean << LossMessage(net->blob_loss_weights()[blob], mean);
       scores.emplace_back(net->blob_names()[blob], mean);
     }
   }

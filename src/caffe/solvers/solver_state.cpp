@@ -42,8 +42,8 @@ void Solver<Dtype>::LogPlacement() const {
   ostringstream yardsticks;
   if (keep.ok()) yardsticks << "keep " << layrub::FormatMib(keep.value().device_bytes) << ", ";
   yardsticks << "floor " << layrub::FormatMib(layrub::FloorBytes(planned->graph()));
-  LOG(INFO) << "Placement: " << plan.strategy << ", device " << layrub::FormatMib(plan.device_bytes) << " ("
-            << yardsticks.str() << "), host " << layrub::FormatMib(plan.host_bytes);
+  LOG(INFO) << "Placement: " << plan.strategy << ", device " << layrub::FormatMib(plan.device_bytes)
+            << " (" << yardsticks.str() << "), host " << layrub::FormatMib(plan.host_bytes);
 }
 
 template <typename Dtype>
@@ -56,7 +56,8 @@ template <typename Dtype>
 void Solver<Dtype>::CheckSnapshotWritePermissions() {
   if (!Caffe::root_solver()) return;
   if (param_.snapshot() > 0) {
-    CHECK(param_.has_snapshot_prefix()) << "In solver params, snapshot is specified but snapshot_prefix is not";
+    CHECK(param_.has_snapshot_prefix())
+        << "In solver params, snapshot is specified but snapshot_prefix is not";
   }
   const string probe = SnapshotFilename(".tempfile");
   std::ofstream file(probe.c_str());
@@ -102,7 +103,8 @@ template <typename Dtype>
 void Solver<Dtype>::Restore(const char* resume_file) {
   const string file = resume_file;
   CHECK(!boost::ends_with(file, ".caffemodel") && !boost::ends_with(file, ".caffemodel.h5"))
-      << "Cannot resume from " << file << ": it holds weights only. Give the .solverstate file written beside it, or "
+      << "Cannot resume from " << file
+      << ": it holds weights only. Give the .solverstate file written beside it, or "
       << "start a new run from these weights with --weights.";
   if (boost::ends_with(file, ".h5")) {
     RestoreSolverStateFromHDF5(file);

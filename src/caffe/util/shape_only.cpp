@@ -61,7 +61,8 @@ Declared Declare(const LayerParameter& layer) {
 }
 
 bool ReadsOutside(const string& type) {
-  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" || type == "MemoryData";
+  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" ||
+         type == "MemoryData";
 }
 
 /// Channels, height and width of the first record of a database.
@@ -71,7 +72,8 @@ vector<int> RecordShape(const DataParameter& param, const TransformationParamete
   const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
   CHECK(cursor->valid()) << "Database " << param.source() << " is empty.";
   Datum datum;
-  CHECK(datum.ParseFromString(cursor->value())) << "Database " << param.source() << ": the first record is corrupt.";
+  CHECK(datum.ParseFromString(cursor->value()))
+      << "Database " << param.source() << ": the first record is corrupt.";
   if (transform.force_color() || transform.force_gray()) {
     DecodeDatum(&datum, transform.force_color());
   } else {
@@ -102,7 +104,8 @@ vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
 #endif
 
 /// Shape of the first top of an image source.
-vector<int> ImageShape(const LayerParameter& layer, const Declared& known, const vector<int>& data_shape) {
+vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
+                       const vector<int>& data_shape) {
   vector<int> shape{known.channels, known.height, known.width};
   if (layer.type() == "Data" && Exists(known.source)) {
     shape = RecordShape(layer.data_param(), layer.transform_param());
@@ -111,15 +114,18 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known, const
   }
   if (known.crop > 0) shape[1] = shape[2] = known.crop;
   CHECK(shape[0] > 0 && shape[1] > 0 && shape[2] > 0)
-      << "Layer " << layer.name() << ": the shape of its images is not known (source \"" << known.source
-      << "\" is not read or not there, and there is no crop_size); give it with --data_shape=C,H,W.";
+      << "Layer " << layer.name() << ": the shape of its images is not known (source \""
+      << known.source
+      << "\" is not read or not there, and there is no crop_size); give it with "
+         "--data_shape=C,H,W.";
   shape.insert(shape.begin(), known.batch);
   return shape;
 }
 
 vector<vector<int>> TopShapes(const LayerParameter& layer, const vector<int>& data_shape) {
   const Declared known = Declare(layer);
-  CHECK_GT(known.batch, 0) << "Layer " << layer.name() << " (" << layer.type() << "): batch_size must be positive.";
+  CHECK_GT(known.batch, 0) << "Layer " << layer.name() << " (" << layer.type()
+                           << "): batch_size must be positive.";
 #ifdef USE_HDF5
   if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, known.batch);
 #endif
@@ -135,7 +141,8 @@ ShapeOnlyScope::~ShapeOnlyScope() { --active_scopes; }
 bool ShapeOnlyScope::Active() { return active_scopes > 0; }
 
 NetParameter WithoutSources(const NetParameter& param, const vector<int>& data_shape) {
-  CHECK(data_shape.empty() || data_shape.size() == 3) << "a data shape has three numbers: channels, height, width";
+  CHECK(data_shape.empty() || data_shape.size() == 3)
+      << "a data shape has three numbers: channels, height, width";
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
     if (!ReadsOutside(layer.type())) continue;

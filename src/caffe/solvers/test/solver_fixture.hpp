@@ -19,8 +19,8 @@ inline SolverParameter ParseSolver(const string& text) {
   return param;
 }
 
-/// A net whose gradients are known: two items of three ones through one neuron whose output is the loss. The derivative
-/// of every weight and of the bias is 2 in each iteration.
+/// A net whose gradients are known: two items of three ones through one neuron whose output is the
+/// loss. The derivative of every weight and of the bias is 2 in each iteration.
 inline string LinearNet(const string& param_fields = "") {
   return R"(
     name: "linear"
@@ -65,10 +65,12 @@ inline string ClassifierNet() {
   )";
 }
 
-/// A solver of `net` with the fields `fields`; base_lr 0.1 and a fixed policy unless they say otherwise.
+/// A solver of `net` with the fields `fields`; base_lr 0.1 and a fixed policy unless they say
+/// otherwise.
 template <typename Dtype = float>
 std::unique_ptr<SGDSolver<Dtype>> MakeSolver(const string& net, const string& fields) {
-  const string defaults = "base_lr: 0.1 lr_policy: 'fixed' random_seed: 7 snapshot_after_train: false ";
+  const string defaults =
+      "base_lr: 0.1 lr_policy: 'fixed' random_seed: 7 snapshot_after_train: false ";
   SolverParameter param = ParseSolver(defaults);
   param.MergeFrom(ParseSolver(fields));
   CHECK(google::protobuf::TextFormat::ParseFromString(net, param.mutable_net_param()));

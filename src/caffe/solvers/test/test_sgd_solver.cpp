@@ -50,7 +50,8 @@ TEST(SGDSolver, ClipsTheNormOfAllGradients) {
 
 TEST(SGDSolver, ScalesRateAndDecayByParameter) {
   const auto solver = MakeSolver<double>(
-      LinearNet("param { lr_mult: 3 decay_mult: 0 } param { lr_mult: 0 decay_mult: 1 }"), "weight_decay: 0.2");
+      LinearNet("param { lr_mult: 3 decay_mult: 0 } param { lr_mult: 0 decay_mult: 1 }"),
+      "weight_decay: 0.2");
   solver->Step(2);
   const vector<double> values = Parameters<double>(solver.get());
   EXPECT_NEAR((Rule{.rate = 0.3}).After(2, kWeight), values[0], 1e-6);
@@ -70,23 +71,28 @@ vector<double> Rates(const string& fields, int iterations) {
 
 void ExpectRates(const string& fields, const std::function<double(int)>& expected) {
   const vector<double> rates = Rates(fields, 9);
-  for (int i = 0; i < 9; ++i) EXPECT_NEAR(expected(i), rates[i], 1e-7) << fields << ", iteration " << i;
+  for (int i = 0; i < 9; ++i)
+    EXPECT_NEAR(expected(i), rates[i], 1e-7) << fields << ", iteration " << i;
 }
 
 TEST(SGDSolver, FollowsEveryRatePolicy) {
   ExpectRates("lr_policy: 'fixed'", [](int) { return 0.4; });
-  ExpectRates("lr_policy: 'step' gamma: 0.5 stepsize: 3", [](int i) { return 0.4 * std::pow(0.5, i / 3); });
+  ExpectRates("lr_policy: 'step' gamma: 0.5 stepsize: 3",
+              [](int i) { return 0.4 * std::pow(0.5, i / 3); });
   ExpectRates("lr_policy: 'exp' gamma: 0.5", [](int i) { return 0.4 * std::pow(0.5, i); });
-  ExpectRates("lr_policy: 'inv' gamma: 0.25 power: 0.75", [](int i) { return 0.4 * std::pow(1 + 0.25 * i, -0.75); });
+  ExpectRates("lr_policy: 'inv' gamma: 0.25 power: 0.75",
+              [](int i) { return 0.4 * std::pow(1 + 0.25 * i, -0.75); });
   ExpectRates("lr_policy: 'multistep' gamma: 0.5 stepvalue: 2 stepvalue: 5",
               [](int i) { return 0.4 * std::pow(0.5, (i >= 2) + (i >= 5)); });
-  ExpectRates("lr_policy: 'poly' power: 2 max_iter: 20", [](int i) { return 0.4 * std::pow(1 - i / 20.0, 2); });
+  ExpectRates("lr_policy: 'poly' power: 2 max_iter: 20",
+              [](int i) { return 0.4 * std::pow(1 - i / 20.0, 2); });
   ExpectRates("lr_policy: 'sigmoid' gamma: -0.5 stepsize: 4",
               [](int i) { return 0.4 / (1 + std::exp(0.5 * (i - 4))); });
 }
 
 TEST(SGDSolverDeathTest, NamesWhatItDoesNotKnow) {
-  EXPECT_DEATH(MakeSolver(LinearNet(), "lr_policy: 'linear'")->Step(1), "Unknown learning rate policy.*linear");
+  EXPECT_DEATH(MakeSolver(LinearNet(), "lr_policy: 'linear'")->Step(1),
+               "Unknown learning rate policy.*linear");
   EXPECT_DEATH(MakeSolver(LinearNet(), "weight_decay: 1 regularization_type: 'L3'")->Step(1),
                "Unknown regularization type.*L3");
   EXPECT_DEATH(MakeSolver(LinearNet(), "lr_policy: 'step' gamma: 1")->Step(1), "stepsize");
@@ -99,18 +105,23 @@ TEST(SGDSolver, LeavesTheWorkspaceOfSubclassesUntouched) {
     using SGDSolver<float>::temp_;
     using SGDSolver<float>::update_;
   };
-  SolverParameter param = ParseSolver("base_lr: 0.1 lr_policy: 'fixed' momentum: 0.9 weight_decay: 0.1");
+  SolverParameter param =
+      ParseSolver("base_lr: 0.1 lr_policy: 'fixed' momentum: 0.9 weight_decay: 0.1");
   CHECK(google::protobuf::TextFormat::ParseFromString(LinearNet(), param.mutable_net_param()));
   Open solver(param);
   solver.Step(2);
-  for (const auto& blob : solver.update_) EXPECT_EQ(SyncedMemory::UNINITIALIZED, blob->data()->head());
-  for (const auto& blob : solver.temp_) EXPECT_EQ(SyncedMemory::UNINITIALIZED, blob->data()->head());
+  for (const auto& blob : solver.update_)
+    EXPECT_EQ(SyncedMemory::UNINITIALIZED, blob->data()->head());
+  for (const auto& blob : solver.temp_)
+    EXPECT_EQ(SyncedMemory::UNINITIALIZED, blob->data()->head());
 }
 
 /// Trains 6 iterations in one go, and 3 + 3 with a snapshot between, on data that does not change.
 void ExpectResumes(const string& format, const string& extension) {
-  const string fields = "momentum: 0.9 weight_decay: 0.01 lr_policy: 'step' gamma: 0.5 stepsize: 2 snapshot_prefix: '" +
-                        NewFolder() + "/run' snapshot_format: " + format;
+  const string fields =
+      "momentum: 0.9 weight_decay: 0.01 lr_policy: 'step' gamma: 0.5 stepsize: 2 snapshot_prefix: "
+      "'" +
+      NewFolder() + "/run' snapshot_format: " + format;
   const auto whole = MakeSolver(LinearNet(), fields);
   whole->Step(6);
   const auto first = MakeSolver(LinearNet(), fields);
@@ -133,9 +144,11 @@ TEST(SGDSolverDeathTest, RefusesFilesThatAreNoStateOfThisNet) {
   const string prefix = NewFolder() + "/run";
   const auto solver = MakeSolver(LinearNet(), "snapshot_prefix: '" + prefix + "'");
   solver->Snapshot();
-  EXPECT_DEATH(solver->Restore((prefix + "_iter_0.caffemodel").c_str()), "it holds weights only.*--weights");
+  EXPECT_DEATH(solver->Restore((prefix + "_iter_0.caffemodel").c_str()),
+               "it holds weights only.*--weights");
   const auto other = MakeSolver(ClassifierNet(), "");
-  EXPECT_DEATH(other->Restore((prefix + "_iter_0.solverstate").c_str()), "written by another solver or net");
+  EXPECT_DEATH(other->Restore((prefix + "_iter_0.solverstate").c_str()),
+               "written by another solver or net");
   EXPECT_DEATH(solver->Restore((prefix + "_iter_9.solverstate").c_str()), "run_iter_9.solverstate");
 }
 

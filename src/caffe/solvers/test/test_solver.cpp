@@ -10,8 +10,10 @@ namespace {
 bool FileExists(const string& path) { return access(path.c_str(), F_OK) == 0; }
 
 TEST(Solver, TrainsUnderAPlanWithTheSameBits) {
-  const auto keep = MakeSolver(ClassifierNet(), "momentum: 0.9 weight_decay: 0.01 placement { strategy: 'keep' }");
-  const auto hybrid = MakeSolver(ClassifierNet(), "momentum: 0.9 weight_decay: 0.01 placement { strategy: 'hybrid' }");
+  const auto keep = MakeSolver(ClassifierNet(),
+                               "momentum: 0.9 weight_decay: 0.01 placement { strategy: 'keep' }");
+  const auto hybrid = MakeSolver(
+      ClassifierNet(), "momentum: 0.9 weight_decay: 0.01 placement { strategy: 'hybrid' }");
   // Both draw their data from this thread's stream.
   for (auto* solver : {keep.get(), hybrid.get()}) {
     Caffe::set_random_seed(11);
@@ -21,7 +23,8 @@ TEST(Solver, TrainsUnderAPlanWithTheSameBits) {
   ASSERT_TRUE(hybrid->net()->planned());
   EXPECT_EQ("hybrid", hybrid->net()->planned()->plan().strategy);
   EXPECT_GT(hybrid->net()->planned()->executor().bytes_offloaded(), 0);
-  EXPECT_LT(hybrid->net()->planned()->plan().device_bytes, keep->net()->planned()->plan().device_bytes);
+  EXPECT_LT(hybrid->net()->planned()->plan().device_bytes,
+            keep->net()->planned()->plan().device_bytes);
 }
 
 TEST(Solver, PlacementOfTheSolverWinsOverThatOfTheNet) {
@@ -35,7 +38,8 @@ TEST(Solver, PlacementOfTheSolverWinsOverThatOfTheNet) {
 }
 
 TEST(Solver, SaysWhenNoPlanFits) {
-  const auto small = MakeSolver(ClassifierNet(), "placement { strategy: 'hybrid' device_memory: '1KiB' }");
+  const auto small =
+      MakeSolver(ClassifierNet(), "placement { strategy: 'hybrid' device_memory: '1KiB' }");
   const layrub::Status status = small->Place();
   EXPECT_EQ(layrub::Code::kDoesNotFit, status.code);
   EXPECT_NE(string::npos, status.message.find("--device_memory=")) << status.message;
@@ -47,7 +51,8 @@ TEST(Solver, SaysWhenNoPlanFits) {
 TEST(Solver, AccumulatesGradientsOfSeveralBatchesUnderAPlan) {
   vector<string> bits;
   for (const string strategy : {"keep", "hybrid"}) {
-    const auto solver = MakeSolver(ClassifierNet(), "iter_size: 3 placement { strategy: '" + strategy + "' }");
+    const auto solver =
+        MakeSolver(ClassifierNet(), "iter_size: 3 placement { strategy: '" + strategy + "' }");
     Caffe::set_random_seed(5);
     solver->Step(3);
     bits.push_back(Bits(Parameters(solver.get())));
@@ -76,8 +81,8 @@ TEST(Solver, CallsBackInEachIteration) {
 
 TEST(Solver, StopsAndWritesSnapshotsWhenAsked) {
   const string prefix = NewFolder() + "/run";
-  const auto solver =
-      MakeSolver(LinearNet(), "max_iter: 10 snapshot_after_train: true snapshot_prefix: '" + prefix + "'");
+  const auto solver = MakeSolver(
+      LinearNet(), "max_iter: 10 snapshot_after_train: true snapshot_prefix: '" + prefix + "'");
   int asked = 0;
   solver->SetActionFunction([&asked] {
     ++asked;
@@ -86,7 +91,8 @@ TEST(Solver, StopsAndWritesSnapshotsWhenAsked) {
   });
   solver->Solve();
   EXPECT_EQ(4, solver->iter());
-  for (const char* file : {"_iter_2.caffemodel", "_iter_2.solverstate", "_iter_4.caffemodel", "_iter_4.solverstate"}) {
+  for (const char* file :
+       {"_iter_2.caffemodel", "_iter_2.solverstate", "_iter_4.caffemodel", "_iter_4.solverstate"}) {
     EXPECT_TRUE(FileExists(prefix + file)) << file;
   }
 }
@@ -94,7 +100,8 @@ TEST(Solver, StopsAndWritesSnapshotsWhenAsked) {
 TEST(Solver, WritesSnapshotsAtItsInterval) {
   const string prefix = NewFolder() + "/run";
   const auto solver = MakeSolver(
-      LinearNet(), "max_iter: 4 snapshot: 2 snapshot_after_train: true snapshot_prefix: '" + prefix + "'");
+      LinearNet(),
+      "max_iter: 4 snapshot: 2 snapshot_after_train: true snapshot_prefix: '" + prefix + "'");
   solver->Solve();
   EXPECT_FALSE(FileExists(prefix + "_iter_1.caffemodel"));
   EXPECT_TRUE(FileExists(prefix + "_iter_2.caffemodel"));
@@ -106,13 +113,16 @@ TEST(SolverDeathTest, ChecksAtTheStartThatSnapshotsCanBeWritten) {
   EXPECT_DEATH(MakeSolver(LinearNet(), "snapshot: 5 snapshot_prefix: '" + prefix + "'"),
                "Cannot write to snapshot prefix '.*missing/run'");
   EXPECT_DEATH(MakeSolver(LinearNet(), "snapshot: 5"), "snapshot_prefix is not");
-  EXPECT_DEATH(MakeSolver(LinearNet(), "snapshot_after_train: true snapshot_prefix: '" + prefix + "'")->Solve(),
-               "Cannot write to snapshot prefix");
+  EXPECT_DEATH(
+      MakeSolver(LinearNet(), "snapshot_after_train: true snapshot_prefix: '" + prefix + "'")
+          ->Solve(),
+      "Cannot write to snapshot prefix");
 }
 
 TEST(Solver, TestsWithTheParametersOfTheTrainNet) {
   // The output of the linear net on two items: 3 weights + bias each.
-  const auto solver = MakeSolver<double>(LinearNet(), "test_iter: 2 test_iter: 1 test_interval: 2 max_iter: 4");
+  const auto solver =
+      MakeSolver<double>(LinearNet(), "test_iter: 2 test_iter: 1 test_interval: 2 max_iter: 4");
   solver->Solve();
   ASSERT_EQ(2u, solver->test_nets().size());
   const vector<double> values = Parameters<double>(solver.get());
@@ -138,7 +148,8 @@ TEST(Solver, TestsDoNotChangeTraining) {
 TEST(SolverDeathTest, KnowsItsTypes) {
   SolverParameter param;
   param.set_type("SDG");
-  EXPECT_DEATH(SolverRegistry<float>::CreateSolver(param), "Unknown solver type: SDG \\(known types: .*SGD");
+  EXPECT_DEATH(SolverRegistry<float>::CreateSolver(param),
+               "Unknown solver type: SDG \\(known types: .*SGD");
   CHECK(google::protobuf::TextFormat::ParseFromString(LinearNet(), param.mutable_net_param()));
   param.set_type("SGD");
   const std::unique_ptr<Solver<float>> solver(SolverRegistry<float>::CreateSolver(param));

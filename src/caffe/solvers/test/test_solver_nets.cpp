@@ -27,14 +27,17 @@ TEST(SolverNets, ReadsNetsFromFiles) {
 }
 
 TEST(SolverNetsDeathTest, WantsExactlyOneTrainNet) {
-  EXPECT_DEATH(TrainNetOf(ParseSolver("base_lr: 1")), "must specify a train net.*net, net_param, train_net");
+  EXPECT_DEATH(TrainNetOf(ParseSolver("base_lr: 1")),
+               "must specify a train net.*net, net_param, train_net");
   EXPECT_DEATH(TrainNetOf(ParseSolver("net: 'a' train_net: 'b'")), "not contain more than one");
 }
 
 TEST(SolverNets, TestNetsComeInTheOrderOfTheirFields) {
   const SolverParameter param = ParseSolver(
-      "net_param { name: 'generic' } test_net_param { name: 'own' } test_iter: 1 test_iter: 2 test_iter: 3 "
-      "test_interval: 1 test_state { stage: 'x' } test_state { stage: 'y' } test_state { stage: 'z' }");
+      "net_param { name: 'generic' } test_net_param { name: 'own' } test_iter: 1 test_iter: 2 "
+      "test_iter: 3 "
+      "test_interval: 1 test_state { stage: 'x' } test_state { stage: 'y' } test_state { stage: "
+      "'z' }");
   const vector<SolverNet> nets = TestNetsOf(param);
   ASSERT_EQ(3u, nets.size());
   EXPECT_EQ("own", nets[0].param.name());
@@ -52,8 +55,10 @@ TEST(SolverNets, WithoutTestIterThereAreNoTestNets) {
 }
 
 TEST(SolverNetsDeathTest, NumbersOfTestsMustAgree) {
-  EXPECT_DEATH(TestNetsOf(ParseSolver("test_net: 'a' test_net: 'b' test_iter: 1 test_interval: 1")), "test_iter");
-  EXPECT_DEATH(TestNetsOf(ParseSolver("net_param {} test_iter: 1 test_iter: 1 test_state {} test_interval: 1")),
+  EXPECT_DEATH(TestNetsOf(ParseSolver("test_net: 'a' test_net: 'b' test_iter: 1 test_interval: 1")),
+               "test_iter");
+  EXPECT_DEATH(TestNetsOf(ParseSolver(
+                   "net_param {} test_iter: 1 test_iter: 1 test_state {} test_interval: 1")),
                "test_state");
   EXPECT_DEATH(TestNetsOf(ParseSolver("net_param {} test_iter: 1")), "test_interval");
 }

@@ -1,0 +1,172 @@
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/util/db.hpp"
+
+namespace caffe {
+namespace {
+
+Datum Image(int label, int height) {
+  Datum datum;
+  datum.set_channels(2);
+  datum.set_height(height);
+  datum.set_width(3);
+  datum.set_label(label);
+  datum.set_data(string(2 * height * 3, static_cast<char>(10 * label)));
+  return datum;
+}
+
+/// A database whose record r is an image of pixels 10 r with label r.
+class DataLayerTest : public testing::TestWithParam<const char*> {
+ protected:
+  DataLayerTest() : source_(testing::TempDir() + "data_layer_" + std::to_string(getpid())) {}
+  ~DataLayerTest() { std::filesystem::remove_all(source_); }
+
+  void Write(const vector<string>& records) {
+    std::unique_ptr<db::DB> database(db::GetDB(string(GetParam())));
+    database->Open(source_, db::NEW);
+    std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    for (size_t i = 0; i < records.size(); ++i) {
+      transaction->Put("key" + std::to_string(i), records[i]);
+    }
+    transaction->Commit();
+  }
+  void WriteImages(const vector<int>& heights) {
+    vector<string> records;
+    for (size_t i = 0; i < heights.size(); ++i) {
+      records.push_back(Image(static_cast<int>(i), heights[i]).SerializeAsString());
+    }
+    Write(records);
+  }
+  string Layer(const string& param, const string& more = "") const {
+    string backend = GetParam();
+    std::transform(backend.begin(), backend.end(), backend.begin(), ::toupper);
+    return "name: 'data' type: 'Data' data_param { source: '" + source_ + "' backend: " + backend +
+           " " + param + " } " + more;
+  }
+  static vector<double> Labels(LayerCase* layer, int passes) {
+    vector<double> labels;
+    for (int pass = 0; pass < passes; ++pass) {
+      layer->layer->Forward(layer->bottom, layer->top);
+      const Blob<double>& label = *layer->top[1];
+      labels.insert(labels.end(), label.cpu_data(), label.cpu_data() + label.count());
+    }
+    return labels;
+  }
+
+  string source_;
+};
+
+TEST_P(DataLayerTest, ReadsRecordsInOrderAndAgain) {
+  WriteImages(vector<int>(5, 4));
+  for (const char* prefetch : {"1", "4"}) {
+    LayerCase layer(Layer(string("batch_size: 3 prefetch: ") + prefetch), {}, 2);
+    layer.SetUp();
+    EXPECT_EQ(layer.top[0]->shape(), (vector<int>{3, 2, 4, 3}));
+    EXPECT_EQ(layer.top[1]->shape(), (vector<int>{3}));
+    EXPECT_EQ(Labels(&layer, 4), (vector<double>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1}));
+    EXPECT_EQ(layer.top[0]->cpu_data()[0], 40);
+    EXPECT_EQ(layer.top[0]->cpu_data()[layer.top[0]->count() - 1], 10);
+    EXPECT_FALSE(layer.Traits().repeatable);
+  }
+}
+
+TEST_P(DataLayerTest, WritesIntoTheTopsMemory) {
+  WriteImages(vector<int>(4, 4));
+  LayerCase layer(Layer("batch_size: 2"), {}, 2);
+  layer.SetUp();
+  const double* place = layer.top[0]->cpu_data();
+  Labels(&layer, 3);
+  EXPECT_EQ(layer.top[0]->cpu_data(), place);
+  EXPECT_FALSE(layer.top[0]->data()->user_owned());
+}
+
+TEST_P(DataLayerTest, TransformsAndWorksWithoutLabels) {
+  WriteImages({4, 5, 6, 4});
+  LayerCase layer(Layer("batch_size: 4", "transform_param { scale: 0.5 crop_size: 3 }"), {}, 1);
+  layer.SetUp();
+  layer.layer->Forward(layer.bottom, layer.top);
+  EXPECT_EQ(layer.top[0]->shape(), (vector<int>{4, 2, 3, 3}));
+  EXPECT_EQ(layer.top[0]->cpu_data()[layer.top[0]->count() - 1], 15);
+}
+
+TEST_P(DataLayerTest, TakesItsShapeFromEachBatch) {
+  WriteImages({4, 4, 7, 7});
+  LayerCase layer(Layer("batch_size: 2"), {}, 2);
+  layer.SetUp();
+  for (int height : {4, 7, 4}) {
+    layer.layer->Forward(layer.bottom, layer.top);
+    EXPECT_EQ(layer.top[0]->shape(), (vector<int>{2, 2, height, 3}));
+  }
+}
+
+TEST_P(DataLayerTest, SkipsAtRandomAtTheStart) {
+  WriteImages(vector<int>(7, 4));
+  std::set<double> starts;
+  for (int seed = 0; seed < 20; ++seed) {
+    Caffe::set_random_seed(seed);
+    LayerCase layer(Layer("batch_size: 1 rand_skip: 5"), {}, 2);
+    layer.SetUp();
+    starts.insert(Labels(&layer, 1)[0]);
+  }
+  EXPECT_GT(starts.size(), 1u);
+  EXPECT_LT(*starts.rbegin(), 5);
+}
+
+TEST_P(DataLayerTest, SharesRecordsAmongSolvers) {
+  WriteImages(vector<int>(6, 4));
+  Caffe::set_solver_count(3);
+  Caffe::set_solver_rank(1);
+  {
+    LayerCase train(Layer("batch_size: 2", "phase: TRAIN"), {}, 2);
+    train.SetUp();
+    EXPECT_EQ(Labels(&train, 2), (vector<double>{1, 4, 1, 4}));
+  }
+  {
+    LayerCase test(Layer("batch_size: 2", "phase: TEST"), {}, 2);
+    test.SetUp();
+    EXPECT_EQ(Labels(&test, 1), (vector<double>{0, 1}));
+  }
+  Caffe::set_solver_count(1);
+  Caffe::set_solver_rank(0);
+}
+
+TEST_P(DataLayerTest, DiesNamingLayerAndSource) {
+  LayerCase missing(Layer("batch_size: 1"), {}, 2);
+  EXPECT_DEATH(missing.SetUp(), "Layer data \\(source .*data_layer_.*does not exist");
+  WriteImages({4, 5});
+  EXPECT_DEATH(
+      {
+        LayerCase sizes(Layer("batch_size: 2"), {}, 2);
+        sizes.SetUp();
+      },
+      "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
+  LayerCase batch(Layer("batch_size: 0"), {}, 2);
+  EXPECT_DEATH(batch.SetUp(), "Layer data \\(source .*batch_size must be positive");
+}
+
+TEST_P(DataLayerTest, DiesOfARecordThatIsNoImage) {
+  Write({"\xff\xff\xff"});
+  LayerCase layer(Layer("batch_size: 1"), {}, 2);
+  EXPECT_DEATH(layer.SetUp(), "Layer data \\(source .*key0' is no Datum");
+}
+
+vector<const char*> Backends() {
+  vector<const char*> backends;
+#ifdef USE_LMDB
+  backends.push_back("lmdb");
+#endif
+#ifdef USE_LEVELDB
+  backends.push_back("leveldb");
+#endif
+  return backends;
+}
+
+INSTANTIATE_TEST_SUITE_P(Backend, DataLayerTest, testing::ValuesIn(Backends()),
+                         [](const auto& info) { return string(info.param); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DataLayerTest);
+
+}  // namespace
+}  // namespace caffe

@@ -85,6 +85,11 @@ class Layer {
   void LeavePlan() { planned_ = false; }
   /// False: no backward will follow a direct Forward, nothing is saved for one. True at first.
   void set_needs_backward(bool value) { needs_backward_ = value; }
+  /// Which bottoms' and tops' data a later layer of a fused net overwrites (in place) before this layer's backward.
+  void set_overwritten(const vector<bool>& bottom, const vector<bool>& top) {
+    bottom_overwritten_ = bottom;
+    top_overwritten_ = top;
+  }
 
  protected:
   /// The body for either device; bottom[i] == top[j] where the layer runs in place outside a plan.
@@ -141,15 +146,16 @@ class Layer {
   LayerRun run_;
   bool planned_ = false;
   bool needs_backward_ = true;
+  vector<bool> bottom_overwritten_, top_overwritten_;
   vector<shared_ptr<SyncedMemory>> direct_saved_;
   shared_ptr<SyncedMemory> direct_scratch_;
 
   DISABLE_COPY_AND_ASSIGN(Layer);
 };
 
-/// The first of `forms` that reads no data which running with bottom[i] == top[j] has overwritten; -1 if none.
-int FirstUsableForm(const vector<OperandForm>& forms, const vector<const void*>& bottom,
-                    const vector<const void*>& top);
+/// The first of `forms` that reads no overwritten data; -1 if there is none. Missing flags count as false.
+int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom_overwritten,
+                    const vector<bool>& top_overwritten);
 
 }  // namespace caffe
 

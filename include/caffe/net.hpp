@@ -211,6 +211,8 @@ class Net {
   void CreateLayers(const NetParameter& param, map<string, int>* blob_name_to_idx, set<string>* available_blobs);
   void SetUpLayer(int layer_id);
   void FindBackward(bool force_backward);
+  /// Tells each layer which of its data a later in-place layer overwrites in a fused pass.
+  void FindOverwritten();
   /// Gives the public blobs memory of their own, with the values that a plan has left, before a fused pass.
   void LeavePlan();
 

@@ -1,6 +1,7 @@
 #include "caffe/blob.hpp"
 
 #include <limits>
+#include <type_traits>
 
 #include "caffe/util/math_functions.hpp"
 
@@ -236,32 +237,68 @@ void Blob<Dtype>::set_gpu_data(Dtype* data) {
 
 template <typename Dtype>
 void Blob<Dtype>::Update() {
-  caffe_axpy(count_, Dtype(-1), cpu_diff(), mutable_cpu_data());
+  if constexpr (std::is_floating_point_v<Dtype>) {
+    caffe_axpy(count_, Dtype(-1), cpu_diff(), mutable_cpu_data());
+  } else {
+    NOT_IMPLEMENTED;
+  }
 }
+
+namespace {
+
+// Blobs of integers hold indices: they have no norms.
+template <typename Dtype>
+Dtype SumOfMagnitudes(int count, const Dtype* values) {
+  if constexpr (std::is_floating_point_v<Dtype>) {
+    return count ? caffe_cpu_asum(count, values) : Dtype(0);
+  } else {
+    NOT_IMPLEMENTED;
+    return 0;
+  }
+}
+template <typename Dtype>
+Dtype SumOfSquares(int count, const Dtype* values) {
+  if constexpr (std::is_floating_point_v<Dtype>) {
+    return count ? caffe_cpu_dot(count, values, values) : Dtype(0);
+  } else {
+    NOT_IMPLEMENTED;
+    return 0;
+  }
+}
+template <typename Dtype>
+void ScaleValues(int count, Dtype factor, Dtype* values) {
+  if constexpr (std::is_floating_point_v<Dtype>) {
+    caffe_scal(count, factor, values);
+  } else {
+    NOT_IMPLEMENTED;
+  }
+}
+
+}  // namespace
 
 template <typename Dtype>
 Dtype Blob<Dtype>::asum_data() const {
-  return count_ ? caffe_cpu_asum(count_, cpu_data()) : Dtype(0);
+  return SumOfMagnitudes(count_, cpu_data());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::asum_diff() const {
-  return count_ ? caffe_cpu_asum(count_, cpu_diff()) : Dtype(0);
+  return SumOfMagnitudes(count_, cpu_diff());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::sumsq_data() const {
-  return count_ ? caffe_cpu_dot(count_, cpu_data(), cpu_data()) : Dtype(0);
+  return SumOfSquares(count_, cpu_data());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::sumsq_diff() const {
-  return count_ ? caffe_cpu_dot(count_, cpu_diff(), cpu_diff()) : Dtype(0);
+  return SumOfSquares(count_, cpu_diff());
 }
 template <typename Dtype>
 void Blob<Dtype>::scale_data(Dtype scale_factor) {
-  caffe_scal(count_, scale_factor, mutable_cpu_data());
+  ScaleValues(count_, scale_factor, mutable_cpu_data());
 }
 template <typename Dtype>
 void Blob<Dtype>::scale_diff(Dtype scale_factor) {
-  caffe_scal(count_, scale_factor, mutable_cpu_diff());
+  ScaleValues(count_, scale_factor, mutable_cpu_diff());
 }
 
 template <typename Dtype>

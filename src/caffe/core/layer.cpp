@@ -2,11 +2,12 @@
 
 namespace caffe {
 
-int FirstUsableForm(const vector<OperandForm>& forms, const vector<const void*>& bottom,
-                    const vector<const void*>& top) {
+int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom_overwritten,
+                    const vector<bool>& top_overwritten) {
+  const auto flag = [](const vector<bool>& flags, int i) { return i < static_cast<int>(flags.size()) && flags[i]; };
   const auto overwritten = [&](const Operand& operand) {
-    if (operand.kind != Operand::kBottomData) return false;
-    return std::find(top.begin(), top.end(), bottom[operand.index]) != top.end();
+    return (operand.kind == Operand::kBottomData && flag(bottom_overwritten, operand.index)) ||
+           (operand.kind == Operand::kTopData && flag(top_overwritten, operand.index));
   };
   for (size_t i = 0; i < forms.size(); ++i) {
     if (std::none_of(forms[i].reads.begin(), forms[i].reads.end(), overwritten)) return static_cast<int>(i);
@@ -65,8 +66,12 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom, const vecto
   const OperandForm* form = &traits.forward;
   run_.form = 0;
   if (!traits.backward.empty()) {
-    run_.form = FirstUsableForm(traits.backward, vector<const void*>(bottom.begin(), bottom.end()),
-                                vector<const void*>(top.begin(), top.end()));
+    vector<bool> bottom_overwritten = bottom_overwritten_;
+    bottom_overwritten.resize(bottom.size());
+    for (size_t i = 0; i < bottom.size(); ++i) {
+      if (std::find(top.begin(), top.end(), bottom[i]) != top.end()) bottom_overwritten[i] = true;
+    }
+    run_.form = FirstUsableForm(traits.backward, bottom_overwritten, top_overwritten_);
     CHECK_GE(run_.form, 0) << "Layer " << layer_param_.name() << " (" << type()
                            << ") cannot run in place: its backward needs the values it overwrites.";
   }

@@ -59,6 +59,7 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
     layer_names_index_[layer_names_[i]] = i;
   }
   ShareWeights();
+  FindOverwritten();
   for (size_t i = 0; i < layers_.size(); ++i) layers_[i]->set_needs_backward(layer_need_backward_[i]);
   debug_info_ = param.debug_info();
   LOG_IF(INFO, Caffe::root_solver()) << "Network initialization done.";

@@ -225,6 +225,31 @@ void Net<Dtype>::FindBackward(bool force_backward) {
 }
 
 template <typename Dtype>
+void Net<Dtype>::FindOverwritten() {
+  // Blobs that are views of one another have one memory: that of their root.
+  vector<int> root(blobs_.size());
+  for (size_t i = 0; i < root.size(); ++i) root[i] = static_cast<int>(i);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const MemoryTraits traits = layers_[i]->Traits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]);
+    for (const View& view : traits.data_views) root[top_id_vecs_[i][view.top]] = root[bottom_id_vecs_[i][view.bottom]];
+  }
+  set<int> overwritten;
+  const auto flags = [&](const vector<int>& blobs) {
+    vector<bool> result;
+    for (int blob : blobs) result.push_back(overwritten.count(root[blob]) > 0);
+    return result;
+  };
+  for (int i = static_cast<int>(layers_.size()) - 1; i >= 0; --i) {
+    const vector<bool> top = flags(top_id_vecs_[i]);
+    for (int blob : top_id_vecs_[i]) {
+      const auto& bottoms = bottom_id_vecs_[i];
+      if (std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end()) overwritten.insert(root[blob]);
+    }
+    layers_[i]->set_overwritten(flags(bottom_id_vecs_[i]), top);
+  }
+}
+
+template <typename Dtype>
 void Net<Dtype>::ShareWeights() {
   for (size_t i = 0; i < params_.size(); ++i) {
     if (param_owners_[i] < 0) continue;
@@ -243,6 +268,7 @@ void Net<Dtype>::ShareWeights() {
                                         map<string, int>*);                                            \
   template void Net<Dtype>::AppendParam(const NetParameter&, const int, const int);                    \
   template void Net<Dtype>::FindBackward(bool);                                                        \
+  template void Net<Dtype>::FindOverwritten();                                                         \
   template void Net<Dtype>::ShareWeights()
 INSTANTIATE_WIRING(float);
 INSTANTIATE_WIRING(double);

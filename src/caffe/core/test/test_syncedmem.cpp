@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "caffe/syncedmem.hpp"
+#include "layrub/pool.hpp"
+
+namespace caffe {
+namespace {
+
+class Recorder : public Resolver {
+ public:
+  void* Resolve(int tensor, bool write) override {
+    asked.emplace_back(tensor, write);
+    return &value;
+  }
+  std::vector<std::pair<int, bool>> asked;
+  float value = 7;
+};
+
+TEST(SyncedMemory, AllocatesZerosAtTheFirstTouch) {
+  const int64_t before = layrub::Pool::Cpu().used();
+  SyncedMemory memory(1000);
+  EXPECT_EQ(memory.head(), SyncedMemory::UNINITIALIZED);
+  EXPECT_EQ(layrub::Pool::Cpu().used(), before);
+  const char* bytes = static_cast<const char*>(memory.cpu_data());
+  EXPECT_EQ(memory.head(), SyncedMemory::HEAD_AT_CPU);
+  EXPECT_GT(layrub::Pool::Cpu().used(), before);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(bytes[i], 0);
+}
+
+TEST(SyncedMemory, GivesItsMemoryBackToThePool) {
+  const int64_t before = layrub::Pool::Cpu().used();
+  {
+    SyncedMemory memory(100000);
+    memory.mutable_cpu_data();
+  }
+  EXPECT_EQ(layrub::Pool::Cpu().used(), before);
+}
+
+TEST(SyncedMemory, NeitherCopiesNorFreesTheUsersMemory) {
+  float mine[4] = {1, 2, 3, 4};
+  {
+    SyncedMemory memory(sizeof(mine));
+    memory.set_cpu_data(mine);
+    EXPECT_EQ(memory.cpu_data(), mine);
+    EXPECT_TRUE(memory.user_owned());
+  }
+  EXPECT_EQ(mine[3], 4);
+}
+
+TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
+  Recorder resolver;
+  float planned = 3;
+  Binding binding{5, &planned, nullptr, &resolver};
+  SyncedMemory memory(sizeof(float));
+  memory.Bind(&binding);
+  EXPECT_EQ(memory.cpu_data(), &planned);
+  EXPECT_TRUE(resolver.asked.empty());
+  EXPECT_EQ(memory.mutable_cpu_data(), &resolver.value);
+  ASSERT_EQ(resolver.asked.size(), 1u);
+  EXPECT_EQ(resolver.asked[0], std::make_pair(5, true));
+}
+
+TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
+  Recorder resolver;
+  Binding binding{0, nullptr, nullptr, &resolver};
+  const int64_t before = layrub::Pool::Cpu().used();
+  SyncedMemory memory(4096);
+  memory.mutable_cpu_data();
+  memory.Bind(&binding);
+  EXPECT_EQ(layrub::Pool::Cpu().used(), before);
+}
+
+TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
+  Recorder resolver;
+  Binding binding{0, nullptr, nullptr, &resolver};
+  SyncedMemory memory(sizeof(float));
+  memory.Bind(&binding);
+  memory.Unbind(&resolver.value);
+  EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 7.0f);
+  EXPECT_TRUE(resolver.asked.empty());
+}
+
+TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
+  Recorder resolver;
+  Binding binding{0, nullptr, nullptr, &resolver};
+  float mine = 1;
+  SyncedMemory memory(sizeof(mine));
+  memory.set_cpu_data(&mine);
+  EXPECT_DEATH(memory.Bind(&binding), "belongs to the user");
+}
+
+TEST(SyncedMemory, RefusesTheUsersMemoryWhilePlanned) {
+  Recorder resolver;
+  Binding binding{0, nullptr, nullptr, &resolver};
+  float mine = 1;
+  SyncedMemory memory(sizeof(mine));
+  memory.Bind(&binding);
+  EXPECT_DEATH(memory.set_cpu_data(&mine), "memory plan");
+}
+
+}  // namespace
+}  // namespace caffe

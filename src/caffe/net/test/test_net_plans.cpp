@@ -1,0 +1,119 @@
+// Plans of real nets: proved at every budget, objected to when anything is left out, and as small as they should be.
+#include <cstdio>
+#include <fstream>
+#include <random>
+
+#include "caffe/net/test/training.hpp"
+#include "layrub/check.hpp"
+#include "layrub/placement/test/mutate.hpp"
+#include "layrub/strategy.hpp"
+
+namespace caffe {
+namespace {
+
+layrub::Graph TrainingGraph(const std::string& name) {
+  NetParameter param = ReadNet(name);
+  param.mutable_state()->set_phase(TRAIN);
+  return Net<float>(param).MemoryGraph(1);
+}
+
+class NetPlans : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  layrub::Graph graph_ = TrainingGraph(std::get<0>(GetParam()));
+  std::string strategy_ = std::get<1>(GetParam());
+
+  layrub::Plan Plan() const {
+    const auto plan = layrub::MakePlan(graph_, {}, {}, strategy_);
+    EXPECT_TRUE(plan.ok()) << plan.status().message;
+    return plan.value();
+  }
+};
+
+TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
+  const int64_t smallest = Plan().device_bytes;
+  EXPECT_GE(smallest, layrub::FloorBytes(graph_));
+  std::mt19937 random(7);
+  std::uniform_int_distribution<int64_t> bytes(smallest / 2, smallest * 2);
+  std::vector<int64_t> budgets = {0, smallest - 1, smallest, smallest + 1};
+  for (int i = 0; i < 20; ++i) budgets.push_back(bytes(random));
+  for (int64_t budget : budgets) {
+    const auto plan = layrub::MakePlan(graph_, {}, {budget}, strategy_);
+    ASSERT_EQ(plan.ok(), budget >= smallest) << budget;
+    if (!plan.ok()) {
+      EXPECT_EQ(plan.status().code, layrub::Code::kDoesNotFit);
+      EXPECT_NE(plan.status().message.find("--device_memory="), std::string::npos) << plan.status().message;
+      continue;
+    }
+    EXPECT_LE(plan.value().device_bytes, budget);
+    EXPECT_EQ(layrub::Check(graph_, plan.value(), {budget}), std::vector<std::string>());
+  }
+}
+
+TEST_P(NetPlans, HaveNoStepTooMany) {
+  const layrub::Plan plan = Plan();
+  int tried = 0;
+  for (const auto& mutation : layrub::testing::Mutations(graph_, plan)) {
+    if (!mutation.breaks()) continue;
+    ++tried;
+    const layrub::Plan mutated = layrub::testing::Apply(plan, mutation);
+    EXPECT_FALSE(layrub::Check(graph_, mutated).empty())
+        << "nobody objects to a change of step " << mutation.step << ": "
+        << layrub::Name(plan.steps[mutation.step].kind);
+  }
+  EXPECT_GT(tried, 100);
+}
+
+TEST_P(NetPlans, PackTightly) {
+  const layrub::Plan plan = Plan();
+  const layrub::Peak peak = layrub::FindPeak(graph_, plan);
+  EXPECT_LE(static_cast<double>(plan.device_bytes), 1.02 * static_cast<double>(peak.bytes));
+  int64_t sum = peak.gaps;
+  for (int64_t bytes : peak.by_role) sum += bytes;
+  EXPECT_EQ(sum, plan.device_bytes);
+}
+
+TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
+  const std::string stem = ::testing::TempDir() + "net_plans_" + std::get<0>(GetParam()) + "_" + strategy_;
+  std::ofstream(stem + ".graph.txt") << layrub::ToText(graph_);
+  std::ofstream(stem + ".plan.txt") << layrub::ToText(Plan(), graph_);
+  const std::string command = "python3 " LAYRUB_SOURCE_DIR "/scripts/verify_plan.py " + stem + ".graph.txt " + stem +
+                              ".plan.txt";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::remove((stem + ".graph.txt").c_str());
+  std::remove((stem + ".plan.txt").c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, NetPlans,
+                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
+                                            ::testing::ValuesIn(layrub::StrategyNames())),
+                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
+
+class SmallNet : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SmallNet, HasItsPeakAwayFromTheFirstLayer) {
+  const layrub::Graph graph = TrainingGraph(GetParam());
+  const auto plan = layrub::MakePlan(graph, {}, {}, "hybrid");
+  ASSERT_TRUE(plan.ok());
+  const layrub::OpId peak = layrub::FindPeak(graph, plan.value()).op;
+  EXPECT_EQ(graph.ops[peak].name.find("data/"), std::string::npos);
+  EXPECT_EQ(graph.ops[peak].name.find("conv1/"), std::string::npos) << graph.ops[peak].name;
+}
+
+TEST_P(SmallNet, HasAThreeWaySplitAndAnUnreadDerivative) {
+  const layrub::Graph graph = TrainingGraph(GetParam());
+  bool three_way = false, fill = false;
+  for (const layrub::Op& op : graph.ops) {
+    if (op.name.find("_split") != std::string::npos && op.pass == layrub::Pass::kBackward) {
+      three_way |= op.forms[0].reads.size() == 3;
+    }
+    fill |= op.kind == layrub::OpKind::kFill;
+  }
+  EXPECT_TRUE(three_way);
+  EXPECT_TRUE(fill);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNet, SmallNet, ::testing::ValuesIn(SmallNets()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace caffe

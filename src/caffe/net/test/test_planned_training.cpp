@@ -1,0 +1,188 @@
+// Training under a memory plan gives the bits of training without one.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "caffe/net/test/training.hpp"
+#include "layrub/check.hpp"
+#include "layrub/strategy.hpp"
+
+// Sees the allocations of the whole program. Those of OpenBLAS, which takes a job table for each threaded product, are
+// not device bytes and do not count.
+namespace {
+std::atomic<bool> watching{false};
+std::atomic<size_t> largest{0};
+void Note(size_t bytes, const void* caller) {
+  if (!watching || bytes <= largest) return;
+  Dl_info library;
+  if (dladdr(caller, &library) && std::strstr(library.dli_fname, "openblas")) return;
+  size_t seen = largest;
+  while (bytes > seen && !largest.compare_exchange_weak(seen, bytes)) {
+  }
+}
+}  // namespace
+
+extern "C" void* malloc(size_t bytes) {
+  static void* (*real)(size_t) = reinterpret_cast<void* (*)(size_t)>(dlsym(RTLD_NEXT, "malloc"));
+  Note(bytes, __builtin_return_address(0));
+  return real(bytes);
+}
+
+extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
+  static auto* real = reinterpret_cast<void* (*)(size_t, size_t)>(dlsym(RTLD_NEXT, "aligned_alloc"));
+  Note(bytes, __builtin_return_address(0));
+  return real(alignment, bytes);
+}
+
+extern "C" int posix_memalign(void** out, size_t alignment, size_t bytes) {
+  static auto* real = reinterpret_cast<int (*)(void**, size_t, size_t)>(dlsym(RTLD_NEXT, "posix_memalign"));
+  Note(bytes, __builtin_return_address(0));
+  return real(out, alignment, bytes);
+}
+
+namespace caffe {
+namespace {
+
+constexpr int kIterations = 6;
+
+std::vector<float> Train(OpenSolver* solver) {
+  solver->Step(kIterations);
+  return TrainedState(solver);
+}
+
+/// A solver's construction seeds the random stream, so one training must end before the next solver is made.
+std::vector<float> Train(const SolverParameter& param) {
+  OpenSolver solver(param);
+  return Train(&solver);
+}
+
+/// Training as Caffe does it: no plan at all.
+std::vector<float> TrainFused(const NetParameter& net) {
+  SolverParameter param = SolverFor(net);
+  param.clear_placement();
+  OpenSolver solver(param);
+  // Without Place: whole passes run fused.
+  for (int i = 0; i < kIterations; ++i) {
+    solver.net()->ClearParamDiffs();
+    solver.net()->ForwardBackward();
+    solver.ApplyUpdate();
+  }
+  EXPECT_EQ(solver.net()->planned(), nullptr);
+  return TrainedState(&solver);
+}
+
+class PlannedTraining : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  NetParameter net() const { return ReadNet(std::get<0>(GetParam())); }
+  std::string strategy() const { return std::get<1>(GetParam()); }
+};
+
+TEST_P(PlannedTraining, GivesTheBitsOfUnplannedTraining) {
+  OpenSolver solver(SolverFor(net(), strategy()));
+  const std::vector<float> state = Train(&solver);
+  ASSERT_NE(solver.net()->planned(), nullptr);
+  EXPECT_TRUE(AllFinite(state));
+  EXPECT_TRUE(SameBits(state, TrainFused(net())));
+}
+
+TEST_P(PlannedTraining, GivesTheSameBitsUnderPoisonAndBetweenSentinels) {
+  const std::vector<float> plain = Train(SolverFor(net(), "keep"));
+  OpenSolver poisoned(SolverFor(net(), strategy()));
+  poisoned.mutable_placement_extra()->padding = 512;
+  poisoned.mutable_placement_extra()->executor.poison = true;
+  EXPECT_TRUE(SameBits(Train(&poisoned), plain));
+  EXPECT_TRUE(poisoned.net()->planned()->executor().SentinelsIntact());
+}
+
+TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
+  const std::vector<float> plain = Train(SolverFor(net(), "keep"));
+  OpenSolver free(SolverFor(net(), strategy()));
+  ASSERT_TRUE(free.Place().ok());
+  const int64_t smallest = free.net()->planned()->plan().device_bytes;
+  SolverParameter param = SolverFor(net(), strategy());
+  param.mutable_placement()->set_device_memory(std::to_string(smallest));
+  OpenSolver tight(param);
+  EXPECT_TRUE(SameBits(Train(&tight), plain));
+  EXPECT_LE(tight.net()->planned()->plan().device_bytes, smallest);
+
+  param.mutable_placement()->set_device_memory(std::to_string(smallest - 1));
+  OpenSolver impossible(param);
+  EXPECT_EQ(impossible.Place().code, layrub::Code::kDoesNotFit);
+}
+
+TEST_P(PlannedTraining, TouchesExactlyThePlannedBytes) {
+  OpenSolver solver(SolverFor(net(), strategy()));
+  solver.mutable_placement_extra()->executor.canary = true;
+  Train(&solver);
+  PlannedNet<float>& planned = *solver.net()->planned();
+  const int64_t touched = planned.executor().TouchedBytes();
+  EXPECT_LE(touched, planned.plan().device_bytes);
+  EXPECT_GT(touched, planned.plan().device_bytes - layrub::kAlignment);
+}
+
+TEST_P(PlannedTraining, AllocatesNothingLargeInAnIteration) {
+  OpenSolver solver(SolverFor(net(), strategy()));
+  solver.Step(2);
+  largest = 0;
+  watching = true;
+  solver.Step(2);
+  watching = false;
+  EXPECT_LT(largest, size_t{64} * 1024);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTraining,
+                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
+                                            ::testing::ValuesIn(layrub::StrategyNames())),
+                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
+
+class HybridTraining : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(HybridTraining, MovesBytesAndOverlapsCopiesWithComputing) {
+  OpenSolver solver(SolverFor(ReadNet(GetParam()), "hybrid"));
+  solver.mutable_placement_extra()->executor.record = true;
+  bool overlapped = false;
+  for (int i = 0; i < 20 && !overlapped; ++i) {
+    solver.Step(1);
+    const layrub::Timeline& timeline = solver.net()->planned()->executor().timeline();
+    for (const layrub::Span& copy : timeline.spans) {
+      if (copy.lane == layrub::Lane::kCompute) continue;
+      for (const layrub::Span& compute : timeline.spans) {
+        if (compute.lane != layrub::Lane::kCompute) continue;
+        overlapped |= std::max(copy.begin, compute.begin) < std::min(copy.end, compute.end);
+      }
+    }
+  }
+  EXPECT_TRUE(overlapped);
+  layrub::Executor& executor = solver.net()->planned()->executor();
+  EXPECT_GT(executor.bytes_offloaded(), 0);
+  EXPECT_GT(executor.bytes_prefetched(), 0);
+  OpenSolver keep(SolverFor(ReadNet(GetParam()), "keep"));
+  ASSERT_TRUE(keep.Place().ok());
+  EXPECT_LT(executor.plan().device_bytes, keep.net()->planned()->plan().device_bytes);
+  EXPECT_EQ(keep.net()->planned()->executor().bytes_offloaded(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNet, HybridTraining, ::testing::ValuesIn(SmallNets()),
+                         [](const auto& test) { return test.param; });
+
+TEST(PlannedTraining, AccumulatesGradientsOverSeveralPassesOfOneStep) {
+  SolverParameter keep = SolverFor(ReadNet("mini_resnet"), "keep");
+  keep.set_iter_size(3);
+  SolverParameter hybrid = SolverFor(ReadNet("mini_resnet"), "hybrid");
+  hybrid.set_iter_size(3);
+  EXPECT_TRUE(SameBits(Train(keep), Train(hybrid)));
+}
+
+TEST(PlannedTraining, ClipsGradientsAsWithoutAPlan) {
+  SolverParameter keep = SolverFor(ReadNet("lenet"), "keep");
+  keep.set_clip_gradients(0.5f);
+  SolverParameter hybrid = SolverFor(ReadNet("lenet"), "hybrid");
+  hybrid.set_clip_gradients(0.5f);
+  EXPECT_TRUE(SameBits(Train(keep), Train(hybrid)));
+}
+
+}  // namespace
+}  // namespace caffe

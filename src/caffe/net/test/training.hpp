@@ -1,0 +1,81 @@
+#ifndef CAFFE_NET_TEST_TRAINING_HPP_
+#define CAFFE_NET_TEST_TRAINING_HPP_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "caffe/planned_net.hpp"
+#include "caffe/sgd_solvers.hpp"
+#include "caffe/util/upgrade_proto.hpp"
+
+namespace caffe {
+
+/// The small nets that every promise about placement is tested on.
+inline std::vector<std::string> SmallNets() {
+  return {"lenet", "mini_resnet", "mini_googlenet", "shared_weights"};
+}
+
+inline NetParameter ReadNet(const std::string& name) {
+  NetParameter net;
+  ReadNetParamsFromTextFileOrDie(std::string(LAYRUB_SOURCE_DIR) + "/src/caffe/net/test/nets/" + name + ".prototxt",
+                                 &net);
+  return net;
+}
+
+inline NetParameter ParseNet(const std::string& text) {
+  NetParameter net;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &net)) << text;
+  return net;
+}
+
+inline SolverParameter SolverFor(const NetParameter& net, const std::string& strategy = "") {
+  SolverParameter solver;
+  solver.mutable_net_param()->CopyFrom(net);
+  solver.set_base_lr(0.02f);
+  solver.set_lr_policy("fixed");
+  solver.set_momentum(0.9f);
+  solver.set_weight_decay(0.001f);
+  solver.set_random_seed(1701);
+  solver.set_max_iter(1000);
+  solver.set_snapshot_after_train(false);
+  solver.set_snapshot_prefix("unused");
+  if (!strategy.empty()) solver.mutable_placement()->set_strategy(strategy);
+  return solver;
+}
+
+/// A solver whose state is open to inspection.
+class OpenSolver : public SGDSolver<float> {
+ public:
+  explicit OpenSolver(const SolverParameter& param) : SGDSolver<float>(param) {}
+  const std::vector<shared_ptr<Blob<float>>>& state() const { return history_; }
+};
+
+/// All that training changes: parameters (BatchNorm statistics included) and history, one after the other.
+inline std::vector<float> TrainedState(OpenSolver* solver) {
+  std::vector<float> values;
+  const auto append = [&](const Blob<float>& blob) {
+    values.insert(values.end(), blob.cpu_data(), blob.cpu_data() + blob.count());
+  };
+  for (Blob<float>* param : solver->net()->learnable_params()) append(*param);
+  for (const auto& blob : solver->state()) append(*blob);
+  return values;
+}
+
+inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+inline bool AllFinite(const std::vector<float>& values) {
+  for (float value : values) {
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_NET_TEST_TRAINING_HPP_

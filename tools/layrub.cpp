@@ -100,7 +100,7 @@ std::string CommandUsage(const Command& command) {
          (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
 }
 
-[[noreturn]] void ExitAfterFatal() {
+__attribute__((noreturn)) void ExitAfterFatal() {
   std::fflush(nullptr);
   _exit(kFailure);
 }

@@ -1,23 +1,30 @@
 #include "caffe/kernels/im2col.hpp"
 
-#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/loops.hpp"
 
 namespace caffe {
 namespace kernels {
 namespace {
 
-/// Output positions [begin, end) along one axis whose window element at `offset` (relative to the
-/// start of the padded image) lies inside the image.
+/// Positions [begin, end).
 struct Span {
   int begin;
   int end;
 };
 
-LAYRUB_HOST_DEVICE inline Span InsideImage(int offset, int stride, int image, int output) {
-  // position * stride + offset in [0, image)
-  const int begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-  const int end = image - offset <= 0 ? 0 : (image - offset + stride - 1) / stride;
-  return {begin < output ? begin : output, end < output ? end : output};
+/// The smallest n >= 0 with n * stride >= distance.
+LAYRUB_HOST_DEVICE inline int StepsTo(int distance, int stride) {
+  return distance <= 0 ? 0 : (distance + stride - 1) / stride;
+}
+
+/// The output positions in [first, last) along one axis whose window element at `offset` from the
+/// window's place in the image lies in [image_begin, image_end).
+LAYRUB_HOST_DEVICE inline Span InsideImage(int offset, int stride, int image_begin, int image_end,
+                                           int first, int last) {
+  const int begin = StepsTo(image_begin - offset, stride),
+            end = StepsTo(image_end - offset, stride);
+  const int bounded = begin < first ? first : begin > last ? last : begin;
+  return {bounded, end < bounded ? bounded : end > last ? last : end};
 }
 
 }  // namespace
@@ -30,8 +37,7 @@ template <typename Dtype>
 void Im2col(const DeviceContext& context, const SlidingWindow& window, const Dtype* image,
             Dtype* columns) {
   const SlidingWindow w = window;
-  const int64_t rows = w.channels * w.KernelSize() * w.output[0];
-  ParallelForHeavy(context, rows, w.output[1], [=] LAYRUB_HOST_DEVICE(int64_t row) {
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int out_y = static_cast<int>(row % w.output[0]);
     const int64_t tap = row / w.output[0];
     const int kernel_x = static_cast<int>(tap % w.kernel[1]);
@@ -40,33 +46,31 @@ void Im2col(const DeviceContext& context, const SlidingWindow& window, const Dty
     const int y = out_y * w.stride[0] - w.pad[0] + kernel_y * w.dilation[0];
     const int offset = kernel_x * w.dilation[1] - w.pad[1];
     Dtype* out = columns + row * w.output[1];
-    Span inside = InsideImage(offset, w.stride[1], w.image[1], w.output[1]);
-    if (y < 0 || y >= w.image[0] || inside.begin >= inside.end) inside = {w.output[1], w.output[1]};
-    for (int x = 0; x < inside.begin; ++x) out[x] = 0;
-    if (inside.begin < inside.end) {
-      const Dtype* in = image + (channel * w.image[0] + y) * w.image[1];
-      if (w.stride[1] == 1) {
-        for (int x = inside.begin; x < inside.end; ++x) out[x] = in[x + offset];
-      } else {
-        for (int x = inside.begin; x < inside.end; ++x) out[x] = in[x * w.stride[1] + offset];
-      }
+    Span inside = InsideImage(offset, w.stride[1], 0, w.image[1], begin, end);
+    if (y < 0 || y >= w.image[0]) inside = {end, end};
+    const int64_t in = (channel * w.image[0] + y) * w.image[1] + offset;
+    for (int x = begin; x < inside.begin; ++x) out[x] = 0;
+    if (w.stride[1] == 1) {
+      for (int x = inside.begin; x < inside.end; ++x) out[x] = image[in + x];
+    } else {
+      for (int x = inside.begin; x < inside.end; ++x) out[x] = image[in + x * w.stride[1]];
     }
-    for (int x = inside.end; x < w.output[1]; ++x) out[x] = 0;
-  });
+    for (int x = inside.end; x < end; ++x) out[x] = 0;
+  };
+  ParallelForSegments(context, w.channels * w.KernelSize() * w.output[0], w.output[1], w.output[1],
+                      segment);
 }
 
 template <typename Dtype>
 void Col2im(const DeviceContext& context, const SlidingWindow& window, const Dtype* columns,
             Dtype* image) {
   const SlidingWindow w = window;
-  const int64_t rows = int64_t{w.channels} * w.image[0];
-  // One item gathers one row of the image: rows do not overlap, and the taps are added in a fixed
-  // order.
-  ParallelForHeavy(context, rows, w.image[1] * w.KernelSize(), [=] LAYRUB_HOST_DEVICE(int64_t row) {
+  // An item gathers its own segment of a row of the image; the taps are added in a fixed order.
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int y = static_cast<int>(row % w.image[0]);
     const int64_t channel = row / w.image[0];
     Dtype* out = image + row * w.image[1];
-    for (int x = 0; x < w.image[1]; ++x) out[x] = 0;
+    for (int x = begin; x < end; ++x) out[x] = 0;
     for (int kernel_y = 0; kernel_y < w.kernel[0]; ++kernel_y) {
       const int from = y + w.pad[0] - kernel_y * w.dilation[0];
       if (from < 0 || from % w.stride[0] != 0 || from / w.stride[0] >= w.output[0]) continue;
@@ -74,7 +78,7 @@ void Col2im(const DeviceContext& context, const SlidingWindow& window, const Dty
         const int64_t tap = (channel * w.kernel[0] + kernel_y) * w.kernel[1] + kernel_x;
         const Dtype* in = columns + (tap * w.output[0] + from / w.stride[0]) * w.output[1];
         const int offset = kernel_x * w.dilation[1] - w.pad[1];
-        const Span inside = InsideImage(offset, w.stride[1], w.image[1], w.output[1]);
+        const Span inside = InsideImage(offset, w.stride[1], begin, end, 0, w.output[1]);
         if (w.stride[1] == 1) {
           for (int x = inside.begin; x < inside.end; ++x) out[x + offset] += in[x];
         } else {
@@ -82,7 +86,9 @@ void Col2im(const DeviceContext& context, const SlidingWindow& window, const Dty
         }
       }
     }
-  });
+  };
+  ParallelForSegments(context, int64_t{w.channels} * w.image[0], w.image[1],
+                      w.image[1] * w.KernelSize(), segment);
 }
 
 template <typename Dtype>

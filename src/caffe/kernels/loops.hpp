@@ -24,6 +24,25 @@ void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns
   });
 }
 
+/// body(row, begin, end) for segments [begin, end) that make up every row, in any order, possibly
+/// at the same time: whole rows on the CPU, so that what a row's columns have in common is done
+/// once; single columns on a GPU.
+template <typename Body>
+void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns,
+                         int64_t cost_per_row, Body body) {
+#ifdef __CUDACC__
+  if (context.gpu) {
+    ParallelFor(context, rows * columns, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+      const int column = static_cast<int>(i % columns);
+      body(i / columns, column, column + 1);
+    });
+    return;
+  }
+#endif
+  ParallelForHeavy(context, rows, cost_per_row,
+                   [=] LAYRUB_HOST_DEVICE(int64_t row) { body(row, 0, columns); });
+}
+
 /// For each channel of an outer x channels x inner array: store(channel, sum over the channel's
 /// elements of map(channel, element)), where `element` is the index into the whole array. The order
 /// of the sum depends on the sizes alone.

@@ -16,11 +16,11 @@ struct Range {
   int end;
 };
 
-/// The windows along one axis that cover `at`.
-LAYRUB_HOST_DEVICE inline Range WindowsOver(int at, int kernel, int stride, int pad, int pooled) {
-  const int shifted = at + pad;
-  return {shifted < kernel ? 0 : (shifted - kernel) / stride + 1,
-          Least(shifted / stride + 1, pooled)};
+/// The windows along one axis that cover a part of [begin, end).
+LAYRUB_HOST_DEVICE inline Range WindowsOver(int begin, int end, int kernel, int stride, int pad,
+                                            int pooled) {
+  return {begin + pad < kernel ? 0 : (begin + pad - kernel) / stride + 1,
+          Least((end - 1 + pad) / stride + 1, pooled)};
 }
 
 /// What window `index` covers along one axis of the plane.
@@ -74,27 +74,34 @@ void MaxForward(const DeviceContext& context, const PoolingWindow& window, const
       });
 }
 
+/// What a row of the plane costs, in windows times values.
+int64_t RowCost(const PoolingWindow& p) { return p.width + int64_t{p.pooled_width} * p.kernel_w; }
+
+// The backward kernels gather: an item adds up its own segment of a row of dx, window by window in
+// a fixed order.
+
 template <typename Dtype, typename Index>
 void MaxBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
                  const Index* index, Dtype* dx) {
   const PoolingWindow p = window;
-  ParallelForRows(
-      context, p.planes * p.height, p.width, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int at_y = static_cast<int>(row % p.height), at_x = static_cast<int>(column);
-        const Range ys = WindowsOver(at_y, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
-        const Range xs = WindowsOver(at_x, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-        const int64_t plane = row / p.height * p.pooled_height;
-        Dtype sum = 0;
-        for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
-          const int offset_y = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
-          for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
-            const int64_t i = (plane + pool_y) * p.pooled_width + pool_x;
-            const int offset = offset_y + at_x + p.pad_w - pool_x * p.stride_w;
-            if (index[i] == static_cast<Index>(offset)) sum += dy[i];
-          }
-        }
-        dx[row * p.width + column] = sum;
-      });
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
+    const int at_y = static_cast<int>(row % p.height);
+    const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+    const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+    Dtype* out = dx + row * p.width;
+    for (int x = begin; x < end; ++x) out[x] = 0;
+    for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+      const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
+      const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
+      for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+        const int64_t column = static_cast<int64_t>(index[pooled_row + pool_x]) - first;
+        const int64_t x = pool_x * p.stride_w - p.pad_w + column;
+        const bool here = column >= 0 && column < p.kernel_w && x >= begin && x < end;
+        if (here) out[x] += dy[pooled_row + pool_x];
+      }
+    }
+  };
+  ParallelForSegments(context, p.planes * p.height, p.width, RowCost(p), segment);
 }
 
 }  // namespace
@@ -156,22 +163,25 @@ template <typename Dtype>
 void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
                          Dtype* dx) {
   const PoolingWindow p = window;
-  ParallelForRows(
-      context, p.planes * p.height, p.width, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int at_y = static_cast<int>(row % p.height), at_x = static_cast<int>(column);
-        const Range ys = WindowsOver(at_y, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
-        const Range xs = WindowsOver(at_x, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-        const int64_t plane = row / p.height * p.pooled_height;
-        Dtype sum = 0;
-        for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
-          const int extent_y = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
-          for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
-            const int divisor = extent_y * Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
-            sum += dy[(plane + pool_y) * p.pooled_width + pool_x] / divisor;
-          }
-        }
-        dx[row * p.width + column] = sum;
-      });
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
+    const int at_y = static_cast<int>(row % p.height);
+    const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+    const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+    Dtype* out = dx + row * p.width;
+    for (int x = begin; x < end; ++x) out[x] = 0;
+    for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+      const int extent_y = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+      const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
+      for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+        const int divisor = extent_y * Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+        const Dtype share = dy[pooled_row + pool_x] / divisor;
+        const int from = pool_x * p.stride_w - p.pad_w;
+        const int last = Least(from + p.kernel_w, end);
+        for (int x = from > begin ? from : begin; x < last; ++x) out[x] += share;
+      }
+    }
+  };
+  ParallelForSegments(context, p.planes * p.height, p.width, RowCost(p), segment);
 }
 
 #define LAYRUB_INSTANTIATE_POOLING(Dtype)                                                        \

@@ -144,7 +144,7 @@ TEST_P(HybridTraining, MovesBytesAndOverlapsCopiesWithComputing) {
   OpenSolver solver(SolverFor(ReadNet(GetParam()), "hybrid"));
   solver.mutable_placement_extra()->executor.record = true;
   bool overlapped = false;
-  for (int i = 0; i < 20 && !overlapped; ++i) {
+  for (int i = 0; i < 200 && !overlapped; ++i) {
     solver.Step(1);
     const layrub::Timeline& timeline = solver.net()->planned()->executor().timeline();
     for (const layrub::Span& copy : timeline.spans) {

@@ -116,23 +116,25 @@ class PlannedPass {
     return result;
   }
 
-  /// One forward and backward called directly with bottom[0] == top[0].
-  PassResult<Dtype> RunInPlace() {
+  /// One forward and backward called directly with bottom[0] == top[0]; with `overwritten`, as if a
+  /// later layer in place on the same blob ran between them.
+  PassResult<Dtype> RunInPlace(bool overwritten) {
     const vector<vector<Dtype>> params = ParamValues();
     Blobs bottom = bottom_;
     Blob<Dtype> shared(bottom_[0]->shape());
     bottom[0] = &shared;
     Copy(Values(bottom_[0], false), shared.mutable_cpu_data());
     PassResult<Dtype> result;
+    layer_->set_overwritten(vector<bool>(bottom.size(), false), {overwritten});
     layer_->Forward(bottom, {&shared});
     result.top_data = {Values(&shared, false)};
     result.param_data = ParamValues();
-    // A later layer in place may overwrite the blob.
-    SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
+    if (overwritten) SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
     Copy(Values(top_[0], true), shared.mutable_cpu_diff());
     for (const auto& blob : layer_->blobs())
       std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0.25));
     layer_->Backward({&shared}, propagate_down_, bottom);
+    layer_->set_overwritten({}, {});
     for (size_t i = 0; i < bottom.size(); ++i) {
       if (propagate_down_[i]) result.bottom_diff.push_back(Values(bottom[i], true));
     }
@@ -279,8 +281,10 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
           << int{alias.second.kind};
     }
   }
-  if (in_place) {
-    EXPECT_TRUE(pass.RunInPlace() == expected) << layer->type() << " in place";
+  for (const bool overwritten : {false, true}) {
+    if (!in_place) break;
+    EXPECT_TRUE(pass.RunInPlace(overwritten) == expected)
+        << layer->type() << " in place" << (overwritten ? ", overwritten by a later layer" : "");
   }
 }
 

@@ -35,14 +35,23 @@ done
 value() { sed -n "s/^ *\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 accuracy() { grep -A2 '"name": "accuracy"' "$1" | sed -n 's/^ *"value": *//p'; }
 
+row() { # STRATEGY: its line of the table; savings are against keep
+  awk -v strategy="$1" -v accuracy="$(accuracy "$out/$1.json")" -v seconds="$(value "$out/$1.json" seconds)" \
+    -v planned="$(value "$out/$1.json" planned_device_bytes)" -v other="$(value "$out/$1.json" pool_peak_bytes)" \
+    -v measured="$(value "$out/$1.json" measured_device_bytes)" \
+    -v keep="$(value "$out/keep.json" planned_device_bytes)" \
+    -v keep_other="$(value "$out/keep.json" pool_peak_bytes)" 'BEGIN {
+      printf "%-10s %8.4f %13d %14d %6.1f%% %12d %9.1f%% %8.1f\n", strategy, accuracy, planned, measured,
+             100 * (1 - planned / keep), other, 100 * (1 - (planned + other) / (keep + keep_other)), seconds }'
+}
+
 echo
-printf '%-10s %10s %16s %17s %8s %9s\n' strategy accuracy 'planned bytes' 'measured bytes' saved seconds
-for strategy in keep hybrid; do
-  summary=$out/$strategy.json
-  planned=$(value "$summary" planned_device_bytes)
-  keep=$(value "$summary" keep_device_bytes)
-  awk -v s=$strategy -v a="$(accuracy "$summary")" -v p="$planned" -v m="$(value "$summary" measured_device_bytes)" \
-    -v k="$keep" -v t="$(value "$summary" seconds)" \
-    'BEGIN { printf "%-10s %10.4f %16d %17d %7.1f%% %9.1f\n", s, a, p, m, 100 * (1 - p / k), t }'
-done
+format='%-10s %8s %13s %14s %7s %12s %10s %8s\n'
+# shellcheck disable=SC2059 # the format is ours
+printf "$format" '' test 'device bytes' 'device bytes' '' 'bytes out-' 'saved with' ''
+# shellcheck disable=SC2059
+printf "$format" strategy accuracy planned measured saved 'side plan' those seconds
+row keep
+row hybrid
+echo "Planned and measured: the train net with its solver. Outside the plan: the test net, batches read ahead."
 layrub diff "$out/keep.caffemodel" "$out/hybrid.caffemodel"

@@ -46,6 +46,8 @@ std::vector<std::string> SplitList(const std::string& list);
 void ApplyStateFlags(caffe::NetState* state);
 /// --placement, --device_memory and --host_memory, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
+/// Ends the program when one of these flags is given to a command that runs without a memory plan.
+void RefusePlacementFlags(const std::string& command);
 /// CPU or GPU as --gpu says; `gpu_by_default` when it is not given.
 void ChooseDevice(bool gpu_by_default);
 /// The phase that --phase names, or `otherwise`.

@@ -46,6 +46,13 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (!FLAGS_host_memory.empty()) placement->set_host_memory(FLAGS_host_memory);
 }
 
+void RefusePlacementFlags(const std::string& command) {
+  for (const char* flag : {"placement", "device_memory", "host_memory"}) {
+    if (gflags::GetCommandLineFlagInfoOrDie(flag).is_default) continue;
+    Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
+  }
+}
+
 void ChooseDevice(bool gpu_by_default) {
   if (FLAGS_gpu.empty() && !gpu_by_default) {
     LOG(INFO) << "Use CPU.";

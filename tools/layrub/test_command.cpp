@@ -9,6 +9,7 @@ namespace layrub_tool {
 int Test(const std::vector<std::string>&) {
   Require("test", "model", FLAGS_model);
   Require("test", "weights", FLAGS_weights);
+  RefusePlacementFlags("test");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
   const std::vector<std::string> stages = SplitList(FLAGS_stage);

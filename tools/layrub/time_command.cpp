@@ -43,6 +43,7 @@ void RunOnce(caffe::Net<float>* net, Times* times) {
 
 int Time(const std::vector<std::string>&) {
   Require("time", "model", FLAGS_model);
+  RefusePlacementFlags("time");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
   const std::vector<std::string> stages = SplitList(FLAGS_stage);

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -117,6 +118,7 @@ class CommandLine(unittest.TestCase):
         self.fails(run("train", "--solver=solver.prototxt", "--sigint_effect=panic"), "--sigint_effect=panic")
         self.fails(run("train", "--solver=solver.prototxt", "--snapshot=a", "--weights=b"), "not both")
         self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
+        self.fails(run("time", "--model=x", "--placement=keep"), "without a memory plan.*--placement")
         self.fails(run("plan"), "either --model=FILE or --solver=FILE")
 
     def test_flags_stand_before_or_after_the_command_with_one_dash_or_two(self):
@@ -283,6 +285,21 @@ class CommandLine(unittest.TestCase):
         self.fails(run("train", "--solver=solver.prototxt", "--snapshot=run_iter_4.caffemodel"), "weights only")
         _, tuned = self.train("--weights=run_iter_4.caffemodel")
         self.assertIn("Finetuning from run_iter_4.caffemodel", tuned.err)
+
+    def test_an_interrupt_stops_training_with_a_snapshot(self):
+        write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 100000"))
+        command = [os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--placement=hybrid"]
+        env = dict(os.environ, GLOG_log_dir=os.getcwd())
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as training:
+            for line in training.stderr:
+                if "Iteration 4, lr" in line:
+                    training.send_signal(signal.SIGINT)
+                    break
+            rest = training.stderr.read()
+            self.assertEqual(0, training.wait(timeout=60), rest[-500:])
+        self.assertIn("Optimization stopped early.", rest)
+        written = re.search(r"Snapshotting solver state to binary proto file (\S+)", rest).group(1)
+        self.assertTrue(os.path.exists(written))
 
     def test_a_snapshot_that_cannot_be_written_is_found_before_training(self):
         write("solver.prototxt", SOLVER.replace('"run"', '"missing/run"'))

@@ -60,6 +60,21 @@ TEST(Solver, AccumulatesGradientsOfSeveralBatchesUnderAPlan) {
   EXPECT_EQ(bits[0], bits[1]);
 }
 
+TEST(Solver, RestoresAStateUnderAPlan) {
+  const string prefix = NewFolder() + "/run";
+  const auto solver = MakeSolver(LinearNet(), "momentum: 0.9 snapshot_prefix: '" + prefix +
+                                                  "' placement { strategy: 'hybrid' }");
+  solver->Step(2);
+  solver->Snapshot();
+  solver->Step(3);
+  const string whole = Bits(Parameters(solver.get()));
+  solver->Restore((prefix + "_iter_2.solverstate").c_str());
+  EXPECT_NE(whole, Bits(Parameters(solver.get())));
+  solver->Step(3);
+  EXPECT_EQ(5, solver->iter());
+  EXPECT_EQ(whole, Bits(Parameters(solver.get())));
+}
+
 /// Counts what a solver calls.
 class Counter : public Solver<float>::Callback {
  public:

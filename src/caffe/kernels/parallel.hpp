@@ -77,7 +77,7 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
 /// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items on when
 /// n * cost_per_item is large.
 template <typename Body>
-void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_item, Body body) {
+void ParallelForHeavy(const DeviceContext& context, int64_t n, [[maybe_unused]] int64_t cost_per_item, Body body) {
 #ifdef __CUDACC__
   if (context.gpu) {
     ParallelFor(context, n, body);

@@ -42,12 +42,14 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
       }
     }
     SetUpLayer(layer_id);
+    // A layer's set-up may have settled its own parameters' specs (statistics do not learn).
+    const LayerParameter& settled = layers_[layer_id]->layer_param();
     const int param_blobs = static_cast<int>(layers_[layer_id]->blobs().size());
-    CHECK_LE(layer_param->param_size(), param_blobs)
+    CHECK_LE(settled.param_size(), param_blobs)
         << "Layer " << layer_param->name() << ": too many params specified (it has " << param_blobs << ")";
     const ParamSpec default_spec;
     for (int i = 0; i < param_blobs; ++i) {
-      const ParamSpec& spec = i < layer_param->param_size() ? layer_param->param(i) : default_spec;
+      const ParamSpec& spec = i < settled.param_size() ? settled.param(i) : default_spec;
       const bool learns = spec.lr_mult() != 0;
       need_backward |= learns;
       layers_[layer_id]->set_param_propagate_down(i, learns);
@@ -130,8 +132,8 @@ int Net<Dtype>::AppendBottom(const NetParameter& param, const int layer_id, cons
 }
 
 template <typename Dtype>
-void Net<Dtype>::AppendParam(const NetParameter& param, const int layer_id, const int param_id) {
-  const LayerParameter& layer_param = param.layer(layer_id);
+void Net<Dtype>::AppendParam(const NetParameter& /*param*/, const int layer_id, const int param_id) {
+  const LayerParameter& layer_param = layers_[layer_id]->layer_param();
   const ParamSpec spec = param_id < layer_param.param_size() ? layer_param.param(param_id) : ParamSpec();
   const string& param_name = spec.name();
   param_display_names_.push_back(param_name.empty() ? std::to_string(param_id) : param_name);

@@ -13,9 +13,9 @@ const int kMaxBlobAxes = 32;
 
 namespace caffe {
 
-/// An N-dimensional row-major array of values (`data`) and of their derivatives (`diff`), each behind a SyncedMemory
-/// handle of its own. Blobs share bytes by sharing handles (ShareData, ShareDiff). Nothing is allocated before the
-/// first touch. Not thread safe.
+/// An N-dimensional row-major array of values (`data`) and of their derivatives (`diff`), each
+/// behind a SyncedMemory handle of its own. Blobs share bytes by sharing handles (ShareData,
+/// ShareDiff). Nothing is allocated before the first touch. Not thread safe.
 template <typename Dtype>
 class Blob {
  public:
@@ -53,8 +53,12 @@ class Blob {
 
   void CopyFrom(const Blob<Dtype>& source, bool copy_diff = false, bool reshape = false);
 
-  Dtype data_at(const int n, const int c, const int h, const int w) const { return cpu_data()[offset(n, c, h, w)]; }
-  Dtype diff_at(const int n, const int c, const int h, const int w) const { return cpu_diff()[offset(n, c, h, w)]; }
+  Dtype data_at(const int n, const int c, const int h, const int w) const {
+    return cpu_data()[offset(n, c, h, w)];
+  }
+  Dtype diff_at(const int n, const int c, const int h, const int w) const {
+    return cpu_diff()[offset(n, c, h, w)];
+  }
   Dtype data_at(const vector<int>& index) const { return cpu_data()[offset(index)]; }
   Dtype diff_at(const vector<int>& index) const { return cpu_diff()[offset(index)]; }
 
@@ -81,7 +85,8 @@ class Blob {
 
   /// data -= diff
   void Update();
-  /// Reads what ToProto wrote, and the older num/channels/height/width form. Counts are checked against the shape.
+  /// Reads what ToProto wrote, and the older num/channels/height/width form. Counts are checked
+  /// against the shape.
   void FromProto(const BlobProto& proto, bool reshape = true);
   void ToProto(BlobProto* proto, bool write_diff = false) const;
 
@@ -95,8 +100,9 @@ class Blob {
   /// From here on this blob's data (diff) is the other's: same count, same handle.
   void ShareData(const Blob& other);
   void ShareDiff(const Blob& other);
-  /// Replaces both handles: how a net gives a layer the version of a blob that its plan has placed. A null handle leaves
-  /// that side as it is. Each handle must be large enough for the blob's count.
+  /// Replaces both handles: how a net gives a layer the version of a blob that its plan has placed.
+  /// A null handle leaves that side as it is. Each handle must be large enough for the blob's
+  /// count.
   void ShareMemory(const shared_ptr<SyncedMemory>& data, const shared_ptr<SyncedMemory>& diff);
 
   bool ShapeEquals(const BlobProto& other);

@@ -36,18 +36,18 @@ namespace gflags = google;
   template class classname<float>;     \
   template class classname<double>
 
-#define INSTANTIATE_LAYER_GPU_FORWARD(classname)                                            \
-  template void classname<float>::Forward_gpu(const std::vector<Blob<float>*>& bottom,      \
-                                              const std::vector<Blob<float>*>& top);        \
-  template void classname<double>::Forward_gpu(const std::vector<Blob<double>*>& bottom,    \
+#define INSTANTIATE_LAYER_GPU_FORWARD(classname)                                         \
+  template void classname<float>::Forward_gpu(const std::vector<Blob<float>*>& bottom,   \
+                                              const std::vector<Blob<float>*>& top);     \
+  template void classname<double>::Forward_gpu(const std::vector<Blob<double>*>& bottom, \
                                                const std::vector<Blob<double>*>& top);
 
-#define INSTANTIATE_LAYER_GPU_BACKWARD(classname)                                                  \
-  template void classname<float>::Backward_gpu(const std::vector<Blob<float>*>& top,               \
-                                               const std::vector<bool>& propagate_down,            \
-                                               const std::vector<Blob<float>*>& bottom);           \
-  template void classname<double>::Backward_gpu(const std::vector<Blob<double>*>& top,             \
-                                                const std::vector<bool>& propagate_down,           \
+#define INSTANTIATE_LAYER_GPU_BACKWARD(classname)                                        \
+  template void classname<float>::Backward_gpu(const std::vector<Blob<float>*>& top,     \
+                                               const std::vector<bool>& propagate_down,  \
+                                               const std::vector<Blob<float>*>& bottom); \
+  template void classname<double>::Backward_gpu(const std::vector<Blob<double>*>& top,   \
+                                                const std::vector<bool>& propagate_down, \
                                                 const std::vector<Blob<double>*>& bottom)
 
 #define INSTANTIATE_LAYER_GPU_FUNCS(classname) \
@@ -81,8 +81,8 @@ using std::vector;
 /// Parses gflags and starts glog; removes the flags it knows from argv.
 void GlobalInit(int* pargc, char*** pargv);
 
-/// Per-thread settings: mode, device, random stream, the solver's place among several. Every thread starts with CPU
-/// mode and a stream seeded from the system's entropy.
+/// Per-thread settings: mode, device, random stream, the solver's place among several. Every thread
+/// starts with CPU mode and a stream seeded from the system's entropy.
 class Caffe {
  public:
   ~Caffe();
@@ -90,7 +90,8 @@ class Caffe {
 
   enum Brew { CPU, GPU };
 
-  /// A handle of a boost::mt19937, hidden so that nvcc never sees boost's random headers. Copies share the generator.
+  /// A handle of a boost::mt19937, hidden so that nvcc never sees boost's random headers. Copies
+  /// share the generator.
   class RNG {
    public:
     RNG();

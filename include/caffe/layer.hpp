@@ -17,14 +17,15 @@ namespace caffe {
 
 /// How one call of a layer's body runs: which backward form was chosen, and where its buffers are.
 struct LayerRun {
-  int form = 0;               ///< index into MemoryTraits::backward
-  std::vector<void*> saved;   ///< one per MemoryTraits::saved; null: not needed by `form`
-  void* scratch = nullptr;    ///< at least the form's scratch_bytes
+  int form = 0;              ///< index into MemoryTraits::backward
+  std::vector<void*> saved;  ///< one per MemoryTraits::saved; null: not needed by `form`
+  void* scratch = nullptr;   ///< at least the form's scratch_bytes
 };
 
-/// A node of a net. A subclass says what shapes come out (Reshape), how values and derivatives are computed
-/// (Forward_cpu / Forward_gpu / Backward_cpu / Backward_gpu as in Caffe, or once for both devices: ForwardOn and
-/// BackwardOn), and, to take part in memory planning, what its operations touch (Traits).
+/// A node of a net. A subclass says what shapes come out (Reshape), how values and derivatives are
+/// computed (Forward_cpu / Forward_gpu / Backward_cpu / Backward_gpu as in Caffe, or once for both
+/// devices: ForwardOn and BackwardOn), and, to take part in memory planning, what its operations
+/// touch (Traits).
 ///
 /// Not thread safe. A body allocates nothing: it gets its workspace from Scratch and Saved.
 template <typename Dtype>
@@ -35,7 +36,8 @@ class Layer {
 
   /// Checks the number of blobs, then LayerSetUp, Reshape and the loss weights of the tops.
   void SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
-  virtual void LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/, const vector<Blob<Dtype>*>& /*top*/) {}
+  virtual void LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
+                          const vector<Blob<Dtype>*>& /*top*/) {}
   virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) = 0;
 
   /// Reshapes, runs the body on the current device and returns the weighted loss of the tops.
@@ -68,16 +70,19 @@ class Layer {
   virtual bool AllowForceBackward(const int /*bottom_index*/) const { return true; }
 
   bool param_propagate_down(const int param_id) const {
-    return static_cast<int>(param_propagate_down_.size()) > param_id && param_propagate_down_[param_id];
+    return static_cast<int>(param_propagate_down_.size()) > param_id &&
+           param_propagate_down_[param_id];
   }
   void set_param_propagate_down(const int param_id, const bool value);
 
-  /// What the layer's operations touch for these shapes. `propagate_down` tells which bottom gradients are wanted (one
-  /// entry per bottom); param_propagate_down which parameter gradients. Reads shapes and parameters of the layer only.
+  /// What the layer's operations touch for these shapes. `propagate_down` tells which bottom
+  /// gradients are wanted (one entry per bottom); param_propagate_down which parameter gradients.
+  /// Reads shapes and parameters of the layer only.
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
 
-  /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the layer's own.
+  /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the
+  /// layer's own.
   void EnterPlan(const LayerRun& run) {
     run_ = run;
     planned_ = true;
@@ -85,7 +90,8 @@ class Layer {
   void LeavePlan() { planned_ = false; }
   /// False: no backward will follow a direct Forward, nothing is saved for one. True at first.
   void set_needs_backward(bool value) { needs_backward_ = value; }
-  /// Which bottoms' and tops' data a later layer of a fused net overwrites (in place) before this layer's backward.
+  /// Which bottoms' and tops' data a later layer of a fused net overwrites (in place) before this
+  /// layer's backward.
   void set_overwritten(const vector<bool>& bottom, const vector<bool>& top) {
     bottom_overwritten_ = bottom;
     top_overwritten_ = top;
@@ -98,8 +104,8 @@ class Layer {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  // Caffe's entry points. By default they run the bodies above; a layer that has only a CPU version runs it on the
-  // CPU's side of its blobs in GPU mode too.
+  // Caffe's entry points. By default they run the bodies above; a layer that has only a CPU version
+  // runs it on the CPU's side of its blobs in GPU mode too.
   virtual void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
     ForwardOn(DeviceContext(), bottom, top);
   }
@@ -121,7 +127,8 @@ class Layer {
 
   /// The backward form in force: index into the backward forms of Traits.
   int form() const { return run_.form; }
-  /// Saved buffer `index`, or null when the form in force does not read it. Written in forward, read in backward.
+  /// Saved buffer `index`, or null when the form in force does not read it. Written in forward,
+  /// read in backward.
   template <typename T>
   T* SavedBytes(int index) const {
     return static_cast<T*>(run_.saved[index]);
@@ -153,7 +160,8 @@ class Layer {
   DISABLE_COPY_AND_ASSIGN(Layer);
 };
 
-/// The first of `forms` that reads no overwritten data; -1 if there is none. Missing flags count as false.
+/// The first of `forms` that reads no overwritten data; -1 if there is none. Missing flags count as
+/// false.
 int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom_overwritten,
                     const vector<bool>& top_overwritten);
 

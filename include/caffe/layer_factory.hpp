@@ -27,7 +27,8 @@ class LayerRegistry {
 
   /// Aborts when `type` is registered already.
   static void AddCreator(const string& type, Creator creator) {
-    CHECK(Registry().emplace(type, creator).second) << "Layer type " << type << " already registered.";
+    CHECK(Registry().emplace(type, creator).second)
+        << "Layer type " << type << " already registered.";
   }
 
   /// Aborts, listing the known types, when param.type() is not registered.
@@ -36,8 +37,9 @@ class LayerRegistry {
       LOG(INFO) << "Creating layer " << param.name();
     }
     const auto found = Registry().find(param.type());
-    CHECK(found != Registry().end()) << "Layer " << param.name() << ": unknown layer type: " << param.type()
-                                     << " (known types: " << LayerTypeListString() << ")";
+    CHECK(found != Registry().end())
+        << "Layer " << param.name() << ": unknown layer type: " << param.type()
+        << " (known types: " << LayerTypeListString() << ")";
     return found->second(param);
   }
 
@@ -65,15 +67,15 @@ class LayerRegisterer {
   }
 };
 
-#define REGISTER_LAYER_CREATOR(type, creator)                                \
-  static LayerRegisterer<float> g_creator_f_##type(#type, creator<float>);   \
+#define REGISTER_LAYER_CREATOR(type, creator)                              \
+  static LayerRegisterer<float> g_creator_f_##type(#type, creator<float>); \
   static LayerRegisterer<double> g_creator_d_##type(#type, creator<double>)
 
-#define REGISTER_LAYER_CLASS(type)                                             \
-  template <typename Dtype>                                                    \
+#define REGISTER_LAYER_CLASS(type)                                              \
+  template <typename Dtype>                                                     \
   shared_ptr<Layer<Dtype>> Creator_##type##Layer(const LayerParameter& param) { \
-    return shared_ptr<Layer<Dtype>>(new type##Layer<Dtype>(param));            \
-  }                                                                            \
+    return shared_ptr<Layer<Dtype>>(new type##Layer<Dtype>(param));             \
+  }                                                                             \
   REGISTER_LAYER_CREATOR(type, Creator_##type##Layer)
 
 }  // namespace caffe

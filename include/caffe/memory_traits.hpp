@@ -10,7 +10,15 @@ namespace caffe {
 
 /// Something an operation of a layer reads or writes, named by the layer's own indices.
 struct Operand {
-  enum Kind : uint8_t { kBottomData, kTopData, kBottomDiff, kTopDiff, kParamData, kParamDiff, kSaved };
+  enum Kind : uint8_t {
+    kBottomData,
+    kTopData,
+    kBottomDiff,
+    kTopDiff,
+    kParamData,
+    kParamDiff,
+    kSaved
+  };
   Kind kind;
   int index;
   bool operator==(const Operand& other) const { return kind == other.kind && index == other.index; }
@@ -27,10 +35,11 @@ inline Operand Saved(int i) { return {Operand::kSaved, i}; }
 struct OperandForm {
   std::string name;  ///< "x", "y", "mask"; without white space
   std::vector<Operand> reads;
-  /// An operand in both lists is updated in place (parameter gradients accumulate, running statistics).
+  /// An operand in both lists is updated in place (parameter gradients accumulate, running
+  /// statistics).
   std::vector<Operand> writes;
-  /// (output, input): the body is right when both have the same address. An output written before the input has been
-  /// read for the last time must not be listed.
+  /// (output, input): the body is right when both have the same address. An output written before
+  /// the input has been read for the last time must not be listed.
   std::vector<std::pair<Operand, Operand>> may_alias;
   int64_t scratch_bytes = 0;
   double flops = 0;  ///< 0: one per value read or written
@@ -48,21 +57,23 @@ struct View {
   int bottom;
 };
 
-/// What a layer tells the planner about its memory, for given shapes: pure knowledge, nothing is touched.
-/// Backward forms are alternatives with the same result bit for bit. The first one whose operands have not been
-/// overwritten (by an in-place forward) is used when nothing else decides, so at least one form must need neither
-/// BottomData(i) nor TopData(j) wherever the layer may run with bottom[i] == top[j]; it reads saved buffers instead.
-/// The forward writes exactly the saved buffers that the chosen backward form reads (Layer::SavedBytes gives null for
-/// the others).
+/// What a layer tells the planner about its memory, for given shapes: pure knowledge, nothing is
+/// touched. Backward forms are alternatives with the same result bit for bit. The first one whose
+/// operands have not been overwritten (by an in-place forward) is used when nothing else decides,
+/// so at least one form must need neither BottomData(i) nor TopData(j) wherever the layer may run
+/// with bottom[i] == top[j]; it reads saved buffers instead. The forward writes exactly the saved
+/// buffers that the chosen backward form reads (Layer::SavedBytes gives null for the others).
 struct MemoryTraits {
-  /// False: nothing is known (a layer that overrides nothing). The planner then assumes that everything is read and
-  /// written, runs the layer in place where the prototxt says so, and never runs it twice.
+  /// False: nothing is known (a layer that overrides nothing). The planner then assumes that
+  /// everything is read and written, runs the layer in place where the prototxt says so, and never
+  /// runs it twice.
   bool declared = false;
   /// The forward may run again in the same iteration with the same result and no other effect.
   bool repeatable = true;
   /// The tops' data are written by the user between passes (Input).
   bool user_tops = false;
-  std::vector<View> data_views;  ///< forward: top data is a view of bottom data; neither listed in `forward`
+  std::vector<View>
+      data_views;  ///< forward: top data is a view of bottom data; neither listed in `forward`
   std::vector<View> diff_views;  ///< backward: bottom diff is a view of top diff
   std::vector<SavedBuffer> saved;
   OperandForm forward;

@@ -22,15 +22,17 @@ class PlannedNet;
 
 /// A directed acyclic graph of layers, wired by blob names. Not thread safe.
 ///
-/// A net runs in one of two ways. *Fused*, as in Caffe: each named blob has one address, memory comes from the pool and
-/// nothing moves; this is how a net runs at first, and how partial passes always run. *Planned*, after Place: whole
-/// passes run under a memory plan; layers get private blobs, one per version of a blob, and the public blobs show the
-/// newest version written. Both give the same bits.
+/// A net runs in one of two ways. *Fused*, as in Caffe: each named blob has one address, memory
+/// comes from the pool and nothing moves; this is how a net runs at first, and how partial passes
+/// always run. *Planned*, after Place: whole passes run under a memory plan; layers get private
+/// blobs, one per version of a blob, and the public blobs show the newest version written. Both
+/// give the same bits.
 template <typename Dtype>
 class Net {
  public:
   explicit Net(const NetParameter& param);
-  explicit Net(const string& param_file, Phase phase, const int level = 0, const vector<string>* stages = NULL);
+  explicit Net(const string& param_file, Phase phase, const int level = 0,
+               const vector<string>* stages = NULL);
   virtual ~Net();
 
   /// Wires the net; aborts with the name of the layer or blob where `param` makes no sense.
@@ -39,10 +41,12 @@ class Net {
   const vector<Blob<Dtype>*>& Forward(Dtype* loss = NULL);
   /// The same, under its old name.
   const vector<Blob<Dtype>*>& ForwardPrefilled(Dtype* loss = NULL) {
-    LOG_EVERY_N(WARNING, 1000) << "DEPRECATED: ForwardPrefilled() will be removed in a future version. Use Forward().";
+    LOG_EVERY_N(WARNING, 1000)
+        << "DEPRECATED: ForwardPrefilled() will be removed in a future version. Use Forward().";
     return Forward(loss);
   }
-  // Partial passes over the layers start .. end, both included; they run fused. Return the loss of these layers.
+  // Partial passes over the layers start .. end, both included; they run fused. Return the loss of
+  // these layers.
   Dtype ForwardFromTo(int start, int end);
   Dtype ForwardFrom(int start);
   Dtype ForwardTo(int end);
@@ -113,7 +117,8 @@ class Net {
 
   /// Drops the layers whose include/exclude rules `param.state()` does not meet.
   static void FilterNet(const NetParameter& param, NetParameter* param_filtered);
-  static bool StateMeetsRule(const NetState& state, const NetStateRule& rule, const string& layer_name);
+  static bool StateMeetsRule(const NetState& state, const NetStateRule& rule,
+                             const string& layer_name);
 
   /// Called before or after each layer of a pass, with the layer's index.
   class Callback {
@@ -141,24 +146,25 @@ class Net {
   /// A solver's history blobs for each learnable parameter; may be empty (no solver).
   using History = vector<vector<Blob<Dtype>*>>;
 
-  /// The net's memory as data, for its present shapes: forward, backward where needed, and an update for each
-  /// learnable parameter with `histories` history tensors (-1: no updates). Touches no blob.
+  /// The net's memory as data, for its present shapes: forward, backward where needed, and an
+  /// update for each learnable parameter with `histories` history tensors (-1: no updates). Touches
+  /// no blob.
   layrub::Graph MemoryGraph(int histories, const vector<string>& keep = {}) const;
 
-  /// Plans the net's memory for its present shapes; whole passes run under the plan from the next Forward on.
-  /// kDoesNotFit when the budget is too small: the net then stays as it was.
+  /// Plans the net's memory for its present shapes; whole passes run under the plan from the next
+  /// Forward on. kDoesNotFit when the budget is too small: the net then stays as it was.
   layrub::Status Place(const PlacementOptions& options, const History& history = History());
   /// The plan in force, or null.
   const PlannedNet<Dtype>* planned() const { return planned_.get(); }
   PlannedNet<Dtype>* planned() { return planned_.get(); }
 
-  /// Calls `update` with the index of each learnable parameter that learns (lr_mult != 0), in order; under a plan each
-  /// call is a step of it.
+  /// Calls `update` with the index of each learnable parameter that learns (lr_mult != 0), in
+  /// order; under a plan each call is a step of it.
   void UpdateParams(const std::function<void(int)>& update);
 
  protected:
-  void AppendTop(const NetParameter& param, const int layer_id, const int top_id, set<string>* available_blobs,
-                 map<string, int>* blob_name_to_idx);
+  void AppendTop(const NetParameter& param, const int layer_id, const int top_id,
+                 set<string>* available_blobs, map<string, int>* blob_name_to_idx);
   int AppendBottom(const NetParameter& param, const int layer_id, const int bottom_id,
                    set<string>* available_blobs, map<string, int>* blob_name_to_idx);
   void AppendParam(const NetParameter& param, const int layer_id, const int param_id);
@@ -208,12 +214,14 @@ class Net {
   vector<Callback*> after_backward_;
 
  private:
-  void CreateLayers(const NetParameter& param, map<string, int>* blob_name_to_idx, set<string>* available_blobs);
+  void CreateLayers(const NetParameter& param, map<string, int>* blob_name_to_idx,
+                    set<string>* available_blobs);
   void SetUpLayer(int layer_id);
   void FindBackward(bool force_backward);
   /// Tells each layer which of its data a later in-place layer overwrites in a fused pass.
   void FindOverwritten();
-  /// Gives the public blobs memory of their own, with the values that a plan has left, before a fused pass.
+  /// Gives the public blobs memory of their own, with the values that a plan has left, before a
+  /// fused pass.
   void LeavePlan();
 
   template <typename T>

@@ -22,8 +22,9 @@ struct PlacementOptions {
   layrub::ExecutorOptions executor;
 };
 
-/// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be read or the blob
-/// size or strategy that does not exist. Fields that are not set keep their defaults.
+/// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be
+/// read or the blob size or strategy that does not exist. Fields that are not set keep their
+/// defaults.
 layrub::Result<PlacementOptions> ToOptions(const PlacementParameter& parameter);
 
 }  // namespace caffe

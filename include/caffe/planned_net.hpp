@@ -13,11 +13,12 @@ namespace caffe {
 
 struct NetGraph;
 
-/// A net under a plan: runs the plan's operations on the net's layers and answers reads of planned blobs. Made by
-/// Net::Place. Not thread safe.
+/// A net under a plan: runs the plan's operations on the net's layers and answers reads of planned
+/// blobs. Made by Net::Place. Not thread safe.
 ///
-/// Each version of a blob is a private blob here; the public blobs of the net are bound to the newest version written.
-/// Memory that the user owns (set_cpu_data), or that another net has planned (shared weights), stays where it is.
+/// Each version of a blob is a private blob here; the public blobs of the net are bound to the
+/// newest version written. Memory that the user owns (set_cpu_data), or that another net has
+/// planned (shared weights), stays where it is.
 template <typename Dtype>
 class PlannedNet : public layrub::OpRunner, public Resolver {
  public:
@@ -34,15 +35,17 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   struct Memory;
   struct ShapeChange;
 
-  /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source gave another shape than
-  /// planned, those up to it; the net has then left the plan and goes on fused.
+  /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source
+  /// gave another shape than planned, those up to it; the net has then left the plan and goes on
+  /// fused.
   int Forward(Dtype* loss);
   void Backward();
   void Update(const std::function<void(int)>& update);
   /// False when the user gave an input blob another shape.
   bool ShapesMatch() const;
-  /// Gives all bound memory back: parameters, history and whatever else is readable keep their values. With `all` false
-  /// (the net is being destroyed) only what somebody else holds on to is copied.
+  /// Gives all bound memory back: parameters, history and whatever else is readable keep their
+  /// values. With `all` false (the net is being destroyed) only what somebody else holds on to is
+  /// copied.
   void Release(bool all);
 
   void Run(const layrub::Step& step) override;
@@ -56,7 +59,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void SkipBackwardTo(int layer);
-  std::string Describe(int tensor) const;
+  std::string PublicName(int tensor) const;
 
   Net<Dtype>* net_;
   std::unique_ptr<Memory> memory_;

@@ -7,22 +7,24 @@
 
 namespace caffe {
 
-/// Host memory for data that crosses to a device (pinned when `*use_cuda` comes back true). Aborts when there is none.
+/// Host memory for data that crosses to a device (pinned when `*use_cuda` comes back true). Aborts
+/// when there is none.
 void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda);
 void CaffeFreeHost(void* ptr, bool use_cuda);
 
-/// Answers for planned memory that is touched where its address is not at hand: outside a pass, or inside an operation
-/// that did not declare it. Installed by Net, so that core needs to know nothing of plans.
+/// Answers for planned memory that is touched where its address is not at hand: outside a pass, or
+/// inside an operation that did not declare it. Installed by Net, so that core needs to know
+/// nothing of plans.
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  /// The bytes of planned tensor `tensor`, valid until the net's next pass; aborts with a message that names the
-  /// tensor and says what to do when there is no right value to give.
+  /// The bytes of planned tensor `tensor`, valid until the net's next pass; aborts with a message
+  /// that names the tensor and says what to do when there is no right value to give.
   virtual void* Resolve(int tensor, bool write) = 0;
 };
 
-/// The link from a SyncedMemory to a planned tensor. Owned by the net; its pointers are set only while an operation
-/// runs that declared the access.
+/// The link from a SyncedMemory to a planned tensor. Owned by the net; its pointers are set only
+/// while an operation runs that declared the access.
 struct Binding {
   int tensor = -1;
   void* readable = nullptr;
@@ -57,10 +59,12 @@ class SyncedMemory {
   void async_gpu_push(const cudaStream_t& stream);
 #endif
 
-  /// Hands the bytes to a plan: pool memory is freed and every later access goes to `binding`, which must outlive the
-  /// bond. Binding again replaces the bond. User-owned memory may not be bound.
+  /// Hands the bytes to a plan: pool memory is freed and every later access goes to `binding`,
+  /// which must outlive the bond. Binding again replaces the bond. User-owned memory may not be
+  /// bound.
   void Bind(Binding* binding);
-  /// Ends the bond. The contents become those of `value` (copied into pool memory) or, when null, untouched.
+  /// Ends the bond. The contents become those of `value` (copied into pool memory) or, when null,
+  /// untouched.
   void Unbind(const void* value);
   Binding* binding() const { return binding_; }
   bool user_owned() const { return cpu_ptr_ != nullptr && !own_cpu_; }

@@ -17,16 +17,19 @@ struct Event {
   uint64_t ticket = 0;
 };
 
-/// A device with memory of its own, a host tier beside it, and three lanes. The seam between plans and hardware: the
-/// CPU backend makes the device a range of RAM and the copy lanes real threads, so that races are real without a GPU.
+/// A device with memory of its own, a host tier beside it, and three lanes. The seam between plans
+/// and hardware: the CPU backend makes the device a range of RAM and the copy lanes real threads,
+/// so that races are real without a GPU.
 ///
-/// Threads: the compute lane is driven by the calling thread (on a CPU it *is* the calling thread); one thread at a time
-/// may call a Backend. Copies and waits return at once; Synchronize waits for all lanes.
+/// Threads: the compute lane is driven by the calling thread (on a CPU it *is* the calling thread);
+/// one thread at a time may call a Backend. Copies and waits return at once; Synchronize waits for
+/// all lanes.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// `bytes` of `tier` memory aligned to kAlignment, contents undefined; nullptr when there is none. Counted.
+  /// `bytes` of `tier` memory aligned to kAlignment, contents undefined; nullptr when there is
+  /// none. Counted.
   virtual void* Allocate(Tier tier, int64_t bytes) = 0;
   /// Takes back what Allocate gave; nullptr is ignored.
   virtual void Free(Tier tier, void* memory) = 0;
@@ -38,12 +41,14 @@ class Backend {
 
   /// The point after all that has been queued on `lane`.
   virtual Event Record(Lane lane) = 0;
-  /// Lets `lane` continue only when `event` has happened. On the CPU's compute lane this blocks the caller.
+  /// Lets `lane` continue only when `event` has happened. On the CPU's compute lane this blocks the
+  /// caller.
   virtual void Wait(Lane lane, const Event& event) = 0;
   /// Returns when all lanes are idle.
   virtual void Synchronize() = 0;
 
-  /// Seconds on a monotonic clock at which `event` happened; requires that it has. For the recorder.
+  /// Seconds on a monotonic clock at which `event` happened; requires that it has. For the
+  /// recorder.
   virtual double SecondsOf(const Event& event) = 0;
 
   /// Bytes handed out now, of each tier.

@@ -10,16 +10,19 @@
 
 namespace layrub {
 
-/// Proves a plan, or lists what is wrong with it, a sentence each (step number, kind, tensor, operation); empty means
-/// proved. Shares no code with the scheduler: it executes the plan symbolically (which value does each byte range hold?)
-/// under the partial order given by lanes and Waits.
+/// Proves a plan, or lists what is wrong with it, a sentence each (step number, kind, tensor,
+/// operation); empty means proved. Shares no code with the scheduler: it executes the plan
+/// symbolically (which value does each byte range hold?) under the partial order given by lanes and
+/// Waits.
 ///
-/// Proved are: every operation of the graph runs exactly once, in graph order, in an existing form and scratch variant;
-/// every value read is in place and was written (or copied) by a step that is ordered before the reader; no two live
-/// tensors share bytes unless an Alias step that the form allows put them there; conflicting accesses of the same bytes
-/// by different lanes are ordered; nothing is touched after its Free; ranges are aligned, inside their arena and within
-/// the budget; persistent tensors are allocated first, never moved and never freed; exactly Plan::readable is left over
-/// and holds its value; tensors marked keep are readable; pass_end cuts the steps where the passes end.
+/// Proved are: every operation of the graph runs exactly once, in graph order, in an existing form
+/// and scratch variant; every value read is in place and was written (or copied) by a step that is
+/// ordered before the reader; no two live tensors share bytes unless an Alias step that the form
+/// allows put them there; conflicting accesses of the same bytes by different lanes are ordered;
+/// nothing is touched after its Free; ranges are aligned, inside their arena and within the budget;
+/// persistent tensors are allocated first, never moved and never freed; exactly Plan::readable is
+/// left over and holds its value; tensors marked keep are readable; pass_end cuts the steps where
+/// the passes end.
 std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget = {});
 
 }  // namespace layrub

@@ -17,22 +17,24 @@ namespace layrub {
 class OpRunner {
  public:
   virtual ~OpRunner() = default;
-  /// Runs operation `op` as `step` says (form, scratch variant) on the compute lane. Every tensor that the form reads
-  /// or writes has an address (Executor::Address); nothing else may be touched. Fill operations are not passed on.
+  /// Runs operation `op` as `step` says (form, scratch variant) on the compute lane. Every tensor
+  /// that the form reads or writes has an address (Executor::Address); nothing else may be touched.
+  /// Fill operations are not passed on.
   virtual void Run(const Step& step) = 0;
 };
 
 struct ExecutorOptions {
   bool record = false;  ///< keep a Timeline of each iteration
-  /// Test mode: freed ranges are filled with NaN (after all lanes are idle) and so is the arena at the start, so that
-  /// reading what is gone shows.
+  /// Test mode: freed ranges are filled with NaN (after all lanes are idle) and so is the arena at
+  /// the start, so that reading what is gone shows.
   bool poison = false;
-  /// Test mode: fill the arena with a canary at the start so that TouchedBytes can find the highest byte ever written.
+  /// Test mode: fill the arena with a canary at the start so that TouchedBytes can find the highest
+  /// byte ever written.
   bool canary = false;
 };
 
-/// Interprets a Plan on a Backend. Owns the device arena and the host arena for its life; allocates nothing while it
-/// runs. Not thread safe.
+/// Interprets a Plan on a Backend. Owns the device arena and the host arena for its life; allocates
+/// nothing while it runs. Not thread safe.
 class Executor {
  public:
   /// Allocates both arenas. Throws std::bad_alloc when the backend has not enough memory.
@@ -41,15 +43,17 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs the steps of one pass. kForward forgets what the previous iteration left (persistent tensors excepted), so a
-  /// forward may follow a forward; kBackward must follow kForward; kUpdate may follow either. When it returns the
-  /// compute lane is done; copies may still run, all lanes are idle after the last pass of the plan.
+  /// Runs the steps of one pass. kForward forgets what the previous iteration left (persistent
+  /// tensors excepted), so a forward may follow a forward; kBackward must follow kForward; kUpdate
+  /// may follow either. When it returns the compute lane is done; copies may still run, all lanes
+  /// are idle after the last pass of the plan.
   void Run(Pass pass, OpRunner* runner);
 
-  /// Device address of `tensor`, or nullptr when it is not resident. Persistent tensors always have one.
+  /// Device address of `tensor`, or nullptr when it is not resident. Persistent tensors always have
+  /// one.
   void* Address(TensorId tensor) const;
-  /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device if resident, else
-  /// its host range if that holds the value, else nullptr. Call outside Run only.
+  /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
+  /// if resident, else its host range if that holds the value, else nullptr. Call outside Run only.
   const void* Find(TensorId tensor);
   /// True while Run is active.
   bool running() const;
@@ -62,10 +66,12 @@ class Executor {
 
   /// Recorded spans of the last iteration (options.record).
   const Timeline& timeline() const;
-  /// With options.canary: one more than the highest offset of the arena that no longer holds the canary.
+  /// With options.canary: one more than the highest offset of the arena that no longer holds the
+  /// canary.
   int64_t TouchedBytes() const;
-  /// With options.poison: every byte outside the ranges of its time was left alone: each range still held the poison
-  /// when it was allocated, and so does now what is not allocated. Waits until all lanes are idle.
+  /// With options.poison: every byte outside the ranges of its time was left alone: each range
+  /// still held the poison when it was allocated, and so does now what is not allocated. Waits
+  /// until all lanes are idle.
   bool SentinelsIntact() const;
   /// Bytes copied since construction, of each direction.
   int64_t bytes_offloaded() const;

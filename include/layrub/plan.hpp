@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "layrub/comparable.hpp"
 #include "layrub/graph.hpp"
 #include "layrub/status.hpp"
 
@@ -23,17 +24,20 @@ inline constexpr int kLanes = 3;
 enum class Tier : uint8_t { kDevice, kHost };
 
 enum class StepKind : uint8_t {
-  kAlloc,     ///< `tensor` owns [offset, offset + Aligned(bytes)) of `tier` from here on; contents undefined
-  kFree,      ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan
-  kAlias,     ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by the next operation,
-              ///< whose form must allow it; the value of `on` is gone once that operation has written `tensor`. The
-              ///< range is given back when the last tensor bound to it is freed
-  kFill,      ///< compute lane: zero the tensor that `op` writes
-  kOffload,   ///< save lane: copy `tensor` from its device range to its host range
+  kAlloc,    ///< `tensor` owns [offset, offset + Aligned(bytes)) of `tier` from here on; contents
+             ///< undefined
+  kFree,     ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan
+  kAlias,    ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by
+             ///< the next operation, whose form must allow it; the value of `on` is gone once that
+             ///< operation has written `tensor`. The range is given back when the last tensor bound
+             ///< to it is freed
+  kFill,     ///< compute lane: zero the tensor that `op` writes
+  kOffload,  ///< save lane: copy `tensor` from its device range to its host range
   kPrefetch,  ///< load lane: copy `tensor` from its host range to its device range
-  kWait,      ///< the later steps of `lane` start only after step number `step` (of another lane) has finished
-  kCompute,   ///< compute lane: run `op` in form `form` with scratch variant `scratch`
-  kUpdate,    ///< compute lane: run the update `op`
+  kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
+          ///< finished
+  kCompute,  ///< compute lane: run `op` in form `form` with scratch variant `scratch`
+  kUpdate,   ///< compute lane: run the update `op`
 };
 
 /// Plain data. Fields that a kind does not name above keep their defaults.
@@ -48,36 +52,38 @@ struct Step {
   int32_t scratch = 0;
   int32_t step = kNone;
   int64_t offset = 0;
-  bool operator==(const Step&) const = default;
+  LAYRUB_COMPARABLE(Step)
 };
 
-/// A whole iteration as a list of steps in program order. Alloc, Free and Alias take effect in program order and take
-/// no time; the others are queued on their lanes. Persistent tensors are allocated by the first steps and never freed.
-/// A plan starts and ends with all lanes idle. A tensor whose bytes are zero has Alloc and Free steps too.
+/// A whole iteration as a list of steps in program order. Alloc, Free and Alias take effect in
+/// program order and take no time; the others are queued on their lanes. Persistent tensors are
+/// allocated by the first steps and never freed. A plan starts and ends with all lanes idle. A
+/// tensor whose bytes are zero has Alloc and Free steps too.
 struct Plan {
   std::string strategy;
   std::vector<Step> steps;
-  /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the backward pass and the
-  /// rest up to pass_end[2] == steps.size() to the update.
+  /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the
+  /// backward pass and the rest up to pass_end[2] == steps.size() to the update.
   std::array<int32_t, 3> pass_end{0, 0, 0};
-  /// Non-persistent tensors left in place at the end on purpose: on the device, or in the host tier. Sorted. Exactly
-  /// these are still allocated when the plan ends.
+  /// Non-persistent tensors left in place at the end on purpose: on the device, or in the host
+  /// tier. Sorted. Exactly these are still allocated when the plan ends.
   std::vector<TensorId> readable;
   int64_t device_bytes = 0;  ///< size of the device arena
   int64_t host_bytes = 0;    ///< size of the host arena
-  bool operator==(const Plan&) const = default;
+  LAYRUB_COMPARABLE(Plan)
 };
 
-/// The documented text format (docs/plan-format.md): tensors and operations by name, waits by step number.
-/// PlanFromText(ToText(p, g), g) == p; errors name the line.
+/// The documented text format (docs/plan-format.md): tensors and operations by name, waits by step
+/// number. PlanFromText(ToText(p, g), g) == p; errors name the line.
 std::string ToText(const Plan& plan, const Graph& graph);
 Result<Plan> PlanFromText(const std::string& text, const Graph& graph);
 
 /// Where the plan is fullest: live bytes (aligned ranges, aliased bytes once) at each operation.
 struct Peak {
-  int64_t bytes = 0;      ///< live bytes at `op`; at most Plan::device_bytes
-  OpId op = kNone;        ///< the operation during which the most bytes are live
-  /// Bytes by role at `op`, in the order of Role; sums to Plan::device_bytes: what packing leaves unused is `gaps`.
+  int64_t bytes = 0;  ///< live bytes at `op`; at most Plan::device_bytes
+  OpId op = kNone;    ///< the operation during which the most bytes are live
+  /// Bytes by role at `op`, in the order of Role; sums to Plan::device_bytes: what packing leaves
+  /// unused is `gaps`.
   std::array<int64_t, 8> by_role{};
   int64_t gaps = 0;
 };

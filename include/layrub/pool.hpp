@@ -9,8 +9,8 @@
 
 namespace layrub {
 
-/// Device memory for everything outside a plan: blobs of nets that run unplanned, copies of values that a user asked
-/// for. A best-fit cache over aligned allocations. Thread safe.
+/// Device memory for everything outside a plan: blobs of nets that run unplanned, copies of values
+/// that a user asked for. A best-fit cache over aligned allocations. Thread safe.
 class Pool {
  public:
   Pool() = default;
@@ -18,8 +18,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr when `limit` would be passed or there is
-  /// no memory. Zero bytes give a valid unique pointer.
+  /// Zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr when `limit` would
+  /// be passed or there is no memory. Zero bytes give a valid unique pointer.
   void* Allocate(int64_t bytes);
   void Free(void* memory);
   /// Gives cached blocks back to the system.

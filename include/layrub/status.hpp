@@ -7,8 +7,8 @@
 
 namespace layrub {
 
-/// The outcome of a planning step. Planning never aborts: a budget that is too small or a graph that is malformed is
-/// a value that the caller turns into a message and an exit code.
+/// The outcome of a planning step. Planning never aborts: a budget that is too small or a graph
+/// that is malformed is a value that the caller turns into a message and an exit code.
 enum class Code {
   kOk,
   kInvalid,     ///< the input is malformed (a graph, a plan text, a flag); exit code 1

@@ -13,7 +13,8 @@ vector<int> ToShape(const BlobShape& proto) {
   CHECK_LE(proto.dim_size(), kMaxBlobAxes);
   vector<int> shape(proto.dim_size());
   for (int i = 0; i < proto.dim_size(); ++i) {
-    CHECK_LE(proto.dim(i), std::numeric_limits<int>::max()) << "blob size exceeds INT_MAX in dimension " << i;
+    CHECK_LE(proto.dim(i), std::numeric_limits<int>::max())
+        << "blob size exceeds INT_MAX in dimension " << i;
     shape[i] = static_cast<int>(proto.dim(i));
   }
   return shape;
@@ -29,16 +30,18 @@ vector<int> ShapeOf(const BlobProto& proto) {
 }
 
 template <typename From, typename To>
-void CopyValues(const google::protobuf::RepeatedField<From>& from, int count, const char* what, To* to) {
-  CHECK_EQ(count, from.size()) << "blob " << what << " has " << from.size() << " values where its shape needs "
-                               << count;
+void CopyValues(const google::protobuf::RepeatedField<From>& from, int count, const char* what,
+                To* to) {
+  CHECK_EQ(count, from.size()) << "blob " << what << " has " << from.size()
+                               << " values where its shape needs " << count;
   for (int i = 0; i < count; ++i) to[i] = static_cast<To>(from.Get(i));
 }
 
 }  // namespace
 
 template <typename Dtype>
-Blob<Dtype>::Blob(const int num, const int channels, const int height, const int width) : count_(0), capacity_(0) {
+Blob<Dtype>::Blob(const int num, const int channels, const int height, const int width)
+    : count_(0), capacity_(0) {
   Reshape(num, channels, height, width);
 }
 
@@ -54,12 +57,14 @@ void Blob<Dtype>::Reshape(const int num, const int channels, const int height, c
 
 template <typename Dtype>
 void Blob<Dtype>::Reshape(const vector<int>& shape) {
-  CHECK_LE(shape.size(), static_cast<size_t>(kMaxBlobAxes)) << "a blob has at most " << kMaxBlobAxes << " axes";
+  CHECK_LE(shape.size(), static_cast<size_t>(kMaxBlobAxes))
+      << "a blob has at most " << kMaxBlobAxes << " axes";
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     CHECK_GE(shape[i], 0) << "blob dimension " << i << " is negative";
     count *= shape[i];
-    CHECK_LE(count, std::numeric_limits<int>::max()) << "blob size exceeds INT_MAX at dimension " << i;
+    CHECK_LE(count, std::numeric_limits<int>::max())
+        << "blob size exceeds INT_MAX at dimension " << i;
   }
   count_ = static_cast<int>(count);
   shape_ = shape;
@@ -154,9 +159,11 @@ void Blob<Dtype>::CopyFrom(const Blob<Dtype>& source, bool copy_diff, bool resha
   }
   const bool gpu = Caffe::mode() == Caffe::GPU;
   if (copy_diff) {
-    caffe_copy(count_, gpu ? source.gpu_diff() : source.cpu_diff(), gpu ? mutable_gpu_diff() : mutable_cpu_diff());
+    caffe_copy(count_, gpu ? source.gpu_diff() : source.cpu_diff(),
+               gpu ? mutable_gpu_diff() : mutable_cpu_diff());
   } else {
-    caffe_copy(count_, gpu ? source.gpu_data() : source.cpu_data(), gpu ? mutable_gpu_data() : mutable_cpu_data());
+    caffe_copy(count_, gpu ? source.gpu_data() : source.cpu_data(),
+               gpu ? mutable_gpu_data() : mutable_cpu_data());
   }
 }
 
@@ -312,10 +319,12 @@ void Blob<Dtype>::ShareDiff(const Blob& other) {
   diff_ = other.diff();
 }
 template <typename Dtype>
-void Blob<Dtype>::ShareMemory(const shared_ptr<SyncedMemory>& data, const shared_ptr<SyncedMemory>& diff) {
+void Blob<Dtype>::ShareMemory(const shared_ptr<SyncedMemory>& data,
+                              const shared_ptr<SyncedMemory>& diff) {
   const size_t size = size_t(count_) * sizeof(Dtype);
   for (const shared_ptr<SyncedMemory>* side : {&data, &diff}) {
-    CHECK(!*side || (*side)->size() >= size) << "memory of " << (*side)->size() << " bytes for a blob of " << size;
+    CHECK(!*side || (*side)->size() >= size)
+        << "memory of " << (*side)->size() << " bytes for a blob of " << size;
   }
   if (data) data_ = data;
   if (diff) diff_ = diff;
@@ -325,8 +334,9 @@ template <typename Dtype>
 bool Blob<Dtype>::ShapeEquals(const BlobProto& other) {
   if (HasLegacyShape(other)) {
     // Old files pad shapes with ones in front: 1x1x1xN for a vector, 1x1xMxN for a matrix.
-    return num_axes() <= 4 && LegacyShape(-4) == other.num() && LegacyShape(-3) == other.channels() &&
-           LegacyShape(-2) == other.height() && LegacyShape(-1) == other.width();
+    return num_axes() <= 4 && LegacyShape(-4) == other.num() &&
+           LegacyShape(-3) == other.channels() && LegacyShape(-2) == other.height() &&
+           LegacyShape(-1) == other.width();
   }
   return shape_ == ToShape(other.shape());
 }

@@ -20,11 +20,14 @@ Caffe& Caffe::Get() {
   return instance;
 }
 
-Caffe::Caffe() : random_generator_(), mode_(CPU), solver_count_(1), solver_rank_(0), multiprocess_(false) {}
+Caffe::Caffe()
+    : random_generator_(), mode_(CPU), solver_count_(1), solver_rank_(0), multiprocess_(false) {}
 
 Caffe::~Caffe() {}
 
-void Caffe::set_random_seed(const unsigned int seed) { Get().random_generator_.reset(new RNG(seed)); }
+void Caffe::set_random_seed(const unsigned int seed) {
+  Get().random_generator_.reset(new RNG(seed));
+}
 
 Caffe::RNG& Caffe::rng_stream() {
   shared_ptr<RNG>& stream = Get().random_generator_;
@@ -35,7 +38,8 @@ Caffe::RNG& Caffe::rng_stream() {
 #ifdef CPU_ONLY
 void Caffe::SetDevice(const int) { LOG(FATAL) << "Cannot use a GPU: this is a CPU-only build."; }
 void Caffe::DeviceQuery() {
-  std::cout << "Device: cpu, " << std::thread::hardware_concurrency() << " hardware threads (CPU-only build)\n";
+  std::cout << "Device: cpu, " << std::thread::hardware_concurrency()
+            << " hardware threads (CPU-only build)\n";
 }
 bool Caffe::CheckDevice(const int) { return false; }
 int Caffe::FindDevice(const int) { return -1; }

@@ -4,13 +4,16 @@ namespace caffe {
 
 int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom_overwritten,
                     const vector<bool>& top_overwritten) {
-  const auto flag = [](const vector<bool>& flags, int i) { return i < static_cast<int>(flags.size()) && flags[i]; };
+  const auto flag = [](const vector<bool>& flags, int i) {
+    return i < static_cast<int>(flags.size()) && flags[i];
+  };
   const auto overwritten = [&](const Operand& operand) {
     return (operand.kind == Operand::kBottomData && flag(bottom_overwritten, operand.index)) ||
            (operand.kind == Operand::kTopData && flag(top_overwritten, operand.index));
   };
   for (size_t i = 0; i < forms.size(); ++i) {
-    if (std::none_of(forms[i].reads.begin(), forms[i].reads.end(), overwritten)) return static_cast<int>(i);
+    if (std::none_of(forms[i].reads.begin(), forms[i].reads.end(), overwritten))
+      return static_cast<int>(i);
   }
   return -1;
 }
@@ -60,7 +63,8 @@ void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>&
 }
 
 template <typename Dtype>
-void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
+                                 const vector<Blob<Dtype>*>& top,
                                  const vector<bool>& propagate_down, bool forward) {
   const MemoryTraits traits = Traits(bottom, top, propagate_down);
   const OperandForm* form = &traits.forward;
@@ -96,9 +100,11 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom, const vecto
 }
 
 template <typename Dtype>
-MemoryTraits Layer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+MemoryTraits Layer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                  const vector<Blob<Dtype>*>& top,
                                   const vector<bool>& propagate_down) const {
-  // Nothing is known: everything is read, everything may be written, diffs may serve as workspace in forward.
+  // Nothing is known: everything is read, everything may be written, diffs may serve as workspace
+  // in forward.
   MemoryTraits traits;
   traits.repeatable = false;
   OperandForm& forward = traits.forward;
@@ -138,7 +144,8 @@ void Layer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dty
 
 template <typename Dtype>
 void Layer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
-                              const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) {
+                              const vector<bool>& propagate_down,
+                              const vector<Blob<Dtype>*>& bottom) {
   CHECK(context.gpu) << "Layer " << layer_param_.name() << " (" << type() << ") has no backward.";
   Backward_cpu(top, propagate_down, bottom);
 }
@@ -159,32 +166,35 @@ void Layer<Dtype>::set_loss(const int top_index, const Dtype value) {
 
 template <typename Dtype>
 void Layer<Dtype>::set_param_propagate_down(const int param_id, const bool value) {
-  if (static_cast<int>(param_propagate_down_.size()) <= param_id) param_propagate_down_.resize(param_id + 1, true);
+  if (static_cast<int>(param_propagate_down_.size()) <= param_id)
+    param_propagate_down_.resize(param_id + 1, true);
   param_propagate_down_[param_id] = value;
 }
 
 template <typename Dtype>
-void Layer<Dtype>::CheckBlobCounts(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+void Layer<Dtype>::CheckBlobCounts(const vector<Blob<Dtype>*>& bottom,
+                                   const vector<Blob<Dtype>*>& top) {
   const auto check = [this](int exact, int least, int most, size_t size, const char* side) {
     const int count = static_cast<int>(size);
     if (exact >= 0) {
-      CHECK_EQ(exact, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes " << exact << " "
-                             << side << " blob(s) as input/output.";
+      CHECK_EQ(exact, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes "
+                             << exact << " " << side << " blob(s) as input/output.";
     }
     if (least >= 0) {
-      CHECK_LE(least, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes at least " << least
-                             << " " << side << " blob(s).";
+      CHECK_LE(least, count) << "Layer " << layer_param_.name() << ": " << type()
+                             << " Layer takes at least " << least << " " << side << " blob(s).";
     }
     if (most >= 0) {
-      CHECK_GE(most, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes at most " << most
-                            << " " << side << " blob(s).";
+      CHECK_GE(most, count) << "Layer " << layer_param_.name() << ": " << type()
+                            << " Layer takes at most " << most << " " << side << " blob(s).";
     }
   };
   check(ExactNumBottomBlobs(), MinBottomBlobs(), MaxBottomBlobs(), bottom.size(), "bottom");
   check(ExactNumTopBlobs(), MinTopBlobs(), MaxTopBlobs(), top.size(), "top");
   if (EqualNumBottomTopBlobs()) {
-    CHECK_EQ(bottom.size(), top.size()) << "Layer " << layer_param_.name() << ": " << type()
-                                        << " Layer produces one top blob as output for each bottom blob input.";
+    CHECK_EQ(bottom.size(), top.size())
+        << "Layer " << layer_param_.name() << ": " << type()
+        << " Layer produces one top blob as output for each bottom blob input.";
   }
 }
 
@@ -192,8 +202,9 @@ template <typename Dtype>
 void Layer<Dtype>::SetLossWeights(const vector<Blob<Dtype>*>& top) {
   const int weights = layer_param_.loss_weight_size();
   if (weights == 0) return;
-  CHECK_EQ(static_cast<int>(top.size()), weights) << "Layer " << layer_param_.name()
-                                                  << ": loss_weight must be unspecified or specified once per top blob.";
+  CHECK_EQ(static_cast<int>(top.size()), weights)
+      << "Layer " << layer_param_.name()
+      << ": loss_weight must be unspecified or specified once per top blob.";
   for (size_t i = 0; i < top.size(); ++i) {
     const Dtype weight = layer_param_.loss_weight(i);
     if (weight == Dtype(0)) continue;

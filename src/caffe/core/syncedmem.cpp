@@ -27,8 +27,9 @@ void SyncedMemory::ToCpu() {
   if (head_ != UNINITIALIZED) return;
   layrub::Pool& pool = layrub::Pool::Cpu();
   cpu_ptr_ = pool.Allocate(static_cast<int64_t>(size_));
-  CHECK(cpu_ptr_) << "Out of memory: " << size_ << " bytes for a blob outside the plan do not fit beside "
-                  << pool.used() << " bytes in use (limit " << pool.limit() << ").";
+  CHECK(cpu_ptr_) << "Out of memory: " << size_
+                  << " bytes for a blob outside the plan do not fit beside " << pool.used()
+                  << " bytes in use (limit " << pool.limit() << ").";
   own_cpu_ = true;
   head_ = HEAD_AT_CPU;
 }
@@ -52,7 +53,8 @@ void* SyncedMemory::mutable_cpu_data() {
 
 void SyncedMemory::set_cpu_data(void* data) {
   CHECK(data) << "set_cpu_data needs an address.";
-  CHECK(!binding_) << "This blob's bytes belong to a memory plan: call set_cpu_data before the first pass, or copy "
+  CHECK(!binding_) << "This blob's bytes belong to a memory plan: call set_cpu_data before the "
+                      "first pass, or copy "
                       "into mutable_cpu_data().";
   ReleaseCpu();
   cpu_ptr_ = data;
@@ -82,7 +84,9 @@ void* SyncedMemory::mutable_gpu_data() {
   LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode.";
   return nullptr;
 }
-void SyncedMemory::set_gpu_data(void*) { LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode."; }
+void SyncedMemory::set_gpu_data(void*) {
+  LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode.";
+}
 #endif
 
 }  // namespace caffe

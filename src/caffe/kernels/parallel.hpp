@@ -1,9 +1,10 @@
 #ifndef CAFFE_KERNELS_PARALLEL_HPP_
 #define CAFFE_KERNELS_PARALLEL_HPP_
 
-// The two loops that every kernel is made of. A kernel is a free function template over raw pointers in a plain .cpp;
-// the same text is compiled by g++/clang for the CPU and by nvcc for both devices. Bodies are lambdas that capture by
-// value: [=] LAYRUB_HOST_DEVICE (int64_t i) { ... }; they must not sit in a protected or private method (nvcc).
+// The two loops that every kernel is made of. A kernel is a free function template over raw
+// pointers in a plain .cpp; the same text is compiled by g++/clang for the CPU and by nvcc for both
+// devices. Bodies are lambdas that capture by value: [=] LAYRUB_HOST_DEVICE (int64_t i) { ... };
+// they must not sit in a protected or private method (nvcc).
 
 #include <cstdint>
 
@@ -16,7 +17,8 @@
 #endif
 
 #if !defined(CPU_ONLY) && !defined(__CUDACC__)
-#error "With CUDA on, kernels are compiled by nvcc only: two compilers must not instantiate the same launcher."
+#error \
+    "With CUDA on, kernels are compiled by nvcc only: two compilers must not instantiate the same launcher."
 #endif
 
 namespace caffe {
@@ -53,7 +55,8 @@ __global__ void ReduceKernel(int64_t n, Map map, Store store) {
 void CheckLaunch();
 #endif
 
-/// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i must not overlap.
+/// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i
+/// must not overlap.
 template <typename Body>
 void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
   if (n <= 0) return;
@@ -74,10 +77,11 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
   for (int64_t i = 0; i < n; ++i) body(i);
 }
 
-/// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items on when
-/// n * cost_per_item is large.
+/// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items
+/// on when n * cost_per_item is large.
 template <typename Body>
-void ParallelForHeavy(const DeviceContext& context, int64_t n, [[maybe_unused]] int64_t cost_per_item, Body body) {
+void ParallelForHeavy(const DeviceContext& context, int64_t n,
+                      [[maybe_unused]] int64_t cost_per_item, Body body) {
 #ifdef __CUDACC__
   if (context.gpu) {
     ParallelFor(context, n, body);
@@ -92,15 +96,17 @@ void ParallelForHeavy(const DeviceContext& context, int64_t n, [[maybe_unused]] 
   for (int64_t i = 0; i < n; ++i) body(i);
 }
 
-/// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T. The order of the sum
-/// depends on n alone, never on the number of threads, so results are reproducible on a given device.
+/// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T.
+/// The order of the sum depends on n alone, never on the number of threads, so results are
+/// reproducible on a given device.
 template <typename T, typename Map, typename Store>
 void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
   if (rows <= 0) return;
 #ifdef __CUDACC__
   if (context.gpu) {
-    ReduceKernel<T><<<static_cast<unsigned>(rows), kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(n, map,
-                                                                                                           store);
+    ReduceKernel<T>
+        <<<static_cast<unsigned>(rows), kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(
+            n, map, store);
     CheckLaunch();
     return;
   }
@@ -118,7 +124,8 @@ void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map m
       for (int k = 0; k < 8; ++k) sums[k] += map(row, i + k);
     }
     for (int k = 0; i < n; ++i, ++k) sums[k] += map(row, i);
-    store(row, ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+    store(row, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                   ((sums[4] + sums[5]) + (sums[6] + sums[7])));
   }
 }
 

@@ -14,7 +14,8 @@ Net<Dtype>::Net(const NetParameter& param) {
 }
 
 template <typename Dtype>
-Net<Dtype>::Net(const string& param_file, Phase phase, const int level, const vector<string>* stages) {
+Net<Dtype>::Net(const string& param_file, Phase phase, const int level,
+                const vector<string>* stages) {
   NetParameter param;
   ReadNetParamsFromTextFileOrDie(param_file, &param);
   param.mutable_state()->set_phase(phase);
@@ -35,7 +36,8 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   phase_ = in_param.state().phase();
   NetParameter filtered, param;
   FilterNet(in_param, &filtered);
-  LOG_IF(INFO, Caffe::root_solver()) << "Initializing net from parameters: \n" << filtered.DebugString();
+  LOG_IF(INFO, Caffe::root_solver()) << "Initializing net from parameters: \n"
+                                     << filtered.DebugString();
   InsertSplits(filtered, &param);
   name_ = param.name();
   debug_info_ = false;
@@ -55,12 +57,14 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   for (size_t i = 0; i < layer_names_.size(); ++i) {
     const bool fresh = layer_names_index_.emplace(layer_names_[i], i).second;
     LOG_IF(WARNING, !fresh && !layer_names_[i].empty())
-        << "Two layers are called " << layer_names_[i] << "; weights are matched by name, so give each its own.";
+        << "Two layers are called " << layer_names_[i]
+        << "; weights are matched by name, so give each its own.";
     layer_names_index_[layer_names_[i]] = i;
   }
   ShareWeights();
   FindOverwritten();
-  for (size_t i = 0; i < layers_.size(); ++i) layers_[i]->set_needs_backward(layer_need_backward_[i]);
+  for (size_t i = 0; i < layers_.size(); ++i)
+    layers_[i]->set_needs_backward(layer_need_backward_[i]);
   debug_info_ = param.debug_info();
   LOG_IF(INFO, Caffe::root_solver()) << "Network initialization done.";
 }
@@ -73,7 +77,9 @@ void Net<Dtype>::FilterNet(const NetParameter& param, NetParameter* param_filter
   for (const LayerParameter& layer : param.layer()) {
     CHECK(layer.include_size() == 0 || layer.exclude_size() == 0)
         << "Layer " << layer.name() << ": specify either include rules or exclude rules; not both.";
-    const auto met = [&](const NetStateRule& rule) { return StateMeetsRule(state, rule, layer.name()); };
+    const auto met = [&](const NetStateRule& rule) {
+      return StateMeetsRule(state, rule, layer.name());
+    };
     const bool included = layer.include_size() > 0
                               ? std::any_of(layer.include().begin(), layer.include().end(), met)
                               : std::none_of(layer.exclude().begin(), layer.exclude().end(), met);
@@ -82,17 +88,19 @@ void Net<Dtype>::FilterNet(const NetParameter& param, NetParameter* param_filter
 }
 
 template <typename Dtype>
-bool Net<Dtype>::StateMeetsRule(const NetState& state, const NetStateRule& rule, const string& layer_name) {
+bool Net<Dtype>::StateMeetsRule(const NetState& state, const NetStateRule& rule,
+                                const string& layer_name) {
   const auto refuse = [&](const string& why) {
-    LOG_IF(INFO, Caffe::root_solver()) << "The NetState " << why << " a rule in layer " << layer_name;
+    LOG_IF(INFO, Caffe::root_solver())
+        << "The NetState " << why << " a rule in layer " << layer_name;
     return false;
   };
   const auto has_stage = [&](const string& stage) {
     return std::find(state.stage().begin(), state.stage().end(), stage) != state.stage().end();
   };
   if (rule.has_phase() && rule.phase() != state.phase()) {
-    return refuse("phase (" + Phase_Name(state.phase()) + ") differed from the phase (" + Phase_Name(rule.phase()) +
-                  ") specified by");
+    return refuse("phase (" + Phase_Name(state.phase()) + ") differed from the phase (" +
+                  Phase_Name(rule.phase()) + ") specified by");
   }
   if (rule.has_min_level() && state.level() < rule.min_level()) {
     return refuse("level (" + std::to_string(state.level()) + ") is below the min_level (" +

@@ -20,7 +20,8 @@ namespace {
 
 /// `name` as one word.
 string Word(string name) {
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
   return name.empty() ? "unnamed" : name;
 }
 
@@ -44,8 +45,8 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
   newest_.assign(net_.blobs_.size(), -1);
   versions_of_.assign(net_.blobs_.size(), 0);
   for (int i = 0; i < layers; ++i) {
-    traits_.push_back(
-        net_.layers_[i]->Traits(net_.bottom_vecs_[i], net_.top_vecs_[i], net_.bottom_need_backward_[i]));
+    traits_.push_back(net_.layers_[i]->Traits(net_.bottom_vecs_[i], net_.top_vecs_[i],
+                                              net_.bottom_need_backward_[i]));
   }
   AddParams();
   for (int i = 0; i < layers; ++i) AddForward(i);
@@ -61,8 +62,8 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
 }
 
 template <typename Dtype>
-TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role, bool persistent,
-                                           int32_t group) {
+TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role,
+                                           bool persistent, int32_t group) {
   Tensor tensor;
   tensor.name = Unique(Word(name), &names_);
   tensor.bytes = bytes;
@@ -110,9 +111,10 @@ template <typename Dtype>
 TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int learnable) {
   TensorId& diff = out_.param_diff[learnable];
   if (diff == kNone) {
-    const int64_t bytes = int64_t{net_.learnable_params_[learnable]->count()} * int64_t{sizeof(Dtype)};
-    diff = AddTensor(out_.graph.tensors[out_.param_data[learnable]].name + ".grad", bytes, Role::kParameterGradient,
-                     true);
+    const int64_t bytes =
+        int64_t{net_.learnable_params_[learnable]->count()} * int64_t{sizeof(Dtype)};
+    diff = AddTensor(out_.graph.tensors[out_.param_data[learnable]].name + ".grad", bytes,
+                     Role::kParameterGradient, true);
   }
   return diff;
 }
@@ -123,13 +125,15 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   NetGraph::LayerEntry& entry = out_.layers[layer];
   const string& name = net_.layer_names_[layer];
   for (int blob : net_.bottom_id_vecs_[layer]) entry.bottom.push_back(newest_[blob]);
-  for (size_t i = 0; i < net_.top_vecs_[layer].size(); ++i) entry.top.push_back(AddTop(layer, i, traits));
+  for (size_t i = 0; i < net_.top_vecs_[layer].size(); ++i)
+    entry.top.push_back(AddTop(layer, i, traits));
   for (int param : net_.param_id_vecs_[layer]) {
     entry.param_data.push_back(out_.param_data[net_.learnable_param_ids_[param]]);
   }
   for (const SavedBuffer& saved : traits.saved) {
     const bool needed = net_.phase_ == TRAIN && net_.layer_need_backward_[layer];
-    entry.saved.push_back(needed ? AddTensor(name + ":" + saved.name, saved.bytes, Role::kSaved, false) : kNone);
+    entry.saved.push_back(
+        needed ? AddTensor(name + ":" + saved.name, saved.bytes, Role::kSaved, false) : kNone);
   }
   Op op;
   op.name = name + "/forward";
@@ -156,7 +160,8 @@ template <typename Dtype>
 int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& traits) {
   const int blob = net_.top_id_vecs_[layer][top];
   const int before = newest_[blob];
-  if (before >= 0 && !traits.declared) return before;  // in place without traits: one address, one value
+  if (before >= 0 && !traits.declared)
+    return before;  // in place without traits: one address, one value
   NetGraph::Version version;
   version.blob = blob;
   version.number = versions_of_[blob]++;
@@ -170,9 +175,11 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
   if (version.data == kNone) {
     const bool external = traits.user_tops && External(*net_.blobs_[blob]->data());
     // Versions of one blob, views included, have one group.
-    const int32_t group = before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
-    version.data = AddTensor(VersionName(id), external ? 0 : BlobBytes(blob), traits.user_tops ? Role::kUser : Role::kActivation,
-                             traits.user_tops, traits.user_tops ? kNone : group);
+    const int32_t group =
+        before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
+    version.data = AddTensor(VersionName(id), external ? 0 : BlobBytes(blob),
+                             traits.user_tops ? Role::kUser : Role::kActivation, traits.user_tops,
+                             traits.user_tops ? kNone : group);
     if (external) out_.user_memory.push_back(version.data);
   }
   out_.versions[id] = version;
@@ -203,8 +210,8 @@ TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
     const int blob = out_.versions[root].blob;
     const auto group = diff_group_.emplace(blob, groups_);
     if (group.second) ++groups_;
-    root_diff_[root] = AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient, false,
-                                 group.first->second);
+    root_diff_[root] = AddTensor(VersionName(root) + ".grad", BlobBytes(blob),
+                                 Role::kActivationGradient, false, group.first->second);
   }
   return root_diff_[root];
 }
@@ -224,7 +231,8 @@ TensorId NetGraphBuilder<Dtype>::TensorOf(int layer, const Operand& operand) {
     case Operand::kParamData:
       return entry.param_data.at(operand.index);
     case Operand::kParamDiff:
-      return ParamDiffTensor(net_.learnable_param_ids_[net_.param_id_vecs_[layer].at(operand.index)]);
+      return ParamDiffTensor(
+          net_.learnable_param_ids_[net_.param_id_vecs_[layer].at(operand.index)]);
     case Operand::kSaved:
       return entry.saved.at(operand.index);
   }
@@ -245,13 +253,15 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   const auto& tensors = out_.graph.tensors;
   for (const auto& pair : form.may_alias) {
     const TensorId output = TensorOf(layer, pair.first), input = TensorOf(layer, pair.second);
-    // Two operands may be one tensor (both bottoms views of one blob): the layer's promise is for distinct ones.
+    // Two operands may be one tensor (both bottoms views of one blob): the layer's promise is for
+    // distinct ones.
     const bool plain = uses[input] == 1 && output != input && !tensors[output].persistent &&
                        !tensors[input].persistent && tensors[output].bytes <= tensors[input].bytes;
     if (plain) out.may_alias.push_back({output, input});
   }
   if (form.scratch_bytes > 0) {
-    const TensorId scratch = AddTensor(op_name + ":scratch", form.scratch_bytes, Role::kScratch, false);
+    const TensorId scratch =
+        AddTensor(op_name + ":scratch", form.scratch_bytes, Role::kScratch, false);
     out.scratch.push_back({scratch, 0, true});
   }
   for (TensorId tensor : out.reads) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
@@ -265,7 +275,8 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   Op op;
   op.name = net_.layer_names_[layer] + "/backward";
   op.pass = Pass::kBackward;
-  for (const OperandForm& form : traits_[layer].backward) op.forms.push_back(ToForm(layer, form, op.name));
+  for (const OperandForm& form : traits_[layer].backward)
+    op.forms.push_back(ToForm(layer, form, op.name));
   if (op.forms.empty()) return;  // every bottom diff is a view
   const auto& tensors = out_.graph.tensors;
   for (const Form& form : op.forms) {
@@ -305,7 +316,8 @@ void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
     form.name = "update";
     form.reads = {out_.param_data[i], diff};
     for (int k = 0; k < histories; ++k) {
-      out_.history[i].push_back(AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, true));
+      out_.history[i].push_back(
+          AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, true));
       form.reads.push_back(out_.history[i].back());
     }
     form.writes = form.reads;

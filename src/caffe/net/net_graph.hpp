@@ -13,7 +13,8 @@ namespace caffe {
 
 /// A net's memory as a graph, and the way back from its tensors and operations to the net.
 struct NetGraph {
-  /// A value that a layer writes, with its derivative: one version of a public blob. Under a plan it is a private blob.
+  /// A value that a layer writes, with its derivative: one version of a public blob. Under a plan
+  /// it is a private blob.
   struct Version {
     int blob = -1;   ///< the public blob (Net::blobs)
     int number = 0;  ///< 0 for the blob's first version, counting up with each in-place layer
@@ -29,23 +30,27 @@ struct NetGraph {
   layrub::Graph graph;
   std::vector<Version> versions;
   std::vector<LayerEntry> layers;
-  std::vector<int> op_owner;  ///< by OpId: a layer, or for updates an index into Net::learnable_params
-  std::vector<layrub::TensorId> param_data, param_diff;    ///< by index into Net::learnable_params
-  std::vector<std::vector<layrub::TensorId>> history;      ///< likewise, one per history blob
-  std::vector<layrub::TensorId> user_memory;               ///< tensors whose bytes are not the plan's (bytes == 0)
+  std::vector<int>
+      op_owner;  ///< by OpId: a layer, or for updates an index into Net::learnable_params
+  std::vector<layrub::TensorId> param_data, param_diff;  ///< by index into Net::learnable_params
+  std::vector<std::vector<layrub::TensorId>> history;    ///< likewise, one per history blob
+  std::vector<layrub::TensorId>
+      user_memory;  ///< tensors whose bytes are not the plan's (bytes == 0)
 };
 
-/// Translates a wired net. Knows no layer type: all it learns about layers is in their MemoryTraits.
+/// Translates a wired net. Knows no layer type: all it learns about layers is in their
+/// MemoryTraits.
 template <typename Dtype>
 class NetGraphBuilder {
  public:
   explicit NetGraphBuilder(const Net<Dtype>& net) : net_(net) {}
-  /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable after the pass.
+  /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable
+  /// after the pass.
   NetGraph Build(int histories, const std::vector<std::string>& keep);
 
  private:
-  layrub::TensorId AddTensor(const std::string& name, int64_t bytes, layrub::Role role, bool persistent,
-                             int32_t group = layrub::kNone);
+  layrub::TensorId AddTensor(const std::string& name, int64_t bytes, layrub::Role role,
+                             bool persistent, int32_t group = layrub::kNone);
   layrub::OpId AddOp(layrub::Op op, int owner);
   bool External(const SyncedMemory& memory) const;
   void AddParams();
@@ -60,14 +65,16 @@ class NetGraphBuilder {
   std::string VersionName(int version) const;
   layrub::TensorId TensorOf(int layer, const Operand& operand);
   layrub::Form ToForm(int layer, const OperandForm& form, const std::string& op_name);
-  int64_t BlobBytes(int blob) const { return int64_t{net_.blobs_[blob]->count()} * int64_t{sizeof(Dtype)}; }
+  int64_t BlobBytes(int blob) const {
+    return int64_t{net_.blobs_[blob]->count()} * int64_t{sizeof(Dtype)};
+  }
 
   const Net<Dtype>& net_;
   NetGraph out_;
   std::vector<MemoryTraits> traits_;
-  std::vector<int> newest_;                  // by public blob: its newest version
-  std::vector<int> versions_of_;             // by public blob: how many versions so far
-  std::vector<int> diff_parent_;             // by version: union-find over diffs that are views of one another
+  std::vector<int> newest_;       // by public blob: its newest version
+  std::vector<int> versions_of_;  // by public blob: how many versions so far
+  std::vector<int> diff_parent_;  // by version: union-find over diffs that are views of one another
   std::vector<layrub::TensorId> root_diff_;  // by root version
   std::map<int, int32_t> diff_group_;        // by public blob
   std::set<layrub::TensorId> diff_written_;  // gradients that a backward operation has written

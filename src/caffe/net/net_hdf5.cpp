@@ -40,7 +40,8 @@ void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
   CHECK_GE(file, 0) << "Couldn't open " << trained_filename;
   {
     const Group data(H5Gopen2(file, "data", H5P_DEFAULT));
-    CHECK_GE(data.id(), 0) << "Error reading weights from " << trained_filename << ": it has no group 'data'";
+    CHECK_GE(data.id(), 0) << "Error reading weights from " << trained_filename
+                           << ": it has no group 'data'";
     for (int i = 0; i < hdf5_get_num_links(data.id()); ++i) {
       const string source = hdf5_get_name_by_idx(data.id(), i);
       const auto target = layer_names_index_.find(source);
@@ -50,7 +51,8 @@ void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
       }
       auto& blobs = layers_[target->second]->blobs();
       const Group layer(H5Gopen2(data.id(), source.c_str(), H5P_DEFAULT));
-      CHECK_GE(layer.id(), 0) << "Error reading weights of layer " << source << " from " << trained_filename;
+      CHECK_GE(layer.id(), 0) << "Error reading weights of layer " << source << " from "
+                              << trained_filename;
       CHECK_LE(hdf5_get_num_links(layer.id()), static_cast<int>(blobs.size()))
           << "Incompatible number of blobs for layer " << source;
       for (size_t j = 0; j < blobs.size(); ++j) {
@@ -60,8 +62,8 @@ void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
           continue;
         }
         const int owner = param_owners_[param_id_vecs_[target->second][j]];
-        CHECK_GE(owner, 0) << "Incompatible number of blobs for layer " << source << ": " << trained_filename
-                           << " has no parameter " << j;
+        CHECK_GE(owner, 0) << "Incompatible number of blobs for layer " << source << ": "
+                           << trained_filename << " has no parameter " << j;
       }
     }
   }
@@ -82,7 +84,8 @@ void Net<Dtype>::ToHDF5(const string& filename, bool write_diff) const {
         const int param = param_id_vecs_[i][j];
         if (param_owners_[param] >= 0) continue;  // stored with its owner
         hdf5_save_nd_dataset<Dtype>(layer_data.id(), std::to_string(j), *params_[param]);
-        if (write_diff) hdf5_save_nd_dataset<Dtype>(layer_diff.id(), std::to_string(j), *params_[param], true);
+        if (write_diff)
+          hdf5_save_nd_dataset<Dtype>(layer_diff.id(), std::to_string(j), *params_[param], true);
       }
     }
   }
@@ -103,8 +106,8 @@ void Net<Dtype>::ToHDF5(const string& filename, bool) const {
 
 #endif
 
-#define INSTANTIATE_HDF5(Dtype)                                          \
-  template void Net<Dtype>::CopyTrainedLayersFromHDF5(const string&);    \
+#define INSTANTIATE_HDF5(Dtype)                                       \
+  template void Net<Dtype>::CopyTrainedLayersFromHDF5(const string&); \
   template void Net<Dtype>::ToHDF5(const string&, bool) const
 INSTANTIATE_HDF5(float);
 INSTANTIATE_HDF5(double);

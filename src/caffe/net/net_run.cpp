@@ -50,9 +50,11 @@ const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
 
 template <typename Dtype>
 const vector<Blob<Dtype>*>& Net<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, Dtype* loss) {
-  LOG_EVERY_N(WARNING, 1000) << "DEPRECATED: Forward(bottom, loss) will be removed in a future version. Use "
-                                "Forward(loss).";
-  CHECK_EQ(bottom.size(), net_input_blobs_.size()) << "net " << name_ << " has another number of inputs";
+  LOG_EVERY_N(WARNING, 1000)
+      << "DEPRECATED: Forward(bottom, loss) will be removed in a future version. Use "
+         "Forward(loss).";
+  CHECK_EQ(bottom.size(), net_input_blobs_.size())
+      << "net " << name_ << " has another number of inputs";
   for (size_t i = 0; i < bottom.size(); ++i) net_input_blobs_[i]->CopyFrom(*bottom[i]);
   return Forward(loss);
 }
@@ -61,7 +63,8 @@ template <typename Dtype>
 void Net<Dtype>::BackwardFromTo(int start, int end) {
   CHECK_GE(end, 0);
   CHECK_LT(start, static_cast<int>(layers_.size()));
-  CHECK(!planned_) << "Net " << name_ << ": a partial backward cannot follow a forward that ran under a memory plan; "
+  CHECK(!planned_) << "Net " << name_
+                   << ": a partial backward cannot follow a forward that ran under a memory plan; "
                    << "run the forward with ForwardFromTo, or the whole Backward().";
   for (int i = start; i >= end; --i) {
     for (Callback* callback : before_backward_) callback->run(i);
@@ -98,7 +101,8 @@ void Net<Dtype>::Backward() {
     sumsq_data += param->sumsq_data();
     sumsq_diff += param->sumsq_diff();
   }
-  LOG(ERROR) << "    [Backward] All net params (data, diff): L1 norm = (" << asum_data << ", " << asum_diff << "); "
+  LOG(ERROR) << "    [Backward] All net params (data, diff): L1 norm = (" << asum_data << ", "
+             << asum_diff << "); "
              << "L2 norm = (" << std::sqrt(sumsq_data) << ", " << std::sqrt(sumsq_diff) << ")";
 }
 
@@ -106,15 +110,17 @@ template <typename Dtype>
 void Net<Dtype>::ForwardDebugInfo(const int layer_id) {
   for (size_t i = 0; i < top_vecs_[layer_id].size(); ++i) {
     const Blob<Dtype>& blob = *top_vecs_[layer_id][i];
-    LOG_IF(INFO, Caffe::root_solver()) << "    [Forward] Layer " << layer_names_[layer_id] << ", top blob "
-                                       << blob_names_[top_id_vecs_[layer_id][i]]
-                                       << " data: " << (blob.count() ? blob.asum_data() / blob.count() : Dtype(0));
+    LOG_IF(INFO, Caffe::root_solver())
+        << "    [Forward] Layer " << layer_names_[layer_id] << ", top blob "
+        << blob_names_[top_id_vecs_[layer_id][i]]
+        << " data: " << (blob.count() ? blob.asum_data() / blob.count() : Dtype(0));
   }
   for (size_t i = 0; i < layers_[layer_id]->blobs().size(); ++i) {
     const Blob<Dtype>& blob = *layers_[layer_id]->blobs()[i];
     const string& name = param_display_names_[param_id_vecs_[layer_id][i]];
-    LOG_IF(INFO, Caffe::root_solver()) << "    [Forward] Layer " << layer_names_[layer_id] << ", param blob " << name
-                                       << " data: " << (blob.count() ? blob.asum_data() / blob.count() : Dtype(0));
+    LOG_IF(INFO, Caffe::root_solver())
+        << "    [Forward] Layer " << layer_names_[layer_id] << ", param blob " << name
+        << " data: " << (blob.count() ? blob.asum_data() / blob.count() : Dtype(0));
   }
 }
 
@@ -123,15 +129,17 @@ void Net<Dtype>::BackwardDebugInfo(const int layer_id) {
   for (size_t i = 0; i < bottom_vecs_[layer_id].size(); ++i) {
     if (!bottom_need_backward_[layer_id][i]) continue;
     const Blob<Dtype>& blob = *bottom_vecs_[layer_id][i];
-    LOG_IF(INFO, Caffe::root_solver()) << "    [Backward] Layer " << layer_names_[layer_id] << ", bottom blob "
-                                       << blob_names_[bottom_id_vecs_[layer_id][i]]
-                                       << " diff: " << (blob.count() ? blob.asum_diff() / blob.count() : Dtype(0));
+    LOG_IF(INFO, Caffe::root_solver())
+        << "    [Backward] Layer " << layer_names_[layer_id] << ", bottom blob "
+        << blob_names_[bottom_id_vecs_[layer_id][i]]
+        << " diff: " << (blob.count() ? blob.asum_diff() / blob.count() : Dtype(0));
   }
   for (size_t i = 0; i < layers_[layer_id]->blobs().size(); ++i) {
     if (!layers_[layer_id]->param_propagate_down(i)) continue;
     const Blob<Dtype>& blob = *layers_[layer_id]->blobs()[i];
-    LOG_IF(INFO, Caffe::root_solver()) << "    [Backward] Layer " << layer_names_[layer_id] << ", param blob " << i
-                                       << " diff: " << (blob.count() ? blob.asum_diff() / blob.count() : Dtype(0));
+    LOG_IF(INFO, Caffe::root_solver())
+        << "    [Backward] Layer " << layer_names_[layer_id] << ", param blob " << i
+        << " diff: " << (blob.count() ? blob.asum_diff() / blob.count() : Dtype(0));
   }
 }
 
@@ -143,13 +151,15 @@ void Net<Dtype>::UpdateDebugInfo(const int param_id) {
   const Dtype diff = blob.count() ? blob.asum_diff() / blob.count() : Dtype(0);
   if (owner < 0) {
     const Dtype data = blob.count() ? blob.asum_data() / blob.count() : Dtype(0);
-    LOG_IF(INFO, Caffe::root_solver()) << "    [Update] Layer " << layer_name << ", param "
-                                       << param_display_names_[param_id] << " data: " << data << "; diff: " << diff;
+    LOG_IF(INFO, Caffe::root_solver())
+        << "    [Update] Layer " << layer_name << ", param " << param_display_names_[param_id]
+        << " data: " << data << "; diff: " << diff;
   } else {
     const string& owner_name = layer_names_[param_layer_indices_[owner].first];
-    LOG_IF(INFO, Caffe::root_solver()) << "    [Update] Layer " << layer_name << ", param blob "
-                                       << param_display_names_[param_id] << " (owned by layer " << owner_name
-                                       << ", param " << param_display_names_[owner] << ") diff: " << diff;
+    LOG_IF(INFO, Caffe::root_solver())
+        << "    [Update] Layer " << layer_name << ", param blob " << param_display_names_[param_id]
+        << " (owned by layer " << owner_name << ", param " << param_display_names_[owner]
+        << ") diff: " << diff;
   }
 }
 
@@ -161,7 +171,8 @@ void Net<Dtype>::Reshape() {
 template <typename Dtype>
 void Net<Dtype>::ClearParamDiffs() {
   for (size_t i = 0; i < learnable_params_.size(); ++i) {
-    if (params_lr_[i] == 0 && !learnable_params_[i]->diff()->head()) continue;  // untouched: zero already
+    if (params_lr_[i] == 0 && !learnable_params_[i]->diff()->head())
+      continue;  // untouched: zero already
     Blob<Dtype>* blob = learnable_params_[i];
     caffe_set(blob->count(), Dtype(0), blob->mutable_cpu_diff());
   }
@@ -190,22 +201,22 @@ void Net<Dtype>::UpdateParams(const std::function<void(int)>& update) {
   }
 }
 
-#define INSTANTIATE_RUN(Dtype)                                                                              \
-  template Dtype Net<Dtype>::ForwardFromTo(int, int);                                                       \
-  template Dtype Net<Dtype>::ForwardFrom(int);                                                              \
-  template Dtype Net<Dtype>::ForwardTo(int);                                                                \
-  template const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype*);                                         \
-  template const vector<Blob<Dtype>*>& Net<Dtype>::Forward(const vector<Blob<Dtype>*>&, Dtype*);            \
-  template void Net<Dtype>::BackwardFromTo(int, int);                                                       \
-  template void Net<Dtype>::BackwardFrom(int);                                                              \
-  template void Net<Dtype>::BackwardTo(int);                                                                \
-  template void Net<Dtype>::Backward();                                                                     \
-  template void Net<Dtype>::ForwardDebugInfo(const int);                                                    \
-  template void Net<Dtype>::BackwardDebugInfo(const int);                                                   \
-  template void Net<Dtype>::UpdateDebugInfo(const int);                                                     \
-  template void Net<Dtype>::Reshape();                                                                      \
-  template void Net<Dtype>::ClearParamDiffs();                                                              \
-  template void Net<Dtype>::Update();                                                                       \
+#define INSTANTIATE_RUN(Dtype)                                                                   \
+  template Dtype Net<Dtype>::ForwardFromTo(int, int);                                            \
+  template Dtype Net<Dtype>::ForwardFrom(int);                                                   \
+  template Dtype Net<Dtype>::ForwardTo(int);                                                     \
+  template const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype*);                              \
+  template const vector<Blob<Dtype>*>& Net<Dtype>::Forward(const vector<Blob<Dtype>*>&, Dtype*); \
+  template void Net<Dtype>::BackwardFromTo(int, int);                                            \
+  template void Net<Dtype>::BackwardFrom(int);                                                   \
+  template void Net<Dtype>::BackwardTo(int);                                                     \
+  template void Net<Dtype>::Backward();                                                          \
+  template void Net<Dtype>::ForwardDebugInfo(const int);                                         \
+  template void Net<Dtype>::BackwardDebugInfo(const int);                                        \
+  template void Net<Dtype>::UpdateDebugInfo(const int);                                          \
+  template void Net<Dtype>::Reshape();                                                           \
+  template void Net<Dtype>::ClearParamDiffs();                                                   \
+  template void Net<Dtype>::Update();                                                            \
   template void Net<Dtype>::UpdateParams(const std::function<void(int)>&)
 INSTANTIATE_RUN(float);
 INSTANTIATE_RUN(double);

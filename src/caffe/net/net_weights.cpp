@@ -48,7 +48,8 @@ void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
         LOG(FATAL) << "Cannot copy param " << j << " weights from layer '" << source.name()
                    << "'; shape mismatch.  Source param shape is " << stored.shape_string()
                    << "; target param shape is " << blobs[j]->shape_string() << ". "
-                   << "To learn this layer's parameters from scratch rather than copying from a saved net, rename the "
+                   << "To learn this layer's parameters from scratch rather than copying from a "
+                      "saved net, rename the "
                       "layer.";
       }
       blobs[j]->FromProto(source.blobs(j), false);
@@ -59,8 +60,9 @@ void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
 template <typename Dtype>
 void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
   const string suffix = ".h5";
-  const bool hdf5 = trained_filename.size() >= suffix.size() &&
-                    trained_filename.compare(trained_filename.size() - suffix.size(), suffix.size(), suffix) == 0;
+  const bool hdf5 =
+      trained_filename.size() >= suffix.size() &&
+      trained_filename.compare(trained_filename.size() - suffix.size(), suffix.size(), suffix) == 0;
   if (hdf5) {
     CopyTrainedLayersFromHDF5(trained_filename);
   } else {
@@ -83,11 +85,11 @@ void Net<Dtype>::ToProto(NetParameter* param, bool write_diff) const {
   for (const auto& layer : layers_) layer->ToProto(param->add_layer(), write_diff);
 }
 
-#define INSTANTIATE_WEIGHTS(Dtype)                                              \
-  template void Net<Dtype>::ShareTrainedLayersWith(const Net*);                 \
-  template void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter&);         \
-  template void Net<Dtype>::CopyTrainedLayersFrom(const string&);               \
-  template void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string&);    \
+#define INSTANTIATE_WEIGHTS(Dtype)                                           \
+  template void Net<Dtype>::ShareTrainedLayersWith(const Net*);              \
+  template void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter&);      \
+  template void Net<Dtype>::CopyTrainedLayersFrom(const string&);            \
+  template void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string&); \
   template void Net<Dtype>::ToProto(NetParameter*, bool) const
 INSTANTIATE_WEIGHTS(float);
 INSTANTIATE_WEIGHTS(double);

@@ -33,7 +33,8 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
       const int blob_id = AppendBottom(param, layer_id, i, available_blobs, blob_name_to_idx);
       need_backward |= blob_need_backward_[blob_id];
     }
-    for (int i = 0; i < layer_param->top_size(); ++i) AppendTop(param, layer_id, i, available_blobs, blob_name_to_idx);
+    for (int i = 0; i < layer_param->top_size(); ++i)
+      AppendTop(param, layer_id, i, available_blobs, blob_name_to_idx);
     const Layer<Dtype>& layer = *layers_[layer_id];
     if (layer.AutoTopBlobs()) {
       const int needed = std::max(layer.MinTopBlobs(), layer.ExactNumTopBlobs());
@@ -46,7 +47,8 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
     const LayerParameter& settled = layers_[layer_id]->layer_param();
     const int param_blobs = static_cast<int>(layers_[layer_id]->blobs().size());
     CHECK_LE(settled.param_size(), param_blobs)
-        << "Layer " << layer_param->name() << ": too many params specified (it has " << param_blobs << ")";
+        << "Layer " << layer_param->name() << ": too many params specified (it has " << param_blobs
+        << ")";
     const ParamSpec default_spec;
     for (int i = 0; i < param_blobs; ++i) {
       const ParamSpec& spec = i < settled.param_size() ? settled.param(i) : default_spec;
@@ -69,13 +71,16 @@ void Net<Dtype>::SetUpLayer(int layer_id) {
   LOG_IF(INFO, Caffe::root_solver()) << "Setting up " << layer_names_[layer_id];
   for (size_t i = 0; i < top_vecs_[layer_id].size(); ++i) {
     const int blob_id = top_id_vecs_[layer_id][i];
-    if (static_cast<int>(blob_loss_weights_.size()) <= blob_id) blob_loss_weights_.resize(blob_id + 1, Dtype(0));
+    if (static_cast<int>(blob_loss_weights_.size()) <= blob_id)
+      blob_loss_weights_.resize(blob_id + 1, Dtype(0));
     blob_loss_weights_[blob_id] = layer.loss(i);
     LOG_IF(INFO, Caffe::root_solver()) << "Top shape: " << top_vecs_[layer_id][i]->shape_string();
-    LOG_IF(INFO, Caffe::root_solver() && layer.loss(i) != Dtype(0)) << "    with loss weight " << layer.loss(i);
+    LOG_IF(INFO, Caffe::root_solver() && layer.loss(i) != Dtype(0))
+        << "    with loss weight " << layer.loss(i);
     memory_used_ += top_vecs_[layer_id][i]->count();
   }
-  LOG_IF(INFO, Caffe::root_solver()) << "Memory required for data: " << memory_used_ * sizeof(Dtype);
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Memory required for data: " << memory_used_ * sizeof(Dtype);
   const vector<bool> none(bottom_vecs_[layer_id].size(), false);
   if (layer.Traits(bottom_vecs_[layer_id], top_vecs_[layer_id], none).user_tops) {
     for (int blob_id : top_id_vecs_[layer_id]) {
@@ -89,17 +94,20 @@ template <typename Dtype>
 void Net<Dtype>::AppendTop(const NetParameter& param, const int layer_id, const int top_id,
                            set<string>* available_blobs, map<string, int>* blob_name_to_idx) {
   const LayerParameter& layer_param = param.layer(layer_id);
-  const string blob_name = top_id < layer_param.top_size() ? layer_param.top(top_id) : "(automatic)";
+  const string blob_name =
+      top_id < layer_param.top_size() ? layer_param.top(top_id) : "(automatic)";
   const bool in_place = blob_name_to_idx && top_id < layer_param.bottom_size() &&
                         blob_name == layer_param.bottom(top_id);
-  LOG_IF(INFO, Caffe::root_solver()) << layer_param.name() << " -> " << blob_name << (in_place ? " (in-place)" : "");
+  LOG_IF(INFO, Caffe::root_solver())
+      << layer_param.name() << " -> " << blob_name << (in_place ? " (in-place)" : "");
   int blob_id;
   if (in_place) {
     blob_id = (*blob_name_to_idx)[blob_name];
   } else {
     if (blob_name_to_idx) {
       CHECK_EQ(blob_name_to_idx->count(blob_name), 0u)
-          << "Top blob '" << blob_name << "' produced by multiple sources (layer " << layer_param.name() << ").";
+          << "Top blob '" << blob_name << "' produced by multiple sources (layer "
+          << layer_param.name() << ").";
     }
     blob_id = static_cast<int>(blobs_.size());
     blobs_.emplace_back(new Blob<Dtype>());
@@ -118,23 +126,26 @@ int Net<Dtype>::AppendBottom(const NetParameter& param, const int layer_id, cons
   const LayerParameter& layer_param = param.layer(layer_id);
   const string& blob_name = layer_param.bottom(bottom_id);
   CHECK(available_blobs->count(blob_name))
-      << "Unknown bottom blob '" << blob_name << "' (layer '" << layer_param.name() << "', bottom index " << bottom_id
-      << "): no layer above produces it.";
+      << "Unknown bottom blob '" << blob_name << "' (layer '" << layer_param.name()
+      << "', bottom index " << bottom_id << "): no layer above produces it.";
   const int blob_id = (*blob_name_to_idx)[blob_name];
   LOG_IF(INFO, Caffe::root_solver()) << layer_names_[layer_id] << " <- " << blob_name;
   bottom_vecs_[layer_id].push_back(blobs_[blob_id].get());
   bottom_id_vecs_[layer_id].push_back(blob_id);
   available_blobs->erase(blob_name);
-  const bool need_backward = layer_param.propagate_down_size() > 0 ? layer_param.propagate_down(bottom_id)
-                                                                    : bool(blob_need_backward_[blob_id]);
+  const bool need_backward = layer_param.propagate_down_size() > 0
+                                 ? layer_param.propagate_down(bottom_id)
+                                 : bool(blob_need_backward_[blob_id]);
   bottom_need_backward_[layer_id].push_back(need_backward);
   return blob_id;
 }
 
 template <typename Dtype>
-void Net<Dtype>::AppendParam(const NetParameter& /*param*/, const int layer_id, const int param_id) {
+void Net<Dtype>::AppendParam(const NetParameter& /*param*/, const int layer_id,
+                             const int param_id) {
   const LayerParameter& layer_param = layers_[layer_id]->layer_param();
-  const ParamSpec spec = param_id < layer_param.param_size() ? layer_param.param(param_id) : ParamSpec();
+  const ParamSpec spec =
+      param_id < layer_param.param_size() ? layer_param.param(param_id) : ParamSpec();
   const string& param_name = spec.name();
   param_display_names_.push_back(param_name.empty() ? std::to_string(param_id) : param_name);
   const int net_param_id = static_cast<int>(params_.size());
@@ -157,37 +168,42 @@ void Net<Dtype>::AppendParam(const NetParameter& /*param*/, const int layer_id, 
   const int owner = known->second;
   param_owners_.push_back(owner);
   const string owner_layer = layer_names_[param_layer_indices_[owner].first];
-  LOG_IF(INFO, Caffe::root_solver()) << "Sharing parameters '" << param_name << "' owned by layer '" << owner_layer
-                                     << "', param index " << param_layer_indices_[owner].second;
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Sharing parameters '" << param_name << "' owned by layer '" << owner_layer
+      << "', param index " << param_layer_indices_[owner].second;
   const Blob<Dtype>& mine = *params_[net_param_id];
   const Blob<Dtype>& theirs = *params_[owner];
-  const string what = "Cannot share param '" + param_name + "' owned by layer '" + owner_layer + "' with layer '" +
-                      layer_names_[layer_id] + "'; ";
+  const string what = "Cannot share param '" + param_name + "' owned by layer '" + owner_layer +
+                      "' with layer '" + layer_names_[layer_id] + "'; ";
   if (spec.share_mode() == ParamSpec_DimCheckMode_PERMISSIVE) {
-    CHECK_EQ(mine.count(), theirs.count()) << what << "count mismatch: " << theirs.shape_string() << " and "
-                                           << mine.shape_string();
+    CHECK_EQ(mine.count(), theirs.count())
+        << what << "count mismatch: " << theirs.shape_string() << " and " << mine.shape_string();
   } else {
-    CHECK(mine.shape() == theirs.shape()) << what << "shape mismatch: " << theirs.shape_string() << " and "
-                                          << mine.shape_string();
+    CHECK(mine.shape() == theirs.shape())
+        << what << "shape mismatch: " << theirs.shape_string() << " and " << mine.shape_string();
   }
   const int learnable = learnable_param_ids_[owner];
   learnable_param_ids_.push_back(learnable);
-  const auto agree = [&](bool given, float value, vector<bool>* has, vector<float>* values, const char* field) {
+  const auto agree = [&](bool given, float value, vector<bool>* has, vector<float>* values,
+                         const char* field) {
     if (!given) return;
     if ((*has)[learnable]) {
-      CHECK_EQ(value, (*values)[learnable]) << "Shared param '" << param_name << "' has mismatched " << field << ".";
+      CHECK_EQ(value, (*values)[learnable])
+          << "Shared param '" << param_name << "' has mismatched " << field << ".";
     } else {
       (*has)[learnable] = true;
       (*values)[learnable] = value;
     }
   };
   agree(spec.has_lr_mult(), spec.lr_mult(), &has_params_lr_, &params_lr_, "lr_mult");
-  agree(spec.has_decay_mult(), spec.decay_mult(), &has_params_decay_, &params_weight_decay_, "decay_mult");
+  agree(spec.has_decay_mult(), spec.decay_mult(), &has_params_decay_, &params_weight_decay_,
+        "decay_mult");
 }
 
 template <typename Dtype>
 void Net<Dtype>::FindBackward(bool force_backward) {
-  // From the last layer up: a layer runs backward when a loss depends on it and something above it learns.
+  // From the last layer up: a layer runs backward when a loss depends on it and something above it
+  // learns.
   set<string> under_loss, not_propagated;
   for (int layer_id = static_cast<int>(layers_.size()) - 1; layer_id >= 0; --layer_id) {
     bool contributes = false, all_skipped = true;
@@ -198,15 +214,18 @@ void Net<Dtype>::FindBackward(bool force_backward) {
     }
     if (!contributes || all_skipped) {
       layer_need_backward_[layer_id] = false;
-      std::fill(bottom_need_backward_[layer_id].begin(), bottom_need_backward_[layer_id].end(), false);
+      std::fill(bottom_need_backward_[layer_id].begin(), bottom_need_backward_[layer_id].end(),
+                false);
     }
-    LOG_IF(INFO, Caffe::root_solver()) << layer_names_[layer_id]
-                                       << (layer_need_backward_[layer_id] ? " needs backward computation."
-                                                                          : " does not need backward computation.");
+    LOG_IF(INFO, Caffe::root_solver())
+        << layer_names_[layer_id]
+        << (layer_need_backward_[layer_id] ? " needs backward computation."
+                                           : " does not need backward computation.");
     for (size_t i = 0; i < bottom_vecs_[layer_id].size(); ++i) {
       const string& name = blob_names_[bottom_id_vecs_[layer_id][i]];
       if (contributes) under_loss.insert(name);
-      // An in-place layer's bottom carries the name of its top: what counts is the layer nearest to the source.
+      // An in-place layer's bottom carries the name of its top: what counts is the layer nearest to
+      // the source.
       if (bottom_need_backward_[layer_id][i]) {
         not_propagated.erase(name);
       } else {
@@ -222,7 +241,8 @@ void Net<Dtype>::FindBackward(bool force_backward) {
       bottom_need_backward_[layer_id][i] = true;
       blob_need_backward_[bottom_id_vecs_[layer_id][i]] = true;
     }
-    for (size_t i = 0; i < layers_[layer_id]->blobs().size(); ++i) layers_[layer_id]->set_param_propagate_down(i, true);
+    for (size_t i = 0; i < layers_[layer_id]->blobs().size(); ++i)
+      layers_[layer_id]->set_param_propagate_down(i, true);
   }
 }
 
@@ -232,8 +252,10 @@ void Net<Dtype>::FindOverwritten() {
   vector<int> root(blobs_.size());
   for (size_t i = 0; i < root.size(); ++i) root[i] = static_cast<int>(i);
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const MemoryTraits traits = layers_[i]->Traits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]);
-    for (const View& view : traits.data_views) root[top_id_vecs_[i][view.top]] = root[bottom_id_vecs_[i][view.bottom]];
+    const MemoryTraits traits =
+        layers_[i]->Traits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]);
+    for (const View& view : traits.data_views)
+      root[top_id_vecs_[i][view.top]] = root[bottom_id_vecs_[i][view.bottom]];
   }
   set<int> overwritten;
   const auto flags = [&](const vector<int>& blobs) {
@@ -245,7 +267,8 @@ void Net<Dtype>::FindOverwritten() {
     const vector<bool> top = flags(top_id_vecs_[i]);
     for (int blob : top_id_vecs_[i]) {
       const auto& bottoms = bottom_id_vecs_[i];
-      if (std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end()) overwritten.insert(root[blob]);
+      if (std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end())
+        overwritten.insert(root[blob]);
     }
     layers_[i]->set_overwritten(flags(bottom_id_vecs_[i]), top);
   }
@@ -261,16 +284,16 @@ void Net<Dtype>::ShareWeights() {
 }
 
 // The members that this file defines; the rest of the class is instantiated where it is defined.
-#define INSTANTIATE_WIRING(Dtype)                                                                      \
-  template void Net<Dtype>::CreateLayers(const NetParameter&, map<string, int>*, set<string>*);        \
-  template void Net<Dtype>::SetUpLayer(int);                                                           \
-  template void Net<Dtype>::AppendTop(const NetParameter&, const int, const int, set<string>*,         \
-                                      map<string, int>*);                                              \
-  template int Net<Dtype>::AppendBottom(const NetParameter&, const int, const int, set<string>*,       \
-                                        map<string, int>*);                                            \
-  template void Net<Dtype>::AppendParam(const NetParameter&, const int, const int);                    \
-  template void Net<Dtype>::FindBackward(bool);                                                        \
-  template void Net<Dtype>::FindOverwritten();                                                         \
+#define INSTANTIATE_WIRING(Dtype)                                                                \
+  template void Net<Dtype>::CreateLayers(const NetParameter&, map<string, int>*, set<string>*);  \
+  template void Net<Dtype>::SetUpLayer(int);                                                     \
+  template void Net<Dtype>::AppendTop(const NetParameter&, const int, const int, set<string>*,   \
+                                      map<string, int>*);                                        \
+  template int Net<Dtype>::AppendBottom(const NetParameter&, const int, const int, set<string>*, \
+                                        map<string, int>*);                                      \
+  template void Net<Dtype>::AppendParam(const NetParameter&, const int, const int);              \
+  template void Net<Dtype>::FindBackward(bool);                                                  \
+  template void Net<Dtype>::FindOverwritten();                                                   \
   template void Net<Dtype>::ShareWeights()
 INSTANTIATE_WIRING(float);
 INSTANTIATE_WIRING(double);

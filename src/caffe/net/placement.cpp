@@ -29,7 +29,8 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     options.strategy = parameter.strategy();
   }
   if (parameter.has_device_memory()) {
-    const Status status = ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
+    const Status status =
+        ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
     if (!status.ok()) return status;
   }
   if (parameter.has_host_memory()) {
@@ -48,14 +49,16 @@ layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep)
 template <typename Dtype>
 Status Net<Dtype>::Place(const PlacementOptions& options, const History& history) {
   for (const string& blob : options.keep) {
-    if (!has_blob(blob)) return Status::Invalid("placement: keep names blob '" + blob + "', which the net lacks.");
+    if (!has_blob(blob))
+      return Status::Invalid("placement: keep names blob '" + blob + "', which the net lacks.");
   }
   LeavePlan();
-  CHECK(history.empty() || history.size() == learnable_params_.size()) << "one history entry for each parameter";
+  CHECK(history.empty() || history.size() == learnable_params_.size())
+      << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   NetGraph graph = NetGraphBuilder<Dtype>(*this).Build(histories, options.keep);
-  Result<layrub::Plan> plan =
-      layrub::MakePlan(graph.graph, options.machine, options.budget, options.strategy, options.padding);
+  Result<layrub::Plan> plan = layrub::MakePlan(graph.graph, options.machine, options.budget,
+                                               options.strategy, options.padding);
   if (!plan.ok()) return plan.status();
   for (const string& objection : layrub::Check(graph.graph, plan.value(), options.budget)) {
     LOG(FATAL) << "The memory plan of net " << name_ << " (strategy " << options.strategy
@@ -64,7 +67,8 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   placement_wanted_ = true;
   placement_ = options;
   history_ = history;
-  planned_.reset(new PlannedNet<Dtype>(this, std::move(graph), std::move(plan.value()), options, history));
+  planned_.reset(
+      new PlannedNet<Dtype>(this, std::move(graph), std::move(plan.value()), options, history));
   return Status::Ok();
 }
 
@@ -74,9 +78,9 @@ void Net<Dtype>::LeavePlan() {
   planned_.reset();
 }
 
-#define INSTANTIATE_PLACEMENT(Dtype)                                                      \
-  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&) const;       \
-  template Status Net<Dtype>::Place(const PlacementOptions&, const History&);             \
+#define INSTANTIATE_PLACEMENT(Dtype)                                                \
+  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&) const; \
+  template Status Net<Dtype>::Place(const PlacementOptions&, const History&);       \
   template void Net<Dtype>::LeavePlan()
 INSTANTIATE_PLACEMENT(float);
 INSTANTIATE_PLACEMENT(double);

@@ -16,11 +16,12 @@ using layrub::TensorId;
 template <typename Dtype>
 struct PlannedNet<Dtype>::Memory {
   NetGraph net;
-  std::vector<Binding> bindings;                                // by tensor; addresses stay valid: never resized
-  std::vector<shared_ptr<Blob<Dtype>>> versions;                // private blobs, by version
-  std::vector<std::vector<Blob<Dtype>*>> bottom, top;           // by layer
-  std::vector<int> backward_form;                               // by layer
-  std::map<shared_ptr<SyncedMemory>, TensorId> bound;           // memory outside this object that is bound to it
+  std::vector<Binding> bindings;                  // by tensor; addresses stay valid: never resized
+  std::vector<shared_ptr<Blob<Dtype>>> versions;  // private blobs, by version
+  std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by layer
+  std::vector<int> backward_form;                      // by layer
+  std::map<shared_ptr<SyncedMemory>, TensorId>
+      bound;  // memory outside this object that is bound to it
   const std::function<void(int)>* update = nullptr;
   Dtype loss = 0;
   bool in_op = false;
@@ -34,12 +35,14 @@ struct PlannedNet<Dtype>::ShapeChange {
 };
 
 template <typename Dtype>
-PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan, const PlacementOptions& options,
+PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan,
+                              const PlacementOptions& options,
                               const typename Net<Dtype>::History& history)
     : net_(net), memory_(new Memory), backend_(layrub::MakeCpuBackend()) {
   memory_->net = std::move(graph);
   try {
-    executor_.reset(new layrub::Executor(memory_->net.graph, plan, backend_.get(), options.executor));
+    executor_.reset(
+        new layrub::Executor(memory_->net.graph, plan, backend_.get(), options.executor));
   } catch (const std::bad_alloc&) {
     LOG(FATAL) << "Out of memory: the plan of net " << net->name() << " needs " << plan.device_bytes
                << " bytes of device memory and " << plan.host_bytes
@@ -92,15 +95,18 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
     const Blob<Dtype>& blob = *net_->blobs_[version.blob];
     const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
     shared_ptr<Blob<Dtype>> copy(new Blob<Dtype>(blob.shape()));
-    const bool user = std::count(graph.user_memory.begin(), graph.user_memory.end(), version.data) > 0;
+    const bool user =
+        std::count(graph.user_memory.begin(), graph.user_memory.end(), version.data) > 0;
     if (user) handles[version.data] = blob.data();
-    copy->ShareMemory(handle(version.data, bytes),
-                      version.diff == kNone ? shared_ptr<SyncedMemory>() : handle(version.diff, bytes));
+    copy->ShareMemory(handle(version.data, bytes), version.diff == kNone
+                                                       ? shared_ptr<SyncedMemory>()
+                                                       : handle(version.diff, bytes));
     memory_->versions.push_back(copy);
   }
   for (const NetGraph::LayerEntry& layer : graph.layers) {
     memory_->bottom.emplace_back();
-    for (int version : layer.bottom) memory_->bottom.back().push_back(memory_->versions[version].get());
+    for (int version : layer.bottom)
+      memory_->bottom.back().push_back(memory_->versions[version].get());
     memory_->top.emplace_back();
     for (int version : layer.top) memory_->top.back().push_back(memory_->versions[version].get());
   }
@@ -119,7 +125,8 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
   for (const NetGraph::Version& version : graph.versions) {
     const Blob<Dtype>& blob = *net_->blobs_[version.blob];
     if (graph.graph.tensors[version.data].persistent) Adopt(blob.data(), version.data);
-    if (version.diff != kNone && graph.graph.tensors[version.diff].persistent) Adopt(blob.diff(), version.diff);
+    if (version.diff != kNone && graph.graph.tensors[version.diff].persistent)
+      Adopt(blob.diff(), version.diff);
   }
 }
 
@@ -177,12 +184,15 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
     *loss += memory_->loss;
-    // Goes on with public blobs: first what the source has just made, which is not in its planned place.
+    // Goes on with public blobs: first what the source has just made, which is not in its planned
+    // place.
     std::vector<shared_ptr<Blob<Dtype>>> fresh;
-    for (int version : memory_->net.layers[change.layer].top) fresh.push_back(memory_->versions[version]);
+    for (int version : memory_->net.layers[change.layer].top)
+      fresh.push_back(memory_->versions[version]);
     std::vector<int> public_tops = net_->top_id_vecs_[change.layer];
     std::vector<std::vector<Dtype>> values;
-    for (const auto& blob : fresh) values.emplace_back(blob->cpu_data(), blob->cpu_data() + blob->count());
+    for (const auto& blob : fresh)
+      values.emplace_back(blob->cpu_data(), blob->cpu_data() + blob->count());
     Net<Dtype>* net = net_;
     net->LeavePlan();  // destroys this object
     for (size_t i = 0; i < fresh.size(); ++i) {
@@ -210,10 +220,12 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   memory_->update = nullptr;
 }
 
-/// Gives the operands of `form` their addresses, or takes them away: everything else is out of reach in between.
+/// Gives the operands of `form` their addresses, or takes them away: everything else is out of
+/// reach in between.
 template <typename Dtype>
 void PlannedNet<Dtype>::SetAddresses(const Form& form, bool set) {
-  for (TensorId tensor : form.reads) memory_->bindings[tensor].readable = set ? executor_->Address(tensor) : nullptr;
+  for (TensorId tensor : form.reads)
+    memory_->bindings[tensor].readable = set ? executor_->Address(tensor) : nullptr;
   for (TensorId tensor : form.writes) {
     void* address = set ? executor_->Address(tensor) : nullptr;
     memory_->bindings[tensor].readable = memory_->bindings[tensor].writable = address;
@@ -244,7 +256,8 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   for (auto* callback : net_->before_forward_) callback->run(layer);
   LayerRun run;
   run.form = memory_->backward_form[layer];
-  for (TensorId saved : entry.saved) run.saved.push_back(saved == kNone ? nullptr : executor_->Address(saved));
+  for (TensorId saved : entry.saved)
+    run.saved.push_back(saved == kNone ? nullptr : executor_->Address(saved));
   if (!form.scratch.empty()) run.scratch = executor_->Address(form.scratch[step.scratch].tensor);
   Layer<Dtype>& body = *net_->layers_[layer];
   SetAddresses(form, true);
@@ -280,7 +293,8 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   for (auto* callback : net_->before_backward_) callback->run(layer);
   LayerRun run;
   run.form = step.form;
-  for (TensorId saved : entry.saved) run.saved.push_back(saved == kNone ? nullptr : executor_->Address(saved));
+  for (TensorId saved : entry.saved)
+    run.saved.push_back(saved == kNone ? nullptr : executor_->Address(saved));
   if (!form.scratch.empty()) run.scratch = executor_->Address(form.scratch[step.scratch].tensor);
   Layer<Dtype>& body = *net_->layers_[layer];
   SetAddresses(form, true);
@@ -297,9 +311,13 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   for (auto* callback : net_->after_backward_) callback->run(layer);
 }
 
+/// The name under which users know a planned value: that of its blob, else that of the tensor.
 template <typename Dtype>
-string PlannedNet<Dtype>::Describe(int tensor) const {
-  return "'" + memory_->net.graph.tensors[tensor].name + "'";
+string PlannedNet<Dtype>::PublicName(int tensor) const {
+  for (const NetGraph::Version& version : memory_->net.versions) {
+    if (version.data == tensor || version.diff == tensor) return net_->blob_names_[version.blob];
+  }
+  return memory_->net.graph.tensors[tensor].name;
 }
 
 template <typename Dtype>
@@ -307,17 +325,20 @@ void* PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   if (memory_->in_op) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
-    LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form " << op.forms[step.form].name << ") "
-               << (write ? "writes " : "reads ") << Describe(tensor)
-               << ", which the layer's memory traits do not declare.";
+    LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
+               << op.forms[step.form].name << ") " << (write ? "writes '" : "reads '")
+               << memory_->net.graph.tensors[tensor].name
+               << "', which the layer's memory traits do not declare.";
   }
-  const void* value =
-      executor_->running() ? executor_->Address(tensor) : executor_->Find(tensor);
+  const void* value = executor_->running() ? executor_->Address(tensor) : executor_->Find(tensor);
   if (!value) {
-    LOG(FATAL) << "The value of " << Describe(tensor) << " is gone: strategy " << plan().strategy
-               << " gave its memory to others after its last use. To keep a blob readable, name it in the prototxt, "
-               << "placement { keep: \"" << memory_->net.graph.tensors[tensor].name
-               << "\" }, or use --placement=keep.";
+    const string name = PublicName(tensor);
+    LOG(FATAL) << "The value of '" << memory_->net.graph.tensors[tensor].name
+               << "' is gone: strategy " << plan().strategy
+               << " gave its memory to others after its last use. To keep the data of this blob "
+               << "readable, put placement { keep: \"" << name
+               << "\" } into the net or solver prototxt; to keep "
+               << "everything, derivatives too, use --placement=keep.";
   }
   return const_cast<void*>(value);
 }

@@ -110,6 +110,10 @@ class Validator {
         return Bad(op, "may_alias names " + graph_.tensors[pair.output].name + ", which form '" +
                            form.name + "' does not write");
       }
+      if (Aligned(graph_.tensors[pair.output].bytes) > Aligned(graph_.tensors[pair.input].bytes)) {
+        return Bad(op, "may_alias puts " + graph_.tensors[pair.output].name + " on " +
+                           graph_.tensors[pair.input].name + ", which is smaller");
+      }
     }
     return Status::Ok();
   }

@@ -19,10 +19,7 @@ class Builder {
 
   Result<Lifetimes> Run() {
     Status status = CheckOps();
-    if (status.ok()) {
-      uses_ = FindUses(graph_, decision_.ops);
-      if (decision_.fuse_versions) FuseVersions();
-    }
+    if (status.ok()) uses_ = FindUses(graph_, decision_.ops);
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
       first_[t] = static_cast<int32_t>(lives_.residences.size());
       status = AddTensor(t);
@@ -74,22 +71,6 @@ class Builder {
       }
     }
     return Status::Ok();
-  }
-
-  /// Turns fuse_versions into what it stands for: whole versions, each one on the bytes of the one
-  /// before.
-  void FuseVersions() {
-    for (const std::vector<TensorId>& chain : BlobVersions(graph_, uses_)) {
-      decision_.tensors[chain[0]].whole = true;
-      for (size_t i = 1; i < chain.size(); ++i) {
-        decision_.tensors[chain[i]].whole = true;
-        std::vector<AliasPair>& aliases = decision_.ops[uses_[chain[i]].front().op].aliases;
-        const AliasPair pair{chain[i], chain[i - 1]};
-        if (std::find(aliases.begin(), aliases.end(), pair) == aliases.end()) {
-          aliases.push_back(pair);
-        }
-      }
-    }
   }
 
   void Add(TensorId t, OpId begin, OpId end, bool fetched = false) {

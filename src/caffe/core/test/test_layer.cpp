@@ -36,8 +36,8 @@ class SquareLayer : public Layer<float> {
     float* y = MutableData(context, top[0]);
     for (int i = 0; i < bottom[0]->count(); ++i) y[i] = x[i] * x[i];
   }
-  void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top, const vector<bool>&,
-                  const vector<Blob<float>*>& bottom) override {
+  void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top,
+                  const vector<bool>&, const vector<Blob<float>*>& bottom) override {
     used_form = form();
     used_scratch = ScratchBytes<void>();
     const float* x = form() == 0 ? Data(context, *bottom[0]) : SavedBytes<float>(0);
@@ -58,7 +58,8 @@ class PlainLayer : public Layer<float> {
   void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
     top[0]->mutable_cpu_data()[0] = 42;
   }
-  void Backward_cpu(const vector<Blob<float>*>&, const vector<bool>&, const vector<Blob<float>*>&) override {}
+  void Backward_cpu(const vector<Blob<float>*>&, const vector<bool>&,
+                    const vector<Blob<float>*>&) override {}
 };
 
 LayerParameter Named(const string& name) {
@@ -131,7 +132,8 @@ TEST(Layer, NamesItselfWhenItIsWiredWrongly) {
 TEST(LayerRegistry, NamesTheLayerOfAnUnknownType) {
   LayerParameter param = Named("odd");
   param.set_type("NoSuchType");
-  EXPECT_DEATH(LayerRegistry<float>::CreateLayer(param), "Layer odd: unknown layer type: NoSuchType");
+  EXPECT_DEATH(LayerRegistry<float>::CreateLayer(param),
+               "Layer odd: unknown layer type: NoSuchType");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Plans of real nets: proved at every budget, objected to when anything is left out, and as small as they should be.
+// Plans of real nets: proved at every budget, objected to when anything is left out, and as small
+// as they should be.
 #include <cstdio>
 #include <fstream>
 #include <random>
@@ -41,7 +42,8 @@ TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
     ASSERT_EQ(plan.ok(), budget >= smallest) << budget;
     if (!plan.ok()) {
       EXPECT_EQ(plan.status().code, layrub::Code::kDoesNotFit);
-      EXPECT_NE(plan.status().message.find("--device_memory="), std::string::npos) << plan.status().message;
+      EXPECT_NE(plan.status().message.find("--device_memory="), std::string::npos)
+          << plan.status().message;
       continue;
     }
     EXPECT_LE(plan.value().device_bytes, budget);
@@ -73,11 +75,12 @@ TEST_P(NetPlans, PackTightly) {
 }
 
 TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
-  const std::string stem = ::testing::TempDir() + "net_plans_" + std::get<0>(GetParam()) + "_" + strategy_;
+  const std::string stem =
+      ::testing::TempDir() + "net_plans_" + std::get<0>(GetParam()) + "_" + strategy_;
   std::ofstream(stem + ".graph.txt") << layrub::ToText(graph_);
   std::ofstream(stem + ".plan.txt") << layrub::ToText(Plan(), graph_);
-  const std::string command = "python3 " LAYRUB_SOURCE_DIR "/scripts/verify_plan.py " + stem + ".graph.txt " + stem +
-                              ".plan.txt";
+  const std::string command = "python3 " LAYRUB_SOURCE_DIR "/scripts/verify_plan.py " + stem +
+                              ".graph.txt " + stem + ".plan.txt";
   EXPECT_EQ(std::system(command.c_str()), 0);
   std::remove((stem + ".graph.txt").c_str());
   std::remove((stem + ".plan.txt").c_str());
@@ -86,7 +89,9 @@ TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
 INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, NetPlans,
                          ::testing::Combine(::testing::ValuesIn(SmallNets()),
                                             ::testing::ValuesIn(layrub::StrategyNames())),
-                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
+                         });
 
 class SmallNet : public ::testing::TestWithParam<std::string> {};
 

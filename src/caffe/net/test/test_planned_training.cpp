@@ -10,8 +10,8 @@
 #include "layrub/check.hpp"
 #include "layrub/strategy.hpp"
 
-// Sees the allocations of the whole program. Those of OpenBLAS, which takes a job table for each threaded product, are
-// not device bytes and do not count.
+// Sees the allocations of the whole program. Those of OpenBLAS, which takes a job table for each
+// threaded product, are not device bytes and do not count.
 namespace {
 std::atomic<bool> watching{false};
 std::atomic<size_t> largest{0};
@@ -32,13 +32,15 @@ extern "C" void* malloc(size_t bytes) {
 }
 
 extern "C" void* aligned_alloc(size_t alignment, size_t bytes) {
-  static auto* real = reinterpret_cast<void* (*)(size_t, size_t)>(dlsym(RTLD_NEXT, "aligned_alloc"));
+  static auto* real =
+      reinterpret_cast<void* (*)(size_t, size_t)>(dlsym(RTLD_NEXT, "aligned_alloc"));
   Note(bytes, __builtin_return_address(0));
   return real(alignment, bytes);
 }
 
 extern "C" int posix_memalign(void** out, size_t alignment, size_t bytes) {
-  static auto* real = reinterpret_cast<int (*)(void**, size_t, size_t)>(dlsym(RTLD_NEXT, "posix_memalign"));
+  static auto* real =
+      reinterpret_cast<int (*)(void**, size_t, size_t)>(dlsym(RTLD_NEXT, "posix_memalign"));
   Note(bytes, __builtin_return_address(0));
   return real(out, alignment, bytes);
 }
@@ -53,7 +55,8 @@ std::vector<float> Train(OpenSolver* solver) {
   return TrainedState(solver);
 }
 
-/// A solver's construction seeds the random stream, so one training must end before the next solver is made.
+/// A solver's construction seeds the random stream, so one training must end before the next solver
+/// is made.
 std::vector<float> Train(const SolverParameter& param) {
   OpenSolver solver(param);
   return Train(&solver);
@@ -136,7 +139,9 @@ TEST_P(PlannedTraining, AllocatesNothingLargeInAnIteration) {
 INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTraining,
                          ::testing::Combine(::testing::ValuesIn(SmallNets()),
                                             ::testing::ValuesIn(layrub::StrategyNames())),
-                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
+                         });
 
 class HybridTraining : public ::testing::TestWithParam<std::string> {};
 

@@ -21,14 +21,16 @@ inline std::vector<std::string> SmallNets() {
 
 inline NetParameter ReadNet(const std::string& name) {
   NetParameter net;
-  ReadNetParamsFromTextFileOrDie(std::string(LAYRUB_SOURCE_DIR) + "/src/caffe/net/test/nets/" + name + ".prototxt",
-                                 &net);
+  ReadNetParamsFromTextFileOrDie(
+      std::string(LAYRUB_SOURCE_DIR) + "/src/caffe/net/test/nets/" + name + ".prototxt", &net);
+  net.mutable_state()->set_phase(TRAIN);
   return net;
 }
 
 inline NetParameter ParseNet(const std::string& text) {
   NetParameter net;
   CHECK(google::protobuf::TextFormat::ParseFromString(text, &net)) << text;
+  if (!net.state().has_phase()) net.mutable_state()->set_phase(TRAIN);
   return net;
 }
 
@@ -54,7 +56,8 @@ class OpenSolver : public SGDSolver<float> {
   const std::vector<shared_ptr<Blob<float>>>& state() const { return history_; }
 };
 
-/// All that training changes: parameters (BatchNorm statistics included) and history, one after the other.
+/// All that training changes: parameters (BatchNorm statistics included) and history, one after the
+/// other.
 inline std::vector<float> TrainedState(OpenSolver* solver) {
   std::vector<float> values;
   const auto append = [&](const Blob<float>& blob) {

@@ -164,10 +164,21 @@ TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
   EXPECT_EQ(plan.device_bytes, 17 * kAlignment);
 }
 
-TEST(Schedule, FusesTheVersionsOfABlob) {
+/// Every blob's versions on one range for the whole iteration.
+void Fuse(const Graph& graph, Decision* decision) {
+  const UseLists uses = FindUses(graph, decision->ops);
+  for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
+    for (TensorId version : chain) decision->tensors[version].whole = true;
+    for (size_t i = 1; i < chain.size(); ++i) {
+      decision->ops[uses[chain[i]].front().op].aliases.push_back({chain[i], chain[i - 1]});
+    }
+  }
+}
+
+TEST(Schedule, PutsWholeVersionsOfABlobOnOneRange) {
   const HandMade net = InPlaceChain();
   Decision decision = DefaultDecision(net.graph);
-  decision.fuse_versions = true;
+  Fuse(net.graph, &decision);
   const Plan plan = MustSchedule(net.graph, decision);
   EXPECT_EQ(
       Steps(net.graph, plan),
@@ -191,20 +202,20 @@ TEST(Schedule, GivesBytesToASavedTensorOnlyIfAChosenFormReadsIt) {
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 1);
 }
 
-TEST(Schedule, RefusesToFuseAVersionThatIsReadAfterItIsOverwritten) {
+TEST(Schedule, RefusesToOverwriteAVersionThatIsReadLater) {
   const HandMade net = InPlaceChain();
   Decision decision = DefaultDecision(net.graph);
-  decision.fuse_versions = true;
+  Fuse(net.graph, &decision);
   decision.ops[6].form = 2;
   EXPECT_NE(Refusal(net.graph, decision).find("operation relu/forward: y@2 cannot lie on y@1"),
             std::string::npos);
 }
 
-TEST(Schedule, RefusesToFuseWhereTheOperationDoesNotAllowIt) {
+TEST(Schedule, RefusesAnAliasThatTheOperationDoesNotAllow) {
   HandMade net = InPlaceChain();
   net.graph.ops[2].forms[0].may_alias.clear();
   Decision decision = DefaultDecision(net.graph);
-  decision.fuse_versions = true;
+  Fuse(net.graph, &decision);
   EXPECT_NE(Refusal(net.graph, decision).find("operation bn/forward: y@1 cannot lie on y"),
             std::string::npos);
 }

@@ -1,0 +1,157 @@
+// Wiring of nets: names, phases, splits, what needs a backward pass, parameters.
+#include "caffe/net/test/training.hpp"
+
+namespace caffe {
+namespace {
+
+const char kInput[] = R"(
+  layer { name: "data" type: "Input" top: "data" top: "label"
+          input_param { shape { dim: 2 dim: 3 } shape { dim: 2 } } }
+)";
+
+string Ip(const string& name, const string& bottom, const string& more = "") {
+  return "layer { name: '" + name + "' type: 'InnerProduct' bottom: '" + bottom + "' top: '" +
+         name + "' " + more +
+         " inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }\n";
+}
+string Loss(const string& bottom) {
+  return "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: '" + bottom +
+         "' bottom: 'label' top: 'loss' }\n";
+}
+
+TEST(Net, NamesTheLayerWhoseBottomIsUnknown) {
+  EXPECT_DEATH(Net<float>(ParseNet(kInput + Ip("ip", "nothing"))),
+               "Unknown bottom blob 'nothing' \\(layer 'ip', bottom index 0\\)");
+}
+
+TEST(Net, RefusesCyclesAsUnknownBottoms) {
+  EXPECT_DEATH(Net<float>(ParseNet(Ip("a", "b") + Ip("b", "a"))),
+               "Unknown bottom blob 'b' \\(layer 'a'");
+}
+
+TEST(Net, RefusesTwoSourcesOfOneBlob) {
+  EXPECT_DEATH(
+      Net<float>(ParseNet(kInput + Ip("ip", "data") +
+                          "layer { name: 'again' type: 'ReLU' bottom: 'data' top: 'ip' }")),
+      "Top blob 'ip' produced by multiple sources");
+}
+
+TEST(Net, ListsInputsAndOutputs) {
+  Net<float> net(ParseNet(kInput + Ip("ip", "data") + Loss("ip")));
+  ASSERT_EQ(net.num_inputs(), 2);
+  EXPECT_EQ(net.input_blobs()[0], net.blob_by_name("data").get());
+  ASSERT_EQ(net.num_outputs(), 1);
+  EXPECT_EQ(net.output_blobs()[0], net.blob_by_name("loss").get());
+  EXPECT_TRUE(net.has_layer("ip"));
+  EXPECT_FALSE(net.has_blob("nothing"));
+}
+
+TEST(Net, KeepsTheLayersOfItsPhaseAndStage) {
+  NetParameter param =
+      ParseNet(kInput + Ip("always", "data") + Ip("train", "always", "include { phase: TRAIN }") +
+               Ip("deploy", "always", "include { phase: TEST stage: 'deploy' }") +
+               Ip("not_train", "always", "exclude { phase: TRAIN }"));
+  param.mutable_state()->set_phase(TRAIN);
+  Net<float> train(param);
+  EXPECT_TRUE(train.has_layer("train"));
+  EXPECT_FALSE(train.has_layer("deploy"));
+  EXPECT_FALSE(train.has_layer("not_train"));
+  param.mutable_state()->set_phase(TEST);
+  param.mutable_state()->add_stage("deploy");
+  Net<float> test(param);
+  EXPECT_FALSE(test.has_layer("train"));
+  EXPECT_TRUE(test.has_layer("deploy"));
+  EXPECT_TRUE(test.has_layer("not_train"));
+}
+
+TEST(Net, NeedsBackwardOnlyBetweenParametersThatLearnAndALoss) {
+  Net<float> net(ParseNet(kInput +
+                          Ip("frozen", "data", "param { lr_mult: 0 } param { lr_mult: 0 }") +
+                          Ip("learns", "frozen") + Loss("learns") + Ip("aside", "frozen")));
+  const auto needs = [&](const string& name) {
+    for (size_t i = 0; i < net.layers().size(); ++i) {
+      if (net.layer_names()[i] == name) return bool(net.layer_need_backward()[i]);
+    }
+    ADD_FAILURE() << name;
+    return false;
+  };
+  EXPECT_FALSE(needs("frozen"));
+  EXPECT_TRUE(needs("learns"));
+  EXPECT_TRUE(needs("loss"));
+  EXPECT_FALSE(needs("aside"));
+}
+
+TEST(Net, StatisticsOfBatchNormDoNotLearn) {
+  Net<float> net(ReadNet("mini_resnet"));
+  int statistics = 0;
+  for (size_t i = 0; i < net.learnable_params().size(); ++i) statistics += net.params_lr()[i] == 0;
+  EXPECT_EQ(statistics % 3, 0);
+  EXPECT_GE(statistics, 3 * 5);
+}
+
+TEST(Net, SharesParametersByName) {
+  Net<float> net(ReadNet("shared_weights"));
+  const auto& a = net.layer_by_name("conv1_a")->blobs();
+  const auto& b = net.layer_by_name("conv1_b")->blobs();
+  EXPECT_EQ(a[0]->data(), b[0]->data());
+  EXPECT_EQ(a[1]->diff(), b[1]->diff());
+  EXPECT_NE(a[0], b[0]);
+}
+
+TEST(Net, RefusesToShareParametersOfAnotherShape) {
+  const string wide =
+      "layer { name: 'wide' type: 'InnerProduct' bottom: 'ip' top: 'wide' param { name: 'w' } "
+      "inner_product_param { num_output: 7 weight_filler { type: 'xavier' } } }";
+  EXPECT_DEATH(Net<float>(ParseNet(kInput + Ip("ip", "data", "param { name: 'w' }") + wide)),
+               "Cannot share param 'w' owned by layer 'ip' with layer 'wide'; shape mismatch");
+}
+
+TEST(Net, CarriesWeightsToAnotherNet) {
+  NetParameter param = ParseNet(kInput + Ip("ip", "data"));
+  Net<float> from(param), to(param);
+  NetParameter weights;
+  from.ToProto(&weights);
+  to.CopyTrainedLayersFrom(weights);
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(from.params()[0]->cpu_data()[i], to.params()[0]->cpu_data()[i]);
+  }
+  Net<float> shared(param);
+  shared.ShareTrainedLayersWith(&from);
+  EXPECT_EQ(shared.params()[0]->data(), from.params()[0]->data());
+}
+
+TEST(Net, SurvivesHdf5) {
+  const string file = ::testing::TempDir() + "net_weights.caffemodel.h5";
+  NetParameter param = ReadNet("shared_weights");
+  Net<float> from(param), to(param);
+  from.ToHDF5(file);
+  to.CopyTrainedLayersFrom(file);
+  for (size_t i = 0; i < from.params().size(); ++i) {
+    for (int k = 0; k < from.params()[i]->count(); ++k) {
+      ASSERT_EQ(from.params()[i]->cpu_data()[k], to.params()[i]->cpu_data()[k]);
+    }
+  }
+  std::remove(file.c_str());
+}
+
+TEST(Net, SaysWhichWeightsHaveAnotherShape) {
+  Net<float> net(ParseNet(kInput + Ip("ip", "data")));
+  NetParameter weights;
+  net.ToProto(&weights);
+  weights.mutable_layer(1)->mutable_blobs(0)->mutable_shape()->set_dim(0, 1);
+  weights.mutable_layer(1)->mutable_blobs(0)->mutable_data()->Truncate(3);
+  EXPECT_DEATH(net.CopyTrainedLayersFrom(weights),
+               "Cannot copy param 0 weights from layer 'ip'; shape mismatch");
+}
+
+TEST(Net, ReachesAllBottomsWhenBackwardIsForced) {
+  NetParameter param = ParseNet(kInput + Ip("ip", "data") + Loss("ip"));
+  param.set_force_backward(true);
+  Net<float> net(param);
+  net.blob_by_name("data")->mutable_cpu_data()[0] = 1;
+  net.ForwardBackward();
+  EXPECT_GT(net.blob_by_name("data")->asum_diff(), 0);
+}
+
+}  // namespace
+}  // namespace caffe

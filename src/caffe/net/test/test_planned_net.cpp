@@ -1,0 +1,285 @@
+// What users see of a net under a plan: blobs, callbacks, partial passes, other nets' memory, new
+// shapes.
+#include "caffe/net/test/training.hpp"
+
+namespace caffe {
+namespace {
+
+PlacementOptions Options(const string& strategy) {
+  PlacementOptions options;
+  options.strategy = strategy;
+  return options;
+}
+
+const char kInputNet[] = R"(
+  name: "inputs" force_backward: true
+  layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 6 } } }
+  layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+          convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+  layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+  layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool" pooling_param { global_pooling: true } }
+  layer { name: "ip" type: "InnerProduct" bottom: "pool" top: "ip"
+          inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+  layer { name: "norm" type: "TanH" bottom: "ip" top: "out" loss_weight: 1 }
+)";
+
+void FillInput(Net<float>* net) {
+  Blob<float>* data = net->input_blobs()[0];
+  for (int i = 0; i < data->count(); ++i)
+    data->mutable_cpu_data()[i] = static_cast<float>(i % 17) / 7;
+}
+
+vector<float> Values(const Blob<float>& blob) {
+  return vector<float>(blob.cpu_data(), blob.cpu_data() + blob.count());
+}
+
+class PlannedNetTest : public ::testing::TestWithParam<string> {};
+
+TEST_P(PlannedNetTest, ShowsOutputsAndParametersAfterAPass) {
+  Net<float> plain(ParseNet(kInputNet)), planned(ParseNet(kInputNet));
+  planned.ShareTrainedLayersWith(&plain);
+  FillInput(&plain);
+  const float expected = plain.ForwardBackward();
+  ASSERT_TRUE(planned.Place(Options(GetParam())).ok());
+  FillInput(&planned);
+  EXPECT_EQ(planned.ForwardBackward(), expected);
+  EXPECT_TRUE(SameBits(Values(*planned.blob_by_name("out")), Values(*plain.blob_by_name("out"))));
+  for (size_t i = 0; i < plain.params().size(); ++i) {
+    const Blob<float>&a = *plain.params()[i], &b = *planned.params()[i];
+    EXPECT_EQ(0, std::memcmp(a.cpu_diff(), b.cpu_diff(), a.count() * sizeof(float)));
+  }
+}
+
+TEST_P(PlannedNetTest, KeepsTheInputsThatTheUserWroteFromPassToPass) {
+  Net<float> net(ParseNet(kInputNet));
+  FillInput(&net);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  const float first = net.ForwardBackward();
+  EXPECT_EQ(net.ForwardBackward(), first);
+  net.input_blobs()[0]->mutable_cpu_data()[0] += 5;
+  EXPECT_NE(net.ForwardBackward(), first);
+}
+
+TEST_P(PlannedNetTest, RunsPartialPassesWithoutThePlanAndGoesBackToIt) {
+  Net<float> net(ParseNet(kInputNet));
+  FillInput(&net);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  const float whole = net.ForwardBackward();
+  const vector<float> out = Values(*net.blob_by_name("out"));
+  net.ForwardFromTo(0, 2);
+  EXPECT_EQ(net.planned(), nullptr);
+  EXPECT_EQ(net.ForwardFrom(3), whole);
+  net.BackwardFrom(static_cast<int>(net.layers().size()) - 1);
+  EXPECT_GT(net.blob_by_name("data")->asum_diff(), 0);
+  EXPECT_EQ(net.ForwardBackward(), whole);
+  EXPECT_NE(net.planned(), nullptr);
+  EXPECT_TRUE(SameBits(Values(*net.blob_by_name("out")), out));
+}
+
+TEST_P(PlannedNetTest, PlansAnewWhenTheUserReshapesAnInput) {
+  Net<float> net(ParseNet(kInputNet)), plain(ParseNet(kInputNet));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  FillInput(&net);
+  net.ForwardBackward();
+  for (Net<float>* each : {&net, &plain}) {
+    each->input_blobs()[0]->Reshape({3, 3, 9, 9});
+    FillInput(each);
+    each->Forward();
+  }
+  EXPECT_EQ(net.blob_by_name("conv")->shape(1), 4);
+  EXPECT_EQ(net.output_blobs()[0]->shape(0), 3);
+  EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0])));
+}
+
+TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
+  vector<float> mine(2 * 3 * 6 * 6, 0.5f);
+  Net<float> net(ParseNet(kInputNet));
+  net.input_blobs()[0]->set_cpu_data(mine.data());
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  const float half = net.ForwardBackward();
+  EXPECT_EQ(net.input_blobs()[0]->cpu_data(), mine.data());
+  mine[0] = 3;
+  EXPECT_NE(net.ForwardBackward(), half);
+}
+
+TEST_P(PlannedNetTest, SharesItsParametersWithOtherNetsAlsoAfterItsEnd) {
+  Net<float> other(ParseNet(kInputNet));
+  FillInput(&other);
+  float expected = 0;
+  {
+    Net<float> net(ParseNet(kInputNet));
+    other.ShareTrainedLayersWith(&net);
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    FillInput(&net);
+    expected = net.ForwardBackward();
+    EXPECT_EQ(other.ForwardBackward(), expected);
+    EXPECT_EQ(other.params()[0]->cpu_data(), net.params()[0]->cpu_data());
+  }
+  EXPECT_EQ(other.ForwardBackward(), expected);
+}
+
+struct Counter : Net<float>::Callback {
+  explicit Counter(vector<int>* log) : log_(log) {}
+  void run(int layer) override { log_->push_back(layer); }
+  vector<int>* log_;
+};
+
+TEST_P(PlannedNetTest, CallsBackForTheSameLayersAsWithoutAPlan) {
+  vector<int> plain_log, planned_log;
+  for (vector<int>* log : {&plain_log, &planned_log}) {
+    Counter counter(log);
+    Net<float> net(ReadNet("mini_googlenet"));
+    if (log == &planned_log) {
+      ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    }
+    net.add_before_forward(&counter);
+    net.add_after_forward(&counter);
+    net.add_before_backward(&counter);
+    net.add_after_backward(&counter);
+    net.ForwardBackward();
+  }
+  EXPECT_EQ(plain_log, planned_log);
+  EXPECT_FALSE(plain_log.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedNetTest,
+                         ::testing::ValuesIn(layrub::StrategyNames()),
+                         [](const auto& test) { return test.param; });
+
+TEST(PlannedNet, SaysHowToKeepABlobWhoseValueIsGone) {
+  Net<float> net(ReadNet("lenet"));
+  ASSERT_TRUE(net.Place(Options("hybrid")).ok());
+  net.ForwardBackward();
+  EXPECT_DEATH(net.blob_by_name("conv2")->cpu_data(), "placement \\{ keep: \"conv2\" \\}");
+}
+
+TEST(PlannedNet, KeepsTheBlobsThatTheUserNames) {
+  Net<float> plain(ParseNet(kInputNet)), net(ParseNet(kInputNet));
+  net.ShareTrainedLayersWith(&plain);
+  PlacementOptions options = Options("hybrid");
+  options.keep = {"conv"};
+  ASSERT_TRUE(net.Place(options).ok());
+  for (Net<float>* each : {&net, &plain}) {
+    FillInput(each);
+    each->ForwardBackward();
+  }
+  EXPECT_TRUE(SameBits(Values(*net.blob_by_name("conv")), Values(*plain.blob_by_name("conv"))));
+}
+
+TEST(PlannedNet, ReadsEveryBlobUnderKeep) {
+  Net<float> plain(ParseNet(kInputNet)), net(ParseNet(kInputNet));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options("keep")).ok());
+  for (Net<float>* each : {&net, &plain}) {
+    FillInput(each);
+    each->ForwardBackward();
+  }
+  for (const string& name : net.blob_names()) {
+    const Blob<float>&a = *net.blob_by_name(name), &b = *plain.blob_by_name(name);
+    EXPECT_TRUE(SameBits(Values(a), Values(b))) << name;
+    EXPECT_EQ(0, std::memcmp(a.cpu_diff(), b.cpu_diff(), a.count() * sizeof(float))) << name;
+  }
+}
+
+TEST(PlannedNet, RefusesToKeepABlobThatTheNetLacks) {
+  Net<float> net(ReadNet("lenet"));
+  PlacementOptions options = Options("hybrid");
+  options.keep = {"fc9"};
+  const layrub::Status status = net.Place(options);
+  EXPECT_EQ(status.code, layrub::Code::kInvalid);
+  EXPECT_NE(status.message.find("fc9"), string::npos);
+}
+
+/// Touches more than it declares.
+class SneakyLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestSneaky"; }
+  void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->ReshapeLike(*bottom[0]);
+  }
+  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
+                      const vector<bool>&) const override {
+    MemoryTraits traits;
+    traits.declared = true;
+    traits.forward = {"only", {BottomData(0)}, {TopData(0)}, {}, 0, 0};
+    traits.backward.push_back({"only", {TopDiff(0)}, {BottomDiff(0)}, {}, 0, 0});
+    return traits;
+  }
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>& bottom,
+                 const vector<Blob<float>*>& top) override {
+    MutableData(context, top[0])[0] = Data(context, *bottom[0])[0];
+  }
+  void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top,
+                  const vector<bool>&, const vector<Blob<float>*>& bottom) override {
+    MutableDiff(context, bottom[0])[0] = Diff(context, *top[0])[0] * Data(context, *bottom[0])[0];
+  }
+};
+LayerRegisterer<float> register_sneaky("TestSneaky", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new SneakyLayer(param));
+});
+
+TEST(PlannedNet, CatchesALayerThatReadsWhatItDoesNotDeclare) {
+  string text = kInputNet;
+  text.replace(text.find("type: \"TanH\""), 12, "type: \"TestSneaky\"");
+  Net<float> net(ParseNet(text));
+  ASSERT_TRUE(net.Place(Options("keep")).ok());
+  FillInput(&net);
+  net.Forward();
+  EXPECT_DEATH(net.Backward(),
+               "norm/backward .* reads 'ip', which the layer's memory traits do not declare");
+}
+
+/// Gives a batch of another size on its second pass.
+class GrowingLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestGrowing"; }
+  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({passes_ >= 1 ? 4 : 2, 3});
+  }
+  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
+                      const vector<bool>&) const override {
+    MemoryTraits traits;
+    traits.declared = true;
+    traits.repeatable = false;
+    traits.forward = {"only", {}, {TopData(0)}, {}, 0, 0};
+    return traits;
+  }
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>&,
+                 const vector<Blob<float>*>& top) override {
+    ++passes_;
+    for (int i = 0; i < top[0]->count(); ++i) MutableData(context, top[0])[i] = passes_ + i;
+  }
+  int passes_ = 0;
+};
+LayerRegisterer<float> register_growing("TestGrowing", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new GrowingLayer(param));
+});
+
+TEST(PlannedNet, FollowsASourceThatChangesItsShapeInsideAPass) {
+  const NetParameter param = ParseNet(R"(
+    layer { name: "data" type: "TestGrowing" top: "data" }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+            inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
+  )");
+  Net<float> plain(param), net(param);
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options("hybrid")).ok());
+  for (int pass = 0; pass < 4; ++pass) {
+    EXPECT_EQ(net.ForwardBackward(), plain.ForwardBackward()) << pass;
+    EXPECT_EQ(net.output_blobs()[0]->shape(0), pass == 0 ? 2 : 4);
+    EXPECT_EQ(0, std::memcmp(net.params()[0]->cpu_diff(), plain.params()[0]->cpu_diff(),
+                             6 * sizeof(float)));
+  }
+  EXPECT_NE(net.planned(), nullptr);
+}
+
+}  // namespace
+}  // namespace caffe

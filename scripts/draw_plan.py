@@ -106,6 +106,7 @@ class Walk:
             self.free(words[1], self.open[words[1]].pop(tensor.name))
         elif kind == 'alias':
             below = self.open['device'][words[3]]
+            below.use(self.now, self.now)  # by the operation that puts its output there
             self.close(below)
             self.begin('device', self.graph.tensors[words[1]], below.range)
         elif kind in ('offload', 'prefetch'):

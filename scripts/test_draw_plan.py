@@ -52,8 +52,10 @@ class DrawPlan(unittest.TestCase):
         self.assertEqual(on_device['x'], [(0, 0, 3, 3), (6, 6, 7, 7)])
         # a ends where b takes over its bytes.
         self.assertEqual(on_device['a'], [(1, 1, 2, 2)])
-        self.assertEqual(on_device['b'], [(2, 2, 5, 6)])
+        self.assertEqual(on_device['b'], [(2, 2, 6, 6)])
         self.assertEqual(on_device['work'], [(1, 1, 2, 2)])
+        self.assertEqual(on_device['b.grad'], [(4, 4, 5, 5)])
+        self.assertEqual(on_device['a.grad'], [(5, 5, 7, 7)])
         # The loss is to be readable.
         self.assertEqual(on_device['loss'], [(3, 3, 8, 8)])
         self.assertEqual([self.times(stay) for stay in walk.stays['host']], [(2, 2, 7, 7)])

@@ -91,8 +91,9 @@ endfunction()
 
 # layrub_add_program(<name> <source>...): a program on top of libcaffe that sees include/ only.
 function(layrub_add_program name)
-  add_executable(${name} ${ARGN})
+  add_executable(${name} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/passive_threads.cpp)
   target_link_libraries(${name} PRIVATE caffe layrub_flags nlohmann_json::nlohmann_json)
+  target_compile_definitions(${name} PRIVATE LAYRUB_VERSION="${PROJECT_VERSION}")
 endfunction()
 
 # tools/<name>.cpp, with tools/<name>/*.cpp where that folder exists, is the program <name>.
@@ -166,7 +167,7 @@ endfunction()
 function(layrub_register_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 300 ENVIRONMENT
-    "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+    "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};OMP_WAIT_POLICY=passive")
 endfunction()
 
 # Compiles the helpers of a test folder once; sets <result> to their objects, or to nothing.

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "caffe/device_context.hpp"
+#include "caffe/util/threads.hpp"
 
 #ifdef __CUDACC__
 #define LAYRUB_HOST_DEVICE __host__ __device__
@@ -71,17 +72,13 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
 #else
   (void)context;
 #endif
-#ifdef _OPENMP
-#pragma omp parallel for if (n > kGrain)
-#endif
-  for (int64_t i = 0; i < n; ++i) body(i);
+  CpuFor(n, n > kGrain, body);
 }
 
 /// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items
 /// on when n * cost_per_item is large.
 template <typename Body>
-void ParallelForHeavy(const DeviceContext& context, int64_t n,
-                      [[maybe_unused]] int64_t cost_per_item, Body body) {
+void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_item, Body body) {
 #ifdef __CUDACC__
   if (context.gpu) {
     ParallelFor(context, n, body);
@@ -90,10 +87,7 @@ void ParallelForHeavy(const DeviceContext& context, int64_t n,
 #else
   (void)context;
 #endif
-#ifdef _OPENMP
-#pragma omp parallel for if (n > 1 && n * cost_per_item > kGrain)
-#endif
-  for (int64_t i = 0; i < n; ++i) body(i);
+  CpuFor(n, n > 1 && n * cost_per_item > kGrain, body);
 }
 
 /// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T.
@@ -113,10 +107,7 @@ void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map m
 #else
   (void)context;
 #endif
-#ifdef _OPENMP
-#pragma omp parallel for if (rows > 1 && rows * n > kGrain)
-#endif
-  for (int64_t row = 0; row < rows; ++row) {
+  CpuFor(rows, rows > 1 && rows * n > kGrain, [=](int64_t row) {
     // Eight interleaved partial sums: fast, and more accurate than one.
     T sums[8] = {};
     int64_t i = 0;
@@ -126,7 +117,7 @@ void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map m
     for (int k = 0; i < n; ++i, ++k) sums[k] += map(row, i);
     store(row, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
                    ((sums[4] + sums[5]) + (sums[6] + sums[7])));
-  }
+  });
 }
 
 }  // namespace kernels

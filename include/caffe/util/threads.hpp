@@ -1,0 +1,30 @@
+#ifndef CAFFE_UTIL_THREADS_HPP_
+#define CAFFE_UTIL_THREADS_HPP_
+
+#include <cstdint>
+
+namespace caffe {
+
+/// Cuts [0, n) into one range for each thread of the CPU, runs chunk(body, begin, end) on them and
+/// returns when all are done. The calling thread takes part. Threads that wait for work sleep: they
+/// share the cores with the BLAS and with copies.
+void RunOnThreads(int64_t n, const void* body,
+                  void (*chunk)(const void* body, int64_t begin, int64_t end));
+
+/// body(i) for every i in [0, n), in index order within a thread; on one thread unless `parallel`.
+template <typename Body>
+void CpuFor(int64_t n, bool parallel, const Body& body) {
+  const auto chunk = [](const void* erased, int64_t begin, int64_t end) {
+    const Body& run = *static_cast<const Body*>(erased);
+    for (int64_t i = begin; i < end; ++i) run(i);
+  };
+  if (parallel) {
+    RunOnThreads(n, &body, chunk);
+  } else {
+    chunk(&body, 0, n);
+  }
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_THREADS_HPP_

@@ -80,6 +80,9 @@ function(layrub_add_shared_library name)
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
   target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:layrub_flags>
                                 PUBLIC $<BUILD_INTERFACE:caffe_deps>)
+  if(TARGET TBB::tbb)
+    target_link_libraries(${name} PRIVATE TBB::tbb)
+  endif()
   target_compile_features(${name} INTERFACE cxx_std_17)
 endfunction()
 

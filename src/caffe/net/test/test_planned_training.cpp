@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "caffe/net/test/training.hpp"
 #include "layrub/check.hpp"
@@ -145,11 +147,20 @@ INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTraining,
 
 class HybridTraining : public ::testing::TestWithParam<std::string> {};
 
+/// Makes every operation last long enough for a copy to show beside it, however busy the machine
+/// is.
+struct Pause : Net<float>::Callback {
+  void run(int) override { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+};
+
 TEST_P(HybridTraining, MovesBytesAndOverlapsCopiesWithComputing) {
   OpenSolver solver(SolverFor(ReadNet(GetParam()), "hybrid"));
   solver.mutable_placement_extra()->executor.record = true;
+  Pause pause;
+  solver.net()->add_before_forward(&pause);
+  solver.net()->add_before_backward(&pause);
   bool overlapped = false;
-  for (int i = 0; i < 200 && !overlapped; ++i) {
+  for (int i = 0; i < 20 && !overlapped; ++i) {
     solver.Step(1);
     const layrub::Timeline& timeline = solver.net()->planned()->executor().timeline();
     for (const layrub::Span& copy : timeline.spans) {

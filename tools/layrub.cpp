@@ -1,13 +1,12 @@
 // The program layrub, also installed as caffe: trains, tests, times, plans and compares nets.
 #include <glog/logging.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <new>
 
 #include "caffe/common.hpp"
+#include "caffe/util/failure.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 
@@ -100,28 +99,6 @@ std::string CommandUsage(const Command& command) {
          (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
 }
 
-__attribute__((noreturn)) void ExitAfterFatal() {
-  std::fflush(nullptr);
-  _exit(kFailure);
-}
-
-/// Ends the program as soon as a fatal message has been written, before glog would add a stack
-/// trace.
-class FatalExit : public google::LogSink {
- public:
-  using google::LogSink::send;
-  void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*,
-            const char*, size_t) override {
-    if (severity == google::GLOG_FATAL) fatal_ = true;
-  }
-  void WaitTillSent() override {
-    if (fatal_) ExitAfterFatal();
-  }
-
- private:
-  std::atomic<bool> fatal_{false};
-};
-
 int Help(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::cout << Usage();
@@ -139,6 +116,7 @@ int Run(const std::vector<std::string>& words) {
     std::cerr << Usage();
     return kFailure;
   }
+  if (words[0] == "help") return Help({words.begin() + 1, words.end()});
   const Command& command = CommandOrFail(words[0]);
   const std::vector<std::string> arguments(words.begin() + 1, words.end());
   if (static_cast<int>(arguments.size()) != command.argument_count) {
@@ -159,12 +137,12 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
   caffe::GlobalInit(&argc, &argv);
-  google::InstallFailureFunction(layrub_tool::ExitAfterFatal);
-  static layrub_tool::FatalExit fatal_exit;
-  google::AddLogSink(&fatal_exit);
+  caffe::ExitOnFailure(layrub_tool::kFailure);
   try {
     return layrub_tool::Run(words);
   } catch (const std::bad_alloc&) {
     layrub_tool::Fail("out of memory");
+  } catch (const std::exception& error) {
+    layrub_tool::Fail(std::string("unexpected error, please report: ") + error.what());
   }
 }

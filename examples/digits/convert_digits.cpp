@@ -17,6 +17,7 @@
 
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/db.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/format.hpp"
 
 namespace {
@@ -89,6 +90,7 @@ void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& row
 
 int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
+  caffe::ExitOnFailure(1);
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_WARNING;
   if (argc != 3) Fail("usage: convert_digits digits.csv FOLDER");

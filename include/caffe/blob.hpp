@@ -63,11 +63,11 @@ class Blob {
   Dtype diff_at(const vector<int>& index) const { return cpu_diff()[offset(index)]; }
 
   const shared_ptr<SyncedMemory>& data() const {
-    CHECK(data_);
+    CHECK(data_) << "the blob has no shape yet";
     return data_;
   }
   const shared_ptr<SyncedMemory>& diff() const {
-    CHECK(diff_);
+    CHECK(diff_) << "the blob has no shape yet";
     return diff_;
   }
 

@@ -14,9 +14,9 @@ namespace layrub {
 /// sizes and for 2^63 bytes or more.
 Result<int64_t> ParseBytes(const std::string& text);
 
-/// `bytes` in MiB (2^20 bytes) with one decimal: "123.4 MiB". Every report of the project uses this
-/// unit.
-std::string FormatMib(int64_t bytes);
+/// `bytes` with one decimal in MiB (2^20 bytes), below 1 MiB in KiB (2^10 bytes): "123.4 MiB".
+/// Every report of the project writes sizes so.
+std::string FormatBytes(int64_t bytes);
 
 }  // namespace layrub
 

@@ -1,6 +1,6 @@
 #include <glog/logging.h>
-#include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -106,7 +106,9 @@ void WriteFile(const std::string& path, const std::string& text) {
 }
 
 void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
-  mkdir(FLAGS_dump.c_str(), 0777);
+  std::error_code error;
+  std::filesystem::create_directories(FLAGS_dump, error);
+  if (error) Fail("--dump: cannot make the folder " + FLAGS_dump + ": " + error.message());
   WriteFile(FLAGS_dump + "/graph.txt", layrub::ToText(graph));
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }

@@ -10,7 +10,7 @@
 
 namespace layrub_tool {
 
-using layrub::FormatMib;
+using layrub::FormatBytes;
 using layrub::Graph;
 using layrub::MakePlan;
 using layrub::Result;
@@ -87,16 +87,16 @@ std::string ToText(const Graph& graph, const PlanReport& report) {
   std::ostringstream out;
   const auto row = [&out](const std::string& name, int64_t bytes, const std::string& note) {
     out << "  " << std::left << std::setw(20) << name << std::right << std::setw(14)
-        << FormatMib(bytes);
+        << FormatBytes(bytes);
     out << (note.empty() ? "" : "   " + note) << "\n";
   };
   const bool limited = report.budget.device != std::numeric_limits<int64_t>::max();
-  const std::string need = FormatMib(report.plan.device_bytes);
+  const std::string need = FormatBytes(report.plan.device_bytes);
   if (!report.fits.ok()) {
     out << "Does not fit: " << report.fits.message << "\n";
   } else if (limited) {
     out << "Fits: " << report.plan.strategy << " needs " << need << " of "
-        << FormatMib(report.budget.device) << " device memory.\n";
+        << FormatBytes(report.budget.device) << " device memory.\n";
   } else {
     out << report.plan.strategy << " needs " << need << " device memory.\n";
   }

@@ -68,7 +68,9 @@ json Summarize(Solver<float>* solver, double seconds) {
 
 void LogSummary(const json& summary) {
   if (!summary.contains("strategy")) return;
-  const auto mib = [&](const char* key) { return layrub::FormatMib(summary[key].get<int64_t>()); };
+  const auto mib = [&](const char* key) {
+    return layrub::FormatBytes(summary[key].get<int64_t>());
+  };
   const bool measured = !summary["measured_device_bytes"].is_null();
   LOG(INFO) << "Memory: " << summary["strategy"].get<std::string>() << ", device planned "
             << mib("planned_device_bytes")
@@ -77,9 +79,11 @@ void LogSummary(const json& summary) {
             << ", moved out " << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
 }
 
-void WriteSummary(const json& summary) {
-  std::ofstream file(FLAGS_json_summary);
-  file << summary.dump(2) << "\n";
+/// Adds `text` to the file of --json_summary, or replaces what is there.
+void WriteSummary(const std::string& text, std::ios::openmode mode) {
+  if (FLAGS_json_summary.empty()) return;
+  std::ofstream file(FLAGS_json_summary, mode);
+  file << text;
   file.close();
   if (!file) Fail("--json_summary: cannot write " + FLAGS_json_summary);
 }
@@ -91,6 +95,8 @@ int Train(const std::vector<std::string>&) {
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
+  WriteSummary("",
+               std::ios::app);  // a file that cannot be written is found before hours of training
   caffe::SignalHandler signals(SignalEffect("sigint_effect", FLAGS_sigint_effect),
                                SignalEffect("sighup_effect", FLAGS_sighup_effect));
   const caffe::SolverParameter param = ReadSolver();
@@ -114,7 +120,7 @@ int Train(const std::vector<std::string>&) {
   LOG(INFO) << "Optimization Done.";
   const json summary = Summarize(solver.get(), elapsed.count());
   LogSummary(summary);
-  if (!FLAGS_json_summary.empty()) WriteSummary(summary);
+  WriteSummary(summary.dump(2) + "\n", std::ios::trunc);
   return kSuccess;
 }
 

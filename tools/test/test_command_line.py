@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Tries the command line of layrub as a user would. The programs lie in the folder named by the environment variable
-LAYRUB_BIN_DIR, build/bin by default."""
-import gzip
-import json
+"""Tries the command line of layrub as a user would."""
 import os
 import re
 import shutil
@@ -10,94 +7,15 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.abspath(os.environ.get("LAYRUB_BIN_DIR", os.path.join(SOURCE, "build/bin")))
+from command_line import BIN, SOLVER, SOURCE, DigitsTest, run, write
+
 PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "persistent_bytes", "keep_peak_bytes", "floor_bytes",
              "host_peak_bytes", "peak_op", "breakdown"]
-SOLVER = """
-net: "examples/digits/train_test.prototxt"
-test_iter: 1
-test_interval: 4
-base_lr: 0.05
-momentum: 0.9
-lr_policy: "fixed"
-display: 2
-max_iter: 4
-snapshot_prefix: "run"
-solver_mode: CPU
-random_seed: 1
-"""
 
 
-class Result:
-    def __init__(self, done):
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
-        self.last = "\n".join(done.stderr.splitlines()[-5:])  # for messages of tests
-
-
-def run(*args, program="layrub"):
-    env = dict(os.environ, GLOG_log_dir=os.getcwd())
-    done = subprocess.run([os.path.join(BIN, program), *args], capture_output=True, text=True, timeout=120, env=env)
-    return Result(done)
-
-
-def write(path, text):
-    with open(path, "w") as file:
-        file.write(text)
-    return path
-
-
-class CommandLine(unittest.TestCase):
-    """Every test starts in a folder of its own that has the digits example, databases included."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.digits = tempfile.mkdtemp()
-        with gzip.open(os.path.join(SOURCE, "examples/digits/digits.csv.gz"), "rb") as packed:
-            with open(os.path.join(cls.digits, "digits.csv"), "wb") as csv:
-                shutil.copyfileobj(packed, csv)
-        done = run(os.path.join(cls.digits, "digits.csv"), cls.digits, program="convert_digits")
-        assert done.code == 0, done.err
-        for name in ("train_test.prototxt", "solver.prototxt"):
-            shutil.copy(os.path.join(SOURCE, "examples/digits", name), cls.digits)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.digits)
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        os.chdir(self.folder)
-        shutil.copytree(self.digits, "examples/digits")
-        write("solver.prototxt", SOLVER)
-
-    def tearDown(self):
-        os.chdir("/")
-        shutil.rmtree(self.folder)
-
-    def fails(self, result, pattern, code=1):
-        """The program said why in one line, and left no trace of a crash."""
-        self.assertEqual(code, result.code, result.last)
-        self.assertRegex(result.last, pattern)
-        self.assertNotIn("stack trace", result.last)
-        self.assertNotIn("    @", result.last)
-        said = [line for line in result.err.splitlines() if line.startswith(("F", "layrub: ", "ERROR: "))]
-        self.assertEqual(1, len(said), result.last)
-
-    def plan(self, *args):
-        result = run("plan", "--format=json", *args)
-        self.assertIn(result.code, (0, 2), result.last)
-        return json.loads(result.out)
-
-    def train(self, *args):
-        result = run("train", "--solver=solver.prototxt", "--json_summary=summary.json", *args)
-        self.assertEqual(0, result.code, result.last)
-        with open("summary.json") as file:
-            return json.load(file), result
-
+class CommandLine(DigitsTest):
     # Words and flags.
 
     def test_usage_names_every_command(self):
@@ -128,43 +46,6 @@ class CommandLine(unittest.TestCase):
         for args in (("-model=" + model, "plan"), ("plan", "-model", model), ("--model", model, "plan")):
             self.assertEqual(reference, run(*args).out)
         self.assertEqual(reference, run("plan", "--model=" + model, program="caffe").out)
-
-    # Bad files.
-
-    def test_mistakes_in_prototxts_are_named_with_their_line(self):
-        write("bad.prototxt", 'net: "x"\nbase_lr: 0.1\nbase_rate: 2\n')
-        self.fails(run("train", "--solver=bad.prototxt"), r"bad\.prototxt:3.*base_rate")
-        write("bad.prototxt", 'name: "x"\nlayer {\n  name: "a"\n  typo: "ReLU"\n}\n')
-        for command in ("time", "plan"):
-            self.fails(run(command, "--model=bad.prototxt"), r"bad\.prototxt:4.*typo")
-
-    def test_missing_files_are_named(self):
-        self.fails(run("train", "--solver=none.prototxt"), "none.prototxt")
-        self.fails(run("time", "--model=none.prototxt"), "none.prototxt")
-        self.fails(run("train", "--solver=solver.prototxt", "--snapshot=none.solverstate"), "none.solverstate")
-        self.fails(run("train", "--solver=solver.prototxt", "--weights=none.caffemodel"), "none.caffemodel")
-        self.fails(run("diff", "a.caffemodel", "b.caffemodel"), "a.caffemodel")
-        shutil.rmtree("examples/digits/digits_train_lmdb")
-        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
-
-    def test_corrupt_files_are_named(self):
-        write("bad.caffemodel", "this is not a model " * 20)
-        self.fails(run("train", "--solver=solver.prototxt", "--weights=bad.caffemodel"), "bad.caffemodel")
-        self.fails(run("test", "--model=examples/digits/train_test.prototxt", "--weights=bad.caffemodel"),
-                   "bad.caffemodel")
-        self.fails(run("diff", "bad.caffemodel", "bad.caffemodel"), "bad.caffemodel")
-        write("examples/digits/digits_train_lmdb/data.mdb", "no database")
-        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
-
-    def test_nets_that_make_no_sense_are_explained(self):
-        layer = 'layer { name: "r" type: "%s" bottom: "%s" top: "y" }'
-        write("net.prototxt", 'name: "n" ' + layer % ("ReLU", "nowhere"))
-        self.fails(run("time", "--model=net.prototxt"), "nowhere")
-        write("net.prototxt", 'name: "n" ' + layer % ("Relu", "x"))
-        self.fails(run("time", "--model=net.prototxt"), "Relu")
-        huge = 'layer { name: "d" type: "DummyData" top: "x" dummy_data_param { shape { dim: 3000000 dim: 3000000 } } }'
-        write("net.prototxt", 'name: "n" ' + huge)
-        self.fails(run("time", "--model=net.prototxt"), "3000000|exceed|large|INT_MAX")
 
     # Plans.
 

@@ -30,16 +30,13 @@ class LMDBCursor : public Cursor {
   }
   virtual void SeekToFirst() { Seek(MDB_FIRST); }
   virtual void Next() { Seek(MDB_NEXT); }
-  virtual string key() {
-    return string(static_cast<const char*>(mdb_key_.mv_data), mdb_key_.mv_size);
-  }
-  virtual string value() {
-    return string(static_cast<const char*>(mdb_value_.mv_data), mdb_value_.mv_size);
-  }
+  virtual string key() { return Read(mdb_key_); }
+  virtual string value() { return Read(mdb_value_); }
   virtual bool valid() { return valid_; }
 
  private:
   void Seek(MDB_cursor_op op);
+  string Read(const MDB_val& bytes) const;
 
   MDB_txn* mdb_txn_;
   MDB_cursor* mdb_cursor_;

@@ -14,6 +14,10 @@ namespace caffe {
 // Blobs, strings and integers as HDF5 datasets, for float and double. `loc_id` and `file_id` name
 // an open file or group. Whatever goes wrong aborts with a message that names the dataset.
 
+/// Opens a file for reading; the caller closes it with H5Fclose. `what` begins the message where
+/// that fails: "Layer h: ".
+hid_t hdf5_open_file(const string& filename, const string& what = "");
+
 /// Checks that the dataset holds numbers and has min_dim to max_dim axes, and gives the blob its
 /// shape: by reshaping it, or by aborting where the shapes differ. Reads no values.
 template <typename Dtype>

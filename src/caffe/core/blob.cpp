@@ -10,9 +10,10 @@ namespace caffe {
 namespace {
 
 vector<int> ToShape(const BlobShape& proto) {
-  CHECK_LE(proto.dim_size(), kMaxBlobAxes);
+  CHECK_LE(proto.dim_size(), kMaxBlobAxes) << "a blob has at most " << kMaxBlobAxes << " axes";
   vector<int> shape(proto.dim_size());
   for (int i = 0; i < proto.dim_size(); ++i) {
+    CHECK_GE(proto.dim(i), 0) << "blob dimension " << i << " is negative";
     CHECK_LE(proto.dim(i), std::numeric_limits<int>::max())
         << "blob size exceeds INT_MAX in dimension " << i;
     shape[i] = static_cast<int>(proto.dim(i));

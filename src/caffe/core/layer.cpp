@@ -1,5 +1,9 @@
 #include "caffe/layer.hpp"
 
+#include <cstring>
+
+#include "caffe/util/failure.hpp"
+
 namespace caffe {
 
 int FirstUsableForm(const vector<OperandForm>& forms, const vector<bool>& bottom_overwritten,
@@ -28,6 +32,7 @@ Layer<Dtype>::Layer(const LayerParameter& param) : layer_param_(param), phase_(p
 
 template <typename Dtype>
 void Layer<Dtype>::SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+  const FailureScope scope(layer_param_);
   CheckBlobCounts(bottom, top);
   LayerSetUp(bottom, top);
   Reshape(bottom, top);
@@ -36,6 +41,7 @@ void Layer<Dtype>::SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<D
 
 template <typename Dtype>
 Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+  const FailureScope scope(layer_param_);
   Reshape(bottom, top);
   if (!planned_) PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
   if (Caffe::mode() == Caffe::GPU) {
@@ -54,6 +60,7 @@ Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blo
 template <typename Dtype>
 void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
                             const vector<Blob<Dtype>*>& bottom) {
+  const FailureScope scope(layer_param_);
   if (!planned_) PrepareDirect(bottom, top, propagate_down, false);
   if (Caffe::mode() == Caffe::GPU) {
     Backward_gpu(top, propagate_down, bottom);

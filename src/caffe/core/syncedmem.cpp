@@ -29,7 +29,7 @@ void SyncedMemory::ToCpu() {
   cpu_ptr_ = pool.Allocate(static_cast<int64_t>(size_));
   CHECK(cpu_ptr_) << "Out of memory: " << size_
                   << " bytes for a blob outside the plan do not fit beside " << pool.used()
-                  << " bytes in use (limit " << pool.limit() << ").";
+                  << " bytes in use.";
   own_cpu_ = true;
   head_ = HEAD_AT_CPU;
 }

@@ -11,15 +11,16 @@ enum Parameter { kWeights, kBias };
 /// One dimension per spatial axis from a repeated field (none: `fallback`, one for all, or one
 /// each) or from the pair of _h and _w fields, which exclude it.
 template <typename Repeated>
-void SpatialShape(const string& layer, const char* field, const Repeated& values, bool has_h, int h,
-                  bool has_w, int w, int fallback, int least, int axes, Blob<int>* shape) {
+void SpatialShape(const string& layer, const string& field, const Repeated& values, bool has_h,
+                  int h, bool has_w, int w, int fallback, int least, int axes, Blob<int>* shape) {
   shape->Reshape(vector<int>(1, std::max(axes, 1)));
   int* data = shape->mutable_cpu_data();
   if (has_h || has_w) {
-    CHECK_EQ(axes, 2) << "Layer " << layer << ": " << field << "_h & " << field
-                      << "_w can only be used for 2D convolution.";
-    CHECK_EQ(values.size(), 0) << "Layer " << layer << ": either " << field << " or " << field
-                               << "_h/" << field << "_w should be specified; not both.";
+    const string stem = field == "kernel_size" ? "kernel" : field;
+    const string pair = stem + "_h/" + stem + "_w";
+    CHECK_EQ(axes, 2) << "Layer " << layer << ": " << pair << " are for two spatial axes only.";
+    CHECK_EQ(values.size(), 0) << "Layer " << layer << ": either " << field << " or " << pair
+                               << " should be specified; not both.";
     data[0] = has_h ? h : fallback;
     data[1] = has_w ? w : fallback;
   } else {
@@ -68,7 +69,7 @@ void BaseConvolutionLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   SetUpSpatialShapes();
   channels_ = bottom[0]->shape(channel_axis_);
   num_output_ = static_cast<int>(param.num_output());
-  CHECK_GT(num_output_, 0) << "Layer " << name << ": num_output must be positive.";
+  CHECK_GT(num_output_, 0) << "Layer " << name << ": num_output must be 1 to 2147483647.";
   group_ = static_cast<int>(param.group());
   CHECK_GT(group_, 0) << "Layer " << name << ": group must be positive.";
   CHECK_EQ(channels_ % group_, 0) << "Layer " << name << ": group (" << group_

@@ -3,6 +3,7 @@
 #include <boost/thread.hpp>
 
 #include "caffe/kernels/copy.hpp"
+#include "caffe/util/failure.hpp"
 
 namespace caffe {
 
@@ -50,6 +51,7 @@ void BasePrefetchingDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bot
 
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
+  const FailureScope scope(this->layer_param_);
   try {
     while (!must_stop()) {
       Batch<Dtype>* batch = prefetch_free_.pop();

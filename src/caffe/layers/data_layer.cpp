@@ -30,7 +30,7 @@ void DataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<Blob<Dtype>*>& top) {
   const DataParameter& param = this->layer_param_.data_param();
   const int batch_size = static_cast<int>(param.batch_size());
-  CHECK_GT(batch_size, 0) << Name() << ": batch_size must be positive.";
+  CHECK_GT(batch_size, 0) << Name() << ": batch_size must be 1 to 2147483647.";
   CHECK(std::filesystem::exists(param.source())) << Name() << ": the source does not exist.";
   db_.reset(db::GetDB(param.backend()));
   db_->Open(param.source(), db::READ);

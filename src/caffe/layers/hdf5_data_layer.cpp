@@ -12,11 +12,7 @@ namespace caffe {
 template <typename Dtype>
 void HDF5DataLayer<Dtype>::LoadHDF5FileData(const char* filename) {
   const string& name = this->layer_param_.name();
-  hid_t file;
-  // HDF5 prints its own account of an error unless told not to.
-  H5E_BEGIN_TRY { file = H5Fopen(filename, H5F_ACC_RDONLY, H5P_DEFAULT); }
-  H5E_END_TRY
-  CHECK_GE(file, 0) << "Layer " << name << ": cannot open " << filename << " as an HDF5 file.";
+  const hid_t file = hdf5_open_file(filename, "Layer " + name + ": ");
   hdf_blobs_.resize(this->layer_param_.top_size());
   for (size_t i = 0; i < hdf_blobs_.size(); ++i) {
     hdf_blobs_[i].reset(new Blob<Dtype>());
@@ -43,7 +39,7 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   CHECK(!this->layer_param_.has_transform_param())
       << "Layer " << name << ": " << this->type() << " does not transform data.";
   CHECK_GT(static_cast<int>(param.batch_size()), 0)
-      << "Layer " << name << ": batch_size must be positive.";
+      << "Layer " << name << ": batch_size must be 1 to 2147483647.";
   CHECK_EQ(this->layer_param_.top_size(), static_cast<int>(top.size()))
       << "Layer " << name << ": each top needs the name of a dataset.";
   std::ifstream source(param.source());

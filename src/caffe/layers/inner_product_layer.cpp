@@ -17,7 +17,7 @@ void InnerProductLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   const InnerProductParameter& param = this->layer_param_.inner_product_param();
   const string& name = this->layer_param_.name();
   N_ = static_cast<int>(param.num_output());
-  CHECK_GT(N_, 0) << "Layer " << name << ": num_output must be positive.";
+  CHECK_GT(N_, 0) << "Layer " << name << ": num_output must be 1 to 2147483647.";
   bias_term_ = param.bias_term();
   transpose_ = param.transpose();
   K_ = bottom[0]->count(bottom[0]->CanonicalAxisIndex(param.axis()));

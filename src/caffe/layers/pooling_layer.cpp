@@ -43,12 +43,12 @@ void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<B
                         param.has_pad_w(), param.pad_w());
   if (global_pooling_) {
     CHECK(!param.has_kernel_size() && !param.has_kernel_h())
-        << "Layer " << name << ": With Global_pooling: true Filter size cannot specified";
+        << "Layer " << name << ": global_pooling: true takes no kernel size.";
     CHECK(pad.h == 0 && pad.w == 0 && stride.h == 1 && stride.w == 1)
-        << "Layer " << name << ": With Global_pooling: true; only pad = 0 and stride = 1";
+        << "Layer " << name << ": global_pooling: true takes only pad 0 and stride 1.";
   } else {
     CHECK(kernel.h > 0 && kernel.w > 0)
-        << "Layer " << name << ": Filter dimensions cannot be zero.";
+        << "Layer " << name << ": the kernel is missing, zero or too large.";
     CHECK(pad.h >= 0 && pad.h < kernel.h && pad.w >= 0 && pad.w < kernel.w)
         << "Layer " << name << ": the padding must be smaller than the kernel.";
   }

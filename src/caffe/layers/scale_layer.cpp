@@ -77,8 +77,9 @@ void ScaleLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
       << "axis = " << axis;
   for (int i = 0; i < scale.num_axes(); ++i) {
     CHECK_EQ(bottom[0]->shape(axis + i), scale.shape(i))
-        << "Layer " << name << ": dimension mismatch between bottom[0]->shape(" << axis + i
-        << ") and scale->shape(" << i << ")";
+        << "Layer " << name << ": axis " << i << " of the scale, shape " << scale.shape_string()
+        << ", must be as long as axis " << axis + i << " of bottom 0, shape "
+        << bottom[0]->shape_string() << ".";
   }
   outer_dim_ = bottom[0]->count(0, axis);
   scale_dim_ = scale.count();

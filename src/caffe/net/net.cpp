@@ -36,6 +36,8 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   phase_ = in_param.state().phase();
   NetParameter filtered, param;
   FilterNet(in_param, &filtered);
+  CHECK_GT(filtered.layer_size(), 0)
+      << "Net '" << filtered.name() << "' has no layers in phase " << Phase_Name(phase_) << ".";
   LOG_IF(INFO, Caffe::root_solver()) << "Initializing net from parameters: \n"
                                      << filtered.DebugString();
   InsertSplits(filtered, &param);

@@ -330,7 +330,11 @@ void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::MarkKept(const std::vector<string>& keep) {
   std::vector<int> blobs = net_.net_output_blob_indices_;
-  for (const string& name : keep) blobs.push_back(net_.blob_names_index_.at(name));
+  for (const string& name : keep) {
+    CHECK(net_.has_blob(name)) << "placement: keep names blob '" << name
+                               << "', which the net lacks.";
+    blobs.push_back(net_.blob_names_index_.at(name));
+  }
   for (int blob : blobs) {
     Tensor& tensor = out_.graph.tensors[out_.versions[newest_[blob]].data];
     tensor.keep = !tensor.persistent;

@@ -36,12 +36,11 @@ hid_t NewGroup(hid_t where, const string& name) {
 
 template <typename Dtype>
 void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
-  const hid_t file = H5Fopen(trained_filename.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  CHECK_GE(file, 0) << "Couldn't open " << trained_filename;
+  const hid_t file = hdf5_open_file(trained_filename);
   {
+    CHECK_GT(H5Lexists(file, "data", H5P_DEFAULT), 0)
+        << "Error reading weights from " << trained_filename << ": it has no group 'data'";
     const Group data(H5Gopen2(file, "data", H5P_DEFAULT));
-    CHECK_GE(data.id(), 0) << "Error reading weights from " << trained_filename
-                           << ": it has no group 'data'";
     for (int i = 0; i < hdf5_get_num_links(data.id()); ++i) {
       const string source = hdf5_get_name_by_idx(data.id(), i);
       const auto target = layer_names_index_.find(source);

@@ -67,7 +67,15 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
 template <typename Dtype>
 void Net<Dtype>::SetUpLayer(int layer_id) {
   Layer<Dtype>& layer = *layers_[layer_id];
+  vector<vector<int>> bottom_shapes;
+  for (const Blob<Dtype>* bottom : bottom_vecs_[layer_id]) bottom_shapes.push_back(bottom->shape());
   layer.SetUp(bottom_vecs_[layer_id], top_vecs_[layer_id]);
+  for (size_t i = 0; i < bottom_shapes.size(); ++i) {
+    CHECK(bottom_vecs_[layer_id][i]->shape() == bottom_shapes[i])
+        << "Layer " << layer_names_[layer_id] << " (" << layer.type()
+        << ") cannot run in place: it changes the shape of blob '"
+        << blob_names_[bottom_id_vecs_[layer_id][i]] << "'.";
+  }
   LOG_IF(INFO, Caffe::root_solver()) << "Setting up " << layer_names_[layer_id];
   for (size_t i = 0; i < top_vecs_[layer_id].size(); ++i) {
     const int blob_id = top_id_vecs_[layer_id][i];

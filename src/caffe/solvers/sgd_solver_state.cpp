@@ -23,6 +23,8 @@ template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_file) {
   SolverState state;
   ReadProtoFromBinaryFileOrDie(state_file, &state);
+  CHECK(state.has_iter()) << state_file
+                          << " holds no solver state: it is empty, or no .solverstate.";
   CHECK_EQ(state.history_size(), static_cast<int>(history_.size()))
       << "Incorrect length of history blobs in " << state_file
       << ": it was written by another solver or net.";
@@ -87,8 +89,9 @@ void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string& model_filename) {
 
 template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
-  const Handle file(H5Fopen(state_file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
-                    "solver state file " + state_file);
+  const Handle file(hdf5_open_file(state_file), H5Fclose, "solver state file " + state_file);
+  CHECK_GT(H5Lexists(file.id(), "history", H5P_DEFAULT), 0)
+      << state_file << " holds no solver state: it has no group 'history'.";
   const Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose,
                        "group history of " + state_file);
   CHECK_EQ(hdf5_get_num_links(history.id()), static_cast<int>(history_.size()))

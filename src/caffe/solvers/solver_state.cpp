@@ -40,10 +40,11 @@ void Solver<Dtype>::LogPlacement() const {
   const layrub::Plan& plan = planned->plan();
   const auto keep = layrub::MakePlan(planned->graph(), placement_extra_.machine, {}, "keep");
   ostringstream yardsticks;
-  if (keep.ok()) yardsticks << "keep " << layrub::FormatMib(keep.value().device_bytes) << ", ";
-  yardsticks << "floor " << layrub::FormatMib(layrub::FloorBytes(planned->graph()));
-  LOG(INFO) << "Placement: " << plan.strategy << ", device " << layrub::FormatMib(plan.device_bytes)
-            << " (" << yardsticks.str() << "), host " << layrub::FormatMib(plan.host_bytes);
+  if (keep.ok()) yardsticks << "keep " << layrub::FormatBytes(keep.value().device_bytes) << ", ";
+  yardsticks << "floor " << layrub::FormatBytes(layrub::FloorBytes(planned->graph()));
+  LOG(INFO) << "Placement: " << plan.strategy << ", device "
+            << layrub::FormatBytes(plan.device_bytes) << " (" << yardsticks.str() << "), host "
+            << layrub::FormatBytes(plan.host_bytes);
 }
 
 template <typename Dtype>

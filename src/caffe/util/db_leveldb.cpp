@@ -1,6 +1,8 @@
 #ifdef USE_LEVELDB
 #include "caffe/util/db_leveldb.hpp"
 
+#include <filesystem>
+
 namespace caffe {
 namespace db {
 
@@ -13,7 +15,10 @@ void LevelDB::Open(const string& source, Mode mode) {
   options.create_if_missing = mode != READ;
   leveldb::DB* db = nullptr;
   const leveldb::Status status = leveldb::DB::Open(options, source, &db);
-  CHECK(status.ok()) << "Failed to open LevelDB " << source << ": " << status.ToString();
+  CHECK(status.ok()) << "Failed to open LevelDB " << source << ": " << status.ToString()
+                     << (std::filesystem::exists(source + "/data.mdb")
+                             ? " (it looks like an LMDB: backend: LMDB)"
+                             : "");
   db_.reset(db);
   LOG(INFO) << "Opened leveldb " << source;
 }

@@ -5,19 +5,25 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+
+#include "caffe/util/failure.hpp"
 
 namespace caffe {
 namespace db {
 
 namespace {
 
+const char* PathOf(MDB_env* env) {
+  const char* path = nullptr;
+  mdb_env_get_path(env, &path);
+  return path != nullptr ? path : "";
+}
+
 // Aborts with the path of the environment unless the call went well.
 void Check(int status, MDB_env* env, const char* action) {
   if (status == MDB_SUCCESS) return;
-  const char* path = nullptr;
-  mdb_env_get_path(env, &path);
-  LOG(FATAL) << "Cannot " << action << " LMDB " << (path != nullptr ? path : "") << ": "
-             << mdb_strerror(status);
+  LOG(FATAL) << "Cannot " << action << " LMDB " << PathOf(env) << ": " << mdb_strerror(status);
 }
 
 // LMDB maps the file, so a page beyond its end would kill the process with SIGBUS when it is
@@ -54,13 +60,18 @@ void LMDB::Open(const string& source, Mode mode) {
     MDB_CHECK(mdb_env_create(&mdb_env_));
     status = mdb_env_open(mdb_env_, source.c_str(), flags | MDB_NOLOCK, 0664);
   }
-  if (status != MDB_SUCCESS)
-    LOG(FATAL) << "Cannot open LMDB " << source << ": " << mdb_strerror(status);
+  if (status != MDB_SUCCESS) {
+    LOG(FATAL) << "Cannot open LMDB " << source << ": " << mdb_strerror(status)
+               << (std::filesystem::exists(source + "/CURRENT")
+                       ? " (it looks like a LevelDB: backend: LEVELDB)"
+                       : "");
+  }
   CheckComplete(mdb_env_, source);
   LOG(INFO) << "Opened lmdb " << source;
 }
 
 LMDBCursor* LMDB::NewCursor() {
+  const FailureScope scope(PathOf(mdb_env_));
   MDB_txn* txn;
   MDB_dbi dbi;
   MDB_cursor* cursor;
@@ -73,9 +84,15 @@ LMDBCursor* LMDB::NewCursor() {
 LMDBTransaction* LMDB::NewTransaction() { return new LMDBTransaction(mdb_env_); }
 
 void LMDBCursor::Seek(MDB_cursor_op op) {
+  const FailureScope scope(PathOf(mdb_txn_env(mdb_txn_)));
   const int status = mdb_cursor_get(mdb_cursor_, &mdb_key_, &mdb_value_, op);
   valid_ = status == MDB_SUCCESS;
   if (status != MDB_NOTFOUND) Check(status, mdb_txn_env(mdb_txn_), "read");
+}
+
+string LMDBCursor::Read(const MDB_val& bytes) const {
+  const FailureScope scope(PathOf(mdb_txn_env(mdb_txn_)));
+  return string(static_cast<const char*>(bytes.mv_data), bytes.mv_size);
 }
 
 void LMDBTransaction::Put(const string& key, const string& value) {

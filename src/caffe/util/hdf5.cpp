@@ -3,6 +3,7 @@
 
 #include <climits>
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 namespace caffe {
@@ -68,6 +69,14 @@ hid_t NativeType(float) { return H5T_NATIVE_FLOAT; }
 hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
 
 }  // namespace
+
+hid_t hdf5_open_file(const string& filename, const string& what) {
+  CHECK(std::filesystem::exists(filename)) << what << "File not found: " << filename;
+  const QuietHdf5 quiet;
+  const hid_t file = H5Fopen(filename.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  CHECK_GE(file, 0) << what << filename << " cannot be read as an HDF5 file";
+  return file;
+}
 
 template <typename Dtype>
 void hdf5_load_nd_dataset_helper(hid_t file_id, const char* dataset_name_, int min_dim, int max_dim,

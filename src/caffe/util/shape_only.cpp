@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "caffe/util/db.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
 
@@ -89,8 +90,7 @@ vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
   std::ifstream list(source.c_str());
   string name;
   CHECK(list >> name) << "Layer " << layer.name() << ": " << source << " names no HDF5 file.";
-  const hid_t file = H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  CHECK_GE(file, 0) << "Layer " << layer.name() << ": cannot open HDF5 file " << name;
+  const hid_t file = hdf5_open_file(name, "Layer " + layer.name() + ": ");
   vector<vector<int>> shapes;
   for (const string& top : layer.top()) {
     Blob<float> blob;
@@ -123,9 +123,10 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
 }
 
 vector<vector<int>> TopShapes(const LayerParameter& layer, const vector<int>& data_shape) {
+  const FailureScope scope(layer);
   const Declared known = Declare(layer);
   CHECK_GT(known.batch, 0) << "Layer " << layer.name() << " (" << layer.type()
-                           << "): batch_size must be positive.";
+                           << "): batch_size must be 1 to 2147483647.";
 #ifdef USE_HDF5
   if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, known.batch);
 #endif

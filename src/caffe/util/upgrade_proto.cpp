@@ -51,6 +51,8 @@ void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* para
 
 void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* param) {
   ReadProtoFromBinaryFileOrDie(param_file, param);
+  CHECK(param->layer_size() > 0 || param->layers_size() > 0)
+      << param_file << " holds no layers: it is empty, or no .caffemodel.";
   UpgradeNetAsNeeded(param_file, param);
 }
 

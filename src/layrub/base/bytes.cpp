@@ -58,9 +58,11 @@ Result<int64_t> ParseBytes(const std::string& text) {
   return static_cast<int64_t>(fraction);
 }
 
-std::string FormatMib(int64_t bytes) {
+std::string FormatBytes(int64_t bytes) {
+  const bool small = bytes < 1 << 20;
   std::array<char, 48> buffer;
-  std::snprintf(buffer.data(), buffer.size(), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  std::snprintf(buffer.data(), buffer.size(), "%.1f %s",
+                static_cast<double>(bytes) / (small ? 1 << 10 : 1 << 20), small ? "KiB" : "MiB");
   return buffer.data();
 }
 

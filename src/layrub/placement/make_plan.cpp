@@ -7,8 +7,8 @@ namespace layrub {
 namespace {
 
 std::string Needs(const std::string& what, int64_t needed, int64_t budget) {
-  return "needs " + FormatMib(needed) + " (" + std::to_string(needed) + " bytes) of " + what +
-         ", the budget is " + FormatMib(budget);
+  return "needs " + FormatBytes(needed) + " (" + std::to_string(needed) + " bytes) of " + what +
+         ", the budget is " + FormatBytes(budget);
 }
 
 Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {

@@ -36,6 +36,9 @@ TYPED_TEST(BlobTest, ChecksItsCountIn64Bits) {
   Blob<TypeParam> blob;
   EXPECT_DEATH(blob.Reshape({1 << 16, 1 << 16}), "blob size exceeds INT_MAX");
   EXPECT_DEATH(blob.Reshape({2, -1}), "negative");
+  BlobShape far_below;  // whose low 32 bits are 0
+  far_below.add_dim(-(int64_t{1} << 40));
+  EXPECT_DEATH(blob.Reshape(far_below), "negative");
 }
 
 TYPED_TEST(BlobTest, KeepsItsMemoryWhenItShrinks) {

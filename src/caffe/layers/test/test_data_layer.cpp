@@ -144,7 +144,7 @@ TEST_P(DataLayerTest, DiesNamingLayerAndSource) {
       },
       "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
   LayerCase batch(Layer("batch_size: 0"), {}, 2);
-  EXPECT_DEATH(batch.SetUp(), "Layer data \\(source .*batch_size must be positive");
+  EXPECT_DEATH(batch.SetUp(), "Layer data \\(source .*batch_size must be 1 to 2147483647");
 }
 
 TEST_P(DataLayerTest, DiesOfARecordThatIsNoImage) {

@@ -84,7 +84,7 @@ TEST(InnerProductLayerDeathTest, BadShapesNameTheLayer) {
   layer->SetUp({x.get()}, {&y});
   EXPECT_DEATH(layer->Forward({wide.get()}, {&y}), "Layer ip: Input size incompatible");
   auto none = MakeLayer("name: 'ip' type: 'InnerProduct'");
-  EXPECT_DEATH(none->SetUp({x.get()}, {&y}), "Layer ip: num_output must be positive");
+  EXPECT_DEATH(none->SetUp({x.get()}, {&y}), "Layer ip: num_output must be 1 to 2147483647");
 }
 
 }  // namespace

@@ -137,11 +137,12 @@ TEST(PoolingLayerDeathTest, BadParametersNameTheLayer) {
                "Layer pool: STOCHASTIC pooling is not implemented");
   EXPECT_DEATH(set_up("kernel_size: 2 pad: 2"), "Layer pool: the padding must be smaller");
   EXPECT_DEATH(set_up("kernel_size: 5"), "Layer pool: a kernel of 5 does not fit an input of 4");
-  EXPECT_DEATH(set_up(""), "Layer pool: Filter dimensions cannot be zero");
+  EXPECT_DEATH(set_up(""), "Layer pool: the kernel is missing, zero or too large");
   EXPECT_DEATH(set_up("kernel_size: 2 stride: 0"), "Layer pool: the stride must be positive");
   EXPECT_DEATH(set_up("kernel_size: 2 kernel_h: 2 kernel_w: 2"),
                "Layer pool: kernel is given twice");
-  EXPECT_DEATH(set_up("global_pooling: true kernel_size: 2"), "Layer pool: With Global_pooling");
+  EXPECT_DEATH(set_up("global_pooling: true kernel_size: 2"),
+               "Layer pool: global_pooling: true takes no kernel size");
   EXPECT_DEATH(MakeLayer(Pool("kernel_size: 2"))->SetUp({flat.get()}, {&y}),
                "Layer pool: Input must have 4 axes");
 }

@@ -110,7 +110,7 @@ TEST(ScaleLayerDeathTest, BadShapesNameTheLayer) {
   EXPECT_DEATH(set_up("num_axes: 2"), "Layer scale: scale blob's shape extends past");
   EXPECT_DEATH(set_up("num_axes: -2"), "Layer scale: num_axes must be non-negative");
   EXPECT_DEATH(MakeLayer(Scale(""))->SetUp({x.get(), s.get()}, {&y}),
-               "Layer scale: dimension mismatch");
+               "Layer scale: axis . of the scale, shape .*, must be as long");
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST_F(HDF5Data, DiesNamingLayerAndFile) {
   EXPECT_DEATH(rows.SetUp(), "Layer h5: batch_size");
   std::ofstream(folder_ + "/a.h5") << "no HDF5";
   LayerCase corrupt(Layer("batch_size: 1"), {}, 2);
-  EXPECT_DEATH(corrupt.SetUp(), "Layer h5: cannot open .*a.h5 as an HDF5 file");
+  EXPECT_DEATH(corrupt.SetUp(), "Layer h5: .*a.h5 cannot be read as an HDF5 file");
   std::filesystem::remove(folder_ + "/list");
   LayerCase missing(Layer("batch_size: 1"), {}, 2);
   EXPECT_DEATH(missing.SetUp(), "Layer h5: cannot open source file .*list");

@@ -25,6 +25,7 @@ TEST(Net, NamesTheLayerWhoseBottomIsUnknown) {
 }
 
 TEST(Net, RefusesCyclesAsUnknownBottoms) {
+  EXPECT_DEATH(Net<float>(ParseNet("name: 'bare'")), "Net 'bare' has no layers in phase TRAIN");
   EXPECT_DEATH(Net<float>(ParseNet(Ip("a", "b") + Ip("b", "a"))),
                "Unknown bottom blob 'b' \\(layer 'a'");
 }
@@ -34,6 +35,14 @@ TEST(Net, RefusesTwoSourcesOfOneBlob) {
       Net<float>(ParseNet(kInput + Ip("ip", "data") +
                           "layer { name: 'again' type: 'ReLU' bottom: 'data' top: 'ip' }")),
       "Top blob 'ip' produced by multiple sources");
+}
+
+TEST(Net, RefusesInPlaceLayersThatChangeTheShape) {
+  EXPECT_DEATH(
+      Net<float>(ParseNet(kInput + Ip("ip", "data") +
+                          "layer { name: 'few' type: 'InnerProduct' bottom: 'ip' top: 'ip'"
+                          " inner_product_param { num_output: 2 } }")),
+      "Layer few \\(InnerProduct\\) cannot run in place: it changes the shape of blob 'ip'");
 }
 
 TEST(Net, ListsInputsAndOutputs) {

@@ -75,6 +75,13 @@ TEST(NetGraph, KnowsRolesAndWhatPersists) {
   EXPECT_EQ(FindOp(graph, "conv[0]/update")->kind, layrub::OpKind::kUpdate);
 }
 
+TEST(NetGraph, KeepsNamedBlobsAndRefusesUnknownOnes) {
+  const string net = string(kData) + kConv + kEnd;
+  EXPECT_FALSE(Find(GraphOf(net), "conv")->keep);
+  EXPECT_TRUE(Find(GraphOf(net, 1, {"conv"}), "conv")->keep);
+  EXPECT_DEATH(GraphOf(net, 1, {"cnov"}), "keep names blob 'cnov', which the net lacks");
+}
+
 TEST(NetGraph, HasNoUpdatesWithoutASolverAndNoBackwardInTest) {
   EXPECT_EQ(FindOp(GraphOf(string(kData) + kConv + kEnd, -1), "conv[0]/update"), nullptr);
   NetParameter param = ParseNet(string(kData) + kConv + kEnd);

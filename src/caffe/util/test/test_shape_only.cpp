@@ -87,7 +87,7 @@ TEST(ShapeOnlyDeathTest, AsksForShapesThatItCannotKnow) {
   EXPECT_DEATH(Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }"),
                "Layer in: .*none.*--data_shape=C,H,W");
   EXPECT_DEATH(Shapes("type: 'Data' transform_param { crop_size: 8 }"),
-               "Layer in .*batch_size must be positive");
+               "Layer in .*batch_size must be 1 to 2147483647");
 }
 
 #ifdef USE_LMDB

@@ -313,6 +313,12 @@ TEST_F(ReadParams, SnapshotPrefixIsCompleted) {
   EXPECT_EQ(directory.snapshot_prefix(), folder_ + "/b");
 }
 
+TEST_F(ReadParamsDeathTest, WeightsWithoutLayersAreRefused) {
+  NetParameter net;
+  EXPECT_DEATH(ReadNetParamsFromBinaryFileOrDie(Write("empty.caffemodel", ""), &net),
+               "empty.caffemodel holds no layers");
+}
+
 TEST_F(ReadParamsDeathTest, MistakesAreNamedWithFileLineAndColumn) {
   NetParameter net;
   SolverParameter solver;

@@ -38,10 +38,12 @@ TEST(ParseBytes, RejectsEverythingElseNamingIt) {
   }
 }
 
-TEST(FormatMib, CountsInUnitsOfTwoToTheTwenty) {
-  EXPECT_EQ(FormatMib(0), "0.0 MiB");
-  EXPECT_EQ(FormatMib(int64_t{3} << 19), "1.5 MiB");
-  EXPECT_EQ(FormatMib(int64_t{690} << 20), "690.0 MiB");
+TEST(FormatBytes, CountsInUnitsOfTwoToTheTwentyAndBelowThemInTwoToTheTen) {
+  EXPECT_EQ(FormatBytes(0), "0.0 KiB");
+  EXPECT_EQ(FormatBytes(300 << 10), "300.0 KiB");
+  EXPECT_EQ(FormatBytes(1 << 20), "1.0 MiB");
+  EXPECT_EQ(FormatBytes(int64_t{3} << 19), "1.5 MiB");
+  EXPECT_EQ(FormatBytes(int64_t{690} << 20), "690.0 MiB");
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+#ifndef CAFFE_UTIL_FAILURE_HPP_
+#define CAFFE_UTIL_FAILURE_HPP_
+
+#include <string>
+
+namespace caffe {
+
+class LayerParameter;
+
+/// While one lives, a failure of its thread is reported with what it names: the layer at work, or
+/// the memory-mapped file being read, where damage shows only when the operating system finds no
+/// page. Scopes nest; they cost two stores. The strings must outlive them.
+class FailureScope {
+ public:
+  explicit FailureScope(const LayerParameter& layer);
+  explicit FailureScope(const char* mapped_file);
+  ~FailureScope();
+  FailureScope(const FailureScope&) = delete;
+  FailureScope& operator=(const FailureScope&) = delete;
+
+ private:
+  friend struct FailureScopes;
+  const LayerParameter* layer_ = nullptr;
+  const char* mapped_file_ = nullptr;
+  const FailureScope* outer_;
+};
+
+/// The layer at work in this thread, as "layer conv1 (Convolution)"; "" when there is none.
+std::string LayerAtWork();
+
+/// For programs, once, after google::InitGoogleLogging: a fatal message ends the process with
+/// `exit_code`, without stack trace and core dump. A line below it names the layer at work, unless
+/// the message does. Reading a damaged mapped file ends likewise, and SIGTERM ends the process
+/// silently; crashes are left to the signal handlers that are there.
+void ExitOnFailure(int exit_code);
+
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_FAILURE_HPP_

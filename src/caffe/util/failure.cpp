@@ -1,0 +1,125 @@
+#include "caffe/util/failure.hpp"
+
+#include <glog/logging.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+namespace {
+
+thread_local const FailureScope* innermost = nullptr;
+int failure_code = 1;
+struct sigaction previous_segv;
+struct sigaction previous_bus;
+
+[[noreturn]] void Exit() {
+  std::fflush(nullptr);
+  _exit(failure_code);
+}
+
+void WriteText(const char* text) {
+  if (write(STDERR_FILENO, text, strlen(text)) < 0) return;  // there is nobody left to tell
+}
+
+}  // namespace
+
+struct FailureScopes {
+  static const LayerParameter* Layer() {
+    const FailureScope* scope = innermost;
+    while (scope != nullptr && scope->layer_ == nullptr) scope = scope->outer_;
+    return scope == nullptr ? nullptr : scope->layer_;
+  }
+  static const char* MappedFile() {
+    return innermost == nullptr ? nullptr : innermost->mapped_file_;
+  }
+};
+
+FailureScope::FailureScope(const LayerParameter& layer) : layer_(&layer), outer_(innermost) {
+  innermost = this;
+}
+
+FailureScope::FailureScope(const char* mapped_file) : mapped_file_(mapped_file), outer_(innermost) {
+  innermost = this;
+}
+
+FailureScope::~FailureScope() { innermost = outer_; }
+
+std::string LayerAtWork() {
+  const LayerParameter* layer = FailureScopes::Layer();
+  return layer == nullptr ? "" : "layer " + layer->name() + " (" + layer->type() + ")";
+}
+
+namespace {
+
+bool Names(const std::string& message, const LayerParameter& layer) {
+  return message.find("ayer " + layer.name()) != std::string::npos ||
+         message.find("ayer '" + layer.name() + "'") != std::string::npos;
+}
+
+/// Ends the program as soon as a fatal message has been written, before glog would add a stack
+/// trace.
+class FatalExit : public google::LogSink {
+ public:
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*,
+            const char* message, size_t length) override {
+    if (severity != google::GLOG_FATAL) return;
+    const LayerParameter* layer = FailureScopes::Layer();
+    if (layer != nullptr && !Names(std::string(message, length), *layer))
+      where_ = "    in " + LayerAtWork() + "\n";
+    fatal_ = true;
+  }
+  void WaitTillSent() override {
+    if (!fatal_) return;
+    WriteText(where_.c_str());
+    Exit();
+  }
+
+ private:
+  std::atomic<bool> fatal_{false};
+  std::string where_;
+};
+
+// Runs in a signal handler: no allocation, no locks.
+void OnMemoryFault(int signal) {
+  const char* file = FailureScopes::MappedFile();
+  if (file == nullptr) {
+    // Not ours: the instruction runs again and meets the handler that was there before.
+    sigaction(signal, signal == SIGBUS ? &previous_bus : &previous_segv, nullptr);
+    return;
+  }
+  for (const char* text : {static_cast<const char*>(program_invocation_short_name), ": ", file,
+                           " is damaged: reading it failed.\n"})
+    WriteText(text);
+  _exit(failure_code);
+}
+
+void Handle(int signal, struct sigaction* previous) {
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = &OnMemoryFault;
+  sigfillset(&action.sa_mask);
+  CHECK_EQ(sigaction(signal, &action, previous), 0);
+}
+
+}  // namespace
+
+void ExitOnFailure(int exit_code) {
+  failure_code = exit_code;
+  google::InstallFailureFunction(Exit);
+  static FatalExit fatal_exit;
+  google::AddLogSink(&fatal_exit);
+  signal(SIGTERM, SIG_DFL);  // glog's handler would print a stack trace
+  Handle(SIGSEGV, &previous_segv);
+  Handle(SIGBUS, &previous_bus);
+}
+
+}  // namespace caffe

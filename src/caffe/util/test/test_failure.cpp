@@ -1,0 +1,80 @@
+// What a program says when it fails, and with which exit code it ends.
+#include "caffe/util/failure.hpp"
+
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+namespace {
+
+LayerParameter Conv(const char* name = "conv1") {
+  LayerParameter layer;
+  layer.set_name(name);
+  layer.set_type("Convolution");
+  return layer;
+}
+
+TEST(FailureScope, TheInnermostLayerIsAtWork) {
+  EXPECT_EQ(LayerAtWork(), "");
+  const LayerParameter outer = Conv("outer"), inner = Conv("inner");
+  const FailureScope a(outer);
+  {
+    const FailureScope b(inner);
+    const FailureScope file("database");
+    EXPECT_EQ(LayerAtWork(), "layer inner (Convolution)");
+  }
+  EXPECT_EQ(LayerAtWork(), "layer outer (Convolution)");
+  std::thread([] { EXPECT_EQ(LayerAtWork(), ""); }).join();
+}
+
+[[noreturn]] void Fail(const LayerParameter& layer, const char* message) {
+  ExitOnFailure(7);
+  const FailureScope scope(layer);
+  LOG(FATAL) << message;
+  std::abort();
+}
+
+/// Reads a page of a mapped file that has been cut off.
+[[noreturn]] void ReadDamaged(const char* name) {
+  ExitOnFailure(7);
+  char path[] = "/tmp/failure.XXXXXX";
+  const int fd = mkstemp(path);
+  unlink(path);
+  const auto* page =
+      static_cast<const volatile char*>(mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd, 0));
+  const FailureScope scope(name);
+  std::exit(*page);
+}
+
+TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) {
+  const LayerParameter layer = Conv();
+  EXPECT_EXIT(Fail(layer, "too large"), ::testing::ExitedWithCode(7),
+              "too large\n    in layer conv1 \\(Convolution\\)\n$");
+  EXPECT_EXIT(Fail(layer, "Layer conv1: too large"), ::testing::ExitedWithCode(7),
+              "Layer conv1: too large\n$");
+}
+
+TEST(ExitOnFailureDeathTest, ADamagedMappedFileIsNamed) {
+  EXPECT_EXIT(ReadDamaged("some_lmdb"), ::testing::ExitedWithCode(7),
+              "some_lmdb is damaged: reading it failed");
+}
+
+TEST(ExitOnFailureDeathTest, OtherCrashesStayCrashes) {
+  EXPECT_EXIT(
+      {
+        ExitOnFailure(7);
+        *static_cast<volatile int*>(nullptr) = 1;
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace caffe

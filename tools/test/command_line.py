@@ -1,0 +1,92 @@
+"""What the tests of the command line share. The programs lie in the folder named by the environment variable
+LAYRUB_BIN_DIR, build/bin by default."""
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.abspath(os.environ.get("LAYRUB_BIN_DIR", os.path.join(SOURCE, "build/bin")))
+SOLVER = """
+net: "examples/digits/train_test.prototxt"
+test_iter: 1
+test_interval: 4
+base_lr: 0.05
+momentum: 0.9
+lr_policy: "fixed"
+display: 2
+max_iter: 4
+snapshot_prefix: "run"
+solver_mode: CPU
+random_seed: 1
+"""
+
+
+class Result:
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.last = "\n".join(done.stderr.splitlines()[-5:])  # for messages of tests
+
+
+def run(*args, program="layrub"):
+    env = dict(os.environ, GLOG_log_dir=os.getcwd())
+    done = subprocess.run([os.path.join(BIN, program), *args], capture_output=True, text=True, timeout=120, env=env)
+    return Result(done)
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+class DigitsTest(unittest.TestCase):
+    """Every test starts in a folder of its own that has the digits example, databases included."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.digits = tempfile.mkdtemp()
+        with gzip.open(os.path.join(SOURCE, "examples/digits/digits.csv.gz"), "rb") as packed:
+            with open(os.path.join(cls.digits, "digits.csv"), "wb") as csv:
+                shutil.copyfileobj(packed, csv)
+        done = run(os.path.join(cls.digits, "digits.csv"), cls.digits, program="convert_digits")
+        assert done.code == 0, done.err
+        for name in ("train_test.prototxt", "solver.prototxt"):
+            shutil.copy(os.path.join(SOURCE, "examples/digits", name), cls.digits)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.digits)
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        os.chdir(self.folder)
+        shutil.copytree(self.digits, "examples/digits")
+        write("solver.prototxt", SOLVER)
+
+    def tearDown(self):
+        os.chdir("/")
+        shutil.rmtree(self.folder)
+
+    def fails(self, result, pattern, code=1):
+        """The program said why in one line, and left no trace of a crash."""
+        self.assertEqual(code, result.code, result.last)
+        self.assertRegex(result.last, pattern)
+        self.assertNotIn("stack trace", result.last)
+        self.assertNotIn("    @", result.last)
+        said = [line for line in result.err.splitlines() if line.startswith(("F", "layrub: ", "ERROR: "))]
+        self.assertEqual(1, len(said), result.last)
+
+    def plan(self, *args):
+        result = run("plan", "--format=json", *args)
+        self.assertIn(result.code, (0, 2), result.last)
+        return json.loads(result.out)
+
+    def train(self, *args):
+        result = run("train", "--solver=solver.prototxt", "--json_summary=summary.json", *args)
+        self.assertEqual(0, result.code, result.last)
+        with open("summary.json") as file:
+            return json.load(file), result

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Gives layrub what it cannot use: each time it must say why in one clear message, and lose nothing."""
+import os
+import resource
+import shutil
+import subprocess
+import unittest
+
+from command_line import BIN, SOLVER, DigitsTest, run, write
+
+INPUT = 'layer { name: "in" type: "Input" top: "x" input_param { shape { %s } } }\n'
+IMAGE = INPUT % "dim: 2 dim: 3 dim: 8 dim: 8"
+
+
+def layer(kind, more="", top="y"):
+    return 'layer { name: "lay" type: "%s" bottom: "x" top: "%s" %s }\n' % (kind, top, more)
+
+
+def conv(param):
+    return IMAGE + layer("Convolution", "convolution_param { %s }" % param)
+
+
+# Nets that make no sense, and what the message must say.
+NETS = [
+    (INPUT % "dim: 65536 dim: 32768", "size exceeds INT_MAX", "layer in "),
+    (INPUT % "dim: 2147483647 dim: 2147483647 dim: 2147483647", "size exceeds INT_MAX", "layer in "),
+    (INPUT % "dim: 1099511627776", "size exceeds INT_MAX", "layer in "),
+    (INPUT % "dim: -1099511627776", "negative", "layer in "),
+    (INPUT % ("dim: 1 " * 40), "at most 32 axes", "layer in "),
+    (conv("num_output: 0 kernel_size: 3"), "num_output must be 1 to", "Layer lay"),
+    (conv("num_output: 4000000000 kernel_size: 3"), "num_output must be 1 to", "Layer lay"),
+    (conv("num_output: 2000000000 kernel_size: 3"), "size exceeds INT_MAX", "layer lay "),
+    (conv("num_output: 4 kernel_size: 30"), "the kernel does not fit", "Layer lay"),
+    (conv("num_output: 4"), "kernel_size .* is missing", "Layer lay"),
+    (conv("num_output: 4 kernel_size: 3 kernel_h: 3"), "kernel_size or kernel_h/kernel_w", "Layer lay"),
+    (conv("num_output: 4 kernel_size: 3 pad: 2000000000"), "does not fit", "Layer lay"),
+    (conv("num_output: 4 kernel_size: 3 pad: -1"), "net.prototxt:2:", "Expected integer"),
+    (conv('num_output: 4 kernel_size: 3 weight_filler { type: "xaver" }'), "Unknown filler name: xaver", "layer lay "),
+    (IMAGE + layer("InnerProduct", "inner_product_param { num_output: 2 axis: 9 }"), "axis 9 out of range", "layer lay "),
+    (IMAGE + layer("InnerProduct", "inner_product_param { num_output: 2000000000 }"), "INT_MAX", "layer lay "),
+    (IMAGE + layer("Pooling", "pooling_param { kernel_size: 2 stride: 2 }", top="x"), "in place", "Layer lay"),
+    (IMAGE + layer("ReLU") + layer("TanH"), "'y' produced by multiple sources", "layer lay"),
+    ("", "has no layers in phase TRAIN"),
+    (IMAGE + 'placement { keep: "nothere" }', "keep names blob 'nothere'"),
+    (IMAGE + 'placement { strategy: "hybird" }', "strategy 'hybird'.*hybrid"),
+]
+
+
+class BadInput(DigitsTest):
+    def test_mistakes_in_prototxts_are_named_with_their_line(self):
+        write("bad.prototxt", 'net: "x"\nbase_lr: 0.1\nbase_rate: 2\n')
+        self.fails(run("train", "--solver=bad.prototxt"), r"bad\.prototxt:3.*base_rate")
+        write("bad.prototxt", 'name: "x"\nlayer {\n  name: "a"\n  typo: "ReLU"\n}\n')
+        for command in ("time", "plan"):
+            self.fails(run(command, "--model=bad.prototxt"), r"bad\.prototxt:4.*typo")
+
+    def test_missing_files_are_named(self):
+        self.fails(run("train", "--solver=none.prototxt"), "none.prototxt")
+        self.fails(run("time", "--model=none.prototxt"), "none.prototxt")
+        self.fails(run("train", "--solver=solver.prototxt", "--snapshot=none.solverstate"), "none.solverstate")
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=none.caffemodel"), "none.caffemodel")
+        self.fails(run("diff", "a.caffemodel", "b.caffemodel"), "a.caffemodel")
+        shutil.rmtree("examples/digits/digits_train_lmdb")
+        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
+
+    def test_corrupt_files_are_named(self):
+        write("bad.caffemodel", "this is not a model " * 20)
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=bad.caffemodel"), "bad.caffemodel")
+        self.fails(run("test", "--model=examples/digits/train_test.prototxt", "--weights=bad.caffemodel"),
+                   "bad.caffemodel")
+        self.fails(run("diff", "bad.caffemodel", "bad.caffemodel"), "bad.caffemodel")
+        write("examples/digits/digits_train_lmdb/data.mdb", "no database")
+        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb")
+
+    def test_nets_that_make_no_sense_are_explained(self):
+        layer = 'layer { name: "r" type: "%s" bottom: "%s" top: "y" }'
+        write("net.prototxt", 'name: "n" ' + layer % ("ReLU", "nowhere"))
+        self.fails(run("time", "--model=net.prototxt"), "nowhere")
+        write("net.prototxt", 'name: "n" ' + layer % ("Relu", "x"))
+        self.fails(run("time", "--model=net.prototxt"), "Relu")
+        huge = 'layer { name: "d" type: "DummyData" top: "x" dummy_data_param { shape { dim: 3000000 dim: 3000000 } } }'
+        write("net.prototxt", 'name: "n" ' + huge)
+        self.fails(run("time", "--model=net.prototxt"), "3000000|exceed|large|INT_MAX")
+
+    def test_every_bad_net_is_explained_before_anything_is_allocated(self):
+        for net, *patterns in NETS:
+            write("net.prototxt", net)
+            result = run("plan", "--model=net.prototxt")
+            for pattern in patterns:
+                with self.subTest(net=net[-120:], pattern=pattern):
+                    self.fails(result, pattern)
+
+    def test_sizes_that_are_none_are_refused(self):
+        for size in ("-1", "12XB", "1e9", "0x10", "nan", "99999999999999999999", "8 GiB 1"):
+            self.fails(run("plan", "--solver=solver.prototxt", "--device_memory=" + size),
+                       "device_memory: '%s' is not a size" % size)
+        self.fails(run("train", "--solver=solver.prototxt", "--host_memory=much"), "host_memory: 'much'")
+
+    def test_weights_that_are_none_are_refused(self):
+        self.train()
+        model, state = "run_iter_4.caffemodel", "run_iter_4.solverstate"
+        test = ("test", "--model=examples/digits/train_test.prototxt", "--iterations=1")
+        train = ("train", "--solver=solver.prototxt")
+        with open(model, "rb") as file:
+            weights = file.read()
+        for size in (0, 1, 1000, len(weights) - 1):
+            with open("cut.caffemodel", "wb") as file:
+                file.write(weights[:size])
+            self.fails(run(*test, "--weights=cut.caffemodel"), "cut.caffemodel")
+            self.fails(run(*train, "--weights=" + model + ",cut.caffemodel"), "cut.caffemodel")
+            self.fails(run("diff", model, "cut.caffemodel"), "cut.caffemodel")
+            os.replace("cut.caffemodel", "cut.solverstate")
+            self.fails(run(*train, "--snapshot=cut.solverstate"), "cut.solverstate")
+        self.fails(run(*train, "--weights=" + state), state)
+        self.fails(run(*train, "--weights=examples"), "examples: it is a folder")
+        shutil.copy(model, "renamed.bin")
+        self.fails(run(*train, "--snapshot=renamed.bin"), "renamed.bin holds no solver state")
+        os.remove(model)
+        self.fails(run(*train, "--snapshot=" + state), model)
+
+    def test_hdf5_files_that_are_none_are_refused_in_one_line(self):
+        write("bad.h5", "no HDF5")
+        for flag in ("--weights=", "--snapshot="):
+            for name in ("bad.h5", "none.h5"):
+                result = run("train", "--solver=solver.prototxt", flag + name)
+                self.fails(result, name)
+                self.assertNotIn("HDF5-DIAG", result.err)
+
+    def test_databases_that_are_none_are_named(self):
+        path = "examples/digits/digits_train_lmdb/data.mdb"
+        size = os.path.getsize(path)
+        for cut in (size - 4096, 5000, 0):
+            os.truncate(path, cut)
+            for command in ("train", "plan"):
+                self.fails(run(command, "--solver=solver.prototxt"), "digits_train_lmdb")
+        with open("examples/digits/train_test.prototxt") as file:
+            text = file.read()
+        write("examples/digits/train_test.prototxt", text.replace("LMDB", "LEVELDB"))
+        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb.*backend: LMDB")
+        again = run(os.path.join(self.digits, "digits.csv"), self.digits, program="convert_digits")
+        self.fails(again, "Cannot make LMDB .*digits_train_lmdb: File exists")
+
+    def test_outputs_that_cannot_be_written_are_found_before_the_work(self):
+        result = run("train", "--solver=solver.prototxt", "--json_summary=missing/summary.json")
+        self.fails(result, "missing/summary.json")
+        self.assertNotIn("Creating", result.err)
+        write("file", "")
+        self.fails(run("plan", "--solver=solver.prototxt", "--dump=file"), "--dump: .*file")
+        self.assertEqual(0, run("plan", "--solver=solver.prototxt", "--dump=new/folder").code)
+        self.assertTrue(os.path.exists("new/folder/plan.txt"))
+
+    def test_a_full_disk_leaves_the_older_snapshot(self):
+        self.train()
+        with open("run_iter_4.caffemodel", "rb") as file:
+            before = file.read()
+        files = set(os.listdir("."))
+        # A limit on file sizes stands in for the full disk; its signal is ignored, so that writing fails.
+        done = subprocess.run([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt"], capture_output=True,
+                              text=True, restore_signals=False, env=dict(os.environ, GLOG_logtostderr="1"),
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
+        self.assertEqual(1, done.returncode, done.stderr[-500:])
+        self.assertRegex(done.stderr, "Cannot write .*run_iter_4.caffemodel: File too large")
+        with open("run_iter_4.caffemodel", "rb") as file:
+            self.assertEqual(before, file.read())
+        self.assertEqual(files, set(os.listdir(".")))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "caffe/blob.hpp"
@@ -82,12 +83,18 @@ class Layer {
                               const vector<bool>& propagate_down) const;
 
   /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the
-  /// layer's own.
-  void EnterPlan(const LayerRun& run) {
-    run_ = run;
+  /// layer's own, which are given back.
+  void EnterPlan(LayerRun run) {
+    run_ = std::move(run);
     planned_ = true;
+    direct_saved_.clear();
+    direct_scratch_.reset();
   }
   void LeavePlan() { planned_ = false; }
+  /// A pass that began under a plan goes on without it: the next direct Backward uses `form` and a
+  /// copy of what forward has saved for it (one entry per MemoryTraits::saved: address, null where
+  /// nothing was saved, and bytes).
+  void ContinueDirect(int form, const vector<pair<const void*, size_t>>& saved);
   /// False: no backward will follow a direct Forward, nothing is saved for one. True at first.
   void set_needs_backward(bool value) { needs_backward_ = value; }
   /// Which bottoms' and tops' data a later layer of a fused net overwrites (in place) before this
@@ -152,6 +159,7 @@ class Layer {
 
   LayerRun run_;
   bool planned_ = false;
+  int continued_form_ = -1;  ///< of ContinueDirect, until the next forward
   bool needs_backward_ = true;
   vector<bool> bottom_overwritten_, top_overwritten_;
   vector<shared_ptr<SyncedMemory>> direct_saved_;

@@ -220,14 +220,17 @@ class Net {
   void FindBackward(bool force_backward);
   /// Tells each layer which of its data a later in-place layer overwrites in a fused pass.
   void FindOverwritten();
-  /// Gives the public blobs memory of their own, with the values that a plan has left, before a
-  /// fused pass.
-  void LeavePlan();
+  /// Gives the public blobs memory of their own, with the values that a plan has left: all before a
+  /// fused pass; only those that a whole pass needs before one (`whole_pass`).
+  void LeavePlan(bool whole_pass = false);
+  /// Makes reading `memory` an error with `message` until it is written.
+  void Drop(const shared_ptr<SyncedMemory>& memory, const string& message);
 
   template <typename T>
   friend class PlannedNet;
   template <typename T>
   friend class NetGraphBuilder;
+  map<const SyncedMemory*, std::unique_ptr<Resolver>> dropped_;
   std::unique_ptr<PlannedNet<Dtype>> planned_;
   bool placement_wanted_ = false;
   PlacementOptions placement_;

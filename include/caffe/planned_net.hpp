@@ -34,6 +34,10 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   friend class Net<Dtype>;
   struct Memory;
   struct ShapeChange;
+  class OpScope;
+  /// Whose values a net that leaves its plan wants to have in its public blobs: all; those that
+  /// live across passes; or (the net is being destroyed) these and what somebody else holds on to.
+  enum class Wanted { kAll, kPersistent, kHeld };
 
   /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source
   /// gave another shape than planned, those up to it; the net has then left the plan and goes on
@@ -43,23 +47,26 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void Update(const std::function<void(int)>& update);
   /// False when the user gave an input blob another shape.
   bool ShapesMatch() const;
-  /// Gives all bound memory back: parameters, history and whatever else is readable keep their
-  /// values. With `all` false (the net is being destroyed) only what somebody else holds on to is
-  /// copied.
-  void Release(bool all);
+  /// Gives all bound memory back. What is wanted is copied into it if it is still there; reading
+  /// the rest is an error from then on.
+  void Release(Wanted wanted);
 
   void Run(const layrub::Step& step) override;
   void* Resolve(int tensor, bool write) override;
 
+  void DropUnplanned(const typename Net<Dtype>::History& history);
   void MakePrivateBlobs();
   void BindPersistent(const typename Net<Dtype>::History& history);
   void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void SetAddresses(const layrub::Form& form, bool set);
+  int GoOnWithoutPlan(int layer);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
+  std::string Gone(layrub::TensorId tensor) const;
+  void* TakeInput(layrub::TensorId tensor);
 
   Net<Dtype>* net_;
   std::unique_ptr<Memory> memory_;

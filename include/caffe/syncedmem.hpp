@@ -63,9 +63,9 @@ class SyncedMemory {
   /// which must outlive the bond. Binding again replaces the bond. User-owned memory may not be
   /// bound.
   void Bind(Binding* binding);
-  /// Ends the bond. The contents become those of `value` (copied into pool memory) or, when null,
-  /// untouched.
-  void Unbind(const void* value);
+  /// Ends the bond. The contents become the `bytes` (at most size()) at `value`, copied into pool
+  /// memory, or, when `value` is null, untouched.
+  void Unbind(const void* value, size_t bytes);
   Binding* binding() const { return binding_; }
   bool user_owned() const { return cpu_ptr_ != nullptr && !own_cpu_; }
 

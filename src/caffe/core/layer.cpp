@@ -76,13 +76,21 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
   const MemoryTraits traits = Traits(bottom, top, propagate_down);
   const OperandForm* form = &traits.forward;
   run_.form = 0;
-  if (!traits.backward.empty()) {
+  // What a layer without traits may do in place is its author's affair, as in Caffe.
+  if (traits.declared && !traits.backward.empty()) {
     vector<bool> bottom_overwritten = bottom_overwritten_;
     bottom_overwritten.resize(bottom.size());
     for (size_t i = 0; i < bottom.size(); ++i) {
       if (std::find(top.begin(), top.end(), bottom[i]) != top.end()) bottom_overwritten[i] = true;
     }
-    run_.form = FirstUsableForm(traits.backward, bottom_overwritten, top_overwritten_);
+    if (forward) continued_form_ = -1;
+    if (continued_form_ >= 0) {
+      const bool usable = FirstUsableForm({traits.backward[continued_form_]}, bottom_overwritten,
+                                          top_overwritten_) == 0;
+      run_.form = usable ? continued_form_ : -1;
+    } else {
+      run_.form = FirstUsableForm(traits.backward, bottom_overwritten, top_overwritten_);
+    }
     CHECK_GE(run_.form, 0) << "Layer " << layer_param_.name() << " (" << type()
                            << ") cannot run in place: its backward needs the values it overwrites.";
   }
@@ -104,6 +112,17 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
     direct_scratch_.reset(new SyncedMemory(scratch));
   }
   run_.scratch = scratch > 0 ? direct_scratch_->mutable_cpu_data() : nullptr;
+}
+
+template <typename Dtype>
+void Layer<Dtype>::ContinueDirect(int form, const vector<pair<const void*, size_t>>& saved) {
+  continued_form_ = form;
+  direct_saved_.assign(saved.size(), shared_ptr<SyncedMemory>());
+  for (size_t i = 0; i < saved.size(); ++i) {
+    if (!saved[i].first) continue;
+    direct_saved_[i].reset(new SyncedMemory(saved[i].second));
+    std::memcpy(direct_saved_[i]->mutable_cpu_data(), saved[i].first, saved[i].second);
+  }
 }
 
 template <typename Dtype>

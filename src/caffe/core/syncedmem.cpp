@@ -68,11 +68,13 @@ void SyncedMemory::Bind(Binding* binding) {
   head_ = HEAD_AT_CPU;
 }
 
-void SyncedMemory::Unbind(const void* value) {
+void SyncedMemory::Unbind(const void* value, size_t bytes) {
   if (!binding_) return;
   binding_ = nullptr;
   head_ = UNINITIALIZED;
-  if (value) std::memcpy(mutable_cpu_data(), value, size_);
+  if (!value) return;
+  CHECK_LE(bytes, size_);
+  std::memcpy(mutable_cpu_data(), value, bytes);
 }
 
 #ifdef CPU_ONLY

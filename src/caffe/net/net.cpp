@@ -28,7 +28,7 @@ Net<Dtype>::Net(const string& param_file, Phase phase, const int level,
 
 template <typename Dtype>
 Net<Dtype>::~Net() {
-  if (planned_) planned_->Release(false);
+  if (planned_) planned_->Release(PlannedNet<Dtype>::Wanted::kHeld);
 }
 
 template <typename Dtype>

@@ -160,8 +160,10 @@ template <typename Dtype>
 int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& traits) {
   const int blob = net_.top_id_vecs_[layer][top];
   const int before = newest_[blob];
-  if (before >= 0 && !traits.declared)
+  if (before >= 0 && !traits.declared) {
+    overwritten_by_[out_.versions[before].data] = layer;
     return before;  // in place without traits: one address, one value
+  }
   NetGraph::Version version;
   version.blob = blob;
   version.number = versions_of_[blob]++;
@@ -210,8 +212,14 @@ TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
     const int blob = out_.versions[root].blob;
     const auto group = diff_group_.emplace(blob, groups_);
     if (group.second) ++groups_;
-    root_diff_[root] = AddTensor(VersionName(root) + ".grad", BlobBytes(blob),
-                                 Role::kActivationGradient, false, group.first->second);
+    // Nobody but the user writes the derivative of an output.
+    const auto& outputs = net_.net_output_blob_indices_;
+    const bool output =
+        newest_[out_.versions[version].blob] == version &&
+        std::find(outputs.begin(), outputs.end(), out_.versions[version].blob) != outputs.end();
+    root_diff_[root] =
+        AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient, output,
+                  output ? kNone : group.first->second);
   }
   return root_diff_[root];
 }
@@ -270,13 +278,31 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   return out;
 }
 
+/// `form` reads a value that a later layer, one without traits, overwrites at its address.
+template <typename Dtype>
+bool NetGraphBuilder<Dtype>::Overwritten(int layer, const OperandForm& form) {
+  return std::any_of(form.reads.begin(), form.reads.end(), [&](const Operand& operand) {
+    if (operand.kind != Operand::kBottomData && operand.kind != Operand::kTopData) return false;
+    const auto found = overwritten_by_.find(TensorOf(layer, operand));
+    return found != overwritten_by_.end() && found->second > layer;
+  });
+}
+
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   Op op;
   op.name = net_.layer_names_[layer] + "/backward";
   op.pass = Pass::kBackward;
-  for (const OperandForm& form : traits_[layer].backward)
+  std::vector<int>& forms = out_.layers[layer].backward_forms;
+  for (size_t i = 0; i < traits_[layer].backward.size(); ++i) {
+    const OperandForm& form = traits_[layer].backward[i];
+    if (traits_[layer].declared && Overwritten(layer, form)) continue;
     op.forms.push_back(ToForm(layer, form, op.name));
+    forms.push_back(static_cast<int>(i));
+  }
+  CHECK(!op.forms.empty() || traits_[layer].backward.empty())
+      << "Layer " << net_.layer_names_[layer]
+      << " needs for its backward values that a later layer overwrites in place.";
   if (op.forms.empty()) return;  // every bottom diff is a view
   const auto& tensors = out_.graph.tensors;
   for (const Form& form : op.forms) {

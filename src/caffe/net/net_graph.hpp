@@ -25,6 +25,7 @@ struct NetGraph {
     std::vector<int> bottom, top;  ///< indices of versions
     std::vector<layrub::TensorId> saved, param_data, param_diff;
     layrub::OpId backward = layrub::kNone;
+    std::vector<int> backward_forms;  ///< by form of `backward`: index into MemoryTraits::backward
   };
 
   layrub::Graph graph;
@@ -57,6 +58,7 @@ class NetGraphBuilder {
   void AddForward(int layer);
   int AddTop(int layer, int top, const MemoryTraits& traits);
   void AddBackward(int layer);
+  bool Overwritten(int layer, const OperandForm& form);
   void AddUpdates(int histories);
   void MarkKept(const std::vector<std::string>& keep);
   layrub::TensorId ParamDiffTensor(int learnable);
@@ -78,6 +80,7 @@ class NetGraphBuilder {
   std::vector<layrub::TensorId> root_diff_;  // by root version
   std::map<int, int32_t> diff_group_;        // by public blob
   std::set<layrub::TensorId> diff_written_;  // gradients that a backward operation has written
+  std::map<layrub::TensorId, int> overwritten_by_;  // by data: the last undeclared in-place layer
   std::set<std::string> names_;
   int32_t groups_ = 0;
 };

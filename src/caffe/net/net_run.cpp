@@ -37,7 +37,7 @@ const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
   const int last = static_cast<int>(layers_.size()) - 1;
   Dtype sum = 0;
   if (placement_wanted_ && (!planned_ || !planned_->ShapesMatch())) {
-    LeavePlan();
+    LeavePlan(true);
     Reshape();
     const layrub::Status status = Place(placement_, history_);
     CHECK(status.ok()) << status.message;

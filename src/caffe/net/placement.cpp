@@ -1,6 +1,7 @@
 #include "caffe/placement.hpp"
 
 #include "caffe/planned_net.hpp"
+#include "dropped_value.hpp"
 #include "layrub/bytes.hpp"
 #include "layrub/check.hpp"
 #include "net_graph.hpp"
@@ -73,15 +74,24 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
 }
 
 template <typename Dtype>
-void Net<Dtype>::LeavePlan() {
-  if (planned_) planned_->Release(true);
+void Net<Dtype>::LeavePlan(bool whole_pass) {
+  using Wanted = typename PlannedNet<Dtype>::Wanted;
+  if (planned_) planned_->Release(whole_pass ? Wanted::kPersistent : Wanted::kAll);
   planned_.reset();
+}
+
+template <typename Dtype>
+void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>& memory, const string& message) {
+  std::unique_ptr<Resolver>& dropped = dropped_[memory.get()];
+  dropped.reset();
+  dropped.reset(new DroppedValue(memory, message));
 }
 
 #define INSTANTIATE_PLACEMENT(Dtype)                                                \
   template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&) const; \
   template Status Net<Dtype>::Place(const PlacementOptions&, const History&);       \
-  template void Net<Dtype>::LeavePlan()
+  template void Net<Dtype>::LeavePlan(bool);                                        \
+  template void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>&, const string&)
 INSTANTIATE_PLACEMENT(float);
 INSTANTIATE_PLACEMENT(double);
 

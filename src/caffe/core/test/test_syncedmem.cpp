@@ -78,7 +78,7 @@ TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
   Binding binding{0, nullptr, nullptr, &resolver};
   SyncedMemory memory(sizeof(float));
   memory.Bind(&binding);
-  memory.Unbind(&resolver.value);
+  memory.Unbind(&resolver.value, memory.size());
   EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 7.0f);
   EXPECT_TRUE(resolver.asked.empty());
 }

@@ -1,0 +1,212 @@
+// PlannedNet: whose bytes the blobs of a net show, and what users read and write there.
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "layrub/pool.hpp"
+#include "planned_memory.hpp"
+
+namespace caffe {
+
+using layrub::kNone;
+using layrub::Step;
+using layrub::TensorId;
+
+/// Gives back the memory of values that unplanned passes have left in blobs whose values the plan
+/// is going to hold.
+template <typename Dtype>
+void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& history) {
+  std::set<const SyncedMemory*> persistent;
+  const auto keep = [&](const Blob<Dtype>& blob) {
+    persistent.insert({blob.data().get(), blob.diff().get()});
+  };
+  for (const Blob<Dtype>* param : net_->learnable_params_) keep(*param);
+  for (const auto& blobs : history) {
+    for (const Blob<Dtype>* blob : blobs) keep(*blob);
+  }
+  const auto& tensors = memory_->net.graph.tensors;
+  for (const NetGraph::Version& version : memory_->net.versions) {
+    const Blob<Dtype>& blob = *net_->blobs_[version.blob];
+    if (tensors[version.data].persistent) persistent.insert(blob.data().get());
+    if (version.diff != kNone && tensors[version.diff].persistent)
+      persistent.insert(blob.diff().get());
+  }
+  for (size_t i = 0; i < net_->blobs_.size(); ++i) {
+    for (const auto& memory : {net_->blobs_[i]->data(), net_->blobs_[i]->diff()}) {
+      const bool untouched = memory->head() == SyncedMemory::UNINITIALIZED;
+      if (untouched || memory->user_owned() || memory->binding() || persistent.count(memory.get()))
+        continue;
+      net_->Drop(memory, "The value of '" + net_->blob_names_[i] +
+                             "' is gone: it was computed before the net's memory was planned.");
+    }
+  }
+  layrub::Pool::Cpu().Trim();
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::MakePrivateBlobs() {
+  const NetGraph& graph = memory_->net;
+  // One handle for each tensor: versions that are views of one another share it.
+  std::map<TensorId, shared_ptr<SyncedMemory>> handles;
+  const std::set<TensorId> user_memory(graph.user_memory.begin(), graph.user_memory.end());
+  std::map<int, int> input_of_blob;
+  memory_->input_version.assign(graph.graph.tensors.size(), -1);
+  const auto handle = [&](TensorId tensor, size_t bytes) {
+    shared_ptr<SyncedMemory>& memory = handles[tensor];
+    if (!memory) {
+      memory.reset(new SyncedMemory(bytes));
+      memory->Bind(&memory_->bindings[tensor]);
+    }
+    return memory;
+  };
+  for (size_t i = 0; i < graph.versions.size(); ++i) {
+    const NetGraph::Version& version = graph.versions[i];
+    const Blob<Dtype>& blob = *net_->blobs_[version.blob];
+    const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
+    if (graph.graph.tensors[version.data].role == layrub::Role::kUser) {
+      if (version.number == 0) input_of_blob[version.blob] = static_cast<int>(i);
+    } else if (input_of_blob.count(version.blob)) {
+      memory_->input_version[version.data] = input_of_blob[version.blob];
+    }
+    shared_ptr<Blob<Dtype>> copy(new Blob<Dtype>(blob.shape()));
+    if (user_memory.count(version.data)) handles[version.data] = blob.data();
+    copy->ShareMemory(handle(version.data, bytes), version.diff == kNone
+                                                       ? shared_ptr<SyncedMemory>()
+                                                       : handle(version.diff, bytes));
+    memory_->versions.push_back(copy);
+  }
+  for (const NetGraph::LayerEntry& layer : graph.layers) {
+    memory_->bottom.emplace_back();
+    for (int version : layer.bottom)
+      memory_->bottom.back().push_back(memory_->versions[version].get());
+    memory_->top.emplace_back();
+    for (int version : layer.top) memory_->top.back().push_back(memory_->versions[version].get());
+  }
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& history) {
+  const NetGraph& graph = memory_->net;
+  for (size_t i = 0; i < net_->learnable_params_.size(); ++i) {
+    Adopt(net_->learnable_params_[i]->data(), graph.param_data[i]);
+    Adopt(net_->learnable_params_[i]->diff(), graph.param_diff[i]);
+    for (size_t k = 0; i < graph.history.size() && k < graph.history[i].size(); ++k) {
+      Adopt(history[i][k]->data(), graph.history[i][k]);
+    }
+  }
+  for (const NetGraph::Version& version : graph.versions) {
+    const Blob<Dtype>& blob = *net_->blobs_[version.blob];
+    if (graph.graph.tensors[version.data].persistent) Adopt(blob.data(), version.data);
+    if (version.diff != kNone && graph.graph.tensors[version.diff].persistent)
+      Adopt(blob.diff(), version.diff);
+  }
+}
+
+/// Moves a value that lives across iterations into the plan.
+template <typename Dtype>
+void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
+  if (tensor == kNone || memory->user_owned() || memory->binding()) return;
+  void* address = executor_->Address(tensor);
+  const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
+  if (memory->head() == SyncedMemory::UNINITIALIZED) {
+    std::memset(address, 0, bytes);
+  } else {
+    std::memcpy(address, memory->cpu_data(), bytes);
+  }
+  Show(memory, tensor);
+}
+
+/// Binds memory that users see to `tensor`.
+template <typename Dtype>
+void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
+  if (memory->binding() == &memory_->bindings[tensor] || memory->user_owned()) return;
+  memory->Bind(&memory_->bindings[tensor]);
+  memory_->bound[memory] = tensor;
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::Release(Wanted wanted) {
+  executor_->backend()->Synchronize();
+  std::map<const SyncedMemory*, bool> held;  // memory of blobs that outlive the net
+  for (const auto& blob : net_->blobs_) {
+    if (blob.use_count() == 1) continue;
+    held[blob->data().get()] = held[blob->diff().get()] = true;
+  }
+  for (const auto& [memory, tensor] : memory_->bound) {
+    // An input that a layer has overwritten in place is, for a whole pass, what the user wrote.
+    const int input = memory_->input_version[tensor];
+    const TensorId written = input < 0 ? tensor : memory_->net.versions[input].data;
+    const void* value = nullptr;
+    const bool shared = held.count(memory.get()) || memory.use_count() > 2;  // the blob's and ours
+    if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && shared))
+      value = executor_->Find(tensor);
+    if (!value && memory_->net.graph.tensors[written].persistent) value = executor_->Find(written);
+    const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
+    memory->Unbind(value, std::min(bytes, memory->size()));
+    if (!value && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));
+  }
+  memory_->bound.clear();
+}
+
+/// The name under which users know a planned value: that of its blob, else that of the tensor.
+template <typename Dtype>
+string PlannedNet<Dtype>::PublicName(int tensor) const {
+  for (const NetGraph::Version& version : memory_->net.versions) {
+    if (version.data == tensor || version.diff == tensor) return net_->blob_names_[version.blob];
+  }
+  return memory_->net.graph.tensors[tensor].name;
+}
+
+template <typename Dtype>
+void* PlannedNet<Dtype>::Resolve(int tensor, bool write) {
+  if (memory_->in_op) {
+    const Step& step = plan().steps[executor_->current_step()];
+    const layrub::Op& op = memory_->net.graph.ops[step.op];
+    LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
+               << op.forms[step.form].name << ") " << (write ? "writes '" : "reads '")
+               << memory_->net.graph.tensors[tensor].name
+               << "', which the layer's memory traits do not declare.";
+  }
+  if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
+    return TakeInput(tensor);
+  const void* value = executor_->running() ? executor_->Address(tensor) : executor_->Find(tensor);
+  CHECK(value) << Gone(tensor);
+  return const_cast<void*>(value);
+}
+
+/// The user writes an input that a layer has overwritten in place: the next pass reads it at the
+/// input's own address.
+template <typename Dtype>
+void* PlannedNet<Dtype>::TakeInput(TensorId tensor) {
+  const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
+  const shared_ptr<SyncedMemory>& shown = net_->blobs_[input.blob]->data();
+  if (shown->user_owned()) return const_cast<void*>(shown->cpu_data());
+  const void* value = executor_->Find(tensor);
+  void* address = executor_->Address(input.data);
+  if (value) std::memcpy(address, value, memory_->net.graph.tensors[tensor].bytes);
+  Show(shown, input.data);
+  return address;
+}
+
+template <typename Dtype>
+string PlannedNet<Dtype>::Gone(TensorId tensor) const {
+  return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
+         plan().strategy +
+         " gave its memory to others after its last use. To keep the data of this blob readable, "
+         "put placement { keep: \"" +
+         PublicName(tensor) +
+         "\" } into the net or solver prototxt; to keep everything, derivatives too, use "
+         "--placement=keep.";
+}
+
+#define INSTANTIATE_BLOBS(Dtype)                                                        \
+  template void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History&);  \
+  template void PlannedNet<Dtype>::MakePrivateBlobs();                                  \
+  template void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History&); \
+  template void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>&, TensorId);     \
+  template void PlannedNet<Dtype>::Release(Wanted);                                     \
+  template void* PlannedNet<Dtype>::Resolve(int, bool)
+INSTANTIATE_BLOBS(float);
+INSTANTIATE_BLOBS(double);
+
+}  // namespace caffe

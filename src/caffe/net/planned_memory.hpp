@@ -1,0 +1,32 @@
+#ifndef CAFFE_NET_PLANNED_MEMORY_HPP_
+#define CAFFE_NET_PLANNED_MEMORY_HPP_
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "caffe/planned_net.hpp"
+#include "net_graph.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+struct PlannedNet<Dtype>::Memory {
+  NetGraph net;
+  std::vector<Binding> bindings;                  // by tensor; addresses stay valid: never resized
+  std::vector<shared_ptr<Blob<Dtype>>> versions;  // private blobs, by version
+  std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by layer
+  std::vector<int> backward_form;                      // by layer
+  std::map<shared_ptr<SyncedMemory>, layrub::TensorId>
+      bound;                       // memory outside this object that is bound to it
+  std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1
+  const std::function<void(int)>* update = nullptr;
+  Dtype loss = 0;
+  bool in_op = false;
+  bool backward_next = false;  // the last pass was a whole forward
+  int backward_at = 0;         // the layer whose backward ran last
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_NET_PLANNED_MEMORY_HPP_

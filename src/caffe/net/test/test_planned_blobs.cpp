@@ -1,0 +1,284 @@
+// What users write into and read from the blobs of a planned net, between passes and after its end.
+#include "caffe/net/test/training.hpp"
+#include "layrub/pool.hpp"
+
+namespace caffe {
+namespace {
+
+PlacementOptions Options(const string& strategy) {
+  PlacementOptions options;
+  options.strategy = strategy;
+  return options;
+}
+
+vector<float> Values(const Blob<float>& blob) {
+  return vector<float>(blob.cpu_data(), blob.cpu_data() + blob.count());
+}
+
+vector<float> Gradients(const Net<float>& net) {
+  vector<float> values;
+  for (const Blob<float>* param : net.learnable_params())
+    values.insert(values.end(), param->cpu_diff(), param->cpu_diff() + param->count());
+  return values;
+}
+
+void Fill(int count, float first, float* values) {
+  for (int i = 0; i < count; ++i) values[i] = first + static_cast<float>(i % 13 - 6) / 5;
+}
+
+const char kInPlaceOnInput[] = R"(
+  layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 6 } } }
+  layer { name: "relu" type: "ReLU" bottom: "data" top: "data" }
+  layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+          inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+  layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
+)";
+
+/// Three blocks; the first outputs are away from the device while the others run.
+const char kDeep[] = R"(
+  layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 12 dim: 12 } } }
+  layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
+          convolution_param { num_output: 8 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
+  layer { name: "conv2" type: "Convolution" bottom: "conv1" top: "conv2"
+          convolution_param { num_output: 8 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
+  layer { name: "conv3" type: "Convolution" bottom: "conv2" top: "conv3"
+          convolution_param { num_output: 8 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
+  layer { name: "pool" type: "Pooling" bottom: "conv3" top: "pool" pooling_param { global_pooling: true } }
+  layer { name: "loss" type: "TanH" bottom: "pool" top: "loss" loss_weight: 1 }
+)";
+
+class PlannedBlobs : public ::testing::TestWithParam<string> {};
+
+TEST_P(PlannedBlobs, TakeANewInputAlsoWhereALayerRunsInPlaceOnIt) {
+  Net<float> plain(ParseNet(kInPlaceOnInput)), net(ParseNet(kInPlaceOnInput));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (int pass = 0; pass < 3; ++pass) {
+    float loss[2];
+    int i = 0;
+    for (Net<float>* each : {&plain, &net}) {
+      Blob<float>* data = each->input_blobs()[0];
+      Fill(data->count(), static_cast<float>(pass), data->mutable_cpu_data());
+      loss[i++] = each->ForwardBackward();
+    }
+    EXPECT_EQ(loss[1], loss[0]) << pass;
+    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << pass;
+  }
+}
+
+TEST_P(PlannedBlobs, TakeWhatIsWrittenBetweenForwardAndBackward) {
+  Net<float> plain(ParseNet(kDeep)), net(ParseNet(kDeep));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (const char* name : {"conv1", "conv2"}) {
+    for (Net<float>* each : {&plain, &net}) {
+      each->ClearParamDiffs();
+      Blob<float>* data = each->input_blobs()[0];
+      Fill(data->count(), 0.5f, data->mutable_cpu_data());
+      each->Forward();
+      Blob<float>* blob = each->blob_by_name(name).get();
+      Fill(blob->count(), 3, blob->mutable_cpu_data());
+      each->Backward();
+    }
+    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << name;
+  }
+}
+
+TEST_P(PlannedBlobs, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
+  string text = string("force_backward: true ") + kDeep;
+  text.replace(text.find("loss_weight: 1"), 14, "");
+  Net<float> plain(ParseNet(text)), net(ParseNet(text));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (int pass = 0; pass < 2; ++pass) {
+    for (Net<float>* each : {&plain, &net}) {
+      Blob<float>* data = each->input_blobs()[0];
+      Fill(data->count(), 0.5f, data->mutable_cpu_data());
+      each->Forward();
+      Blob<float>* out = each->output_blobs()[0];
+      Fill(out->count(), static_cast<float>(pass + 1), out->mutable_cpu_diff());
+      each->Backward();
+    }
+    EXPECT_GT(plain.params()[0]->asum_diff(), 0);
+    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << pass;
+  }
+}
+
+TEST_P(PlannedBlobs, SayThatTheirNetWasPlannedForItsForwardOnly) {
+  NetParameter param = ParseNet(string("force_backward: true ") + kDeep);
+  param.mutable_state()->set_phase(TEST);
+  Net<float> net(param);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  net.Forward();
+  EXPECT_DEATH(net.Backward(), "TEST phase runs without a memory plan only");
+}
+
+TEST_P(PlannedBlobs, GiveTheMemoryOfUnplannedPassesBack) {
+  Net<float> net(ParseNet(kDeep));
+  Fill(net.input_blobs()[0]->count(), 1, net.input_blobs()[0]->mutable_cpu_data());
+  layrub::Pool& pool = layrub::Pool::Cpu();
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  net.ForwardBackward();
+  const int64_t planned = pool.used();
+  net.ForwardFromTo(0, static_cast<int>(net.layers().size()) - 1);
+  net.Backward();
+  EXPECT_GT(pool.used(), planned);
+  net.ForwardBackward();
+  EXPECT_EQ(pool.used(), planned);
+}
+
+TEST_P(PlannedBlobs, AreCopiedOutByTheirOwnSizeWhereTheyWereLargerOnce) {
+  Net<float> net(ParseNet(kInPlaceOnInput));
+  Blob<float>* data = net.input_blobs()[0];
+  data->Reshape({1 << 23, 6});
+  data->Reshape({4, 6});
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  Fill(data->count(), 1, data->mutable_cpu_data());
+  net.Forward();
+  const vector<float> seen = Values(*data);
+  net.ForwardFromTo(2, 2);
+  EXPECT_TRUE(SameBits(Values(*data), seen));
+}
+
+TEST_P(PlannedBlobs, KeepTheirValuesForThoseWhoShareThemAfterTheNetsEnd) {
+  Blob<float> mine(4, 8, 1, 1);
+  vector<float> expected;
+  {
+    Net<float> net(ParseNet(kDeep));
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    Fill(net.input_blobs()[0]->count(), 1, net.input_blobs()[0]->mutable_cpu_data());
+    net.Forward();
+    expected = Values(*net.output_blobs()[0]);
+    mine.ShareData(*net.output_blobs()[0]);
+  }
+  EXPECT_TRUE(SameBits(Values(mine), expected));
+}
+
+TEST_P(PlannedBlobs, SayThatABackwardNeedsAForwardBeforeIt) {
+  Net<float> net(ParseNet(kDeep));
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  EXPECT_DEATH(net.Backward(), "needs a Forward\\(\\) just before it");
+  net.ForwardBackward();
+  EXPECT_DEATH(net.Backward(), "needs a Forward\\(\\) just before it");
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedBlobs, ::testing::ValuesIn(layrub::StrategyNames()),
+                         [](const auto& test) { return test.param; });
+
+TEST(PlannedBlobsDeathTest, NeverGiveZerosForAValueThatAPlanHasDropped) {
+  Net<float> net(ParseNet(kDeep));
+  ASSERT_TRUE(net.Place(Options("hybrid")).ok());
+  net.ForwardBackward();
+  net.ForwardFromTo(0, 0);
+  EXPECT_EQ(net.planned(), nullptr);
+  EXPECT_DEATH(net.ForwardFrom(4), "value of 'conv3' is gone");
+  EXPECT_DEATH(net.blob_by_name("conv3")->cpu_data(), "value of 'conv3' is gone");
+  Blob<float>* data = net.input_blobs()[0];
+  Fill(data->count(), 1, data->mutable_cpu_data());
+  net.ForwardFromTo(0, 3);
+  EXPECT_GT(net.blob_by_name("conv3")->asum_data(), 0);
+}
+
+/// Gives a batch of another size from its second pass on; runs after other layers.
+class LateSourceLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestLateSource"; }
+  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({passes_ >= 1 ? 4 : 2, 3});
+  }
+  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
+                      const vector<bool>&) const override {
+    MemoryTraits traits;
+    traits.declared = true;
+    traits.repeatable = false;
+    traits.forward = {"only", {}, {TopData(0)}, {}, 0, 0};
+    return traits;
+  }
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>&,
+                 const vector<Blob<float>*>& top) override {
+    ++passes_;
+    Fill(top[0]->count(), static_cast<float>(passes_), MutableData(context, top[0]));
+  }
+  int passes_ = 0;
+};
+LayerRegisterer<float> register_late("TestLateSource", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new LateSourceLayer(param));
+});
+
+class LateSource : public ::testing::TestWithParam<string> {};
+
+TEST_P(LateSource, MayChangeItsShapeAfterLayersThatHaveRunUnderThePlan) {
+  const NetParameter param = ParseNet(R"(
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 2 dim: 6 dim: 6 } } }
+    layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+            convolution_param { num_output: 3 kernel_size: 3 weight_filler { type: "xavier" } } }
+    layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+    layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool"
+            pooling_param { kernel_size: 2 stride: 2 } }
+    layer { name: "tanh" type: "TanH" bottom: "pool" top: "pool" }
+    layer { name: "ip1" type: "InnerProduct" bottom: "pool" top: "ip1"
+            inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+    layer { name: "loss1" type: "TanH" bottom: "ip1" top: "loss1" loss_weight: 1 }
+    layer { name: "late" type: "TestLateSource" top: "late" }
+    layer { name: "ip2" type: "InnerProduct" bottom: "late" top: "ip2"
+            inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
+    layer { name: "loss2" type: "TanH" bottom: "ip2" top: "loss2" loss_weight: 1 }
+  )");
+  Net<float> plain(param), net(param);
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (int pass = 0; pass < 4; ++pass) {
+    float loss[2];
+    int i = 0;
+    for (Net<float>* each : {&plain, &net}) {
+      each->ClearParamDiffs();
+      Blob<float>* data = each->input_blobs()[0];
+      Fill(data->count(), static_cast<float>(pass), data->mutable_cpu_data());
+      loss[i++] = each->ForwardBackward();
+    }
+    EXPECT_EQ(loss[1], loss[0]) << pass;
+    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << pass;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStrategy, LateSource, ::testing::ValuesIn(layrub::StrategyNames()),
+                         [](const auto& test) { return test.param; });
+
+/// The lines that debug_info writes.
+class DebugLines : public google::LogSink {
+ public:
+  DebugLines() { google::AddLogSink(this); }
+  ~DebugLines() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity, const char*, const char*, int, const struct ::tm*,
+            const char* message, size_t size) override {
+    const string line(message, size);
+    if (line.compare(0, 5, "    [") == 0) lines.push_back(line);
+  }
+  vector<string> lines;
+};
+
+TEST_P(LateSource, DebugInfoSaysTheSameWithAndWithoutAPlan) {
+  for (const string& name : SmallNets()) {
+    vector<string> expected;
+    for (const string& strategy : {string(), GetParam()}) {
+      NetParameter param = ReadNet(name);
+      param.set_debug_info(true);
+      Caffe::set_random_seed(3);
+      Net<float> net(param);
+      if (!strategy.empty()) ASSERT_TRUE(net.Place(Options(strategy)).ok());
+      Caffe::set_random_seed(4);
+      DebugLines debug;
+      net.ForwardBackward();
+      net.ForwardBackward();
+      if (strategy.empty()) expected = debug.lines;
+      EXPECT_FALSE(debug.lines.empty());
+      EXPECT_EQ(debug.lines, expected) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace caffe

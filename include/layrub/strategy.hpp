@@ -68,8 +68,8 @@ std::vector<std::string> StrategyNames();
 Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding = 0);
 
 /// Everything in one call: decide, schedule, pack. kDoesNotFit carries a sentence that names the
-/// operation at the peak, the bytes needed (in bytes and MiB) and the flag to paste
-/// (--device_memory=<n>).
+/// operation at the peak, the bytes needed, the flag to paste (--device_memory=<n>) and the
+/// strategies that do fit.
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
                       const std::string& strategy, int64_t padding = 0);
 

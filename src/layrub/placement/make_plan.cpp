@@ -6,32 +6,30 @@
 namespace layrub {
 namespace {
 
-std::string Needs(const std::string& what, int64_t needed, int64_t budget) {
-  return "needs " + FormatBytes(needed) + " (" + std::to_string(needed) + " bytes) of " + what +
-         ", the budget is " + FormatBytes(budget);
+/// `flag` is "device_memory"; what lies under that limit is "device memory".
+Status DoesNotFit(const std::string& strategy, const std::string& flag, const std::string& where,
+                  int64_t needed, int64_t budget) {
+  std::string what = flag;
+  what.replace(what.find('_'), 1, " ");
+  return Status::DoesNotFit("strategy " + strategy + " needs " + FormatBytes(needed) + " (" +
+                            std::to_string(needed) + " bytes) of " + what + where +
+                            ", the budget is " + FormatBytes(budget) +
+                            "; its smallest budget is --" + flag + "=" + std::to_string(needed));
 }
 
 Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
   if (plan.device_bytes > budget.device) {
     const Peak peak = FindPeak(graph, plan);
     const std::string where = peak.op == kNone ? "" : " at " + graph.ops[peak.op].name;
-    return Status::DoesNotFit(Needs("device memory" + where, plan.device_bytes, budget.device) +
-                              "; the smallest budget of strategy " + plan.strategy +
-                              " is --device_memory=" + std::to_string(plan.device_bytes));
+    return DoesNotFit(plan.strategy, "device_memory", where, plan.device_bytes, budget.device);
   }
-  if (plan.host_bytes > budget.host) {
-    return Status::DoesNotFit(Needs("host memory", plan.host_bytes, budget.host) +
-                              "; the smallest budget of strategy " + plan.strategy +
-                              " is --host_memory=" + std::to_string(plan.host_bytes));
-  }
+  if (plan.host_bytes > budget.host)
+    return DoesNotFit(plan.strategy, "host_memory", "", plan.host_bytes, budget.host);
   return Status::Ok();
 }
 
-}  // namespace
-
-Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
-                      const std::string& strategy, int64_t padding) {
-  if (Status status = Validate(graph); !status.ok()) return status;
+Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machine& machine,
+                    const Budget& budget, int64_t padding) {
   const Result<Strategy> decide = FindStrategy(strategy);
   if (!decide.ok()) return decide.status();
   const Result<Decision> decision = decide.value()(graph, machine, budget);
@@ -41,6 +39,21 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   plan.value().strategy = strategy;
   if (Status status = CheckBudget(graph, plan.value(), budget); !status.ok()) return status;
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
+                      const std::string& strategy, int64_t padding) {
+  if (Status status = Validate(graph); !status.ok()) return status;
+  Result<Plan> plan = PlanBy(strategy, graph, machine, budget, padding);
+  if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
+  Status status = plan.status();
+  for (const std::string& other : StrategyNames()) {
+    if (PlanBy(other, graph, machine, budget, padding).ok())
+      status.message += ", and --placement=" + other + " fits";
+  }
+  return status;
 }
 
 }  // namespace layrub

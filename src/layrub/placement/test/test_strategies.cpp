@@ -197,13 +197,13 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
   const Status status = MakePlan(net.graph, {}, {12 << 20, 1 << 30}, "hybrid").status();
   EXPECT_EQ(status.code, Code::kDoesNotFit);
   EXPECT_EQ(status.message,
-            "needs 13.0 MiB (13631488 bytes) of device memory at b/forward, the budget is 12.0 "
-            "MiB; the smallest budget of strategy hybrid is --device_memory=13631488");
+            "strategy hybrid needs 13.0 MiB (13631488 bytes) of device memory at b/forward, the "
+            "budget is 12.0 MiB; its smallest budget is --device_memory=13631488");
   const Status host = MakePlan(net.graph, {}, {1 << 30, 1 << 20}, "hybrid").status();
   EXPECT_EQ(host.code, Code::kDoesNotFit);
   EXPECT_EQ(host.message,
-            "needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; the smallest "
-            "budget of strategy hybrid is --host_memory=4194304");
+            "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
+            "its smallest budget is --host_memory=4194304, and --placement=keep fits");
 }
 
 TEST(MakePlan, PassesOnWhatIsInvalid) {

@@ -48,9 +48,9 @@ row() { # STRATEGY: its line of the table; savings are against keep
 echo
 format='%-10s %8s %13s %14s %7s %12s %10s %8s\n'
 # shellcheck disable=SC2059 # the format is ours
-printf "$format" '' test 'device bytes' 'device bytes' '' 'bytes out-' 'saved with' ''
+printf "$format" '' test 'device bytes' 'device bytes' '' 'bytes' 'saved' ''
 # shellcheck disable=SC2059
-printf "$format" strategy accuracy planned measured saved 'side plan' those seconds
+printf "$format" strategy accuracy planned measured saved 'outside' 'in all' seconds
 row keep
 row hybrid
 echo "Planned and measured: the train net with its solver. Outside the plan: the test net, batches read ahead."

@@ -61,6 +61,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void SetAddresses(const layrub::Form& form, bool set);
   int GoOnWithoutPlan(int layer);
+  void Settle(int version);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void SkipBackwardTo(int layer);

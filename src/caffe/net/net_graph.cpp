@@ -103,7 +103,7 @@ void NetGraphBuilder<Dtype>::AddParams() {
                         std::to_string(net_.param_layer_indices_[i].second) + "]";
     const int64_t bytes = external ? 0 : int64_t{blob.count()} * int64_t{sizeof(Dtype)};
     out_.param_data[id] = AddTensor(name, bytes, Role::kParameter, true);
-    if (external) out_.user_memory.push_back(out_.param_data[id]);
+    if (external) out_.outside.insert(out_.param_data[id]);
   }
 }
 
@@ -142,7 +142,11 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   Form form = ToForm(layer, traits.forward, op.name);
   for (size_t i = 0; i < entry.top.size(); ++i) {
     // The layer weighs its loss with the top's diff, which holds the loss weight from set-up on.
-    if (net_.layers_[layer]->loss(i) != Dtype(0)) AddOnce(DiffTensor(entry.top[i]), &form.reads);
+    if (net_.layers_[layer]->loss(i) == Dtype(0)) continue;
+    AddOnce(DiffTensor(entry.top[i]), &form.reads);
+    const TensorId data = out_.versions[entry.top[i]].data;
+    const bool written = std::count(form.writes.begin(), form.writes.end(), data) > 0;
+    if (!written) AddOnce(data, &form.reads);  // a view
   }
   for (TensorId saved : entry.saved) {
     if (saved != kNone) AddOnce(saved, &form.writes);
@@ -160,9 +164,9 @@ template <typename Dtype>
 int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& traits) {
   const int blob = net_.top_id_vecs_[layer][top];
   const int before = newest_[blob];
-  if (before >= 0 && !traits.declared) {
+  if (before >= 0 && (!traits.declared || out_.outside.count(out_.versions[before].data))) {
     overwritten_by_[out_.versions[before].data] = layer;
-    return before;  // in place without traits: one address, one value
+    return before;  // in place without traits, or on memory outside the plan: one address
   }
   NetGraph::Version version;
   version.blob = blob;
@@ -175,14 +179,15 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     if (view.top == top) version.data = out_.versions[out_.layers[layer].bottom[view.bottom]].data;
   }
   if (version.data == kNone) {
-    const bool external = traits.user_tops && External(*net_.blobs_[blob]->data());
+    const bool source = !traits.declared && net_.bottom_vecs_[layer].empty();
+    const bool external = source || (traits.user_tops && External(*net_.blobs_[blob]->data()));
+    const bool user = source || traits.user_tops;
     // Versions of one blob, views included, have one group.
     const int32_t group =
         before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
     version.data = AddTensor(VersionName(id), external ? 0 : BlobBytes(blob),
-                             traits.user_tops ? Role::kUser : Role::kActivation, traits.user_tops,
-                             traits.user_tops ? kNone : group);
-    if (external) out_.user_memory.push_back(version.data);
+                             user ? Role::kUser : Role::kActivation, user, user ? kNone : group);
+    if (external) out_.outside.insert(version.data);
   }
   out_.versions[id] = version;
   if (net_.layers_[layer]->loss(top) != Dtype(0)) {
@@ -278,13 +283,14 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   return out;
 }
 
-/// `form` reads a value that a later layer, one without traits, overwrites at its address.
+/// `form` reads a value that this layer's forward, or a later one, overwrites at its address.
 template <typename Dtype>
 bool NetGraphBuilder<Dtype>::Overwritten(int layer, const OperandForm& form) {
   return std::any_of(form.reads.begin(), form.reads.end(), [&](const Operand& operand) {
     if (operand.kind != Operand::kBottomData && operand.kind != Operand::kTopData) return false;
     const auto found = overwritten_by_.find(TensorOf(layer, operand));
-    return found != overwritten_by_.end() && found->second > layer;
+    const int last = operand.kind == Operand::kBottomData ? layer : layer + 1;
+    return found != overwritten_by_.end() && found->second >= last;
   });
 }
 

@@ -35,8 +35,9 @@ struct NetGraph {
       op_owner;  ///< by OpId: a layer, or for updates an index into Net::learnable_params
   std::vector<layrub::TensorId> param_data, param_diff;  ///< by index into Net::learnable_params
   std::vector<std::vector<layrub::TensorId>> history;    ///< likewise, one per history blob
-  std::vector<layrub::TensorId>
-      user_memory;  ///< tensors whose bytes are not the plan's (bytes == 0)
+  /// Tensors whose bytes are not the plan's (bytes == 0): the user's, those of another net's plan,
+  /// and the tops of sources without traits, which may be filled once or point anywhere.
+  std::set<layrub::TensorId> outside;
 };
 
 /// Translates a wired net. Knows no layer type: all it learns about layers is in their

@@ -48,7 +48,6 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
   const NetGraph& graph = memory_->net;
   // One handle for each tensor: versions that are views of one another share it.
   std::map<TensorId, shared_ptr<SyncedMemory>> handles;
-  const std::set<TensorId> user_memory(graph.user_memory.begin(), graph.user_memory.end());
   std::map<int, int> input_of_blob;
   memory_->input_version.assign(graph.graph.tensors.size(), -1);
   const auto handle = [&](TensorId tensor, size_t bytes) {
@@ -69,11 +68,13 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
       memory_->input_version[version.data] = input_of_blob[version.blob];
     }
     shared_ptr<Blob<Dtype>> copy(new Blob<Dtype>(blob.shape()));
-    if (user_memory.count(version.data)) handles[version.data] = blob.data();
+    if (graph.outside.count(version.data) && !handles.count(version.data))
+      handles[version.data] = blob.data();
     copy->ShareMemory(handle(version.data, bytes), version.diff == kNone
                                                        ? shared_ptr<SyncedMemory>()
                                                        : handle(version.diff, bytes));
     memory_->versions.push_back(copy);
+    memory_->handles.emplace_back(copy->data(), copy->diff());
   }
   for (const NetGraph::LayerEntry& layer : graph.layers) {
     memory_->bottom.emplace_back();
@@ -105,7 +106,7 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
 /// Moves a value that lives across iterations into the plan.
 template <typename Dtype>
 void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId tensor) {
-  if (tensor == kNone || memory->user_owned() || memory->binding()) return;
+  if (tensor == kNone || memory_->net.outside.count(tensor) || memory->binding()) return;
   void* address = executor_->Address(tensor);
   const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
   if (memory->head() == SyncedMemory::UNINITIALIZED) {

@@ -15,6 +15,8 @@ struct PlannedNet<Dtype>::Memory {
   NetGraph net;
   std::vector<Binding> bindings;                  // by tensor; addresses stay valid: never resized
   std::vector<shared_ptr<Blob<Dtype>>> versions;  // private blobs, by version
+  std::vector<pair<shared_ptr<SyncedMemory>, shared_ptr<SyncedMemory>>>
+      handles;                                         // by version: where its data and diff belong
   std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by layer
   std::vector<int> backward_form;                      // by layer
   std::map<shared_ptr<SyncedMemory>, layrub::TensorId>

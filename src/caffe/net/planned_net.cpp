@@ -1,5 +1,8 @@
 #include "caffe/planned_net.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "planned_memory.hpp"
 
 namespace caffe {
@@ -199,6 +202,20 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   }
 }
 
+/// A layer without traits may have shared another blob's memory with `version` (ShareData,
+/// ShareDiff): the value is copied to its planned place.
+template <typename Dtype>
+void PlannedNet<Dtype>::Settle(int version) {
+  Blob<Dtype>& blob = *memory_->versions[version];
+  if (memory_->net.outside.count(memory_->net.versions[version].data)) return;
+  const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
+  const auto& [data, diff] = memory_->handles[version];
+  if (bytes > data->size()) return;  // another shape than planned
+  if (blob.data() != data) std::memcpy(data->mutable_cpu_data(), blob.cpu_data(), bytes);
+  if (blob.diff() != diff) std::memcpy(diff->mutable_cpu_data(), blob.cpu_diff(), bytes);
+  blob.ShareMemory(data, diff);
+}
+
 template <typename Dtype>
 void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
@@ -206,12 +223,17 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
     memory_->loss += net_->layers_[layer]->Forward(memory_->bottom[layer], memory_->top[layer]);
+    for (int version : entry.top) Settle(version);
   }
   for (size_t i = 0; i < entry.top.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[entry.top[i]];
     Blob<Dtype>& shown = *net_->blobs_[version.blob];
     if (memory_->top[layer][i]->shape() != shown.shape()) throw ShapeChange{layer};
-    Show(shown.data(), version.data);
+    if (memory_->net.outside.count(version.data)) {
+      shown.ShareMemory(memory_->top[layer][i]->data(), nullptr);
+    } else {
+      Show(shown.data(), version.data);
+    }
   }
   if (net_->debug_info_) net_->ForwardDebugInfo(layer);
   for (auto* callback : net_->after_forward_) callback->run(layer);
@@ -237,6 +259,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
     net_->layers_[layer]->Backward(memory_->top[layer], net_->bottom_need_backward_[layer],
                                    memory_->bottom[layer]);
+    for (int version : entry.bottom) Settle(version);
   }
   for (int bottom : entry.bottom) {
     const NetGraph::Version& version = memory_->net.versions[bottom];

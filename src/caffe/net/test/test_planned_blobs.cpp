@@ -162,6 +162,76 @@ TEST_P(PlannedBlobs, SayThatABackwardNeedsAForwardBeforeIt) {
   EXPECT_DEATH(net.Backward(), "needs a Forward\\(\\) just before it");
 }
 
+TEST_P(PlannedBlobs, AreSharedBetweenTwoPlannedNetsAlsoAfterTheFirstOnesEnd) {
+  NetParameter test_param = ParseNet(kDeep);
+  test_param.mutable_state()->set_phase(TEST);
+  Net<float> test(test_param);
+  const auto run = [](Net<float>* net) {
+    Blob<float>* data = net->input_blobs()[0];
+    Fill(data->count(), 1, data->mutable_cpu_data());
+    float loss;
+    net->Forward(&loss);
+    return loss;
+  };
+  float expected = 0;
+  {
+    Net<float> train(ParseNet(kDeep));
+    ASSERT_TRUE(train.Place(Options(GetParam())).ok());
+    test.ShareTrainedLayersWith(&train);
+    ASSERT_TRUE(test.Place(Options(GetParam())).ok());
+    expected = run(&train);
+    EXPECT_EQ(run(&test), expected);
+    train.Backward();
+    train.Update();
+    const float updated = run(&train);
+    EXPECT_NE(updated, expected);
+    EXPECT_EQ(run(&test), updated);
+    train.input_blobs()[0]->Reshape({5, 3, 12, 12});  // a new plan
+    run(&train);
+    EXPECT_EQ(run(&test), updated);
+    expected = updated;
+  }
+  EXPECT_EQ(run(&test), expected);
+}
+
+TEST_P(PlannedBlobs, ShowTheUsersOwnMemoryAlsoThroughViewsAndInPlaceLayers) {
+  const string text = string(kInPlaceOnInput) + R"(
+    layer { name: "more" type: "TanH" bottom: "data" top: "more" loss_weight: 0.5 }
+  )";
+  vector<float> mine(24);
+  Net<float> net(ParseNet(text));
+  net.input_blobs()[0]->set_cpu_data(mine.data());
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (int pass = 0; pass < 2; ++pass) {
+    Fill(24, 0, mine.data());
+    net.ForwardBackward();
+    EXPECT_EQ(Values(*net.blob_by_name("data"))[0], 0);  // rectified
+    EXPECT_TRUE(SameBits(Values(*net.blob_by_name("data_relu_0_split_1")), mine));
+  }
+}
+
+TEST_P(PlannedBlobs, WeighLossesOfSplitTops) {
+  string text = string(kDeep) + R"(
+    layer { name: "split" type: "Split" bottom: "conv1" top: "s1" top: "s2" loss_weight: 0.25 loss_weight: 0 }
+    layer { name: "more" type: "TanH" bottom: "s2" top: "more" loss_weight: 0.5 }
+  )";
+  Net<float> plain(ParseNet(text)), net(ParseNet(text));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (int pass = 0; pass < 2; ++pass) {
+    float loss[2];
+    int i = 0;
+    for (Net<float>* each : {&plain, &net}) {
+      each->ClearParamDiffs();
+      Blob<float>* data = each->input_blobs()[0];
+      Fill(data->count(), 0.5f, data->mutable_cpu_data());
+      loss[i++] = each->ForwardBackward();
+    }
+    EXPECT_EQ(loss[0], loss[1]);
+    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain)));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedBlobs, ::testing::ValuesIn(layrub::StrategyNames()),
                          [](const auto& test) { return test.param; });
 
@@ -268,7 +338,9 @@ TEST_P(LateSource, DebugInfoSaysTheSameWithAndWithoutAPlan) {
       param.set_debug_info(true);
       Caffe::set_random_seed(3);
       Net<float> net(param);
-      if (!strategy.empty()) ASSERT_TRUE(net.Place(Options(strategy)).ok());
+      if (!strategy.empty()) {
+        ASSERT_TRUE(net.Place(Options(strategy)).ok());
+      }
       Caffe::set_random_seed(4);
       DebugLines debug;
       net.ForwardBackward();

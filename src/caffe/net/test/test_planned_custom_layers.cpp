@@ -70,6 +70,24 @@ LayerRegisterer<float> register_loss("TestEarlyGradientLoss", [](const LayerPara
   return shared_ptr<Layer<float>>(new EarlyGradientLossLayer(param));
 });
 
+/// A view of its bottom, as Caffe's reshaping layers are.
+class ViewLayer : public DoubleLayer {
+ public:
+  using DoubleLayer::DoubleLayer;
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->ShareData(*bottom[0]);
+  }
+  void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>&,
+                    const vector<Blob<float>*>& bottom) override {
+    bottom[0]->ShareDiff(*top[0]);
+  }
+};
+LayerRegisterer<float> register_view("TestView", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new ViewLayer(param));
+});
+
 /// Throws in its second forward.
 class ThrowingLayer : public DoubleLayer {
  public:
@@ -84,6 +102,47 @@ class ThrowingLayer : public DoubleLayer {
 };
 LayerRegisterer<float> register_throwing("TestThrowing", [](const LayerParameter& param) {
   return shared_ptr<Layer<float>>(new ThrowingLayer(param));
+});
+
+/// Sources as users write them: values set once, at set-up; and memory of the layer's own.
+class OnceSourceLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestOnceSource"; }
+  void LayerSetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({8, 6});
+    for (int i = 0; i < top[0]->count(); ++i)
+      top[0]->mutable_cpu_data()[i] = static_cast<float>(i % 5) / 3;
+  }
+  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>&) override {}
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>&) override {}
+  void Backward_cpu(const vector<Blob<float>*>&, const vector<bool>&,
+                    const vector<Blob<float>*>&) override {}
+};
+LayerRegisterer<float> register_once("TestOnceSource", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new OnceSourceLayer(param));
+});
+
+class OwnMemorySourceLayer : public OnceSourceLayer {
+ public:
+  using OnceSourceLayer::OnceSourceLayer;
+  void LayerSetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({8, 6});
+  }
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    float* batch = batches_[passes_++ % 2];
+    for (int i = 0; i < 48; ++i) batch[i] = static_cast<float>((i + passes_) % 7) / 4;
+    top[0]->set_cpu_data(batch);
+  }
+  float batches_[2][48];
+  int passes_ = 0;
+};
+LayerRegisterer<float> register_own("TestOwnMemorySource", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new OwnMemorySourceLayer(param));
 });
 
 const char kBefore[] = R"(
@@ -165,6 +224,35 @@ TEST_P(CustomLayers, MayLeaveADerivativeInForwardForBackward) {
     layer { name: "ip3" type: "InnerProduct" bottom: "a" top: "ip3"
             inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip3" bottom: "label" top: "loss" })"));
+}
+
+TEST_P(CustomLayers, MayBeSourcesThatFillTheirTopsOnceOrInMemoryOfTheirOwn) {
+  for (const char* type : {"TestOnceSource", "TestOwnMemorySource"}) {
+    for (const char* in_place :
+         {"", "layer { name: 'tanh' type: 'TanH' bottom: 'own' top: 'own' }"}) {
+      ExpectTheBitsOfUnplannedTraining(
+          With(string("layer { name: 'source' type: '") + type + "' top: 'own' }" + in_place + R"(
+    layer { name: "ip_own" type: "InnerProduct" bottom: "own" top: "ip_own"
+            inner_product_param { num_output: 7 weight_filler { type: "xavier" } } }
+    layer { name: "sum" type: "Eltwise" bottom: "ip_own" bottom: "ip1" top: "d" })",
+               R"(
+    layer { name: "ip2" type: "InnerProduct" bottom: "d" top: "ip2"
+            inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" })"));
+    }
+  }
+}
+
+TEST_P(CustomLayers, MayBeViews) {
+  ExpectTheBitsOfUnplannedTraining(With(R"(
+    layer { name: "view" type: "TestView" bottom: "ip1" top: "a" }
+    layer { name: "tanh" type: "TanH" bottom: "a" top: "b" }
+    layer { name: "accuracy" type: "Accuracy" bottom: "b" bottom: "label" top: "accuracy" }
+    layer { name: "view2" type: "TestView" bottom: "b" top: "d" })",
+                                        R"(
+    layer { name: "ip2" type: "InnerProduct" bottom: "d" top: "ip2"
+            inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" })"));
 }
 
 TEST_P(CustomLayers, MayThrowAndTheNetGoesOn) {

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation.hpp"
 #include "caffe/kernels/copy.hpp"
+#include "output_traits.hpp"
 
 namespace caffe {
 
@@ -9,22 +10,7 @@ template <typename Dtype>
 MemoryTraits TanHLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/,
                                       const vector<bool>& propagate_down) const {
-  MemoryTraits traits;
-  traits.declared = true;
-  traits.saved = {{"y", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
-  traits.forward.reads = {BottomData(0)};
-  traits.forward.writes = {TopData(0)};
-  traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  if (!propagate_down[0]) return traits;
-  for (const Operand& y : {TopData(0), Saved(0)}) {
-    OperandForm form;
-    form.name = y.kind == Operand::kSaved ? "saved" : "y";
-    form.reads = {y, TopDiff(0)};
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), y}};
-    traits.backward.push_back(form);
-  }
-  return traits;
+  return TraitsFromOutput(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, propagate_down[0]);
 }
 
 template <typename Dtype>

@@ -53,7 +53,6 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
     if (!has_blob(blob))
       return Status::Invalid("placement: keep names blob '" + blob + "', which the net lacks.");
   }
-  LeavePlan();
   CHECK(history.empty() || history.size() == learnable_params_.size())
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
@@ -65,6 +64,7 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
     LOG(FATAL) << "The memory plan of net " << name_ << " (strategy " << options.strategy
                << ") is wrong, please report: " << objection;
   }
+  LeavePlan();
   placement_wanted_ = true;
   placement_ = options;
   history_ = history;

@@ -123,6 +123,19 @@ TEST_P(PlannedNetTest, SharesItsParametersWithOtherNetsAlsoAfterItsEnd) {
   EXPECT_EQ(other.ForwardBackward(), expected);
 }
 
+TEST_P(PlannedNetTest, StaysAsItWasWhenANewPlanDoesNotFit) {
+  Net<float> net(ParseNet(kInputNet));
+  FillInput(&net);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  const float loss = net.ForwardBackward();
+  const PlannedNet<float>* plan = net.planned();
+  PlacementOptions impossible = Options(GetParam());
+  impossible.budget.device = 1;
+  EXPECT_EQ(net.Place(impossible).code, layrub::Code::kDoesNotFit);
+  EXPECT_EQ(net.planned(), plan);
+  EXPECT_EQ(net.ForwardBackward(), loss);
+}
+
 struct Counter : Net<float>::Callback {
   explicit Counter(vector<int>* log) : log_(log) {}
   void run(int layer) override { log_->push_back(layer); }

@@ -1,4 +1,5 @@
 // What users write into and read from the blobs of a planned net, between passes and after its end.
+#include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
 #include "layrub/pool.hpp"
 
@@ -249,35 +250,6 @@ TEST(PlannedBlobsDeathTest, NeverGiveZerosForAValueThatAPlanHasDropped) {
   EXPECT_GT(net.blob_by_name("conv3")->asum_data(), 0);
 }
 
-/// Gives a batch of another size from its second pass on; runs after other layers.
-class LateSourceLayer : public Layer<float> {
- public:
-  using Layer<float>::Layer;
-  const char* type() const override { return "TestLateSource"; }
-  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
-    top[0]->Reshape({passes_ >= 1 ? 4 : 2, 3});
-  }
-  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
-                      const vector<bool>&) const override {
-    MemoryTraits traits;
-    traits.declared = true;
-    traits.repeatable = false;
-    traits.forward = {"only", {}, {TopData(0)}, {}, 0, 0};
-    return traits;
-  }
-
- protected:
-  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>&,
-                 const vector<Blob<float>*>& top) override {
-    ++passes_;
-    Fill(top[0]->count(), static_cast<float>(passes_), MutableData(context, top[0]));
-  }
-  int passes_ = 0;
-};
-LayerRegisterer<float> register_late("TestLateSource", [](const LayerParameter& param) {
-  return shared_ptr<Layer<float>>(new LateSourceLayer(param));
-});
-
 class LateSource : public ::testing::TestWithParam<string> {};
 
 TEST_P(LateSource, MayChangeItsShapeAfterLayersThatHaveRunUnderThePlan) {
@@ -292,7 +264,7 @@ TEST_P(LateSource, MayChangeItsShapeAfterLayersThatHaveRunUnderThePlan) {
     layer { name: "ip1" type: "InnerProduct" bottom: "pool" top: "ip1"
             inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
     layer { name: "loss1" type: "TanH" bottom: "ip1" top: "loss1" loss_weight: 1 }
-    layer { name: "late" type: "TestLateSource" top: "late" }
+    layer { name: "late" type: "TestGrowing" top: "late" }
     layer { name: "ip2" type: "InnerProduct" bottom: "late" top: "ip2"
             inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
     layer { name: "loss2" type: "TanH" bottom: "ip2" top: "loss2" loss_weight: 1 }

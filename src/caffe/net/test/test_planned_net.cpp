@@ -1,5 +1,6 @@
 // What users see of a net under a plan: blobs, callbacks, partial passes, other nets' memory, new
 // shapes.
+#include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
 
 namespace caffe {
@@ -249,35 +250,6 @@ TEST(PlannedNet, CatchesALayerThatReadsWhatItDoesNotDeclare) {
   EXPECT_DEATH(net.Backward(),
                "norm/backward .* reads 'ip', which the layer's memory traits do not declare");
 }
-
-/// Gives a batch of another size on its second pass.
-class GrowingLayer : public Layer<float> {
- public:
-  using Layer<float>::Layer;
-  const char* type() const override { return "TestGrowing"; }
-  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
-    top[0]->Reshape({passes_ >= 1 ? 4 : 2, 3});
-  }
-  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
-                      const vector<bool>&) const override {
-    MemoryTraits traits;
-    traits.declared = true;
-    traits.repeatable = false;
-    traits.forward = {"only", {}, {TopData(0)}, {}, 0, 0};
-    return traits;
-  }
-
- protected:
-  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>&,
-                 const vector<Blob<float>*>& top) override {
-    ++passes_;
-    for (int i = 0; i < top[0]->count(); ++i) MutableData(context, top[0])[i] = passes_ + i;
-  }
-  int passes_ = 0;
-};
-LayerRegisterer<float> register_growing("TestGrowing", [](const LayerParameter& param) {
-  return shared_ptr<Layer<float>>(new GrowingLayer(param));
-});
 
 TEST(PlannedNet, FollowsASourceThatChangesItsShapeInsideAPass) {
   const NetParameter param = ParseNet(R"(

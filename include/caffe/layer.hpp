@@ -21,6 +21,10 @@ struct LayerRun {
   int form = 0;              ///< index into MemoryTraits::backward
   std::vector<void*> saved;  ///< one per MemoryTraits::saved; null: not needed by `form`
   void* scratch = nullptr;   ///< at least the form's scratch_bytes
+  /// A forward that has run in this pass runs again, for outputs that were dropped: the same bits
+  /// and no other effect. Persistent values (running statistics) are neither read for update nor
+  /// written.
+  bool recompute = false;
 };
 
 /// A node of a net. A subclass says what shapes come out (Reshape), how values and derivatives are
@@ -134,6 +138,8 @@ class Layer {
 
   /// The backward form in force: index into the backward forms of Traits.
   int form() const { return run_.form; }
+  /// True in a forward that repeats what this pass has run before: see LayerRun::recompute.
+  bool recomputing() const { return planned_ && run_.recompute; }
   /// Saved buffer `index`, or null when the form in force does not read it. Written in forward,
   /// read in backward.
   template <typename T>

@@ -68,7 +68,8 @@ struct MemoryTraits {
   /// everything is read and written, runs the layer in place where the prototxt says so, and never
   /// runs it twice.
   bool declared = false;
-  /// The forward may run again in the same iteration with the same result and no other effect.
+  /// The forward may run again in the same iteration with the same result and no other effect
+  /// (Layer::recomputing tells it so): persistent operands that it updates are left alone then.
   bool repeatable = true;
   /// The tops' data are written by the user between passes (Input).
   bool user_tops = false;

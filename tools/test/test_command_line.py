@@ -86,7 +86,7 @@ class CommandLine(DigitsTest):
             self.assertEqual(0, done.code, done.last)
         result = run("train", "--solver=solver.prototxt", "--placement=keep", "--device_memory=2MiB")
         self.assertEqual(2, result.code, result.last)
-        self.assertRegex(result.last, "strategy keep needs .*, and --placement=hybrid fits$")
+        self.assertRegex(result.last, "strategy keep needs .*, and (--placement=.*, )?--placement=hybrid fits?$")
         tight = self.plan("--solver=solver.prototxt", "--device_memory=100KiB")
         self.assertEqual("does_not_fit", tight["verdict"])
         self.assertEqual(PLAN_KEYS, list(tight))
@@ -120,14 +120,14 @@ class CommandLine(DigitsTest):
     # Training.
 
     def test_training_under_a_plan_gives_the_same_bits_in_the_memory_that_was_planned(self):
-        for strategy in ("keep", "hybrid"):
+        for strategy in ("keep", "liveness", "intra", "inter", "hybrid"):
             planned = self.plan("--solver=solver.prototxt", "--placement=" + strategy)
             summary, result = self.train("--placement=" + strategy, "--measure_memory")
             self.assertEqual(planned["device_peak_bytes"], summary["planned_device_bytes"])
             self.assertEqual(planned["host_peak_bytes"], summary["host_bytes"])
             self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
             self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 256)
-            self.assertEqual(strategy == "hybrid", summary["bytes_offloaded"] > 0)
+            self.assertEqual(strategy in ("inter", "hybrid"), summary["bytes_offloaded"] > 0)
             self.assertRegex(result.err, r"\] Placement: " + strategy + r", device [\d.]+ MiB \(keep ")
             self.assertRegex(result.err, r"\] Memory: " + strategy)
             for line in result.err.splitlines():

@@ -1,5 +1,7 @@
 #include <string>
+#include <vector>
 
+#include "layrub/base/text.hpp"
 #include "layrub/bytes.hpp"
 #include "layrub/strategy.hpp"
 
@@ -49,9 +51,13 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   Result<Plan> plan = PlanBy(strategy, graph, machine, budget, padding);
   if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
   Status status = plan.status();
+  std::vector<std::string> fitting;
   for (const std::string& other : StrategyNames()) {
     if (PlanBy(other, graph, machine, budget, padding).ok())
-      status.message += ", and --placement=" + other + " fits";
+      fitting.push_back("--placement=" + other);
+  }
+  if (!fitting.empty()) {
+    status.message += ", and " + Join(fitting, ", ") + (fitting.size() == 1 ? " fits" : " fit");
   }
   return status;
 }

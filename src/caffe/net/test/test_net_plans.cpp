@@ -7,6 +7,7 @@
 #include "caffe/net/test/training.hpp"
 #include "layrub/check.hpp"
 #include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
 
 namespace caffe {
@@ -63,6 +64,13 @@ TEST_P(NetPlans, HaveNoStepTooMany) {
         << layrub::Name(plan.steps[mutation.step].kind);
   }
   EXPECT_GT(tried, 100);
+}
+
+TEST_P(NetPlans, DoWhatTheirStrategyIsAbout) {
+  const layrub::Plan plan = Plan();
+  const int64_t keep = layrub::MakePlan(graph_, {}, {}, "keep").value().device_bytes;
+  EXPECT_EQ(plan.device_bytes < keep, strategy_ != "keep") << plan.device_bytes;
+  EXPECT_EQ(layrub::testing::BytesOffloaded(graph_, plan) > 0, layrub::testing::Moves(strategy_));
 }
 
 TEST_P(NetPlans, PackTightly) {

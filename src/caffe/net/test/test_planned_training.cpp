@@ -10,6 +10,7 @@
 
 #include "caffe/net/test/training.hpp"
 #include "layrub/check.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
 
 // Sees the allocations of the whole program. Those of OpenBLAS, which takes a job table for each
@@ -91,6 +92,12 @@ TEST_P(PlannedTraining, GivesTheBitsOfUnplannedTraining) {
   ASSERT_NE(solver.net()->planned(), nullptr);
   EXPECT_TRUE(AllFinite(state));
   EXPECT_TRUE(SameBits(state, TrainFused(net())));
+
+  const layrub::Executor& executor = solver.net()->planned()->executor();
+  EXPECT_EQ(executor.bytes_offloaded() > 0, layrub::testing::Moves(strategy()));
+  EXPECT_EQ(executor.bytes_prefetched() > 0, layrub::testing::Moves(strategy()));
+  const auto keep = layrub::MakePlan(executor.graph(), {}, {}, "keep");
+  EXPECT_EQ(executor.plan().device_bytes < keep.value().device_bytes, strategy() != "keep");
 }
 
 TEST_P(PlannedTraining, GivesTheSameBitsUnderPoisonAndBetweenSentinels) {

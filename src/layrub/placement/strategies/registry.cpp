@@ -11,8 +11,11 @@ struct Entry {
   Strategy strategy;
 };
 
-constexpr std::array<Entry, 2> kStrategies{{
+constexpr std::array<Entry, 5> kStrategies{{
     {"keep", Keep},
+    {"liveness", Liveness},
+    {"intra", Intra},
+    {"inter", Inter},
     {"hybrid", Hybrid},
 }};
 

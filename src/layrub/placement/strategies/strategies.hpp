@@ -7,6 +7,9 @@ namespace layrub {
 
 // One function per strategy, each in the file of its name; registry.cpp lists them.
 Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Liveness(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Intra(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
 
 }  // namespace layrub

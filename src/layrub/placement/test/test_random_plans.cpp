@@ -10,6 +10,7 @@
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -151,6 +152,22 @@ TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
   }
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, 300);
+}
+
+TEST(RandomPlans, DoWhatTheirStrategyIsAbout) {
+  for (const std::string& strategy : StrategyNames()) {
+    int64_t moved = 0, device = 0, keep = 0;
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      const Graph graph = RandomGraph(seed, 40);
+      const Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy);
+      ASSERT_TRUE(plan.ok()) << plan.status().message;
+      moved += testing::BytesOffloaded(graph, plan.value());
+      device += plan.value().device_bytes;
+      keep += MakePlan(graph, Machine{}, Budget{}, "keep").value().device_bytes;
+    }
+    EXPECT_EQ(moved > 0, testing::Moves(strategy)) << strategy;
+    EXPECT_EQ(device < keep, strategy != "keep") << strategy;
+  }
 }
 
 TEST(RandomPlans, StayRightWithPaddingBetweenRanges) {

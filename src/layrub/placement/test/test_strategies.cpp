@@ -74,10 +74,12 @@ HandMade InPlaceNet() {
 }
 
 TEST(FindStrategy, ListsTheNamesThereAre) {
-  EXPECT_EQ(StrategyNames(), (Lines{"keep", "hybrid"}));
+  EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid"}));
   const Status status = FindStrategy("magic").status();
   EXPECT_EQ(status.code, Code::kInvalid);
-  EXPECT_EQ(status.message, "there is no placement strategy 'magic'; there are keep, hybrid");
+  EXPECT_EQ(status.message,
+            "there is no placement strategy 'magic'; there are keep, liveness, intra, inter, "
+            "hybrid");
 }
 
 TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
@@ -119,6 +121,78 @@ TEST(Keep, SharesScratch) {
   net.graph.ops[1].forms[0].scratch = {{one, 0, true}, {huge, 0, true}};
   net.graph.ops[2].forms[0].scratch = {{two, 0, true}};
   EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (1 + 6 * 4 + 6) * kAlignment);
+}
+
+TEST(Liveness, GivesEachTensorBytesFromItsFirstWriteToItsLastRead) {
+  const HandMade net = Chain();
+  const Plan plan = MustPlan(net.graph, "liveness");
+  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(plan.readable, std::vector<TensorId>());
+  // At c/backward: x, a, b, c and the gradient of b.
+  EXPECT_EQ(plan.device_bytes, (1 + 20) * kAlignment);
+}
+
+TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
+  const HandMade net = InPlaceNet();
+  const Decision decision = Decide(net.graph, "liveness");
+  for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(decision.ops[o].aliases.size(), 1u) << o;
+  for (const OpDecision& op : decision.ops) {
+    for (const AliasPair& pair : op.aliases) {
+      EXPECT_EQ(net.graph.tensors[pair.output].role, net.graph.tensors[pair.input].role);
+    }
+  }
+  // At loss/backward: x, y0@1, y1@1, both masks, the loss and the gradient of y1@1.
+  EXPECT_EQ(MustPlan(net.graph, "liveness").device_bytes, (4 * 8 + 2 * 2 + 1) * kAlignment);
+  const Decision chain = Decide(Chain().graph, "liveness");
+  EXPECT_TRUE(chain.ops[4].aliases.empty());
+  EXPECT_EQ(chain.ops[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+}
+
+TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
+  const HandMade net = Chain();
+  const Decision decision = Decide(net.graph, "intra");
+  EXPECT_EQ(decision.ops[4].aliases, (std::vector<AliasPair>{{5, 3}}));
+  const Plan plan = MustPlan(net.graph, "intra");
+  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  // x, a, c, and b with the gradients of b and a on it.
+  EXPECT_EQ(plan.device_bytes, (1 + 4 * 4) * kAlignment);
+  EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x", "a", "c", "a.grad"}));
+}
+
+TEST(Intra, TakesTheMaskFormWhereTheGradientOverwritesY) {
+  HandMade net = InPlaceNet();
+  // conv1 and the loss can write the gradients of y0@1 and y1@1 on their data: y is gone then.
+  const TensorId y0 = 2, dy0 = 5, y1 = 7, dy1 = 10;
+  net.graph.ops[6].forms[0].may_alias = {{dy1, y1}};
+  net.graph.ops[8].forms[0].may_alias = {{dy0, y0}};
+  const Decision decision = Decide(net.graph, "intra");
+  EXPECT_EQ(decision.ops[7].form, 1);
+  EXPECT_EQ(decision.ops[9].form, 1);
+  EXPECT_EQ(decision.ops[6].aliases, (std::vector<AliasPair>{{dy1, y1}}));
+  EXPECT_EQ(decision.ops[8].aliases, (std::vector<AliasPair>{{dy0, y0}}));
+  // x, one range for each of the two blobs, two masks, the loss.
+  EXPECT_EQ(MustPlan(net.graph, "intra").device_bytes, (3 * 8 + 2 * 2 + 1) * kAlignment);
+}
+
+TEST(Intra, KeepsADataThatSomebodyReadsAfterItsGradientWasWritten) {
+  HandMade net = Chain();
+  net.graph.ops[6].forms[0].reads.push_back(3);
+  EXPECT_EQ(Decide(net.graph, "intra").ops[4].aliases, (std::vector<AliasPair>{{5, 4}}));
+}
+
+TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {
+  for (const HandMade& net : {Chain(), InPlaceNet()}) {
+    const Decision inter = Decide(net.graph, "inter");
+    const Decision hybrid = Decide(net.graph, "hybrid");
+    for (size_t t = 0; t < net.graph.tensors.size(); ++t) {
+      EXPECT_EQ(inter.tensors[t].gaps, hybrid.tensors[t].gaps) << net.graph.tensors[t].name;
+    }
+  }
+  const Decision decision = Decide(Chain().graph, "inter");
+  EXPECT_TRUE(decision.ops[4].aliases.empty());
+  EXPECT_EQ(decision.ops[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  // At c/backward: a, b, c and the gradient of b; x is on the host.
+  EXPECT_EQ(MustPlan(Chain().graph, "inter").device_bytes, (1 + 16) * kAlignment);
 }
 
 TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
@@ -201,9 +275,11 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
             "budget is 12.0 MiB; its smallest budget is --device_memory=13631488");
   const Status host = MakePlan(net.graph, {}, {1 << 30, 1 << 20}, "hybrid").status();
   EXPECT_EQ(host.code, Code::kDoesNotFit);
-  EXPECT_EQ(host.message,
-            "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
-            "its smallest budget is --host_memory=4194304, and --placement=keep fits");
+  EXPECT_EQ(
+      host.message,
+      "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
+      "its smallest budget is --host_memory=4194304, and --placement=keep, --placement=liveness, "
+      "--placement=intra fit");
 }
 
 TEST(MakePlan, PassesOnWhatIsInvalid) {

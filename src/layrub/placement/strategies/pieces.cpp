@@ -1,0 +1,125 @@
+#include "layrub/placement/strategies/pieces.hpp"
+
+#include <algorithm>
+
+#include "layrub/placement/aliases.hpp"
+
+namespace layrub {
+namespace {
+
+void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form,
+              Decision* decision) {
+  decision->ops[o].form = static_cast<int32_t>(form - graph.ops[o].forms.begin());
+  decision->ops[o].scratch = SmallestScratch(graph, *form);
+}
+
+/// Where an activation or saved tensor is away; empty if it stays.
+std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, const std::vector<Use>& uses,
+                                   OpId first_backward) {
+  const Tensor& tensor = graph.tensors[t];
+  if (tensor.persistent || tensor.bytes == 0) return {};
+  const auto later = std::find_if(uses.begin(), uses.end(),
+                                  [&](const Use& use) { return use.op >= first_backward; });
+  if (later == uses.begin() || later == uses.end() || !later->reads) return {};
+  if (later->op == first_backward) return {};
+  const Gap gap{(later - 1)->op, (later - 1)->op + 1, later->op - 1, later->op};
+  if (gap.prefetch - gap.release < 2) return {};
+  return {gap};
+}
+
+/// Outputs of operation `o` on inputs that nobody needs afterwards, besides the aliases that the
+/// decision has.
+std::vector<AliasPair> MoreAliases(const Graph& graph, OpId o, InPlace which, const UseLists& uses,
+                                   const OpDecision& chosen) {
+  std::vector<AliasPair> candidates;
+  for (const AliasPair& pair : graph.ops[o].forms[chosen.form].may_alias) {
+    const Tensor& output = graph.tensors[pair.output];
+    const Tensor& input = graph.tensors[pair.input];
+    if (which == InPlace::kSameRole && output.role != input.role) continue;
+    const std::vector<Use>& reads = uses[pair.input];
+    const bool begins_here =
+        Materialised(output, uses[pair.output]) && uses[pair.output].front().op == o;
+    const bool ends_here = !reads.empty() && reads.front().op < o && reads.back().op == o &&
+                           !reads.back().writes && !input.keep;
+    const bool taken =
+        std::any_of(chosen.aliases.begin(), chosen.aliases.end(), [&pair](const AliasPair& other) {
+          return other.output == pair.output || other.input == pair.input;
+        });
+    if (begins_here && ends_here && !taken) candidates.push_back(pair);
+  }
+  return BestAliases(graph, candidates);
+}
+
+}  // namespace
+
+Decision InSmallestForms(const Graph& graph) {
+  Decision decision = DefaultDecision(graph);
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    const std::vector<Form>& forms = graph.ops[o].forms;
+    const auto smallest =
+        std::min_element(forms.begin(), forms.end(), [&](const Form& a, const Form& b) {
+          return OperandBytes(graph, a) < OperandBytes(graph, b);
+        });
+    TakeForm(graph, o, smallest, &decision);
+  }
+  return decision;
+}
+
+void MoveBetweenPasses(const Graph& graph, Decision* decision) {
+  const UseLists uses = FindUses(graph, decision->ops);
+  const OpId first_backward = FirstOp(graph, Pass::kBackward);
+  for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
+    if (!Materialised(graph.tensors[t], uses[t])) continue;
+    decision->tensors[t].gaps = AwayBetweenPasses(graph, t, uses[t], first_backward);
+  }
+}
+
+void RunInPlace(const Graph& graph, InPlace which, Decision* decision) {
+  const UseLists uses = FindUses(graph, decision->ops);
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    OpDecision& chosen = decision->ops[o];
+    const std::vector<AliasPair> more = MoreAliases(graph, o, which, uses, chosen);
+    chosen.aliases.insert(chosen.aliases.end(), more.begin(), more.end());
+  }
+}
+
+std::vector<OpId> OverwrittenBy(const Graph& graph, const UseLists& uses) {
+  std::vector<OpId> overwritten(graph.tensors.size(), static_cast<OpId>(graph.ops.size()));
+  for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
+    for (size_t i = 1; i < chain.size(); ++i) {
+      overwritten[chain[i - 1]] = uses[chain[i]].front().op;
+    }
+  }
+  return overwritten;
+}
+
+void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten,
+                      Decision* decision) {
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    const std::vector<Form>& forms = graph.ops[o].forms;
+    const auto first = std::find_if(forms.begin(), forms.end(), [&](const Form& form) {
+      return std::all_of(form.reads.begin(), form.reads.end(),
+                         [&](TensorId t) { return overwritten[t] >= o; });
+    });
+    if (first != forms.end()) TakeForm(graph, o, first, decision);
+  }
+}
+
+void KeepBlobsWhole(const Graph& graph, Decision* decision) {
+  const UseLists uses = FindUses(graph, decision->ops);
+  for (TensorDecision& tensor : decision->tensors) tensor.whole = true;
+  for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
+    for (size_t i = 1; i < chain.size(); ++i) {
+      const OpId o = uses[chain[i]].front().op;
+      const AliasPair pair{chain[i], chain[i - 1]};
+      OpDecision& chosen = decision->ops[o];
+      const std::vector<AliasPair>& allowed = graph.ops[o].forms[chosen.form].may_alias;
+      if (std::find(allowed.begin(), allowed.end(), pair) == allowed.end()) continue;
+      const Tensor& old = graph.tensors[pair.input];
+      const bool fits = Aligned(graph.tensors[pair.output].bytes) <= Aligned(old.bytes);
+      if (fits && !old.keep && uses[pair.input].back().op <= o) chosen.aliases.push_back(pair);
+    }
+  }
+}
+
+}  // namespace layrub

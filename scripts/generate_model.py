@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Writes a model for training and testing, as prototxt, and a solver for it.
+
+  generate_model.py --list                              what there is
+  generate_model.py resnet50 > train_val.prototxt       batch size and classes as published
+  generate_model.py vgg16 --batch=64 --data=dummy       data of the right shape instead of a database
+  generate_model.py resnet101 --out=models/resnet101 --solver    train_val.prototxt and solver.prototxt there
+  generate_model.py resnet --blocks=3,30,48,3           any depth; basic blocks with --kind=basic
+"""
+
+import argparse
+import os
+import sys
+
+import model_zoo
+from model_text import TEST, TRAIN, Enum, Net, fields
+
+ANY_DEPTH = 'resnet'
+
+
+def database_layer(net, model, phase, batch, source):
+    gray = len(model.mean) == 1
+    transform = {'scale': 0.00390625} if gray else {'mirror': phase == TRAIN, 'crop_size': model.crop,
+                                                   'mean_value': list(model.mean)}
+    net.layer('data', 'Data', (), ['data', 'label'], include={'phase': phase}, transform_param=transform,
+              data_param={'source': source, 'batch_size': batch, 'backend': Enum('LMDB')})
+
+
+def dummy_layer(net, model, phase, batch):
+    """Normal values as data, and class 0 for every item."""
+    tops = {'data': [batch, len(model.mean), model.crop, model.crop], 'label': [batch]}
+    fillers = [{'type': 'gaussian', 'std': 1}, {'type': 'constant', 'value': 0}]
+    if model.steps:
+        tops = {'data': [model.steps, batch, model.features], 'label': [model.steps, batch], 'cont': [model.steps, batch]}
+        fillers.append({'type': 'constant', 'value': 1})
+    net.layer('data', 'DummyData', (), list(tops), include={'phase': phase},
+              dummy_data_param={'shape': [{'dim': shape} for shape in tops.values()], 'data_filler': fillers})
+
+
+def net_text(model, options):
+    """The prototxt of `model`. Options: batch, test_batch, classes, crop, data, source, test_source; None is the
+    model's own."""
+    net = Net(model.name)
+    for phase, batch, source, part in ((TRAIN, options.batch or model.batch, options.source, 'train'),
+                                       (TEST, options.test_batch or model.test_batch, options.test_source, model.test_part)):
+        if options.data == 'dummy' or model.steps:
+            dummy_layer(net, model, phase, batch)
+        else:
+            database_layer(net, model, phase, batch, source or f'{model.dataset}_{part}_lmdb')
+    model.build(net, options.classes or model.classes)
+    return str(net)
+
+
+def solver_text(model, net_path, prefix):
+    """A solver for the net in the file `net_path`; snapshots begin with `prefix`."""
+    lines = {'net': net_path, 'test_iter': model.test_items // model.test_batch, 'test_interval': 1000,
+             'test_initialization': False, 'display': 20, **model.solver, 'snapshot': 10000,
+             'snapshot_prefix': prefix, 'solver_mode': Enum('CPU')}
+    pairs = [(name, item) for name, value in lines.items() for item in (value if isinstance(value, list) else [value])]
+    return ''.join(fields({name: value}) + '\n' for name, value in pairs)
+
+
+def positive(word):
+    if not word.isdigit() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f'{word}: a number from 1 upwards is needed')
+    return int(word)
+
+
+def four_numbers(word):
+    blocks = tuple(positive(piece) for piece in word.split(','))
+    if len(blocks) != 4:
+        raise argparse.ArgumentTypeError(f'{word}: four numbers of blocks are needed, such as 3,4,6,3')
+    return blocks
+
+
+def parser():
+    usage = __doc__.split('\n\n', maxsplit=1)
+    result = argparse.ArgumentParser(description=usage[0], epilog=usage[1],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = result.add_argument
+    add('model', nargs='?', help="a name of --list, or 'resnet' with --blocks")
+    add('--list', action='store_true', help='name the models')
+    add('--blocks', type=four_numbers, metavar='A,B,C,D', help="resnet: residual blocks in each of its four stages")
+    add('--kind', choices=('basic', 'bottleneck'), default='bottleneck', help='resnet: of two or of three convolutions')
+    add('--batch', type=positive, help='items in a batch for training')
+    add('--test-batch', type=positive, help='items in a batch for testing')
+    add('--classes', type=positive, help='classes to tell apart')
+    add('--crop', type=positive, help='height and width of the images')
+    add('--data', choices=('lmdb', 'dummy'), default='lmdb',
+        help='where data comes from: databases, or DummyData with random images of class 0 (sequences always are)')
+    add('--source', help='the database for training')
+    add('--test-source', help='the database for testing')
+    add('--out', metavar='DIR', help='write train_val.prototxt there, not to standard output')
+    add('--solver', action='store_true', help='with --out: write solver.prototxt beside it')
+    return result
+
+
+def wanted_model(options):
+    """The model that the command line names; ends the program where there is none."""
+    models = model_zoo.all_models()
+    if options.model == ANY_DEPTH:
+        if not options.blocks:
+            sys.exit("generate_model.py: 'resnet' needs --blocks=A,B,C,D; resnet50 is --blocks=3,4,6,3")
+        model = model_zoo.custom_resnet(options.blocks, options.kind)
+    elif options.model in models:
+        model = models[options.model]
+    else:
+        sys.exit(f"generate_model.py: there is no model '{options.model}'; there are {', '.join(models)} and resnet")
+    if options.solver and not options.out:
+        sys.exit('generate_model.py: --solver needs --out=DIR')
+    if options.blocks and options.model != ANY_DEPTH:
+        sys.exit("generate_model.py: --blocks goes with 'resnet' only")
+    if options.crop:
+        model.crop = options.crop
+    return model
+
+
+def write(path, text):
+    try:
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+    except OSError as error:
+        sys.exit(f'generate_model.py: cannot write {path}: {error.strerror}')
+
+
+def main():
+    options = parser().parse_args()
+    if options.list:
+        for name, model in model_zoo.all_models().items():
+            print(f'{name:16}{model.name}, batch {model.batch}, {model.classes} classes')
+        print(f"{ANY_DEPTH:16}ResNet of any depth, with --blocks and --kind")
+        return
+    if not options.model:
+        parser().error('name a model, or ask for the --list')
+    model = wanted_model(options)
+    text = net_text(model, options)
+    if not options.out:
+        sys.stdout.write(text)
+        return
+    try:
+        os.makedirs(options.out, exist_ok=True)
+    except OSError as error:
+        sys.exit(f'generate_model.py: cannot make the folder {options.out}: {error.strerror}')
+    net_path = os.path.join(options.out, 'train_val.prototxt')
+    write(net_path, text)
+    if options.solver:
+        solver = solver_text(model, net_path, os.path.join(options.out, options.model))
+        write(os.path.join(options.out, 'solver.prototxt'), solver)
+
+
+if __name__ == '__main__':
+    main()

@@ -27,6 +27,10 @@ const std::vector<Command>& Commands() {
        "  --measure_memory       report the device memory that training really touched\n"
        "  --json_summary=FILE    write memory, time and test scores to FILE\n"
        "  --sigint_effect, --sighup_effect   stop, snapshot or none\n"
+       "  --synthetic            random data of the right shape instead of the data set\n"
+       "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
+       "  --batch=N              batch size of the data layers\n"
+       "  --max_iter=N           iterations, instead of the solver's max_iter\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub train --solver=lenet_solver.prototxt --placement=hybrid "
        "--device_memory=8GiB\n",
@@ -35,6 +39,9 @@ const std::vector<Command>& Commands() {
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  its weights (needed)\n"
        "  --iterations=N         batches to run (50)\n"
+       "  --synthetic            random data of the right shape instead of the data set\n"
+       "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
+       "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
@@ -44,6 +51,9 @@ const std::vector<Command>& Commands() {
        "  --weights=FILE[,FILE]  weights\n"
        "  --iterations=N         passes to average over (50)\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
+       "  --synthetic            random data of the right shape instead of the data set\n"
+       "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
+       "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub time --model=lenet.prototxt --iterations=10\n",
        Time},
@@ -53,7 +63,9 @@ const std::vector<Command>& Commands() {
        "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
+       "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
+       "  --batch=N              batch size of the data layers\n"
        "  --format=text|json     for people or for programs (text)\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "Example: layrub plan --model=lenet.prototxt --placement=hybrid --device_memory=64MiB\n",

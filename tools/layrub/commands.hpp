@@ -14,6 +14,9 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;
 inline constexpr int kDoesNotFit = 2;
 
+/// Seed of runs on synthetic data.
+inline constexpr int kSyntheticSeed = 1;
+
 /// One command: what follows its name on the command line, without flags, goes to `run`; it returns
 /// the exit code.
 struct Command {
@@ -46,6 +49,15 @@ std::vector<std::string> SplitList(const std::string& list);
 void ApplyStateFlags(caffe::NetState* state);
 /// --placement, --device_memory and --host_memory, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
+/// --data_shape as three numbers, or none. Ends the program for anything else.
+std::vector<int> DataShapeFlag();
+/// --batch and --synthetic, where given: changes the sources of the net, in all of its phases.
+void ApplyDataFlags(caffe::NetParameter* net);
+/// The same for every net of a solver, read from its files first. With --synthetic, random numbers
+/// are the same in each run, unless the solver has a seed of its own.
+void ApplyDataFlags(caffe::SolverParameter* solver);
+/// The net of --model in `phase`, with the flags of its state and its data.
+caffe::NetParameter NetOfFlags(caffe::Phase phase);
 /// Ends the program when one of these flags is given to a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
 /// CPU or GPU as --gpu says; `gpu_by_default` when it is not given.

@@ -23,3 +23,6 @@ DEFINE_string(json_summary, "", "A file for the outcome of training, as JSON.");
 DEFINE_string(format, "text", "How to print a plan: text or json.");
 DEFINE_string(dump, "", "A folder for graph.txt and plan.txt.");
 DEFINE_string(data_shape, "", "Shape C,H,W of one item where a data source is not there.");
+DEFINE_bool(synthetic, false, "Random data of the right shape instead of what data layers read.");
+DEFINE_int32(batch, 0, "The batch size of data layers; wins over the prototxt's.");
+DEFINE_int32(max_iter, 0, "Iterations to train; wins over the solver's max_iter.");

@@ -23,5 +23,8 @@ DECLARE_string(json_summary);
 DECLARE_string(format);
 DECLARE_string(dump);
 DECLARE_string(data_shape);
+DECLARE_bool(synthetic);
+DECLARE_int32(batch);
+DECLARE_int32(max_iter);
 
 #endif  // TOOLS_LAYRUB_FLAGS_HPP_

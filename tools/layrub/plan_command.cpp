@@ -21,27 +21,6 @@ using caffe::SolverParameter;
 using layrub::Result;
 using layrub::Status;
 
-std::vector<int> DataShapeFlag() {
-  std::vector<int> shape;
-  for (const std::string& part : SplitList(FLAGS_data_shape)) {
-    size_t used = 0;
-    int dim = 0;
-    try {
-      dim = std::stoi(part, &used);
-    } catch (const std::exception&) {
-      used = 0;
-    }
-    if (used == 0 || used != part.size() || dim < 1) used = std::string::npos;
-    if (used == std::string::npos)
-      Fail("--data_shape=" + FLAGS_data_shape + ": three numbers are needed: C,H,W.");
-    shape.push_back(dim);
-  }
-  if (!shape.empty() && shape.size() != 3) {
-    Fail("--data_shape=" + FLAGS_data_shape + ": three numbers are needed: C,H,W.");
-  }
-  return shape;
-}
-
 /// The solver that the flags name; with --model, SGD on that model.
 SolverParameter WantedSolver() {
   SolverParameter solver;
@@ -55,6 +34,7 @@ SolverParameter WantedSolver() {
   } else {
     caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver);
   }
+  ApplyDataFlags(&solver);
   return solver;
 }
 

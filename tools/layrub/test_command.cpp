@@ -12,8 +12,7 @@ int Test(const std::vector<std::string>&) {
   RefusePlacementFlags("test");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
-  const std::vector<std::string> stages = SplitList(FLAGS_stage);
-  caffe::Net<float> net(FLAGS_model, caffe::TEST, FLAGS_level, &stages);
+  caffe::Net<float> net(NetOfFlags(caffe::TEST));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
   LOG(INFO) << "Running for " << FLAGS_iterations << " iterations.";

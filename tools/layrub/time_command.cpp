@@ -46,8 +46,7 @@ int Time(const std::vector<std::string>&) {
   RefusePlacementFlags("time");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
-  const std::vector<std::string> stages = SplitList(FLAGS_stage);
-  caffe::Net<float> net(FLAGS_model, PhaseFlag(caffe::TRAIN), FLAGS_level, &stages);
+  caffe::Net<float> net(NetOfFlags(PhaseFlag(caffe::TRAIN)));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
   // A first pass outside the measurement touches all memory.

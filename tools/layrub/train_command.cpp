@@ -32,6 +32,9 @@ caffe::SolverParameter ReadSolver() {
   caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &param);
   ApplyStateFlags(param.mutable_train_state());
   ApplyPlacementFlags(param.mutable_placement());
+  ApplyDataFlags(&param);
+  if (FLAGS_max_iter < 0) Fail("--max_iter must be at least 1.");
+  if (FLAGS_max_iter > 0) param.set_max_iter(FLAGS_max_iter);
   if (!FLAGS_weights.empty()) {
     param.clear_weights();
     param.add_weights(FLAGS_weights);

@@ -115,6 +115,21 @@ class UntouchedFiller : public Filler<Dtype> {
   void Fill(Blob<Dtype>*) override {}
 };
 
+/// A whole number from min to max, each equally likely: labels for data that is made up. Layrub's
+/// own; Caffe has no such filler.
+template <typename Dtype>
+class IntegerFiller : public Filler<Dtype> {
+ public:
+  using Filler<Dtype>::Filler;
+  void Fill(Blob<Dtype>* blob) override {
+    this->CheckDense(*blob);
+    const Dtype min = Dtype(this->filler_param_.min()), max = Dtype(this->filler_param_.max());
+    Dtype* data = blob->mutable_cpu_data();
+    caffe_rng_uniform<Dtype>(blob->count(), min, max + 1, data);
+    for (int i = 0; i < blob->count(); ++i) data[i] = std::min(std::floor(data[i]), max);
+  }
+};
+
 template <typename Dtype>
 Filler<Dtype>* MakeFiller(const FillerParameter& param) {
   const string& type = param.type();
@@ -124,6 +139,7 @@ Filler<Dtype>* MakeFiller(const FillerParameter& param) {
   if (type == "uniform") return new UniformFiller<Dtype>(param);
   if (type == "xavier") return new XavierFiller<Dtype>(param);
   if (type == "msra") return new MSRAFiller<Dtype>(param);
+  if (type == "integer") return new IntegerFiller<Dtype>(param);
   if (type == "bilinear") return new BilinearFiller<Dtype>(param);
   LOG(FATAL) << "Unknown filler name: " << type;
   return NULL;

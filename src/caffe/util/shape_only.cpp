@@ -61,11 +61,6 @@ Declared Declare(const LayerParameter& layer) {
   return known;
 }
 
-bool ReadsOutside(const string& type) {
-  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" ||
-         type == "MemoryData";
-}
-
 /// Channels, height and width of the first record of a database.
 vector<int> RecordShape(const DataParameter& param, const TransformationParameter& transform) {
   const std::unique_ptr<db::DB> database(db::GetDB(param.backend()));
@@ -122,7 +117,16 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
   return shape;
 }
 
-vector<vector<int>> TopShapes(const LayerParameter& layer, const vector<int>& data_shape) {
+}  // namespace
+
+bool ReadsOutside(const string& type) {
+  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" ||
+         type == "MemoryData";
+}
+
+vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const vector<int>& data_shape) {
+  CHECK(data_shape.empty() || data_shape.size() == 3)
+      << "a data shape has three numbers: channels, height, width";
   const FailureScope scope(layer);
   const Declared known = Declare(layer);
   CHECK_GT(known.batch, 0) << "Layer " << layer.name() << " (" << layer.type()
@@ -135,19 +139,15 @@ vector<vector<int>> TopShapes(const LayerParameter& layer, const vector<int>& da
   return shapes;
 }
 
-}  // namespace
-
 ShapeOnlyScope::ShapeOnlyScope() { ++active_scopes; }
 ShapeOnlyScope::~ShapeOnlyScope() { --active_scopes; }
 bool ShapeOnlyScope::Active() { return active_scopes > 0; }
 
 NetParameter WithoutSources(const NetParameter& param, const vector<int>& data_shape) {
-  CHECK(data_shape.empty() || data_shape.size() == 3)
-      << "a data shape has three numbers: channels, height, width";
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
     if (!ReadsOutside(layer.type())) continue;
-    const vector<vector<int>> shapes = TopShapes(layer, data_shape);
+    const vector<vector<int>> shapes = SourceTopShapes(layer, data_shape);
     layer.set_type("ShapeOnlySource");
     for (const vector<int>& shape : shapes) {
       BlobShape* added = layer.mutable_input_param()->add_shape();

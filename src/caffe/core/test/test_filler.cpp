@@ -60,6 +60,17 @@ TYPED_TEST(Fillers, UniformStaysInItsRange) {
   EXPECT_NEAR(this->Mean(values), 1.5, 0.03);
 }
 
+TYPED_TEST(Fillers, IntegersAreWholeAndEquallyLikely) {
+  std::vector<int> counts(4);
+  for (const TypeParam value : this->Fill("type: 'integer' min: 2 max: 5", {4000})) {
+    EXPECT_EQ(std::floor(value), value);
+    ASSERT_TRUE(value >= 2 && value <= 5) << value;
+    ++counts[static_cast<int>(value) - 2];
+  }
+  for (const int count : counts) EXPECT_NEAR(1000, count, 120);
+  EXPECT_EQ(this->Fill("type: 'integer' min: 3 max: 3", {2}), std::vector<TypeParam>(2, 3));
+}
+
 TYPED_TEST(Fillers, UniformDrawsInOrderOfIndex) {
   const std::vector<TypeParam> values = this->Fill("type: 'uniform'", {2, 5});
   Caffe::set_random_seed(7);

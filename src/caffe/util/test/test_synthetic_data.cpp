@@ -1,0 +1,103 @@
+#include "caffe/util/synthetic_data.hpp"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "caffe/net.hpp"
+
+namespace caffe {
+namespace {
+
+NetParameter ParseNet(const string& text) {
+  NetParameter net;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &net)) << text;
+  return net;
+}
+
+/// A source with two tops, a layer of 5 outputs, and a loss behind a layer in place.
+NetParameter Scores(const string& source_fields) {
+  return ParseNet("layer { name: 'in' top: 'data' top: 'label' " + source_fields + R"( }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'
+            inner_product_param { num_output: 5 weight_filler { type: 'xavier' } } }
+    layer { name: 'relu' type: 'ReLU' bottom: 'ip' top: 'ip' }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' })");
+}
+
+TEST(SyntheticData, HasTheShapesOfTheSourceAndLabelsOfEveryClass) {
+  for (const char* source :
+       {"type: 'Data' data_param { source: 'none' batch_size: 200 } transform_param { crop_size: 4 "
+        "}",
+        "type: 'ImageData' image_data_param { batch_size: 200 new_height: 4 new_width: 4 }",
+        "type: 'MemoryData' memory_data_param { batch_size: 200 channels: 3 height: 4 width: 4 }",
+        "type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 200 }"}) {
+    Caffe::set_random_seed(1);
+    Net<float> net(WithSyntheticData(Scores(source), {3, 4, 4}));
+    net.Forward();
+    EXPECT_EQ((vector<int>{200, 3, 4, 4}), net.blob_by_name("data")->shape()) << source;
+    const Blob<float>& labels = *net.blob_by_name("label");
+    EXPECT_EQ((vector<int>{200}), labels.shape()) << source;
+    EXPECT_EQ((std::set<float>{0, 1, 2, 3, 4}),
+              std::set<float>(labels.cpu_data(), labels.cpu_data() + 200));
+    EXPECT_NEAR(1, net.blob_by_name("data")->sumsq_data() / (200 * 48), 0.1);
+  }
+}
+
+TEST(SyntheticData, IsTheSameForTheSameSeedAndNewInEachPass) {
+  const NetParameter param = WithSyntheticData(
+      Scores("type: 'Data' data_param { batch_size: 4 } transform_param { crop_size: 6 }"), {});
+  vector<vector<float>> sums;
+  for (int run = 0; run < 2; ++run) {
+    Caffe::set_random_seed(3);
+    Net<float> net(param);
+    sums.emplace_back();
+    for (int pass = 0; pass < 3; ++pass) {
+      net.Forward();
+      sums.back().push_back(net.blob_by_name("data")->asum_data());
+    }
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+  EXPECT_EQ(3u, std::set<float>(sums[0].begin(), sums[0].end()).size());
+}
+
+TEST(SyntheticData, OnlySourcesChangeAndKeepTheirPhase) {
+  NetParameter net = Scores(
+      "type: 'Data' include { phase: TEST } data_param { batch_size: 4 } "
+      "transform_param { crop_size: 6 }");
+  const NetParameter changed = WithSyntheticData(net, {});
+  EXPECT_EQ("DummyData", changed.layer(0).type());
+  EXPECT_EQ(TEST, changed.layer(0).include(0).phase());
+  for (int i = 1; i < net.layer_size(); ++i)
+    EXPECT_EQ(net.layer(i).DebugString(), changed.layer(i).DebugString());
+  EXPECT_EQ(changed.DebugString(), WithSyntheticData(changed, {}).DebugString());
+}
+
+TEST(SyntheticData, LabelsWithoutScoresAreZero) {
+  const NetParameter net = WithSyntheticData(
+      ParseNet("layer { name: 'in' type: 'MemoryData' top: 'data' top: 'label' memory_data_param "
+               "{ batch_size: 4 channels: 3 height: 1 width: 1 } }"),
+      {});
+  EXPECT_EQ(0, net.layer(0).dummy_data_param().data_filler(1).max());
+}
+
+TEST(SyntheticDataDeathTest, AsksForAShapeThatItCannotKnow) {
+  EXPECT_DEATH(WithSyntheticData(Scores("type: 'Data' data_param { batch_size: 2 }"), {}),
+               "Layer in: .*--data_shape=C,H,W");
+}
+
+TEST(BatchSize, IsSetInEverySource) {
+  NetParameter net = ParseNet(
+      "layer { type: 'Data' } layer { type: 'ImageData' } layer { type: 'WindowData' }"
+      "layer { type: 'HDF5Data' } layer { type: 'MemoryData' } layer { type: 'ReLU' }");
+  EXPECT_EQ(5, SetBatchSize(7, &net));
+  EXPECT_EQ(7u, net.layer(0).data_param().batch_size());
+  EXPECT_EQ(7u, net.layer(1).image_data_param().batch_size());
+  EXPECT_EQ(7u, net.layer(2).window_data_param().batch_size());
+  EXPECT_EQ(7u, net.layer(3).hdf5_data_param().batch_size());
+  EXPECT_EQ(7u, net.layer(4).memory_data_param().batch_size());
+  EXPECT_EQ("type: \"ReLU\"\n", net.layer(5).DebugString());
+}
+
+}  // namespace
+}  // namespace caffe

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Tries --synthetic and --batch: nets run without their data."""
+import os
+import re
+import unittest
+
+from command_line import SOURCE, DigitsTest, run, write
+
+LENET = os.path.join(SOURCE, "models/lenet/train_val.prototxt")
+RESNET = os.path.join(SOURCE, "models/resnet18/train_val.prototxt")
+SHAPE = ["--synthetic", "--data_shape=1,28,28"]
+
+
+class Synthetic(DigitsTest):
+
+    def solver(self, net, **more):
+        fields = {"base_lr": 0.01, "lr_policy": '"fixed"', "momentum": 0.9, "display": 1, "max_iter": 3,
+                  "snapshot_prefix": '"run"', "solver_mode": "CPU", **more}
+        write("solver.prototxt", f'net: "{net}"\n' + "".join(f"{key}: {value}\n" for key, value in fields.items()))
+
+    def test_training_needs_no_data_and_gives_the_same_bits_under_every_plan(self):
+        self.solver(LENET, test_iter=2, test_interval=2)
+        self.fails(run("train", "--solver=solver.prototxt"), "mnist.*does not exist")
+        self.fails(run("train", "--solver=solver.prototxt", "--synthetic"), "Layer data: .*mnist.*--data_shape=C,H,W")
+        for strategy in ("keep", "hybrid"):
+            summary, result = self.train(f"--placement={strategy}", "--batch=4", *SHAPE)
+            self.assertEqual(3, summary["iterations"])
+            planned = self.plan("--solver=solver.prototxt", f"--placement={strategy}", "--batch=4", *SHAPE)
+            self.assertEqual(summary["planned_device_bytes"], planned["device_peak_bytes"])
+            losses = re.findall(r"Iteration \d.* loss = ([\d.]+)", result.err)
+            self.assertEqual(len(losses), len(set(losses)), losses)  # new data in each iteration
+            os.rename("run_iter_3.caffemodel", strategy + ".caffemodel")
+        self.assertEqual(0, run("diff", "keep.caffemodel", "hybrid.caffemodel").code)
+        scores = [run("test", f"--model={LENET}", "--weights=keep.caffemodel", "--iterations=1", *SHAPE)
+                  for _ in range(2)]
+        self.assertEqual(0, scores[0].code, scores[0].last)
+        self.assertEqual(*(re.findall(r"Loss: (\S+)", score.err) for score in scores))
+
+    def test_a_crop_says_the_shape_and_flags_the_size_of_the_run(self):
+        self.solver(RESNET)
+        summary, _ = self.train("--synthetic", "--batch=1", "--max_iter=1", "--placement=hybrid")
+        self.assertEqual(1, summary["iterations"])
+        done = run("time", f"--model={RESNET}", "--synthetic", "--batch=1", "--iterations=1")
+        self.assertEqual(0, done.code, done.last)
+        self.assertIn("Average Forward-Backward", done.err)
+
+    def test_a_larger_batch_needs_more(self):
+        needs = [self.plan(f"--model={RESNET}", f"--batch={batch}")["device_peak_bytes"] for batch in (1, 2, 32)]
+        self.assertEqual(needs, sorted(set(needs)))
+        self.assertEqual(needs[-1], self.plan(f"--model={RESNET}")["device_peak_bytes"])
+        self.assertEqual(needs[-1], self.plan(f"--model={RESNET}", "--synthetic")["device_peak_bytes"])
+        self.assertLess(self.plan(f"--model={RESNET}", "--phase=TEST", "--batch=1")["device_peak_bytes"], needs[0])
+
+    def test_flags_that_make_no_sense_are_refused(self):
+        write("none.prototxt", 'layer { name: "in" type: "Input" top: "in" input_param { shape { dim: 2 } } }')
+        self.fails(run("plan", "--model=none.prototxt", "--batch=4"), "--batch=4: no layer .* batch_size")
+        self.fails(run("plan", f"--model={RESNET}", "--batch=-1"), "--batch=-1: a number from 1")
+        self.solver(RESNET)
+        self.fails(run("train", "--solver=solver.prototxt", "--max_iter=-1"), "--max_iter")
+
+
+if __name__ == "__main__":
+    unittest.main()

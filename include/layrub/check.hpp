@@ -16,7 +16,8 @@ namespace layrub {
 /// Waits.
 ///
 /// Proved are: every operation of the graph runs exactly once, in graph order, in an existing form
-/// and scratch variant; every value read is in place and was written (or copied) by a step that is
+/// and scratch variant; recomputations are of repeatable forward operations that have run, find what
+/// those found and set no tensor back; every value read is in place and was written (or copied) by a step that is
 /// ordered before the reader; no two live tensors share bytes unless an Alias step that the form
 /// allows put them there; conflicting accesses of the same bytes by different lanes are ordered;
 /// nothing is touched after its Free; ranges are aligned, inside their arena and within the budget;

@@ -15,7 +15,7 @@ namespace layrub {
 
 /// Three queues that run side by side; steps of one lane run in plan order.
 enum class Lane : uint8_t {
-  kCompute,  ///< Fill, Compute, Update
+  kCompute,  ///< Fill, Compute, Recompute, Update
   kSave,     ///< Offload: device -> host tier
   kLoad,     ///< Prefetch: host tier -> device
 };
@@ -38,7 +38,13 @@ enum class StepKind : uint8_t {
           ///< finished
   kCompute,  ///< compute lane: run `op` in form `form` with scratch variant `scratch`
   kUpdate,   ///< compute lane: run the update `op`
+  kRecompute,  ///< compute lane: run the forward `op` again, as kCompute has run it, for outputs
+               ///< that were dropped; persistent tensors that its form writes are left alone
 };
+
+/// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does
+/// unless that is a persistent tensor that the form writes.
+bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
 
 /// Plain data. Fields that a kind does not name above keep their defaults.
 struct Step {

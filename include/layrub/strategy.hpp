@@ -20,38 +20,52 @@ struct Budget {
   int64_t host = std::numeric_limits<int64_t>::max();
 };
 
-/// A stretch between two uses of a tensor in which it is away from the device. Uses are the
-/// operations that read or write it under the chosen forms.
+/// Index into Decision::runs.
+using RunId = int32_t;
+
+/// One execution of an operation.
+struct Run {
+  OpId op = kNone;
+  int32_t form = 0;
+  int32_t scratch = 0;
+  /// A subset of the form's may_alias. The input's value is not needed on the device after this
+  /// run: it is its last use, or a gap begins here (an offloaded one whose host copy exists).
+  std::vector<AliasPair> aliases;
+  /// The operation, a forward one, has run before and runs again, in the same form and with the
+  /// same deterministic workspace, for outputs that were dropped. It is repeatable, finds in its
+  /// operands what it found the first time, and gives no tensor an older state. Persistent tensors
+  /// that its form writes are left alone: neither read nor written.
+  bool recompute = false;
+  LAYRUB_COMPARABLE(Run)
+};
+
+/// A stretch between two uses of a tensor in which it is away from the device. Uses are the runs
+/// that read or write it.
 struct Gap {
-  OpId after = kNone;  ///< the last use before the gap; the copy to the host is issued right after
-                       ///< it (once per value)
-  OpId release =
-      kNone;  ///< after <= release < before: the device range is freed after this operation
-  OpId prefetch = kNone;  ///< release < prefetch <= before: range allocated and copy issued just
-                          ///< before this operation
-  OpId before = kNone;    ///< the first use after the gap
+  RunId after = kNone;     ///< the last use before the gap; the copy to the host is issued right
+                           ///< after it (once per value)
+  RunId release = kNone;   ///< after <= release < before: the device range is freed after this run
+  RunId prefetch = kNone;  ///< release < prefetch <= before: range allocated and copy issued just
+                           ///< before this run
+  RunId before = kNone;    ///< the first use after the gap
+  /// Nothing is copied: `before` writes the tensor without reading it.
+  bool dropped = false;
   LAYRUB_COMPARABLE(Gap)
 };
 
 struct TensorDecision {
-  /// Resident for the whole iteration, from its first operation to the end; otherwise from first to
-  /// last use.
+  /// Resident for the whole iteration, from its first run to the end; otherwise from first to last
+  /// use.
   bool whole = false;
   std::vector<Gap> gaps;  ///< in order; empty when `whole`
-};
-
-struct OpDecision {
-  int32_t form = 0;
-  int32_t scratch = 0;
-  /// A subset of the form's may_alias. The input's value is not needed on the device after this
-  /// operation: it is its last use, or a gap whose host copy exists begins here.
-  std::vector<AliasPair> aliases;
 };
 
 /// What happens to each tensor; the scheduler says when and the packer where. A strategy returns
 /// one of these and never writes steps, so that validity stays in one place.
 struct Decision {
-  std::vector<OpDecision> ops;          ///< one per Graph::ops
+  /// The program: every operation of the graph once, in the graph's order, and, anywhere after the
+  /// first run of an operation, recomputations of it. Without those, runs[i].op == i.
+  std::vector<Run> runs;
   std::vector<TensorDecision> tensors;  ///< one per Graph::tensors
 };
 

@@ -23,6 +23,7 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
       device_{"device", plan.device_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
       host_{"host", plan.host_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
       runs_(graph.ops.size()),
+      first_run_(graph.ops.size()),
       version_(graph.tensors.size()),
       lies_on_(graph.tensors.size(), kNone),
       read_(graph.tensors.size()),
@@ -45,7 +46,7 @@ std::vector<std::string> Checker::Run() {
 /// The form that an operation's step asks for, or null: not an operation, or there is no such form.
 const Form* Checker::ChosenForm(const Step& step) const {
   const bool runs = step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
-                    step.kind == StepKind::kUpdate;
+                    step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate;
   if (!runs || step.op < 0 || step.op >= static_cast<OpId>(graph_.ops.size())) return nullptr;
   const std::vector<Form>& forms = graph_.ops[step.op].forms;
   return step.form >= 0 && step.form < static_cast<int32_t>(forms.size()) ? &forms[step.form]
@@ -101,6 +102,7 @@ void Checker::CheckStep() {
       return CheckCopy(step);
     case StepKind::kFill:
     case StepKind::kCompute:
+    case StepKind::kRecompute:
     case StepKind::kUpdate:
       return CheckOp(step);
   }
@@ -125,6 +127,7 @@ bool Checker::HasValidIds(const Step& step) {
       break;
     case StepKind::kFill:
     case StepKind::kCompute:
+    case StepKind::kRecompute:
     case StepKind::kUpdate:
       if (ChosenForm(step) != nullptr) return true;
       break;

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/placement/check_walk.hpp"
@@ -32,12 +33,20 @@ void Checker::CheckCopy(const Step& step) {
 
 void Checker::CheckOp(const Step& step) {
   order_.Queue(now_, Lane::kCompute);
-  CheckTurn(step);
   const Form& form = *ChosenForm(step);
-  for (TensorId tensor : form.reads) ReadValue(device_, tensor);
+  const bool again = step.kind == StepKind::kRecompute;
+  if (again) {
+    CheckAgain(step, form);
+  } else {
+    CheckTurn(step);
+  }
+  for (TensorId tensor : form.reads) {
+    if (!LeftAlone(step, form, tensor)) ReadValue(device_, tensor);
+  }
 
   std::vector<TensorId> outputs;  // what is written and has a range to be written to
   for (TensorId tensor : form.writes) {
+    if (LeftAlone(step, form, tensor)) continue;
     if (device_.arena.Has(tensor)) {
       outputs.push_back(tensor);
     } else if (!IsUnread(tensor)) {
@@ -56,8 +65,41 @@ void Checker::CheckOp(const Step& step) {
     }
   }
   CheckAliases(form, outputs);
-  for (TensorId tensor : form.writes) ++version_[tensor];
+  if (!again) NoteRun(step, form);
   for (TensorId tensor : outputs) WriteBytes(device_, tensor, {tensor, version_[tensor]});
+}
+
+/// The current step runs its operation for the first time: what it writes has a new version.
+void Checker::NoteRun(const Step& step, const Form& form) {
+  FirstRun run{step.form, step.scratch, {}, {}};
+  for (TensorId tensor : form.reads) run.found.push_back(version_[tensor]);
+  for (TensorId tensor : form.writes) run.left.push_back(++version_[tensor]);
+  first_run_[step.op] = std::move(run);
+}
+
+/// A recomputation gives the bits of the first run: it finds the same values, in the same form and
+/// with the same reproducible workspace, and it sets no tensor back to an older version.
+void Checker::CheckAgain(const Step& step, const Form& form) {
+  const Op& op = graph_.ops[step.op];
+  if (!op.repeatable || op.pass != Pass::kForward || op.kind != OpKind::kCompute)
+    Object("is not a forward operation that may run again");
+  const FirstRun& first = first_run_[step.op];
+  if (first.form == kNone) return Object("runs again before it has run");
+  if (step.form != first.form || step.scratch != first.scratch)
+    return Object("runs again in another form or with another workspace");
+  const auto variants = static_cast<int32_t>(form.scratch.size());
+  if (step.scratch >= 0 && step.scratch < variants && !form.scratch[step.scratch].deterministic)
+    Object("may give other bits with this workspace");
+  for (size_t i = 0; i < form.reads.size(); ++i) {
+    const TensorId tensor = form.reads[i];
+    if (!LeftAlone(step, form, tensor) && version_[tensor] != first.found[i])
+      Object("reads " + NameOf(tensor) + ", which has changed since it ran first");
+  }
+  for (size_t i = 0; i < form.writes.size(); ++i) {
+    const TensorId tensor = form.writes[i];
+    if (!LeftAlone(step, form, tensor) && version_[tensor] != first.left[i])
+      Object("writes an older value of " + NameOf(tensor));
+  }
 }
 
 /// Each operation once, in graph order, by the step kind that belongs to it, in the part of the

@@ -29,6 +29,13 @@ class Checker {
     AccessLog log;
   };
 
+  /// An operation's run: what it found in the tensors that it reads and left in those it writes.
+  struct FirstRun {
+    int32_t form = kNone;
+    int32_t scratch = kNone;
+    std::vector<int32_t> found, left;  // versions, in the order of Form::reads and Form::writes
+  };
+
   void CheckSizes(const Budget& budget);
   void CheckStep();
   bool HasValidIds(const Step& step);
@@ -39,6 +46,8 @@ class Checker {
   void CheckCopy(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
+  void CheckAgain(const Step& step, const Form& form);
+  void NoteRun(const Step& step, const Form& form);
   void CheckAliases(const Form& form, const std::vector<TensorId>& outputs);
   void CheckEnd();
   void CheckLeftOver(TensorId tensor);
@@ -50,6 +59,11 @@ class Checker {
     return range.offset + std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
   }
   const Form* ChosenForm(const Step& step) const;
+  /// A recomputation leaves persistent tensors that its form writes alone.
+  bool LeftAlone(const Step& step, const Form& form, TensorId tensor) const {
+    return step.kind == StepKind::kRecompute && graph_.tensors[tensor].persistent &&
+           std::find(form.writes.begin(), form.writes.end(), tensor) != form.writes.end();
+  }
   bool IsUnread(TensorId tensor) const {
     return graph_.tensors[tensor].role == Role::kSaved && !read_[tensor];
   }
@@ -68,6 +82,7 @@ class Checker {
   OpId turn_ = 0;                       // the operation that has to run next
   bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
   std::vector<int32_t> runs_;           // per operation, how often it has run
+  std::vector<FirstRun> first_run_;          // per operation; what its recomputations must repeat
   std::vector<int32_t> version_;        // per tensor, how often it has been written
   std::vector<TensorId> lies_on_;       // per tensor, from its Alias step to its writer: on what
   std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form

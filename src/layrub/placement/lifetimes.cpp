@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "layrub/placement/program.hpp"
 #include "layrub/placement/uses.hpp"
 
 namespace layrub {
@@ -14,20 +15,24 @@ class Builder {
   Builder(const Graph& graph, const Decision& decision)
       : graph_(graph),
         decision_(decision),
-        op_count_(static_cast<OpId>(graph.ops.size())),
+        run_count_(static_cast<RunId>(decision.runs.size())),
         first_(graph.tensors.size() + 1) {}
 
-  Result<Lifetimes> Run() {
-    Status status = CheckOps();
-    if (status.ok()) uses_ = FindUses(graph_, decision_.ops);
+  Result<Lifetimes> Build() {
+    if (decision_.tensors.size() != graph_.tensors.size()) {
+      return Status::Invalid("the decision is for another graph: it has " +
+                             std::to_string(decision_.tensors.size()) + " tensors");
+    }
+    Status status = CheckProgram(graph_, decision_.runs);
+    if (status.ok()) uses_ = FindUses(graph_, decision_.runs);
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
       first_[t] = static_cast<int32_t>(lives_.residences.size());
       status = AddTensor(t);
     }
     first_.back() = static_cast<int32_t>(lives_.residences.size());
-    for (OpId o = 0; status.ok() && o < op_count_; ++o) {
-      for (const AliasPair& pair : decision_.ops[o].aliases) {
-        if (status.ok()) status = JoinAlias(o, pair);
+    for (RunId r = 0; status.ok() && r < run_count_; ++r) {
+      for (const AliasPair& pair : decision_.runs[r].aliases) {
+        if (status.ok()) status = JoinAlias(r, pair);
       }
     }
     if (!status.ok()) return status;
@@ -39,41 +44,19 @@ class Builder {
 
  private:
   TensorId TensorCount() const { return static_cast<TensorId>(graph_.tensors.size()); }
-  const Form& FormOf(OpId o) const { return graph_.ops[o].forms[decision_.ops[o].form]; }
+  const Op& OpOf(RunId r) const { return graph_.ops[decision_.runs[r].op]; }
+  const Form& FormOf(RunId r) const { return OpOf(r).forms[decision_.runs[r].form]; }
 
   Status BadTensor(TensorId t, const std::string& what) const {
     return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);
   }
-  Status BadAlias(OpId o, const AliasPair& pair, const std::string& what) const {
-    return Status::Invalid("operation " + graph_.ops[o].name + ": " +
+  Status BadAlias(RunId r, const AliasPair& pair, const std::string& what) const {
+    return Status::Invalid("operation " + OpOf(r).name + ": " +
                            graph_.tensors[pair.output].name + " cannot lie on " +
                            graph_.tensors[pair.input].name + ": " + what);
   }
 
-  Status CheckOps() const {
-    if (decision_.ops.size() != graph_.ops.size() ||
-        decision_.tensors.size() != graph_.tensors.size()) {
-      return Status::Invalid("the decision is for another graph: it has " +
-                             std::to_string(decision_.ops.size()) + " operations and " +
-                             std::to_string(decision_.tensors.size()) + " tensors");
-    }
-    for (OpId o = 0; o < op_count_; ++o) {
-      const Op& op = graph_.ops[o];
-      const OpDecision& chosen = decision_.ops[o];
-      if (chosen.form < 0 || chosen.form >= static_cast<int32_t>(op.forms.size())) {
-        return Status::Invalid("operation " + op.name + ": it has no form " +
-                               std::to_string(chosen.form));
-      }
-      const auto variants = static_cast<int32_t>(op.forms[chosen.form].scratch.size());
-      if (chosen.scratch < 0 || chosen.scratch >= std::max(variants, 1)) {
-        return Status::Invalid("operation " + op.name + ": it has no scratch variant " +
-                               std::to_string(chosen.scratch));
-      }
-    }
-    return Status::Ok();
-  }
-
-  void Add(TensorId t, OpId begin, OpId end, bool fetched = false) {
+  void Add(TensorId t, RunId begin, RunId end, bool fetched = false) {
     lives_.residences.push_back(
         {t, begin, end, fetched, kNone, Aligned(graph_.tensors[t].bytes), kNone});
   }
@@ -91,11 +74,11 @@ class Builder {
       return Status::Ok();
     }
     if (!tensor.persistent && uses.front().reads) {
-      return BadTensor(t, graph_.ops[uses.front().op].name +
+      return BadTensor(t, OpOf(uses.front().run).name +
                               " reads it, but no chosen form has written it before");
     }
     if (tensor.persistent || decision.whole) {
-      Add(t, kNone, op_count_);
+      Add(t, kNone, run_count_);
       return Status::Ok();
     }
     return AddGaps(t);
@@ -104,116 +87,126 @@ class Builder {
   Status AddGaps(TensorId t) {
     const std::vector<Gap>& gaps = decision_.tensors[t].gaps;
     const std::vector<Use>& uses = uses_[t];
-    OpId begin = uses.front().op;
+    RunId begin = uses.front().run;
+    bool fetched = false;
     HostStay stay{t, {}, kNone};
     auto use = uses.begin();
-    OpId last_write = kNone;
+    RunId last_write = kNone;
+    // A recomputation writes the value that its host copy has.
+    const auto pass_use = [&] {
+      if (use->writes && !decision_.runs[use->run].recompute) last_write = use->run;
+      ++use;
+    };
     for (const Gap& gap : gaps) {
-      for (; use != uses.end() && use->op <= gap.after; ++use) {
-        if (use->writes) last_write = use->op;
-      }
-      if (use == uses.begin() || use == uses.end() || (use - 1)->op != gap.after ||
-          use->op != gap.before || gap.after < begin) {
+      while (use != uses.end() && use->run <= gap.after) pass_use();
+      if (use == uses.begin() || use == uses.end() || (use - 1)->run != gap.after ||
+          use->run != gap.before || gap.after < begin) {
         return BadTensor(t, "a gap does not lie between two uses of it that follow each other");
       }
       if (gap.release < gap.after || gap.prefetch <= gap.release || gap.before < gap.prefetch) {
-        return BadTensor(t, "the gap after " + graph_.ops[gap.after].name +
+        return BadTensor(t, "the gap after " + OpOf(gap.after).name +
                                 " is not in the order after <= release < prefetch <= before");
       }
-      if (stay.offloads.empty() || last_write > stay.offloads.back()) {
+      if (gap.dropped && (use->reads || !use->writes)) {
+        return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
+      }
+      if (!gap.dropped && (stay.offloads.empty() || last_write > stay.offloads.back())) {
         stay.offloads.push_back(gap.after);
       }
-      Add(t, begin, gap.release, &gap != &gaps.front());
+      Add(t, begin, gap.release, fetched);
       begin = gap.prefetch;
-      stay.end = gap.prefetch;
+      fetched = !gap.dropped;
+      if (fetched) stay.end = gap.prefetch;
     }
-    for (; use != uses.end(); ++use) {
-      if (use->writes) last_write = use->op;
-    }
-    OpId end = uses.back().op;
+    while (use != uses.end()) pass_use();
+    RunId end = uses.back().run;
     if (graph_.tensors[t].keep) {
-      const bool host_is_valid = !gaps.empty() && last_write <= stay.offloads.back();
-      (host_is_valid ? stay.end : end) = op_count_;
+      const bool host_is_valid = !stay.offloads.empty() && last_write <= stay.offloads.back();
+      (host_is_valid ? stay.end : end) = run_count_;
     }
-    Add(t, begin, end, !gaps.empty());
-    if (!gaps.empty()) lives_.host.push_back(std::move(stay));
+    Add(t, begin, end, fetched);
+    if (!stay.offloads.empty()) lives_.host.push_back(std::move(stay));
     return Status::Ok();
   }
 
-  /// The residence of `t` that takes part in operation `o`, or null.
-  Residence* ResidenceAt(TensorId t, OpId o) {
+  /// The residence of `t` that takes part in run `at`, or null.
+  Residence* ResidenceAt(TensorId t, RunId at) {
     for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
       Residence& residence = lives_.residences[r];
-      if (residence.begin <= o && o <= residence.end) return &residence;
+      if (residence.begin <= at && at <= residence.end) return &residence;
     }
     return nullptr;
   }
 
-  Status JoinAlias(OpId o, const AliasPair& pair) {
-    const Form& form = FormOf(o);
+  Status JoinAlias(RunId at, const AliasPair& pair) {
+    const Form& form = FormOf(at);
     if (std::find(form.may_alias.begin(), form.may_alias.end(), pair) == form.may_alias.end()) {
-      return BadAlias(o, pair, "form '" + form.name + "' does not allow it");
+      return BadAlias(at, pair, "form '" + form.name + "' does not allow it");
     }
     if (graph_.tensors[pair.output].persistent || graph_.tensors[pair.input].persistent) {
-      return BadAlias(o, pair, "a persistent tensor shares its bytes with no other");
+      return BadAlias(at, pair, "a persistent tensor shares its bytes with no other");
     }
-    Residence* output = ResidenceAt(pair.output, o);
-    Residence* input = ResidenceAt(pair.input, o);
-    if (output == nullptr || output->fetched || uses_[pair.output].front().op != o) {
-      return BadAlias(o, pair, "this operation is not where the output begins");
+    Residence* output = ResidenceAt(pair.output, at);
+    Residence* input = ResidenceAt(pair.input, at);
+    // A whole tensor has its bytes from the start of the plan, unless it lies on another.
+    const RunId begin = output == nullptr         ? kNone
+                        : output->begin != kNone ? output->begin
+                                                 : uses_[pair.output].front().run;
+    if (begin != at || output->fetched) {
+      return BadAlias(at, pair, "this operation is not where the output begins");
     }
-    if (input == nullptr || (input->begin == o && !input->fetched)) {
-      return BadAlias(o, pair, "the input is not on the device before the operation");
+    if (input == nullptr || (input->begin == at && !input->fetched)) {
+      return BadAlias(at, pair, "the input is not on the device before the operation");
     }
-    if (output->on != kNone) return BadAlias(o, pair, "the output already lies on another tensor");
+    if (output->on != kNone) return BadAlias(at, pair, "the output already lies on another tensor");
     if (Aligned(graph_.tensors[pair.output].bytes) > input->bytes) {
-      return BadAlias(o, pair, "the output is larger");
+      return BadAlias(at, pair, "the output is larger");
     }
     if (std::find(form.writes.begin(), form.writes.end(), pair.input) != form.writes.end()) {
-      return BadAlias(o, pair, "the operation writes both");
+      return BadAlias(at, pair, "the operation writes both");
     }
-    if (Status status = EndInput(o, pair, input); !status.ok()) return status;
-    output->begin = o;
+    if (Status status = EndInput(at, pair, input); !status.ok()) return status;
+    output->begin = at;
     output->on = pair.input;
     output->bytes = input->bytes;
     return Status::Ok();
   }
 
-  /// Ends the residence of an input whose bytes operation `o` overwrites, provided that nobody
+  /// Ends the residence of an input whose bytes run `at` overwrites, provided that nobody
   /// misses the value.
-  Status EndInput(OpId o, const AliasPair& pair, Residence* input) {
+  Status EndInput(RunId at, const AliasPair& pair, Residence* input) {
     const bool whole = decision_.tensors[pair.input].whole;
     if (whole != decision_.tensors[pair.output].whole) {
-      return BadAlias(o, pair, "one of them is resident for the whole iteration, the other is not");
+      return BadAlias(at, pair, "one of them is resident for the whole iteration, the other is not");
     }
-    if (whole && input->end == op_count_ && !graph_.tensors[pair.input].keep &&
-        uses_[pair.input].back().op <= o) {
-      input->end = o;
+    if (whole && input->end == run_count_ && !graph_.tensors[pair.input].keep &&
+        uses_[pair.input].back().run <= at) {
+      input->end = at;
       return Status::Ok();
     }
-    if (whole || input->end != o) {
-      return BadAlias(o, pair, "the input's value is still needed, or another output lies on it");
+    if (whole || input->end != at) {
+      return BadAlias(at, pair, "the input's value is still needed, or another output lies on it");
     }
-    for (const OpDecision& other = decision_.ops[o]; const AliasPair& taken : other.aliases) {
+    for (const Run& other = decision_.runs[at]; const AliasPair& taken : other.aliases) {
       if (taken.input == pair.input && taken.output != pair.output) {
-        return BadAlias(o, pair, "another output lies on the input");
+        return BadAlias(at, pair, "another output lies on the input");
       }
     }
     const auto stay = std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
                                        [](const HostStay& a, TensorId t) { return a.tensor < t; });
     if (stay != lives_.host.end() && stay->tensor == pair.input &&
-        std::find(stay->offloads.begin(), stay->offloads.end(), o) != stay->offloads.end()) {
-      return BadAlias(o, pair, "the input is to be copied to the host after this operation");
+        std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
+      return BadAlias(at, pair, "the input is to be copied to the host after this operation");
     }
     return Status::Ok();
   }
 
   void AddScratch() {
-    for (OpId o = 0; o < op_count_; ++o) {
-      const std::vector<Scratch>& variants = FormOf(o).scratch;
+    for (RunId r = 0; r < run_count_; ++r) {
+      const std::vector<Scratch>& variants = FormOf(r).scratch;
       if (variants.empty()) continue;
-      const TensorId t = variants[decision_.ops[o].scratch].tensor;
-      if (t != kNone) Add(t, o, o);
+      const TensorId t = variants[decision_.runs[r].scratch].tensor;
+      if (t != kNone) Add(t, r, r);
     }
   }
 
@@ -237,19 +230,19 @@ class Builder {
 
   void FindReadable() {
     for (const Residence& residence : lives_.residences) {
-      if (residence.end == op_count_ && !graph_.tensors[residence.tensor].persistent) {
+      if (residence.end == run_count_ && !graph_.tensors[residence.tensor].persistent) {
         lives_.readable.push_back(residence.tensor);
       }
     }
     for (const HostStay& stay : lives_.host) {
-      if (stay.end == op_count_) lives_.readable.push_back(stay.tensor);
+      if (stay.end == run_count_) lives_.readable.push_back(stay.tensor);
     }
     std::sort(lives_.readable.begin(), lives_.readable.end());
   }
 
   const Graph& graph_;
   Decision decision_;
-  const OpId op_count_;
+  const RunId run_count_;
   UseLists uses_;
   std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the residences of tensor t
   Lifetimes lives_;
@@ -258,7 +251,7 @@ class Builder {
 }  // namespace
 
 Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision) {
-  return Builder(graph, decision).Run();
+  return Builder(graph, decision).Build();
 }
 
 }  // namespace layrub

@@ -10,11 +10,11 @@
 
 namespace layrub {
 
-/// A stretch of operations, both ends included, during which a tensor has a range of the device.
+/// A stretch of runs, both ends included, during which a tensor has a range of the device.
 struct Residence {
   TensorId tensor = kNone;
-  OpId begin = kNone;    ///< kNone: from the start of the plan
-  OpId end = kNone;      ///< graph.ops.size(): to the end of the plan
+  RunId begin = kNone;   ///< kNone: from the start of the plan
+  RunId end = kNone;     ///< Decision::runs.size(): to the end of the plan
   bool fetched = false;  ///< it begins with a copy from the host tier
   /// The tensor whose range it takes over at `begin`; kNone: a range of its own.
   TensorId on = kNone;
@@ -26,12 +26,12 @@ struct Residence {
 /// A stretch during which a tensor has a range of the host tier.
 struct HostStay {
   TensorId tensor = kNone;
-  std::vector<OpId> offloads;  ///< operations after which the value is copied there; the first one
-                               ///< begins the stay
-  OpId end = kNone;            ///< graph.ops.size(): to the end of the plan
+  std::vector<RunId> offloads;  ///< runs after which the value is copied there; the first one
+                                ///< begins the stay
+  RunId end = kNone;            ///< Decision::runs.size(): to the end of the plan
 };
 
-/// A decision spelled out: where each tensor is during each operation.
+/// A decision spelled out: where each tensor is during each run.
 struct Lifetimes {
   std::vector<Residence> residences;  ///< by tensor, then by time
   std::vector<HostStay> host;         ///< by tensor

@@ -1,6 +1,13 @@
 #include "layrub/plan.hpp"
 
+#include <algorithm>
+
 namespace layrub {
+
+bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor) {
+  return !graph.tensors[tensor].persistent ||
+         std::find(form.writes.begin(), form.writes.end(), tensor) == form.writes.end();
+}
 
 const char* Name(StepKind kind) {
   switch (kind) {
@@ -22,6 +29,8 @@ const char* Name(StepKind kind) {
       return "compute";
     case StepKind::kUpdate:
       return "update";
+    case StepKind::kRecompute:
+      return "recompute";
   }
   return "unknown";
 }

@@ -42,6 +42,7 @@ void AppendStep(const Graph& graph, const Step& step, std::string* text) {
       *text += std::string(" ") + Name(step.lane) + " for " + std::to_string(step.step);
       break;
     case StepKind::kCompute:
+    case StepKind::kRecompute:
     case StepKind::kUpdate:
       *text += " " + graph.ops[step.op].name + " form=" + std::to_string(step.form) +
                " scratch=" + std::to_string(step.scratch);
@@ -113,7 +114,7 @@ class PlanReader {
                            " is expected here, not " + std::to_string(number));
     }
     Step step;
-    if (fields.size() < 2 || !FindName(fields[1], 9, &step.kind)) {
+    if (fields.size() < 2 || !FindName(fields[1], 10, &step.kind)) {
       return reader_.Error("this is no kind of step");
     }
     if (Status status = ReadStep(&step); !status.ok()) return status;
@@ -156,6 +157,7 @@ class PlanReader {
         if (fields.size() != 3) return reader_.Malformed("<step> fill <operation>");
         return FindOp(fields[2], step);
       case StepKind::kCompute:
+      case StepKind::kRecompute:
       case StepKind::kUpdate:
         if (fields.size() != 5) break;
         if (Status status = FindOp(fields[2], step); !status.ok()) return status;
@@ -165,7 +167,7 @@ class PlanReader {
         }
         return CheckForm(*step);
     }
-    return reader_.Malformed("<step> <compute|update> <operation> form=<n> scratch=<n>");
+    return reader_.Malformed("<step> <compute|recompute|update> <operation> form=<n> scratch=<n>");
   }
 
   static bool ParseChoice(std::string_view field, std::string_view key, int32_t* value) {

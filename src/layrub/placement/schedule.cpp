@@ -20,9 +20,9 @@ class Emitter {
         lives_(lives),
         device_(lives.blocks),
         host_(lives.host.size(), Interval{0, 0, kToTheEnd}),
-        events_(graph.ops.size()) {}
+        events_(decision.runs.size()) {}
 
-  void Run() {
+  void EmitAll() {
     Sort();
     for (const bool persistent : {true, false}) {
       for (const Residence& residence : lives_.residences) {
@@ -31,12 +31,18 @@ class Emitter {
       }
     }
     plan_.pass_end.fill(StepCount());
-    for (OpId o = 0; o < static_cast<OpId>(graph_.ops.size()); ++o) {
-      EmitOp(o);
-      for (size_t pass = static_cast<size_t>(graph_.ops[o].pass); pass < 3; ++pass) {
-        plan_.pass_end[pass] = StepCount();
-      }
+    size_t pass = 0;
+    const auto end_pass = [&] {
+      std::fill(plan_.pass_end.begin() + pass, plan_.pass_end.end(), StepCount());
+    };
+    for (RunId r = 0; r < RunCount(); ++r) {
+      EmitRun(r);
+      // A recomputation belongs to the pass of the operation that follows.
+      if (decision_.runs[r].recompute) continue;
+      pass = static_cast<size_t>(graph_.ops[decision_.runs[r].op].pass);
+      end_pass();
     }
+    end_pass();
   }
 
   /// Sets offsets and arena sizes.
@@ -48,7 +54,7 @@ class Emitter {
   }
 
  private:
-  /// What happens around one operation: indices into Lifetimes::residences or Lifetimes::host.
+  /// What happens around one run: indices into Lifetimes::residences or Lifetimes::host.
   struct Events {
     std::vector<int32_t> fetches;
     std::vector<int32_t> begins;
@@ -57,54 +63,54 @@ class Emitter {
     std::vector<int32_t> host_ends;
   };
 
+  RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
   int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
 
   void Sort() {
-    const auto op_count = static_cast<OpId>(graph_.ops.size());
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
       const Residence& residence = lives_.residences[i];
       if (residence.begin != kNone) {
         Events& events = events_[residence.begin];
         (residence.fetched ? events.fetches : events.begins).push_back(i);
       }
-      if (residence.end < op_count) events_[residence.end].ends.push_back(i);
+      if (residence.end < RunCount()) events_[residence.end].ends.push_back(i);
     }
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.host.size()); ++i) {
-      for (const OpId o : lives_.host[i].offloads) events_[o].offloads.push_back(i);
-      if (lives_.host[i].end < op_count) events_[lives_.host[i].end].host_ends.push_back(i);
+      for (const RunId r : lives_.host[i].offloads) events_[r].offloads.push_back(i);
+      if (lives_.host[i].end < RunCount()) events_[lives_.host[i].end].host_ends.push_back(i);
     }
   }
 
-  void EmitOp(OpId o) {
-    for (const int32_t i : events_[o].fetches) {
+  void EmitRun(RunId r) {
+    for (const int32_t i : events_[r].fetches) {
       const TensorId t = lives_.residences[i].tensor;
       Begin(lives_.residences[i]);
       Emit(StepKind::kPrefetch, Tier::kDevice, t).lane = Lane::kLoad;
     }
-    for (const int32_t i : events_[o].begins) Begin(lives_.residences[i]);
-    EmitCompute(o);
-    for (const int32_t i : events_[o].offloads) {
+    for (const int32_t i : events_[r].begins) Begin(lives_.residences[i]);
+    EmitCompute(decision_.runs[r]);
+    for (const int32_t i : events_[r].offloads) {
       const HostStay& stay = lives_.host[i];
-      if (stay.offloads.front() == o) {
+      if (stay.offloads.front() == r) {
         Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &host_);
       }
       Emit(StepKind::kOffload, Tier::kDevice, stay.tensor).lane = Lane::kSave;
     }
-    for (const int32_t i : events_[o].ends) {
+    for (const int32_t i : events_[r].ends) {
       const Residence& residence = lives_.residences[i];
       Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
       device_[residence.block].end = std::max(device_[residence.block].end, StepCount());
     }
-    for (const int32_t i : events_[o].host_ends) {
+    for (const int32_t i : events_[r].host_ends) {
       Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
       host_[i].end = StepCount();
     }
   }
 
-  void EmitCompute(OpId o) {
+  void EmitCompute(const Run& run) {
     Step step;
-    step.op = o;
-    switch (graph_.ops[o].kind) {
+    step.op = run.op;
+    switch (graph_.ops[run.op].kind) {
       case OpKind::kFill:
         step.kind = StepKind::kFill;
         break;
@@ -112,12 +118,12 @@ class Emitter {
         step.kind = StepKind::kUpdate;
         break;
       case OpKind::kCompute:
-        step.kind = StepKind::kCompute;
+        step.kind = run.recompute ? StepKind::kRecompute : StepKind::kCompute;
         break;
     }
     if (step.kind != StepKind::kFill) {
-      step.form = decision_.ops[o].form;
-      step.scratch = decision_.ops[o].scratch;
+      step.form = run.form;
+      step.scratch = run.scratch;
     }
     plan_.steps.push_back(step);
   }
@@ -137,7 +143,7 @@ class Emitter {
     } else {
       Open(residence.tensor, Tier::kDevice, residence.block, residence.bytes, &device_);
     }
-    if (residence.end == static_cast<OpId>(graph_.ops.size())) {
+    if (residence.end == RunCount()) {
       device_[residence.block].end = kToTheEnd;
     }
   }
@@ -152,7 +158,7 @@ class Emitter {
 
   int64_t Place(std::vector<Interval> intervals, int64_t padding, Tier tier) {
     const bool device = tier == Tier::kDevice;
-    int32_t start = 0;  // the Allocs before the first operation happen at one moment
+    int32_t start = 0;  // the Allocs before the first run happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
     for (Interval& interval : intervals) {
       interval.bytes = Aligned(interval.bytes + padding);
@@ -175,7 +181,7 @@ class Emitter {
   const Lifetimes& lives_;
   std::vector<Interval> device_;  ///< by block
   std::vector<Interval> host_;    ///< by index into Lifetimes::host
-  std::vector<Events> events_;    ///< by operation
+  std::vector<Events> events_;    ///< by run
   Plan plan_;
 };
 
@@ -185,7 +191,7 @@ Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padd
   Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return lives.status();
   Emitter emitter(graph, decision, lives.value());
-  emitter.Run();
+  emitter.EmitAll();
   Plan plan = emitter.Place(padding);
   AddWaits(graph, &plan);
   return plan;

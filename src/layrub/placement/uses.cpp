@@ -7,16 +7,19 @@
 
 namespace layrub {
 
-UseLists FindUses(const Graph& graph, const std::vector<OpDecision>& ops) {
+UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
   UseLists uses(graph.tensors.size());
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const auto use_of = [&](TensorId t) -> Use& {
-      if (uses[t].empty() || uses[t].back().op != o) uses[t].push_back({o, false, false});
-      return uses[t].back();
+  for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
+    const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
+    const auto note = [&](const std::vector<TensorId>& operands, bool Use::*how) {
+      for (const TensorId t : operands) {
+        if (runs[r].recompute && !TouchedAgain(graph, form, t)) continue;
+        if (uses[t].empty() || uses[t].back().run != r) uses[t].push_back({r, false, false});
+        uses[t].back().*how = true;
+      }
     };
-    const Form& form = graph.ops[o].forms[ops[o].form];
-    for (const TensorId t : form.reads) use_of(t).reads = true;
-    for (const TensorId t : form.writes) use_of(t).writes = true;
+    note(form.reads, &Use::reads);
+    note(form.writes, &Use::writes);
   }
   return uses;
 }
@@ -39,7 +42,7 @@ std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLis
   for (auto& [blob, chain] : versions) {
     if (chain.size() < 2) continue;
     std::stable_sort(chain.begin(), chain.end(), [&](TensorId a, TensorId b) {
-      return uses[a].front().op < uses[b].front().op;
+      return uses[a].front().run < uses[b].front().run;
     });
     chains.push_back(std::move(chain));
   }
@@ -55,8 +58,8 @@ OpId FirstOp(const Graph& graph, Pass pass) {
 Decision DefaultDecision(const Graph& graph) {
   Decision decision;
   decision.tensors.resize(graph.tensors.size());
-  for (const Op& op : graph.ops) {
-    decision.ops.push_back({0, SmallestScratch(graph, op.forms.front()), {}});
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    decision.runs.push_back({o, 0, SmallestScratch(graph, graph.ops[o].forms.front()), {}, false});
   }
   return decision;
 }

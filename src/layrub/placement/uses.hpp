@@ -8,16 +8,16 @@
 
 namespace layrub {
 
-/// An operation that touches a tensor under the chosen forms.
+/// A run that touches a tensor.
 struct Use {
-  OpId op = kNone;
+  RunId run = kNone;
   bool reads = false;
   bool writes = false;
 };
 
-/// The uses of each tensor, in order of operations; scratch has none.
+/// The uses of each tensor, in order of runs; scratch has none.
 using UseLists = std::vector<std::vector<Use>>;
-UseLists FindUses(const Graph& graph, const std::vector<OpDecision>& ops);
+UseLists FindUses(const Graph& graph, const std::vector<Run>& runs);
 
 /// Whether a plan gives the tensor bytes at all: a saved tensor that no chosen form reads has none.
 bool Materialised(const Tensor& tensor, const std::vector<Use>& uses);

@@ -126,8 +126,15 @@ class WaitAdder {
       Add(Tier::kHost, step.tensor, step.kind == StepKind::kOffload);
     } else if (IsTimed(step.kind)) {
       const Form& form = graph_.ops[step.op].forms[step.form];
-      for (const TensorId t : form.reads) Add(Tier::kDevice, t, false);
-      for (const TensorId t : form.writes) Add(Tier::kDevice, t, true);
+      const auto add = [&](const std::vector<TensorId>& operands, bool writes) {
+        for (const TensorId t : operands) {
+          const bool touched =
+              step.kind != StepKind::kRecompute || TouchedAgain(graph_, form, t);
+          if (touched) Add(Tier::kDevice, t, writes);
+        }
+      };
+      add(form.reads, false);
+      add(form.writes, true);
       if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
         Add(Tier::kDevice, form.scratch[step.scratch].tensor, true);
       }

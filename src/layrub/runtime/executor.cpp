@@ -103,6 +103,7 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       break;
     case StepKind::kFill:
     case StepKind::kCompute:
+    case StepKind::kRecompute:
     case StepKind::kUpdate:
       Compute(step, runner);
       break;
@@ -125,7 +126,10 @@ void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
   } else {
     runner->Run(step);
   }
-  for (const TensorId tensor : form.writes) residency.Written(tensor);
+  const bool again = step.kind == StepKind::kRecompute;
+  for (const TensorId tensor : form.writes) {
+    if (!again || TouchedAgain(graph, form, tensor)) residency.Written(tensor, again);
+  }
 }
 
 Executor::Executor(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options)

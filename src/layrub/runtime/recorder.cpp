@@ -21,6 +21,7 @@ std::optional<Lane> LaneOf(const Step& step) {
   switch (step.kind) {
     case StepKind::kFill:
     case StepKind::kCompute:
+    case StepKind::kRecompute:
     case StepKind::kUpdate:
       return Lane::kCompute;
     case StepKind::kOffload:

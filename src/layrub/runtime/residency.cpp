@@ -80,10 +80,10 @@ void Residency::Alias(TensorId tensor, TensorId on) {
 
 void Residency::Copied(TensorId tensor, Tier tier) { PlaceOf(tensor, tier).valid = true; }
 
-void Residency::Written(TensorId tensor) {
+void Residency::Written(TensorId tensor, bool again) {
   Place& place = PlaceOf(tensor, Tier::kDevice);
   place.valid = place.address != nullptr;
-  PlaceOf(tensor, Tier::kHost).valid = false;
+  if (!again) PlaceOf(tensor, Tier::kHost).valid = false;
   const TensorId overwritten = std::exchange(overwrites_[tensor], kNone);
   if (overwritten == kNone) return;
   // The range stays bound until its Free step.

@@ -38,7 +38,8 @@ class Residency {
   /// The value is, or will be when the lane gets there, in `tier`.
   void Copied(TensorId tensor, Tier tier);
   /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
-  void Written(TensorId tensor);
+  /// `again`: it wrote the value once more that the tensor has, so that they are not.
+  void Written(TensorId tensor, bool again);
   /// Unbinds all but the persistent tensors.
   void Forget();
 

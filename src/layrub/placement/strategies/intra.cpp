@@ -27,7 +27,7 @@ std::vector<OpId> OverwrittenByGradients(const Graph& graph, const UseLists& use
 // 15(3), article 37, 2018), intra-layer strategy.
 Result<Decision> Intra(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = DefaultDecision(graph);
-  const UseLists uses = FindUses(graph, decision.ops);
+  const UseLists uses = FindUses(graph, decision.runs);
   AvoidOverwritten(graph, OverwrittenBy(graph, uses), &decision);
   AvoidOverwritten(graph, OverwrittenByGradients(graph, uses), &decision);
   KeepBlobsWhole(graph, &decision);

@@ -9,7 +9,7 @@ namespace layrub {
 // there) gets a range of its own.
 Result<Decision> Keep(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = DefaultDecision(graph);
-  AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.ops)), &decision);
+  AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.runs)), &decision);
   KeepBlobsWhole(graph, &decision);
   return decision;
 }

@@ -9,8 +9,8 @@ namespace {
 
 void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form,
               Decision* decision) {
-  decision->ops[o].form = static_cast<int32_t>(form - graph.ops[o].forms.begin());
-  decision->ops[o].scratch = SmallestScratch(graph, *form);
+  decision->runs[o].form = static_cast<int32_t>(form - graph.ops[o].forms.begin());
+  decision->runs[o].scratch = SmallestScratch(graph, *form);
 }
 
 /// Where an activation or saved tensor is away; empty if it stays.
@@ -19,28 +19,46 @@ std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, const std::ve
   const Tensor& tensor = graph.tensors[t];
   if (tensor.persistent || tensor.bytes == 0) return {};
   const auto later = std::find_if(uses.begin(), uses.end(),
-                                  [&](const Use& use) { return use.op >= first_backward; });
+                                  [&](const Use& use) { return use.run >= first_backward; });
   if (later == uses.begin() || later == uses.end() || !later->reads) return {};
-  if (later->op == first_backward) return {};
-  const Gap gap{(later - 1)->op, (later - 1)->op + 1, later->op - 1, later->op};
+  if (later->run == first_backward) return {};
+  const Gap gap{(later - 1)->run, (later - 1)->run + 1, later->run - 1, later->run};
   if (gap.prefetch - gap.release < 2) return {};
   return {gap};
 }
 
-/// Outputs of operation `o` on inputs that nobody needs afterwards, besides the aliases that the
-/// decision has.
-std::vector<AliasPair> MoreAliases(const Graph& graph, OpId o, InPlace which, const UseLists& uses,
-                                   const OpDecision& chosen) {
+/// The value that a tensor has after run `r` is written by it, on no older one.
+bool BeginsAt(RunId r, const std::vector<Use>& uses, const std::vector<Gap>& gaps) {
+  return (!uses.empty() && uses.front().run == r) ||
+         std::any_of(gaps.begin(), gaps.end(),
+                     [r](const Gap& gap) { return gap.dropped && gap.before == r; });
+}
+
+/// Run `r` is the last that needs the value of `tensor`, and it does not change it.
+bool EndsAt(RunId r, const Tensor& tensor, const std::vector<Use>& uses,
+            const std::vector<Gap>& gaps) {
+  const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
+  if (use == uses.end() || use->writes) return false;
+  if (use + 1 == uses.end()) return !tensor.keep;
+  return std::any_of(gaps.begin(), gaps.end(), [r](const Gap& gap) {
+    return gap.dropped && gap.after == r && gap.release == r;
+  });
+}
+
+/// Outputs of run `r` on inputs that nobody needs afterwards, besides the aliases that the decision
+/// has.
+std::vector<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
+                                   const Decision& decision) {
+  const Run& chosen = decision.runs[r];
   std::vector<AliasPair> candidates;
-  for (const AliasPair& pair : graph.ops[o].forms[chosen.form].may_alias) {
+  for (const AliasPair& pair : graph.ops[chosen.op].forms[chosen.form].may_alias) {
     const Tensor& output = graph.tensors[pair.output];
     const Tensor& input = graph.tensors[pair.input];
     if (which == InPlace::kSameRole && output.role != input.role) continue;
-    const std::vector<Use>& reads = uses[pair.input];
-    const bool begins_here =
-        Materialised(output, uses[pair.output]) && uses[pair.output].front().op == o;
-    const bool ends_here = !reads.empty() && reads.front().op < o && reads.back().op == o &&
-                           !reads.back().writes && !input.keep;
+    const bool begins_here = Materialised(output, uses[pair.output]) &&
+                             BeginsAt(r, uses[pair.output], decision.tensors[pair.output].gaps);
+    const bool ends_here = !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].gaps) &&
+                           EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].gaps);
     const bool taken =
         std::any_of(chosen.aliases.begin(), chosen.aliases.end(), [&pair](const AliasPair& other) {
           return other.output == pair.output || other.input == pair.input;
@@ -66,7 +84,7 @@ Decision InSmallestForms(const Graph& graph) {
 }
 
 void MoveBetweenPasses(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->ops);
+  const UseLists uses = FindUses(graph, decision->runs);
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
     if (!Materialised(graph.tensors[t], uses[t])) continue;
@@ -75,11 +93,11 @@ void MoveBetweenPasses(const Graph& graph, Decision* decision) {
 }
 
 void RunInPlace(const Graph& graph, InPlace which, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->ops);
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    OpDecision& chosen = decision->ops[o];
-    const std::vector<AliasPair> more = MoreAliases(graph, o, which, uses, chosen);
-    chosen.aliases.insert(chosen.aliases.end(), more.begin(), more.end());
+  const UseLists uses = FindUses(graph, decision->runs);
+  for (RunId r = 0; r < static_cast<RunId>(decision->runs.size()); ++r) {
+    const std::vector<AliasPair> more = MoreAliases(graph, r, which, uses, *decision);
+    std::vector<AliasPair>& aliases = decision->runs[r].aliases;
+    aliases.insert(aliases.end(), more.begin(), more.end());
   }
 }
 
@@ -87,7 +105,7 @@ std::vector<OpId> OverwrittenBy(const Graph& graph, const UseLists& uses) {
   std::vector<OpId> overwritten(graph.tensors.size(), static_cast<OpId>(graph.ops.size()));
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
     for (size_t i = 1; i < chain.size(); ++i) {
-      overwritten[chain[i - 1]] = uses[chain[i]].front().op;
+      overwritten[chain[i - 1]] = uses[chain[i]].front().run;
     }
   }
   return overwritten;
@@ -106,18 +124,18 @@ void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten,
 }
 
 void KeepBlobsWhole(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->ops);
+  const UseLists uses = FindUses(graph, decision->runs);
   for (TensorDecision& tensor : decision->tensors) tensor.whole = true;
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
     for (size_t i = 1; i < chain.size(); ++i) {
-      const OpId o = uses[chain[i]].front().op;
+      const OpId o = uses[chain[i]].front().run;
       const AliasPair pair{chain[i], chain[i - 1]};
-      OpDecision& chosen = decision->ops[o];
+      Run& chosen = decision->runs[o];
       const std::vector<AliasPair>& allowed = graph.ops[o].forms[chosen.form].may_alias;
       if (std::find(allowed.begin(), allowed.end(), pair) == allowed.end()) continue;
       const Tensor& old = graph.tensors[pair.input];
       const bool fits = Aligned(graph.tensors[pair.output].bytes) <= Aligned(old.bytes);
-      if (fits && !old.keep && uses[pair.input].back().op <= o) chosen.aliases.push_back(pair);
+      if (fits && !old.keep && uses[pair.input].back().run <= o) chosen.aliases.push_back(pair);
     }
   }
 }

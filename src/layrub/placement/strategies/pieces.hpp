@@ -8,8 +8,8 @@
 
 namespace layrub {
 
-// What several strategies do, one step each: forms first, since uses depend on them; then moves and
-// aliases in any order.
+// What several strategies do, one step each: forms first, since uses depend on them; then
+// recomputations, since runs are counted with them; then moves and aliases in any order.
 
 /// DefaultDecision with each operation in the form with the fewest bytes of operands: a backward
 /// that can do with a mask does.
@@ -26,7 +26,8 @@ enum class InPlace {
   kAnyRole,   ///< gradients on data too: Layrub's intra-layer rule
 };
 /// Lays outputs on inputs that nobody needs after their operation, as far as the chosen forms
-/// allow, so that the most bytes are saved. Operations and tensors stay as long as they did.
+/// allow, so that the most bytes are saved. Recomputations too: forms and gaps first. Operations
+/// and tensors stay as long as they did.
 void RunInPlace(const Graph& graph, InPlace which, Decision* decision);
 
 /// For each tensor, the operation that writes the next version of its blob; graph.ops.size() if

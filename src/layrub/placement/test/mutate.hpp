@@ -35,7 +35,7 @@ namespace mutate {
 
 inline bool IsRun(const Step& step) {
   return step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
-         step.kind == StepKind::kUpdate;
+         step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate;
 }
 
 inline std::optional<Lane> LaneOf(const Step& step) {

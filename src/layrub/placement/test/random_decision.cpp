@@ -29,11 +29,12 @@ class Dice {
   bool Chance(int percent) { return Pick(0, 100) < percent; }
 
   void ChooseForm(OpId op) {
-    OpDecision choice;
+    Run choice;
+    choice.op = op;
     choice.form = Pick(0, static_cast<int>(graph_.ops[op].forms.size()));
     const Form& form = graph_.ops[op].forms[choice.form];
     if (!form.scratch.empty()) choice.scratch = Pick(0, static_cast<int>(form.scratch.size()));
-    decision_.ops.push_back(choice);
+    decision_.runs.push_back(choice);
     for (TensorId id : form.reads) {
       uses_[id].insert(op);
       read_.insert(id);
@@ -67,7 +68,7 @@ class Dice {
 
   void ChooseAliases(OpId op) {
     std::set<TensorId> taken;
-    OpDecision& choice = decision_.ops[op];
+    Run& choice = decision_.runs[op];
     for (const AliasPair& pair : graph_.ops[op].forms[choice.form].may_alias) {
       const bool unread =
           graph_.tensors[pair.output].role == Role::kSaved && read_.count(pair.output) == 0;

@@ -1,9 +1,11 @@
 #include "layrub/placement/test/replay.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <random>
 #include <utility>
 #include <vector>
@@ -107,6 +109,8 @@ class Player {
       case StepKind::kCompute:
       case StepKind::kUpdate:
         return Push(Lane::kCompute, Operands(step, index));
+      case StepKind::kRecompute:
+        return Push(Lane::kCompute, Again(step, index));
     }
   }
 
@@ -120,6 +124,22 @@ class Player {
     for (TensorId tensor : form.writes) {
       number_[tensor] = ++last_number_;
       if (on_device_[tensor]) task.accesses.push_back(Of(tensor, 0, true));
+    }
+    ran_[step.op].assign(task.accesses.begin(), task.accesses.end());
+    return task;
+  }
+
+  /// The numbers of the first run, at the places of today.
+  Task Again(const Step& step, int32_t index) {
+    Task task{index, {}, {}};
+    const Form& form = graph_.ops[step.op].forms[step.form];
+    for (const Access& before : ran_[step.op]) {
+      const bool updates =
+          std::find(form.writes.begin(), form.writes.end(), before.tensor) != form.writes.end();
+      if (updates && graph_.tensors[before.tensor].persistent) continue;
+      if (before.write && !on_device_[before.tensor]) continue;
+      task.accesses.push_back(Of(before.tensor, 0, before.write));
+      task.accesses.back().number = before.number;
     }
     return task;
   }
@@ -174,6 +194,7 @@ class Player {
   std::vector<uint64_t>
       number_;  // per tensor, what stands for its value at this point of program order
   uint64_t last_number_ = 0;
+  std::map<OpId, std::vector<Access>> ran_;  // the first run of each operation
   std::array<std::vector<int32_t>, kLanes> waits_;
   std::array<std::deque<Task>, kLanes> lanes_;
   std::vector<bool> finished_;

@@ -24,10 +24,10 @@ TEST(Lifetimes, NamesWhatADecisionAsksForInVain) {
     std::string message;
   };
   const std::vector<Case> cases{
-      {[](Decision* d) { d->ops.pop_back(); }, "the decision is for another graph"},
+      {[](Decision* d) { d->runs.pop_back(); }, "the decision is for another graph"},
       {[](Decision* d) { d->tensors.pop_back(); }, "the decision is for another graph"},
-      {[](Decision* d) { d->ops[1].form = 1; }, "a/forward: it has no form 1"},
-      {[](Decision* d) { d->ops[1].scratch = 1; }, "a/forward: it has no scratch variant 1"},
+      {[](Decision* d) { d->runs[1].form = 1; }, "a/forward: it has no form 1"},
+      {[](Decision* d) { d->runs[1].scratch = 1; }, "a/forward: it has no scratch variant 1"},
       {[](Decision* d) {
          d->tensors[0].gaps = {{1, 1, 3, 4}};
        },
@@ -57,15 +57,15 @@ TEST(Lifetimes, NamesWhatADecisionAsksForInVain) {
        },
        "after a/forward is not in the"},
       {[](Decision* d) {
-         d->ops[4].aliases = {{5, 2}};
+         d->runs[4].aliases = {{5, 2}};
        },
        "form '' does not allow it"},
       {[](Decision* d) {
-         d->ops[4].aliases = {{5, 3}, {5, 4}};
+         d->runs[4].aliases = {{5, 3}, {5, 4}};
        },
        "already lies on another"},
       {[](Decision* d) {
-         d->ops[4].aliases = {{5, 3}};
+         d->runs[4].aliases = {{5, 3}};
          d->tensors[3].whole = true;
        },
        "one of them is resident for the whole iteration"},
@@ -83,7 +83,7 @@ TEST(Lifetimes, RefusesAnAliasThatIsTooLargeOrLosesAValue) {
   HandMade net = Chain();
   net.graph.tensors[5].bytes += 1;
   Decision decision = DefaultDecision(net.graph);
-  decision.ops[4].aliases = {{5, 4}};
+  decision.runs[4].aliases = {{5, 4}};
   EXPECT_NE(Refusal(net.graph, decision).find("the output is larger"), std::string::npos);
 
   net = Chain();

@@ -142,7 +142,7 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "0 wait save 1\n", "line 3: expected '<step> wait"},
       {head + "0 wait sideways for 1\n", "line 3: expected '<step> wait"},
       {head + "0 fill q\n", "line 3: the graph has no operation 'q'"},
-      {head + "0 compute data/forward form=0\n", "line 3: expected '<step> <compute|update>"},
+      {head + "0 compute data/forward form=0\n", "line 3: expected '<step> <compute|recompute|update>"},
       {head + "0 compute data/forward form=1 scratch=0\n",
        "line 3: operation data/forward has no form 1"},
       {head + "0 compute data/forward form=0 scratch=1\n",

@@ -152,8 +152,8 @@ TEST(Schedule, CopiesAgainWhatWasUpdatedInPlace) {
 TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
   const HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);
-  decision.ops[4].aliases = {{5, 4}};
-  decision.ops[5].aliases = {{6, 5}};
+  decision.runs[4].aliases = {{5, 4}};
+  decision.runs[5].aliases = {{6, 5}};
   const Plan plan = MustSchedule(net.graph, decision);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Lines(steps.begin() + 9, steps.end()),
@@ -166,11 +166,11 @@ TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
 
 /// Every blob's versions on one range for the whole iteration.
 void Fuse(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->ops);
+  const UseLists uses = FindUses(graph, decision->runs);
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
     for (TensorId version : chain) decision->tensors[version].whole = true;
     for (size_t i = 1; i < chain.size(); ++i) {
-      decision->ops[uses[chain[i]].front().op].aliases.push_back({chain[i], chain[i - 1]});
+      decision->runs[uses[chain[i]].front().run].aliases.push_back({chain[i], chain[i - 1]});
     }
   }
 }
@@ -197,7 +197,7 @@ TEST(Schedule, GivesBytesToASavedTensorOnlyIfAChosenFormReadsIt) {
   Decision decision = DefaultDecision(net.graph);
   Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 0);
-  decision.ops[6].form = 1;
+  decision.runs[6].form = 1;
   steps = Steps(net.graph, MustSchedule(net.graph, decision));
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device mask"), 1);
 }
@@ -206,7 +206,7 @@ TEST(Schedule, RefusesToOverwriteAVersionThatIsReadLater) {
   const HandMade net = InPlaceChain();
   Decision decision = DefaultDecision(net.graph);
   Fuse(net.graph, &decision);
-  decision.ops[6].form = 2;
+  decision.runs[6].form = 2;
   EXPECT_NE(Refusal(net.graph, decision).find("operation relu/forward: y@2 cannot lie on y@1"),
             std::string::npos);
 }
@@ -254,7 +254,7 @@ TEST(Schedule, ScratchLivesAtItsOperationOnly) {
   const TensorId more = net.Add("more", 9, Role::kScratch);
   net.graph.ops[2].forms[0].scratch = {{work, 0, true}, {more, 0, true}};
   Decision decision = DefaultDecision(net.graph);
-  decision.ops[2].scratch = 1;
+  decision.runs[2].scratch = 1;
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   const auto begin = std::find(steps.begin(), steps.end(), "alloc device more 3328");
   ASSERT_NE(begin, steps.end());
@@ -311,12 +311,12 @@ TEST(Schedule, KeepsAForkedTensorUntilItsLastReader) {
   net.Forward("right/forward", Uses({x}, {right}, {{right, x}}));
   net.Forward("sum/forward", Uses({left, right}, {sum}, {{sum, left}, {sum, right}}));
   Decision decision = DefaultDecision(net.graph);
-  decision.ops[1].aliases = {{left, x}};
+  decision.runs[1].aliases = {{left, x}};
   EXPECT_NE(Refusal(net.graph, decision).find("left/forward: left cannot lie on x"),
             std::string::npos);
-  decision.ops[1].aliases.clear();
-  decision.ops[2].aliases = {{right, x}};
-  decision.ops[3].aliases = {{sum, right}};
+  decision.runs[1].aliases.clear();
+  decision.runs[2].aliases = {{right, x}};
+  decision.runs[3].aliases = {{sum, right}};
   EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 2 * kAlignment);
 }
 
@@ -326,7 +326,7 @@ TEST(Schedule, LetsAnOutputOverwriteAnInputThatCanBeFetchedAgain) {
   net.graph.tensors[3].keep = true;
   Decision decision = DefaultDecision(net.graph);
   decision.tensors[3].gaps = {{2, 2, 3, 3}};
-  decision.ops[4].aliases = {{5, 3}};
+  decision.runs[4].aliases = {{5, 3}};
   EXPECT_EQ(Names(net.graph, MustSchedule(net.graph, decision).readable), (Lines{"b"}));
 }
 

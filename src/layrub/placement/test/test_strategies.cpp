@@ -100,8 +100,8 @@ TEST(Keep, TakesTheFirstFormThatReadsNoOverwrittenVersion) {
   net.graph.ops[7].forms[0].reads[0] = net.graph.ops[4].forms[0].reads[0];
   net.graph.ops[7].forms[0].may_alias.pop_back();
   const Decision decision = Decide(net.graph, "keep");
-  EXPECT_EQ(decision.ops[7].form, 1);
-  EXPECT_EQ(decision.ops[9].form, 0);
+  EXPECT_EQ(decision.runs[7].form, 1);
+  EXPECT_EQ(decision.runs[9].form, 0);
   EXPECT_EQ(MustPlan(net.graph, "keep").device_bytes, (5 * 8 + 1 + 2) * kAlignment);
 }
 
@@ -135,8 +135,8 @@ TEST(Liveness, GivesEachTensorBytesFromItsFirstWriteToItsLastRead) {
 TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
   const HandMade net = InPlaceNet();
   const Decision decision = Decide(net.graph, "liveness");
-  for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(decision.ops[o].aliases.size(), 1u) << o;
-  for (const OpDecision& op : decision.ops) {
+  for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(decision.runs[o].aliases.size(), 1u) << o;
+  for (const Run& op : decision.runs) {
     for (const AliasPair& pair : op.aliases) {
       EXPECT_EQ(net.graph.tensors[pair.output].role, net.graph.tensors[pair.input].role);
     }
@@ -151,7 +151,7 @@ TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
 TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
   const HandMade net = Chain();
   const Decision decision = Decide(net.graph, "intra");
-  EXPECT_EQ(decision.ops[4].aliases, (std::vector<AliasPair>{{5, 3}}));
+  EXPECT_EQ(decision.runs[4].aliases, (std::vector<AliasPair>{{5, 3}}));
   const Plan plan = MustPlan(net.graph, "intra");
   EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
   // x, a, c, and b with the gradients of b and a on it.
@@ -166,10 +166,10 @@ TEST(Intra, TakesTheMaskFormWhereTheGradientOverwritesY) {
   net.graph.ops[6].forms[0].may_alias = {{dy1, y1}};
   net.graph.ops[8].forms[0].may_alias = {{dy0, y0}};
   const Decision decision = Decide(net.graph, "intra");
-  EXPECT_EQ(decision.ops[7].form, 1);
-  EXPECT_EQ(decision.ops[9].form, 1);
-  EXPECT_EQ(decision.ops[6].aliases, (std::vector<AliasPair>{{dy1, y1}}));
-  EXPECT_EQ(decision.ops[8].aliases, (std::vector<AliasPair>{{dy0, y0}}));
+  EXPECT_EQ(decision.runs[7].form, 1);
+  EXPECT_EQ(decision.runs[9].form, 1);
+  EXPECT_EQ(decision.runs[6].aliases, (std::vector<AliasPair>{{dy1, y1}}));
+  EXPECT_EQ(decision.runs[8].aliases, (std::vector<AliasPair>{{dy0, y0}}));
   // x, one range for each of the two blobs, two masks, the loss.
   EXPECT_EQ(MustPlan(net.graph, "intra").device_bytes, (3 * 8 + 2 * 2 + 1) * kAlignment);
 }
@@ -189,8 +189,8 @@ TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {
     }
   }
   const Decision decision = Decide(Chain().graph, "inter");
-  EXPECT_TRUE(decision.ops[4].aliases.empty());
-  EXPECT_EQ(decision.ops[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_TRUE(decision.runs[4].aliases.empty());
+  EXPECT_EQ(decision.runs[5].aliases, (std::vector<AliasPair>{{6, 5}}));
   // At c/backward: a, b, c and the gradient of b; x is on the host.
   EXPECT_EQ(MustPlan(Chain().graph, "inter").device_bytes, (1 + 16) * kAlignment);
 }
@@ -209,18 +209,18 @@ TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
 TEST(Hybrid, PutsGradientsOnWhatTheirOperationReadsLast) {
   const HandMade net = Chain();
   const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.ops[4].aliases, (std::vector<AliasPair>{{5, 3}}));
-  EXPECT_EQ(decision.ops[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_EQ(decision.runs[4].aliases, (std::vector<AliasPair>{{5, 3}}));
+  EXPECT_EQ(decision.runs[5].aliases, (std::vector<AliasPair>{{6, 5}}));
   EXPECT_EQ(MustPlan(net.graph, "hybrid").device_bytes, (1 + 12) * kAlignment);
 }
 
 TEST(Hybrid, TakesTheMaskFormAndRunsForwardInPlace) {
   const HandMade net = InPlaceNet();
   const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.ops[7].form, 1);
-  EXPECT_EQ(decision.ops[9].form, 1);
-  EXPECT_EQ(decision.ops[2].aliases.size(), 1u);
-  EXPECT_EQ(decision.ops[4].aliases.size(), 1u);
+  EXPECT_EQ(decision.runs[7].form, 1);
+  EXPECT_EQ(decision.runs[9].form, 1);
+  EXPECT_EQ(decision.runs[2].aliases.size(), 1u);
+  EXPECT_EQ(decision.runs[4].aliases.size(), 1u);
   const Plan plan = MustPlan(net.graph, "hybrid");
   const Lines steps = Steps(net.graph, plan);
   for (const std::string copy : {"offload x", "offload y0@1", "offload y0:mask"}) {
@@ -237,7 +237,7 @@ TEST(Hybrid, KeepsNoInputUnderAnOutputThatSomebodyNeedsLater) {
   HandMade net = Chain();
   net.graph.tensors[3].keep = true;
   const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.ops[4].aliases, (std::vector<AliasPair>{{5, 4}}));
+  EXPECT_EQ(decision.runs[4].aliases, (std::vector<AliasPair>{{5, 4}}));
   EXPECT_EQ(Names(net.graph, MustPlan(net.graph, "hybrid").readable), (Lines{"b"}));
 }
 

@@ -61,18 +61,31 @@ std::vector<TensorId> Interpreter::CommonReads(OpId op) const {
 
 void Interpreter::Run(OpId op, int form) {
   const bool fill = graph_.ops[op].kind == OpKind::kFill;
-  uint64_t hash = Seed(op);
-  for (const TensorId tensor : CommonReads(op)) {
-    hash = HashOf(hash, values_[tensor].data(), graph_.tensors[tensor].bytes);
-  }
-  for (const TensorId tensor : graph_.ops[op].forms[form].writes) {
-    Bytes& value = values_[tensor];
+  const auto hash_of = [&](TensorId output) {
+    uint64_t hash = Seed(op);
+    for (const TensorId tensor : CommonReads(op)) {
+      if (!Matters(op, form, tensor, output)) continue;
+      hash = HashOf(hash, values_[tensor].data(), graph_.tensors[tensor].bytes);
+    }
+    return SeedOf(hash, output);
+  };
+  // Seeds first: an operand may be updated.
+  std::vector<uint64_t> seeds;
+  const std::vector<TensorId>& writes = graph_.ops[op].forms[form].writes;
+  for (const TensorId tensor : writes) seeds.push_back(hash_of(tensor));
+  for (size_t i = 0; i < writes.size(); ++i) {
+    Bytes& value = values_[writes[i]];
     if (fill) {
       std::fill(value.begin(), value.end(), 0);
     } else {
-      Draw(SeedOf(hash, tensor), value.data(), graph_.tensors[tensor].bytes);
+      Draw(seeds[i], value.data(), graph_.tensors[writes[i]].bytes);
     }
   }
+}
+
+bool Interpreter::Matters(OpId op, int form, TensorId input, TensorId output) const {
+  const Form& operands = graph_.ops[op].forms[form];
+  return TouchedAgain(graph_, operands, input) || !TouchedAgain(graph_, operands, output);
 }
 
 void Interpreter::RunAll() {
@@ -98,36 +111,54 @@ void Toy::RunIteration() {
   CheckRest();
 }
 
-void Toy::Run(const Step& step) {
-  // Fill operations are the executor's own; they come in graph order too.
-  for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
-  ++next_;
-  CheckReads(step);
-  const Form& form = graph_.ops[step.op].forms[step.form];
+uint64_t Toy::SeedAt(const Step& step, TensorId output) const {
   uint64_t hash = expected_.Seed(step.op);
   for (const TensorId tensor : expected_.CommonReads(step.op)) {
+    if (!expected_.Matters(step.op, step.form, tensor, output)) continue;
     const uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
     hash = HashOf(hash, address, address == nullptr ? 0 : graph_.tensors[tensor].bytes);
   }
+  return SeedOf(hash, output);
+}
+
+void Toy::Run(const Step& step) {
+  const bool again = step.kind == StepKind::kRecompute;
+  if (!again) {
+    // Fill operations are the executor's own; they come in graph order too.
+    for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
+    ++next_;
+  }
+  CheckReads(step);
+  const Form& form = graph_.ops[step.op].forms[step.form];
+  std::vector<TensorId> outputs;
   for (const TensorId tensor : form.writes) {
-    uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
-    if (address != nullptr) {
-      Draw(SeedOf(hash, tensor), address, graph_.tensors[tensor].bytes);
+    if (again && !TouchedAgain(graph_, form, tensor)) continue;
+    if (executor_->Address(tensor) != nullptr) {
+      outputs.push_back(tensor);
     } else if (graph_.tensors[tensor].role != Role::kSaved) {
       wrong_.push_back(graph_.ops[step.op].name + " has no place for " +
                        graph_.tensors[tensor].name);
     }
   }
+  // Seeds first: an output may lie on an operand.
+  std::vector<uint64_t> seeds;
+  for (const TensorId tensor : outputs) seeds.push_back(SeedAt(step, tensor));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Draw(seeds[i], static_cast<uint8_t*>(executor_->Address(outputs[i])),
+         graph_.tensors[outputs[i]].bytes);
+  }
   if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
     const TensorId scratch = form.scratch[step.scratch].tensor;
-    Draw(hash, static_cast<uint8_t*>(executor_->Address(scratch)), graph_.tensors[scratch].bytes);
+    Draw(0, static_cast<uint8_t*>(executor_->Address(scratch)), graph_.tensors[scratch].bytes);
   }
-  expected_.Run(step.op, step.form);
+  if (!again) expected_.Run(step.op, step.form);
 }
 
 void Toy::CheckReads(const Step& step) {
   const Op& op = graph_.ops[step.op];
-  for (const TensorId tensor : op.forms[step.form].reads) {
+  const Form& form = op.forms[step.form];
+  for (const TensorId tensor : form.reads) {
+    if (step.kind == StepKind::kRecompute && !TouchedAgain(graph_, form, tensor)) continue;
     Expect(executor_->Address(tensor), tensor, op.name);
   }
 }

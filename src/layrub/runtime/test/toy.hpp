@@ -15,7 +15,8 @@ using Bytes = std::vector<uint8_t>;
 
 /// Gives the operations of any graph a meaning: each fills what it writes with bytes drawn from a
 /// hash of the operation, the iteration and every byte that all of its forms read. So all forms
-/// give the same bits, and one wrong byte anywhere changes everything after it.
+/// give the same bits, and one wrong byte anywhere changes everything after it. Only the persistent
+/// tensors that an operation updates depend on what was in them, so that it can run again.
 class Interpreter {
  public:
   /// Persistent tensors hold bytes drawn from their number, the others nothing yet.
@@ -31,6 +32,8 @@ class Interpreter {
   uint64_t Seed(OpId op) const;
   /// The reads that all forms of `op` share.
   std::vector<TensorId> CommonReads(OpId op) const;
+  /// Whether `output` of `op` depends on `input`.
+  bool Matters(OpId op, int form, TensorId input, TensorId output) const;
 
  private:
   const Graph& graph_;
@@ -55,6 +58,7 @@ class Toy : public OpRunner {
   const Interpreter& expected() const { return expected_; }
 
  private:
+  uint64_t SeedAt(const Step& step, TensorId output) const;
   void CheckReads(const Step& step);
   void CheckRest();
   void Expect(const void* address, TensorId tensor, const std::string& where);

@@ -59,7 +59,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void BindPersistent(const typename Net<Dtype>::History& history);
   void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
-  void SetAddresses(const layrub::Form& form, bool set);
+  void SetAddresses(const layrub::Step& step, bool set);
   int GoOnWithoutPlan(int layer);
   void Settle(int version);
   void RunForward(int layer, const layrub::Step& step);

@@ -16,14 +16,14 @@ namespace layrub {
 /// Waits.
 ///
 /// Proved are: every operation of the graph runs exactly once, in graph order, in an existing form
-/// and scratch variant; recomputations are of repeatable forward operations that have run, find what
-/// those found and set no tensor back; every value read is in place and was written (or copied) by a step that is
-/// ordered before the reader; no two live tensors share bytes unless an Alias step that the form
-/// allows put them there; conflicting accesses of the same bytes by different lanes are ordered;
-/// nothing is touched after its Free; ranges are aligned, inside their arena and within the budget;
-/// persistent tensors are allocated first, never moved and never freed; exactly Plan::readable is
-/// left over and holds its value; tensors marked keep are readable; pass_end cuts the steps where
-/// the passes end.
+/// and scratch variant; recomputations are of repeatable forward operations that have run, find
+/// what those found and set no tensor back; every value read is in place and was written (or
+/// copied) by a step that is ordered before the reader; no two live tensors share bytes unless an
+/// Alias step that the form allows put them there; conflicting accesses of the same bytes by
+/// different lanes are ordered; nothing is touched after its Free; ranges are aligned, inside their
+/// arena and within the budget; persistent tensors are allocated first, never moved and never
+/// freed; exactly Plan::readable is left over and holds its value; tensors marked keep are
+/// readable; pass_end cuts the steps where the passes end.
 std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget = {});
 
 }  // namespace layrub

@@ -36,8 +36,8 @@ enum class StepKind : uint8_t {
   kPrefetch,  ///< load lane: copy `tensor` from its host range to its device range
   kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
           ///< finished
-  kCompute,  ///< compute lane: run `op` in form `form` with scratch variant `scratch`
-  kUpdate,   ///< compute lane: run the update `op`
+  kCompute,    ///< compute lane: run `op` in form `form` with scratch variant `scratch`
+  kUpdate,     ///< compute lane: run the update `op`
   kRecompute,  ///< compute lane: run the forward `op` again, as kCompute has run it, for outputs
                ///< that were dropped; persistent tensors that its form writes are left alone
 };

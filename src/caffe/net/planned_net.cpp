@@ -18,28 +18,29 @@ using layrub::TensorId;
 template <typename Dtype>
 class PlannedNet<Dtype>::OpScope {
  public:
-  OpScope(PlannedNet* net, const Step& step)
-      : net_(net), form_(net->memory_->net.graph.ops[step.op].forms[step.form]) {
-    net_->SetAddresses(form_, true);
+  OpScope(PlannedNet* net, const Step& step) : net_(net), step_(step) {
+    net_->SetAddresses(step_, true);
   }
   OpScope(PlannedNet* net, const Step& step, int layer, int form) : OpScope(net, step) {
     LayerRun run;
     run.form = form;
+    run.recompute = step.kind == StepKind::kRecompute;
     for (TensorId saved : net->memory_->net.layers[layer].saved)
       run.saved.push_back(saved == kNone ? nullptr : net->executor_->Address(saved));
-    if (!form_.scratch.empty())
-      run.scratch = net->executor_->Address(form_.scratch[step.scratch].tensor);
+    const std::vector<layrub::Scratch>& scratch =
+        net->memory_->net.graph.ops[step.op].forms[step.form].scratch;
+    if (!scratch.empty()) run.scratch = net->executor_->Address(scratch[step.scratch].tensor);
     layer_ = net->net_->layers_[layer].get();
     layer_->EnterPlan(std::move(run));
   }
   ~OpScope() {
     if (layer_) layer_->LeavePlan();
-    net_->SetAddresses(form_, false);
+    net_->SetAddresses(step_, false);
   }
 
  private:
   PlannedNet* net_;
-  const Form& form_;
+  const Step& step_;
   Layer<Dtype>* layer_ = nullptr;
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
@@ -175,13 +176,21 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   memory_->update = nullptr;
 }
 
-/// Gives the operands of `form` their addresses, or takes them away: everything else is out of
+/// Gives the operands of `step` their addresses, or takes them away: everything else is out of
 /// reach in between.
 template <typename Dtype>
-void PlannedNet<Dtype>::SetAddresses(const Form& form, bool set) {
-  for (TensorId tensor : form.reads)
+void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
+  const layrub::Graph& graph = memory_->net.graph;
+  const Form& form = graph.ops[step.op].forms[step.form];
+  const auto left_alone = [&](TensorId tensor) {
+    return step.kind == StepKind::kRecompute && !TouchedAgain(graph, form, tensor);
+  };
+  for (TensorId tensor : form.reads) {
+    if (left_alone(tensor)) continue;
     memory_->bindings[tensor].readable = set ? executor_->Address(tensor) : nullptr;
+  }
   for (TensorId tensor : form.writes) {
+    if (left_alone(tensor)) continue;
     void* address = set ? executor_->Address(tensor) : nullptr;
     memory_->bindings[tensor].readable = memory_->bindings[tensor].writable = address;
   }
@@ -195,6 +204,9 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   if (op.pass == layrub::Pass::kUpdate) {
     const OpScope scope(this, step);
     (*memory_->update)(owner);
+  } else if (step.kind == StepKind::kRecompute) {
+    const OpScope scope(this, step, owner, memory_->backward_form[owner]);
+    net_->layers_[owner]->Forward(memory_->bottom[owner], memory_->top[owner]);
   } else if (op.pass == layrub::Pass::kForward) {
     RunForward(owner, step);
   } else {

@@ -11,8 +11,8 @@
 namespace layrub::check {
 
 /// What a range of bytes holds: the value that `tensor` had after it was written `version` times in
-/// this iteration, recomputations of the same value not counted. Version 0 exists for persistent tensors only: the value left by the iteration
-/// before.
+/// this iteration, recomputations of the same value not counted. Version 0 exists for persistent
+/// tensors only: the value left by the iteration before.
 struct Value {
   TensorId tensor = kNone;  ///< kNone: undefined bytes
   int32_t version = 0;

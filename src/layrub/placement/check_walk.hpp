@@ -82,7 +82,7 @@ class Checker {
   OpId turn_ = 0;                       // the operation that has to run next
   bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
   std::vector<int32_t> runs_;           // per operation, how often it has run
-  std::vector<FirstRun> first_run_;          // per operation; what its recomputations must repeat
+  std::vector<FirstRun> first_run_;     // per operation; what its recomputations must repeat
   std::vector<int32_t> version_;        // per tensor, how often it has been written
   std::vector<TensorId> lies_on_;       // per tensor, from its Alias step to its writer: on what
   std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form

@@ -51,9 +51,8 @@ class Builder {
     return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);
   }
   Status BadAlias(RunId r, const AliasPair& pair, const std::string& what) const {
-    return Status::Invalid("operation " + OpOf(r).name + ": " +
-                           graph_.tensors[pair.output].name + " cannot lie on " +
-                           graph_.tensors[pair.input].name + ": " + what);
+    return Status::Invalid("operation " + OpOf(r).name + ": " + graph_.tensors[pair.output].name +
+                           " cannot lie on " + graph_.tensors[pair.input].name + ": " + what);
   }
 
   void Add(TensorId t, RunId begin, RunId end, bool fetched = false) {
@@ -74,8 +73,8 @@ class Builder {
       return Status::Ok();
     }
     if (!tensor.persistent && uses.front().reads) {
-      return BadTensor(t, OpOf(uses.front().run).name +
-                              " reads it, but no chosen form has written it before");
+      return BadTensor(
+          t, OpOf(uses.front().run).name + " reads it, but no chosen form has written it before");
     }
     if (tensor.persistent || decision.whole) {
       Add(t, kNone, run_count_);
@@ -149,7 +148,7 @@ class Builder {
     Residence* output = ResidenceAt(pair.output, at);
     Residence* input = ResidenceAt(pair.input, at);
     // A whole tensor has its bytes from the start of the plan, unless it lies on another.
-    const RunId begin = output == nullptr         ? kNone
+    const RunId begin = output == nullptr        ? kNone
                         : output->begin != kNone ? output->begin
                                                  : uses_[pair.output].front().run;
     if (begin != at || output->fetched) {
@@ -177,7 +176,8 @@ class Builder {
   Status EndInput(RunId at, const AliasPair& pair, Residence* input) {
     const bool whole = decision_.tensors[pair.input].whole;
     if (whole != decision_.tensors[pair.output].whole) {
-      return BadAlias(at, pair, "one of them is resident for the whole iteration, the other is not");
+      return BadAlias(at, pair,
+                      "one of them is resident for the whole iteration, the other is not");
     }
     if (whole && input->end == run_count_ && !graph_.tensors[pair.input].keep &&
         uses_[pair.input].back().run <= at) {

@@ -128,8 +128,7 @@ class WaitAdder {
       const Form& form = graph_.ops[step.op].forms[step.form];
       const auto add = [&](const std::vector<TensorId>& operands, bool writes) {
         for (const TensorId t : operands) {
-          const bool touched =
-              step.kind != StepKind::kRecompute || TouchedAgain(graph_, form, t);
+          const bool touched = step.kind != StepKind::kRecompute || TouchedAgain(graph_, form, t);
           if (touched) Add(Tier::kDevice, t, writes);
         }
       };

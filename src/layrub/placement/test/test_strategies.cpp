@@ -136,7 +136,7 @@ TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
   const HandMade net = InPlaceNet();
   const Decision decision = Decide(net.graph, "liveness");
   for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(decision.runs[o].aliases.size(), 1u) << o;
-  for (const Run& op : decision.runs) {
+  for (const layrub::Run& op : decision.runs) {
     for (const AliasPair& pair : op.aliases) {
       EXPECT_EQ(net.graph.tensors[pair.output].role, net.graph.tensors[pair.input].role);
     }
@@ -144,8 +144,8 @@ TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
   // At loss/backward: x, y0@1, y1@1, both masks, the loss and the gradient of y1@1.
   EXPECT_EQ(MustPlan(net.graph, "liveness").device_bytes, (4 * 8 + 2 * 2 + 1) * kAlignment);
   const Decision chain = Decide(Chain().graph, "liveness");
-  EXPECT_TRUE(chain.ops[4].aliases.empty());
-  EXPECT_EQ(chain.ops[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_TRUE(chain.runs[4].aliases.empty());
+  EXPECT_EQ(chain.runs[5].aliases, (std::vector<AliasPair>{{6, 5}}));
 }
 
 TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
@@ -177,7 +177,7 @@ TEST(Intra, TakesTheMaskFormWhereTheGradientOverwritesY) {
 TEST(Intra, KeepsADataThatSomebodyReadsAfterItsGradientWasWritten) {
   HandMade net = Chain();
   net.graph.ops[6].forms[0].reads.push_back(3);
-  EXPECT_EQ(Decide(net.graph, "intra").ops[4].aliases, (std::vector<AliasPair>{{5, 4}}));
+  EXPECT_EQ(Decide(net.graph, "intra").runs[4].aliases, (std::vector<AliasPair>{{5, 4}}));
 }
 
 TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {

@@ -39,8 +39,6 @@ class ScaleLayer : public Layer<Dtype> {
   int outer_dim_ = 0, scale_dim_ = 0, inner_dim_ = 0;
 
  private:
-  /// The shape of a learned scale for this bottom.
-  vector<int> ParameterShape(const Blob<Dtype>& bottom) const;
   /// The gradient of the scale is wanted.
   bool ScaleGradientWanted(const vector<bool>& propagate_down) const;
 };

@@ -1,7 +1,6 @@
 #include "caffe/kernels/conv.hpp"
 
 #include "caffe/kernels/gemm.hpp"
-#include "caffe/kernels/loops.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -91,32 +90,13 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
   }
 }
 
-template <typename Dtype>
-void AddBias(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-             const Dtype* bias, Dtype* y) {
-  ParallelForRows(context, outer * channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t i) {
-    y[row * inner + i] += bias[row % channels];
-  });
-}
-
-template <typename Dtype>
-void AddBiasGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                     const Dtype* dy, Dtype* dbias) {
-  ReduceChannels<Dtype>(
-      context, outer, channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dbias[channel] += sum; });
-}
-
 #define LAYRUB_INSTANTIATE_CONV(Dtype)                                                             \
   template void ConvolutionForward(const DeviceContext&, const Convolution&, const Dtype*,         \
                                    const Dtype*, Dtype*, Dtype*);                                  \
   template void ConvolutionBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
                                         const Dtype*, Dtype*, Dtype*);                             \
   template void ConvolutionBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
-                                           const Dtype*, Dtype*, Dtype*);                          \
-  template void AddBias(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, Dtype*);    \
-  template void AddBiasGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,     \
-                                Dtype*)
+                                           const Dtype*, Dtype*, Dtype*)
 LAYRUB_INSTANTIATE_CONV(float);
 LAYRUB_INSTANTIATE_CONV(double);
 #undef LAYRUB_INSTANTIATE_CONV

@@ -40,15 +40,6 @@ template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, Dtype* dweights, Dtype* workspace);
 
-/// y[o][c][i] += bias[c] for an outer x channels x inner array.
-template <typename Dtype>
-void AddBias(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-             const Dtype* bias, Dtype* y);
-/// dbias[c] += the sum of dy[o][c][i] over o and i.
-template <typename Dtype>
-void AddBiasGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                     const Dtype* dy, Dtype* dbias);
-
 }  // namespace kernels
 }  // namespace caffe
 

@@ -29,6 +29,11 @@ void Copy(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to)
 }
 
 template <typename Dtype>
+void Fill(const DeviceContext& context, int64_t n, Dtype value, Dtype* to) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { to[i] = value; });
+}
+
+template <typename Dtype>
 void CopyFromHost(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to) {
 #ifdef __CUDACC__
   if (context.gpu) {
@@ -45,6 +50,7 @@ void CopyFromHost(const DeviceContext& context, int64_t n, const Dtype* from, Dt
   template void CopyRows<Dtype>(const DeviceContext&, int64_t, int64_t, const Dtype*, int64_t, \
                                 Dtype*, int64_t);                                              \
   template void Copy<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);              \
+  template void Fill<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype*);                     \
   template void CopyFromHost<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);
 
 INSTANTIATE(float)

@@ -17,6 +17,10 @@ void CopyRows(const DeviceContext& context, int64_t rows, int64_t width, const D
 template <typename Dtype>
 void Copy(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to);
 
+/// to[0..n) = value.
+template <typename Dtype>
+void Fill(const DeviceContext& context, int64_t n, Dtype value, Dtype* to);
+
 /// Copies n values of host memory to where the context runs; done when it returns.
 template <typename Dtype>
 void CopyFromHost(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to);

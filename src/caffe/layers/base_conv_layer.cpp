@@ -1,6 +1,7 @@
 #include "caffe/layers/base_conv_layer.hpp"
 
 #include "caffe/filler.hpp"
+#include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/conv.hpp"
 
 namespace caffe {
@@ -221,8 +222,8 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
       kernels::ConvolutionForward(context, conv, x, weights, y, workspace);
     }
     if (bias_term_) {
-      kernels::AddBias(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
-                       Data(context, *this->blobs_[kBias]), y);
+      kernels::BiasForward(context, num_, num_output_, top[i]->count(channel_axis_ + 1), y,
+                           Data(context, *this->blobs_[kBias]), y);
     }
   }
 }
@@ -236,9 +237,9 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
   Dtype* workspace = this->template ScratchBytes<Dtype>();
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (bias_term_ && this->param_propagate_down(kBias)) {
-      kernels::AddBiasGradient(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
-                               Diff(context, *top[i]),
-                               MutableDiff(context, this->blobs_[kBias].get()));
+      kernels::BiasGradient(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
+                            Diff(context, *top[i]), true,
+                            MutableDiff(context, this->blobs_[kBias].get()));
     }
     if (this->param_propagate_down(kWeights)) {
       const Dtype* x = Data(context, *bottom[i]);

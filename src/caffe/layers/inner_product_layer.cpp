@@ -1,7 +1,7 @@
 #include "caffe/layers/inner_product_layer.hpp"
 
 #include "caffe/filler.hpp"
-#include "caffe/kernels/conv.hpp"
+#include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/gemm.hpp"
 
 namespace caffe {
@@ -107,7 +107,8 @@ void InnerProductLayer<Dtype>::ForwardOn(const DeviceContext& context,
   kernels::Gemm(context, Transpose::kNo, transpose_ ? Transpose::kNo : Transpose::kYes, M_, N_, K_,
                 Dtype(1), Data(context, *bottom[0]), Data(context, *this->blobs_[kWeights]),
                 Dtype(0), y);
-  if (bias_term_) kernels::AddBias(context, M_, N_, 1, Data(context, *this->blobs_[kBias]), y);
+  if (bias_term_)
+    kernels::BiasForward(context, M_, N_, 1, y, Data(context, *this->blobs_[kBias]), y);
 }
 
 template <typename Dtype>
@@ -125,8 +126,8 @@ void InnerProductLayer<Dtype>::BackwardOn(const DeviceContext& context,
                   Dtype(1), dw);
   }
   if (bias_term_ && this->param_propagate_down(kBias)) {
-    kernels::AddBiasGradient(context, M_, N_, 1, Diff(context, *top[0]),
-                             MutableDiff(context, this->blobs_[kBias].get()));
+    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]), true,
+                          MutableDiff(context, this->blobs_[kBias].get()));
   }
   if (propagate_down[0]) {
     kernels::Gemm(context, Transpose::kNo, transpose_ ? Transpose::kYes : Transpose::kNo, M_, K_,

@@ -1,7 +1,8 @@
 #include "caffe/layers/scale_layer.hpp"
 
+#include "axis_run.hpp"
 #include "caffe/filler.hpp"
-#include "caffe/kernels/conv.hpp"
+#include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/scale.hpp"
 
 namespace caffe {
@@ -13,22 +14,6 @@ enum Form { kFromBottom, kFromSaved };
 }  // namespace
 
 template <typename Dtype>
-vector<int> ScaleLayer<Dtype>::ParameterShape(const Blob<Dtype>& bottom) const {
-  const ScaleParameter& param = this->layer_param_.scale_param();
-  const string& name = this->layer_param_.name();
-  const int axis = bottom.CanonicalAxisIndex(param.axis());
-  const int num_axes = param.num_axes();
-  CHECK_GE(num_axes, -1)
-      << "Layer " << name
-      << ": num_axes must be non-negative, or -1 to extend to the end of bottom[0]";
-  const int end = num_axes == -1 ? bottom.num_axes() : axis + num_axes;
-  CHECK_LE(end, bottom.num_axes())
-      << "Layer " << name << ": scale blob's shape extends past bottom[0]'s shape when "
-      << "applied starting with bottom[0] axis = " << axis;
-  return vector<int>(bottom.shape().begin() + axis, bottom.shape().begin() + end);
-}
-
-template <typename Dtype>
 void ScaleLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                    const vector<Blob<Dtype>*>&) {
   const ScaleParameter& param = this->layer_param_.scale_param();
@@ -37,7 +22,9 @@ void ScaleLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   bias_term_ = param.bias_term();
   bias_param_id_ = learned ? 1 : 0;
   const size_t parameters = learned + bias_term_;
-  const vector<int> shape = learned ? ParameterShape(*bottom[0]) : bottom[1]->shape();
+  const vector<int> shape =
+      learned ? AxisRunShape(name, "scale", *bottom[0], param.axis(), param.num_axes())
+              : bottom[1]->shape();
   if (!this->blobs_.empty()) {
     CHECK_EQ(this->blobs_.size(), parameters)
         << "Layer " << name << ": Incorrect number of weight blobs.";
@@ -65,25 +52,12 @@ void ScaleLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
 template <typename Dtype>
 void ScaleLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
                                 const vector<Blob<Dtype>*>& top) {
-  const string& name = this->layer_param_.name();
   const Blob<Dtype>& scale = bottom.size() > 1 ? *bottom[1] : *this->blobs_[0];
-  // A scale without axes applies to everything, wherever `axis` points.
-  const int axis = scale.num_axes() == 0
-                       ? 0
-                       : bottom[0]->CanonicalAxisIndex(this->layer_param_.scale_param().axis());
-  CHECK_GE(bottom[0]->num_axes(), axis + scale.num_axes())
-      << "Layer " << name
-      << ": scale blob's shape extends past bottom[0]'s shape when applied starting with bottom[0] "
-      << "axis = " << axis;
-  for (int i = 0; i < scale.num_axes(); ++i) {
-    CHECK_EQ(bottom[0]->shape(axis + i), scale.shape(i))
-        << "Layer " << name << ": axis " << i << " of the scale, shape " << scale.shape_string()
-        << ", must be as long as axis " << axis + i << " of bottom 0, shape "
-        << bottom[0]->shape_string() << ".";
-  }
-  outer_dim_ = bottom[0]->count(0, axis);
-  scale_dim_ = scale.count();
-  inner_dim_ = bottom[0]->count(axis + scale.num_axes());
+  const AxisRun run = FindAxisRun(this->layer_param_.name(), "scale", *bottom[0], scale,
+                                  this->layer_param_.scale_param().axis());
+  outer_dim_ = run.outer;
+  scale_dim_ = run.count;
+  inner_dim_ = run.inner;
   top[0]->ReshapeLike(*bottom[0]);
 }
 
@@ -160,8 +134,8 @@ void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
                            learned, MutableDiff(context, scale));
   }
   if (bias_term_ && this->param_propagate_down(bias_param_id_)) {
-    kernels::AddBiasGradient(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]),
-                             MutableDiff(context, this->blobs_[bias_param_id_].get()));
+    kernels::BiasGradient(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]), true,
+                          MutableDiff(context, this->blobs_[bias_param_id_].get()));
   }
   if (propagate_down[0]) {
     const Blob<Dtype>& scale = learned ? *this->blobs_[0] : *bottom[1];

@@ -1,0 +1,34 @@
+#ifndef CAFFE_VIEW_LAYER_HPP_
+#define CAFFE_VIEW_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// A layer whose top has the values of its bottom in another shape: the same memory, and the
+/// bottom's diff is the top's. A subclass gives the shape (ViewShape). Not in place.
+template <typename Dtype>
+class ViewLayer : public Layer<Dtype> {
+ public:
+  explicit ViewLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+  int ExactNumBottomBlobs() const override { return 1; }
+  int ExactNumTopBlobs() const override { return 1; }
+
+ protected:
+  /// The shape of the top.
+  virtual vector<int> ViewShape(const Blob<Dtype>& bottom) const = 0;
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_VIEW_LAYER_HPP_

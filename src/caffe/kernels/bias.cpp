@@ -1,0 +1,37 @@
+#include "caffe/kernels/bias.hpp"
+
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void BiasForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                 const Dtype* x, const Dtype* bias, Dtype* y) {
+  ParallelForRows(context, outer * channels, inner,
+                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+                    y[row * inner + column] = x[row * inner + column] + bias[row % channels];
+                  });
+}
+
+template <typename Dtype>
+void BiasGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                  const Dtype* dy, bool accumulate, Dtype* dbias) {
+  ReduceChannels<Dtype>(
+      context, outer, channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
+        dbias[channel] = accumulate ? dbias[channel] + sum : sum;
+      });
+}
+
+#define LAYRUB_INSTANTIATE_BIAS(Dtype)                                                            \
+  template void BiasForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,        \
+                            const Dtype*, Dtype*);                                                \
+  template void BiasGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, bool, \
+                             Dtype*)
+LAYRUB_INSTANTIATE_BIAS(float);
+LAYRUB_INSTANTIATE_BIAS(double);
+#undef LAYRUB_INSTANTIATE_BIAS
+
+}  // namespace kernels
+}  // namespace caffe

@@ -64,7 +64,6 @@ MemoryTraits BatchNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const int64_t channel_bytes = channels_ * sizeof(Dtype);
   MemoryTraits traits;
   traits.declared = true;
-  traits.repeatable = use_global_stats_;
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
@@ -124,10 +123,13 @@ void BatchNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                Data(context, *this->blobs_[kCount]), mean, variance);
   } else {
     kernels::ChannelStatistics(context, shape, x, mean, variance);
-    kernels::AccumulateStatistics<Dtype>(context, shape, moving_average_fraction_, mean, variance,
-                                         MutableData(context, this->blobs_[kMeanSum].get()),
-                                         MutableData(context, this->blobs_[kVarianceSum].get()),
-                                         MutableData(context, this->blobs_[kCount].get()));
+    // The batch counts once, however often its values are computed.
+    if (!this->recomputing()) {
+      kernels::AccumulateStatistics<Dtype>(context, shape, moving_average_fraction_, mean, variance,
+                                           MutableData(context, this->blobs_[kMeanSum].get()),
+                                           MutableData(context, this->blobs_[kVarianceSum].get()),
+                                           MutableData(context, this->blobs_[kCount].get()));
+    }
   }
   Dtype* inverse = variance;
   kernels::InverseDeviation<Dtype>(context, channels_, eps_, variance, inverse);

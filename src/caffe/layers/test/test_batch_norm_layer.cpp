@@ -73,16 +73,46 @@ TEST(BatchNormLayer, AllFormsGiveTheSameBitsInPlaceToo) {
   CheckForms(MakeLayer(BatchNorm()).get(), {x.get()}, {&y}, {false}, true);
 }
 
-TEST(BatchNormLayer, NeedsNoFullSizeWorkspaceAndIsNotRepeatableInTraining) {
+TEST(BatchNormLayer, NeedsNoFullSizeWorkspaceAndIsRepeatable) {
   auto x = RandomBlob({3, 2, 4, 5}, 4);
   Blob<double> y;
   for (const Phase phase : {TRAIN, TEST}) {
     auto layer = MakeLayer(BatchNorm(), phase);
     layer->SetUp({x.get()}, {&y});
     const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
-    EXPECT_EQ(traits.repeatable, phase == TEST);
+    EXPECT_TRUE(traits.repeatable);
     EXPECT_EQ(traits.forward.scratch_bytes, 2 * 2 * 8);
     for (const OperandForm& form : traits.backward) EXPECT_LE(form.scratch_bytes, 2 * 2 * 8);
+  }
+}
+
+TEST(BatchNormLayer, AForwardThatRepeatsItselfLeavesTheStatisticsAlone) {
+  auto x = RandomBlob({3, 2, 4, 5}, 7);
+  Blob<double> y;
+  auto layer = MakeLayer(BatchNorm());
+  layer->SetUp({x.get()}, {&y});
+  const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
+  for (int form = 0; form < static_cast<int>(traits.backward.size()); ++form) {
+    const FormBuffers first(traits, form), again(traits, form);
+    layer->EnterPlan(first.forward());
+    layer->Forward({x.get()}, {&y});
+    const vector<double> top = DataOf(y);
+    vector<vector<double>> statistics;
+    for (const auto& blob : layer->blobs()) statistics.push_back(DataOf(*blob));
+    std::fill_n(y.mutable_cpu_data(), y.count(), NAN);
+    LayerRun run = again.forward();
+    run.recompute = true;
+    layer->EnterPlan(run);
+    layer->Forward({x.get()}, {&y});
+    layer->LeavePlan();
+    EXPECT_EQ(DataOf(y), top);
+    for (size_t k = 0; k < run.saved.size(); ++k) {
+      if (run.saved[k] == nullptr) continue;
+      EXPECT_EQ(std::memcmp(run.saved[k], first.forward().saved[k], traits.saved[k].bytes), 0);
+    }
+    for (size_t i = 0; i < statistics.size(); ++i) {
+      EXPECT_EQ(DataOf(*layer->blobs()[i]), statistics[i]);
+    }
   }
 }
 

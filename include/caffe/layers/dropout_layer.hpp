@@ -1,0 +1,46 @@
+#ifndef CAFFE_DROPOUT_LAYER_HPP_
+#define CAFFE_DROPOUT_LAYER_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "caffe/layers/neuron_layer.hpp"
+
+namespace caffe {
+
+/// In training, sets each value to 0 with probability dropout_ratio and multiplies the others by
+/// 1 / (1 - dropout_ratio); a copy otherwise. May run in place. N. Srivastava et al., Dropout, 2014
+/// (scaled in training instead of testing).
+///
+/// The mask is stored nowhere: forward and backward derive it from a seed, drawn from the random
+/// stream when the layer is set up for training, and the number of the forward pass. A forward that
+/// repeats itself has the mask of the pass that it repeats. Backward reads neither x nor y.
+template <typename Dtype>
+class DropoutLayer : public NeuronLayer<Dtype> {
+ public:
+  explicit DropoutLayer(const LayerParameter& param) : NeuronLayer<Dtype>(param) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  const char* type() const override { return "Dropout"; }
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+  Dtype threshold_ = 0;  ///< the probability of being dropped
+  Dtype scale_ = 1;      ///< of what is kept
+
+ private:
+  /// y = x with the mask of the latest forward pass.
+  void Apply(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) const;
+
+  uint64_t seed_ = 0;
+  uint64_t passes_ = 0;  ///< forward passes so far, repetitions not counted
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_DROPOUT_LAYER_HPP_

@@ -1,0 +1,35 @@
+#include "caffe/kernels/dropout.hpp"
+
+#include <cmath>
+
+#include "caffe/kernels/random_bits.hpp"
+
+namespace caffe {
+namespace kernels {
+
+DropoutMask MakeDropoutMask(uint64_t seed, uint64_t pass, double ratio) {
+  // Hashed twice: the streams of successive passes must not be one stream, shifted.
+  return {RandomBits(RandomBits(seed, 0), pass),
+          static_cast<uint64_t>(std::llround(std::ldexp(ratio, 32)))};
+}
+
+template <typename Dtype>
+void Dropout(const DeviceContext& context, int64_t n, const DropoutMask& mask, Dtype scale,
+             const Dtype* x, Dtype* y) {
+  const DropoutMask m = mask;
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const bool kept = RandomBits(m.key, static_cast<uint64_t>(i)) >> 32 >= m.threshold;
+    y[i] = kept ? scale * x[i] : Dtype(0);
+  });
+}
+
+#define INSTANTIATE(Dtype)                                                               \
+  template void Dropout<Dtype>(const DeviceContext&, int64_t, const DropoutMask&, Dtype, \
+                               const Dtype*, Dtype*);
+
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
+
+}  // namespace kernels
+}  // namespace caffe

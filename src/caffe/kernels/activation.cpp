@@ -59,6 +59,18 @@ void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, 
 }
 
 template <typename Dtype>
+void SigmoidForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) {
+  // Where exp overflows, its reciprocal is the 0 that is wanted.
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = 1 / (1 + std::exp(-x[i])); });
+}
+
+template <typename Dtype>
+void SigmoidBackward(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* dy,
+                     Dtype* dx) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = dy[i] * y[i] * (1 - y[i]); });
+}
+
+template <typename Dtype>
 void TanhForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) {
   ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = std::tanh(x[i]); });
 }
@@ -76,6 +88,9 @@ void TanhBackward(const DeviceContext& context, int64_t n, const Dtype* y, const
                                     const Dtype*, Dtype*);                                        \
   template void ReluBackwardFromMask<Dtype>(const DeviceContext&, int64_t, Dtype, const uint8_t*, \
                                             const Dtype*, Dtype*);                                \
+  template void SigmoidForward<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);       \
+  template void SigmoidBackward<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*, \
+                                       Dtype*);                                                   \
   template void TanhForward<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);          \
   template void TanhBackward<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*,    \
                                     Dtype*);

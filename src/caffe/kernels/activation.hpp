@@ -27,6 +27,14 @@ template <typename Dtype>
 void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, const uint8_t* mask,
                           const Dtype* dy, Dtype* dx);
 
+/// y = 1 / (1 + exp(-x))
+template <typename Dtype>
+void SigmoidForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y);
+/// dx = dy * y * (1 - y)
+template <typename Dtype>
+void SigmoidBackward(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* dy,
+                     Dtype* dx);
+
 /// y = tanh(x)
 template <typename Dtype>
 void TanhForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y);

@@ -6,6 +6,7 @@ namespace {
 const char kReLU[] = "name: 'relu' type: 'ReLU'";
 const char kLeaky[] = "name: 'relu' type: 'ReLU' relu_param { negative_slope: 0.25 }";
 const char kNegative[] = "name: 'relu' type: 'ReLU' relu_param { negative_slope: -0.5 }";
+const char kSigmoid[] = "name: 'sigmoid' type: 'Sigmoid'";
 const char kTanH[] = "name: 'tanh' type: 'TanH'";
 
 TEST(ReLU, KeepsPositiveValuesAndScalesNegativeOnes) {
@@ -53,6 +54,24 @@ TEST(ReLU, MaskFormIsRightOnManyThreads) {
   LayerCase relu(kReLU, {{300001}}, 1);
   relu.SetUp();
   EXPECT_EQ(relu.DiffsOfForm(0), relu.DiffsOfForm(1));
+}
+
+TEST(Sigmoid, AllFormsGiveTheGradient) { CheckAllForms(kSigmoid, {{2, 3, 5}}, 1, 2); }
+
+TEST(Sigmoid, RunsInPlace) { CheckInPlace(kSigmoid, {{2, 3, 5}}); }
+
+TEST(Sigmoid, IsExactFarFromZeroToo) {
+  LayerCase sigmoid(kSigmoid, {{5}}, 1);
+  sigmoid.SetUp();
+  const double x[] = {0, 2, -800, 800, -30};
+  std::copy_n(x, 5, sigmoid.bottom[0]->mutable_cpu_data());
+  sigmoid.layer->Forward(sigmoid.bottom, sigmoid.top);
+  const double* y = sigmoid.top[0]->cpu_data();
+  EXPECT_EQ(y[0], 0.5);
+  EXPECT_DOUBLE_EQ(y[1], 1 / (1 + std::exp(-2.0)));
+  EXPECT_EQ(y[2], 0);
+  EXPECT_EQ(y[3], 1);
+  EXPECT_DOUBLE_EQ(y[4], std::exp(-30.0) / (1 + std::exp(-30.0)));
 }
 
 TEST(TanH, AllFormsGiveTheGradient) { CheckAllForms(kTanH, {{2, 3, 5}}, 1, 2); }

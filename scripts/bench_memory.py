@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Prints the tables of planned device memory in docs/benchmarks.md, as Markdown. Takes a few minutes.
+
+  LAYRUB_BIN_DIR=build/bin scripts/bench_memory.py [NET ...]     nets as in the first column; all by default
+"""
+
+import argparse
+import sys
+import tempfile
+
+import run_layrub
+from run_layrub import MIB
+
+# Name of generate_model.py, batch, and the memory that the paper of Layrub reports (Liu et al., ACM TACO 15(3), art.
+# 37, 2018): plain Caffe and hybrid, MB. Read off a chart where marked; those leave out parameters.
+NETS = [
+    ('alexnet', 128, '', ''), ('vgg16', 32, '≈ 3700', '≈ 950'), ('googlenet', 32, '≈ 2130', '≈ 560'),
+    ('wrn28_10', 128, '≈ 4750', '≈ 640'), ('resnet34', 32, '4430', '1257'), ('resnet50', 32, '11425', '1805'),
+    ('resnet101', 32, '', ''), ('resnet152', 32, '', ''), ('resnet1001', 32, 'out of memory', '7901'),
+    ('resnet1517', 32, 'out of memory', '11239'),
+]
+
+
+def mib(count):
+    return f'{count / MIB:,.0f}'
+
+
+def row(cells):
+    return '| ' + ' | '.join(cells) + ' |'
+
+
+def table(columns, rows):
+    lines = [row(columns), '|---|' + '---:|' * (len(columns) - 1)]
+    return '\n'.join(lines + [row(cells) for cells in rows])
+
+
+def measure(net, batch, names):
+    """Plans and runs by strategy."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = run_layrub.generate(net, folder, f'--batch={batch}')
+        return {name: run_layrub.plan(model, name) for name in names}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('nets', nargs='*', metavar='NET')
+    wanted = parser.parse_args().nets
+    unknown = set(wanted) - {net for net, *_ in NETS}
+    if unknown:
+        sys.exit(f'bench_memory.py: there is no {sorted(unknown)[0]} here; there are '
+                 f'{", ".join(net for net, *_ in NETS)}')
+    names = run_layrub.strategies()
+    bytes_rows, cost_rows = [], []
+    for net, batch, caffe, hybrid in NETS:
+        if wanted and net not in wanted:
+            continue
+        found = measure(net, batch, names)
+        first = found[names[0]][0]
+        bytes_rows.append([net, str(batch), mib(first['persistent_bytes']), mib(first['floor_bytes']),
+                           *(mib(found[name][0]['device_peak_bytes']) for name in names), caffe, hybrid])
+        cost_rows.append([net, *(f'{done.cpu_seconds:.2f}' for _, done in found.values()),
+                          mib(max(done.rss_bytes for _, done in found.values()))])
+    print(table(['MiB', 'batch', 'state', 'floor', *names, 'paper: Caffe, MB', 'paper: hybrid, MB'], bytes_rows))
+    print()
+    print(table(['processor seconds', *names, 'memory, MiB'], cost_rows))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Plans for the nets of models/ and for deep ones: proved by the independent check, and within known bounds."""
+import os
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts")
+sys.path.insert(0, SCRIPTS)
+from plan_files import read_graph, read_plan  # noqa: E402
+from run_layrub import MIB, ROOT, generate, plan, strategies  # noqa: E402
+from verify_plan import verify  # noqa: E402
+
+# All that the original Layrub held on its device, batch 32, in MB: ACM TACO 15(3), art. 37, 2018.
+PAPER_MB = {34: 1257, 50: 1805, 302: 3448, 695: 5968, 1001: 7901, 1172: 9022, 1304: 9872, 1517: 11239}
+
+
+class Models(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def test_every_strategy_has_a_proved_plan_for_every_committed_net(self):
+        names = strategies()
+        self.assertLessEqual({"keep", "hybrid"}, set(names))
+        models = os.path.join(ROOT, "models")
+        for net in sorted(name for name in os.listdir(models) if os.path.isdir(os.path.join(models, name))):
+            file = os.path.join(models, net, "train_val.prototxt")
+            shape = ["--data_shape=1,28,28"] if net == "lenet" else []
+            for strategy in names:
+                with self.subTest(net=net, strategy=strategy):
+                    said, _ = plan(file, strategy, "--batch=2", f"--dump={self.folder}", *shape)
+                    found = verify(read_graph(f"{self.folder}/graph.txt"), read_plan(f"{self.folder}/plan.txt"))
+                    self.assertEqual([], found["objections"])
+                    self.assertEqual(strategy, found["strategy"])
+                    self.assertEqual(said["device_peak_bytes"], found["device_bytes"])
+                    self.assertEqual(said["floor_bytes"], found["floor_bytes"])
+
+    def test_hybrid_needs_no_more_than_the_original_layrub_at_any_depth(self):
+        for depth, megabytes in PAPER_MB.items():
+            with self.subTest(depth=depth):
+                said, _ = plan(generate(f"resnet{depth}", self.folder), "hybrid", "--batch=32")
+                self.assertLessEqual(said["device_peak_bytes"], megabytes * 10 ** 6)
+
+    def test_the_deepest_net_is_planned_in_seconds_and_in_little_memory(self):
+        model = generate("resnet1517", self.folder)
+        for strategy in strategies():
+            with self.subTest(strategy=strategy):
+                _, done = plan(model, strategy)
+                self.assertLess(done.cpu_seconds, 5)
+                self.assertLess(done.rss_bytes, 1024 * MIB)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the tables of planned device memory in docs/benchmarks.md, as Markdown. Takes a few minutes.
+"""Prints the tables of planned device memory in docs/benchmarks.md, as Markdown. Takes about a minute.
 
   LAYRUB_BIN_DIR=build/bin scripts/bench_memory.py [NET ...]     nets as in the first column; all by default
 """
@@ -60,7 +60,7 @@ def main():
                            *(mib(found[name][0]['device_peak_bytes']) for name in names), caffe, hybrid])
         cost_rows.append([net, *(f'{done.cpu_seconds:.2f}' for _, done in found.values()),
                           mib(max(done.rss_bytes for _, done in found.values()))])
-    print(table(['MiB', 'batch', 'state', 'floor', *names, 'paper: Caffe, MB', 'paper: hybrid, MB'], bytes_rows))
+    print(table(['net, MiB', 'batch', 'state', 'floor', *names, 'paper: Caffe, MB', 'paper: hybrid, MB'], bytes_rows))
     print()
     print(table(['processor seconds', *names, 'memory, MiB'], cost_rows))
 

@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     'core': {'base', 'device'},
     'kernels': {'base', 'device', 'core'},
     'data': {'base', 'device', 'core', 'kernels'},
-    'layers': {'base', 'device', 'core', 'kernels', 'data'},
+    'layers': {'base', 'types', 'placement', 'device', 'runtime', 'core', 'kernels', 'data', 'net'},
     'net': {'base', 'types', 'placement', 'device', 'runtime', 'core'},
     'solvers': {'base', 'types', 'placement', 'device', 'runtime', 'core', 'kernels', 'net'},
 }

@@ -27,6 +27,19 @@ struct LayerRun {
   bool recompute = false;
 };
 
+template <typename Dtype>
+class Net;
+
+/// The net that a layer is made of (Layer::inner_net), by the names of its blobs. Its Input layers
+/// make the blobs that stand for the layer's bottoms. Parameters of the net that are blobs() of the
+/// layer are the layer's; all others are its state: they live from pass to pass and do not learn.
+template <typename Dtype>
+struct InnerNet {
+  Net<Dtype>* net = nullptr;  ///< owned by the layer; null: the layer is no net
+  vector<string> bottoms;     ///< for each bottom of the layer, the blob that has its value
+  vector<string> tops;        ///< for each top, the blob that has its value; none is a bottom
+};
+
 /// A node of a net. A subclass says what shapes come out (Reshape), how values and derivatives are
 /// computed (Forward_cpu / Forward_gpu / Backward_cpu / Backward_gpu as in Caffe, or once for both
 /// devices: ForwardOn and BackwardOn), and, to take part in memory planning, what its operations
@@ -85,6 +98,10 @@ class Layer {
   /// Reads shapes and parameters of the layer only.
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
+
+  /// A layer that is a net itself says so here: a plan then runs the layers of that net in its
+  /// place, and neither Traits nor the body of this layer is called. Called after Reshape.
+  virtual InnerNet<Dtype> inner_net() const { return InnerNet<Dtype>(); }
 
   /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the
   /// layer's own, which are given back.

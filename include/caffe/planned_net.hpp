@@ -17,8 +17,9 @@ struct NetGraph;
 /// blobs. Made by Net::Place. Not thread safe.
 ///
 /// Each version of a blob is a private blob here; the public blobs of the net are bound to the
-/// newest version written. Memory that the user owns (set_cpu_data), or that another net has
-/// planned (shared weights), stays where it is.
+/// newest version written. A layer that is a net itself (Layer::inner_net) does not run: its layers
+/// do, each an operation of the plan. Memory that the user owns (set_cpu_data), or that another net
+/// has planned (shared weights), stays where it is.
 template <typename Dtype>
 class PlannedNet : public layrub::OpRunner, public Resolver {
  public:
@@ -56,6 +57,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
 
   void DropUnplanned(const typename Net<Dtype>::History& history);
   void MakePrivateBlobs();
+  void FindEnds();
   void BindPersistent(const typename Net<Dtype>::History& history);
   void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);

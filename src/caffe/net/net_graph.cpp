@@ -39,20 +39,20 @@ void AddOnce(TensorId tensor, std::vector<TensorId>* list) {
 
 template <typename Dtype>
 NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>& keep) {
-  const int layers = static_cast<int>(net_.layers_.size());
+  const int layers = static_cast<int>(flat_.layers.size());
   out_.graph.name = Word(net_.name_);
   out_.layers.resize(layers);
-  newest_.assign(net_.blobs_.size(), -1);
-  versions_of_.assign(net_.blobs_.size(), 0);
-  for (int i = 0; i < layers; ++i) {
-    traits_.push_back(net_.layers_[i]->Traits(net_.bottom_vecs_[i], net_.top_vecs_[i],
-                                              net_.bottom_need_backward_[i]));
+  newest_.assign(flat_.blobs.size(), -1);
+  versions_of_.assign(flat_.blobs.size(), 0);
+  for (const auto& layer : flat_.layers) {
+    traits_.push_back(layer.layer->Traits(flat_.Blobs(layer.bottom), flat_.Blobs(layer.top),
+                                          layer.propagate_down));
   }
   AddParams();
   for (int i = 0; i < layers; ++i) AddForward(i);
   if (net_.phase_ == TRAIN) {
     for (int i = layers - 1; i >= 0; --i) {
-      if (net_.layer_need_backward_[i]) AddBackward(i);
+      if (flat_.layers[i].need_backward) AddBackward(i);
     }
     if (histories >= 0) AddUpdates(histories);
   }
@@ -90,30 +90,23 @@ bool NetGraphBuilder<Dtype>::External(const SyncedMemory& memory) const {
 
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddParams() {
-  // A parameter is called after its first layer and its index there.
-  const auto& learnable = net_.learnable_params_;
-  out_.param_data.assign(learnable.size(), kNone);
-  out_.param_diff.assign(learnable.size(), kNone);
-  for (size_t i = 0; i < net_.params_.size(); ++i) {
-    const int id = net_.learnable_param_ids_[i];
-    if (out_.param_data[id] != kNone) continue;
-    const Blob<Dtype>& blob = *learnable[id];
+  out_.param_data.assign(flat_.params.size(), kNone);
+  out_.param_diff.assign(flat_.params.size(), kNone);
+  for (size_t i = 0; i < flat_.params.size(); ++i) {
+    const Blob<Dtype>& blob = *flat_.params[i].blob;
     const bool external = External(*blob.data());
-    const string name = net_.layer_names_[net_.param_layer_indices_[i].first] + "[" +
-                        std::to_string(net_.param_layer_indices_[i].second) + "]";
     const int64_t bytes = external ? 0 : int64_t{blob.count()} * int64_t{sizeof(Dtype)};
-    out_.param_data[id] = AddTensor(name, bytes, Role::kParameter, true);
-    if (external) out_.outside.insert(out_.param_data[id]);
+    out_.param_data[i] = AddTensor(flat_.params[i].name, bytes, Role::kParameter, true);
+    if (external) out_.outside.insert(out_.param_data[i]);
   }
 }
 
 template <typename Dtype>
-TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int learnable) {
-  TensorId& diff = out_.param_diff[learnable];
+TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int param) {
+  TensorId& diff = out_.param_diff[param];
   if (diff == kNone) {
-    const int64_t bytes =
-        int64_t{net_.learnable_params_[learnable]->count()} * int64_t{sizeof(Dtype)};
-    diff = AddTensor(out_.graph.tensors[out_.param_data[learnable]].name + ".grad", bytes,
+    const int64_t bytes = int64_t{flat_.params[param].blob->count()} * int64_t{sizeof(Dtype)};
+    diff = AddTensor(out_.graph.tensors[out_.param_data[param]].name + ".grad", bytes,
                      Role::kParameterGradient, true);
   }
   return diff;
@@ -123,15 +116,13 @@ template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddForward(int layer) {
   const MemoryTraits& traits = traits_[layer];
   NetGraph::LayerEntry& entry = out_.layers[layer];
-  const string& name = net_.layer_names_[layer];
-  for (int blob : net_.bottom_id_vecs_[layer]) entry.bottom.push_back(newest_[blob]);
-  for (size_t i = 0; i < net_.top_vecs_[layer].size(); ++i)
-    entry.top.push_back(AddTop(layer, i, traits));
-  for (int param : net_.param_id_vecs_[layer]) {
-    entry.param_data.push_back(out_.param_data[net_.learnable_param_ids_[param]]);
-  }
+  const auto& flat = flat_.layers[layer];
+  const string& name = flat.name;
+  for (int blob : flat.bottom) entry.bottom.push_back(newest_[blob]);
+  for (size_t i = 0; i < flat.top.size(); ++i) entry.top.push_back(AddTop(layer, i, traits));
+  for (int param : flat.params) entry.param_data.push_back(out_.param_data[param]);
   for (const SavedBuffer& saved : traits.saved) {
-    const bool needed = net_.phase_ == TRAIN && net_.layer_need_backward_[layer];
+    const bool needed = net_.phase_ == TRAIN && flat.need_backward;
     entry.saved.push_back(
         needed ? AddTensor(name + ":" + saved.name, saved.bytes, Role::kSaved, false) : kNone);
   }
@@ -142,7 +133,7 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   Form form = ToForm(layer, traits.forward, op.name);
   for (size_t i = 0; i < entry.top.size(); ++i) {
     // The layer weighs its loss with the top's diff, which holds the loss weight from set-up on.
-    if (net_.layers_[layer]->loss(i) == Dtype(0)) continue;
+    if (flat.layer->loss(i) == Dtype(0)) continue;
     AddOnce(DiffTensor(entry.top[i]), &form.reads);
     const TensorId data = out_.versions[entry.top[i]].data;
     const bool written = std::count(form.writes.begin(), form.writes.end(), data) > 0;
@@ -153,8 +144,8 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   }
   op.forms.push_back(std::move(form));
   AddOp(std::move(op), layer);
-  for (size_t i = 0; i < entry.top.size(); ++i) newest_[net_.top_id_vecs_[layer][i]] = entry.top[i];
-  if (!net_.layer_need_backward_[layer]) return;
+  for (size_t i = 0; i < entry.top.size(); ++i) newest_[flat.top[i]] = entry.top[i];
+  if (!flat.need_backward) return;
   for (const View& view : traits.diff_views) {
     diff_parent_[DiffRoot(entry.top[view.top])] = DiffRoot(entry.bottom[view.bottom]);
   }
@@ -162,7 +153,7 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
 
 template <typename Dtype>
 int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& traits) {
-  const int blob = net_.top_id_vecs_[layer][top];
+  const int blob = flat_.layers[layer].top[top];
   const int before = newest_[blob];
   if (before >= 0 && (!traits.declared || out_.outside.count(out_.versions[before].data))) {
     overwritten_by_[out_.versions[before].data] = layer;
@@ -179,8 +170,8 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     if (view.top == top) version.data = out_.versions[out_.layers[layer].bottom[view.bottom]].data;
   }
   if (version.data == kNone) {
-    const bool source = !traits.declared && net_.bottom_vecs_[layer].empty();
-    const bool external = source || (traits.user_tops && External(*net_.blobs_[blob]->data()));
+    const bool source = !traits.declared && flat_.layers[layer].bottom.empty();
+    const bool external = source || (traits.user_tops && External(*flat_.blobs[blob].blob->data()));
     const bool user = source || traits.user_tops;
     // Versions of one blob, views included, have one group.
     const int32_t group =
@@ -190,7 +181,7 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     if (external) out_.outside.insert(version.data);
   }
   out_.versions[id] = version;
-  if (net_.layers_[layer]->loss(top) != Dtype(0)) {
+  if (flat_.layers[layer].layer->loss(top) != Dtype(0)) {
     root_diff_[id] =
         AddTensor(VersionName(id) + ".grad", BlobBytes(blob), Role::kActivationGradient, true);
     diff_written_.insert(root_diff_[id]);
@@ -207,7 +198,7 @@ int NetGraphBuilder<Dtype>::DiffRoot(int version) {
 template <typename Dtype>
 string NetGraphBuilder<Dtype>::VersionName(int version) const {
   const NetGraph::Version& of = out_.versions[version];
-  return net_.blob_names_[of.blob] + (of.number ? "@" + std::to_string(of.number) : "");
+  return flat_.blobs[of.blob].name + (of.number ? "@" + std::to_string(of.number) : "");
 }
 
 template <typename Dtype>
@@ -244,8 +235,7 @@ TensorId NetGraphBuilder<Dtype>::TensorOf(int layer, const Operand& operand) {
     case Operand::kParamData:
       return entry.param_data.at(operand.index);
     case Operand::kParamDiff:
-      return ParamDiffTensor(
-          net_.learnable_param_ids_[net_.param_id_vecs_[layer].at(operand.index)]);
+      return ParamDiffTensor(flat_.layers[layer].params.at(operand.index));
     case Operand::kSaved:
       return entry.saved.at(operand.index);
   }
@@ -297,7 +287,7 @@ bool NetGraphBuilder<Dtype>::Overwritten(int layer, const OperandForm& form) {
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   Op op;
-  op.name = net_.layer_names_[layer] + "/backward";
+  op.name = flat_.layers[layer].name + "/backward";
   op.pass = Pass::kBackward;
   std::vector<int>& forms = out_.layers[layer].backward_forms;
   for (size_t i = 0; i < traits_[layer].backward.size(); ++i) {
@@ -307,7 +297,7 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
     forms.push_back(static_cast<int>(i));
   }
   CHECK(!op.forms.empty() || traits_[layer].backward.empty())
-      << "Layer " << net_.layer_names_[layer]
+      << "Layer " << flat_.layers[layer].name
       << " needs for its backward values that a later layer overwrites in place.";
   if (op.forms.empty()) return;  // every bottom diff is a view
   const auto& tensors = out_.graph.tensors;

@@ -6,17 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "caffe/net.hpp"
+#include "flat_net.hpp"
 #include "layrub/graph.hpp"
 
 namespace caffe {
 
-/// A net's memory as a graph, and the way back from its tensors and operations to the net.
+/// A net's memory as a graph, and the way back from its tensors and operations to the layers, blobs
+/// and parameters of the flat net (FlatNet).
 struct NetGraph {
   /// A value that a layer writes, with its derivative: one version of a public blob. Under a plan
   /// it is a private blob.
   struct Version {
-    int blob = -1;   ///< the public blob (Net::blobs)
+    int blob = -1;   ///< the public blob (FlatNet::blobs)
     int number = 0;  ///< 0 for the blob's first version, counting up with each in-place layer
     layrub::TensorId data = layrub::kNone;
     layrub::TensorId diff = layrub::kNone;  ///< kNone: no operation touches it
@@ -33,19 +34,19 @@ struct NetGraph {
   std::vector<LayerEntry> layers;
   std::vector<int>
       op_owner;  ///< by OpId: a layer, or for updates an index into Net::learnable_params
-  std::vector<layrub::TensorId> param_data, param_diff;  ///< by index into Net::learnable_params
+  std::vector<layrub::TensorId> param_data, param_diff;  ///< by index into FlatNet::params
   std::vector<std::vector<layrub::TensorId>> history;    ///< likewise, one per history blob
   /// Tensors whose bytes are not the plan's (bytes == 0): the user's, those of another net's plan,
   /// and the tops of sources without traits, which may be filled once or point anywhere.
   std::set<layrub::TensorId> outside;
 };
 
-/// Translates a wired net. Knows no layer type: all it learns about layers is in their
+/// Translates a wired net, flattened. Knows no layer type: all it learns about layers is in their
 /// MemoryTraits.
 template <typename Dtype>
 class NetGraphBuilder {
  public:
-  explicit NetGraphBuilder(const Net<Dtype>& net) : net_(net) {}
+  explicit NetGraphBuilder(const Net<Dtype>& net) : net_(net), flat_(Flatten(net)) {}
   /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable
   /// after the pass.
   NetGraph Build(int histories, const std::vector<std::string>& keep);
@@ -62,17 +63,18 @@ class NetGraphBuilder {
   bool Overwritten(int layer, const OperandForm& form);
   void AddUpdates(int histories);
   void MarkKept(const std::vector<std::string>& keep);
-  layrub::TensorId ParamDiffTensor(int learnable);
+  layrub::TensorId ParamDiffTensor(int param);
   int DiffRoot(int version);
   layrub::TensorId DiffTensor(int version);
   std::string VersionName(int version) const;
   layrub::TensorId TensorOf(int layer, const Operand& operand);
   layrub::Form ToForm(int layer, const OperandForm& form, const std::string& op_name);
   int64_t BlobBytes(int blob) const {
-    return int64_t{net_.blobs_[blob]->count()} * int64_t{sizeof(Dtype)};
+    return int64_t{flat_.blobs[blob].blob->count()} * int64_t{sizeof(Dtype)};
   }
 
   const Net<Dtype>& net_;
+  const FlatNet<Dtype> flat_;
   NetGraph out_;
   std::vector<MemoryTraits> traits_;
   std::vector<int> newest_;       // by public blob: its newest version

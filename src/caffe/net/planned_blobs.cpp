@@ -20,23 +20,23 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
   const auto keep = [&](const Blob<Dtype>& blob) {
     persistent.insert({blob.data().get(), blob.diff().get()});
   };
-  for (const Blob<Dtype>* param : net_->learnable_params_) keep(*param);
+  for (const auto& param : memory_->flat.params) keep(*param.blob);
   for (const auto& blobs : history) {
     for (const Blob<Dtype>* blob : blobs) keep(*blob);
   }
   const auto& tensors = memory_->net.graph.tensors;
   for (const NetGraph::Version& version : memory_->net.versions) {
-    const Blob<Dtype>& blob = *net_->blobs_[version.blob];
+    const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
     if (tensors[version.data].persistent) persistent.insert(blob.data().get());
     if (version.diff != kNone && tensors[version.diff].persistent)
       persistent.insert(blob.diff().get());
   }
-  for (size_t i = 0; i < net_->blobs_.size(); ++i) {
-    for (const auto& memory : {net_->blobs_[i]->data(), net_->blobs_[i]->diff()}) {
+  for (const auto& [name, blob] : memory_->flat.blobs) {
+    for (const auto& memory : {blob->data(), blob->diff()}) {
       const bool untouched = memory->head() == SyncedMemory::UNINITIALIZED;
       if (untouched || memory->user_owned() || memory->binding() || persistent.count(memory.get()))
         continue;
-      net_->Drop(memory, "The value of '" + net_->blob_names_[i] +
+      net_->Drop(memory, "The value of '" + name +
                              "' is gone: it was computed before the net's memory was planned.");
     }
   }
@@ -60,7 +60,7 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
   };
   for (size_t i = 0; i < graph.versions.size(); ++i) {
     const NetGraph::Version& version = graph.versions[i];
-    const Blob<Dtype>& blob = *net_->blobs_[version.blob];
+    const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
     const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
     if (graph.graph.tensors[version.data].role == layrub::Role::kUser) {
       if (version.number == 0) input_of_blob[version.blob] = static_cast<int>(i);
@@ -85,18 +85,36 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
   }
 }
 
+/// Callbacks and debug information are for whole layers of the net: they come with the first and
+/// last operation of each pass.
+template <typename Dtype>
+void PlannedNet<Dtype>::FindEnds() {
+  const auto extend = [](typename Memory::Ends* ends, int layer) {
+    if (ends->first < 0) ends->first = layer;
+    ends->last = layer;
+  };
+  const int layers = static_cast<int>(memory_->flat.layers.size());
+  memory_->forward_ends.resize(net_->layers_.size());
+  memory_->backward_ends.resize(net_->layers_.size());
+  for (int i = 0; i < layers; ++i) extend(&memory_->forward_ends[memory_->flat.layers[i].owner], i);
+  for (int i = layers - 1; i >= 0; --i) {
+    if (memory_->net.layers[i].backward == kNone) continue;
+    extend(&memory_->backward_ends[memory_->flat.layers[i].owner], i);
+  }
+}
+
 template <typename Dtype>
 void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& history) {
   const NetGraph& graph = memory_->net;
-  for (size_t i = 0; i < net_->learnable_params_.size(); ++i) {
-    Adopt(net_->learnable_params_[i]->data(), graph.param_data[i]);
-    Adopt(net_->learnable_params_[i]->diff(), graph.param_diff[i]);
+  for (size_t i = 0; i < memory_->flat.params.size(); ++i) {
+    Adopt(memory_->flat.params[i].blob->data(), graph.param_data[i]);
+    Adopt(memory_->flat.params[i].blob->diff(), graph.param_diff[i]);
     for (size_t k = 0; i < graph.history.size() && k < graph.history[i].size(); ++k) {
       Adopt(history[i][k]->data(), graph.history[i][k]);
     }
   }
   for (const NetGraph::Version& version : graph.versions) {
-    const Blob<Dtype>& blob = *net_->blobs_[version.blob];
+    const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
     if (graph.graph.tensors[version.data].persistent) Adopt(blob.data(), version.data);
     if (version.diff != kNone && graph.graph.tensors[version.diff].persistent)
       Adopt(blob.diff(), version.diff);
@@ -153,7 +171,8 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
 template <typename Dtype>
 string PlannedNet<Dtype>::PublicName(int tensor) const {
   for (const NetGraph::Version& version : memory_->net.versions) {
-    if (version.data == tensor || version.diff == tensor) return net_->blob_names_[version.blob];
+    if (version.data == tensor || version.diff == tensor)
+      return memory_->flat.blobs[version.blob].name;
   }
   return memory_->net.graph.tensors[tensor].name;
 }
@@ -180,7 +199,7 @@ void* PlannedNet<Dtype>::Resolve(int tensor, bool write) {
 template <typename Dtype>
 void* PlannedNet<Dtype>::TakeInput(TensorId tensor) {
   const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
-  const shared_ptr<SyncedMemory>& shown = net_->blobs_[input.blob]->data();
+  const shared_ptr<SyncedMemory>& shown = memory_->flat.blobs[input.blob].blob->data();
   if (shown->user_owned()) return const_cast<void*>(shown->cpu_data());
   const void* value = executor_->Find(tensor);
   void* address = executor_->Address(input.data);
@@ -203,6 +222,7 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
 #define INSTANTIATE_BLOBS(Dtype)                                                        \
   template void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History&);  \
   template void PlannedNet<Dtype>::MakePrivateBlobs();                                  \
+  template void PlannedNet<Dtype>::FindEnds();                                          \
   template void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History&); \
   template void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>&, TensorId);     \
   template void PlannedNet<Dtype>::Release(Wanted);                                     \

@@ -12,13 +12,20 @@ namespace caffe {
 
 template <typename Dtype>
 struct PlannedNet<Dtype>::Memory {
+  /// Those layers of a layer that is a net (FlatNet) which run first and last in a pass.
+  struct Ends {
+    int first = -1, last = -1;
+  };
+
+  FlatNet<Dtype> flat;
   NetGraph net;
   std::vector<Binding> bindings;                  // by tensor; addresses stay valid: never resized
   std::vector<shared_ptr<Blob<Dtype>>> versions;  // private blobs, by version
   std::vector<pair<shared_ptr<SyncedMemory>, shared_ptr<SyncedMemory>>>
       handles;                                         // by version: where its data and diff belong
-  std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by layer
-  std::vector<int> backward_form;                      // by layer
+  std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by flat layer
+  std::vector<int> backward_form;                      // by flat layer
+  std::vector<Ends> forward_ends, backward_ends;       // by layer of the net
   std::map<shared_ptr<SyncedMemory>, layrub::TensorId>
       bound;                       // memory outside this object that is bound to it
   std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1
@@ -26,7 +33,7 @@ struct PlannedNet<Dtype>::Memory {
   Dtype loss = 0;
   bool in_op = false;
   bool backward_next = false;  // the last pass was a whole forward
-  int backward_at = 0;         // the layer whose backward ran last
+  int backward_at = 0;         // the layer of the net whose backward began last
 };
 
 }  // namespace caffe

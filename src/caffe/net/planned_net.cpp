@@ -30,7 +30,7 @@ class PlannedNet<Dtype>::OpScope {
     const std::vector<layrub::Scratch>& scratch =
         net->memory_->net.graph.ops[step.op].forms[step.form].scratch;
     if (!scratch.empty()) run.scratch = net->executor_->Address(scratch[step.scratch].tensor);
-    layer_ = net->net_->layers_[layer].get();
+    layer_ = net->memory_->flat.layers[layer].layer;
     layer_->EnterPlan(std::move(run));
   }
   ~OpScope() {
@@ -56,6 +56,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
                               const PlacementOptions& options,
                               const typename Net<Dtype>::History& history)
     : net_(net), memory_(new Memory), backend_(layrub::MakeCpuBackend()) {
+  memory_->flat = Flatten(*net);
   memory_->net = std::move(graph);
   DropUnplanned(history);
   try {
@@ -71,7 +72,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
     memory_->bindings[i].tensor = static_cast<int>(i);
     memory_->bindings[i].resolver = this;
   }
-  memory_->backward_form.assign(net_->layers_.size(), 0);
+  memory_->backward_form.assign(memory_->flat.layers.size(), 0);
   for (const Step& step : plan.steps) {
     if (step.kind != StepKind::kCompute) continue;
     const int layer = memory_->net.op_owner[step.op];
@@ -79,6 +80,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
     if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
   }
   MakePrivateBlobs();
+  FindEnds();
   BindPersistent(history);
 }
 
@@ -102,7 +104,8 @@ bool PlannedNet<Dtype>::ShapesMatch() const {
   for (size_t i = 0; i < memory_->net.versions.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[i];
     if (memory_->net.graph.tensors[version.data].role != layrub::Role::kUser) continue;
-    if (net_->blobs_[version.blob]->shape() != memory_->versions[i]->shape()) return false;
+    if (memory_->flat.blobs[version.blob].blob->shape() != memory_->versions[i]->shape())
+      return false;
   }
   return true;
 }
@@ -127,13 +130,14 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
 template <typename Dtype>
 int PlannedNet<Dtype>::GoOnWithoutPlan(int layer) {
   Net<Dtype>* const net = net_;
+  const int owner = memory_->flat.layers[layer].owner;
   for (int i = 0; i <= layer; ++i) {
     vector<pair<const void*, size_t>> saved;
     for (TensorId tensor : memory_->net.layers[i].saved) {
       const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
       saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
     }
-    net->layers_[i]->ContinueDirect(memory_->backward_form[i], saved);
+    memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
   }
   // What the source has just made is not in its planned place.
   vector<shared_ptr<Blob<Dtype>>> fresh;
@@ -145,13 +149,13 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(int layer) {
   }
   net->LeavePlan();
   for (size_t i = 0; i < fresh.size(); ++i) {
-    Blob<Dtype>* blob = net->top_vecs_[layer][i];
+    Blob<Dtype>* blob = net->top_vecs_[owner][i];
     blob->ReshapeLike(*fresh[i]);
     std::copy(values[i].begin(), values[i].end(), blob->mutable_cpu_data());
   }
-  if (net->debug_info_) net->ForwardDebugInfo(layer);
-  for (auto* callback : net->after_forward_) callback->run(layer);
-  return layer + 1;
+  if (net->debug_info_) net->ForwardDebugInfo(owner);
+  for (auto* callback : net->after_forward_) callback->run(owner);
+  return owner + 1;
 }
 
 template <typename Dtype>
@@ -206,7 +210,7 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     (*memory_->update)(owner);
   } else if (step.kind == StepKind::kRecompute) {
     const OpScope scope(this, step, owner, memory_->backward_form[owner]);
-    net_->layers_[owner]->Forward(memory_->bottom[owner], memory_->top[owner]);
+    memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], memory_->top[owner]);
   } else if (op.pass == layrub::Pass::kForward) {
     RunForward(owner, step);
   } else {
@@ -231,15 +235,19 @@ void PlannedNet<Dtype>::Settle(int version) {
 template <typename Dtype>
 void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
-  for (auto* callback : net_->before_forward_) callback->run(layer);
+  const auto& flat = memory_->flat.layers[layer];
+  const auto& ends = memory_->forward_ends[flat.owner];
+  if (layer == ends.first) {
+    for (auto* callback : net_->before_forward_) callback->run(flat.owner);
+  }
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
-    memory_->loss += net_->layers_[layer]->Forward(memory_->bottom[layer], memory_->top[layer]);
+    memory_->loss += flat.layer->Forward(memory_->bottom[layer], memory_->top[layer]);
     for (int version : entry.top) Settle(version);
   }
   for (size_t i = 0; i < entry.top.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[entry.top[i]];
-    Blob<Dtype>& shown = *net_->blobs_[version.blob];
+    Blob<Dtype>& shown = *memory_->flat.blobs[version.blob].blob;
     if (memory_->top[layer][i]->shape() != shown.shape()) throw ShapeChange{layer};
     if (memory_->net.outside.count(version.data)) {
       shown.ShareMemory(memory_->top[layer][i]->data(), nullptr);
@@ -247,8 +255,9 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
       Show(shown.data(), version.data);
     }
   }
-  if (net_->debug_info_) net_->ForwardDebugInfo(layer);
-  for (auto* callback : net_->after_forward_) callback->run(layer);
+  if (layer != ends.last) return;
+  if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
+  for (auto* callback : net_->after_forward_) callback->run(flat.owner);
 }
 
 /// Callbacks run for every layer, also for those that have nothing to do in backward.
@@ -265,21 +274,25 @@ template <typename Dtype>
 void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   const Form& form = memory_->net.graph.ops[step.op].forms[step.form];
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
-  SkipBackwardTo(layer);
-  for (auto* callback : net_->before_backward_) callback->run(layer);
+  const auto& flat = memory_->flat.layers[layer];
+  const auto& ends = memory_->backward_ends[flat.owner];
+  if (layer == ends.first) {
+    SkipBackwardTo(flat.owner);
+    for (auto* callback : net_->before_backward_) callback->run(flat.owner);
+  }
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
-    net_->layers_[layer]->Backward(memory_->top[layer], net_->bottom_need_backward_[layer],
-                                   memory_->bottom[layer]);
+    flat.layer->Backward(memory_->top[layer], flat.propagate_down, memory_->bottom[layer]);
     for (int version : entry.bottom) Settle(version);
   }
   for (int bottom : entry.bottom) {
     const NetGraph::Version& version = memory_->net.versions[bottom];
     const bool written = std::count(form.writes.begin(), form.writes.end(), version.diff) > 0;
-    if (written) Show(net_->blobs_[version.blob]->diff(), version.diff);
+    if (written) Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
   }
-  if (net_->debug_info_) net_->BackwardDebugInfo(layer);
-  for (auto* callback : net_->after_backward_) callback->run(layer);
+  if (layer != ends.last) return;
+  if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);
+  for (auto* callback : net_->after_backward_) callback->run(flat.owner);
 }
 
 template class PlannedNet<float>;

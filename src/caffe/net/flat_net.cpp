@@ -1,0 +1,157 @@
+#include "flat_net.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "caffe/planned_net.hpp"
+
+namespace caffe {
+namespace {
+
+/// What a net inside a layer has from the layer. Empty for the outermost net.
+template <typename Dtype>
+struct Surroundings {
+  const typename FlatNet<Dtype>::LayerEntry* layer = nullptr;
+  std::map<string, int> blobs;  ///< of its bottoms and tops, by the name inside: ids
+  std::set<string> bottoms;     ///< names inside
+  std::map<int, bool> wanted;   ///< by id of a bottom: is its gradient wanted?
+};
+
+template <typename Dtype>
+class Flattener {
+ public:
+  explicit Flattener(size_t learnable) : learnable_(static_cast<int>(learnable)) {}
+
+  void Unfold(const Net<Dtype>& net, const Surroundings<Dtype>& around) {
+    const vector<int> blobs = BlobIds(net, around);
+    const vector<int> params = ParamIds(net, around);
+    const auto ids = [&](const vector<int>& indices) {
+      vector<int> result;
+      for (int index : indices) result.push_back(blobs[index]);
+      return result;
+    };
+    std::map<int, bool> wanted = around.wanted;
+    auto param = params.begin();
+    for (size_t i = 0; i < net.layers().size(); ++i) {
+      Entry entry;
+      entry.layer = net.layers()[i].get();
+      entry.name = Prefix(around) + net.layer_names()[i];
+      entry.owner = around.layer ? around.layer->owner : static_cast<int>(i);
+      entry.bottom = ids(net.bottom_ids(i));
+      entry.top = ids(net.top_ids(i));
+      entry.params.assign(param, param + entry.layer->blobs().size());
+      param += entry.layer->blobs().size();
+      entry.need_backward = net.layer_need_backward()[i];
+      entry.propagate_down = net.bottom_need_backward()[i];
+      if (around.layer) Narrow(around, wanted, &entry);
+      for (int top : entry.top) {
+        if (entry.bottom.empty()) {
+          wanted.emplace(top, entry.need_backward);  // given: its surroundings have said
+        } else {
+          wanted[top] = entry.need_backward;
+        }
+      }
+      Add(entry, net, i, around);
+    }
+  }
+
+  FlatNet<Dtype> flat;
+
+ private:
+  using Entry = typename FlatNet<Dtype>::LayerEntry;
+
+  static string Prefix(const Surroundings<Dtype>& around) {
+    return around.layer ? around.layer->name + "/" : "";
+  }
+
+  vector<int> BlobIds(const Net<Dtype>& net, const Surroundings<Dtype>& around) {
+    vector<int> ids;
+    for (size_t i = 0; i < net.blobs().size(); ++i) {
+      const auto given = around.blobs.find(net.blob_names()[i]);
+      if (given != around.blobs.end()) {
+        ids.push_back(given->second);
+        continue;
+      }
+      ids.push_back(static_cast<int>(flat.blobs.size()));
+      flat.blobs.push_back({Prefix(around) + net.blob_names()[i], net.blobs()[i].get()});
+    }
+    return ids;
+  }
+
+  /// By index into Net::params. A parameter is called after its first layer and its index there.
+  vector<int> ParamIds(const Net<Dtype>& net, const Surroundings<Dtype>& around) {
+    std::map<const Blob<Dtype>*, int> given;
+    for (size_t i = 0; around.layer && i < around.layer->params.size(); ++i)
+      given[around.layer->layer->blobs()[i].get()] = around.layer->params[i];
+    vector<int> ids;
+    for (size_t i = 0; i < net.layers().size(); ++i) {
+      for (size_t k = 0; k < net.layers()[i]->blobs().size(); ++k) {
+        const size_t param = ids.size();
+        const int owner = net.param_owners()[param];
+        Blob<Dtype>* blob = net.params()[param].get();
+        if (owner >= 0) {
+          ids.push_back(ids[owner]);
+        } else if (given.count(blob)) {
+          ids.push_back(given[blob]);
+        } else {
+          ids.push_back(static_cast<int>(flat.params.size()));
+          flat.params.push_back(
+              {Prefix(around) + net.layer_names()[i] + "[" + std::to_string(k) + "]", blob});
+        }
+      }
+    }
+    return ids;
+  }
+
+  /// A net inside a layer computes the gradients that are wanted around it, and those they need.
+  void Narrow(const Surroundings<Dtype>& around, const std::map<int, bool>& wanted, Entry* entry) {
+    bool needed = false;
+    for (size_t i = 0; i < entry->bottom.size(); ++i) {
+      entry->propagate_down[i] = entry->propagate_down[i] && wanted.at(entry->bottom[i]);
+      needed |= entry->propagate_down[i];
+    }
+    for (size_t i = 0; i < entry->params.size(); ++i)
+      needed |= entry->params[i] < learnable_ && entry->layer->param_propagate_down(i);
+    entry->need_backward = entry->need_backward && around.layer->need_backward && needed;
+  }
+
+  /// Adds the layer, or those of the net inside it; leaves out Inputs that the surroundings give.
+  void Add(const Entry& entry, const Net<Dtype>& net, int layer,
+           const Surroundings<Dtype>& around) {
+    const InnerNet<Dtype> inner = entry.layer->inner_net();
+    if (!inner.net) {
+      const vector<int>& tops = net.top_ids(layer);
+      const bool given = std::all_of(tops.begin(), tops.end(), [&](int top) {
+        return around.bottoms.count(net.blob_names()[top]) > 0;
+      });
+      if (!given || !entry.bottom.empty() || tops.empty()) flat.layers.push_back(entry);
+      return;
+    }
+    Surroundings<Dtype> inside;
+    inside.layer = &entry;
+    for (size_t i = 0; i < inner.bottoms.size(); ++i) {
+      inside.blobs[inner.bottoms[i]] = entry.bottom[i];
+      inside.bottoms.insert(inner.bottoms[i]);
+      inside.wanted[entry.bottom[i]] = entry.propagate_down[i];
+    }
+    for (size_t i = 0; i < inner.tops.size(); ++i) inside.blobs[inner.tops[i]] = entry.top[i];
+    Unfold(*inner.net, inside);
+  }
+
+  const int learnable_;
+};
+
+}  // namespace
+
+template <typename Dtype>
+FlatNet<Dtype> Flatten(const Net<Dtype>& net) {
+  Flattener<Dtype> flattener(net.learnable_params().size());
+  flattener.Unfold(net, Surroundings<Dtype>());
+  return std::move(flattener.flat);
+}
+
+template FlatNet<float> Flatten(const Net<float>&);
+template FlatNet<double> Flatten(const Net<double>&);
+
+}  // namespace caffe

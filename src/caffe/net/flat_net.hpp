@@ -1,0 +1,47 @@
+#ifndef CAFFE_NET_FLAT_NET_HPP_
+#define CAFFE_NET_FLAT_NET_HPP_
+
+#include <string>
+#include <vector>
+
+#include "caffe/net.hpp"
+
+namespace caffe {
+
+/// A net with the nets inside its layers (Layer::inner_net) unfolded: the layers that run under a
+/// plan, in order. Points into the net, which must outlive it; valid for the shapes and need of
+/// gradients that the net had when it was made.
+template <typename Dtype>
+struct FlatNet {
+  struct LayerEntry {
+    Layer<Dtype>* layer = nullptr;
+    string name;     ///< "ip1", in a net inside lstm1 "lstm1/unit_3"
+    int owner = -1;  ///< in Net::layers: the layer that this is, or that this belongs to
+    bool need_backward = false;
+    vector<int> bottom, top;  ///< indices of `blobs`
+    vector<bool> propagate_down;
+    vector<int> params;  ///< by Layer::blobs: indices of `params`
+  };
+  struct BlobEntry {
+    string name;
+    Blob<Dtype>* blob;
+  };
+
+  vector<LayerEntry> layers;
+  vector<BlobEntry> blobs;  ///< those of Net::blobs first, at the same indices
+  /// Net::learnable_params first, at the same indices, then the state of nets inside.
+  vector<BlobEntry> params;
+
+  vector<Blob<Dtype>*> Blobs(const vector<int>& ids) const {
+    vector<Blob<Dtype>*> result;
+    for (int id : ids) result.push_back(blobs[id].blob);
+    return result;
+  }
+};
+
+template <typename Dtype>
+FlatNet<Dtype> Flatten(const Net<Dtype>& net);
+
+}  // namespace caffe
+
+#endif  // CAFFE_NET_FLAT_NET_HPP_

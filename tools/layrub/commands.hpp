@@ -56,8 +56,10 @@ void ApplyDataFlags(caffe::NetParameter* net);
 /// The same for every net of a solver, read from its files first. With --synthetic, random numbers
 /// are the same in each run, unless the solver has a seed of its own.
 void ApplyDataFlags(caffe::SolverParameter* solver);
-/// The net of --model in `phase`, with the flags of its state and its data.
-caffe::NetParameter NetOfFlags(caffe::Phase phase);
+/// Ends the program when --data_shape is given to a command that would not use it.
+void RefuseLoneDataShape(const std::string& command);
+/// The net of --model in `phase`, for `command`, with the flags of its state and its data.
+caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
 /// Ends the program when one of these flags is given to a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
 /// CPU or GPU as --gpu says; `gpu_by_default` when it is not given.

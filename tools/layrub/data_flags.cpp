@@ -62,7 +62,13 @@ void ApplyDataFlags(SolverParameter* solver) {
   for (NetParameter& net : *solver->mutable_test_net_param()) ApplyDataFlags(&net);
 }
 
-NetParameter NetOfFlags(caffe::Phase phase) {
+void RefuseLoneDataShape(const std::string& command) {
+  if (!FLAGS_data_shape.empty() && !FLAGS_synthetic)
+    Fail("'" + command + "' reads its data: --data_shape goes with --synthetic.");
+}
+
+NetParameter NetOfFlags(const std::string& command, caffe::Phase phase) {
+  RefuseLoneDataShape(command);
   NetParameter net = ReadNet(FLAGS_model);
   net.mutable_state()->set_phase(phase);
   ApplyStateFlags(net.mutable_state());

@@ -12,7 +12,7 @@ int Test(const std::vector<std::string>&) {
   RefusePlacementFlags("test");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
-  caffe::Net<float> net(NetOfFlags(caffe::TEST));
+  caffe::Net<float> net(NetOfFlags("test", caffe::TEST));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
   LOG(INFO) << "Running for " << FLAGS_iterations << " iterations.";

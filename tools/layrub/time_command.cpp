@@ -46,7 +46,7 @@ int Time(const std::vector<std::string>&) {
   RefusePlacementFlags("time");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
-  caffe::Net<float> net(NetOfFlags(PhaseFlag(caffe::TRAIN)));
+  caffe::Net<float> net(NetOfFlags("time", PhaseFlag(caffe::TRAIN)));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
   // A first pass outside the measurement touches all memory.

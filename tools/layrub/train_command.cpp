@@ -95,6 +95,7 @@ void WriteSummary(const std::string& text, std::ios::openmode mode) {
 
 int Train(const std::vector<std::string>&) {
   Require("train", "solver", FLAGS_solver);
+  RefuseLoneDataShape("train");
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }

@@ -57,6 +57,8 @@ class Synthetic(DigitsTest):
         self.fails(run("plan", f"--model={RESNET}", "--batch=-1"), "--batch=-1: a number from 1")
         self.solver(RESNET)
         self.fails(run("train", "--solver=solver.prototxt", "--max_iter=-1"), "--max_iter")
+        for command in (["train", "--solver=solver.prototxt"], ["time", f"--model={RESNET}"]):
+            self.fails(run(*command, "--data_shape=3,4,4"), "--data_shape goes with --synthetic")
 
 
 if __name__ == "__main__":

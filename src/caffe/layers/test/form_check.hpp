@@ -2,7 +2,8 @@
 #define CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
 
 // Proves a layer's memory traits: every backward form gives the same bits, also when operands share
-// bytes as may_alias allows, and touches nothing that it does not declare.
+// bytes as may_alias allows, and touches nothing that it does not declare; a repeatable forward
+// repeats itself.
 
 #include <gtest/gtest.h>
 
@@ -76,6 +77,7 @@ class PlannedPass {
     layer_->Forward(at_forward.bottoms(), at_forward.tops());
     for (const auto& blob : at_forward.top) result.top_data.push_back(Values(blob.get(), false));
     result.param_data = ParamValues();
+    if (traits_.repeatable) ExpectRepeats(at_forward, form, result);
 
     Binding at_backward;
     Bind(backward, backward_alias, &at_backward);
@@ -227,6 +229,35 @@ class PlannedPass {
     }
     for (size_t i = 0; i < top_.size(); ++i)
       binding->top.push_back(make(*top_[i], TopData(i), TopDiff(i)));
+  }
+
+  /// The forward that gave `result`, run again, gives the same tops and saved buffers and leaves
+  /// the parameters alone.
+  void ExpectRepeats(const Binding& first, int form, const PassResult<Dtype>& result) {
+    Binding again;
+    Bind(traits_.forward, nullptr, &again);
+    for (size_t i = 0; i < bottom_.size(); ++i)
+      Copy(Values(bottom_[i], false), again.bottom[i]->mutable_cpu_data());
+    LayerRun run = Run(traits_.forward.scratch_bytes, form);
+    run.recompute = true;
+    const auto saves = [&](size_t k) {
+      return Lists(traits_.backward.at(form).reads, Saved(static_cast<int>(k)));
+    };
+    for (size_t k = 0; k < traits_.saved.size(); ++k)
+      run.saved.push_back(saves(k) ? again.address[Index(Saved(k))] : nullptr);
+    layer_->EnterPlan(run);
+    layer_->Forward(again.bottoms(), again.tops());
+    PassResult<Dtype> repeated;
+    for (const auto& blob : again.top) repeated.top_data.push_back(Values(blob.get(), false));
+    repeated.param_data = ParamValues();
+    EXPECT_TRUE(repeated == result) << layer_->type() << " does not repeat itself";
+    for (size_t k = 0; k < traits_.saved.size(); ++k) {
+      if (!saves(k)) continue;
+      EXPECT_EQ(0,
+                std::memcmp(run.saved[k], first.address[Index(Saved(k))], traits_.saved[k].bytes))
+          << layer_->type()
+          << " saves other values when it repeats itself: " << traits_.saved[k].name;
+    }
   }
 
   LayerRun Run(int64_t scratch_bytes, int form) {

@@ -45,6 +45,10 @@ class LayerCase {
     layer->Forward(bottom, top);
     outputs.clear();
     for (Blob<double>* blob : top) Append(blob->cpu_data(), blob->count(), &outputs);
+    if (traits.repeatable) {
+      std::copy(input.begin(), input.end(), bottom[0]->mutable_cpu_data());
+      ExpectRepeats(buffers.forward());
+    }
     for (Blob<double>* blob : top) {
       for (int i = 0; i < blob->count(); ++i) blob->mutable_cpu_diff()[i] = i + 1;
     }
@@ -73,6 +77,15 @@ class LayerCase {
   Blob<double>* Own(Blob<double>* blob) {
     owned_.emplace_back(blob);
     return blob;
+  }
+  /// A forward that repeats itself gives `outputs` again.
+  void ExpectRepeats(LayerRun run) {
+    run.recompute = true;
+    layer->EnterPlan(run);
+    layer->Forward(bottom, top);
+    vector<double> again;
+    for (Blob<double>* blob : top) Append(blob->cpu_data(), blob->count(), &again);
+    EXPECT_EQ(again, outputs) << layer->type() << " does not repeat itself";
   }
   static void Append(const double* values, int n, vector<double>* to) {
     to->insert(to->end(), values, values + n);

@@ -227,6 +227,10 @@ void Blob<Dtype>::set_cpu_data(Dtype* data) {
     data_.reset(new SyncedMemory(size));
     diff_.reset(new SyncedMemory(size));
     capacity_ = count_;
+  } else if (data_->binding() && data_->binding()->writable) {
+    // A layer at work points its planned top at memory of its own: the top lets go of the plan's
+    // memory, and the net copies the value there when the layer is done.
+    data_.reset(new SyncedMemory(size));
   }
   data_->set_cpu_data(data);
 }

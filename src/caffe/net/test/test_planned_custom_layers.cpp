@@ -2,6 +2,7 @@
 // without.
 #include <stdexcept>
 
+#include "caffe/layers/base_data_layer.hpp"
 #include "caffe/net/test/training.hpp"
 
 namespace caffe {
@@ -145,6 +146,44 @@ LayerRegisterer<float> register_own("TestOwnMemorySource", [](const LayerParamet
   return shared_ptr<Layer<float>>(new OwnMemorySourceLayer(param));
 });
 
+/// A data layer of the user's, with the traits that it inherits.
+class OwnMemoryDataLayer : public BaseDataLayer<float> {
+ public:
+  using BaseDataLayer<float>::BaseDataLayer;
+  void DataLayerSetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({8, 6});
+  }
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    for (int i = 0; i < 48; ++i) batch_[i] = static_cast<float>((i + passes_) % 7) / 4;
+    ++passes_;
+    top[0]->set_cpu_data(batch_);
+  }
+  float batch_[48];
+  int passes_ = 0;
+};
+LayerRegisterer<float> register_own_data("TestOwnMemoryData", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new OwnMemoryDataLayer(param));
+});
+
+/// Has its result in memory of its own.
+class OwnMemoryDoubleLayer : public DoubleLayer {
+ public:
+  using DoubleLayer::DoubleLayer;
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    y_.assign(bottom[0]->cpu_data(), bottom[0]->cpu_data() + bottom[0]->count());
+    for (float& value : y_) value *= 2;
+    top[0]->set_cpu_data(y_.data());
+  }
+  vector<float> y_;
+};
+LayerRegisterer<float> register_own_double("TestOwnMemoryDouble", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new OwnMemoryDoubleLayer(param));
+});
+
 const char kBefore[] = R"(
   layer { name: "data" type: "DummyData" top: "data" top: "label"
           dummy_data_param { shape { dim: 8 dim: 6 } shape { dim: 8 }
@@ -227,7 +266,7 @@ TEST_P(CustomLayers, MayLeaveADerivativeInForwardForBackward) {
 }
 
 TEST_P(CustomLayers, MayBeSourcesThatFillTheirTopsOnceOrInMemoryOfTheirOwn) {
-  for (const char* type : {"TestOnceSource", "TestOwnMemorySource"}) {
+  for (const char* type : {"TestOnceSource", "TestOwnMemorySource", "TestOwnMemoryData"}) {
     for (const char* in_place :
          {"", "layer { name: 'tanh' type: 'TanH' bottom: 'own' top: 'own' }"}) {
       ExpectTheBitsOfUnplannedTraining(
@@ -240,6 +279,18 @@ TEST_P(CustomLayers, MayBeSourcesThatFillTheirTopsOnceOrInMemoryOfTheirOwn) {
             inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" })"));
     }
+  }
+}
+
+TEST_P(CustomLayers, MayHaveTheirTopInMemoryOfTheirOwn) {
+  for (const char* top : {"a", "ip1"}) {
+    ExpectTheBitsOfUnplannedTraining(
+        With(string("layer { name: 'double' type: 'TestOwnMemoryDouble' bottom: 'ip1' top: '") +
+                 top + "' } layer { name: 'tanh' type: 'TanH' bottom: '" + top + "' top: 'b' }",
+             R"(
+    layer { name: "ip2" type: "InnerProduct" bottom: "b" top: "ip2"
+            inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" })"));
   }
 }
 

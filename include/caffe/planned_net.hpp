@@ -62,7 +62,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void SetAddresses(const layrub::Step& step, bool set);
-  int GoOnWithoutPlan(int layer);
+  void LeaveIfReshaped(int layer);
+  int GoOnWithoutPlan(const ShapeChange& change);
   void Settle(int version);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);

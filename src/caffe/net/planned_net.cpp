@@ -49,6 +49,7 @@ class PlannedNet<Dtype>::OpScope {
 template <typename Dtype>
 struct PlannedNet<Dtype>::ShapeChange {
   int layer;
+  vector<vector<Dtype>> tops;  ///< their data
 };
 
 template <typename Dtype>
@@ -118,18 +119,19 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
     *loss += memory_->loss;
-    return GoOnWithoutPlan(change.layer);
+    return GoOnWithoutPlan(change);
   }
   *loss += memory_->loss;
   memory_->backward_next = true;
   return static_cast<int>(net_->layers_.size());
 }
 
-/// The pass goes on with public blobs after `layer`, which gave other shapes than planned. Destroys
+/// The pass goes on with public blobs after the layer that gave other shapes than planned. Destroys
 /// this object.
 template <typename Dtype>
-int PlannedNet<Dtype>::GoOnWithoutPlan(int layer) {
+int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   Net<Dtype>* const net = net_;
+  const int layer = change.layer;
   const int owner = memory_->flat.layers[layer].owner;
   for (int i = 0; i <= layer; ++i) {
     vector<pair<const void*, size_t>> saved;
@@ -139,19 +141,13 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(int layer) {
     }
     memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
   }
-  // What the source has just made is not in its planned place.
-  vector<shared_ptr<Blob<Dtype>>> fresh;
-  vector<vector<Dtype>> values;
-  for (int version : memory_->net.layers[layer].top) {
-    fresh.push_back(memory_->versions[version]);
-    const Dtype* data = fresh.back()->cpu_data();
-    values.emplace_back(data, data + fresh.back()->count());
-  }
+  vector<vector<int>> shapes;
+  for (const Blob<Dtype>* blob : memory_->top[layer]) shapes.push_back(blob->shape());
   net->LeavePlan();
-  for (size_t i = 0; i < fresh.size(); ++i) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     Blob<Dtype>* blob = net->top_vecs_[owner][i];
-    blob->ReshapeLike(*fresh[i]);
-    std::copy(values[i].begin(), values[i].end(), blob->mutable_cpu_data());
+    blob->Reshape(shapes[i]);
+    std::copy(change.tops[i].begin(), change.tops[i].end(), blob->mutable_cpu_data());
   }
   if (net->debug_info_) net->ForwardDebugInfo(owner);
   for (auto* callback : net->after_forward_) callback->run(owner);
@@ -218,8 +214,8 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   }
 }
 
-/// A layer without traits may have shared another blob's memory with `version` (ShareData,
-/// ShareDiff): the value is copied to its planned place.
+/// A layer may have given `version` another blob's memory (ShareData, ShareDiff) or its own
+/// (set_cpu_data): the value is copied to its planned place.
 template <typename Dtype>
 void PlannedNet<Dtype>::Settle(int version) {
   Blob<Dtype>& blob = *memory_->versions[version];
@@ -230,6 +226,25 @@ void PlannedNet<Dtype>::Settle(int version) {
   if (blob.data() != data) std::memcpy(data->mutable_cpu_data(), blob.cpu_data(), bytes);
   if (blob.diff() != diff) std::memcpy(diff->mutable_cpu_data(), blob.cpu_diff(), bytes);
   blob.ShareMemory(data, diff);
+}
+
+/// Ends a planned pass in which `layer`, at work, has given its tops other shapes than planned. The
+/// values, in the planned places or not, leave with it.
+template <typename Dtype>
+void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
+  const vector<Blob<Dtype>*>& tops = memory_->top[layer];
+  bool as_planned = true;
+  for (size_t i = 0; i < tops.size(); ++i) {
+    const int version = memory_->net.layers[layer].top[i];
+    const int blob = memory_->net.versions[version].blob;
+    as_planned &= tops[i]->shape() == memory_->flat.blobs[blob].blob->shape();
+  }
+  if (as_planned) return;
+  ShapeChange change{layer, {}};
+  for (const Blob<Dtype>* top : tops) {
+    change.tops.emplace_back(top->cpu_data(), top->cpu_data() + top->count());
+  }
+  throw change;
 }
 
 template <typename Dtype>
@@ -244,11 +259,11 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
     memory_->loss += flat.layer->Forward(memory_->bottom[layer], memory_->top[layer]);
     for (int version : entry.top) Settle(version);
+    LeaveIfReshaped(layer);
   }
   for (size_t i = 0; i < entry.top.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[entry.top[i]];
     Blob<Dtype>& shown = *memory_->flat.blobs[version.blob].blob;
-    if (memory_->top[layer][i]->shape() != shown.shape()) throw ShapeChange{layer};
     if (memory_->net.outside.count(version.data)) {
       shown.ShareMemory(memory_->top[layer][i]->data(), nullptr);
     } else {

@@ -9,7 +9,8 @@ All plans must be plans of GRAPH.txt. They stand side by side on one scale of by
 compare; draw a plan alone to see its details. Left to right run the operations of the iteration (dashed
 lines: where the passes end), upwards the addresses of the device arena. A box is the stay of one
 tensor in its bytes; faint means that the bytes are held although the tensor is not in use yet, or not
-any more. An output that lies on an input takes over its bytes. Below stands the host tier, where there
+any more; a dashed outline means that its value was computed again. An output that lies on an input takes
+over its bytes. Below stands the host tier, where there
 is one. Opened by itself in a browser, the picture names the tensor under the mouse.
 
 The formats of the two inputs are in docs/plan-format.md. Exit code 1: an input that cannot be read.
@@ -43,7 +44,8 @@ STYLE = '''text{font:12px system-ui,sans-serif;fill:#59636e}
 .pass{stroke:#818b98;stroke-dasharray:3 3;fill:none}
 .idle{fill-opacity:.25}
 path{stroke:#fff;stroke-width:.4}
-@media (prefers-color-scheme:dark){text{fill:#9198a1}.name{fill:#f0f6fc}path{stroke:#0d1117}}
+.again path,rect.again{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
+@media (prefers-color-scheme:dark){text{fill:#9198a1}.name{fill:#f0f6fc}path{stroke:#0d1117}.again path,rect.again{stroke:#f0f6fc}}
 '''
 
 
@@ -64,6 +66,7 @@ class Stay:
     end: int = None
     first: int = None  # in use from here
     last: int = None  # to here
+    again: bool = False  # its value was computed again
 
     def use(self, begin, end):
         self.first = begin if self.first is None else self.first
@@ -113,7 +116,7 @@ class Walk:
             source, target = ('device', 'host') if kind == 'offload' else ('host', 'device')
             self.open[source][tensor.name].use(self.now, None)  # until the range is freed
             self.open[target][tensor.name].use(self.now, self.now)
-        elif kind in ('fill', 'compute', 'update'):
+        elif kind in ('fill', 'compute', 'recompute', 'update'):
             self.run(self.graph.ops[words[1]], words)
         elif kind != 'wait':
             raise ValueError
@@ -150,6 +153,7 @@ class Walk:
         for tensor in form.reads + form.writes + [scratch]:
             stay = tensor and self.open['device'].get(tensor.name)
             if stay and stay.end is None:  # not handed over to the output of an alias
+                stay.again |= words[0] == 'recompute' and stay.first is None and tensor.role != 'scratch'
                 stay.use(self.now, self.now + 1)
         if self.live > self.most:
             self.most, self.fullest = self.live, op.name
@@ -224,6 +228,8 @@ class Picture:
                 if stay.tensor.size}
         entries = [(role, words) for role, (_, words) in ROLES.items() if role in used]
         entries.append(('activation idle', 'faint: held, but not in use'))
+        if any(stay.again for walk in self.walks for stay in walk.stays['device']):
+            entries.append(('activation again', 'dashed: computed again'))
         x, row = LEFT, 0
         for role, words in entries:
             width = 14 + 6.4 * len(words)
@@ -278,8 +284,8 @@ class Picture:
 
     def boxes(self, walk, left, bottom, tier):
         per_op = self.panel / max(walk.now, 1)
-        for (role, idle), boxes in self.by_look(walk.stays[tier]).items():
-            self.out.append(f'<g class="{role}{" idle" if idle else ""}">')
+        for (role, idle, again), boxes in self.by_look(walk.stays[tier]).items():
+            self.out.append(f'<g class="{role}{" idle" if idle else ""}{" again" if again else ""}">')
             for begin, end, offset, size, words in merge_slivers(boxes, 1 / self.scale):
                 x, y = left + begin * per_op, bottom - (offset + size) * self.scale
                 width = short((end - begin) * per_op)
@@ -289,14 +295,14 @@ class Picture:
 
     @staticmethod
     def by_look(stays):
-        """(role, idle) -> boxes [begin, end, offset, bytes, words]."""
+        """(role, idle, computed again) -> boxes [begin, end, offset, bytes, words]."""
         looks = {}
         for stay in stays:
             words = f'{stay.tensor.name}, {size_text(stay.tensor.size)}'
             for begin, end, idle in ((stay.begin, stay.first, True), (stay.first, stay.last, False),
                                      (stay.last, stay.end, True)):
                 if begin < end and stay.tensor.size:
-                    look = looks.setdefault((stay.tensor.role, idle), [])
+                    look = looks.setdefault((stay.tensor.role, idle, stay.again), [])
                     look.append([begin, end, stay.range.offset, stay.tensor.size, words])
         return looks
 

@@ -29,6 +29,7 @@ class Form:
     writes: list = field(default_factory=list)
     alias: set = field(default_factory=set)  # (output, input)
     scratch: list = field(default_factory=list)  # Tensor, or None for no bytes
+    deterministic: list = field(default_factory=list)  # one bool for each entry of scratch
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Op:
     number: int
     phase: int  # index into PASSES
     kind: str
+    repeatable: bool
     forms: list = field(default_factory=list)
 
 
@@ -82,7 +84,7 @@ def graph_line(graph, words):
                                         'persistent' in rest[3:], 'keep' in rest[3:])
         return
     if key == 'op':
-        graph.ops[rest[0]] = Op(rest[0], len(graph.ops), PASSES.index(rest[1]), rest[2])
+        graph.ops[rest[0]] = Op(rest[0], len(graph.ops), PASSES.index(rest[1]), rest[2], 'repeatable' in rest[3:])
         return
     op = graph.ops[next(reversed(graph.ops))]
     if key == 'form':
@@ -95,6 +97,7 @@ def graph_line(graph, words):
         form.alias.add((graph.tensors[rest[0]].name, graph.tensors[rest[1]].name))
     elif key == 'scratch':
         form.scratch.append(None if rest[0] == '-' else graph.tensors[rest[0]])
+        form.deterministic.append('deterministic=1' in rest)
     else:
         raise ValueError
 

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as xml
 
 import draw_plan
 import plan_files
-from test_verify_plan import GRAPH, STEPS, plan_text
+from test_verify_plan import AGAIN, GRAPH, STEPS, plan_text
 
 SVG = '{http://www.w3.org/2000/svg}'
 
@@ -76,6 +76,14 @@ class DrawPlan(unittest.TestCase):
         top = float(a[1:].split('h')[0].split(' ')[1])
         x = float(boxes['x, 512 bytes'][0][1:].split('h')[0].split(' ')[1])
         self.assertAlmostEqual(x - top, height, delta=0.02)  # x lies at 512, a at 1024
+
+    def test_shows_what_was_computed_again(self):
+        again = self.write('again.txt', plan_text(AGAIN, device=2304))
+        root = xml.fromstring(draw_plan.draw(self.graph, [again]))
+        dashed = [path.find(SVG + 'title').text for group in root.iter(SVG + 'g')
+                  if 'again' in group.get('class') for path in group.iter(SVG + 'path')]
+        self.assertEqual(sorted(dashed), ['a, 512 bytes', 'b, 512 bytes'])
+        self.assertNotIn('computed again', draw_plan.draw(self.graph, [self.plan]))
 
     def test_draws_several_plans_on_one_scale(self):
         other = self.write('other.txt', plan_text(STEPS, device=3584))

@@ -109,6 +109,39 @@ free host x
 free device a.grad
 update w/update form=0 scratch=0'''.split('\n')
 
+# The same, but x stays, and b is dropped after the loss: conv and relu run again.
+AGAIN = '''alloc device w 0
+alloc device w.grad 256
+alloc device x 512
+compute data form=0 scratch=0
+alloc device a 1024
+alloc device work 1536
+compute conv form=0 scratch=1
+free device work
+alias b on a
+compute relu form=0 scratch=0
+free device a
+alloc device loss 1536
+compute loss form=0 scratch=0
+free device b
+alloc device a 1024
+alloc device work 1792
+recompute conv form=0 scratch=1
+free device work
+alias b on a
+recompute relu form=0 scratch=0
+free device a
+alloc device b.grad 1792
+compute loss/backward form=0 scratch=0
+alias a.grad on b.grad
+compute relu/backward form=0 scratch=0
+free device b
+free device b.grad
+compute conv/backward form=0 scratch=0
+free device x
+free device a.grad
+update w/update form=0 scratch=0'''.split('\n')
+
 
 def plan_text(steps, device=1792):
     """The text of a plan with these steps; a wait for a step that is left out is left out."""
@@ -231,6 +264,32 @@ class VerifyPlan(unittest.TestCase):
         for wrong in ('form=1 scratch=1', 'form=-1 scratch=1', 'form=0 scratch=2'):
             steps = self.changed('compute conv form=0 scratch=1', 'compute conv ' + wrong)
             self.assertTrue(self.verify(steps)['objections'], wrong)
+
+    def test_proves_a_plan_that_computes_again(self):
+        found = self.verify(AGAIN, device=2304)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['recomputed'], found['offloaded_bytes']), (2, 0))
+
+    def test_objects_to_every_change_of_a_recomputation(self):
+        again = [i for i, step in enumerate(AGAIN) if step.startswith('recompute')]
+        for i in again:
+            changes = [AGAIN[:i] + AGAIN[i + 1:]]
+            changes.append(changes[0][:i + 4] + [AGAIN[i]] + changes[0][i + 4:])
+            for other in ('data', 'loss', 'relu/backward', 'w/update', 'nobody'):
+                changes.append(AGAIN[:i] + [f'recompute {other} form=0 scratch=0'] + AGAIN[i + 1:])
+            changes.append(AGAIN[:i] + [AGAIN[i].replace('scratch=1', 'scratch=0')
+                                        .replace('relu form=0 scratch=0', 'relu form=1 scratch=0')]
+                           + AGAIN[i + 1:])
+            for steps in changes:
+                self.assertTrue(self.verify(steps, device=2304)['objections'], steps[i])
+
+    def test_objects_to_recomputations_that_give_other_bits(self):
+        for words, old, new in (
+                ('may run again', 'op conv forward compute repeatable', 'op conv forward compute'),
+                ('may give other bits', 'seconds=1 deterministic=1', 'seconds=1 deterministic=0'),
+                ('x has changed', 'reads b\nwrites loss', 'reads b x\nwrites loss x')):
+            self.assert_objects(words, AGAIN, device=2304, graph=GRAPH.replace(old, new))
+        self.assert_objects('before it has run', [AGAIN[16]] + AGAIN, device=2304)
 
     def test_wants_saved_tensors_where_a_form_reads_them(self):
         self.assert_objects('writes mask, which has no device range', self.changed(

@@ -7,6 +7,7 @@ Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DI
              device_bytes <= 1.02 x live
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
   residency  every value that is read is where it is read, and nothing is left over at the end
+  recompute  what runs again is repeatable, finds what it found first and sets no tensor back
   order      accesses of the same bytes by different lanes are ordered by wait steps
 Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
 that cannot be read. Shares no code with the planner.
@@ -17,12 +18,12 @@ import bisect
 import json
 import sys
 
-from plan_files import ALIGNMENT, BadInput, option, read_graph, read_plan
+from plan_files import ALIGNMENT, BadInput, Form, option, read_graph, read_plan
 
 PACKING_BOUND = 1.02
 MIB = 2.0 ** 20
 LANES = ('compute', 'save', 'load')
-LANE_OF_KIND = {'fill': 0, 'compute': 0, 'update': 0, 'offload': 1, 'prefetch': 2}
+LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'offload': 1, 'prefetch': 2}
 
 
 def saved_by_aliases(form, outputs):
@@ -138,7 +139,8 @@ class Walk:
         self.now = {lane: [0, 0, 0] for lane in range(3)}
         self.version = dict.fromkeys(graph.tensors, 0)
         self.lies_on = {}
-        self.ran = []
+        self.ran = {}  # operation -> how it ran first: form and workspace, what it found and left
+        self.recomputed = 0
         self.offloaded = 0
         self.number = 0
         self.only_persistent = True
@@ -271,10 +273,17 @@ class Walk:
         self.write(target, tensor)
 
     def operation(self, op, words):
-        self.turn(op, words[0])
         form = self.form(words)
         if form is None:
             raise ValueError
+        again = words[0] == 'recompute'
+        if again:
+            self.again(op, form, words)
+            written = {t.name for t in form.writes if t.persistent}
+            form = Form([t for t in form.reads if t.name not in written],
+                        [t for t in form.writes if not t.persistent], form.alias, form.scratch)
+        else:
+            self.turn(op, words[0])
         for tensor in form.reads:
             self.read(self.device, tensor)
         variant = option(words, 'scratch')
@@ -289,15 +298,36 @@ class Walk:
             elif tensor.role != 'saved' or tensor.name in self.read_somewhere:
                 self.object(f'writes {tensor.name}, which has no device range')
         self.aliases(form, outputs)
-        for tensor in form.writes:
-            self.version[tensor.name] += 1
+        if not again:
+            found = {t.name: self.version[t.name] for t in form.reads}
+            for tensor in form.writes:
+                self.version[tensor.name] += 1
+            left = {t.name: self.version[t.name] for t in form.writes}
+            self.ran[op.name] = (words[2:], found, left)
         for tensor in outputs:
             self.write(self.device, tensor)
+
+    def again(self, op, form, words):
+        """The operation gives the bits of its first run; persistent tensors that it writes take no part."""
+        self.recomputed += 1
+        if not op.repeatable or op.phase != 0 or op.kind != 'compute':
+            self.object('is not a forward operation that may run again')
+        if op.name not in self.ran:
+            self.object('runs again before it has run')
+            return
+        words_then, found, left = self.ran[op.name]
+        variant = option(words, 'scratch')
+        if words[2:] != words_then or not all(form.deterministic[variant:variant + 1]):
+            self.object('runs again in another form or with a workspace that may give other bits')
+        alone = {t.name for t in form.writes if t.persistent}
+        for then in (found, left):
+            for name in set(then) - alone:
+                if self.version[name] != then[name]:
+                    self.object(f'{name} has changed since it ran first')
 
     def turn(self, op, kind):
         if len(self.ran) != op.number:
             self.object('runs out of order')
-        self.ran.append(op.name)
         begin = self.plan.pass_end[op.phase - 1] if op.phase else 0
         if kind != op.kind or not begin <= self.number < self.plan.pass_end[op.phase]:
             self.object('runs as the wrong kind of step or in the wrong pass')
@@ -359,7 +389,7 @@ def verify(graph, plan):
         'device_bytes': plan.device_bytes, 'host_bytes': plan.host_bytes,
         'live_bytes': live, 'packing': round(plan.device_bytes / live, 4) if live else 1.0,
         'floor_bytes': floor_bytes, 'floor_op': floor_op, 'offloaded_bytes': walk.offloaded,
-        'objections': walk.objections,
+        'recomputed': walk.recomputed, 'objections': walk.objections,
     }
 
 
@@ -369,7 +399,8 @@ def summary(found):
             f'device {found["device_bytes"] / MIB:.2f} MiB = {found["packing"]:.4f} x live bytes '
             f'(bound {PACKING_BOUND}), floor {found["floor_bytes"] / MIB:.2f} MiB at '
             f'{found["floor_op"] or "none"}, host {found["host_bytes"] / MIB:.2f} MiB, '
-            f'offloaded {found["offloaded_bytes"] / MIB:.2f} MiB')
+            f'offloaded {found["offloaded_bytes"] / MIB:.2f} MiB, '
+            f'{found["recomputed"]} operations run again')
 
 
 def main():

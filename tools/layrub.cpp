@@ -21,7 +21,8 @@ const std::vector<Command>& Commands() {
        "  --solver=FILE          the solver definition (needed)\n"
        "  --snapshot=FILE        resume from this .solverstate; not together with --weights\n"
        "  --weights=FILE[,FILE]  start from these .caffemodel files, matched by layer name\n"
-       "  --placement=NAME       memory strategy: keep, liveness, intra, inter or hybrid\n"
+       "  --placement=NAME       memory strategy: keep, liveness, intra, inter, hybrid or\n"
+       "                         sqrt\n"
        "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --measure_memory       report the device memory that training really touched\n"
@@ -59,7 +60,8 @@ const std::vector<Command>& Commands() {
        Time},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
-       "  --placement=NAME       memory strategy: keep, liveness, intra, inter or hybrid\n"
+       "  --placement=NAME       memory strategy: keep, liveness, intra, inter, hybrid or\n"
+       "                         sqrt\n"
        "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"

@@ -71,6 +71,7 @@ TEST_P(NetPlans, DoWhatTheirStrategyIsAbout) {
   const int64_t keep = layrub::MakePlan(graph_, {}, {}, "keep").value().device_bytes;
   EXPECT_EQ(plan.device_bytes < keep, strategy_ != "keep") << plan.device_bytes;
   EXPECT_EQ(layrub::testing::BytesOffloaded(graph_, plan) > 0, layrub::testing::Moves(strategy_));
+  EXPECT_EQ(layrub::testing::Recomputed(plan) > 0, layrub::testing::Recomputes(strategy_));
 }
 
 TEST_P(NetPlans, PackTightly) {

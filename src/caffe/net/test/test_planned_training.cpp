@@ -96,6 +96,8 @@ TEST_P(PlannedTraining, GivesTheBitsOfUnplannedTraining) {
   const layrub::Executor& executor = solver.net()->planned()->executor();
   EXPECT_EQ(executor.bytes_offloaded() > 0, layrub::testing::Moves(strategy()));
   EXPECT_EQ(executor.bytes_prefetched() > 0, layrub::testing::Moves(strategy()));
+  const layrub::Plan& plan = executor.plan();
+  EXPECT_EQ(layrub::testing::Recomputed(plan) > 0, layrub::testing::Recomputes(strategy()));
   const auto keep = layrub::MakePlan(executor.graph(), {}, {}, "keep");
   EXPECT_EQ(executor.plan().device_bytes < keep.value().device_bytes, strategy() != "keep");
 }

@@ -11,12 +11,13 @@ struct Entry {
   Strategy strategy;
 };
 
-constexpr std::array<Entry, 5> kStrategies{{
+constexpr std::array<Entry, 6> kStrategies{{
     {"keep", Keep},
     {"liveness", Liveness},
     {"intra", Intra},
     {"inter", Inter},
     {"hybrid", Hybrid},
+    {"sqrt", Sqrt},
 }};
 
 }  // namespace

@@ -11,6 +11,7 @@ Result<Decision> Liveness(const Graph& graph, const Machine& machine, const Budg
 Result<Decision> Intra(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
 
 }  // namespace layrub
 

@@ -20,6 +20,9 @@ struct Mutation {
                    ///< tensor
     kWaitLater,    ///< the Wait `step` moves to just after `other`, the first step that it protects
     kOverlap,  ///< the Alloc `step` takes the offset of the Alloc `other`, whose range is live then
+    kRunLater,     ///< the Recompute `step` moves to just after `other`, the first step that reads
+                   ///< what it brings back
+    kRunOther,     ///< the Recompute `step` runs operation `other`, which brings none of it back
     kSwapOffsets,  ///< the Allocs `step` and `other` swap their offsets; may well be harmless
   };
   Kind kind = Kind::kDrop;
@@ -116,18 +119,75 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
       return mutate::Without(plan, mutation.step);
     case Mutation::Kind::kFreeEarlier:
     case Mutation::Kind::kWaitLater:
+    case Mutation::Kind::kRunLater:
       return mutate::Moved(plan, mutation.step, mutation.other);
+    case Mutation::Kind::kRunOther:
     case Mutation::Kind::kOverlap:
     case Mutation::Kind::kSwapOffsets:
       break;
   }
   Plan result = plan;
+  if (mutation.kind == Mutation::Kind::kRunOther) {
+    result.steps[mutation.step].op = mutation.other;
+    return result;
+  }
   result.steps[mutation.step].offset = plan.steps[mutation.other].offset;
   if (mutation.kind == Mutation::Kind::kSwapOffsets) {
     result.steps[mutation.other].offset = plan.steps[mutation.step].offset;
   }
   return result;
 }
+
+namespace mutate {
+
+/// What step `index`, an operation's, writes on bytes that held nothing before.
+inline std::vector<TensorId> BroughtBack(const Graph& graph, const Plan& plan, int32_t index) {
+  const Step& run = plan.steps[index];
+  std::vector<TensorId> fresh;
+  for (const TensorId tensor : graph.ops[run.op].forms[run.form].writes) {
+    int32_t before = index - 1;
+    const auto binds = [&](const Step& step) {
+      return step.tensor == tensor && step.tier == Tier::kDevice &&
+             (step.kind == StepKind::kAlloc || step.kind == StepKind::kAlias ||
+              step.kind == StepKind::kFree);
+    };
+    while (before >= 0 && !binds(plan.steps[before]) &&
+           !(LaneOf(plan.steps[before]) && Uses(graph, plan.steps[before], Tier::kDevice, tensor)))
+      --before;
+    if (before >= 0 && binds(plan.steps[before]) && plan.steps[before].kind != StepKind::kFree)
+      fresh.push_back(tensor);
+  }
+  return fresh;
+}
+
+/// The mutations of the Recompute step `index`.
+inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, int32_t index) {
+  const std::vector<TensorId> fresh = BroughtBack(graph, plan, index);
+  const auto any = [&fresh](const auto& condition) {
+    return std::any_of(fresh.begin(), fresh.end(), condition);
+  };
+  const auto has = [](const std::vector<TensorId>& ids, TensorId tensor) {
+    return std::find(ids.begin(), ids.end(), tensor) != ids.end();
+  };
+  std::vector<Mutation> all;
+  const auto end = static_cast<int32_t>(plan.steps.size());
+  for (int32_t i = index + 1; i < end && all.empty(); ++i) {
+    const Step& step = plan.steps[i];
+    if (!IsRun(step) && step.kind != StepKind::kOffload) continue;
+    if (any([&](TensorId t) {
+          return IsRun(step) ? has(graph.ops[step.op].forms[step.form].reads, t) : step.tensor == t;
+        }))
+      all.push_back({Mutation::Kind::kRunLater, index, i});
+  }
+  const auto ops = static_cast<OpId>(graph.ops.size());
+  const OpId next = (plan.steps[index].op + 1) % ops;
+  const std::vector<Form>& forms = graph.ops[next].forms;
+  if (!all.empty() && !any([&](TensorId t) { return has(forms[0].writes, t); }))
+    all.push_back({Mutation::Kind::kRunOther, index, next});
+  return all;
+}
+
+}  // namespace mutate
 
 /// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped;
 /// each Free, Wait and Alloc is moved as far as it takes to do harm. Quadratic in the longest life
@@ -161,6 +221,9 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       int32_t use = i - 1;
       while (use >= 0 && !mutate::Uses(graph, plan.steps[use], step.tier, step.tensor)) --use;
       if (use >= 0) all.push_back({Kind::kFreeEarlier, i, use});
+    } else if (step.kind == StepKind::kRecompute) {
+      const std::vector<Mutation> more = mutate::OfRecompute(graph, plan, i);
+      all.insert(all.end(), more.begin(), more.end());
     } else if (step.kind == StepKind::kWait) {
       const int32_t end = static_cast<int32_t>(plan.steps.size());
       int32_t next = i + 1;
@@ -174,7 +237,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
 /// For messages: "drop step 12 (wait)".
 inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation& mutation) {
   static const char* const kKinds[] = {"drop", "free earlier", "wait later", "overlap",
-                                       "swap offsets"};
+                                       "run later", "run other", "swap offsets"};
   const auto describe = [&](int32_t number) {
     const Step& step = plan.steps[number];
     std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);
@@ -184,6 +247,8 @@ inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation
   };
   std::string text =
       std::string(kKinds[static_cast<size_t>(mutation.kind)]) + " " + describe(mutation.step);
+  if (mutation.kind == Mutation::Kind::kRunOther)
+    return text + ", " + graph.ops[mutation.other].name;
   if (mutation.other != kNone) text += ", " + describe(mutation.other);
   return text;
 }

@@ -1,9 +1,14 @@
 #include "layrub/placement/test/random_decision.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
+
+#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/uses.hpp"
 
 namespace layrub::testing {
 namespace {
@@ -11,14 +16,19 @@ namespace {
 class Dice {
  public:
   Dice(const Graph& graph, uint64_t seed, bool reckless)
-      : graph_(graph), random_(seed), reckless_(reckless), uses_(graph.tensors.size()) {}
+      : graph_(graph), random_(seed), reckless_(reckless) {}
 
   Decision Throw() {
     decision_.tensors.resize(graph_.tensors.size());
+    for (TensorDecision& choice : decision_.tensors) choice.whole = Chance(5);
     for (size_t op = 0; op < graph_.ops.size(); ++op) ChooseForm(static_cast<OpId>(op));
+    ChooseRecomputations();
+    if (reckless_ && Chance(30)) RunAnythingAgain();
+    uses_ = FindUses(graph_, decision_.runs);
     for (size_t id = 0; id < graph_.tensors.size(); ++id)
       ChooseResidence(static_cast<TensorId>(id));
-    for (size_t op = 0; op < graph_.ops.size(); ++op) ChooseAliases(static_cast<OpId>(op));
+    for (size_t run = 0; run < decision_.runs.size(); ++run)
+      ChooseAliases(static_cast<RunId>(run));
     return decision_;
   }
 
@@ -27,52 +37,98 @@ class Dice {
     return std::uniform_int_distribution<int>(begin, end - 1)(random_);
   }
   bool Chance(int percent) { return Pick(0, 100) < percent; }
+  const Form& FormOf(const Run& run) const { return graph_.ops[run.op].forms[run.form]; }
+  const std::vector<Gap>& GapsOf(TensorId id) const { return decision_.tensors[id].gaps; }
 
   void ChooseForm(OpId op) {
     Run choice;
     choice.op = op;
     choice.form = Pick(0, static_cast<int>(graph_.ops[op].forms.size()));
-    const Form& form = graph_.ops[op].forms[choice.form];
+    const Form& form = FormOf(choice);
     if (!form.scratch.empty()) choice.scratch = Pick(0, static_cast<int>(form.scratch.size()));
     decision_.runs.push_back(choice);
-    for (TensorId id : form.reads) {
-      uses_[id].insert(op);
-      read_.insert(id);
+  }
+
+  /// Drops tensors at any time, again and again, and brings them back when they are read.
+  void ChooseRecomputations() {
+    const std::vector<Run> originals = std::exchange(decision_.runs, {});
+    const std::vector<OpId> producers = Producers(graph_, originals);
+    std::vector<bool> away(graph_.tensors.size());
+    const int percent = Pick(0, 3) * 15;
+    for (const Run& run : originals) {
+      const size_t before = decision_.runs.size();
+      const std::vector<bool> was_away = away;
+      AppendReplay(graph_, originals, producers, FormOf(run).reads, &away, &decision_.runs);
+      for (size_t again = before; again < decision_.runs.size(); ++again) {
+        for (TensorId id : FormOf(decision_.runs[again]).writes) {
+          if (was_away[id]) must_drop_.insert({id, static_cast<RunId>(again)});
+        }
+      }
+      decision_.runs.push_back(run);
+      for (size_t id = 0; id < away.size(); ++id) {
+        const bool written = producers[id] != kNone && producers[id] <= run.op;
+        if (written && !decision_.tensors[id].whole && Chance(percent)) away[id] = true;
+      }
     }
-    for (TensorId id : form.writes) uses_[id].insert(op);
+  }
+
+  void RunAnythingAgain() {
+    Run run = decision_.runs[Pick(0, static_cast<int>(decision_.runs.size()))];
+    run.recompute = true;
+    const int place = Pick(0, static_cast<int>(decision_.runs.size()) + 1);
+    decision_.runs.insert(decision_.runs.begin() + place, run);
+    must_drop_.clear();
   }
 
   void ChooseResidence(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
     TensorDecision& choice = decision_.tensors[id];
-    const bool unread = tensor.role == Role::kSaved && read_.count(id) == 0;
-    if (tensor.persistent || tensor.role == Role::kScratch || unread) return;
-    choice.whole = Chance(5);
+    if (tensor.persistent || !Materialised(tensor, uses_[id])) {
+      choice.whole = false;
+      return;
+    }
     if (choice.whole && !reckless_) return;
-    const std::vector<OpId> uses(uses_[id].begin(), uses_[id].end());
-    for (size_t i = 1; i < uses.size(); ++i) {
-      if (!Chance(40)) continue;
-      const OpId release = Pick(uses[i - 1], uses[i]);
-      choice.gaps.push_back({uses[i - 1], release, Pick(release + 1, uses[i] + 1), uses[i]});
+    for (size_t i = 1; i < uses_[id].size(); ++i) {
+      const RunId after = uses_[id][i - 1].run, before = uses_[id][i].run;
+      const bool dropped = !uses_[id][i].reads || (reckless_ && Chance(1));
+      // A copy of what was just computed again may be older, and all that is needed.
+      if (!dropped && must_drop_.count({id, after}) > 0) continue;
+      if (must_drop_.count({id, before}) == 0 && !Chance(40)) continue;
+      const RunId release = Pick(after, before);
+      choice.gaps.push_back({after, release, Pick(release + 1, before + 1), before, dropped});
     }
   }
 
-  /// The input is used up by this operation, and nothing else holds its value or its bytes to the
-  /// end.
-  bool IsSafe(OpId op, const AliasPair& pair) const {
-    const Tensor& input = graph_.tensors[pair.input];
-    return !input.persistent && !input.keep && !decision_.tensors[pair.input].whole &&
-           !decision_.tensors[pair.output].whole && !graph_.tensors[pair.output].persistent &&
-           *uses_[pair.input].rbegin() == op && *uses_[pair.output].begin() == op;
+  /// The bytes of `id` come to run `run` with no value in them.
+  bool BeginsAt(RunId run, TensorId id) const {
+    if (uses_[id].front().run == run) return true;
+    return std::any_of(GapsOf(id).begin(), GapsOf(id).end(), [run](const Gap& gap) {
+      return gap.dropped && gap.before == run && gap.prefetch == run;
+    });
   }
 
-  void ChooseAliases(OpId op) {
+  /// Run `run` uses the value of `id` up, and nothing else holds it or its bytes to the end.
+  bool EndsAt(RunId run, TensorId id) const {
+    if (uses_[id].back().run == run) return !graph_.tensors[id].keep;
+    return std::any_of(GapsOf(id).begin(), GapsOf(id).end(), [run](const Gap& gap) {
+      return gap.dropped && gap.after == run && gap.release == run;
+    });
+  }
+
+  bool IsSafe(RunId run, const AliasPair& pair) const {
+    const auto plain = [this](TensorId id) {
+      return !graph_.tensors[id].persistent && !decision_.tensors[id].whole &&
+             Materialised(graph_.tensors[id], uses_[id]);
+    };
+    return plain(pair.input) && plain(pair.output) && BeginsAt(run, pair.output) &&
+           EndsAt(run, pair.input);
+  }
+
+  void ChooseAliases(RunId run) {
     std::set<TensorId> taken;
-    Run& choice = decision_.runs[op];
-    for (const AliasPair& pair : graph_.ops[op].forms[choice.form].may_alias) {
-      const bool unread =
-          graph_.tensors[pair.output].role == Role::kSaved && read_.count(pair.output) == 0;
-      const bool wanted = IsSafe(op, pair) && !unread ? Chance(70) : reckless_ && Chance(10);
+    Run& choice = decision_.runs[run];
+    for (const AliasPair& pair : FormOf(choice).may_alias) {
+      const bool wanted = IsSafe(run, pair) ? Chance(70) : reckless_ && Chance(10);
       if (!wanted || taken.count(pair.input) > 0 || taken.count(pair.output) > 0) continue;
       taken.insert({pair.input, pair.output});
       choice.aliases.push_back(pair);
@@ -82,8 +138,8 @@ class Dice {
   const Graph& graph_;
   std::mt19937_64 random_;
   bool reckless_;
-  std::vector<std::set<OpId>> uses_;  // per tensor, under the chosen forms
-  std::set<TensorId> read_;
+  UseLists uses_;
+  std::set<std::pair<TensorId, RunId>> must_drop_;  // what that recomputation is for
   Decision decision_;
 };
 

@@ -80,7 +80,8 @@ void NetBuilder::Activation(const std::string& name) {
   });
 }
 
-/// Like BatchNorm: updates statistics in place, must not run twice, saves what its backward needs.
+/// Like BatchNorm: updates statistics in place, may run again without them or not at all, saves what
+/// its backward needs.
 void NetBuilder::Normalize(const std::string& name) {
   const size_t x = Take(true);
   const bool in_place =
@@ -93,7 +94,7 @@ void NetBuilder::Normalize(const std::string& name) {
   Form form = MakeForm("default", {values_[x].data, mean}, {values_[y].data});
   AllowAliases(&form, in_place ? 100 : 60);
   form.writes.insert(form.writes.end(), {mean, spread, copy});
-  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, false, {form});
+  AddOp(name + "/forward", Pass::kForward, OpKind::kCompute, Chance(60), {form});
   backward_.push_back([=, this] {
     if (!Fill(name, {y})) return;
     const TensorId dy = values_[y].diff;

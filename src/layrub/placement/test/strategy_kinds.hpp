@@ -1,6 +1,7 @@
 #ifndef LAYRUB_PLACEMENT_TEST_STRATEGY_KINDS_HPP_
 #define LAYRUB_PLACEMENT_TEST_STRATEGY_KINDS_HPP_
 
+#include <algorithm>
 #include <string>
 
 #include "layrub/graph.hpp"
@@ -11,6 +12,16 @@ namespace layrub::testing {
 /// Whether the strategy uses the host tier.
 inline bool Moves(const std::string& strategy) {
   return strategy == "inter" || strategy == "hybrid";
+}
+
+/// Whether the strategy runs forwards again.
+inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt"; }
+
+/// Recompute steps of a plan.
+inline int Recomputed(const Plan& plan) {
+  return static_cast<int>(
+      std::count_if(plan.steps.begin(), plan.steps.end(),
+                    [](const Step& step) { return step.kind == StepKind::kRecompute; }));
 }
 
 /// Bytes that one iteration copies to the host tier.

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,7 +58,7 @@ TEST(RandomGraph, HasEverythingThatIsHardForAPlan) {
       scratch = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = RandomGraph(seed, 30);
-    std::vector<int> in_blob(graph.tensors.size());
+    std::map<int32_t, int> in_blob;
     for (const Tensor& tensor : graph.tensors) {
       empty += tensor.bytes == 0;
       if (tensor.blob != kNone) versions += in_blob[tensor.blob]++ > 0;
@@ -128,13 +130,24 @@ TEST(RandomPlans, FitFromTheSmallestBudgetReportedUpward) {
 }
 
 TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
+  int again = 0, copied_and_dropped = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const Result<Plan> plan = Schedule(graph, decision);
     ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
     ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
+    again += testing::Recomputed(plan.value());
+    for (const TensorDecision& tensor : decision.tensors) {
+      const auto dropped = std::count_if(tensor.gaps.begin(), tensor.gaps.end(),
+                                         [](const Gap& gap) { return gap.dropped; });
+      const auto copied = static_cast<int64_t>(tensor.gaps.size()) - dropped;
+      copied_and_dropped += dropped > 0 && copied > 0;
+    }
   }
+  EXPECT_GT(again, 1000);
+  EXPECT_GT(copied_and_dropped, 100);
 }
 
 TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
@@ -157,15 +170,18 @@ TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
 TEST(RandomPlans, DoWhatTheirStrategyIsAbout) {
   for (const std::string& strategy : StrategyNames()) {
     int64_t moved = 0, device = 0, keep = 0;
+    int again = 0;
     for (uint64_t seed = 0; seed < 100; ++seed) {
       const Graph graph = RandomGraph(seed, 40);
       const Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy);
       ASSERT_TRUE(plan.ok()) << plan.status().message;
       moved += testing::BytesOffloaded(graph, plan.value());
+      again += testing::Recomputed(plan.value());
       device += plan.value().device_bytes;
       keep += MakePlan(graph, Machine{}, Budget{}, "keep").value().device_bytes;
     }
     EXPECT_EQ(moved > 0, testing::Moves(strategy)) << strategy;
+    EXPECT_EQ(again > 0, testing::Recomputes(strategy)) << strategy;
     EXPECT_EQ(device < keep, strategy != "keep") << strategy;
   }
 }

@@ -74,12 +74,12 @@ HandMade InPlaceNet() {
 }
 
 TEST(FindStrategy, ListsTheNamesThereAre) {
-  EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid"}));
+  EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt"}));
   const Status status = FindStrategy("magic").status();
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message,
             "there is no placement strategy 'magic'; there are keep, liveness, intra, inter, "
-            "hybrid");
+            "hybrid, sqrt");
 }
 
 TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {

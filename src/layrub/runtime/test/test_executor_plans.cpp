@@ -7,6 +7,7 @@
 
 #include "layrub/backend.hpp"
 #include "layrub/executor.hpp"
+#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/runtime/test/allocation_hook.hpp"
@@ -156,6 +157,23 @@ TEST_P(PlansTest, AllocatesNothingLargeWhileItRuns) {
     EXPECT_EQ(toy.wrong(), std::vector<std::string>());
     EXPECT_GT(allocations.count, 0);
     EXPECT_LT(allocations.largest, size_t{64} << 10);
+  }
+}
+
+TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend();
+  for (int seed = 1; seed <= 3 * kSeeds; ++seed) {
+    const Graph graph = RandomGraph(seed, 3 + seed % 23);
+    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, false), kPadding);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    const bool poison = seed % 2 == 0;
+    Executor executor(graph, plan.value(), backend.get(), {.poison = poison});
+    Toy toy(graph);
+    toy.Attach(&executor);
+    for (int i = 0; i < kIterations; ++i) toy.RunIteration();
+    EXPECT_EQ(toy.wrong(), std::vector<std::string>()) << graph.name;
+    EXPECT_EQ(StateOf(&executor), RunWithoutPlan(graph)) << graph.name;
+    EXPECT_TRUE(!poison || executor.SentinelsIntact()) << graph.name;
   }
 }
 

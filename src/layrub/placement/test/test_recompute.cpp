@@ -1,0 +1,328 @@
+// Operations that run again: what a decision may ask for, the steps that come of it, the runs that
+// bring dropped tensors back, and the strategy made of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/uses.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Names;
+using testing::Steps;
+using testing::Uses;
+using Lines = std::vector<std::string>;
+
+/// Chain() whose forwards, the data aside, may run again.
+///   tensors: 0 w, 1 x, 2 a, 3 b, 4 c, 5 b.grad, 6 a.grad; operations: forward 0..3, backward 4..6
+Graph RepeatableChain() {
+  Graph graph = Chain().graph;
+  for (const OpId o : {1, 2, 3}) graph.ops[o].repeatable = true;
+  return graph;
+}
+
+layrub::Run Again(OpId op) {
+  layrub::Run run;
+  run.op = op;
+  run.recompute = true;
+  return run;
+}
+
+/// The chain's default decision with these operations run again just before b/backward.
+Decision BeforeBackwardOfB(const Graph& graph, const std::vector<OpId>& ops) {
+  Decision decision = DefaultDecision(graph);
+  auto place = decision.runs.begin() + 5;
+  for (const OpId o : ops) place = decision.runs.insert(place, Again(o)) + 1;
+  return decision;
+}
+
+Plan MustSchedule(const Graph& graph, const Decision& decision) {
+  const Result<Plan> plan = Schedule(graph, decision);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  const std::vector<std::string> objections = Check(graph, plan.value());
+  EXPECT_TRUE(objections.empty()) << objections.front();
+  return plan.value();
+}
+
+std::string Refusal(const Graph& graph, const Decision& decision) {
+  const Status status = Schedule(graph, decision).status();
+  EXPECT_EQ(status.code, Code::kInvalid);
+  return status.message;
+}
+
+Lines RunNames(const Graph& graph, const std::vector<layrub::Run>& runs) {
+  Lines names;
+  for (const layrub::Run& run : runs)
+    names.push_back((run.recompute ? "again " : "") + graph.ops[run.op].name);
+  return names;
+}
+
+TEST(Recompute, DropsATensorWithoutACopyAndComputesItAgain) {
+  const Graph graph = RepeatableChain();
+  Decision decision = BeforeBackwardOfB(graph, {1});
+  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  const Plan plan = MustSchedule(graph, decision);
+  EXPECT_EQ(Steps(graph, plan), (Lines{"alloc device w 0",
+                                       "alloc device x 256",
+                                       "compute data/forward form=0 scratch=0",
+                                       "alloc device a 1280",
+                                       "compute a/forward form=0 scratch=0",
+                                       "alloc device b 2304",
+                                       "compute b/forward form=0 scratch=0",
+                                       "free device a",
+                                       "alloc device c 1280",
+                                       "compute c/forward form=0 scratch=0",
+                                       "alloc device b.grad 3328",
+                                       "compute c/backward form=0 scratch=0",
+                                       "free device b",
+                                       "free device c",
+                                       "alloc device a 1280",
+                                       "recompute a/forward form=0 scratch=0",
+                                       "alloc device a.grad 2304",
+                                       "compute b/backward form=0 scratch=0",
+                                       "free device a",
+                                       "free device b.grad",
+                                       "compute a/backward form=0 scratch=0",
+                                       "free device x",
+                                       "free device a.grad"}));
+  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{10, 23, 23}));
+}
+
+TEST(Recompute, TakesItsTimeAgain) {
+  Graph graph = RepeatableChain();
+  for (Op& op : graph.ops) op.forms[0].flops = 1e9;
+  Decision decision = DefaultDecision(graph);
+  const double once = Simulate(graph, MustSchedule(graph, decision), {}).seconds;
+  decision = BeforeBackwardOfB(graph, {1, 2});
+  const double again = Simulate(graph, MustSchedule(graph, decision), {}).seconds;
+  EXPECT_NEAR(again, once * 9 / 7, 1e-9);
+}
+
+TEST(Recompute, ATensorMayBeCopiedAwayAndDroppedAfterwards) {
+  const Graph graph = RepeatableChain();
+  Decision decision = BeforeBackwardOfB(graph, {1});
+  // x is fetched for the recomputation; b is copied, fetched for c/backward and dropped.
+  decision.tensors[1].gaps = {{1, 1, 5, 5}};
+  decision.tensors[2].gaps = {{2, 3, 5, 5, true}};
+  const Lines steps = Steps(graph, MustSchedule(graph, decision));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "prefetch x"), 1);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "offload a"), 0);
+
+  decision = BeforeBackwardOfB(graph, {1, 2});
+  decision.tensors[3].gaps = {{2, 2, 3, 3}, {3, 3, 4, 4}, {4, 4, 6, 6, true}};
+  const Lines more = Steps(graph, MustSchedule(graph, decision));
+  EXPECT_EQ(std::count(more.begin(), more.end(), "offload b"), 1);
+  EXPECT_EQ(std::count(more.begin(), more.end(), "prefetch b"), 2);
+  EXPECT_EQ(std::count(more.begin(), more.end(), "recompute b/forward form=0 scratch=0"), 1);
+}
+
+TEST(Recompute, ACopyStaysValidWhenTheTensorIsComputedAgain) {
+  Graph graph = RepeatableChain();
+  graph.tensors[2].keep = true;
+  Decision decision = BeforeBackwardOfB(graph, {1});
+  decision.tensors[2].gaps = {{1, 1, 2, 2}, {2, 2, 5, 5, true}};
+  const Plan plan = MustSchedule(graph, decision);
+  const Lines steps = Steps(graph, plan);
+  EXPECT_EQ(Names(graph, plan.readable), (Lines{"a"}));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free host a"), 0);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device a"), 3);
+}
+
+TEST(Recompute, WritesTheSameBitsOverATensorThatStayed) {
+  const Graph graph = RepeatableChain();
+  const Lines steps = Steps(graph, MustSchedule(graph, BeforeBackwardOfB(graph, {1})));
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc device a 1280"), 1);
+}
+
+TEST(Recompute, WaitsForTheCopyThatReadsWhatItOverwrites) {
+  const Graph graph = RepeatableChain();
+  Decision decision = DefaultDecision(graph);
+  decision.runs.insert(decision.runs.begin() + 3, Again(1));
+  decision.tensors[2].gaps = {{2, 2, 3, 3}, {3, 4, 5, 6}};
+  // The prefetch before the recomputation is of no use, but legal: the copies and the recomputation
+  // touch the same bytes.
+  const Lines steps = Steps(graph, MustSchedule(graph, decision));
+  const auto again = std::find(steps.begin(), steps.end(), "recompute a/forward form=0 scratch=0");
+  ASSERT_NE(again, steps.end());
+  EXPECT_EQ((again - 1)->substr(0, 12), "wait compute");
+}
+
+TEST(Recompute, RunsInPlaceWhereTheFirstRunCould) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4), z = net.Add("z", 4);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({x}, {y}));
+  net.Forward("z/forward", Uses({y}, {z}, {{z, y}}));
+  net.Backward("z/backward", Uses({z}, {}));
+  for (const OpId o : {1, 2}) net.graph.ops[o].repeatable = true;
+  Decision decision = DefaultDecision(net.graph);
+  decision.runs.insert(decision.runs.begin() + 3, {Again(1), Again(2)});
+  decision.tensors[y].gaps = {{2, 2, 3, 3, true}};
+  decision.tensors[z].gaps = {{2, 2, 4, 4, true}};
+  for (const RunId r : {2, 4}) decision.runs[r].aliases = {{z, y}};
+  EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 8 * kAlignment);
+  decision.tensors[y].gaps.clear();
+  EXPECT_NE(Refusal(net.graph, decision).find("z cannot lie on y"), std::string::npos);
+}
+
+TEST(Recompute, LeavesPersistentTensorsAloneThatItWouldUpdate) {
+  HandMade net;
+  const TensorId mean = net.Add("mean", 1, Role::kParameter);
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("bn/forward", Uses({x, mean}, {y, mean}));
+  net.Backward("bn/backward", Uses({x, y}, {}));
+  net.graph.ops[1].repeatable = true;
+  Decision decision = DefaultDecision(net.graph);
+  decision.runs.insert(decision.runs.begin() + 2, Again(1));
+  decision.tensors[y].gaps = {{1, 1, 2, 2, true}};
+  MustSchedule(net.graph, decision);
+  EXPECT_EQ(FindUses(net.graph, decision.runs)[mean].size(), 1u);
+}
+
+TEST(Recompute, IsRefusedWhereItWouldGiveOtherBits) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
+  const TensorId work = net.Add("work", 4, Role::kScratch);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({x}, {y}));
+  net.Forward("change/forward", Uses({x}, {x}));
+  net.Forward("sum/forward", Uses({y}, {y}));
+  net.Backward("y/backward", Uses({x, y}, {}));
+  for (Op& op : net.graph.ops) op.repeatable = true;
+  net.graph.ops[1].forms[0].scratch = {{kNone, 0, true}, {work, 0, false}};
+  struct Case {
+    layrub::Run run;
+    int place;
+    std::string message;
+    std::function<void(Graph*, Decision*)> spoil = [](Graph*, Decision*) {};
+  };
+  const std::vector<Case> cases{
+      {Again(1), 1, "y/forward: it cannot run again: it has not run before"},
+      {Again(1), 3, "y/forward: it cannot run again: x, which it reads, was written since"},
+      {Again(0), 3, "x/forward: it cannot run again: x has a newer state than it writes"},
+      {Again(2), 3, "change/forward: it cannot run again: x, which it reads, was written since"},
+      {Again(4), 5, "y/backward: it cannot run again: it is not a repeatable forward"},
+      {Again(0), 1, "x/forward: it cannot run again: it is not a repeatable forward",
+       [](Graph* graph, Decision*) { graph->ops[0].repeatable = false; }},
+      {Again(1), 2, "y/forward: it cannot run again: its form and its workspace do not promise",
+       [](Graph*, Decision* d) { d->runs[1].scratch = 1; }},
+      {Again(1), 2, "y/forward: it cannot run again: its form and its workspace do not promise",
+       [](Graph*, Decision* d) { d->runs[1].scratch = d->runs[2].scratch = 1; }},
+  };
+  for (const Case& wrong : cases) {
+    Graph graph = net.graph;
+    Decision decision = DefaultDecision(graph);
+    decision.runs.insert(decision.runs.begin() + wrong.place, wrong.run);
+    wrong.spoil(&graph, &decision);
+    const std::string message = Refusal(graph, decision);
+    EXPECT_NE(message.find(wrong.message), std::string::npos) << message;
+  }
+}
+
+TEST(Recompute, ADroppedTensorThatIsReadIsRefused) {
+  const Graph graph = RepeatableChain();
+  Decision decision = DefaultDecision(graph);
+  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  EXPECT_EQ(Refusal(graph, decision), "tensor a: b/backward needs its value, which was dropped");
+}
+
+TEST(Producers, AreRepeatableForwardsWhoseOperandsNobodyChanges) {
+  Graph graph = RepeatableChain();
+  const auto producers = [&graph] { return Producers(graph, DefaultDecision(graph).runs); };
+  EXPECT_EQ(producers(), (std::vector<OpId>{kNone, kNone, 1, 2, 3, kNone, kNone}));
+  graph.ops[5].forms[0].writes.push_back(3);  // b/backward changes b
+  EXPECT_EQ(producers(), (std::vector<OpId>{kNone, kNone, 1, kNone, kNone, kNone, kNone}));
+  graph.ops[1].forms[0].scratch = {{kNone, 0, false}};
+  EXPECT_EQ(producers()[2], kNone);
+}
+
+TEST(AppendReplay, BringsBackWhatIsMissingOnceAndInOrder) {
+  const Graph graph = RepeatableChain();
+  const std::vector<layrub::Run> originals = DefaultDecision(graph).runs;
+  const std::vector<OpId> producers = Producers(graph, originals);
+  std::vector<bool> away(graph.tensors.size());
+  std::vector<layrub::Run> runs;
+  AppendReplay(graph, originals, producers, {2, 3}, &away, &runs);
+  EXPECT_TRUE(runs.empty());
+  away[2] = away[3] = away[4] = true;
+  AppendReplay(graph, originals, producers, {4}, &away, &runs);
+  EXPECT_EQ(RunNames(graph, runs),
+            (Lines{"again a/forward", "again b/forward", "again c/forward"}));
+  EXPECT_EQ(std::count(away.begin(), away.end(), true), 0);
+  away[3] = true;
+  AppendReplay(graph, originals, producers, {2, 3}, &away, &runs);
+  EXPECT_EQ(runs.size(), 4u);
+  EXPECT_EQ(runs.back().op, 2);
+}
+
+TEST(RecomputeOnce, RunsEachOperationAgainWhereItsOutputIsNeededFirst) {
+  const Graph graph = RepeatableChain();
+  Decision decision = DefaultDecision(graph);
+  RecomputeOnce(graph, {false, false, true, true, false, false, false}, &decision);
+  EXPECT_EQ(RunNames(graph, decision.runs),
+            (Lines{"data/forward", "a/forward", "b/forward", "c/forward", "again a/forward",
+                   "again b/forward", "c/backward", "b/backward", "a/backward"}));
+  EXPECT_EQ(decision.tensors[2].gaps, (std::vector<Gap>{{2, 2, 4, 4, true}}));
+  EXPECT_EQ(decision.tensors[3].gaps, (std::vector<Gap>{{3, 3, 5, 5, true}}));
+  MustSchedule(graph, decision);
+}
+
+/// A net of `layers` layers y1, y2, ... one after the other; each backward reads what its forward
+/// has read. All tensors have 4 units.
+Graph Straight(int layers) {
+  HandMade net;
+  std::vector<TensorId> y, dy;
+  for (int i = 0; i <= layers; ++i) y.push_back(net.Add("y" + std::to_string(i), 4));
+  for (int i = 0; i <= layers; ++i)
+    dy.push_back(net.Add("y" + std::to_string(i) + ".grad", 4, Role::kActivationGradient));
+  net.Forward("data/forward", Uses({}, {y[0]}));
+  for (int i = 1; i <= layers; ++i) {
+    const OpId o = net.Forward("f" + std::to_string(i), Uses({y[i - 1]}, {y[i]}));
+    net.graph.ops[o].repeatable = true;
+  }
+  net.Backward("loss/backward", Uses({y[layers]}, {dy[layers]}));
+  for (int i = layers; i > 0; --i)
+    net.Backward("b" + std::to_string(i), Uses({y[i - 1], dy[i]}, {dy[i - 1]}, {{dy[i - 1], dy[i]}}));
+  return net.graph;
+}
+
+TEST(Sqrt, KeepsAboutTwoSquareRootsOfAChain) {
+  for (const int layers : {8, 15, 24, 99, 399}) {
+    const Graph graph = Straight(layers);
+    const Plan plan = MakePlan(graph, {}, {}, "sqrt").value();
+    EXPECT_EQ(Check(graph, plan), Lines{});
+    const auto root = static_cast<int64_t>(std::ceil(std::sqrt(layers + 1)));
+    EXPECT_LE(plan.device_bytes, 4 * (2 * root + 1) * kAlignment) << layers;
+    int again = 0;
+    for (const Step& step : plan.steps) again += step.kind == StepKind::kRecompute;
+    EXPECT_LT(again, layers);
+    EXPECT_EQ(plan.host_bytes, 0);
+  }
+}
+
+TEST(Sqrt, KeepsWhatCannotBeComputedAgain) {
+  Graph graph = Straight(24);
+  for (Op& op : graph.ops) op.repeatable = false;
+  const Plan plan = MakePlan(graph, {}, {}, "sqrt").value();
+  EXPECT_EQ(plan.device_bytes, MakePlan(graph, {}, {}, "liveness").value().device_bytes);
+  graph = Straight(24);
+  graph.ops[3].repeatable = false;
+  const Lines steps = Steps(graph, MakePlan(graph, {}, {}, "sqrt").value());
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "recompute f3 form=0 scratch=0"), 0);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device y3"), 1);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import plan_files
+import plan_floor
 import verify_plan
 
 # conv -> relu -> loss; x goes to the host between its uses, b lies on a, a.grad on b.grad.
@@ -333,9 +334,9 @@ class VerifyPlan(unittest.TestCase):
                                 for name, size in sizes.items())
         form = plan_files.Form([one, two], [big, small],
                                {('big', 'one'), ('big', 'two'), ('small', 'one')})
-        self.assertEqual(verify_plan.saved_by_aliases(form, [big, small]), 768)
+        self.assertEqual(plan_floor.saved_by_aliases(form, [big, small]), 768)
         form.alias.remove(('big', 'two'))
-        self.assertEqual(verify_plan.saved_by_aliases(form, [big, small]), 512)
+        self.assertEqual(plan_floor.saved_by_aliases(form, [big, small]), 512)
 
 
 if __name__ == '__main__':

@@ -57,6 +57,11 @@ Result<PlanReport> MakeReport(const Graph& graph, const caffe::PlacementOptions&
   const Result<layrub::Plan> keep = MakePlan(graph, options.machine, {}, "keep");
   if (!keep.ok()) return keep.status();
   report.peak = layrub::FindPeak(graph, report.plan);
+  for (const layrub::Step& step : report.plan.steps) {
+    if (step.kind != layrub::StepKind::kRecompute) continue;
+    ++report.recomputed_ops;
+    report.recomputed_flops += graph.ops[step.op].forms[step.form].flops;
+  }
   report.persistent_bytes = layrub::PersistentBytes(graph);
   report.keep_peak_bytes = keep.value().device_bytes;
   report.floor_bytes = layrub::FloorBytes(graph);
@@ -76,6 +81,8 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"persistent_bytes", report.persistent_bytes},
       {"keep_peak_bytes", report.keep_peak_bytes},
       {"floor_bytes", report.floor_bytes},
+      {"recomputed_ops", report.recomputed_ops},
+      {"recomputed_flops", report.recomputed_flops},
       {"host_peak_bytes", report.plan.host_bytes},
       {"peak_op", PeakOp(graph, report)},
       {"breakdown", breakdown},
@@ -113,6 +120,10 @@ std::string ToText(const Graph& graph, const PlanReport& report) {
   row("state", report.persistent_bytes, "parameters, gradients, history, inputs: always resident");
   out << "\nHost memory:\n";
   row("moved off the device", report.plan.host_bytes, "");
+  if (report.recomputed_ops > 0) {
+    out << "\nRuns again: " << report.recomputed_ops << " forward operations, "
+        << report.recomputed_flops / 1e9 << " GFLOP an iteration.\n";
+  }
   return out.str();
 }
 

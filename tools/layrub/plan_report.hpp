@@ -18,6 +18,8 @@ struct PlanReport {
   layrub::Plan
       plan;  ///< within the budget, or where that is impossible the strategy's plan without one
   layrub::Peak peak;
+  int recomputed_ops = 0;       ///< operations that run again
+  double recomputed_flops = 0;  ///< of these
   int64_t persistent_bytes = 0;
   int64_t keep_peak_bytes = 0;
   int64_t floor_bytes = 0;

@@ -120,7 +120,7 @@ class CommandLine(DigitsTest):
     # Training.
 
     def test_training_under_a_plan_gives_the_same_bits_in_the_memory_that_was_planned(self):
-        for strategy in ("keep", "liveness", "intra", "inter", "hybrid"):
+        for strategy in ("keep", "liveness", "intra", "inter", "hybrid", "sqrt"):
             planned = self.plan("--solver=solver.prototxt", "--placement=" + strategy)
             summary, result = self.train("--placement=" + strategy, "--measure_memory")
             self.assertEqual(planned["device_peak_bytes"], summary["planned_device_bytes"])
@@ -128,6 +128,8 @@ class CommandLine(DigitsTest):
             self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
             self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 256)
             self.assertEqual(strategy in ("inter", "hybrid"), summary["bytes_offloaded"] > 0)
+            self.assertEqual(strategy == "sqrt", planned["recomputed_ops"] > 0)
+            self.assertEqual(strategy == "sqrt", planned["recomputed_flops"] > 0)
             self.assertRegex(result.err, r"\] Placement: " + strategy + r", device [\d.]+ MiB \(keep ")
             self.assertRegex(result.err, r"\] Memory: " + strategy)
             for line in result.err.splitlines():

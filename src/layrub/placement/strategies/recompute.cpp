@@ -9,9 +9,7 @@
 namespace layrub {
 namespace {
 
-const Form& FormOf(const Graph& graph, const Run& run) {
-  return graph.ops[run.op].forms[run.form];
-}
+const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
 
 /// By tensor, the last operation before the updates that writes it.
 std::vector<OpId> LastWriters(const Graph& graph, const std::vector<Run>& originals) {

@@ -27,8 +27,7 @@ class Dice {
     uses_ = FindUses(graph_, decision_.runs);
     for (size_t id = 0; id < graph_.tensors.size(); ++id)
       ChooseResidence(static_cast<TensorId>(id));
-    for (size_t run = 0; run < decision_.runs.size(); ++run)
-      ChooseAliases(static_cast<RunId>(run));
+    for (size_t run = 0; run < decision_.runs.size(); ++run) ChooseAliases(static_cast<RunId>(run));
     return decision_;
   }
 

@@ -80,8 +80,8 @@ void NetBuilder::Activation(const std::string& name) {
   });
 }
 
-/// Like BatchNorm: updates statistics in place, may run again without them or not at all, saves what
-/// its backward needs.
+/// Like BatchNorm: updates statistics in place, may run again without them or not at all, saves
+/// what its backward needs.
 void NetBuilder::Normalize(const std::string& name) {
   const size_t x = Take(true);
   const bool in_place =

@@ -19,9 +19,9 @@ inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt";
 
 /// Recompute steps of a plan.
 inline int Recomputed(const Plan& plan) {
-  return static_cast<int>(
-      std::count_if(plan.steps.begin(), plan.steps.end(),
-                    [](const Step& step) { return step.kind == StepKind::kRecompute; }));
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return step.kind == StepKind::kRecompute;
+  }));
 }
 
 /// Bytes that one iteration copies to the host tier.

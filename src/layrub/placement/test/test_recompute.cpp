@@ -294,7 +294,8 @@ Graph Straight(int layers) {
   }
   net.Backward("loss/backward", Uses({y[layers]}, {dy[layers]}));
   for (int i = layers; i > 0; --i)
-    net.Backward("b" + std::to_string(i), Uses({y[i - 1], dy[i]}, {dy[i - 1]}, {{dy[i - 1], dy[i]}}));
+    net.Backward("b" + std::to_string(i),
+                 Uses({y[i - 1], dy[i]}, {dy[i - 1]}, {{dy[i - 1], dy[i]}}));
   return net.graph;
 }
 

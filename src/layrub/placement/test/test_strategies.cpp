@@ -279,7 +279,7 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
       host.message,
       "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
       "its smallest budget is --host_memory=4194304, and --placement=keep, --placement=liveness, "
-      "--placement=intra fit");
+      "--placement=intra, --placement=sqrt fit");
 }
 
 TEST(MakePlan, PassesOnWhatIsInvalid) {

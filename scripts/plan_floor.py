@@ -1,0 +1,41 @@
+"""The least device bytes that any plan of a graph could need, for verify_plan.py."""
+
+
+def saved_by_aliases(form, outputs):
+    """Most bytes of `outputs` that can lie on inputs, each input carrying one: the outputs that can
+    be matched together form a matroid, so taking the largest first is best."""
+    outputs = sorted((t for t in outputs if t.size), key=lambda t: -t.size)
+    written = {t.name for t in form.writes}
+    inputs = {t.name: t for t in form.reads if not t.persistent and t.name not in written}
+    carries = {}  # input -> output
+
+    def place(output, tried):
+        for name, tensor in inputs.items():
+            if name in tried or (output.name, name) not in form.alias or tensor.size < output.size:
+                continue
+            tried.add(name)
+            if name not in carries or place(carries[name], tried):
+                carries[name] = output
+                return True
+        return False
+
+    return sum(output.size for output in outputs if place(output, set()))
+
+
+def floor(graph):
+    """(bytes, name of the operation that needs them)."""
+    wanted = set()  # saved tensors that some operation reads in each of its forms
+    for op in graph.ops.values():
+        wanted |= set.intersection(*({t.name for t in form.reads} for form in op.forms))
+
+    def need(op, form):
+        writes = [t for t in form.writes if op.phase != 0 or t.role != 'saved' or t.name in wanted]
+        operands = {t.name: t for t in form.reads + writes if not t.persistent}
+        outputs = [t for t in {t.name: t for t in writes}.values() if not t.persistent]
+        scratch = min((t.size if t else 0 for t in form.scratch), default=0)
+        return sum(t.size for t in operands.values()) + scratch - saved_by_aliases(form, outputs)
+
+    persistent = sum(t.size for t in graph.tensors.values() if t.persistent)
+    needs = [(min(need(op, form) for form in op.forms), op.name) for op in graph.ops.values()]
+    largest, name = max(needs, key=lambda pair: pair[0], default=(0, ''))
+    return persistent + largest, name

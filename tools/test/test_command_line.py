@@ -11,8 +11,8 @@ import unittest
 
 from command_line import BIN, SOLVER, SOURCE, DigitsTest, run, write
 
-PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "persistent_bytes", "keep_peak_bytes", "floor_bytes",
-             "host_peak_bytes", "peak_op", "breakdown"]
+PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "persistent_bytes", "keep_peak_bytes", "floor_bytes", "recomputed_ops",
+             "recomputed_flops", "host_peak_bytes", "peak_op", "breakdown"]
 
 
 class CommandLine(DigitsTest):
@@ -86,7 +86,7 @@ class CommandLine(DigitsTest):
             self.assertEqual(0, done.code, done.last)
         result = run("train", "--solver=solver.prototxt", "--placement=keep", "--device_memory=2MiB")
         self.assertEqual(2, result.code, result.last)
-        self.assertRegex(result.last, "strategy keep needs .*, and (--placement=.*, )?--placement=hybrid fits?$")
+        self.assertRegex(result.last, "strategy keep needs .*, and (--placement=.*, )?--placement=hybrid(, --placement=.*)? fits?$")
         tight = self.plan("--solver=solver.prototxt", "--device_memory=100KiB")
         self.assertEqual("does_not_fit", tight["verdict"])
         self.assertEqual(PLAN_KEYS, list(tight))

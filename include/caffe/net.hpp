@@ -220,6 +220,7 @@ class Net {
   void FindBackward(bool force_backward);
   /// Tells each layer which of its data a later in-place layer overwrites in a fused pass.
   void FindOverwritten();
+  void ShareWeightsWithin();
   /// Gives the public blobs memory of their own, with the values that a plan has left: all before a
   /// fused pass; only those that a whole pass needs before one (`whole_pass`).
   void LeavePlan(bool whole_pass = false);

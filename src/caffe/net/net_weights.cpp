@@ -28,6 +28,7 @@ void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
       mine[j]->ShareData(*theirs[j]);
     }
   }
+  ShareWeightsWithin();
 }
 
 template <typename Dtype>

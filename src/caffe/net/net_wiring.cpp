@@ -289,6 +289,16 @@ void Net<Dtype>::ShareWeights() {
     params_[i]->ShareData(*params_[param_owners_[i]]);
     params_[i]->ShareDiff(*params_[param_owners_[i]]);
   }
+  ShareWeightsWithin();
+}
+
+/// The nets inside layers share the memory that their layers' parameters have now.
+template <typename Dtype>
+void Net<Dtype>::ShareWeightsWithin() {
+  for (const auto& layer : layers_) {
+    const InnerNet<Dtype> inner = layer->inner_net();
+    if (inner.net) inner.net->ShareWeights();
+  }
 }
 
 // The members that this file defines; the rest of the class is instantiated where it is defined.
@@ -302,7 +312,8 @@ void Net<Dtype>::ShareWeights() {
   template void Net<Dtype>::AppendParam(const NetParameter&, const int, const int);              \
   template void Net<Dtype>::FindBackward(bool);                                                  \
   template void Net<Dtype>::FindOverwritten();                                                   \
-  template void Net<Dtype>::ShareWeights()
+  template void Net<Dtype>::ShareWeights();                                                      \
+  template void Net<Dtype>::ShareWeightsWithin()
 INSTANTIATE_WIRING(float);
 INSTANTIATE_WIRING(double);
 

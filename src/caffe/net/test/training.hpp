@@ -16,7 +16,8 @@ namespace caffe {
 
 /// The small nets that every promise about placement is tested on.
 inline std::vector<std::string> SmallNets() {
-  return {"lenet", "mini_resnet", "mini_googlenet", "mini_alexnet", "shared_weights", "mini_fcn"};
+  return {"lenet",          "mini_resnet", "mini_googlenet", "mini_alexnet",
+          "shared_weights", "mini_fcn",    "recurrent"};
 }
 
 inline NetParameter ReadNet(const std::string& name) {

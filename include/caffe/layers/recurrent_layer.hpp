@@ -1,0 +1,91 @@
+#ifndef CAFFE_RECURRENT_LAYER_HPP_
+#define CAFFE_RECURRENT_LAYER_HPP_
+
+#include <string>
+#include <vector>
+
+#include "caffe/layer.hpp"
+#include "caffe/net.hpp"
+
+namespace caffe {
+
+/// A net over time. Bottoms: the sequences x (T x N x ...: T steps of N independent streams), their
+/// continuation indicators (T x N: 0 where a sequence begins, 1 where it goes on) and, optionally,
+/// a static input (N x ...) that every step sees. Top: T x N x ....
+///
+/// The hidden state goes on from one forward to the next, and is zero at first; with expose_hidden
+/// it comes from further bottoms and goes to further tops instead, and so do its gradients.
+///
+/// A subclass says how one step works by writing the net of all T steps (FillUnrolledNet). The
+/// layer is that net: its learnable parameters are the layer's blobs, and under a memory plan its
+/// layers are operations of their own. N may change from pass to pass, which zeroes the state; T
+/// may not.
+template <typename Dtype>
+class RecurrentLayer : public Layer<Dtype> {
+ public:
+  explicit RecurrentLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  /// Zeroes the hidden state.
+  virtual void Reset();
+
+  virtual inline const char* type() const { return "Recurrent"; }
+  virtual inline int MinBottomBlobs() const { return 2 + ExposedStates(); }
+  virtual inline int MaxBottomBlobs() const { return MinBottomBlobs() + 1; }
+  virtual inline int ExactNumTopBlobs() const;
+  virtual inline bool AllowForceBackward(const int bottom_index) const { return bottom_index != 1; }
+  virtual InnerNet<Dtype> inner_net() const;
+
+ protected:
+  /// Adds the layers of the unrolled net. There are blobs "x" and "cont" and, where static_input_,
+  /// "x_static". An Input layer of its own gives the initial states, which RecurrentInputBlobNames
+  /// lists.
+  virtual void FillUnrolledNet(NetParameter* net_param) const = 0;
+  virtual void RecurrentInputBlobNames(vector<string>* names) const = 0;
+  virtual void RecurrentInputShapes(vector<BlobShape>* shapes) const = 0;
+  /// The states after the last step, in the same order.
+  virtual void RecurrentOutputBlobNames(vector<string>* names) const = 0;
+  virtual void OutputBlobNames(vector<string>* names) const = 0;
+
+  virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                         const vector<Blob<Dtype>*>& top);
+  virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                          const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
+
+  /// The shape of most states: 1 x N x num_output.
+  BlobShape StateShape() const;
+
+  shared_ptr<Net<Dtype>> unrolled_net_;
+  int N_;  ///< streams
+  int T_;  ///< steps
+  bool static_input_;
+  bool expose_hidden_;
+
+ private:
+  using Blobs = vector<Blob<Dtype>*>;
+
+  int ExposedStates() const;
+  void CheckShapes(const Blobs& bottom) const;
+  /// The whole net: FillUnrolledNet's, its inputs, and the layers by which it gives and keeps.
+  NetParameter CompleteNet(const Blobs& bottom);
+  void KeepStates(NetParameter* net) const;
+  string Given(const string& blob, NetParameter* net) const;
+  void TakeParameters();
+  void PassFlagsOn() const;
+  void ReshapeStates();
+  Blobs InnerBlobs(const vector<string>& names) const;
+
+  vector<string> bottom_names_, top_names_;  ///< in unrolled_net_
+  vector<Layer<Dtype>*> states_;             ///< the layers of unrolled_net_ that keep the state
+};
+
+template <typename Dtype>
+inline int RecurrentLayer<Dtype>::ExactNumTopBlobs() const {
+  vector<string> outputs;
+  OutputBlobNames(&outputs);
+  return static_cast<int>(outputs.size()) + ExposedStates();
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_RECURRENT_LAYER_HPP_

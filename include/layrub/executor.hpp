@@ -53,7 +53,8 @@ class Executor {
   /// one.
   void* Address(TensorId tensor) const;
   /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
-  /// if resident, else its host range if that holds the value, else nullptr. Call outside Run only.
+  /// if resident, else its host range if that holds the value, else nullptr. Call outside Run, or
+  /// from OpRunner::Run for what the operation at work does not touch.
   const void* Find(TensorId tensor);
   /// True while Run is active.
   bool running() const;

@@ -239,6 +239,10 @@ void RecurrentLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   CHECK_EQ(bottom[0]->shape(0), T_) << "Layer " << name << " was set up for " << T_ << " steps.";
   N_ = bottom[0]->shape(1);
   const Blobs inputs = InnerBlobs(bottom_names_);
+  CHECK_EQ(bottom[0]->count(2), inputs[0]->count(2))
+      << "Layer " << name << ": bottom 0 has other features than at set-up.";
+  CHECK(!static_input_ || bottom[2]->count(1) == inputs[2]->count(1))
+      << "Layer " << name << ": bottom 2, the static input, has other features than at set-up.";
   vector<BlobShape> state_shapes;
   RecurrentInputShapes(&state_shapes);
   bool changed = false;

@@ -189,7 +189,8 @@ void* PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   }
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
-  const void* value = executor_->running() ? executor_->Address(tensor) : executor_->Find(tensor);
+  const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
+  if (!value) value = executor_->Find(tensor);  // a callback may read what has left the device
   CHECK(value) << Gone(tensor);
   return const_cast<void*>(value);
 }

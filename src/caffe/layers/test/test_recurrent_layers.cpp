@@ -204,6 +204,9 @@ TEST_P(Recurrences, SayWhatIsWrong) {
   EXPECT_DEATH(sequence.Forward(), "Layer r: bottom 1, the continuation indicators, must be 4 x 2");
   sequence.bottom[1]->Reshape({4, 2});
   EXPECT_DEATH(sequence.Forward(), "Layer r was set up for 3 steps");
+  sequence.bottom[0]->Reshape({3, 2, 5});
+  sequence.bottom[1]->Reshape({3, 2});
+  EXPECT_DEATH(sequence.Forward(), "Layer r: bottom 0 has other features than at set-up");
   Sequence none("name: 'r' type: '" + GetParam() + "'", 3, 2);
   EXPECT_DEATH(none.SetUp(), "Layer r: num_output must be positive");
 }

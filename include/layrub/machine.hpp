@@ -2,9 +2,22 @@
 #define LAYRUB_MACHINE_HPP_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "layrub/status.hpp"
 
 namespace layrub {
+
+/// What one form of an operation was measured to take.
+struct MeasuredForm {
+  /// Form::bytes_moved when it was measured: with another batch or another net, an operation of the
+  /// same name does not count as measured.
+  double bytes_moved = 0;
+  double seconds = 0;  ///< with no copy beside it
+};
 
 /// What the cost model knows of a device. Rates in units per second, sizes in bytes.
 struct Machine {
@@ -15,7 +28,20 @@ struct Machine {
   double link_up = 5e9;            ///< bytes/s host tier -> device
   double link_both = 8e9;          ///< bytes/s of both directions together
   double latency = 2e-6;           ///< seconds added to each operation or copy
+  int64_t capacity = 0;            ///< bytes of device memory; 0: not known
+  /// Speed of an operation while a copy moves bytes, and of a copy while an operation runs, as
+  /// parts of their speeds alone. 1 where copies have engines of their own; less on a CPU, where
+  /// they share cores and memory.
+  double compute_while_copying = 1;
+  double copy_while_computing = 1;
+  /// Measured operations, by Op::name and Form::name. Estimates serve for the rest.
+  std::unordered_map<std::string, std::map<std::string, MeasuredForm>> measured = {};
 };
+
+/// A machine by its name, or kInvalid listing the names there are. Where the figures come from:
+/// src/layrub/placement/machines.cpp.
+Result<Machine> FindMachine(const std::string& name);
+std::vector<std::string> MachineNames();
 
 }  // namespace layrub
 

@@ -27,9 +27,15 @@ struct Timeline {
   double stalled = 0;       ///< time the compute lane waited for a copy
 };
 
-/// Runs `plan` on the cost model of `machine`: an operation takes max(flops / rate, bytes /
-/// bandwidth) + latency, a copy bytes / link + latency (both directions at once share link_both);
-/// lanes wait as the Wait steps say.
+/// Seconds that `op` takes in form `form` with workspace `scratch` (of the form's) while no copy
+/// runs: what the workspace says it takes; what `machine` has measured for the form; what it has
+/// measured for another form of the operation, in proportion of the estimates; or the estimate:
+/// max(flops / rate, bytes / bandwidth) + latency.
+double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine);
+
+/// Runs `plan` on the cost model of `machine`: an operation takes OpSeconds, a copy bytes / link +
+/// latency (both directions at once share link_both), each more while the other kind runs
+/// (Machine::compute_while_copying, copy_while_computing); lanes wait as the Wait steps say.
 Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 
 }  // namespace layrub

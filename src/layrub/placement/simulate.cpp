@@ -15,16 +15,6 @@ size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 
 bool IsCopy(StepKind kind) { return kind == StepKind::kOffload || kind == StepKind::kPrefetch; }
 
-/// Seconds that an operation takes in the form and with the workspace that `step` names.
-double OpSeconds(const Graph& graph, const Step& step, const Machine& machine) {
-  const Form& form = graph.ops[step.op].forms[step.form];
-  if (!form.scratch.empty() && form.scratch[step.scratch].seconds > 0) {
-    return form.scratch[step.scratch].seconds;
-  }
-  return std::max(form.flops / machine.flops, form.bytes_moved / machine.memory_bandwidth) +
-         machine.latency;
-}
-
 /// One lane: its steps and Waits in plan order, and what it is doing.
 struct Queue {
   std::vector<int32_t> steps;
@@ -58,20 +48,29 @@ class Simulation {
       const double pause = TimeToNextEvent();
       if (pause == kNever) return Collect();
       now_ += pause;
-      for (int lane = 0; lane < kLanes; ++lane) Advance(&queues_[lane], rates_[lane], pause);
+      for (int lane = 0; lane < kLanes; ++lane) Advance(&queues_[lane], Speed(lane), pause);
     }
   }
 
  private:
-  /// Bytes a second that a copy on each lane moves: both directions at once share
-  /// Machine::link_both.
+  /// How fast each lane goes on at this moment: bytes a second that a copy moves, both directions
+  /// at once sharing Machine::link_both; part of its own speed that an operation has.
   void SetRates() {
-    const bool both =
-        queues_[Index(Lane::kSave)].moving_bytes() && queues_[Index(Lane::kLoad)].moving_bytes();
+    const bool saving = queues_[Index(Lane::kSave)].moving_bytes();
+    const bool loading = queues_[Index(Lane::kLoad)].moving_bytes();
+    const bool computing = queues_[Index(Lane::kCompute)].running != kNone;
     const double sum = machine_.link_down + machine_.link_up;
-    const double share = both ? std::min(1.0, machine_.link_both / sum) : 1.0;
+    const double share = (saving && loading ? std::min(1.0, machine_.link_both / sum) : 1.0) *
+                         (computing ? machine_.copy_while_computing : 1.0);
     rates_[Index(Lane::kSave)] = machine_.link_down * share;
     rates_[Index(Lane::kLoad)] = machine_.link_up * share;
+    rates_[Index(Lane::kCompute)] = saving || loading ? machine_.compute_while_copying : 1.0;
+  }
+
+  /// Of what `lane` does now: its rate, but for the latency of a copy.
+  double Speed(int lane) const {
+    const bool waits = lane != static_cast<int>(Lane::kCompute) && !queues_[lane].moving_bytes();
+    return waits ? 1.0 : rates_[lane];
   }
 
   double TimeToNextEvent() const {
@@ -79,20 +78,20 @@ class Simulation {
     for (int lane = 0; lane < kLanes; ++lane) {
       const Queue& queue = queues_[lane];
       if (queue.running == kNone) continue;
-      const double moving = queue.bytes_left > 0 ? queue.bytes_left / rates_[lane] : 0;
-      pause = std::min(pause, queue.moving_bytes() ? moving : queue.seconds_left);
+      const double left = queue.moving_bytes() ? queue.bytes_left : queue.seconds_left;
+      pause = std::min(pause, left > 0 ? left / Speed(lane) : 0);
     }
     return pause;
   }
 
-  void Advance(Queue* queue, double rate, double pause) {
+  void Advance(Queue* queue, double speed, double pause) {
     if (queue->running == kNone) return;
     // What would end within the rounding of the clock ends now, so that time always moves on.
     if (queue->moving_bytes()) {
-      queue->bytes_left -= pause * rate;
-      if (queue->bytes_left > rate * kTick) return;
+      queue->bytes_left -= pause * speed;
+      if (queue->bytes_left > speed * kTick) return;
     } else {
-      queue->seconds_left -= pause;
+      queue->seconds_left -= pause * speed;
       if (queue->seconds_left > kTick) return;
       queue->seconds_left = 0;
       if (queue->bytes_left > 0) return;
@@ -113,7 +112,8 @@ class Simulation {
         } else {
           queue.running = i;
           queue.seconds_left =
-              IsCopy(step.kind) ? machine_.latency : OpSeconds(graph_, step, machine_);
+              IsCopy(step.kind) ? machine_.latency
+                                : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
           queue.bytes_left =
               IsCopy(step.kind) ? static_cast<double>(graph_.tensors[step.tensor].bytes) : 0;
           spans_[i] = {i, step.lane, now_, now_};
@@ -141,7 +141,7 @@ class Simulation {
   const Plan& plan_;
   const Machine& machine_;
   std::array<Queue, kLanes> queues_;
-  std::array<double, kLanes> rates_{};  ///< by lane; the compute lane moves no bytes
+  std::array<double, kLanes> rates_{};  ///< by lane, see SetRates
   std::vector<Span> spans_;             ///< by step
   std::vector<bool> finished_;
   double now_ = 0;

@@ -123,6 +123,43 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
   EXPECT_NEAR(copy_of_b(), 2048, 1e-6);
 }
 
+TEST(Simulate, OperationsAndCopiesSlowEachOtherDown) {
+  const Graph graph = Timed(Chain(), 2000);
+  Decision decision = DefaultDecision(graph);
+  decision.tensors[1].gaps = {{1, 2, 5, 6}};
+  const Plan plan = MustSchedule(graph, decision);
+  Machine machine = Unit();
+  machine.compute_while_copying = 0.5;
+  machine.copy_while_computing = 0.8;
+  const Timeline timeline = Simulate(graph, plan, machine);
+  const Span& offload = SpanOf(timeline, plan, StepKind::kOffload);
+  EXPECT_DOUBLE_EQ(offload.end - offload.begin, 1024 / 0.8);
+  // During each of the two copies the operations do half of what they do alone.
+  EXPECT_DOUBLE_EQ(timeline.seconds, 14000 + 2 * (1024 / 0.8) * 0.5);
+  EXPECT_DOUBLE_EQ(timeline.stalled, 0);
+}
+
+TEST(OpSeconds, PrefersWhatWasMeasured) {
+  HandMade net;
+  const TensorId x = net.Add("x", 1);
+  net.Forward("data/forward", Uses({}, {x}));
+  Op op = net.graph.ops[0];
+  op.forms[0].name = "y";
+  op.forms[0].bytes_moved = 60;
+  op.forms.push_back(op.forms[0]);
+  op.forms[1].name = "mask";
+  op.forms[1].bytes_moved = 30;
+  Machine machine = Unit();
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 60);
+  machine.measured["data/forward"]["y"] = {60, 7};
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 7);
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 1, 0, machine), 3.5);  // as the estimates are to each other
+  machine.measured["data/forward"]["mask"] = {30, 4};
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 1, 0, machine), 4);
+  op.forms[0].bytes_moved = op.forms[1].bytes_moved = 600;  // another batch
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 600);
+}
+
 TEST(Simulate, OfNothingTakesNoTime) {
   const Timeline timeline = Simulate(Graph{}, Plan{}, Machine{});
   EXPECT_EQ(timeline.seconds, 0);

@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "layrub/machine.hpp"
+
+namespace layrub {
+namespace {
+
+TEST(Machines, EachNameHasAMachineWithRates) {
+  const std::vector<std::string> names = MachineNames();
+  EXPECT_EQ(
+      std::set<std::string>(names.begin(), names.end()),
+      (std::set<std::string>{"cpu", "k40", "titanx", "p100", "v100", "a100", "h100", "h200"}));
+  for (const std::string& name : names) {
+    const Result<Machine> machine = FindMachine(name);
+    ASSERT_TRUE(machine.ok()) << machine.status().message;
+    EXPECT_EQ(machine.value().name, name);
+    EXPECT_GE(machine.value().flops, 1e10);
+    EXPECT_GE(machine.value().memory_bandwidth, machine.value().link_down);
+    EXPECT_GE(machine.value().link_both, machine.value().link_down);
+    EXPECT_LE(machine.value().link_both, machine.value().link_down + machine.value().link_up);
+    EXPECT_EQ(machine.value().capacity == 0, name == "cpu");
+  }
+}
+
+TEST(Machines, RatesAreInUnitsPerSecond) {
+  const Machine h200 = FindMachine("h200").value();
+  EXPECT_DOUBLE_EQ(h200.link_up, 55e9);
+  EXPECT_NEAR(h200.flops, 4e13, 1e12);
+  EXPECT_GT(h200.capacity, int64_t{130} << 30);
+}
+
+TEST(Machines, AnUnknownNameListsThoseThereAre) {
+  const Status status = FindMachine("k80").status();
+  EXPECT_EQ(status.code, Code::kInvalid);
+  EXPECT_NE(status.message.find("'k80'"), std::string::npos);
+  EXPECT_NE(status.message.find("k40, titanx"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -92,6 +92,35 @@ TEST(InnerNets, ComputeNoGradientThatNobodyWants) {
   EXPECT_TRUE(HasTensor(frozen, "rnn[0].grad"));
 }
 
+TEST(InnerNets, GiveTheGradientsOfAllTheirInputs) {
+  const NetParameter param = ParseNet(R"(
+    force_backward: true
+    layer { name: "in" type: "Input" top: "x" top: "cont" top: "static" top: "h" top: "c"
+            input_param { shape { dim: 5 dim: 3 dim: 4 } shape { dim: 5 dim: 3 } shape { dim: 3 dim: 2 }
+                          shape { dim: 1 dim: 3 dim: 6 } shape { dim: 1 dim: 3 dim: 6 } } }
+    layer { name: "lstm" type: "LSTM" bottom: "x" bottom: "cont" bottom: "static" bottom: "h" bottom: "c"
+            top: "y" top: "h_last" top: "c_last"
+            recurrent_param { num_output: 6 expose_hidden: true weight_filler { type: "xavier" } } }
+    layer { name: "all" type: "Concat" bottom: "y" bottom: "h_last" bottom: "c_last" top: "all"
+            concat_param { axis: 0 } }
+    layer { name: "loss" type: "TanH" bottom: "all" top: "loss" loss_weight: 1 }
+  )");
+  Net<float> plain(param), planned(param);
+  planned.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(planned.Place(Options("keep")).ok());
+  vector<float> gradients[2];
+  for (Net<float>* net : {&plain, &planned}) {
+    Pass(net, 0.5f);
+    for (int i : {0, 2, 3, 4}) {
+      const Blob<float>& input = *net->input_blobs()[i];
+      EXPECT_GT(input.asum_diff(), 0) << i;
+      vector<float>& all = gradients[net == &planned];
+      all.insert(all.end(), input.cpu_diff(), input.cpu_diff() + input.count());
+    }
+  }
+  EXPECT_TRUE(SameBits(gradients[1], gradients[0]));
+}
+
 class InnerNetsUnder : public ::testing::TestWithParam<string> {
  protected:
   void SetUp() override {
@@ -171,8 +200,10 @@ TEST_P(InnerNetsUnder, AreOneLayerForCallbacks) {
 TEST_P(InnerNetsUnder, LendTheirWeightsToATestNet) {
   NetParameter param = ParseNet(kNet);
   param.mutable_state()->set_phase(TEST);
-  Net<float> test(param);
+  Net<float> test(param), planned_test(param);
   test.ShareTrainedLayersWith(&planned_);
+  planned_test.ShareTrainedLayersWith(&planned_);
+  ASSERT_TRUE(planned_test.Place(Options(GetParam())).ok());
   const auto forward = [](Net<float>* net) {
     for (const char* layer : {"lstm", "rnn"}) Recurrent(*net, layer)->Reset();
     Fill(net, 1);
@@ -181,11 +212,13 @@ TEST_P(InnerNetsUnder, LendTheirWeightsToATestNet) {
     return loss;
   };
   const float before = forward(&test);
+  EXPECT_EQ(forward(&planned_test), before);
   EXPECT_EQ(forward(&planned_), before);
   Pass(&planned_, 0);
   planned_.Update();
   const float after = forward(&test);
   EXPECT_NE(after, before);
+  EXPECT_EQ(forward(&planned_test), after);
   EXPECT_EQ(forward(&planned_), after);
 }
 

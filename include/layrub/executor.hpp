@@ -10,6 +10,7 @@
 #include "layrub/graph.hpp"
 #include "layrub/plan.hpp"
 #include "layrub/timeline.hpp"
+#include "layrub/transient.hpp"
 
 namespace layrub {
 
@@ -31,13 +32,19 @@ struct ExecutorOptions {
   /// Test mode: fill the arena with a canary at the start so that TouchedBytes can find the highest
   /// byte ever written.
   bool canary = false;
+  /// Where the plan's device bytes above those of the persistent tensors are: null for memory of
+  /// the executor's own. Shared with others, each forward pass takes it over from them. Its backend
+  /// must be the executor's.
+  std::shared_ptr<TransientMemory> transient = {};
 };
 
-/// Interprets a Plan on a Backend. Owns the device arena and the host arena for its life; allocates
-/// nothing while it runs. Not thread safe.
+/// Interprets a Plan on a Backend. Owns the bytes of persistent tensors and of the host tier for
+/// its life, and the other device bytes unless they are shared; allocates nothing while it runs.
+/// Not thread safe.
 class Executor {
  public:
-  /// Allocates both arenas. Throws std::bad_alloc when the backend has not enough memory.
+  /// Allocates the memory of both tiers. Throws std::bad_alloc when the backend has not enough
+  /// memory.
   Executor(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options = {});
   ~Executor();
   Executor(const Executor&) = delete;
@@ -56,6 +63,8 @@ class Executor {
   /// if resident, else its host range if that holds the value, else nullptr. Call outside Run, or
   /// from OpRunner::Run for what the operation at work does not touch.
   const void* Find(TensorId tensor);
+  /// A whole forward pass was the last thing that ran, and what it left is still there.
+  bool ready_for_backward() const;
   /// True while Run is active.
   bool running() const;
   /// The step being run, or kNone.
@@ -67,8 +76,8 @@ class Executor {
 
   /// Recorded spans of the last iteration (options.record).
   const Timeline& timeline() const;
-  /// With options.canary: one more than the highest offset of the arena that no longer holds the
-  /// canary.
+  /// With options.canary: one more than the highest of the plan's offsets that no longer hold the
+  /// canary; bytes above the persistent tensors that others have written count too.
   int64_t TouchedBytes() const;
   /// With options.poison: every byte outside the ranges of its time was left alone: each range
   /// still held the poison when it was allocated, and so does now what is not allocated. Waits

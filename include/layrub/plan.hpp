@@ -79,6 +79,10 @@ struct Plan {
   LAYRUB_COMPARABLE(Plan)
 };
 
+/// Where the persistent tensors of the device arena end: Schedule puts them at the bottom. What
+/// lies above holds nothing between iterations but what `readable` names.
+int64_t ResidentBytes(const Graph& graph, const Plan& plan);
+
 /// The documented text format (docs/plan-format.md): tensors and operations by name, waits by step
 /// number. PlanFromText(ToText(p, g), g) == p; errors name the line.
 std::string ToText(const Plan& plan, const Graph& graph);

@@ -9,6 +9,16 @@ bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor) {
          std::find(form.writes.begin(), form.writes.end(), tensor) == form.writes.end();
 }
 
+int64_t ResidentBytes(const Graph& graph, const Plan& plan) {
+  int64_t end = 0;
+  for (const Step& step : plan.steps) {
+    if (step.kind != StepKind::kAlloc || step.tier != Tier::kDevice) continue;
+    const Tensor& tensor = graph.tensors[step.tensor];
+    if (tensor.persistent) end = std::max(end, step.offset + Aligned(tensor.bytes));
+  }
+  return end;
+}
+
 const char* Name(StepKind kind) {
   switch (kind) {
     case StepKind::kAlloc:

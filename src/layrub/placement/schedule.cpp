@@ -156,19 +156,29 @@ class Emitter {
     Emit(StepKind::kAlloc, tier, tensor).offset = range;
   }
 
+  /// Persistent tensors lie at the bottom: their bytes are the ones that hold between iterations.
   int64_t Place(std::vector<Interval> intervals, int64_t padding, Tier tier) {
     const bool device = tier == Tier::kDevice;
     int32_t start = 0;  // the Allocs before the first run happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
-    for (Interval& interval : intervals) {
-      interval.bytes = Aligned(interval.bytes + padding);
-      interval.begin = std::max(interval.begin, start);
-      interval.end = std::min(interval.end, StepCount() + 1);
+    std::vector<int32_t> position(intervals.size());  // of each range among the sorted ones
+    std::vector<Interval> sorted;
+    for (const bool persistent : {true, false}) {
+      for (const Step& step : plan_.steps) {
+        if (step.kind != StepKind::kAlloc || step.tier != tier) continue;
+        if (graph_.tensors[step.tensor].persistent != persistent) continue;
+        Interval interval = intervals[step.offset];
+        interval.bytes = Aligned(interval.bytes + padding);
+        interval.begin = std::max(interval.begin, start);
+        interval.end = std::min(interval.end, StepCount() + 1);
+        position[step.offset] = static_cast<int32_t>(sorted.size());
+        sorted.push_back(interval);
+      }
     }
-    const Packing packing = Pack(intervals);
+    const Packing packing = Pack(sorted);
     for (Step& step : plan_.steps) {
       if (step.kind == StepKind::kAlloc && step.tier == tier) {
-        step.offset = packing.offsets[step.offset];
+        step.offset = packing.offsets[position[step.offset]];
       }
     }
     return packing.bytes;

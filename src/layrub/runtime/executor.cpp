@@ -8,9 +8,14 @@
 
 namespace layrub {
 
-struct Executor::Impl {
+struct Executor::Impl : TransientMemory::User {
   Impl(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options);
+  ~Impl() override {
+    if (transient) transient->Leave(this);
+  }
 
+  void Evict() override;
+  TransientMemory* Join(const ExecutorOptions& options);
   void Run(Pass pass, OpRunner* runner);
   void RunStep(int32_t index, OpRunner* runner);
   void Copy(const Step& step, Tier from, Tier to);
@@ -19,6 +24,7 @@ struct Executor::Impl {
   const Graph graph;
   const Plan plan;
   Backend* const backend;
+  const std::shared_ptr<TransientMemory> transient;
   Residency residency;
   std::vector<bool> awaited;      ///< per step: a Wait names it
   std::vector<Event> events;      ///< per awaited step: its end
@@ -35,7 +41,8 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
     : graph(g),
       plan(p),
       backend(b),
-      residency(graph, plan, b, options.poison, options.canary),
+      transient(options.transient),
+      residency(graph, plan, b, Join(options), options.poison, options.canary),
       awaited(p.steps.size()),
       events(p.steps.size()),
       prefetches(g.tensors.size()) {
@@ -43,6 +50,23 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
     if (step.kind == StepKind::kWait) awaited[step.step] = true;
   }
   if (options.record) recorder.emplace(plan, backend);
+}
+
+/// Null when the executor shares nothing.
+TransientMemory* Executor::Impl::Join(const ExecutorOptions& options) {
+  if (!transient) return nullptr;
+  if (transient->backend().get() != backend) {
+    throw std::invalid_argument("Executor: the transient memory belongs to another backend");
+  }
+  transient->Join(this, plan.device_bytes - ResidentBytes(graph, plan),
+                  options.poison || options.canary);
+  return transient.get();
+}
+
+void Executor::Impl::Evict() {
+  if (running) throw std::logic_error("Executor: two users of one transient memory run at a time");
+  residency.Forget();
+  forward_ran = false;
 }
 
 void Executor::Impl::Run(Pass pass, OpRunner* runner) {
@@ -60,6 +84,7 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
   running = true;
   forward_ran = false;
   if (pass == Pass::kForward) {
+    if (transient) transient->Take(this);
     backend->Synchronize();
     residency.Forget();
     if (recorder) recorder->Start();
@@ -155,6 +180,7 @@ const void* Executor::Find(TensorId tensor) {
   return on_host.address;
 }
 
+bool Executor::ready_for_backward() const { return impl_->forward_ran; }
 bool Executor::running() const { return impl_->running; }
 int32_t Executor::current_step() const { return impl_->current; }
 const Graph& Executor::graph() const { return impl_->graph; }

@@ -7,20 +7,21 @@
 
 namespace layrub {
 
-Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend, bool poison,
-                     bool canary)
+Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
+                     TransientMemory* transient, bool poison, bool canary)
     : graph_(graph),
       plan_(plan),
       poison_(poison),
-      device_(backend, Tier::kDevice, plan.device_bytes, poison || canary),
-      host_(backend, Tier::kHost, plan.host_bytes, poison),
+      device_(backend, Tier::kDevice, transient ? ResidentBytes(graph, plan) : plan.device_bytes,
+              plan.device_bytes, poison || canary, transient),
+      host_(backend, Tier::kHost, plan.host_bytes, plan.host_bytes, poison, nullptr),
       places_(graph.tensors.size()),
       overwrites_(graph.tensors.size(), kNone),
       users_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind != StepKind::kAlloc) continue;
-    if (step.offset < 0 || step.offset > ArenaOf(step.tier).bytes() - (EndOf(step) - step.offset)) {
+    if (!MemoryOf(step.tier).Contains(step.offset, EndOf(step))) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
                                   graph.tensors[step.tensor].name + " outside the arena");
     }
@@ -44,14 +45,14 @@ int64_t Residency::EndOf(const Step& alloc) const {
 
 void Residency::Bind(int32_t index) {
   const Step& step = plan_.steps[index];
-  PlaceOf(step.tensor, step.tier) = {ArenaOf(step.tier).at(step.offset), index, false};
+  PlaceOf(step.tensor, step.tier) = {MemoryOf(step.tier).at(step.offset), index, false};
   users_[index] = 1;
 }
 
 void Residency::Alloc(int32_t index) {
   const Step& step = plan_.steps[index];
   if (graph_.tensors[step.tensor].persistent) return;
-  if (poison_ && ArenaOf(step.tier).EndOfChanges(step.offset, EndOf(step)) != step.offset) {
+  if (poison_ && MemoryOf(step.tier).EndOfChanges(step.offset, EndOf(step)) != step.offset) {
     intact_ = false;
   }
   Bind(index);
@@ -65,7 +66,7 @@ void Residency::Free(TensorId tensor, Tier tier) {
     if (tier == Tier::kDevice) {
       touched_ = std::max(touched_, device_.EndOfChanges(alloc.offset, EndOf(alloc)));
     }
-    ArenaOf(tier).Restore(alloc.offset, EndOf(alloc));
+    MemoryOf(tier).Restore(alloc.offset, EndOf(alloc));
   }
   place = {};
 }
@@ -109,8 +110,8 @@ bool Residency::SentinelsIntact() const {
 }
 
 bool Residency::RestIntact(Tier tier) const {
-  const Arena& arena = ArenaOf(tier);
-  std::vector<std::pair<int64_t, int64_t>> live{{arena.bytes(), arena.bytes()}};
+  const Memory& memory = MemoryOf(tier);
+  std::vector<std::pair<int64_t, int64_t>> live{{memory.bytes(), memory.bytes()}};
   for (const auto& places : places_) {
     const int32_t range = places[static_cast<size_t>(tier)].range;
     if (range == kNone) continue;
@@ -119,7 +120,7 @@ bool Residency::RestIntact(Tier tier) const {
   std::sort(live.begin(), live.end());
   int64_t begin = 0;
   for (const auto& [offset, end] : live) {
-    if (offset > begin && arena.EndOfChanges(begin, offset) != begin) return false;
+    if (offset > begin && memory.EndOfChanges(begin, offset) != begin) return false;
     begin = std::max(begin, end);
   }
   return true;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layrub/backend.hpp"
-#include "layrub/device/arena.hpp"
+#include "layrub/device/memory.hpp"
 #include "layrub/graph.hpp"
 #include "layrub/plan.hpp"
 
@@ -19,15 +19,18 @@ struct Place {
   bool valid = false;  ///< the value has been written there, or the copy that does it is queued
 };
 
-/// Where each tensor of a plan is: both arenas and who is bound to which range. Takes the steps
-/// that take no time. Allocates memory in the constructor only. Not thread safe. `graph` and `plan`
-/// must outlive it.
+/// Where each tensor of a plan is: the memory of both tiers and who is bound to which range. The
+/// device bytes above those of the persistent tensors (ResidentBytes) may be shared with others.
+/// Takes the steps that take no time. Allocates memory in the constructor only. Not thread safe.
+/// `graph` and `plan` must outlive it.
 class Residency {
  public:
-  /// Binds the persistent tensors. Throws std::bad_alloc when the backend has not enough memory,
-  /// and std::invalid_argument when a range does not lie within its arena. `poison`, `canary`: see
-  /// ExecutorOptions.
-  Residency(const Graph& graph, const Plan& plan, Backend* backend, bool poison, bool canary);
+  /// Binds the persistent tensors. What the plan needs above them lies in `transient`, which has
+  /// been joined with as many bytes, or, where that is null, in memory of its own. Throws
+  /// std::bad_alloc when the backend has not enough memory, and std::invalid_argument when a range
+  /// does not lie within the plan's bytes. `poison`, `canary`: see ExecutorOptions.
+  Residency(const Graph& graph, const Plan& plan, Backend* backend, TransientMemory* transient,
+            bool poison, bool canary);
 
   const Place& At(TensorId tensor, Tier tier) const;
 
@@ -49,8 +52,8 @@ class Residency {
 
  private:
   Place& PlaceOf(TensorId tensor, Tier tier);
-  Arena& ArenaOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
-  const Arena& ArenaOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
+  Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
+  const Memory& MemoryOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
   void Bind(int32_t index);
   int64_t EndOf(const Step& alloc) const;
   bool RestIntact(Tier tier) const;
@@ -58,8 +61,8 @@ class Residency {
   const Graph& graph_;
   const Plan& plan_;
   const bool poison_;
-  Arena device_;
-  Arena host_;
+  Memory device_;
+  Memory host_;
   std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
   std::vector<int32_t> users_;  ///< per Alloc step: how many tensors are bound to its range

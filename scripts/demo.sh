@@ -53,5 +53,5 @@ printf "$format" '' test 'device bytes' 'device bytes' '' 'bytes' 'saved' ''
 printf "$format" strategy accuracy planned measured saved 'outside' 'in all' seconds
 row keep
 row hybrid
-echo "Planned and measured: the train net with its solver. Outside the plan: the test net, batches read ahead."
+echo "Planned and measured: the train net with its solver, and the test net. Outside: batches read ahead."
 layrub diff "$out/keep.caffemodel" "$out/hybrid.caffemodel"

@@ -43,6 +43,8 @@ const std::vector<Command>& Commands() {
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
        "  --batch=N              batch size of the data layers\n"
+       "  --placement=NAME       memory strategy (liveness)\n"
+       "  --device_memory=SIZE   run within this much device memory, such as 8GiB\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",

@@ -231,6 +231,8 @@ class Net {
   friend class PlannedNet;
   template <typename T>
   friend class NetGraphBuilder;
+  /// Memory of parameters that belong to another net (ShareTrainedLayersWith).
+  set<const SyncedMemory*> borrowed_;
   map<const SyncedMemory*, std::unique_ptr<Resolver>> dropped_;
   std::unique_ptr<PlannedNet<Dtype>> planned_;
   bool placement_wanted_ = false;

@@ -2,6 +2,7 @@
 #define CAFFE_PLACEMENT_HPP_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct PlacementOptions {
   layrub::Budget budget;
   std::vector<std::string> keep;  ///< blobs that must be readable after a pass
   layrub::Machine machine;
+  /// A plan for the net as it is now, to be used as it is; null: one is made.
+  std::shared_ptr<const layrub::Plan> plan;
   // For tests and measurements.
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
   layrub::ExecutorOptions executor;

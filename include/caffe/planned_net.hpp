@@ -30,6 +30,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   const layrub::Graph& graph() const;
   const layrub::Plan& plan() const;
   layrub::Executor& executor() { return *executor_; }
+  const layrub::Executor& executor() const { return *executor_; }
 
  private:
   friend class Net<Dtype>;
@@ -74,7 +75,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
 
   Net<Dtype>* net_;
   std::unique_ptr<Memory> memory_;
-  std::unique_ptr<layrub::Backend> backend_;
+  std::shared_ptr<layrub::Backend> backend_;
   std::unique_ptr<layrub::Executor> executor_;
 };
 

@@ -29,8 +29,8 @@ typedef boost::function<SolverAction::Enum()> ActionCallback;
 /// between them. A subclass says how a gradient becomes an update (ApplyUpdate) and what state that
 /// needs.
 ///
-/// The train net runs under a memory plan (Place); the test nets use the train net's parameters and
-/// run without one. Not thread safe.
+/// All nets run under memory plans (Place); the test nets use the train net's parameters. Not
+/// thread safe.
 template <typename Dtype>
 class Solver {
  public:
@@ -58,9 +58,16 @@ class Solver {
   void Snapshot();
 
   /// Plans the memory of the train net as the `placement` of the net asks, and that of the solver,
-  /// which wins field by field. Step and Solve call it when nobody has, and abort when it fails.
-  /// kDoesNotFit when the budget is too small.
+  /// which wins field by field, and the memory of the test nets: they have bytes of their own where
+  /// the budget allows it next to the train net's plan; otherwise they run, between iterations, in
+  /// those bytes of the train net that hold nothing then. Step and Solve call it when nobody has,
+  /// and abort when it fails. kDoesNotFit when the budget is too small.
   layrub::Status Place();
+  /// Device bytes of all plans together: the train net's and what the test nets need besides. 0
+  /// before Place.
+  int64_t planned_device_bytes() const { return planned_device_bytes_; }
+  /// How many of them have been written so far. Placed with executor.canary only.
+  int64_t measured_device_bytes() const;
   /// `padding`, `machine` and `executor` of these options are used by Place; the rest comes from
   /// the prototxt.
   PlacementOptions* mutable_placement_extra() { return &placement_extra_; }
@@ -127,6 +134,7 @@ class Solver {
 
  private:
   void EnsurePlaced();
+  layrub::Status PlaceNets(PlacementOptions options);
   void LogPlacement() const;
   bool DueForTest() const;
   /// One iteration; false when a stop was asked for.
@@ -136,6 +144,8 @@ class Solver {
   void ServeRequests();
 
   bool placed_ = false;
+  bool share_memory_ = false;  ///< the test nets run in memory of the train net
+  int64_t planned_device_bytes_ = 0;
   vector<vector<pair<string, Dtype>>> test_scores_;
   PlacementParameter net_placement_;  ///< what the train net itself asks for
   PlacementOptions placement_extra_;

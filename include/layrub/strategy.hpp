@@ -18,6 +18,8 @@ namespace layrub {
 struct Budget {
   int64_t device = std::numeric_limits<int64_t>::max();
   int64_t host = std::numeric_limits<int64_t>::max();
+  /// Out of `device`: what others hold there, so that a plan may use the rest.
+  int64_t reserved = 0;
 };
 
 /// Index into Decision::runs.

@@ -1,19 +1,42 @@
 #include <glog/logging.h>
 
 #include "caffe/caffe.hpp"
+#include "caffe/planned_net.hpp"
+#include "layrub/bytes.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 
 namespace layrub_tool {
 
+namespace {
+
+/// Nobody reads the net's inner blobs: their memory may be used again.
+layrub::Status Place(caffe::Net<float>* net) {
+  caffe::PlacementParameter wanted;
+  wanted.set_strategy("liveness");
+  ApplyPlacementFlags(&wanted);
+  const layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(wanted);
+  if (!options.ok()) return options.status();
+  layrub::Status status = net->Place(options.value());
+  if (!status.ok()) return status;
+  const layrub::Plan& plan = net->planned()->plan();
+  LOG(INFO) << "Placement: " << plan.strategy << ", device "
+            << layrub::FormatBytes(plan.device_bytes);
+  return status;
+}
+
+}  // namespace
+
 int Test(const std::vector<std::string>&) {
   Require("test", "model", FLAGS_model);
   Require("test", "weights", FLAGS_weights);
-  RefusePlacementFlags("test");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
   caffe::Net<float> net(NetOfFlags("test", caffe::TEST));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
+
+  const layrub::Status placed = Place(&net);
+  if (!placed.ok()) return ExitCode(placed);
 
   LOG(INFO) << "Running for " << FLAGS_iterations << " iterations.";
   struct Score {

@@ -50,9 +50,10 @@ json Summarize(Solver<float>* solver, double seconds) {
     const layrub::Executor& executor = planned->executor();
     const auto keep = layrub::MakePlan(planned->graph(), {}, {}, "keep");
     summary["strategy"] = planned->plan().strategy;
-    summary["planned_device_bytes"] = planned->plan().device_bytes;
+    summary["planned_device_bytes"] = solver->planned_device_bytes();
     summary["measured_device_bytes"] =
-        FLAGS_measure_memory ? json(executor.TouchedBytes()) : json();
+        FLAGS_measure_memory ? json(solver->measured_device_bytes()) : json();
+    summary["train_device_bytes"] = planned->plan().device_bytes;
     summary["keep_device_bytes"] = keep.ok() ? json(keep.value().device_bytes) : json();
     summary["floor_bytes"] = layrub::FloorBytes(planned->graph());
     summary["host_bytes"] = planned->plan().host_bytes;

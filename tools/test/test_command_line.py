@@ -123,10 +123,11 @@ class CommandLine(DigitsTest):
         for strategy in ("keep", "liveness", "intra", "inter", "hybrid", "sqrt"):
             planned = self.plan("--solver=solver.prototxt", "--placement=" + strategy)
             summary, result = self.train("--placement=" + strategy, "--measure_memory")
-            self.assertEqual(planned["device_peak_bytes"], summary["planned_device_bytes"])
+            self.assertEqual(planned["device_peak_bytes"], summary["train_device_bytes"])
+            self.assertLess(summary["train_device_bytes"], summary["planned_device_bytes"])  # the test net's
             self.assertEqual(planned["host_peak_bytes"], summary["host_bytes"])
             self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
-            self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 256)
+            self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 512)
             self.assertEqual(strategy in ("inter", "hybrid"), summary["bytes_offloaded"] > 0)
             self.assertEqual(strategy == "sqrt", planned["recomputed_ops"] > 0)
             self.assertEqual(strategy == "sqrt", planned["recomputed_flops"] > 0)

@@ -84,7 +84,7 @@ OpId NetGraphBuilder<Dtype>::AddOp(Op op, int owner) {
 
 template <typename Dtype>
 bool NetGraphBuilder<Dtype>::External(const SyncedMemory& memory) const {
-  if (memory.user_owned()) return true;
+  if (memory.user_owned() || net_.borrowed_.count(&memory)) return true;
   return memory.binding() && memory.binding()->resolver != net_.planned_.get();
 }
 

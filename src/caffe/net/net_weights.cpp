@@ -10,6 +10,7 @@ namespace caffe {
 
 template <typename Dtype>
 void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
+  borrowed_.clear();
   for (size_t i = 0; i < other->layers().size(); ++i) {
     const string& source = other->layer_names()[i];
     const auto target = layer_names_index_.find(source);
@@ -26,6 +27,7 @@ void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
           << "'; shape mismatch.  Source param shape is " << theirs[j]->shape_string()
           << "; target param shape is " << mine[j]->shape_string();
       mine[j]->ShareData(*theirs[j]);
+      borrowed_.insert(theirs[j]->data().get());
     }
   }
   ShareWeightsWithin();

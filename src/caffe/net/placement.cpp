@@ -57,16 +57,19 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   NetGraph graph = NetGraphBuilder<Dtype>(*this).Build(histories, options.keep);
-  Result<layrub::Plan> plan = layrub::MakePlan(graph.graph, options.machine, options.budget,
-                                               options.strategy, options.padding);
+  Result<layrub::Plan> plan = options.plan
+                                  ? Result<layrub::Plan>(*options.plan)
+                                  : layrub::MakePlan(graph.graph, options.machine, options.budget,
+                                                     options.strategy, options.padding);
   if (!plan.ok()) return plan.status();
   for (const string& objection : layrub::Check(graph.graph, plan.value(), options.budget)) {
-    LOG(FATAL) << "The memory plan of net " << name_ << " (strategy " << options.strategy
+    LOG(FATAL) << "The memory plan of net " << name_ << " (strategy " << plan.value().strategy
                << ") is wrong, please report: " << objection;
   }
   LeavePlan();
   placement_wanted_ = true;
   placement_ = options;
+  placement_.plan.reset();  // of these shapes only
   history_ = history;
   planned_.reset(
       new PlannedNet<Dtype>(this, std::move(graph), std::move(plan.value()), options, history));

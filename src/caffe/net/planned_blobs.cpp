@@ -213,7 +213,8 @@ template <typename Dtype>
 string PlannedNet<Dtype>::Gone(TensorId tensor) const {
   return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
          plan().strategy +
-         " gave its memory to others after its last use. To keep the data of this blob readable, "
+         " gave its memory to others after its last use, or another net has run in its place. To "
+         "keep the data of this blob readable, "
          "put placement { keep: \"" +
          PublicName(tensor) +
          "\" } into the net or solver prototxt; to keep everything, derivatives too, use "

@@ -32,8 +32,7 @@ struct PlannedNet<Dtype>::Memory {
   const std::function<void(int)>* update = nullptr;
   Dtype loss = 0;
   bool in_op = false;
-  bool backward_next = false;  // the last pass was a whole forward
-  int backward_at = 0;         // the layer of the net whose backward began last
+  int backward_at = 0;  // the layer of the net whose backward began last
 };
 
 }  // namespace caffe

@@ -56,7 +56,11 @@ template <typename Dtype>
 PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan,
                               const PlacementOptions& options,
                               const typename Net<Dtype>::History& history)
-    : net_(net), memory_(new Memory), backend_(layrub::MakeCpuBackend()) {
+    : net_(net),
+      memory_(new Memory),
+      backend_(options.executor.transient
+                   ? options.executor.transient->backend()
+                   : std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend())) {
   memory_->flat = Flatten(*net);
   memory_->net = std::move(graph);
   DropUnplanned(history);
@@ -114,7 +118,6 @@ bool PlannedNet<Dtype>::ShapesMatch() const {
 template <typename Dtype>
 int PlannedNet<Dtype>::Forward(Dtype* loss) {
   memory_->loss = 0;
-  memory_->backward_next = false;
   try {
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
@@ -122,7 +125,6 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
     return GoOnWithoutPlan(change);
   }
   *loss += memory_->loss;
-  memory_->backward_next = true;
   return static_cast<int>(net_->layers_.size());
 }
 
@@ -159,10 +161,10 @@ void PlannedNet<Dtype>::Backward() {
   CHECK(net_->phase_ == TRAIN) << "Net " << net_->name_
                                << ": Backward() of a net in the TEST phase runs without a memory "
                                   "plan only; its plan has a forward pass.";
-  CHECK(memory_->backward_next) << "Net " << net_->name_
-                                << ": Backward() under a memory plan needs a Forward() just before "
-                                   "it: the first Backward() after that has given the values up.";
-  memory_->backward_next = false;
+  CHECK(executor_->ready_for_backward())
+      << "Net " << net_->name_
+      << ": Backward() under a memory plan needs a Forward() just before it: the first Backward() "
+         "after that, and a net that shares its memory, have given the values up.";
   memory_->backward_at = static_cast<int>(net_->layers_.size());
   executor_->Run(layrub::Pass::kBackward, this);
   SkipBackwardTo(-1);
@@ -170,7 +172,6 @@ void PlannedNet<Dtype>::Backward() {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
-  memory_->backward_next = false;
   memory_->update = &update;
   executor_->Run(layrub::Pass::kUpdate, this);
   memory_->update = nullptr;

@@ -1,57 +1,13 @@
-// Solver: memory placement, snapshots and resuming.
+// Solver: snapshots and resuming.
 #include <boost/algorithm/string/predicate.hpp>
 #include <cstdio>
 #include <fstream>
 
-#include "caffe/planned_net.hpp"
 #include "caffe/solver.hpp"
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/io.hpp"
-#include "layrub/bytes.hpp"
 
 namespace caffe {
-
-template <typename Dtype>
-layrub::Status Solver<Dtype>::Place() {
-  PlacementParameter wanted = net_placement_;
-  wanted.MergeFrom(param_.placement());
-  layrub::Result<PlacementOptions> options = ToOptions(wanted);
-  if (!options.ok()) return options.status();
-  options.value().machine = placement_extra_.machine;
-  options.value().padding = placement_extra_.padding;
-  options.value().executor = placement_extra_.executor;
-  const layrub::Status status = net_->Place(options.value(), ParameterHistory());
-  placed_ = status.ok();
-  if (placed_ && Caffe::root_solver()) LogPlacement();
-  return status;
-}
-
-template <typename Dtype>
-void Solver<Dtype>::EnsurePlaced() {
-  if (placed_) return;
-  const layrub::Status status = Place();
-  CHECK(status.ok()) << status.message;
-}
-
-template <typename Dtype>
-void Solver<Dtype>::LogPlacement() const {
-  const PlannedNet<Dtype>* planned = net_->planned();
-  if (planned == nullptr) return;
-  const layrub::Plan& plan = planned->plan();
-  const auto keep = layrub::MakePlan(planned->graph(), placement_extra_.machine, {}, "keep");
-  ostringstream yardsticks;
-  if (keep.ok()) yardsticks << "keep " << layrub::FormatBytes(keep.value().device_bytes) << ", ";
-  yardsticks << "floor " << layrub::FormatBytes(layrub::FloorBytes(planned->graph()));
-  LOG(INFO) << "Placement: " << plan.strategy << ", device "
-            << layrub::FormatBytes(plan.device_bytes) << " (" << yardsticks.str() << "), host "
-            << layrub::FormatBytes(plan.host_bytes);
-}
-
-template <typename Dtype>
-int Solver<Dtype>::histories() const {
-  const typename Net<Dtype>::History history = ParameterHistory();
-  return history.empty() ? 0 : static_cast<int>(history.front().size());
-}
 
 template <typename Dtype>
 void Solver<Dtype>::CheckSnapshotWritePermissions() {
@@ -115,10 +71,6 @@ void Solver<Dtype>::Restore(const char* resume_file) {
 }
 
 #define INSTANTIATE_STATE(Dtype)                                  \
-  template layrub::Status Solver<Dtype>::Place();                 \
-  template void Solver<Dtype>::EnsurePlaced();                    \
-  template void Solver<Dtype>::LogPlacement() const;              \
-  template int Solver<Dtype>::histories() const;                  \
   template void Solver<Dtype>::CheckSnapshotWritePermissions();   \
   template string Solver<Dtype>::SnapshotFilename(const string&); \
   template void Solver<Dtype>::Snapshot();                        \

@@ -71,7 +71,7 @@ void Checker::CheckSizes(const Budget& budget) {
     objections_.push_back(std::string("the ") + tier + " arena takes " + std::to_string(bytes) +
                           " bytes, the budget is " + std::to_string(allowed));
   };
-  check("device", plan_.device_bytes, budget.device);
+  check("device", plan_.device_bytes, budget.device - budget.reserved);
   check("host", plan_.host_bytes, budget.host);
   const auto& end = plan_.pass_end;
   if (end[0] < 0 || end[0] > end[1] || end[1] > end[2] ||

@@ -20,10 +20,10 @@ Status DoesNotFit(const std::string& strategy, const std::string& flag, const st
 }
 
 Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
-  if (plan.device_bytes > budget.device) {
+  if (const int64_t needed = plan.device_bytes + budget.reserved; needed > budget.device) {
     const Peak peak = FindPeak(graph, plan);
     const std::string where = peak.op == kNone ? "" : " at " + graph.ops[peak.op].name;
-    return DoesNotFit(plan.strategy, "device_memory", where, plan.device_bytes, budget.device);
+    return DoesNotFit(plan.strategy, "device_memory", where, needed, budget.device);
   }
   if (plan.host_bytes > budget.host)
     return DoesNotFit(plan.strategy, "host_memory", "", plan.host_bytes, budget.host);

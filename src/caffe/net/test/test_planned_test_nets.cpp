@@ -1,0 +1,184 @@
+// Test nets run under plans too, in bytes of their own or in the train net's, and change nothing in
+// training.
+#include "caffe/net/test/training.hpp"
+#include "layrub/strategy.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int kIterations = 4;
+
+/// `net` in the TEST phase on data that is the same in every pass: what the train net draws must
+/// not depend on the tests.
+NetParameter ForTests(NetParameter net, int batch) {
+  net.mutable_state()->set_phase(TEST);
+  int64_t old_batch = 0;  // a static input of a recurrent layer has another first axis
+  for (LayerParameter& layer : *net.mutable_layer()) {
+    if (layer.type() != "DummyData") continue;
+    DummyDataParameter* data = layer.mutable_dummy_data_param();
+    if (old_batch == 0) old_batch = data->shape(0).dim(0);
+    for (BlobShape& shape : *data->mutable_shape()) {
+      if (shape.dim(0) == old_batch) shape.set_dim(0, batch);
+    }
+    data->clear_data_filler();
+    data->add_data_filler()->set_type("constant");
+    data->mutable_data_filler(0)->set_value(1);
+  }
+  return net;
+}
+
+/// Trains `net` under `strategy` and tests it with batches of `batch` after every `interval`
+/// iterations.
+SolverParameter WithTests(const std::string& net, const std::string& strategy, int interval,
+                          int batch = 2) {
+  SolverParameter solver = SolverFor(ReadNet(net), strategy);
+  // The train net alone is in net_param: as train_net_param, so that the test net is another.
+  solver.mutable_train_net_param()->Swap(solver.mutable_net_param());
+  solver.clear_net_param();
+  *solver.add_test_net_param() = ForTests(ReadNet(net), batch);
+  solver.add_test_iter(1);
+  solver.set_test_interval(interval);
+  solver.set_test_initialization(true);
+  return solver;
+}
+
+struct Outcome {
+  std::vector<float> state;
+  std::vector<std::vector<std::pair<std::string, float>>> scores;
+  int64_t bytes;      ///< of all plans
+  int64_t own_bytes;  ///< of all plans if no memory were shared
+};
+
+Outcome Train(const SolverParameter& param, bool poison = false) {
+  OpenSolver solver(param);
+  solver.mutable_placement_extra()->executor.poison = poison;
+  solver.Step(kIterations);
+  Outcome outcome{TrainedState(&solver), solver.test_scores(), solver.planned_device_bytes(),
+                  solver.net()->planned()->plan().device_bytes};
+  for (const auto& net : solver.test_nets()) {
+    EXPECT_NE(net->planned(), nullptr);
+    outcome.own_bytes += net->planned()->plan().device_bytes;
+  }
+  return outcome;
+}
+
+SolverParameter Within(SolverParameter param, int64_t bytes) {
+  param.mutable_placement()->set_device_memory(std::to_string(bytes));
+  return param;
+}
+
+class PlannedTests : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  SolverParameter Param(int interval, int batch = 2) const {
+    return WithTests(std::get<0>(GetParam()), std::get<1>(GetParam()), interval, batch);
+  }
+};
+
+TEST_P(PlannedTests, ChangeNothingInTraining) {
+  const Outcome with = Train(Param(2));
+  EXPECT_EQ(with.bytes, with.own_bytes);
+  SolverParameter never = Param(1000);
+  never.set_test_initialization(false);
+  EXPECT_TRUE(SameBits(with.state, Train(never).state));
+  EXPECT_TRUE(AllFinite(with.state));
+  ASSERT_EQ(with.scores.size(), 1u);
+  EXPECT_FALSE(with.scores[0].empty());
+}
+
+TEST_P(PlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
+  const Outcome free = Train(Param(2));
+  int64_t bytes = free.bytes;
+  bool shared = false;
+  for (; OpenSolver(Within(Param(2), bytes - 1)).Place().ok();) {
+    const Outcome less = Train(Within(Param(2), bytes - 1));
+    ASSERT_LT(less.bytes, bytes);
+    bytes = less.bytes;
+    shared = less.bytes < less.own_bytes;
+    EXPECT_TRUE(SameBits(less.state, free.state));
+    EXPECT_EQ(less.scores, free.scores);
+  }
+  EXPECT_TRUE(shared);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTests,
+                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
+                                            ::testing::ValuesIn(layrub::StrategyNames())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
+                         });
+
+/// The scores of a net that runs without a plan, on the parameters that `solver` has now.
+std::vector<float> UnplannedScores(OpenSolver* solver, const NetParameter& net) {
+  Net<float> plain(net);
+  plain.ShareTrainedLayersWith(solver->net().get());
+  std::vector<float> scores;
+  for (const Blob<float>* output : plain.Forward()) {
+    scores.insert(scores.end(), output->cpu_data(), output->cpu_data() + output->count());
+  }
+  return scores;
+}
+
+TEST(PlannedTestNets, ScoreAsNetsWithoutAPlan) {
+  SolverParameter param = WithTests("lenet", "hybrid", 3);
+  param.set_test_iter(0, 1);
+  OpenSolver solver(param);
+  solver.Step(4);  // the last test saw the parameters of iteration 3; learn no more after that
+  solver.net()->ClearParamDiffs();
+  const std::vector<float> expected = UnplannedScores(&solver, param.test_net_param(0));
+  const auto& outputs = solver.test_nets()[0]->Forward();
+  std::vector<float> scores;
+  for (const Blob<float>* output : outputs) {
+    scores.insert(scores.end(), output->cpu_data(), output->cpu_data() + output->count());
+  }
+  EXPECT_TRUE(SameBits(scores, expected));
+}
+
+TEST(PlannedTestNets, MayNeedMoreBytesThanTraining) {
+  const SolverParameter param = WithTests("lenet", "hybrid", 2, 64);
+  const Outcome apart = Train(param, true);
+  const Outcome together = Train(Within(param, apart.own_bytes - 1), true);
+  EXPECT_LT(together.bytes, apart.bytes);
+  EXPECT_EQ(together.scores, apart.scores);
+  EXPECT_TRUE(SameBits(together.state, apart.state));
+}
+
+TEST(PlannedTestNets, KeepAllBlobsReadableUnderKeep) {
+  OpenSolver solver(WithTests("lenet", "keep", 1));
+  solver.Step(2);
+  Net<float>& net = *solver.test_nets()[0];
+  EXPECT_EQ(net.planned()->plan().strategy, "keep");
+  for (const auto& blob : net.blobs()) EXPECT_NE(blob->cpu_data(), nullptr);
+}
+
+TEST(PlannedTestNets, AreNamedWhenTheyDoNotFit) {
+  SolverParameter param = WithTests("lenet", "hybrid", 1, 512);
+  OpenSolver free(WithTests("lenet", "hybrid", 1, 2));
+  ASSERT_TRUE(free.Place().ok());
+  OpenSolver solver(Within(param, free.planned_device_bytes()));
+  const layrub::Status status = solver.Place();
+  EXPECT_EQ(status.code, layrub::Code::kDoesNotFit);
+  EXPECT_NE(status.message.find("a test net needs"), std::string::npos) << status.message;
+  const size_t flag = status.message.find("--device_memory=");
+  ASSERT_NE(flag, std::string::npos) << status.message;
+  OpenSolver enough(Within(param, std::atoll(status.message.c_str() + flag + 16)));
+  EXPECT_TRUE(enough.Place().ok());
+}
+
+TEST(PlannedTestNets, TakeAwayWhatTheTrainNetLeftWhereTheyShareItsBytes) {
+  const SolverParameter param = WithTests("lenet", "hybrid", 1000);
+  OpenSolver free(param);
+  ASSERT_TRUE(free.Place().ok());
+  OpenSolver solver(Within(param, free.planned_device_bytes() - 1));
+  ASSERT_TRUE(solver.Place().ok());
+  solver.net()->Forward();
+  const Blob<float>& loss = *solver.net()->output_blobs().back();
+  EXPECT_TRUE(std::isfinite(loss.cpu_data()[0]));
+  solver.test_nets()[0]->Forward();
+  EXPECT_DEATH(loss.cpu_data(), "another net has run in its place");
+  EXPECT_DEATH(solver.net()->Backward(), "needs a Forward");
+  solver.net()->ForwardBackward();
+  EXPECT_TRUE(std::isfinite(loss.cpu_data()[0]));
+}
+
+}  // namespace
+}  // namespace caffe

@@ -193,6 +193,39 @@ TEST_P(HybridTraining, MovesBytesAndOverlapsCopiesWithComputing) {
 INSTANTIATE_TEST_SUITE_P(EveryNet, HybridTraining, ::testing::ValuesIn(SmallNets()),
                          [](const auto& test) { return test.param; });
 
+/// The losses of some iterations under `strategy`.
+std::vector<float> Losses(OpenSolver* solver) {
+  std::vector<float> losses;
+  for (int i = 0; i < kIterations; ++i) {
+    solver->net()->ClearParamDiffs();
+    losses.push_back(solver->net()->ForwardBackward());
+    solver->ApplyUpdate();
+  }
+  return losses;
+}
+
+TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {
+  OpenSolver keep(SolverFor(ReadNet("mini_resnet"), "keep"));
+  ASSERT_TRUE(keep.Place().ok());
+  const std::vector<float> losses = Losses(&keep);
+  OpenSolver solver(SolverFor(ReadNet("mini_resnet"), "sqrt"));
+  solver.mutable_placement_extra()->executor.record = true;
+  ASSERT_TRUE(solver.Place().ok());
+  EXPECT_TRUE(SameBits(Losses(&solver), losses));
+  const layrub::Executor& executor = solver.net()->planned()->executor();
+  int again = 0, normalized_again = 0;
+  for (const layrub::Span& span : executor.timeline().spans) {
+    const layrub::Step& step = executor.plan().steps[span.step];
+    if (step.kind != layrub::StepKind::kRecompute) continue;
+    EXPECT_EQ(span.lane, layrub::Lane::kCompute);
+    ++again;
+    for (const layrub::TensorId tensor : executor.graph().ops[step.op].forms[0].writes)
+      normalized_again += executor.graph().tensors[tensor].persistent;  // running statistics
+  }
+  EXPECT_EQ(again, layrub::testing::Recomputed(executor.plan()));
+  EXPECT_GT(normalized_again, 0);
+}
+
 TEST(PlannedTraining, AccumulatesGradientsOverSeveralPassesOfOneStep) {
   SolverParameter keep = SolverFor(ReadNet("mini_resnet"), "keep");
   keep.set_iter_size(3);

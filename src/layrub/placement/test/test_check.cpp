@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -228,6 +229,53 @@ TEST_F(CheckPlan, SurvivesStepsThatNameNothing) {
       EXPECT_FALSE(Check(graph_, plan).empty());
     }
   }
+}
+
+/// SmallNet's plan with one recomputation more.
+class CheckRecompute : public CheckPlan {
+ protected:
+  /// The objections to conv running again right after its first run, `change` applied to the graph
+  /// and to that step.
+  std::string Rerun(const std::function<void(Graph*, Step*)>& change) const {
+    Graph graph = graph_;
+    graph.ops[1].repeatable = true;
+    Plan plan = plan_;
+    Step again = plan.steps[at_.conv];
+    again.kind = StepKind::kRecompute;
+    change(&graph, &again);
+    plan.steps.insert(plan.steps.begin() + at_.conv + 1, again);
+    for (Step& step : plan.steps) step.step += step.kind == StepKind::kWait && step.step > at_.conv;
+    for (int32_t& end : plan.pass_end) ++end;
+    return Join(Check(graph, plan));
+  }
+};
+
+TEST_F(CheckRecompute, IsProvedWhereItGivesTheSameBits) {
+  EXPECT_EQ(Rerun([](Graph*, Step*) {}), "");
+}
+
+TEST_F(CheckRecompute, IsObjectedToWhereItDoesNot) {
+  const auto expect = [&](const std::string& words,
+                          const std::function<void(Graph*, Step*)>& change) {
+    const std::string found = Rerun(change);
+    EXPECT_NE(found.find(words), std::string::npos) << words << " in " << found;
+  };
+  expect("(recompute conv): is not a forward operation that may run again",
+         [](Graph* graph, Step*) { graph->ops[1].repeatable = false; });
+  expect("(recompute data): is not a forward operation that may run again",
+         [](Graph*, Step* again) { again->op = 0; });
+  expect("(recompute relu): runs again before it has run", [](Graph* graph, Step* again) {
+    graph->ops[2].repeatable = true;
+    again->op = 2;
+  });
+  expect("(recompute conv): runs again in another form or with another workspace",
+         [](Graph*, Step* again) { again->scratch = 0; });
+  expect("(recompute conv): may give other bits with this workspace",
+         [](Graph* graph, Step*) { graph->ops[1].forms[0].scratch[1].deterministic = false; });
+  expect("(recompute conv): reads x, which has changed since it ran first",
+         [](Graph* graph, Step*) { graph->ops[1].forms[0].writes.push_back(3); });
+  expect("names a tensor, lane, operation or form that does not exist",
+         [](Graph*, Step* again) { again->op = 99; });
 }
 
 }  // namespace

@@ -208,6 +208,7 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   } else if (step.kind == StepKind::kRecompute) {
     const OpScope scope(this, step, owner, memory_->backward_form[owner]);
     memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], memory_->top[owner]);
+    for (int version : memory_->net.layers[owner].top) Settle(version);
   } else if (op.pass == layrub::Pass::kForward) {
     RunForward(owner, step);
   } else {

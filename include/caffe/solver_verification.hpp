@@ -1,0 +1,29 @@
+#ifndef CAFFE_SOLVER_VERIFICATION_HPP_
+#define CAFFE_SOLVER_VERIFICATION_HPP_
+
+#include <cstdint>
+#include <string>
+
+#include "caffe/proto/caffe.pb.h"
+#include "layrub/status.hpp"
+
+namespace caffe {
+
+/// A number for `bytes` bytes that changes with each of their bits.
+uint64_t Digest(const void* data, int64_t bytes);
+
+/// Trains twice, with the same random numbers (seed 1 where `param` has none): under the memory
+/// plan that `param` asks for, and in a solver of its own without any plan. After each of
+/// `iterations` iterations (test nets run once in each; nothing is displayed or written) every bit
+/// of the loss, the outputs of the test nets, all parameters and the history is compared.
+///
+/// "" when all are equal, otherwise the first difference, in a sentence with iteration, name, index
+/// and both values. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
+/// .solverstate file to start from. The two trainings do not exist at the same time: what is kept
+/// of the first is a digest of each value in each iteration.
+layrub::Result<std::string> VerifyPlacement(const SolverParameter& param, int iterations,
+                                            const std::string& snapshot = "");
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOLVER_VERIFICATION_HPP_

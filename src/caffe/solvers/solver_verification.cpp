@@ -1,0 +1,176 @@
+// Training under a plan against training without one.
+#include "caffe/solver_verification.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "caffe/sgd_solvers.hpp"
+
+namespace caffe {
+
+using layrub::Result;
+using layrub::Status;
+
+uint64_t Digest(const void* data, int64_t bytes) {
+  // FNV-1a on words. For a given word each step is one to one in the digest so far, and for a given
+  // digest one to one in the word: no change of a single word can get lost.
+  constexpr uint64_t kPrime = 0x100000001b3;
+  uint64_t digest = 0xcbf29ce484222325;
+  const auto* next = static_cast<const unsigned char*>(data);
+  for (uint64_t word = 0; bytes > 0; bytes -= sizeof(word), next += sizeof(word), word = 0) {
+    std::memcpy(&word, next, std::min<int64_t>(bytes, sizeof(word)));
+    digest = (digest ^ word) * kPrime;
+    digest ^= digest >> 32;
+  }
+  return digest;
+}
+
+namespace {
+
+constexpr int kSeed = 1;
+
+/// Something that training has after an iteration. The pointer is valid until the next one.
+struct Value {
+  string name;
+  const float* data;
+  int count;
+};
+
+class Training {
+ public:
+  Training(SolverParameter param, const string& snapshot) {
+    if (param.random_seed() < 0) param.set_random_seed(kSeed);
+    param.clear_display();
+    param.clear_snapshot();
+    param.set_snapshot_after_train(false);
+    solver_.reset(SolverRegistry<float>::CreateSolver(param));
+    if (!snapshot.empty()) solver_->Restore(snapshot.c_str());
+    for (const auto& net : solver_->test_nets())
+      net->ShareTrainedLayersWith(solver_->net().get());
+  }
+
+  Status Place() { return solver_->Place(); }
+
+  void Iterate() {
+    for (const auto& net : solver_->test_nets()) net->Forward();
+    NoteTests();
+    solver_->net()->ClearParamDiffs();
+    loss_ = 0;
+    for (int i = 0; i < solver_->param().iter_size(); ++i)
+      loss_ += solver_->net()->ForwardBackward();
+    solver_->ApplyUpdate();
+  }
+
+  vector<Value> Values() const {
+    vector<Value> values{{"the loss", &loss_, 1}};
+    for (size_t i = 0; i < test_outputs_.size(); ++i) {
+      values.push_back({test_names_[i], test_outputs_[i].data(),
+                        static_cast<int>(test_outputs_[i].size())});
+    }
+    const Net<float>& net = *solver_->net();
+    for (size_t i = 0; i < net.layers().size(); ++i) {
+      const auto& blobs = net.layers()[i]->blobs();
+      for (size_t j = 0; j < blobs.size(); ++j) {
+        values.push_back({"parameter " + std::to_string(j) + " of layer " + net.layer_names()[i],
+                          blobs[j]->cpu_data(), blobs[j]->count()});
+      }
+    }
+    if (auto* sgd = dynamic_cast<SGDSolver<float>*>(solver_.get())) {
+      for (size_t i = 0; i < sgd->history().size(); ++i) {
+        const Blob<float>& blob = *sgd->history()[i];
+        values.push_back({"history " + std::to_string(i), blob.cpu_data(), blob.count()});
+      }
+    }
+    return values;
+  }
+
+ private:
+  /// Copies what the test nets say: training may go on in their memory.
+  void NoteTests() {
+    test_names_.clear();
+    test_outputs_.clear();
+    for (size_t id = 0; id < solver_->test_nets().size(); ++id) {
+      const Net<float>& net = *solver_->test_nets()[id];
+      for (size_t i = 0; i < net.output_blobs().size(); ++i) {
+        const Blob<float>& blob = *net.output_blobs()[i];
+        test_names_.push_back("output " + net.blob_names()[net.output_blob_indices()[i]] +
+                              " of test net " + std::to_string(id));
+        test_outputs_.emplace_back(blob.cpu_data(), blob.cpu_data() + blob.count());
+      }
+    }
+  }
+
+  std::unique_ptr<Solver<float>> solver_;
+  float loss_ = 0;
+  vector<string> test_names_;
+  vector<vector<float>> test_outputs_;
+};
+
+using Digests = vector<uint64_t>;
+
+Digests DigestsOf(const Training& training) {
+  Digests digests;
+  for (const Value& value : training.Values())
+    digests.push_back(Digest(value.data, int64_t{value.count} * int64_t{sizeof(float)}));
+  return digests;
+}
+
+/// The planned training, up to and with iteration `iterations`.
+Result<std::unique_ptr<Training>> TrainPlanned(const SolverParameter& param, int iterations,
+                                               const string& snapshot, vector<Digests>* digests) {
+  auto training = std::make_unique<Training>(param, snapshot);
+  if (Status status = training->Place(); !status.ok()) return status;
+  for (int i = 0; i < iterations; ++i) {
+    training->Iterate();
+    if (digests) digests->push_back(DigestsOf(*training));
+  }
+  return training;
+}
+
+/// The first value of `planned` whose bits are not those of `unplanned`.
+string Describe(int iteration, const Value& planned, const vector<float>& unplanned) {
+  const string where = "iteration " + std::to_string(iteration + 1) + ", " + planned.name;
+  for (int i = 0; i < planned.count && i < static_cast<int>(unplanned.size()); ++i) {
+    if (std::memcmp(&planned.data[i], &unplanned[i], sizeof(float)) == 0) continue;
+    ostringstream text;
+    text.precision(9);
+    text << where << ", index " << i << ": " << planned.data[i] << " under the plan, "
+         << unplanned[i] << " without";
+    return text.str();
+  }
+  return where + ": differs, but not in a second run: training under the plan does not repeat "
+                 "itself";
+}
+
+}  // namespace
+
+Result<string> VerifyPlacement(const SolverParameter& param, int iterations,
+                               const string& snapshot) {
+  vector<Digests> planned;
+  if (const auto trained = TrainPlanned(param, iterations, snapshot, &planned); !trained.ok())
+    return trained.status();
+  int iteration = 0;
+  size_t different = 0;
+  vector<float> unplanned;
+  {
+    Training training(param, snapshot);
+    for (; iteration < iterations && unplanned.empty(); ++iteration) {
+      training.Iterate();
+      const Digests digests = DigestsOf(training);
+      different = std::mismatch(digests.begin(), digests.end(), planned[iteration].begin()).first -
+                  digests.begin();
+      if (different == digests.size()) continue;
+      const Value value = training.Values()[different];
+      unplanned.assign(value.data, value.data + value.count);
+    }
+  }
+  if (unplanned.empty()) return string();
+  const auto again = TrainPlanned(param, iteration, snapshot, nullptr);
+  if (!again.ok()) return again.status();
+  return Describe(iteration - 1, again.value()->Values()[different], unplanned);
+}
+
+}  // namespace caffe

@@ -26,6 +26,8 @@ const std::vector<Command>& Commands() {
        "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --measure_memory       report the device memory that training really touched\n"
+       "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
+       "                         bit by bit (exit code 1 when they differ)\n"
        "  --json_summary=FILE    write memory, time and test scores to FILE\n"
        "  --sigint_effect, --sighup_effect   stop, snapshot or none\n"
        "  --synthetic            random data of the right shape instead of the data set\n"

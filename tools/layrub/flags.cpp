@@ -19,6 +19,9 @@ DEFINE_string(host_memory, "",
               "The most host memory for what is moved off the device; wins likewise.");
 DEFINE_bool(measure_memory, false,
             "Find out how much of the planned device memory training really touches.");
+DEFINE_int32(verify_placement, 0,
+             "Instead of training: train so many iterations with and without the memory plan, and "
+             "compare them bit by bit.");
 DEFINE_string(json_summary, "", "A file for the outcome of training, as JSON.");
 DEFINE_string(format, "text", "How to print a plan: text or json.");
 DEFINE_string(dump, "", "A folder for graph.txt and plan.txt.");

@@ -19,6 +19,7 @@ DECLARE_string(placement);
 DECLARE_string(device_memory);
 DECLARE_string(host_memory);
 DECLARE_bool(measure_memory);
+DECLARE_int32(verify_placement);
 DECLARE_string(json_summary);
 DECLARE_string(format);
 DECLARE_string(dump);

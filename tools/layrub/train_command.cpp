@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/solver_verification.hpp"
 #include "caffe/util/signal_handler.h"
 #include "layrub/bytes.hpp"
 #include "layrub/commands.hpp"
@@ -33,6 +35,7 @@ caffe::SolverParameter ReadSolver() {
   ApplyStateFlags(param.mutable_train_state());
   ApplyPlacementFlags(param.mutable_placement());
   ApplyDataFlags(&param);
+  if (FLAGS_verify_placement < 0) Fail("--verify_placement must be at least 1.");
   if (FLAGS_max_iter < 0) Fail("--max_iter must be at least 1.");
   if (FLAGS_max_iter > 0) param.set_max_iter(FLAGS_max_iter);
   if (!FLAGS_weights.empty()) {
@@ -92,6 +95,19 @@ void WriteSummary(const std::string& text, std::ios::openmode mode) {
   if (!file) Fail("--json_summary: cannot write " + FLAGS_json_summary);
 }
 
+/// Trains with and without the plan, and tells whether there is a difference.
+int Verify(const caffe::SolverParameter& param) {
+  const auto difference = caffe::VerifyPlacement(param, FLAGS_verify_placement, FLAGS_snapshot);
+  if (!difference.ok()) return ExitCode(difference.status());
+  if (!difference.value().empty()) {
+    std::cout << "Placement differs: " << difference.value() << std::endl;
+    return kFailure;
+  }
+  std::cout << "Placement verified: " << FLAGS_verify_placement << " iterations bit-equal"
+            << std::endl;
+  return kSuccess;
+}
+
 }  // namespace
 
 int Train(const std::vector<std::string>&) {
@@ -107,6 +123,7 @@ int Train(const std::vector<std::string>&) {
   const caffe::SolverParameter param = ReadSolver();
   ChooseDevice(param.has_solver_mode() &&
                param.solver_mode() == caffe::SolverParameter_SolverMode_GPU);
+  if (FLAGS_verify_placement > 0) return Verify(param);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
   if (!FLAGS_snapshot.empty()) {

@@ -140,6 +140,15 @@ class CommandLine(DigitsTest):
         same = run("diff", "keep.caffemodel", "hybrid.caffemodel")
         self.assertEqual((0, "weights bit-equal: yes\n"), (same.code, same.out))
 
+    def test_a_placement_is_verified_on_the_users_own_net(self):
+        for strategy in ("keep", "hybrid", "sqrt"):
+            result = run("train", "--solver=solver.prototxt", "--placement=" + strategy, "--verify_placement=3")
+            self.assertEqual((0, "Placement verified: 3 iterations bit-equal\n"), (result.code, result.out), result.last)
+        self.assertFalse(os.path.exists("run_iter_4.caffemodel"))
+        result = run("train", "--solver=solver.prototxt", "--verify_placement=1", "--device_memory=1KiB")
+        self.assertEqual(2, result.code, result.last)
+        self.fails(run("train", "--solver=solver.prototxt", "--verify_placement=-1"), "--verify_placement")
+
     def test_diff_finds_one_flipped_bit(self):
         self.train()
         with open("run_iter_4.caffemodel", "rb") as file:

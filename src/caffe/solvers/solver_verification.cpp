@@ -48,8 +48,7 @@ class Training {
     param.set_snapshot_after_train(false);
     solver_.reset(SolverRegistry<float>::CreateSolver(param));
     if (!snapshot.empty()) solver_->Restore(snapshot.c_str());
-    for (const auto& net : solver_->test_nets())
-      net->ShareTrainedLayersWith(solver_->net().get());
+    for (const auto& net : solver_->test_nets()) net->ShareTrainedLayersWith(solver_->net().get());
   }
 
   Status Place() { return solver_->Place(); }
@@ -67,8 +66,8 @@ class Training {
   vector<Value> Values() const {
     vector<Value> values{{"the loss", &loss_, 1}};
     for (size_t i = 0; i < test_outputs_.size(); ++i) {
-      values.push_back({test_names_[i], test_outputs_[i].data(),
-                        static_cast<int>(test_outputs_[i].size())});
+      values.push_back(
+          {test_names_[i], test_outputs_[i].data(), static_cast<int>(test_outputs_[i].size())});
     }
     const Net<float>& net = *solver_->net();
     for (size_t i = 0; i < net.layers().size(); ++i) {
@@ -141,8 +140,9 @@ string Describe(int iteration, const Value& planned, const vector<float>& unplan
          << unplanned[i] << " without";
     return text.str();
   }
-  return where + ": differs, but not in a second run: training under the plan does not repeat "
-                 "itself";
+  return where +
+         ": differs, but not in a second run: training under the plan does not repeat "
+         "itself";
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ SolverParameter NetWith(const string& type) {
       shape { dim: 4 dim: 6 } shape { dim: 4 dim: 2 } data_filler { type: "gaussian" } } }
     layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param {
       num_output: 2 weight_filler { type: "gaussian" } } }
-    layer { name: "last" type: ")" + type + R"(" bottom: "ip" top: "last" }
+    layer { name: "last" type: ")" +
+                            type + R"(" bottom: "ip" top: "last" }
     layer { name: "loss" type: "EuclideanLoss" bottom: "last" bottom: "label" top: "loss" })"),
                    "hybrid");
 }

@@ -32,7 +32,7 @@ MAY_INCLUDE = {
 PARTS = [
     (r'include/layrub/(status|bytes|comparable)\.hpp', 'base'),
     (r'include/layrub/(backend|pool|transient)\.hpp', 'device'),
-    (r'include/layrub/executor\.hpp', 'runtime'),
+    (r'include/layrub/(executor|measure)\.hpp', 'runtime'),
     (r'include/layrub/(graph|plan|machine|timeline)\.hpp', 'types'),
     (r'include/layrub/', 'placement'),
     (r'include/caffe/caffe\.hpp', 'everything'),

@@ -1,0 +1,124 @@
+#include "layrub/profile.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace layrub {
+namespace {
+
+/// Stretches of time, disjoint and in order.
+struct Stretch {
+  double begin = 0, end = 0;
+};
+
+bool IsCopy(const Span& span) { return span.lane != Lane::kCompute; }
+
+/// When copies ran (`copies`), or operations.
+std::vector<Stretch> Busy(const Timeline& timeline, bool copies) {
+  std::vector<Stretch> busy;
+  for (const Span& span : timeline.spans) {
+    if (IsCopy(span) == copies) busy.push_back({span.begin, span.end});
+  }
+  std::sort(busy.begin(), busy.end(),
+            [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+  std::vector<Stretch> disjoint;
+  for (const Stretch& stretch : busy) {
+    if (disjoint.empty() || disjoint.back().end < stretch.begin) {
+      disjoint.push_back(stretch);
+    } else {
+      disjoint.back().end = std::max(disjoint.back().end, stretch.end);
+    }
+  }
+  return disjoint;
+}
+
+/// Seconds of `span` that lie in `stretches`.
+double Overlap(const Span& span, const std::vector<Stretch>& stretches) {
+  auto at = std::lower_bound(
+      stretches.begin(), stretches.end(), span.begin,
+      [](const Stretch& stretch, double time) { return stretch.end < time; });
+  double sum = 0;
+  for (; at != stretches.end() && at->begin < span.end; ++at) {
+    sum += std::max(0.0, std::min(at->end, span.end) - std::max(at->begin, span.begin));
+  }
+  return sum;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Seconds that the step of `span` takes with nothing beside it.
+double SecondsAlone(const Graph& graph, const Step& step, const Machine& machine) {
+  if (step.op != kNone) return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
+  const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
+  return machine.latency + static_cast<double>(graph.tensors[step.tensor].bytes) / rate;
+}
+
+/// The speed, as a part of that alone, at which one kind of step (copies, or operations) went on
+/// beside the other: the one for which (time alone) = (time by itself) + speed * (time beside).
+/// Medians over the iterations; 0 when the two kinds never met.
+double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
+                   const Machine& machine, bool copies) {
+  std::vector<double> speeds;
+  for (const Timeline& timeline : iterations) {
+    const std::vector<Stretch> others = Busy(timeline, !copies);
+    double alone = 0, by_itself = 0, beside = 0;
+    for (const Span& span : timeline.spans) {
+      const double overlap = IsCopy(span) == copies ? Overlap(span, others) : 0;
+      if (overlap == 0) continue;
+      alone += SecondsAlone(graph, plan.steps[span.step], machine);
+      by_itself += span.end - span.begin - overlap;
+      beside += overlap;
+    }
+    if (beside > 0) speeds.push_back((alone - by_itself) / beside);
+  }
+  if (speeds.empty()) return 0;
+  constexpr double kLeast = 0.1;  // below, it was something else that held the step up
+  return std::clamp(Median(speeds), kLeast, 1.0);
+}
+
+}  // namespace
+
+void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
+                     Machine* machine) {
+  std::map<std::pair<OpId, int32_t>, std::vector<double>> seconds;  // by operation and form
+  for (const Timeline& timeline : iterations) {
+    const std::vector<Stretch> copies = Busy(timeline, true);
+    for (const Span& span : timeline.spans) {
+      if (IsCopy(span)) continue;
+      const Step& step = plan.steps[span.step];
+      const double lost = Overlap(span, copies) * (1 - machine->compute_while_copying);
+      seconds[{step.op, step.form}].push_back(span.end - span.begin - lost);
+    }
+  }
+  for (const auto& [key, samples] : seconds) {
+    const Op& op = graph.ops[key.first];
+    const Form& form = op.forms[key.second];
+    machine->measured[op.name][form.name] = {form.bytes_moved, Median(samples)};
+  }
+}
+
+void LearnInterference(const Graph& graph, const Plan& plan,
+                       const std::vector<Timeline>& iterations, Machine* machine) {
+  const double compute = SpeedBeside(graph, plan, iterations, *machine, false);
+  const double copy = SpeedBeside(graph, plan, iterations, *machine, true);
+  if (compute > 0) machine->compute_while_copying = compute;
+  if (copy > 0) machine->copy_while_computing = copy;
+}
+
+int MeasuredOperations(const Graph& graph, const Machine& machine) {
+  return static_cast<int>(std::count_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+    const auto forms = machine.measured.find(op.name);
+    if (forms == machine.measured.end()) return false;
+    return std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& form) {
+      const auto found = forms->second.find(form.name);
+      return found != forms->second.end() && found->second.bytes_moved == form.bytes_moved;
+    });
+  }));
+}
+
+}  // namespace layrub

@@ -18,11 +18,15 @@ struct PlacementOptions {
   layrub::Budget budget;
   std::vector<std::string> keep;  ///< blobs that must be readable after a pass
   layrub::Machine machine;
+  /// The same plan in each run, and workspaces with reproducible results only: a solver does not
+  /// plan again from measured times.
+  bool deterministic = false;
   /// A plan for the net as it is now, to be used as it is; null: one is made.
   std::shared_ptr<const layrub::Plan> plan;
   // For tests and measurements.
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
   layrub::ExecutorOptions executor;
+  bool measure = false;  ///< a solver plans again, whatever the strategy (layrub::UsesCosts)
 };
 
 /// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be

@@ -62,14 +62,18 @@ class Solver {
   /// the budget allows it next to the train net's plan; otherwise they run, between iterations, in
   /// those bytes of the train net that hold nothing then. Step and Solve call it when nobody has,
   /// and abort when it fails. kDoesNotFit when the budget is too small.
+  ///
+  /// Under a strategy that uses costs, and unless `deterministic` is asked for, the first few
+  /// iterations of training are measured, and then everything is placed again, once, for the
+  /// machine that was found. What is trained does not change by that.
   layrub::Status Place();
   /// Device bytes of all plans together: the train net's and what the test nets need besides. 0
   /// before Place.
   int64_t planned_device_bytes() const { return planned_device_bytes_; }
   /// How many of them have been written so far. Placed with executor.canary only.
   int64_t measured_device_bytes() const;
-  /// `padding`, `machine` and `executor` of these options are used by Place; the rest comes from
-  /// the prototxt.
+  /// `padding`, `machine`, `measure` and `executor` of these options are used by Place; the rest
+  /// comes from the prototxt. After measuring, `machine` is what was found.
   PlacementOptions* mutable_placement_extra() { return &placement_extra_; }
   /// How many history blobs a learnable parameter has.
   int histories() const;
@@ -134,7 +138,10 @@ class Solver {
 
  private:
   void EnsurePlaced();
+  layrub::Result<PlacementOptions> WantedPlacement() const;
   layrub::Status PlaceNets(PlacementOptions options);
+  void RecordIteration();
+  void PlanAgain();
   void LogPlacement() const;
   bool DueForTest() const;
   /// One iteration; false when a stop was asked for.
@@ -144,7 +151,11 @@ class Solver {
   void ServeRequests();
 
   bool placed_ = false;
-  bool share_memory_ = false;  ///< the test nets run in memory of the train net
+  bool measuring_ = false;  ///< iterations are recorded, to plan again
+  bool measured_ = false;   ///< that has happened
+  std::vector<layrub::Timeline> recorded_;
+  layrub::Plan recorded_plan_;  ///< of the timelines in recorded_
+  bool share_memory_ = false;   ///< the test nets run in memory of the train net
   int64_t planned_device_bytes_ = 0;
   vector<vector<pair<string, Dtype>>> test_scores_;
   PlacementParameter net_placement_;  ///< what the train net itself asks for

@@ -77,6 +77,13 @@ using Strategy = Result<Decision> (*)(const Graph&, const Machine&, const Budget
 /// The strategy called `name`, or kInvalid listing the names there are.
 Result<Strategy> FindStrategy(const std::string& name);
 std::vector<std::string> StrategyNames();
+/// The strategy decides by what things cost on a machine: a solver plans again once it has measured
+/// that.
+bool UsesCosts(const std::string& name);
+
+/// Takes workspaces out of the graph whose results are not reproducible. kInvalid names an
+/// operation that has no other.
+Status KeepDeterministic(Graph* graph);
 
 /// Decision -> steps with offsets and waits. kInvalid names the operation and tensor for which the
 /// decision asks something impossible. Emits no Wait that is implied by the others. `padding` bytes

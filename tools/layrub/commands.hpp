@@ -47,7 +47,8 @@ void Require(const std::string& command, const std::string& flag, const std::str
 std::vector<std::string> SplitList(const std::string& list);
 /// Level and stages as the flags say, added to `state`.
 void ApplyStateFlags(caffe::NetState* state);
-/// --placement, --device_memory and --host_memory, where given, over what is in `placement`.
+/// --placement, --device_memory (or else the memory of --machine), --host_memory and
+/// --deterministic, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
 /// --data_shape as three numbers, or none. Ends the program for anything else.
 std::vector<int> DataShapeFlag();

@@ -7,6 +7,7 @@
 #include "caffe/common.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/machine_file.hpp"
 
 namespace layrub_tool {
 
@@ -42,12 +43,18 @@ void ApplyStateFlags(caffe::NetState* state) {
 
 void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (!FLAGS_placement.empty()) placement->set_strategy(FLAGS_placement);
-  if (!FLAGS_device_memory.empty()) placement->set_device_memory(FLAGS_device_memory);
+  if (!FLAGS_device_memory.empty()) {
+    placement->set_device_memory(FLAGS_device_memory);
+  } else if (const int64_t capacity = MachineFlag().capacity; capacity > 0) {
+    placement->set_device_memory(std::to_string(capacity));
+  }
   if (!FLAGS_host_memory.empty()) placement->set_host_memory(FLAGS_host_memory);
+  if (FLAGS_deterministic) placement->set_deterministic(true);
 }
 
 void RefusePlacementFlags(const std::string& command) {
-  for (const char* flag : {"placement", "device_memory", "host_memory"}) {
+  for (const char* flag :
+       {"placement", "device_memory", "host_memory", "machine", "deterministic"}) {
     if (gflags::GetCommandLineFlagInfoOrDie(flag).is_default) continue;
     Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
   }

@@ -17,6 +17,11 @@ DEFINE_string(device_memory, "",
               "The most device memory to use, such as 8GiB; wins over the prototxt's placement.");
 DEFINE_string(host_memory, "",
               "The most host memory for what is moved off the device; wins likewise.");
+DEFINE_bool(deterministic, false,
+            "The same memory plan in each run, whatever is measured, and reproducible results.");
+DEFINE_string(machine, "",
+              "The machine to plan for: one that is known by name, or a file from --profile.");
+DEFINE_string(profile, "", "A file for the machine and the operations that are measured.");
 DEFINE_bool(measure_memory, false,
             "Find out how much of the planned device memory training really touches.");
 DEFINE_int32(verify_placement, 0,

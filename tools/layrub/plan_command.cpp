@@ -10,6 +10,7 @@
 #include "caffe/util/shape_only.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/machine_file.hpp"
 #include "layrub/plan_report.hpp"
 
 namespace layrub_tool {
@@ -103,9 +104,11 @@ int Plan(const std::vector<std::string>&) {
   const SolverParameter solver = WantedSolver();
   caffe::PlacementParameter placement;
   const NetParameter net = WantedNet(solver, phase, &placement);
-  const Result<caffe::PlacementOptions> options = caffe::ToOptions(placement);
+  Result<caffe::PlacementOptions> options = caffe::ToOptions(placement);
   if (!options.ok()) return ExitCode(options.status());
+  options.value().machine = MachineFlag();
   const layrub::Graph graph = BuildGraph(net, phase, solver.type(), options.value().keep);
+  WarnOfForeignProfile(graph, options.value().machine);
   const Result<PlanReport> report = MakeReport(graph, options.value());
   if (!report.ok()) return ExitCode(report.status());
   if (!FLAGS_dump.empty()) Dump(graph, report.value().plan);

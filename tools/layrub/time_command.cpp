@@ -1,14 +1,19 @@
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <iomanip>
 
 #include "caffe/caffe.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/write_profile.hpp"
 
 namespace layrub_tool {
 
 namespace {
+
+/// Iterations of which a profile takes the median, at most.
+constexpr int kMostProfiled = 10;
 
 /// Milliseconds, summed over iterations, of each layer and of whole passes.
 struct Times {
@@ -46,7 +51,14 @@ int Time(const std::vector<std::string>&) {
   RefusePlacementFlags("time");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   ChooseDevice(false);
-  caffe::Net<float> net(NetOfFlags("time", PhaseFlag(caffe::TRAIN)));
+  const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
+  const caffe::NetParameter param = NetOfFlags("time", phase);
+  if (!FLAGS_profile.empty()) {
+    if (phase != caffe::TRAIN) Fail("--profile is of training: leave out --phase=TEST.");
+    WriteProfile(param, std::min(FLAGS_iterations, kMostProfiled), FLAGS_profile);
+    return kSuccess;
+  }
+  caffe::Net<float> net(param);
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
   // A first pass outside the measurement touches all memory.

@@ -12,6 +12,7 @@
 #include "layrub/bytes.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/machine_file.hpp"
 #include "layrub/pool.hpp"
 
 namespace layrub_tool {
@@ -131,8 +132,10 @@ int Train(const std::vector<std::string>&) {
     solver->Restore(FLAGS_snapshot.c_str());
   }
   solver->mutable_placement_extra()->executor.canary = FLAGS_measure_memory;
+  solver->mutable_placement_extra()->machine = MachineFlag();
   const layrub::Status placed = solver->Place();
   if (!placed.ok()) return ExitCode(placed);
+  WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
 
   layrub::Pool::Cpu().ResetPeak();
   LOG(INFO) << "Starting Optimization";

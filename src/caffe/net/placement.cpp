@@ -38,6 +38,7 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     const Status status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);
     if (!status.ok()) return status;
   }
+  options.deterministic = parameter.deterministic();
   options.keep.assign(parameter.keep().begin(), parameter.keep().end());
   return options;
 }
@@ -57,6 +58,9 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   NetGraph graph = NetGraphBuilder<Dtype>(*this).Build(histories, options.keep);
+  if (options.deterministic) {
+    if (Status status = layrub::KeepDeterministic(&graph.graph); !status.ok()) return status;
+  }
   Result<layrub::Plan> plan = options.plan
                                   ? Result<layrub::Plan>(*options.plan)
                                   : layrub::MakePlan(graph.graph, options.machine, options.budget,

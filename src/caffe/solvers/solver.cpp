@@ -140,6 +140,7 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
   if (display) DisplayProgress();
   for (Callback* callback : callbacks_) callback->on_gradients_ready();
   ApplyUpdate();
+  if (measuring_) RecordIteration();
 
   const SolverAction::Enum request = GetRequestedAction();
   const bool due = param_.snapshot() && iter_ % param_.snapshot() == 0;

@@ -21,7 +21,10 @@ struct SizedPlan {
   int64_t transient = 0;
 };
 
-Result<SizedPlan> MakeSizedPlan(const layrub::Graph& graph, const PlacementOptions& options) {
+Result<SizedPlan> MakeSizedPlan(layrub::Graph graph, const PlacementOptions& options) {
+  if (options.deterministic) {
+    if (Status status = layrub::KeepDeterministic(&graph); !status.ok()) return status;
+  }
   Result<Plan> plan =
       layrub::MakePlan(graph, options.machine, options.budget, options.strategy, options.padding);
   if (!plan.ok()) return plan.status();
@@ -66,14 +69,25 @@ struct Total {
 }  // namespace
 
 template <typename Dtype>
-Status Solver<Dtype>::Place() {
+Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
   PlacementParameter wanted = net_placement_;
   wanted.MergeFrom(param_.placement());
   Result<PlacementOptions> options = ToOptions(wanted);
-  if (!options.ok()) return options.status();
+  if (!options.ok()) return options;
   options.value().machine = placement_extra_.machine;
   options.value().padding = placement_extra_.padding;
   options.value().executor = placement_extra_.executor;
+  options.value().measure = placement_extra_.measure || layrub::UsesCosts(options.value().strategy);
+  return options;
+}
+
+template <typename Dtype>
+Status Solver<Dtype>::Place() {
+  Result<PlacementOptions> options = WantedPlacement();
+  if (!options.ok()) return options.status();
+  measuring_ = options.value().measure && !options.value().deterministic && !measured_;
+  recorded_.clear();
+  options.value().executor.record |= measuring_;
   const Status status = PlaceNets(options.value());
   placed_ = status.ok();
   if (placed_ && Caffe::root_solver()) LogPlacement();
@@ -178,12 +192,13 @@ int Solver<Dtype>::histories() const {
   return history.empty() ? 0 : static_cast<int>(history.front().size());
 }
 
-#define INSTANTIATE_PLACEMENT(Dtype)                             \
-  template Status Solver<Dtype>::Place();                        \
-  template Status Solver<Dtype>::PlaceNets(PlacementOptions);    \
-  template void Solver<Dtype>::EnsurePlaced();                   \
-  template void Solver<Dtype>::LogPlacement() const;             \
-  template int64_t Solver<Dtype>::measured_device_bytes() const; \
+#define INSTANTIATE_PLACEMENT(Dtype)                                        \
+  template Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const; \
+  template Status Solver<Dtype>::Place();                                   \
+  template Status Solver<Dtype>::PlaceNets(PlacementOptions);               \
+  template void Solver<Dtype>::EnsurePlaced();                              \
+  template void Solver<Dtype>::LogPlacement() const;                        \
+  template int64_t Solver<Dtype>::measured_device_bytes() const;            \
   template int Solver<Dtype>::histories() const
 INSTANTIATE_PLACEMENT(float);
 INSTANTIATE_PLACEMENT(double);

@@ -45,6 +45,20 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
 
 }  // namespace
 
+Status KeepDeterministic(Graph* graph) {
+  for (Op& op : graph->ops) {
+    for (Form& form : op.forms) {
+      if (form.scratch.empty()) continue;
+      std::erase_if(form.scratch, [](const Scratch& scratch) { return !scratch.deterministic; });
+      if (form.scratch.empty()) {
+        return Status::Invalid("operation " + op.name + " has no deterministic workspace in form " +
+                               form.name);
+      }
+    }
+  }
+  return Status::Ok();
+}
+
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
                       const std::string& strategy, int64_t padding) {
   if (Status status = Validate(graph); !status.ok()) return status;

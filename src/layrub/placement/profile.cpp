@@ -7,6 +7,8 @@
 namespace layrub {
 namespace {
 
+constexpr double kTick = 1e-9;  ///< seconds; what is measured is never nothing
+
 /// Stretches of time, disjoint and in order.
 struct Stretch {
   double begin = 0, end = 0;
@@ -35,9 +37,9 @@ std::vector<Stretch> Busy(const Timeline& timeline, bool copies) {
 
 /// Seconds of `span` that lie in `stretches`.
 double Overlap(const Span& span, const std::vector<Stretch>& stretches) {
-  auto at = std::lower_bound(
-      stretches.begin(), stretches.end(), span.begin,
-      [](const Stretch& stretch, double time) { return stretch.end < time; });
+  auto at =
+      std::lower_bound(stretches.begin(), stretches.end(), span.begin,
+                       [](const Stretch& stretch, double time) { return stretch.end < time; });
   double sum = 0;
   for (; at != stretches.end() && at->begin < span.end; ++at) {
     sum += std::max(0.0, std::min(at->end, span.end) - std::max(at->begin, span.begin));
@@ -98,7 +100,7 @@ void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Tim
   for (const auto& [key, samples] : seconds) {
     const Op& op = graph.ops[key.first];
     const Form& form = op.forms[key.second];
-    machine->measured[op.name][form.name] = {form.bytes_moved, Median(samples)};
+    machine->measured[op.name][form.name] = {form.bytes_moved, std::max(Median(samples), kTick)};
   }
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "layrub/base/text.hpp"
@@ -9,6 +10,7 @@ namespace {
 struct Entry {
   const char* name;
   Strategy strategy;
+  bool uses_costs = false;
 };
 
 constexpr std::array<Entry, 6> kStrategies{{
@@ -34,6 +36,11 @@ std::vector<std::string> StrategyNames() {
   std::vector<std::string> names;
   for (const Entry& entry : kStrategies) names.push_back(entry.name);
   return names;
+}
+
+bool UsesCosts(const std::string& name) {
+  return std::any_of(kStrategies.begin(), kStrategies.end(),
+                     [&](const Entry& entry) { return name == entry.name && entry.uses_costs; });
 }
 
 }  // namespace layrub

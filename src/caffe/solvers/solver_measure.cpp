@@ -1,0 +1,73 @@
+// Solver: planning again from what the first iterations were measured to take.
+#include <algorithm>
+
+#include "caffe/planned_net.hpp"
+#include "caffe/solver.hpp"
+#include "layrub/bytes.hpp"
+#include "layrub/measure.hpp"
+#include "layrub/profile.hpp"
+
+namespace caffe {
+
+using layrub::Timeline;
+
+namespace {
+
+constexpr size_t kWarmUp = 2;    ///< iterations that touch their memory for the first time
+constexpr size_t kMeasured = 3;  ///< iterations
+constexpr int64_t kCopied = int64_t{4} << 20;  ///< bytes of each of the four buffers copied
+
+double MedianMilliseconds(const std::vector<Timeline>& iterations) {
+  std::vector<double> seconds;
+  for (const Timeline& timeline : iterations) seconds.push_back(timeline.seconds);
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  return 1000 * seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+/// An iteration has ended. Those under another plan than the others do not count: a source may have
+/// changed its shape.
+template <typename Dtype>
+void Solver<Dtype>::RecordIteration() {
+  PlannedNet<Dtype>* planned = net_->planned();
+  if (planned == nullptr || planned->executor().timeline().spans.empty()) return;
+  if (!recorded_.empty() && recorded_plan_ != planned->plan()) recorded_.clear();
+  if (recorded_.empty()) recorded_plan_ = planned->plan();
+  recorded_.push_back(planned->executor().timeline());
+  if (recorded_.size() == kWarmUp + kMeasured) PlanAgain();
+}
+
+template <typename Dtype>
+void Solver<Dtype>::PlanAgain() {
+  measuring_ = false;
+  measured_ = true;
+  recorded_.erase(recorded_.begin(), recorded_.begin() + kWarmUp);
+  const layrub::Graph graph = net_->planned()->graph();
+  layrub::Machine& machine = placement_extra_.machine;
+  layrub::MeasureCopies(net_->planned()->executor().backend(), kCopied, &machine);
+  layrub::LearnOperations(graph, recorded_plan_, recorded_, &machine);
+  layrub::LearnInterference(graph, recorded_plan_, recorded_, &machine);
+
+  const layrub::Result<PlacementOptions> options = WantedPlacement();
+  CHECK(options.ok()) << options.status().message;
+  const layrub::Status status = PlaceNets(options.value());
+  CHECK(status.ok()) << status.message;
+  const layrub::Plan& plan = net_->planned()->plan();
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Placement: measured " << MedianMilliseconds(recorded_)
+      << " ms an iteration, planned again: " << plan.strategy << ", device "
+      << layrub::FormatBytes(plan.device_bytes) << ", "
+      << (plan == recorded_plan_ ? "the same plan" : "another plan") << ", predicted "
+      << 1000 * layrub::Simulate(graph, plan, machine).seconds << " ms";
+  recorded_ = {};
+  recorded_plan_ = {};
+}
+
+#define INSTANTIATE_MEASURE(Dtype)                \
+  template void Solver<Dtype>::RecordIteration(); \
+  template void Solver<Dtype>::PlanAgain()
+INSTANTIATE_MEASURE(float);
+INSTANTIATE_MEASURE(double);
+
+}  // namespace caffe

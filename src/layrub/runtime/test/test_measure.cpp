@@ -1,0 +1,33 @@
+#include <gtest/gtest.h>
+
+#include "layrub/measure.hpp"
+
+namespace layrub {
+namespace {
+
+TEST(MeasureCopies, FindsRatesOfThisMachine) {
+  const auto backend = MakeCpuBackend();
+  Machine machine;
+  machine.link_down = machine.link_up = machine.link_both = machine.latency = 0;
+  MeasureCopies(backend.get(), int64_t{1} << 20, &machine);
+  // Memory moves more than 1 MB and less than 10 TB a second, however busy the machine is.
+  for (const double rate : {machine.link_down, machine.link_up, machine.link_both}) {
+    EXPECT_GT(rate, 1e6);
+    EXPECT_LT(rate, 1e13);
+  }
+  EXPECT_LE(machine.link_both, machine.link_down + machine.link_up);
+  EXPECT_GT(machine.latency, 0);
+  EXPECT_LT(machine.latency, 1);
+  for (const Tier tier : {Tier::kDevice, Tier::kHost}) EXPECT_EQ(backend->Allocated(tier), 0);
+}
+
+TEST(MeasureCopies, LeavesTheMachineAloneWhereThereIsNoMemory) {
+  const auto backend = MakeCpuBackend();
+  Machine machine;
+  machine.link_down = 7;
+  MeasureCopies(backend.get(), int64_t{1} << 60, &machine);
+  EXPECT_EQ(machine.link_down, 7);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -1,0 +1,125 @@
+#include "layrub/machine_file.hpp"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/profile.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+using layrub::Machine;
+using nlohmann::json;
+
+struct Rate {
+  const char* key;
+  double Machine::*member;
+};
+constexpr std::array<Rate, 8> kRates{{
+    {"flops", &Machine::flops},
+    {"memory_bandwidth", &Machine::memory_bandwidth},
+    {"link_down", &Machine::link_down},
+    {"link_up", &Machine::link_up},
+    {"link_both", &Machine::link_both},
+    {"latency", &Machine::latency},
+    {"compute_while_copying", &Machine::compute_while_copying},
+    {"copy_while_computing", &Machine::copy_while_computing},
+}};
+
+[[noreturn]] void FailIn(const std::string& where, const std::string& what) {
+  Fail("--machine=" + where + ": " + what);
+}
+
+/// The value of `key`, a number above 0, or 0 if that is allowed.
+double Number(const json& object, const char* key, const std::string& where, bool zero = false) {
+  const auto found = object.find(key);
+  if (found == object.end()) FailIn(where, std::string("key '") + key + "' is missing.");
+  const double value = found->is_number() ? found->get<double>() : -1;
+  if (value < 0 || (value == 0 && !zero))
+    FailIn(where, std::string("key '") + key + "' is no number above 0.");
+  return value;
+}
+
+std::string Text(const json& object, const char* key, const std::string& where) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string())
+    FailIn(where, std::string("key '") + key + "' is missing or no text.");
+  return found->get<std::string>();
+}
+
+void ReadOperations(const json& operations, const std::string& path, Machine* machine) {
+  if (!operations.is_array()) FailIn(path, "key 'operations' is no list.");
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const json& entry = operations[i];
+    const std::string where = path + ": operations[" + std::to_string(i) + "]";
+    if (!entry.is_object()) FailIn(where, "is no object.");
+    machine->measured[Text(entry, "op", where)][Text(entry, "form", where)] = {
+        Number(entry, "bytes_moved", where, true), Number(entry, "seconds", where)};
+  }
+}
+
+Machine ReadMachineFile(const std::string& path, std::ifstream* file) {
+  json root;
+  try {
+    root = json::parse(*file);
+  } catch (const json::parse_error& error) {
+    FailIn(path, std::string("is no JSON: ") + error.what());
+  }
+  if (!root.is_object()) FailIn(path, "is no JSON object.");
+  Machine machine;
+  machine.name = Text(root, "name", path);
+  for (const Rate& rate : kRates) machine.*rate.member = Number(root, rate.key, path);
+  if (root.contains("capacity"))
+    machine.capacity = static_cast<int64_t>(Number(root, "capacity", path));
+  if (root.contains("operations")) ReadOperations(root["operations"], path, &machine);
+  return machine;
+}
+
+}  // namespace
+
+Machine MachineFlag() {
+  if (FLAGS_machine.empty()) return {};
+  const layrub::Result<Machine> known = layrub::FindMachine(FLAGS_machine);
+  if (known.ok()) return known.value();
+  std::ifstream file(FLAGS_machine);
+  if (!file) FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");
+  return ReadMachineFile(FLAGS_machine, &file);
+}
+
+void WarnOfForeignProfile(const layrub::Graph& graph, const Machine& machine) {
+  const int measured = layrub::MeasuredOperations(graph, machine);
+  if (machine.measured.empty() || measured == static_cast<int>(graph.ops.size())) return;
+  LOG(WARNING) << "--machine=" << FLAGS_machine << " has times for " << measured << " of the "
+               << graph.ops.size() << " operations of net " << graph.name
+               << ": it was measured with another net, batch, solver or phase. The times of the "
+                  "others are estimated.";
+}
+
+void WriteMachineFile(const std::string& path, const Machine& machine) {
+  json root = {{"name", machine.name}};
+  for (const Rate& rate : kRates) root[rate.key] = machine.*rate.member;
+  if (machine.capacity > 0) root["capacity"] = machine.capacity;
+  root["operations"] = json::array();
+  for (const auto& [op, forms] : machine.measured) {
+    for (const auto& [form, measured] : forms) {
+      root["operations"].push_back({{"op", op},
+                                    {"form", form},
+                                    {"bytes_moved", measured.bytes_moved},
+                                    {"seconds", measured.seconds}});
+    }
+  }
+  std::sort(root["operations"].begin(), root["operations"].end());
+  std::ofstream file(path);
+  file << root.dump(1) << "\n";
+  file.close();
+  if (!file) Fail("--profile: cannot write " + path);
+}
+
+}  // namespace layrub_tool

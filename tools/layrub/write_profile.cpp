@@ -1,0 +1,107 @@
+#include "layrub/write_profile.hpp"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "caffe/caffe.hpp"
+#include "caffe/planned_net.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/machine_file.hpp"
+#include "layrub/measure.hpp"
+#include "layrub/profile.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+using layrub::Machine;
+using layrub::Timeline;
+
+constexpr int kWarmUp = 2;
+constexpr int64_t kCopied = int64_t{32} << 20;  ///< bytes; larger than caches
+
+/// A solver that runs every operation of the net and leaves its parameters alone.
+std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
+                                                 const std::string& strategy) {
+  caffe::SolverParameter param;
+  *param.mutable_train_net_param() = net;
+  *param.mutable_train_state() = net.state();
+  param.set_type("SGD");
+  param.set_base_lr(0);
+  param.set_momentum(0.9f);
+  param.set_lr_policy("fixed");
+  param.set_snapshot_after_train(false);
+  param.set_random_seed(kSyntheticSeed);
+  param.mutable_placement()->set_strategy(strategy);
+  param.mutable_placement()->set_deterministic(true);
+  std::unique_ptr<caffe::Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  solver->mutable_placement_extra()->executor.record = true;
+  return solver;
+}
+
+/// Timelines of `iterations` iterations after the first few.
+std::vector<Timeline> Record(caffe::Solver<float>* solver, int iterations) {
+  solver->Step(kWarmUp);
+  std::vector<Timeline> timelines;
+  for (int i = 0; i < iterations; ++i) {
+    solver->Step(1);
+    timelines.push_back(solver->net()->planned()->executor().timeline());
+  }
+  return timelines;
+}
+
+/// Seconds of the fastest of several runs.
+double Seconds(const std::function<void()>& run) {
+  double fastest = 0;
+  for (int i = 0; i < 5; ++i) {
+    caffe::CPUTimer timer;
+    timer.Start();
+    run();
+    const double seconds = timer.MicroSeconds() / 1e6;
+    if (i == 0 || seconds < fastest) fastest = seconds;
+  }
+  return std::max(fastest, 1e-9);
+}
+
+/// What a matrix product and a sum of large vectors reach: for operations that are not measured.
+void MeasureArithmetic(Machine* machine) {
+  constexpr int kSide = 768;
+  constexpr int kCount = kCopied / int64_t{sizeof(float)};
+  std::vector<float> a(kCount, 1), b(kCount, 1), c(kSide * kSide);
+  machine->flops = 2.0 * kSide * kSide * kSide / Seconds([&] {
+                     caffe::caffe_cpu_gemm<float>(CblasNoTrans, CblasNoTrans, kSide, kSide, kSide,
+                                                  1, a.data(), b.data(), 0, c.data());
+                   });
+  machine->memory_bandwidth =
+      3.0 * kCopied / Seconds([&] { caffe::caffe_axpy<float>(kCount, 0.5f, a.data(), b.data()); });
+}
+
+}  // namespace
+
+void WriteProfile(const caffe::NetParameter& net, int iterations, const std::string& path) {
+  Machine machine;
+  machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+  MeasureArithmetic(&machine);
+  {
+    const auto solver = MakeSolver(net, "keep");
+    const std::vector<Timeline> timelines = Record(solver.get(), iterations);
+    caffe::PlannedNet<float>& planned = *solver->net()->planned();
+    layrub::MeasureCopies(planned.executor().backend(), kCopied, &machine);
+    layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
+    LOG(INFO) << "Measured " << layrub::MeasuredOperations(planned.graph(), machine) << " of the "
+              << planned.graph().ops.size() << " operations of net " << planned.graph().name << ".";
+  }
+  // With copies beside them.
+  const auto solver = MakeSolver(net, "inter");
+  const std::vector<Timeline> timelines = Record(solver.get(), iterations);
+  const caffe::PlannedNet<float>& planned = *solver->net()->planned();
+  layrub::LearnInterference(planned.graph(), planned.plan(), timelines, &machine);
+  WriteMachineFile(path, machine);
+  LOG(INFO) << "Wrote " << path << ", for --machine=" << path;
+}
+
+}  // namespace layrub_tool

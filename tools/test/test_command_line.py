@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tries the command line of layrub as a user would."""
+import json
 import os
 import re
 import shutil
@@ -46,6 +47,43 @@ class CommandLine(DigitsTest):
         for args in (("-model=" + model, "plan"), ("plan", "-model", model), ("--model", model, "plan")):
             self.assertEqual(reference, run(*args).out)
         self.assertEqual(reference, run("plan", "--model=" + model, program="caffe").out)
+
+    # Machines.
+
+    def test_machines_are_known_by_name_or_read_from_a_profile(self):
+        model = "--model=examples/digits/train_test.prototxt"
+        self.fails(run("plan", model, "--machine=k80"), "no machine 'k80'; there are cpu, k40, .*h200.*no such file")
+        self.assertIn("11441.0 MiB", run("plan", model, "--machine=k40").out)
+        done = run("time", model, "--profile=profile.json", "--iterations=2")
+        self.assertEqual(0, done.code, done.last)
+        with open("profile.json") as file:
+            profile = json.load(file)
+        operations = {entry["op"] for entry in profile["operations"]}
+        plan = run("plan", model, "--machine=profile.json", "--dump=dump")
+        self.assertEqual((0, ""), (plan.code, plan.err))
+        with open("dump/graph.txt") as file:
+            self.assertEqual(operations, set(re.findall(r"^op (\S+)", file.read(), re.M)))
+        train = run("train", "--solver=solver.prototxt", "--machine=profile.json", "--max_iter=1")
+        self.assertEqual(0, train.code, train.last)
+        self.assertRegex(run("plan", model, "--batch=3", "--machine=profile.json").err,
+                         r"profile.json has times for \d+ of the %d operations" % len(operations))
+        self.fails(run("time", model, "--profile=none/profile.json", "--iterations=1"), "cannot write none/profile.json")
+
+    def test_a_bad_profile_is_refused_with_file_and_key(self):
+        def refused(pattern):
+            self.fails(run("plan", "--model=examples/digits/train_test.prototxt", "--machine=bad.json"),
+                       "--machine=bad.json: " + pattern)
+        write("bad.json", "{")
+        refused("is no JSON: .*line 1")
+        keys = {"name": "x", "flops": 1, "memory_bandwidth": 1, "link_down": 1, "link_up": 1, "link_both": 1, "latency": 1,
+                "compute_while_copying": 1, "copy_while_computing": 1}
+        for key in keys:
+            write("bad.json", json.dumps({name: value for name, value in keys.items() if name != key}))
+            refused("key '%s' is missing" % key)
+        write("bad.json", json.dumps(dict(keys, link_up=-1)))
+        refused("key 'link_up' is no number above 0")
+        write("bad.json", json.dumps(dict(keys, operations=[{"op": "a", "form": "x", "bytes_moved": 1, "seconds": "1"}])))
+        refused(r"operations\[0\]: key 'seconds' is no number above 0")
 
     # Plans.
 

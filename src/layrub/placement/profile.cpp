@@ -60,27 +60,42 @@ double SecondsAlone(const Graph& graph, const Step& step, const Machine& machine
   return machine.latency + static_cast<double>(graph.tensors[step.tensor].bytes) / rate;
 }
 
+/// Steps of one kind in one iteration: seconds that they take alone, and that they took by
+/// themselves and beside the other kind.
+struct Sums {
+  double alone = 0, by_itself = 0, beside = 0;
+  void Add(double seconds_alone, double seconds, double overlap) {
+    alone += seconds_alone;
+    by_itself += seconds - overlap;
+    beside += overlap;
+  }
+};
+
 /// The speed, as a part of that alone, at which one kind of step (copies, or operations) went on
-/// beside the other: the one for which (time alone) = (time by itself) + speed * (time beside).
-/// Medians over the iterations; 0 when the two kinds never met.
+/// beside the other: the one for which (time alone) = (time by itself) + speed * (time beside), for
+/// steps of which much lies beside. How the iteration as a whole differs from the times alone is
+/// seen from steps of which nothing does. Median over the iterations; 0 when the two kinds hardly
+/// met.
 double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
                    const Machine& machine, bool copies) {
+  constexpr double kMuch = 0.25;
+  constexpr double kLeast = 0.1;  // below, it was something else that held the step up
   std::vector<double> speeds;
   for (const Timeline& timeline : iterations) {
     const std::vector<Stretch> others = Busy(timeline, !copies);
-    double alone = 0, by_itself = 0, beside = 0;
+    Sums undisturbed, disturbed;
     for (const Span& span : timeline.spans) {
-      const double overlap = IsCopy(span) == copies ? Overlap(span, others) : 0;
-      if (overlap == 0) continue;
-      alone += SecondsAlone(graph, plan.steps[span.step], machine);
-      by_itself += span.end - span.begin - overlap;
-      beside += overlap;
+      if (IsCopy(span) != copies) continue;
+      const double seconds = span.end - span.begin, overlap = Overlap(span, others);
+      const double alone = SecondsAlone(graph, plan.steps[span.step], machine);
+      if (overlap == 0) undisturbed.Add(alone, seconds, 0);
+      if (overlap > kMuch * seconds) disturbed.Add(alone, seconds, overlap);
     }
-    if (beside > 0) speeds.push_back((alone - by_itself) / beside);
+    if (disturbed.beside == 0) continue;
+    const double drift = undisturbed.alone > 0 ? undisturbed.by_itself / undisturbed.alone : 1;
+    speeds.push_back((disturbed.alone * drift - disturbed.by_itself) / disturbed.beside);
   }
-  if (speeds.empty()) return 0;
-  constexpr double kLeast = 0.1;  // below, it was something else that held the step up
-  return std::clamp(Median(speeds), kLeast, 1.0);
+  return speeds.empty() ? 0 : std::clamp(Median(speeds), kLeast, 1.0);
 }
 
 }  // namespace

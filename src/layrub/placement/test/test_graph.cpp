@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "layrub/placement/test/hand_made.hpp"
+#include "layrub/strategy.hpp"
 
 namespace layrub {
 namespace {

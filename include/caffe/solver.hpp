@@ -75,6 +75,8 @@ class Solver {
   /// `padding`, `machine`, `measure` and `executor` of these options are used by Place; the rest
   /// comes from the prototxt. After measuring, `machine` is what was found.
   PlacementOptions* mutable_placement_extra() { return &placement_extra_; }
+  /// The machine that is planned for: as it was measured, or as it was given.
+  const layrub::Machine& machine() const { return placement_extra_.machine; }
   /// How many history blobs a learnable parameter has.
   int histories() const;
 

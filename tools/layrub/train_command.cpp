@@ -58,6 +58,8 @@ json Summarize(Solver<float>* solver, double seconds) {
     summary["measured_device_bytes"] =
         FLAGS_measure_memory ? json(solver->measured_device_bytes()) : json();
     summary["train_device_bytes"] = planned->plan().device_bytes;
+    summary["predicted_seconds"] =
+        layrub::Simulate(planned->graph(), planned->plan(), solver->machine()).seconds;
     summary["keep_device_bytes"] = keep.ok() ? json(keep.value().device_bytes) : json();
     summary["floor_bytes"] = layrub::FloorBytes(planned->graph());
     summary["host_bytes"] = planned->plan().host_bytes;

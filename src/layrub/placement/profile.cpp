@@ -79,7 +79,7 @@ struct Sums {
 double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
                    const Machine& machine, bool copies) {
   constexpr double kMuch = 0.25;
-  constexpr double kLeast = 0.1;  // below, it was something else that held the step up
+  constexpr double kLeast = 0.25;  // even shares with both copies; below, it was something else
   std::vector<double> speeds;
   for (const Timeline& timeline : iterations) {
     const std::vector<Stretch> others = Busy(timeline, !copies);

@@ -156,8 +156,9 @@ class Solver {
   bool measuring_ = false;  ///< iterations are recorded, to plan again
   bool measured_ = false;   ///< that has happened
   std::vector<layrub::Timeline> recorded_;
-  layrub::Plan recorded_plan_;  ///< of the timelines in recorded_
-  bool share_memory_ = false;   ///< the test nets run in memory of the train net
+  layrub::Graph recorded_graph_;  ///< of the timelines in recorded_
+  layrub::Plan recorded_plan_;    ///< likewise
+  bool share_memory_ = false;     ///< the test nets run in memory of the train net
   int64_t planned_device_bytes_ = 0;
   vector<vector<pair<string, Dtype>>> test_scores_;
   PlacementParameter net_placement_;  ///< what the train net itself asks for

@@ -26,14 +26,17 @@ double MedianMilliseconds(const std::vector<Timeline>& iterations) {
 
 }  // namespace
 
-/// An iteration has ended. Those under another plan than the others do not count: a source may have
-/// changed its shape.
+/// An iteration has ended. Those of other shapes, and so under another plan, do not count.
 template <typename Dtype>
 void Solver<Dtype>::RecordIteration() {
   PlannedNet<Dtype>* planned = net_->planned();
   if (planned == nullptr || planned->executor().timeline().spans.empty()) return;
-  if (!recorded_.empty() && recorded_plan_ != planned->plan()) recorded_.clear();
-  if (recorded_.empty()) recorded_plan_ = planned->plan();
+  const bool same = recorded_graph_ == planned->graph() && recorded_plan_ == planned->plan();
+  if (recorded_.empty() || !same) {
+    recorded_.clear();
+    recorded_graph_ = planned->graph();
+    recorded_plan_ = planned->plan();
+  }
   recorded_.push_back(planned->executor().timeline());
   if (recorded_.size() == kWarmUp + kMeasured) PlanAgain();
 }
@@ -43,15 +46,20 @@ void Solver<Dtype>::PlanAgain() {
   measuring_ = false;
   measured_ = true;
   recorded_.erase(recorded_.begin(), recorded_.begin() + kWarmUp);
-  const layrub::Graph graph = net_->planned()->graph();
   layrub::Machine& machine = placement_extra_.machine;
+  const layrub::Machine unmeasured = machine;
   layrub::MeasureCopies(net_->planned()->executor().backend(), kCopied, &machine);
-  layrub::LearnOperations(graph, recorded_plan_, recorded_, &machine);
-  layrub::LearnInterference(graph, recorded_plan_, recorded_, &machine);
+  layrub::LearnOperations(recorded_graph_, recorded_plan_, recorded_, &machine);
+  layrub::LearnInterference(recorded_graph_, recorded_plan_, recorded_, &machine);
 
-  const layrub::Result<PlacementOptions> options = WantedPlacement();
+  layrub::Result<PlacementOptions> options = WantedPlacement();
   CHECK(options.ok()) << options.status().message;
-  const layrub::Status status = PlaceNets(options.value());
+  layrub::Status status = PlaceNets(options.value());
+  if (!status.ok()) {
+    // Other costs, other plans: at a budget so tight, what was found for the first ones it is.
+    options.value().machine = unmeasured;
+    status = PlaceNets(options.value());
+  }
   CHECK(status.ok()) << status.message;
   const layrub::Plan& plan = net_->planned()->plan();
   LOG_IF(INFO, Caffe::root_solver())
@@ -59,8 +67,9 @@ void Solver<Dtype>::PlanAgain() {
       << " ms an iteration, planned again: " << plan.strategy << ", device "
       << layrub::FormatBytes(plan.device_bytes) << ", "
       << (plan == recorded_plan_ ? "the same plan" : "another plan") << ", predicted "
-      << 1000 * layrub::Simulate(graph, plan, machine).seconds << " ms";
+      << 1000 * layrub::Simulate(recorded_graph_, plan, machine).seconds << " ms";
   recorded_ = {};
+  recorded_graph_ = {};
   recorded_plan_ = {};
 }
 

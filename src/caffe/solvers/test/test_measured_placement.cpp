@@ -67,5 +67,30 @@ TEST(MeasuredPlacement, GoesOnWithTheTestNetsPlaced) {
   EXPECT_TRUE(SameBits(Train(param, true, &machine), plain));
 }
 
+TEST(MeasuredPlacement, StartsAgainWhenAnInputChangesItsShape) {
+  OpenSolver solver(SolverFor(ParseNet(R"(
+    layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: 4 dim: 3 } shape { dim: 4 dim: 2 } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 2 } }
+    layer { name: "loss" type: "EuclideanLoss" bottom: "ip" bottom: "y" top: "loss" })"),
+                              "liveness"));
+  solver.mutable_placement_extra()->measure = true;
+  const auto step = [&](int items, int iterations) {
+    solver.net()->blob_by_name("x")->Reshape({items, 3});
+    solver.net()->blob_by_name("y")->Reshape({items, 2});
+    for (const char* name : {"x", "y"}) {
+      Blob<float>* blob = solver.net()->blob_by_name(name).get();
+      std::fill_n(blob->mutable_cpu_data(), blob->count(), 0.5f);
+    }
+    solver.Step(iterations);
+  };
+  const layrub::Machine& machine = solver.machine();
+  step(4, 4);
+  step(6, 4);
+  EXPECT_TRUE(machine.measured.empty());
+  step(6, 1);
+  const layrub::Graph& graph = solver.net()->planned()->graph();
+  EXPECT_EQ(layrub::MeasuredOperations(graph, machine), static_cast<int>(graph.ops.size()));
+}
+
 }  // namespace
 }  // namespace caffe

@@ -27,6 +27,7 @@ const std::vector<Command>& Commands() {
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --machine=NAME|FILE    plan for this machine: a known one, or what --profile measured\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
+       "  --spill_file=PATH      move it to a file (or to one in a folder) instead of RAM\n"
        "  --measure_memory       report the device memory that training really touched\n"
        "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
        "                         bit by bit (exit code 1 when they differ)\n"

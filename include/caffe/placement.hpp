@@ -17,6 +17,7 @@ struct PlacementOptions {
   std::string strategy = "keep";
   layrub::Budget budget;
   std::vector<std::string> keep;  ///< blobs that must be readable after a pass
+  std::string spill_file;         ///< the host tier, see layrub::MakeCpuBackend; empty: RAM
   layrub::Machine machine;
   /// The same plan in each run, and workspaces with reproducible results only: a solver does not
   /// plan again from measured times.

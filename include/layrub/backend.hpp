@@ -17,9 +17,9 @@ struct Event {
   uint64_t ticket = 0;
 };
 
-/// A device with memory of its own, a host tier beside it, and three lanes. The seam between plans
-/// and hardware: the CPU backend makes the device a range of RAM and the copy lanes real threads,
-/// so that races are real without a GPU.
+/// A device with memory of its own, a host tier (RAM or a file) beside it, and three lanes. The
+/// seam between plans and hardware: the CPU backend makes the device a range of RAM and the copy
+/// lanes real threads, so that races are real without a GPU.
 ///
 /// Threads: the compute lane is driven by the calling thread (on a CPU it *is* the calling thread);
 /// one thread at a time may call a Backend. Copies and waits return at once; Synchronize waits for
@@ -34,7 +34,11 @@ class Backend {
   /// Takes back what Allocate gave; nullptr is ignored.
   virtual void Free(Tier tier, void* memory) = 0;
 
-  /// Queues a copy on kSave (device -> host) or kLoad (host -> device).
+  /// False: an address of the host tier only stands for a byte that Copy reads and writes.
+  virtual bool HostIsMemory() const = 0;
+
+  /// Queues a copy on kSave (device -> host) or kLoad (host -> device). Memory of the process may
+  /// take the place of either side.
   virtual void Copy(Lane lane, void* to, const void* from, int64_t bytes) = 0;
   /// Queues zeroing device memory on the compute lane.
   virtual void Zero(void* device, int64_t bytes) = 0;
@@ -57,8 +61,10 @@ class Backend {
   virtual std::string Describe() const = 0;
 };
 
-/// RAM as the device, RAM as the host tier, a thread for each copy lane.
-std::unique_ptr<Backend> MakeCpuBackend();
+/// RAM as the device, a thread for each copy lane. The host tier is RAM too, or, if `spill_file`
+/// names one, a file of the size asked for, whose name is gone as soon as it is open: `spill_file`
+/// is a folder, or a file that does not exist. What goes wrong with it is fatal and says what.
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file = "");
 
 }  // namespace layrub
 

@@ -60,8 +60,10 @@ class Executor {
   /// one.
   void* Address(TensorId tensor) const;
   /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
-  /// if resident, else its host range if that holds the value, else nullptr. Call outside Run, or
-  /// from OpRunner::Run for what the operation at work does not touch.
+  /// if resident, else in the host tier if that holds the value, else nullptr. A host tier that is
+  /// no memory is read into some, which takes the place of its range until the next forward pass or
+  /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
+  /// the operation at work does not touch.
   const void* Find(TensorId tensor);
   /// A whole forward pass was the last thing that ran, and what it left is still there.
   bool ready_for_backward() const;

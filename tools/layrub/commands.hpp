@@ -47,7 +47,7 @@ void Require(const std::string& command, const std::string& flag, const std::str
 std::vector<std::string> SplitList(const std::string& list);
 /// Level and stages as the flags say, added to `state`.
 void ApplyStateFlags(caffe::NetState* state);
-/// --placement, --device_memory (or else the memory of --machine), --host_memory and
+/// --placement, --device_memory (or else the memory of --machine), --host_memory, --spill_file and
 /// --deterministic, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
 /// --data_shape as three numbers, or none. Ends the program for anything else.

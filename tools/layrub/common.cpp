@@ -49,12 +49,13 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
     placement->set_device_memory(std::to_string(capacity));
   }
   if (!FLAGS_host_memory.empty()) placement->set_host_memory(FLAGS_host_memory);
+  if (!FLAGS_spill_file.empty()) placement->set_spill_file(FLAGS_spill_file);
   if (FLAGS_deterministic) placement->set_deterministic(true);
 }
 
 void RefusePlacementFlags(const std::string& command) {
   for (const char* flag :
-       {"placement", "device_memory", "host_memory", "machine", "deterministic"}) {
+       {"placement", "device_memory", "host_memory", "spill_file", "machine", "deterministic"}) {
     if (gflags::GetCommandLineFlagInfoOrDie(flag).is_default) continue;
     Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
   }

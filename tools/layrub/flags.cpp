@@ -22,6 +22,8 @@ DEFINE_bool(deterministic, false,
 DEFINE_string(machine, "",
               "The machine to plan for: one that is known by name, or a file from --profile.");
 DEFINE_string(profile, "", "A file for the machine and the operations that are measured.");
+DEFINE_string(spill_file, "",
+              "A folder, or a new file, for what is moved off the device; wins likewise.");
 DEFINE_bool(measure_memory, false,
             "Find out how much of the planned device memory training really touches.");
 DEFINE_int32(verify_placement, 0,

@@ -21,6 +21,7 @@ DECLARE_string(host_memory);
 DECLARE_bool(deterministic);
 DECLARE_string(machine);
 DECLARE_string(profile);
+DECLARE_string(spill_file);
 DECLARE_bool(measure_memory);
 DECLARE_int32(verify_placement);
 DECLARE_string(json_summary);

@@ -147,6 +147,38 @@ class CommandLine(DigitsTest):
         self.assertEqual("hybrid", self.plan("--solver=solver.prototxt")["strategy"])
         self.assertEqual("hybrid", self.train()[0]["strategy"])
 
+    def test_a_spill_file_gives_the_same_bits_and_is_gone_afterwards(self):
+        self.train("--placement=hybrid")
+        os.rename("run_iter_4.caffemodel", "ram.caffemodel")
+        os.mkdir("spill")
+        for path in ("spill", "spill/file"):
+            summary, result = self.train("--placement=hybrid", "--spill_file=" + path)
+            self.assertGreater(summary["bytes_offloaded"], 0)
+            self.assertIn("bit-equal: yes", run("diff", "ram.caffemodel", "run_iter_4.caffemodel").out)
+            self.assertEqual([], os.listdir("spill"))
+        write("spill/file", "precious")
+        self.fails(run("train", "--solver=solver.prototxt", "--placement=hybrid", "--spill_file=spill/file"),
+                   "Cannot make the spill file spill/file: File exists")
+        self.fails(run("train", "--solver=solver.prototxt", "--placement=hybrid", "--spill_file=no/file"),
+                   "Cannot make the spill file no/file: No such file")
+
+    def test_a_killed_training_leaves_no_spill_file(self):
+        write("long.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 100000000"))
+        os.mkdir("spill")
+        args = [os.path.join(BIN, "layrub"), "train", "--solver=long.prototxt", "--placement=hybrid", "--spill_file=spill"]
+        with subprocess.Popen(args, stderr=subprocess.PIPE, text=True) as training:
+            try:
+                for line in training.stderr:
+                    if "Iteration 2" in line:
+                        break
+                fds = "/proc/%d/fd" % training.pid
+                opened = [os.readlink(os.path.join(fds, fd)) for fd in os.listdir(fds)]
+                self.assertTrue(any("layrub-spill" in path for path in opened), opened)
+            finally:
+                training.kill()
+        self.assertEqual(-signal.SIGKILL, training.returncode)
+        self.assertEqual([], os.listdir("spill"))
+
     def test_a_dumped_plan_passes_the_independent_check(self):
         result = run("plan", "--solver=solver.prototxt", "--placement=hybrid", "--dump=dumped")
         self.assertEqual(0, result.code, result.last)

@@ -39,6 +39,7 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     if (!status.ok()) return status;
   }
   options.deterministic = parameter.deterministic();
+  options.spill_file = parameter.spill_file();
   options.keep.assign(parameter.keep().begin(), parameter.keep().end());
   return options;
 }

@@ -133,6 +133,7 @@ void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId t
     std::memcpy(address, memory->cpu_data(), bytes);
   }
   Show(memory, tensor);
+  layrub::Pool::Cpu().Trim();  // at once, or the values of the whole net would be there twice
 }
 
 /// Binds memory that users see to `tensor`.

@@ -60,7 +60,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
       memory_(new Memory),
       backend_(options.executor.transient
                    ? options.executor.transient->backend()
-                   : std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend())) {
+                   : std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend(options.spill_file))) {
   memory_->flat = Flatten(*net);
   memory_->net = std::move(graph);
   DropUnplanned(history);

@@ -123,7 +123,7 @@ Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
   }
   if (share_memory_) {
     options.executor.transient = std::make_shared<layrub::TransientMemory>(
-        std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend()));
+        std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend(options.spill_file)));
   }
   const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& net_history) {
     options.plan = plan.plan;

@@ -1,7 +1,6 @@
 #include "layrub/device/arena.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 namespace layrub {
@@ -37,12 +36,9 @@ void Arena::Restore(int64_t begin, int64_t end) {
   for (int64_t at = begin; at < end; at += kStagingBytes) {
     const int64_t count = std::min(kStagingBytes, end - at);
     for (int64_t i = 0; i < count; ++i) staging_[i] = PatternByte(at + i);
-    if (tier_ == Tier::kHost) {
-      std::memcpy(memory_ + at, staging_.data(), count);
-    } else {
-      backend_->Copy(Lane::kLoad, memory_ + at, staging_.data(), count);
-      backend_->Synchronize();
-    }
+    backend_->Copy(tier_ == Tier::kHost ? Lane::kSave : Lane::kLoad, memory_ + at, staging_.data(),
+                   count);
+    backend_->Synchronize();
   }
 }
 
@@ -50,12 +46,9 @@ int64_t Arena::EndOfChanges(int64_t begin, int64_t end) const {
   backend_->Synchronize();
   for (int64_t stop = end; stop > begin;) {
     const int64_t start = std::max(begin, stop - kStagingBytes);
-    if (tier_ == Tier::kHost) {
-      std::memcpy(staging_.data(), memory_ + start, stop - start);
-    } else {
-      backend_->Copy(Lane::kSave, staging_.data(), memory_ + start, stop - start);
-      backend_->Synchronize();
-    }
+    backend_->Copy(tier_ == Tier::kHost ? Lane::kLoad : Lane::kSave, staging_.data(),
+                   memory_ + start, stop - start);
+    backend_->Synchronize();
     for (; stop > start; --stop) {
       if (staging_[stop - 1 - start] != PatternByte(stop - 1)) return stop;
     }

@@ -21,6 +21,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  /// An address; of the host tier, one for Backend::Copy only, unless Backend::HostIsMemory.
   char* at(int64_t offset) const { return memory_ + offset; }
   int64_t bytes() const { return bytes_; }
 
@@ -35,7 +36,7 @@ class Arena {
   const Tier tier_;
   const int64_t bytes_;
   char* const memory_;
-  mutable std::vector<char> staging_;  ///< the way to and from a device, empty unless patterned
+  mutable std::vector<char> staging_;  ///< the way to and from the tier, empty unless patterned
 };
 
 }  // namespace layrub

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace layrub {
 namespace {
@@ -23,7 +24,12 @@ double Now() {
   return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-CopyLane::CopyLane() : thread_([this] { Work(); }) {}
+CopyLane::CopyLane()
+    : CopyLane([](void* to, const void* from, int64_t bytes) {
+        std::memcpy(to, from, static_cast<size_t>(bytes));
+      }) {}
+
+CopyLane::CopyLane(Copier copier) : copier_(std::move(copier)), thread_([this] { Work(); }) {}
 
 CopyLane::~CopyLane() {
   {
@@ -89,7 +95,7 @@ void CopyLane::Work() {
 
 void CopyLane::Execute(const Item& item) {
   if (item.to != nullptr) {
-    std::memcpy(item.to, item.from, static_cast<size_t>(item.bytes));
+    copier_(item.to, item.from, item.bytes);
   } else if (item.lane != nullptr) {
     item.lane->Await(item.ticket);
   } else {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -33,7 +34,12 @@ class TicketTimes {
 /// to must still be alive then.
 class CopyLane {
  public:
+  /// Copies `bytes` from the second address to the first; called by the lane's thread.
+  using Copier = std::function<void(void*, const void*, int64_t)>;
+
+  /// Copies from memory to memory.
   CopyLane();
+  explicit CopyLane(Copier copier);
   ~CopyLane();
   CopyLane(const CopyLane&) = delete;
   CopyLane& operator=(const CopyLane&) = delete;
@@ -64,6 +70,7 @@ class CopyLane {
   void Work();
   void Execute(const Item& item);
 
+  const Copier copier_;
   mutable std::mutex mutex_;
   std::condition_variable queued_;
   mutable std::condition_variable marked_;

@@ -7,19 +7,21 @@
 #include <unordered_map>
 
 #include "layrub/backend.hpp"
-#include "layrub/device/aligned_memory.hpp"
 #include "layrub/device/copy_lane.hpp"
+#include "layrub/device/ram_tier.hpp"
+#include "layrub/device/spill_file.hpp"
 
 namespace layrub {
 namespace {
 
 class CpuBackend final : public Backend {
  public:
+  explicit CpuBackend(std::unique_ptr<HostTier> host) : host_(std::move(host)) {}
   // A lane may wait for the other one, so both are idle before either is taken down.
   ~CpuBackend() override { CpuBackend::Synchronize(); }
 
   void* Allocate(Tier tier, int64_t bytes) override {
-    void* memory = AllocateAligned(bytes);
+    void* memory = TierOf(tier).Allocate(bytes);
     if (memory == nullptr) return nullptr;
     sizes_[memory] = Aligned(bytes);
     allocated_[Index(tier)] += Aligned(bytes);
@@ -32,8 +34,10 @@ class CpuBackend final : public Backend {
     if (found == sizes_.end()) throw std::invalid_argument("CpuBackend::Free: not allocated here");
     allocated_[Index(tier)] -= found->second;
     sizes_.erase(found);
-    std::free(memory);
+    TierOf(tier).Free(memory);
   }
+
+  bool HostIsMemory() const override { return host_->IsMemory(); }
 
   void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
     CopyLaneOf(lane).Copy(to, from, bytes);
@@ -82,6 +86,7 @@ class CpuBackend final : public Backend {
 
  private:
   static size_t Index(Tier tier) { return static_cast<size_t>(tier); }
+  HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : device_; }
 
   CopyLane& CopyLaneOf(Lane lane) {
     if (lane == Lane::kCompute)
@@ -89,16 +94,25 @@ class CpuBackend final : public Backend {
     return lane == Lane::kSave ? save_ : load_;
   }
 
+  RamTier device_;
+  const std::unique_ptr<HostTier> host_;
   std::unordered_map<void*, int64_t> sizes_;
   std::array<int64_t, 2> allocated_{};
   uint64_t compute_ticket_ = 0;
   TicketTimes compute_times_;
-  CopyLane save_;
-  CopyLane load_;
+  const CopyLane::Copier copier_ = [this](void* to, const void* from, int64_t bytes) {
+    host_->Copy(to, from, bytes);
+  };
+  CopyLane save_{copier_};
+  CopyLane load_{copier_};
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file) {
+  std::unique_ptr<HostTier> host = std::make_unique<RamTier>();
+  if (!spill_file.empty()) host = std::make_unique<SpillFile>(spill_file);
+  return std::make_unique<CpuBackend>(std::move(host));
+}
 
 }  // namespace layrub

@@ -1,5 +1,7 @@
 #include "layrub/executor.hpp"
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -20,6 +22,9 @@ struct Executor::Impl : TransientMemory::User {
   void RunStep(int32_t index, OpRunner* runner);
   void Copy(const Step& step, Tier from, Tier to);
   void Compute(const Step& step, OpRunner* runner);
+  const void* OnHost(TensorId tensor) const;
+  const void* Fetch(TensorId tensor);
+  void DropFetched(TensorId tensor);
 
   const Graph graph;
   const Plan plan;
@@ -29,6 +34,8 @@ struct Executor::Impl : TransientMemory::User {
   std::vector<bool> awaited;      ///< per step: a Wait names it
   std::vector<Event> events;      ///< per awaited step: its end
   std::vector<Event> prefetches;  ///< per tensor: its last Prefetch
+  /// Values of a host tier that is no memory, each instead of its host range.
+  std::map<TensorId, std::unique_ptr<char[]>> fetched;
   std::optional<Recorder> recorder;
   int32_t current = kNone;
   bool running = false;
@@ -65,6 +72,7 @@ TransientMemory* Executor::Impl::Join(const ExecutorOptions& options) {
 
 void Executor::Impl::Evict() {
   if (running) throw std::logic_error("Executor: two users of one transient memory run at a time");
+  fetched.clear();
   residency.Forget();
   forward_ran = false;
 }
@@ -86,6 +94,7 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
   if (pass == Pass::kForward) {
     if (transient) transient->Take(this);
     backend->Synchronize();
+    fetched.clear();
     residency.Forget();
     if (recorder) recorder->Start();
   }
@@ -109,6 +118,7 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       residency.Alloc(index);
       break;
     case StepKind::kFree:
+      if (step.tier == Tier::kHost) DropFetched(step.tensor);
       residency.Free(step.tensor, step.tier);
       break;
     case StepKind::kAlias:
@@ -118,6 +128,7 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       backend->Wait(step.lane, events[step.step]);
       break;
     case StepKind::kOffload:
+      DropFetched(step.tensor);
       Copy(step, Tier::kDevice, Tier::kHost);
       offloaded += graph.tensors[step.tensor].bytes;
       break;
@@ -138,9 +149,35 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
 
 void Executor::Impl::Copy(const Step& step, Tier from, Tier to) {
   const TensorId tensor = step.tensor;
-  backend->Copy(*LaneOf(step), residency.At(tensor, to).address, residency.At(tensor, from).address,
+  const void* source =
+      from == Tier::kHost ? OnHost(tensor) : residency.At(tensor, Tier::kDevice).address;
+  backend->Copy(*LaneOf(step), residency.At(tensor, to).address, source,
                 graph.tensors[tensor].bytes);
   residency.Copied(tensor, to);
+}
+
+/// Where copies find the value of the host tier.
+const void* Executor::Impl::OnHost(TensorId tensor) const {
+  const auto found = fetched.find(tensor);
+  return found != fetched.end() ? found->second.get() : residency.At(tensor, Tier::kHost).address;
+}
+
+const void* Executor::Impl::Fetch(TensorId tensor) {
+  std::unique_ptr<char[]>& value = fetched[tensor];
+  if (value == nullptr) {
+    const int64_t bytes = graph.tensors[tensor].bytes;
+    value = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes));
+    backend->Copy(Lane::kLoad, value.get(), residency.At(tensor, Tier::kHost).address, bytes);
+    backend->Synchronize();
+  }
+  return value.get();
+}
+
+void Executor::Impl::DropFetched(TensorId tensor) {
+  const auto found = fetched.find(tensor);
+  if (found == fetched.end()) return;
+  backend->Synchronize();  // it may be on its way to the device
+  fetched.erase(found);
 }
 
 void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
@@ -177,7 +214,7 @@ const void* Executor::Find(TensorId tensor) {
   const Place& on_host = impl_->residency.At(tensor, Tier::kHost);
   if (!on_host.valid) return nullptr;
   impl_->backend->Synchronize();
-  return on_host.address;
+  return impl_->backend->HostIsMemory() ? on_host.address : impl_->Fetch(tensor);
 }
 
 bool Executor::ready_for_backward() const { return impl_->forward_ran; }

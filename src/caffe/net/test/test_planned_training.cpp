@@ -127,6 +127,15 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   EXPECT_EQ(impossible.Place().code, layrub::Code::kDoesNotFit);
 }
 
+TEST_P(PlannedTraining, GivesTheSameBitsWithASpillFile) {
+  const std::vector<float> plain = Train(SolverFor(net(), "keep"));
+  SolverParameter param = SolverFor(net(), strategy());
+  param.mutable_placement()->set_spill_file(::testing::TempDir());
+  OpenSolver solver(param);
+  EXPECT_TRUE(SameBits(Train(&solver), plain));
+  EXPECT_FALSE(solver.net()->planned()->executor().backend()->HostIsMemory());
+}
+
 TEST_P(PlannedTraining, TouchesExactlyThePlannedBytes) {
   OpenSolver solver(SolverFor(net(), strategy()));
   solver.mutable_placement_extra()->executor.canary = true;

@@ -133,6 +133,28 @@ TEST_F(ExecutorTest, FindsAValueInTheHostTierAfterTheForwardPass) {
   EXPECT_EQ(std::memcmp(found, std::string(kBytes, 'a').data(), kBytes), 0);
 }
 
+TEST_F(ExecutorTest, FindsAValueInAFileAndTakesWhatIsWrittenThereUntilTheNextForwardPass) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
+  Executor executor(graph_, plan_, backend.get());
+  Hooks hooks;
+  hooks.at[kForwardA] = [&] { std::memset(executor.Address(kA), 'a', kBytes); };
+  executor.Run(Pass::kForward, &hooks);
+  void* found = const_cast<void*>(executor.Find(kA));
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(std::memcmp(found, std::string(kBytes, 'a').data(), kBytes), 0);
+  std::memset(found, 'b', kBytes);
+  EXPECT_EQ(executor.Find(kA), found);
+  std::string read;
+  hooks.at[kBackwardB] = [&] {
+    read.assign(static_cast<const char*>(executor.Address(kA)), kBytes);
+  };
+  executor.Run(Pass::kBackward, &hooks);
+  EXPECT_EQ(read, std::string(kBytes, 'b'));
+  executor.Run(Pass::kForward, &hooks);
+  executor.Run(Pass::kBackward, &hooks);
+  EXPECT_EQ(read, std::string(kBytes, 'a'));
+}
+
 TEST_F(ExecutorTest, FindWaitsForACopyThatIsUnderWay) {
   // The backward pass ends while A is on its way back.
   Plan plan = plan_;

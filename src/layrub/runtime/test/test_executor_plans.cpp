@@ -106,6 +106,19 @@ TEST_P(PlansTest, ReadsNothingThatIsGone) {
   }
 }
 
+TEST_P(PlansTest, GivesTheSameBitsWithAFileAsHostTier) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
+  for (const Graph& graph : Graphs()) {
+    for (const bool poison : {false, true}) {
+      Executor executor(graph, PlanOf(graph, kPadding), backend.get(), {.poison = poison});
+      Run(&executor);
+      if (poison) {
+        EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
+      }
+    }
+  }
+}
+
 TEST_P(PlansTest, WritesNothingBetweenRanges) {
   for (const Graph& graph : Graphs()) {
     const Plan plan = PlanOf(graph, kPadding);

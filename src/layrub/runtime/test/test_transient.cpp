@@ -82,6 +82,22 @@ TEST_F(TransientTest, GrowsForALargerUserAndOutlivesUsersThatLeave) {
   EXPECT_EQ(b.wrong(), std::vector<std::string>());
 }
 
+TEST_F(TransientTest, WhatWasReadFromAFileIsGoneWithTheRest) {
+  const std::shared_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
+  const ExecutorOptions options{.transient = std::make_shared<TransientMemory>(backend)};
+  Executor first(graph_, plan_, backend.get(), options);
+  Executor second(graph_, plan_, backend.get(), options);
+  Toy a(graph_), b(graph_);
+  a.Attach(&first);
+  b.Attach(&second);
+  first.Run(Pass::kForward, &a);
+  EXPECT_NE(first.Find(kA), nullptr);
+  b.RunIteration();
+  EXPECT_EQ(first.Find(kA), nullptr);
+  a.RunIteration();
+  EXPECT_EQ(a.wrong(), std::vector<std::string>());
+}
+
 TEST_F(TransientTest, BelongsToOneBackend) {
   const std::unique_ptr<Backend> other = MakeCpuBackend();
   EXPECT_THROW(Executor(graph_, plan_, other.get(), Shared()), std::invalid_argument);

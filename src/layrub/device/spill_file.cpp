@@ -1,0 +1,142 @@
+#include "layrub/device/spill_file.hpp"
+
+#include <fcntl.h>
+#include <glog/logging.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "layrub/bytes.hpp"
+#include "layrub/graph.hpp"
+
+namespace layrub {
+namespace {
+
+/// Bytes of address space that stand for `bytes` of a file.
+int64_t AddressBytes(int64_t bytes) { return Aligned(std::max<int64_t>(bytes, 1)); }
+
+bool IsFolder(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+SpillFile::SpillFile(std::string path) : path_(std::move(path)) {}
+
+SpillFile::~SpillFile() {
+  while (!ranges_.empty()) Free(const_cast<char*>(ranges_.begin()->first));
+}
+
+void* SpillFile::Allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) return nullptr;
+  const int file = Open();
+  Reserve(file, Aligned(bytes));
+  void* memory = mmap(nullptr, static_cast<size_t>(AddressBytes(bytes)), PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  PCHECK(memory != MAP_FAILED) << "Cannot reserve " << bytes << " addresses for the spill file "
+                               << path_;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ranges_[static_cast<const char*>(memory)] = {bytes, file};
+  return memory;
+}
+
+void SpillFile::Free(void* memory) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto range = ranges_.find(static_cast<const char*>(memory));
+  if (range == ranges_.end()) throw std::invalid_argument("SpillFile::Free: not allocated here");
+  munmap(memory, static_cast<size_t>(AddressBytes(range->second.bytes)));
+  close(range->second.file);
+  ranges_.erase(range);
+}
+
+void SpillFile::Copy(void* to, const void* from, int64_t bytes) {
+  const Position target = Find(to);
+  const Position source = Find(from);
+  if (target.file >= 0 && source.file >= 0) {
+    throw std::invalid_argument("SpillFile::Copy: from one file to another");
+  }
+  if (target.file >= 0) {
+    Write(target, static_cast<const char*>(from), bytes);
+  } else if (source.file >= 0) {
+    Read(static_cast<char*>(to), source, bytes);
+  } else {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
+/// A new file without a name.
+int SpillFile::Open() const {
+  std::string name = path_;
+  int file = -1;
+  if (IsFolder(path_)) {
+    name += "/layrub-spill-XXXXXX";
+    file = mkostemp(name.data(), O_CLOEXEC);
+  } else {
+    file = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  }
+  PCHECK(file >= 0) << "Cannot make the spill file " << name;
+  PCHECK(unlink(name.c_str()) == 0) << "Cannot remove the name of the spill file " << name;
+  return file;
+}
+
+/// Takes `bytes` of the disk, so that it cannot be full later.
+void SpillFile::Reserve(int file, int64_t bytes) const {
+  if (bytes == 0) return;
+  struct statvfs disk;
+  PCHECK(fstatvfs(file, &disk) == 0) << "Cannot look at the disk of the spill file " << path_;
+  // Asked first, since a disk is filled up before posix_fallocate finds out.
+  const auto free = static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
+  CHECK_LE(bytes, free) << ": the spill file " << path_ << " needs " << FormatBytes(bytes) << " ("
+                        << bytes << " bytes), its disk has " << FormatBytes(free) << " left";
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(file, 0, bytes);
+  CHECK_EQ(error, 0) << ": the spill file " << path_ << " needs " << FormatBytes(bytes) << " ("
+                     << bytes << " bytes): " << std::strerror(error);
+}
+
+SpillFile::Position SpillFile::Find(const void* address) const {
+  const char* byte = static_cast<const char*>(address);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto range = ranges_.upper_bound(byte);
+  if (range == ranges_.begin()) return {};
+  --range;
+  const int64_t offset = byte - range->first;
+  return offset < AddressBytes(range->second.bytes) ? Position{range->second.file, offset}
+                                                    : Position{};
+}
+
+void SpillFile::Write(Position to, const char* from, int64_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t done = pwrite(to.file, from, static_cast<size_t>(bytes), to.offset);
+    if (done < 0 && errno == EINTR) continue;
+    PCHECK(done > 0) << "Cannot write to the spill file " << path_;
+    from += done;
+    to.offset += done;
+    bytes -= done;
+  }
+}
+
+void SpillFile::Read(char* to, Position from, int64_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t done = pread(from.file, to, static_cast<size_t>(bytes), from.offset);
+    if (done < 0 && errno == EINTR) continue;
+    PCHECK(done >= 0) << "Cannot read the spill file " << path_;
+    CHECK_GT(done, 0) << ": the spill file " << path_ << " has become shorter";
+    to += done;
+    from.offset += done;
+    bytes -= done;
+  }
+}
+
+}  // namespace layrub

@@ -1,0 +1,140 @@
+#include "layrub/device/spill_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "layrub/backend.hpp"
+#include "layrub/graph.hpp"
+
+namespace layrub {
+namespace {
+
+class SpillFileTest : public ::testing::Test {
+ protected:
+  SpillFileTest() {
+    std::string name = ::testing::TempDir() + "spill_test_XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~SpillFileTest() override { std::filesystem::remove_all(folder_); }
+
+  bool FolderIsEmpty() const { return std::filesystem::is_empty(folder_); }
+
+  std::string folder_;
+};
+
+std::vector<char> Pattern(int64_t bytes, int seed) {
+  std::vector<char> pattern(bytes);
+  std::iota(pattern.begin(), pattern.end(), static_cast<char>(seed));
+  return pattern;
+}
+
+/// Resident bytes of this process.
+int64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t pages = 0, resident = 0;
+  statm >> pages >> resident;
+  return resident * 4096;
+}
+
+/// How much more the process holds after `bytes` have gone to the host tier and back.
+int64_t GrowthAfterMoving(Backend* backend, int64_t bytes) {
+  constexpr int64_t kChunk = 1 << 20;
+  std::vector<char> device = Pattern(kChunk, 1);
+  auto* host = static_cast<char*>(backend->Allocate(Tier::kHost, bytes));
+  const int64_t before = ResidentBytes();
+  for (int64_t at = 0; at < bytes; at += kChunk) {
+    backend->Copy(Lane::kSave, host + at, device.data(), kChunk);
+  }
+  backend->Synchronize();
+  for (int64_t at = 0; at < bytes; at += kChunk) {
+    backend->Copy(Lane::kLoad, device.data(), host + at, kChunk);
+  }
+  backend->Synchronize();
+  EXPECT_EQ(device, Pattern(kChunk, 1));
+  const int64_t growth = ResidentBytes() - before;
+  backend->Free(Tier::kHost, host);
+  return growth;
+}
+
+TEST_F(SpillFileTest, GivesBackWhatWasWrittenAnywhereInIt) {
+  for (const std::string& path : {folder_, folder_ + "/file"}) {
+    SpillFile tier(path);
+    auto* one = static_cast<char*>(tier.Allocate(1000));
+    auto* two = static_cast<char*>(tier.Allocate(5000));
+    const std::vector<char> a = Pattern(700, 3), b = Pattern(700, 9);
+    tier.Copy(one + 256, a.data(), 700);
+    tier.Copy(two + 256, b.data(), 700);
+    std::vector<char> back(700);
+    tier.Copy(back.data(), one + 256, 700);
+    EXPECT_EQ(back, a);
+    tier.Copy(back.data(), two + 256, 700);
+    EXPECT_EQ(back, b);
+    tier.Copy(back.data(), a.data(), 700);
+    EXPECT_EQ(back, a);
+    EXPECT_FALSE(tier.IsMemory());
+    EXPECT_THROW(tier.Copy(one, two, 1), std::invalid_argument);
+    tier.Free(one);
+    EXPECT_THROW(tier.Free(one), std::invalid_argument);
+  }
+}
+
+TEST_F(SpillFileTest, HasNoNameFromTheStart) {
+  SpillFile tier(folder_), named(folder_ + "/file");
+  void* memory = tier.Allocate(100);
+  EXPECT_TRUE(FolderIsEmpty());
+  EXPECT_NE(named.Allocate(100), nullptr);
+  EXPECT_NE(named.Allocate(100), nullptr);
+  EXPECT_TRUE(FolderIsEmpty());
+  EXPECT_NE(tier.Allocate(0), memory);
+}
+
+TEST_F(SpillFileTest, HoldsNoMemoryOfTheProcess) {
+  constexpr int64_t kBytes = 64 << 20;
+  EXPECT_GT(GrowthAfterMoving(MakeCpuBackend().get(), kBytes), kBytes * 3 / 4);
+  EXPECT_LT(GrowthAfterMoving(MakeCpuBackend(folder_).get(), kBytes), kBytes / 4);
+}
+
+TEST_F(SpillFileTest, GivesNullForImpossibleSizes) {
+  SpillFile tier(folder_);
+  EXPECT_EQ(tier.Allocate(-1), nullptr);
+  EXPECT_EQ(tier.Allocate(std::numeric_limits<int64_t>::max()), nullptr);
+}
+
+TEST_F(SpillFileTest, SaysWhatIsWrongWithThePath) {
+  SpillFile missing(folder_ + "/missing/file");
+  EXPECT_DEATH(missing.Allocate(1), "Cannot make the spill file .*/missing/file: No such file");
+  std::ofstream(folder_ + "/precious") << "do not overwrite";
+  SpillFile taken(folder_ + "/precious");
+  EXPECT_DEATH(taken.Allocate(1), "Cannot make the spill file .*/precious: File exists");
+}
+
+TEST_F(SpillFileTest, SaysThatTheDiskHasNotEnough) {
+  SpillFile tier(folder_);
+  EXPECT_DEATH(tier.Allocate(int64_t{1} << 55),
+               "the spill file .* needs .*36028797018963968 bytes\\), its disk has .* left");
+  EXPECT_TRUE(FolderIsEmpty());
+}
+
+TEST_F(SpillFileTest, SaysThatTheFileMayNotBeSoLarge) {
+  SpillFile tier(folder_);
+  const auto limited = [&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{65536, 65536};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    tier.Allocate(1 << 20);
+  };
+  EXPECT_DEATH(limited(), "the spill file .* needs 1.0 MiB \\(1048576 bytes\\): File too large");
+  EXPECT_TRUE(FolderIsEmpty());
+}
+
+}  // namespace
+}  // namespace layrub

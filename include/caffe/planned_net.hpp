@@ -38,7 +38,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   struct ShapeChange;
   class OpScope;
   /// Whose values a net that leaves its plan wants to have in its public blobs: all; those that
-  /// live across passes; or (the net is being destroyed) these and what somebody else holds on to.
+  /// live across passes; or (the net is being destroyed) what somebody else holds on to.
   enum class Wanted { kAll, kPersistent, kHeld };
 
   /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source

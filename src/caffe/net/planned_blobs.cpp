@@ -147,20 +147,29 @@ void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>& memory, TensorId te
 template <typename Dtype>
 void PlannedNet<Dtype>::Release(Wanted wanted) {
   executor_->backend()->Synchronize();
-  std::map<const SyncedMemory*, bool> held;  // memory of blobs that outlive the net
+  std::map<const SyncedMemory*, long> ending;  // how many owners end with the net
+  const auto count = [&](const Blob<Dtype>& blob) {
+    ++ending[blob.data().get()];
+    ++ending[blob.diff().get()];
+  };
   for (const auto& blob : net_->blobs_) {
-    if (blob.use_count() == 1) continue;
-    held[blob->data().get()] = held[blob->diff().get()] = true;
+    if (blob.use_count() == 1) count(*blob);
+  }
+  for (const auto& layer : net_->layers_) {
+    for (const auto& blob : layer->blobs()) {
+      if (layer.use_count() == 1 && blob.use_count() == 2) count(*blob);  // the layer's, the net's
+    }
   }
   for (const auto& [memory, tensor] : memory_->bound) {
     // An input that a layer has overwritten in place is, for a whole pass, what the user wrote.
     const int input = memory_->input_version[tensor];
     const TensorId written = input < 0 ? tensor : memory_->net.versions[input].data;
     const void* value = nullptr;
-    const bool shared = held.count(memory.get()) || memory.use_count() > 2;  // the blob's and ours
-    if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && shared))
+    const bool held = memory.use_count() > 1 + ending[memory.get()];  // 1: ours
+    if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && held))
       value = executor_->Find(tensor);
-    if (!value && memory_->net.graph.tensors[written].persistent) value = executor_->Find(written);
+    const bool persistent = memory_->net.graph.tensors[written].persistent;
+    if (!value && persistent && (wanted != Wanted::kHeld || held)) value = executor_->Find(written);
     const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
     memory->Unbind(value, std::min(bytes, memory->size()));
     if (!value && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));

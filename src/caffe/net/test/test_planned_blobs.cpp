@@ -155,6 +155,34 @@ TEST_P(PlannedBlobs, KeepTheirValuesForThoseWhoShareThemAfterTheNetsEnd) {
   EXPECT_TRUE(SameBits(Values(mine), expected));
 }
 
+TEST_P(PlannedBlobs, KeepParametersForThoseWhoHoldThemOrTheirLayerAfterTheNetsEnd) {
+  shared_ptr<Blob<float>> parameter;
+  shared_ptr<Layer<float>> layer;
+  vector<float> expected, of_layer;
+  {
+    Net<float> net(ParseNet(kDeep));
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    parameter = net.params().front();
+    layer = net.layer_by_name("conv3");
+    expected = Values(*parameter);
+    of_layer = Values(*layer->blobs()[0]);
+  }
+  EXPECT_TRUE(SameBits(Values(*parameter), expected));
+  EXPECT_TRUE(SameBits(Values(*layer->blobs()[0]), of_layer));
+}
+
+TEST_P(PlannedBlobs, AreNotCopiedAtTheNetsEndForNobody) {
+  int64_t used = 0;
+  {
+    Net<float> net(ParseNet(kDeep));
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    net.Forward();
+    layrub::Pool::Cpu().ResetPeak();
+    used = layrub::Pool::Cpu().used();
+  }
+  EXPECT_EQ(layrub::Pool::Cpu().peak(), used);
+}
+
 TEST_P(PlannedBlobs, SayThatABackwardNeedsAForwardBeforeIt) {
   Net<float> net(ParseNet(kDeep));
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());

@@ -81,6 +81,8 @@ const std::vector<Command>& Commands() {
        "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
        "  --batch=N              batch size of the data layers\n"
        "  --format=text|json     for people or for programs (text)\n"
+       "  --all_layers           all rows of the table of layers, not only those that matter most\n"
+       "  --largest_batch        look for the largest batch in very deep nets too (takes long)\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "Example: layrub plan --model=lenet.prototxt --placement=hybrid --device_memory=64MiB\n",
        Plan},

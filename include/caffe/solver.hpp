@@ -9,6 +9,7 @@
 #include "caffe/net.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/solver_factory.hpp"
+#include "caffe/solver_plans.hpp"
 #include "caffe/util/benchmark.hpp"
 
 namespace caffe {
@@ -72,6 +73,10 @@ class Solver {
   int64_t planned_device_bytes() const { return planned_device_bytes_; }
   /// How many of them have been written so far. Placed with executor.canary only.
   int64_t measured_device_bytes() const;
+  /// What Place plans: the train net, in which the blobs that `options` keeps are readable after a
+  /// pass, and the test nets; where it asks for that, with reproducible workspaces only. kInvalid
+  /// where there are none.
+  layrub::Result<SolverGraphs> MemoryGraphs(const PlacementOptions& options);
   /// `padding`, `machine`, `measure` and `executor` of these options are used by Place; the rest
   /// comes from the prototxt. After measuring, `machine` is what was found.
   PlacementOptions* mutable_placement_extra() { return &placement_extra_; }

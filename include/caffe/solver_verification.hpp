@@ -5,6 +5,7 @@
 #include <string>
 
 #include "caffe/proto/caffe.pb.h"
+#include "layrub/machine.hpp"
 #include "layrub/status.hpp"
 
 namespace caffe {
@@ -19,10 +20,11 @@ uint64_t Digest(const void* data, int64_t bytes);
 ///
 /// "" when all are equal, otherwise the first difference, in a sentence with iteration, name, index
 /// and both values. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
-/// .solverstate file to start from. The two trainings do not exist at the same time: what is kept
-/// of the first is a digest of each value in each iteration.
+/// .solverstate file to start from; `machine` is planned for. The two trainings do not exist at the
+/// same time: what is kept of the first is a digest of each value in each iteration.
 layrub::Result<std::string> VerifyPlacement(const SolverParameter& param, int iterations,
-                                            const std::string& snapshot = "");
+                                            const std::string& snapshot = "",
+                                            const layrub::Machine& machine = {});
 
 }  // namespace caffe
 

@@ -26,6 +26,8 @@ DECLARE_bool(measure_memory);
 DECLARE_int32(verify_placement);
 DECLARE_string(json_summary);
 DECLARE_string(format);
+DECLARE_bool(all_layers);
+DECLARE_bool(largest_batch);
 DECLARE_string(dump);
 DECLARE_string(data_shape);
 DECLARE_bool(synthetic);

@@ -3,81 +3,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 
-#include "caffe/caffe.hpp"
-#include "caffe/solver_nets.hpp"
-#include "caffe/util/shape_only.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/plan_report.hpp"
+#include "layrub/planned_nets.hpp"
 
 namespace layrub_tool {
 
 namespace {
-
-using caffe::NetParameter;
-using caffe::SolverParameter;
-using layrub::Result;
-using layrub::Status;
-
-/// The solver that the flags name; with --model, SGD on that model.
-SolverParameter WantedSolver() {
-  SolverParameter solver;
-  if (FLAGS_solver.empty() == FLAGS_model.empty()) {
-    Fail(
-        "'plan' needs either --model=FILE or --solver=FILE; 'layrub plan --help' shows an "
-        "example.");
-  }
-  if (FLAGS_solver.empty()) {
-    solver.set_net(FLAGS_model);
-  } else {
-    caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver);
-  }
-  ApplyDataFlags(&solver);
-  return solver;
-}
-
-/// The net in `phase`, and what its prototxt, the solver's and the flags say of placement.
-NetParameter WantedNet(SolverParameter solver, caffe::Phase phase,
-                       caffe::PlacementParameter* placement) {
-  NetParameter net;
-  if (phase == caffe::TRAIN) {
-    ApplyStateFlags(solver.mutable_train_state());
-    net = caffe::TrainNetOf(solver).param;
-  } else if (FLAGS_solver.empty()) {
-    net = caffe::TrainNetOf(solver).param;
-    net.mutable_state()->set_phase(phase);
-    ApplyStateFlags(net.mutable_state());
-  } else {
-    const auto nets = caffe::TestNetsOf(solver);
-    if (nets.empty()) Fail(FLAGS_solver + " has no test net.");
-    net = nets.front().param;
-  }
-  *placement = net.placement();
-  placement->MergeFrom(solver.placement());
-  ApplyPlacementFlags(placement);
-  return net;
-}
-
-/// The graph of one iteration, from a net of shapes. A TRAIN net is given to a solver of the wanted
-/// type, which knows how many history tensors a parameter has.
-layrub::Graph BuildGraph(const NetParameter& net, caffe::Phase phase,
-                         const std::string& solver_type, const std::vector<std::string>& keep) {
-  const caffe::ShapeOnlyScope shapes_only;
-  NetParameter filtered;
-  caffe::Net<float>::FilterNet(net, &filtered);
-  const NetParameter shapes = caffe::WithoutSources(filtered, DataShapeFlag());
-  if (phase == caffe::TEST) return caffe::Net<float>(shapes).MemoryGraph(-1, keep);
-  SolverParameter param;
-  param.set_type(solver_type);
-  *param.mutable_train_net_param() = shapes;
-  *param.mutable_train_state() = shapes.state();
-  const std::unique_ptr<caffe::Solver<float>> solver(
-      caffe::SolverRegistry<float>::CreateSolver(param));
-  return solver->net()->MemoryGraph(solver->histories(), keep);
-}
 
 void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream file(path);
@@ -100,22 +35,24 @@ int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   if (FLAGS_format != "text" && FLAGS_format != "json")
     Fail("--format=" + FLAGS_format + ": text or json.");
-  const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
-  const SolverParameter solver = WantedSolver();
-  caffe::PlacementParameter placement;
-  const NetParameter net = WantedNet(solver, phase, &placement);
-  Result<caffe::PlacementOptions> options = caffe::ToOptions(placement);
+  const WantedNets nets = NetsOfFlags();
+  layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   options.value().machine = MachineFlag();
-  const layrub::Graph graph = BuildGraph(net, phase, solver.type(), options.value().keep);
-  WarnOfForeignProfile(graph, options.value().machine);
-  const Result<PlanReport> report = MakeReport(graph, options.value());
-  if (!report.ok()) return ExitCode(report.status());
-  if (!FLAGS_dump.empty()) Dump(graph, report.value().plan);
-  std::cout << (FLAGS_format == "json" ? ToJson(graph, report.value())
-                                       : ToText(graph, report.value()))
+  const layrub::Result<caffe::SolverGraphs> built = BuildGraphs(nets, options.value());
+  if (!built.ok()) return ExitCode(built.status());
+  const caffe::SolverGraphs& graphs = built.value();
+  WarnOfForeignProfile(graphs.train, options.value().machine);
+  layrub::Result<PlanReport> made = MakeReport(graphs, options.value());
+  if (!made.ok()) return ExitCode(made.status());
+  PlanReport& report = made.value();
+  if (report.limited() && (FLAGS_largest_batch || QuickToPlan(graphs.train)))
+    report.largest_batch = LargestBatch(options.value());
+  if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
+  std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
+                                       : ToText(graphs.train, report, FLAGS_all_layers))
             << std::flush;
-  return report.value().fits.ok() ? kSuccess : kDoesNotFit;
+  return report.fits.ok() ? kSuccess : kDoesNotFit;
 }
 
 }  // namespace layrub_tool

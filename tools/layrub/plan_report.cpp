@@ -1,70 +1,109 @@
 #include "layrub/plan_report.hpp"
 
-#include <iomanip>
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "layrub/bytes.hpp"
-#include "layrub/strategy.hpp"
 
 namespace layrub_tool {
 
-using layrub::FormatBytes;
+using caffe::PlacementOptions;
+using caffe::SolverGraphs;
+using caffe::SolverPlans;
 using layrub::Graph;
-using layrub::MakePlan;
+using layrub::Plan;
 using layrub::Result;
 
 namespace {
 
-std::string PeakOp(const Graph& graph, const PlanReport& report) {
-  return report.peak.op == layrub::kNone ? "" : graph.ops[report.peak.op].name;
+/// Operations of a graph whose plan takes well below a tenth of a second.
+constexpr size_t kQuickOps = 3000;
+
+void AddRecomputations(const Graph& graph, PlanReport* report) {
+  for (const layrub::Step& step : report->plan().steps) {
+    if (step.kind != layrub::StepKind::kRecompute) continue;
+    ++report->recomputed_ops;
+    report->recomputed_flops += graph.ops[step.op].forms[step.form].flops;
+  }
+  for (const layrub::LayerCost& cost : report->layers) report->recomputed_seconds += cost.again;
 }
 
-const char* RoleText(layrub::Role role) {
-  switch (role) {
-    case layrub::Role::kParameter:
-      return "parameters";
-    case layrub::Role::kParameterGradient:
-      return "their gradients";
-    case layrub::Role::kHistory:
-      return "solver history";
-    case layrub::Role::kActivation:
-      return "activations";
-    case layrub::Role::kActivationGradient:
-      return "their gradients";
-    case layrub::Role::kSaved:
-      return "saved for backward";
-    case layrub::Role::kScratch:
-      return "workspace";
-    case layrub::Role::kUser:
-      return "inputs";
+/// A blob can be read when its newest version is still there: one that is left over on purpose, or
+/// never goes away.
+void AddReadable(const Graph& graph, PlanReport* report) {
+  std::map<int32_t, layrub::TensorId> newest;
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    const layrub::Tensor& tensor = graph.tensors[t];
+    if (tensor.blob < 0 || tensor.role == layrub::Role::kActivationGradient) continue;
+    newest[tensor.blob] = static_cast<layrub::TensorId>(t);
   }
-  return "";
+  const auto& left = report->plan().readable;
+  for (const auto& [blob, t] : newest) {
+    const layrub::Tensor& tensor = graph.tensors[t];
+    ++report->blobs;
+    if (!tensor.persistent && !std::binary_search(left.begin(), left.end(), t)) continue;
+    report->readable.push_back(tensor.name.substr(0, tensor.name.rfind('@')));
+  }
+}
+
+std::vector<Alternative> FindAlternatives(const SolverGraphs& graphs, PlacementOptions options) {
+  std::vector<Alternative> found;
+  const std::string own = options.strategy;
+  for (const std::string& strategy : layrub::StrategyNames()) {
+    if (strategy == own) continue;
+    options.strategy = strategy;
+    const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
+    if (!smallest.ok()) continue;
+    Alternative other{strategy, smallest.value().device_bytes, {}};
+    if (other.smallest_bytes <= options.budget.device) {
+      const Result<SolverPlans> plans = PlanNets(graphs, options);
+      if (plans.ok()) {
+        other.seconds = Simulate(graphs.train, *plans.value().train.plan, options.machine).seconds;
+      }
+    }
+    found.push_back(other);
+  }
+  return found;
 }
 
 }  // namespace
 
-Result<PlanReport> MakeReport(const Graph& graph, const caffe::PlacementOptions& options) {
+bool PlanReport::limited() const {
+  return options.budget.device != std::numeric_limits<int64_t>::max();
+}
+
+bool QuickToPlan(const Graph& graph) { return graph.ops.size() <= kQuickOps; }
+
+Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options) {
+  const Graph& graph = graphs.train;
   PlanReport report;
-  report.budget = options.budget;
-  Result<layrub::Plan> plan = MakePlan(graph, options.machine, options.budget, options.strategy);
-  report.fits = plan.status();
-  if (report.fits.code == layrub::Code::kDoesNotFit)
-    plan = MakePlan(graph, options.machine, {}, options.strategy);
-  if (!plan.ok()) return plan.status();
-  report.plan = std::move(plan.value());
-  const Result<layrub::Plan> keep = MakePlan(graph, options.machine, {}, "keep");
+  report.options = options;
+  Result<SolverPlans> plans = PlanNets(graphs, options);
+  report.fits = plans.status();
+  if (!plans.ok() && report.fits.code != layrub::Code::kDoesNotFit) return report.fits;
+  const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
+  if (!smallest.ok()) return smallest.status();
+  PlacementOptions keep_options = options;
+  keep_options.strategy = "keep";
+  const Result<SolverPlans> keep = SmallestPlans(graphs, keep_options);
   if (!keep.ok()) return keep.status();
-  report.peak = layrub::FindPeak(graph, report.plan);
-  for (const layrub::Step& step : report.plan.steps) {
-    if (step.kind != layrub::StepKind::kRecompute) continue;
-    ++report.recomputed_ops;
-    report.recomputed_flops += graph.ops[step.op].forms[step.form].flops;
-  }
+
+  report.smallest_bytes = smallest.value().device_bytes;
+  report.nets = plans.ok() ? plans.value() : smallest.value();
+  const layrub::Timeline timeline = Simulate(graph, report.plan(), options.machine);
+  report.seconds = timeline.seconds;
+  report.stalled = timeline.stalled;
+  report.peak = layrub::FindPeak(graph, report.plan());
+  report.layers = LayerCosts(graph, report.plan(), timeline);
+  AddRecomputations(graph, &report);
+  AddReadable(graph, &report);
   report.persistent_bytes = layrub::PersistentBytes(graph);
-  report.keep_peak_bytes = keep.value().device_bytes;
+  const Plan& keep_plan = *keep.value().train.plan;
+  report.keep_peak_bytes = keep_plan.device_bytes;
+  report.keep_budget_bytes = keep.value().device_bytes;
+  report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
   report.floor_bytes = layrub::FloorBytes(graph);
+  if (QuickToPlan(graph)) report.alternatives = FindAlternatives(graphs, options);
   return report;
 }
 
@@ -74,57 +113,28 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
     breakdown[layrub::Name(static_cast<layrub::Role>(role))] = report.peak.by_role[role];
   }
   breakdown["gaps"] = report.peak.gaps;
+  const nlohmann::ordered_json largest_batch = report.largest_batch
+                                                   ? nlohmann::ordered_json(*report.largest_batch)
+                                                   : nlohmann::ordered_json();
   const nlohmann::ordered_json json = {
       {"verdict", report.fits.ok() ? "fits" : "does_not_fit"},
-      {"strategy", report.plan.strategy},
-      {"device_peak_bytes", report.plan.device_bytes},
+      {"strategy", report.plan().strategy},
+      {"device_peak_bytes", report.plan().device_bytes},
+      {"total_device_bytes", report.nets.device_bytes},
       {"persistent_bytes", report.persistent_bytes},
       {"keep_peak_bytes", report.keep_peak_bytes},
       {"floor_bytes", report.floor_bytes},
+      {"smallest_budget_bytes", report.smallest_bytes},
+      {"largest_batch", largest_batch},
       {"recomputed_ops", report.recomputed_ops},
       {"recomputed_flops", report.recomputed_flops},
-      {"host_peak_bytes", report.plan.host_bytes},
-      {"peak_op", PeakOp(graph, report)},
+      {"host_peak_bytes", report.plan().host_bytes},
+      {"predicted_seconds", report.seconds},
+      {"keep_seconds", report.keep_seconds},
+      {"peak_op", report.peak.op == layrub::kNone ? "" : graph.ops[report.peak.op].name},
       {"breakdown", breakdown},
   };
   return json.dump(2) + "\n";
-}
-
-std::string ToText(const Graph& graph, const PlanReport& report) {
-  std::ostringstream out;
-  const auto row = [&out](const std::string& name, int64_t bytes, const std::string& note) {
-    out << "  " << std::left << std::setw(20) << name << std::right << std::setw(14)
-        << FormatBytes(bytes);
-    out << (note.empty() ? "" : "   " + note) << "\n";
-  };
-  const bool limited = report.budget.device != std::numeric_limits<int64_t>::max();
-  const std::string need = FormatBytes(report.plan.device_bytes);
-  if (!report.fits.ok()) {
-    out << "Does not fit: " << report.fits.message << "\n";
-  } else if (limited) {
-    out << "Fits: " << report.plan.strategy << " needs " << need << " of "
-        << FormatBytes(report.budget.device) << " device memory.\n";
-  } else {
-    out << report.plan.strategy << " needs " << need << " device memory.\n";
-  }
-  out << "\nDevice memory at the peak, " << PeakOp(graph, report) << ":\n";
-  for (size_t role = 0; role < report.peak.by_role.size(); ++role) {
-    if (report.peak.by_role[role] > 0)
-      row(RoleText(static_cast<layrub::Role>(role)), report.peak.by_role[role], "");
-  }
-  if (report.peak.gaps > 0) row("unused", report.peak.gaps, "between tensors");
-  row("total", report.plan.device_bytes, "");
-  out << "\nFor comparison:\n";
-  row("plain Caffe (keep)", report.keep_peak_bytes, "everything stays where it is");
-  row("floor", report.floor_bytes, "no plan that keeps the state resident needs less");
-  row("state", report.persistent_bytes, "parameters, gradients, history, inputs: always resident");
-  out << "\nHost memory:\n";
-  row("moved off the device", report.plan.host_bytes, "");
-  if (report.recomputed_ops > 0) {
-    out << "\nRuns again: " << report.recomputed_ops << " forward operations, "
-        << report.recomputed_flops / 1e9 << " GFLOP an iteration.\n";
-  }
-  return out.str();
 }
 
 }  // namespace layrub_tool

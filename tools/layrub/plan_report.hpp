@@ -1,39 +1,66 @@
 #ifndef TOOLS_LAYRUB_PLAN_REPORT_HPP_
 #define TOOLS_LAYRUB_PLAN_REPORT_HPP_
 
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "caffe/placement.hpp"
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "caffe/solver_plans.hpp"
+#include "layrub/layer_costs.hpp"
 #include "layrub/status.hpp"
 
 namespace layrub_tool {
 
-/// What `layrub plan` has to say. Bytes.
+/// Another strategy, in the same budget.
+struct Alternative {
+  std::string strategy;
+  int64_t smallest_bytes = 0;     ///< the smallest budget it can do with, test nets included
+  std::optional<double> seconds;  ///< predicted within the budget; none: it does not fit
+};
+
+/// What `layrub plan` has to say. Bytes and seconds.
 struct PlanReport {
   layrub::Status fits;  ///< not ok: why no plan of the strategy stays within the budget, with the
                         ///< flag to paste
-  layrub::Budget budget;
-  layrub::Plan
-      plan;  ///< within the budget, or where that is impossible the strategy's plan without one
-  layrub::Peak peak;
+  caffe::PlacementOptions options;
+  caffe::SolverPlans nets;  ///< within the budget, or where that is impossible the plans of the
+                            ///< strategy that take the fewest bytes
+  layrub::Peak peak;        ///< of the train net, as all that follows
+  std::vector<layrub::LayerCost> layers;
   int recomputed_ops = 0;       ///< operations that run again
   double recomputed_flops = 0;  ///< of these
+  double recomputed_seconds = 0;
   int64_t persistent_bytes = 0;
   int64_t keep_peak_bytes = 0;
+  int64_t keep_budget_bytes = 0;  ///< the smallest budget of strategy keep, test nets included
   int64_t floor_bytes = 0;
+  double seconds = 0;  ///< predicted
+  double stalled = 0;  ///< of these, waiting for copies
+  double keep_seconds = 0;
+  int64_t smallest_bytes = 0;             ///< the smallest budget that the strategy can do with
+  std::vector<Alternative> alternatives;  ///< none for graphs that take long to plan
+  std::vector<std::string> readable;      ///< blobs whose data is there after a pass
+  int blobs = 0;                          ///< how many blobs there are
+  /// The largest batch that fits into the budget, 0: not even one item. None: there is no budget,
+  /// the net has no data layer with a batch size, or nobody asked.
+  std::optional<int> largest_batch;
+
+  const layrub::Plan& plan() const { return *nets.train.plan; }
+  bool limited() const;  ///< there is a device budget
 };
 
-/// kInvalid when the strategy is not known or the graph is malformed; a budget that is too small is
-/// part of the report.
-layrub::Result<PlanReport> MakeReport(const layrub::Graph& graph,
+/// Whether a graph is small enough for questions that take many plans to answer.
+bool QuickToPlan(const layrub::Graph& graph);
+
+/// All but the largest batch. kInvalid when the strategy is not known or the graph is malformed; a
+/// budget that is too small is part of the report.
+layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
                                       const caffe::PlacementOptions& options);
 
 /// For programs: the keys are documented in docs/placement.md.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report);
-/// For people: one screen, the verdict first.
-std::string ToText(const layrub::Graph& graph, const PlanReport& report);
+/// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.
+std::string ToText(const layrub::Graph& graph, const PlanReport& report, bool all_layers);
 
 }  // namespace layrub_tool
 

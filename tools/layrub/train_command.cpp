@@ -100,7 +100,8 @@ void WriteSummary(const std::string& text, std::ios::openmode mode) {
 
 /// Trains with and without the plan, and tells whether there is a difference.
 int Verify(const caffe::SolverParameter& param) {
-  const auto difference = caffe::VerifyPlacement(param, FLAGS_verify_placement, FLAGS_snapshot);
+  const auto difference =
+      caffe::VerifyPlacement(param, FLAGS_verify_placement, FLAGS_snapshot, MachineFlag());
   if (!difference.ok()) return ExitCode(difference.status());
   if (!difference.value().empty()) {
     std::cout << "Placement differs: " << difference.value() << std::endl;

@@ -26,7 +26,7 @@ class Synthetic(DigitsTest):
             summary, result = self.train(f"--placement={strategy}", "--batch=4", *SHAPE)
             self.assertEqual(3, summary["iterations"])
             planned = self.plan("--solver=solver.prototxt", f"--placement={strategy}", "--batch=4", *SHAPE)
-            self.assertEqual(summary["planned_device_bytes"], planned["device_peak_bytes"])
+            self.assertEqual(summary["planned_device_bytes"], planned["total_device_bytes"])
             losses = re.findall(r"Iteration \d.* loss = ([\d.]+)", result.err)
             self.assertEqual(len(losses), len(set(losses)), losses)  # new data in each iteration
             os.rename("run_iter_3.caffemodel", strategy + ".caffemodel")

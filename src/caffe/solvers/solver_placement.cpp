@@ -7,66 +7,9 @@
 
 namespace caffe {
 
-using layrub::Budget;
 using layrub::Plan;
 using layrub::Result;
 using layrub::Status;
-
-namespace {
-
-/// A plan, and its device bytes: those that hold something between passes, and the others.
-struct SizedPlan {
-  std::shared_ptr<const Plan> plan;
-  int64_t resident = 0;
-  int64_t transient = 0;
-};
-
-Result<SizedPlan> MakeSizedPlan(layrub::Graph graph, const PlacementOptions& options) {
-  if (options.deterministic) {
-    if (Status status = layrub::KeepDeterministic(&graph); !status.ok()) return status;
-  }
-  Result<Plan> plan =
-      layrub::MakePlan(graph, options.machine, options.budget, options.strategy, options.padding);
-  if (!plan.ok()) return plan.status();
-  const int64_t resident = layrub::ResidentBytes(graph, plan.value());
-  const int64_t transient = plan.value().device_bytes - resident;
-  return SizedPlan{std::make_shared<Plan>(std::move(plan.value())), resident, transient};
-}
-
-/// Plans for nets that are only run forward, whatever they take.
-template <typename Dtype>
-Result<std::vector<SizedPlan>> PlanTests(const vector<shared_ptr<Net<Dtype>>>& nets,
-                                         PlacementOptions options, const string& strategy) {
-  options.strategy = strategy;
-  options.budget = {};
-  std::vector<SizedPlan> plans;
-  for (const auto& net : nets) {
-    const Result<SizedPlan> plan = MakeSizedPlan(net->MemoryGraph(-1), options);
-    if (!plan.ok()) return plan.status();
-    plans.push_back(plan.value());
-  }
-  return plans;
-}
-
-/// Device bytes of several nets when each has its own, and when those that hold nothing between
-/// passes are shared.
-struct Total {
-  explicit Total(const SizedPlan& train) { Add(train); }
-  Total(const SizedPlan& train, const std::vector<SizedPlan>& tests) : Total(train) {
-    for (const SizedPlan& test : tests) Add(test);
-  }
-  void Add(const SizedPlan& plan) {
-    resident += plan.resident;
-    largest_transient = std::max(largest_transient, plan.transient);
-    apart += plan.plan->device_bytes;
-  }
-  int64_t together() const { return resident + largest_transient; }
-  int64_t resident = 0;
-  int64_t largest_transient = 0;
-  int64_t apart = 0;
-};
-
-}  // namespace
 
 template <typename Dtype>
 Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
@@ -95,49 +38,45 @@ Status Solver<Dtype>::Place() {
 }
 
 template <typename Dtype>
-Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
-  for (const auto& net : test_nets_) net->ShareTrainedLayersWith(net_.get());
-  Result<std::vector<SizedPlan>> tests = PlanTests(test_nets_, options, "liveness");
-  if (!tests.ok()) return tests.status();
-  for (const SizedPlan& test : tests.value()) options.budget.reserved += test.resident;
+Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions& options) {
   const typename Net<Dtype>::History history = ParameterHistory();
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
-  const Result<SizedPlan> train =
-      MakeSizedPlan(net_->MemoryGraph(histories, options.keep), options);
-  if (!train.ok()) return train.status();
+  SolverGraphs graphs{net_->MemoryGraph(histories, options.keep), {}};
+  for (const auto& net : test_nets_) {
+    net->ShareTrainedLayersWith(net_.get());
+    graphs.tests.push_back(net->MemoryGraph(-1));
+  }
+  if (const Status status = MeetOptions(options, &graphs); !status.ok()) return status;
+  return graphs;
+}
 
-  const int64_t budget = options.budget.device;
-  if (options.strategy == "keep") {  // all blobs of all nets readable, as in Caffe
-    const Result<std::vector<SizedPlan>> whole = PlanTests(test_nets_, options, "keep");
-    if (whole.ok() && Total(train.value(), whole.value()).apart <= budget) tests = whole;
-  }
-  const Total total(train.value(), tests.value());
-  share_memory_ = total.apart > budget;
-  planned_device_bytes_ = share_memory_ ? total.together() : total.apart;
-  if (planned_device_bytes_ > budget) {
-    return Status::DoesNotFit("a test net needs " + layrub::FormatBytes(total.largest_transient) +
-                              " beside the " + layrub::FormatBytes(total.resident) +
-                              " that training keeps, the budget is " + layrub::FormatBytes(budget) +
-                              "; give --device_memory=" + std::to_string(planned_device_bytes_) +
-                              " or a smaller batch in the TEST phase");
-  }
+template <typename Dtype>
+Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
+  const Result<SolverGraphs> graphs = MemoryGraphs(options);
+  if (!graphs.ok()) return graphs.status();
+  const Result<SolverPlans> planned = PlanNets(graphs.value(), options);
+  if (!planned.ok()) return planned.status();
+  const SolverPlans& plans = planned.value();
+  share_memory_ = plans.share_memory;
+  planned_device_bytes_ = plans.device_bytes;
   if (share_memory_) {
     options.executor.transient = std::make_shared<layrub::TransientMemory>(
         std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend(options.spill_file)));
   }
-  const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& net_history) {
+  const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& history) {
     options.plan = plan.plan;
     options.strategy = plan.plan->strategy;
     // What the others leave to it, should its shapes change.
-    const int64_t own = plan.resident + (share_memory_ ? total.largest_transient : plan.transient);
+    const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
     options.budget.reserved = planned_device_bytes_ - own;
-    return net->Place(options, net_history);
+    return net->Place(options, history);
   };
-  if (Status status = place(net_.get(), train.value(), history); !status.ok()) return status;
+  if (Status status = place(net_.get(), plans.train, ParameterHistory()); !status.ok())
+    return status;
   options.keep.clear();
   for (size_t i = 0; i < test_nets_.size(); ++i) {
     const Status status =
-        place(test_nets_[i].get(), tests.value()[i], typename Net<Dtype>::History());
+        place(test_nets_[i].get(), plans.tests[i], typename Net<Dtype>::History());
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -192,13 +131,14 @@ int Solver<Dtype>::histories() const {
   return history.empty() ? 0 : static_cast<int>(history.front().size());
 }
 
-#define INSTANTIATE_PLACEMENT(Dtype)                                        \
-  template Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const; \
-  template Status Solver<Dtype>::Place();                                   \
-  template Status Solver<Dtype>::PlaceNets(PlacementOptions);               \
-  template void Solver<Dtype>::EnsurePlaced();                              \
-  template void Solver<Dtype>::LogPlacement() const;                        \
-  template int64_t Solver<Dtype>::measured_device_bytes() const;            \
+#define INSTANTIATE_PLACEMENT(Dtype)                                                  \
+  template Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const;           \
+  template Status Solver<Dtype>::Place();                                             \
+  template Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions&); \
+  template Status Solver<Dtype>::PlaceNets(PlacementOptions);                         \
+  template void Solver<Dtype>::EnsurePlaced();                                        \
+  template void Solver<Dtype>::LogPlacement() const;                                  \
+  template int64_t Solver<Dtype>::measured_device_bytes() const;                      \
   template int Solver<Dtype>::histories() const
 INSTANTIATE_PLACEMENT(float);
 INSTANTIATE_PLACEMENT(double);

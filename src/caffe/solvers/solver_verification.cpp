@@ -39,15 +39,24 @@ struct Value {
   int count;
 };
 
+/// What is to be trained: the arguments of VerifyPlacement.
+struct Task {
+  const SolverParameter& param;
+  const string& snapshot;
+  const layrub::Machine& machine;
+};
+
 class Training {
  public:
-  Training(SolverParameter param, const string& snapshot) {
+  explicit Training(const Task& task) {
+    SolverParameter param = task.param;
     if (param.random_seed() < 0) param.set_random_seed(kSeed);
     param.clear_display();
     param.clear_snapshot();
     param.set_snapshot_after_train(false);
     solver_.reset(SolverRegistry<float>::CreateSolver(param));
-    if (!snapshot.empty()) solver_->Restore(snapshot.c_str());
+    solver_->mutable_placement_extra()->machine = task.machine;
+    if (!task.snapshot.empty()) solver_->Restore(task.snapshot.c_str());
     for (const auto& net : solver_->test_nets()) net->ShareTrainedLayersWith(solver_->net().get());
   }
 
@@ -118,9 +127,9 @@ Digests DigestsOf(const Training& training) {
 }
 
 /// The planned training, up to and with iteration `iterations`.
-Result<std::unique_ptr<Training>> TrainPlanned(const SolverParameter& param, int iterations,
-                                               const string& snapshot, vector<Digests>* digests) {
-  auto training = std::make_unique<Training>(param, snapshot);
+Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
+                                               vector<Digests>* digests) {
+  auto training = std::make_unique<Training>(task);
   if (Status status = training->Place(); !status.ok()) return status;
   for (int i = 0; i < iterations; ++i) {
     training->Iterate();
@@ -147,16 +156,17 @@ string Describe(int iteration, const Value& planned, const vector<float>& unplan
 
 }  // namespace
 
-Result<string> VerifyPlacement(const SolverParameter& param, int iterations,
-                               const string& snapshot) {
+Result<string> VerifyPlacement(const SolverParameter& param, int iterations, const string& snapshot,
+                               const layrub::Machine& machine) {
+  const Task task{param, snapshot, machine};
   vector<Digests> planned;
-  if (const auto trained = TrainPlanned(param, iterations, snapshot, &planned); !trained.ok())
+  if (const auto trained = TrainPlanned(task, iterations, &planned); !trained.ok())
     return trained.status();
   int iteration = 0;
   size_t different = 0;
   vector<float> unplanned;
   {
-    Training training(param, snapshot);
+    Training training(task);
     for (; iteration < iterations && unplanned.empty(); ++iteration) {
       training.Iterate();
       const Digests digests = DigestsOf(training);
@@ -168,7 +178,7 @@ Result<string> VerifyPlacement(const SolverParameter& param, int iterations,
     }
   }
   if (unplanned.empty()) return string();
-  const auto again = TrainPlanned(param, iteration, snapshot, nullptr);
+  const auto again = TrainPlanned(task, iteration, nullptr);
   if (!again.ok()) return again.status();
   return Describe(iteration - 1, again.value()->Values()[different], unplanned);
 }

@@ -70,7 +70,13 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
     if (PlanBy(other, graph, machine, budget, padding).ok())
       fitting.push_back("--placement=" + other);
   }
-  if (!fitting.empty()) {
+  if (const int64_t floor = FloorBytes(graph); budget.device - budget.reserved < floor) {
+    const int64_t state = PersistentBytes(graph);
+    status.message += ", and no plan works below " + FormatBytes(floor + budget.reserved) + ": " +
+                      graph.ops[FloorOp(graph)].name + " alone needs " +
+                      FormatBytes(floor - state) + " beside " +
+                      FormatBytes(state + budget.reserved) + " that always stay";
+  } else if (!fitting.empty()) {
     status.message += ", and " + Join(fitting, ", ") + (fitting.size() == 1 ? " fits" : " fit");
   }
   return status;

@@ -1,0 +1,137 @@
+// Plans for the nets that a solver works with.
+#include "caffe/solver_plans.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "layrub/bytes.hpp"
+
+namespace caffe {
+
+using layrub::Graph;
+using layrub::Plan;
+using layrub::Result;
+using layrub::Status;
+
+namespace {
+
+using SizedPlans = std::vector<SizedPlan>;
+
+Result<SizedPlan> Sized(const Graph& graph, Result<Plan> plan) {
+  if (!plan.ok()) return plan.status();
+  const int64_t resident = layrub::ResidentBytes(graph, plan.value());
+  const int64_t transient = plan.value().device_bytes - resident;
+  return SizedPlan{std::make_shared<Plan>(std::move(plan.value())), resident, transient};
+}
+
+Result<SizedPlan> MakeSizedPlan(const Graph& graph, const PlacementOptions& options) {
+  return Sized(graph, layrub::MakePlan(graph, options.machine, options.budget, options.strategy,
+                                       options.padding));
+}
+
+/// Plans for nets that are only run forward, whatever they take.
+Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions options,
+                             const std::string& strategy) {
+  options.strategy = strategy;
+  options.budget = {};
+  SizedPlans plans;
+  for (const Graph& graph : graphs) {
+    const Result<SizedPlan> plan = MakeSizedPlan(graph, options);
+    if (!plan.ok()) return plan.status();
+    plans.push_back(plan.value());
+  }
+  return plans;
+}
+
+/// Device bytes of several nets when each has its own, and when those that hold nothing between
+/// passes are shared.
+struct Total {
+  Total(const SizedPlan& train, const SizedPlans& tests) {
+    Add(train);
+    for (const SizedPlan& test : tests) Add(test);
+  }
+  void Add(const SizedPlan& plan) {
+    resident += plan.resident;
+    largest_transient = std::max(largest_transient, plan.transient);
+    apart += plan.plan->device_bytes;
+  }
+  int64_t together() const { return resident + largest_transient; }
+  int64_t resident = 0;
+  int64_t largest_transient = 0;
+  int64_t apart = 0;
+};
+
+SolverPlans Combine(const SizedPlan& train, const SizedPlans& tests, int64_t budget) {
+  const Total total(train, tests);
+  const bool share = total.apart > budget;
+  return {train, tests, share, total.largest_transient, share ? total.together() : total.apart};
+}
+
+/// The decision for the least bytes is what a strategy returns when nothing fits.
+Result<Plan> SmallestPlan(const Graph& graph, const PlacementOptions& options) {
+  if (Status status = Validate(graph); !status.ok()) return status;
+  const Result<layrub::Strategy> strategy = layrub::FindStrategy(options.strategy);
+  if (!strategy.ok()) return strategy.status();
+  const Result<layrub::Decision> decision =
+      strategy.value()(graph, options.machine, options.budget);
+  if (!decision.ok()) return decision.status();
+  Result<Plan> plan = layrub::Schedule(graph, decision.value(), options.padding);
+  if (plan.ok()) plan.value().strategy = options.strategy;
+  return plan;
+}
+
+/// `status` of the train net's plan, with the budget that all nets together need.
+Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status& status) {
+  if (graphs.tests.empty() || status.code != layrub::Code::kDoesNotFit) return status;
+  const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
+  if (!smallest.ok()) return smallest.status();
+  const SolverPlans& plans = smallest.value();
+  options.budget.reserved = plans.device_bytes - plans.train.plan->device_bytes;
+  return MakeSizedPlan(graphs.train, options).status();
+}
+
+}  // namespace
+
+Status MeetOptions(const PlacementOptions& options, SolverGraphs* graphs) {
+  if (!options.deterministic) return Status::Ok();
+  Status status = layrub::KeepDeterministic(&graphs->train);
+  for (Graph& test : graphs->tests) {
+    if (status.ok()) status = layrub::KeepDeterministic(&test);
+  }
+  return status;
+}
+
+Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions& options) {
+  Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
+  if (!tests.ok()) return tests.status();
+  PlacementOptions train_options = options;
+  for (const SizedPlan& test : tests.value()) train_options.budget.reserved += test.resident;
+  const Result<SizedPlan> train = MakeSizedPlan(graphs.train, train_options);
+  if (!train.ok()) return WhyNot(graphs, options, train.status());
+
+  const int64_t budget = options.budget.device;
+  if (options.strategy == "keep") {  // all blobs of all nets readable, as in Caffe
+    const Result<SizedPlans> whole = PlanTests(graphs.tests, options, "keep");
+    if (whole.ok() && Total(train.value(), whole.value()).apart <= budget) tests = whole;
+  }
+  const SolverPlans plans = Combine(train.value(), tests.value(), budget);
+  if (plans.device_bytes <= budget) return plans;
+  return Status::DoesNotFit("a test net needs " + layrub::FormatBytes(plans.largest_transient) +
+                            " beside the " +
+                            layrub::FormatBytes(plans.device_bytes - plans.largest_transient) +
+                            " that training keeps, the budget is " + layrub::FormatBytes(budget) +
+                            "; give --device_memory=" + std::to_string(plans.device_bytes) +
+                            " or a smaller batch in the TEST phase");
+}
+
+Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options) {
+  const Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
+  if (!tests.ok()) return tests.status();
+  options.budget.device = 0;
+  const Result<SizedPlan> train = Sized(graphs.train, SmallestPlan(graphs.train, options));
+  if (!train.ok()) return train.status();
+  return Combine(train.value(), tests.value(), 0);
+}
+
+}  // namespace caffe

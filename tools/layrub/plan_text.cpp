@@ -1,0 +1,322 @@
+// What `layrub plan` says to people.
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+
+#include "layrub/bytes.hpp"
+#include "layrub/plan_report.hpp"
+
+namespace layrub_tool {
+
+using layrub::FormatBytes;
+using layrub::Graph;
+using layrub::LayerCost;
+using layrub::Role;
+
+namespace {
+
+constexpr size_t kWidth = 98;
+constexpr size_t kLayerRows = 14;
+constexpr size_t kLayerName = 22;
+constexpr size_t kReadableNames = 6;
+constexpr size_t kAnswerColumn = 20;
+/// Times that differ by less count as equal.
+constexpr double kSameTime = 1.01;
+
+const char* RoleText(Role role) {
+  switch (role) {
+    case Role::kParameter:
+      return "parameters";
+    case Role::kParameterGradient:
+      return "their gradients";
+    case Role::kHistory:
+      return "solver history";
+    case Role::kActivation:
+      return "activations";
+    case Role::kActivationGradient:
+      return "their gradients";
+    case Role::kSaved:
+      return "saved for backward";
+    case Role::kScratch:
+      return "workspace";
+    case Role::kUser:
+      return "inputs";
+  }
+  return "";
+}
+
+std::string Fixed(double value, int decimals) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(decimals) << value;
+  return text.str();
+}
+
+/// Three significant digits.
+std::string FormatSeconds(double seconds) {
+  const double ms = seconds * 1e3;
+  const auto digits = [](double value) { return value < 10 ? 2 : value < 100 ? 1 : 0; };
+  return ms < 1000 ? Fixed(ms, digits(ms)) + " ms" : Fixed(seconds, digits(seconds)) + " s";
+}
+
+std::string Percent(double part, double whole) {
+  return Fixed(whole > 0 ? 100 * part / whole : 0, 0) + " %";
+}
+
+/// Breaks `text`, which starts in column `column`, at spaces; later lines start in `indent`.
+std::string Wrap(const std::string& text, size_t column, size_t indent) {
+  std::istringstream words(text);
+  std::string result, word;
+  while (words >> word) {
+    if (!result.empty() && column + 1 + word.size() > kWidth) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (!result.empty()) {
+      result += " ";
+      ++column;
+    }
+    result += word;
+    column += word.size();
+  }
+  return result;
+}
+
+/// "  name      value   note".
+void Row(std::ostream& out, const std::string& name, const std::string& value,
+         const std::string& note = "") {
+  out << "  " << std::left << std::setw(20) << name << std::right << std::setw(12) << value
+      << (note.empty() ? "" : "   " + note) << "\n";
+}
+
+void Verdict(std::ostream& out, const PlanReport& report) {
+  const std::string need = FormatBytes(report.nets.device_bytes);
+  const std::string& strategy = report.plan().strategy;
+  if (!report.fits.ok()) {
+    out << Wrap("Does not fit: " + report.fits.message + ".", 0, 2) << "\n\n"
+        << "The plan of " << strategy << " that takes the least:\n";
+  } else if (report.limited()) {
+    out << "Fits: " << strategy << " needs " << need << " of "
+        << FormatBytes(report.options.budget.device) << " device memory.\n\n";
+  } else {
+    out << strategy << " needs " << need << " device memory.\n\n";
+  }
+}
+
+void Summary(std::ostream& out, const PlanReport& report) {
+  const int64_t bytes = report.plan().device_bytes;
+  const bool tests = !report.nets.tests.empty();
+  Row(out, "device memory", FormatBytes(bytes), tests ? "for the training net" : "");
+  if (tests) {
+    Row(out, "with test nets", FormatBytes(report.nets.device_bytes),
+        report.nets.share_memory ? "which run in memory of the training net"
+                                 : "which have memory of their own");
+  }
+  Row(out, "plain Caffe (keep)", FormatBytes(report.keep_peak_bytes),
+      bytes == report.keep_peak_bytes
+          ? ""
+          : "this plan takes " + Percent(bytes, report.keep_peak_bytes) + " of that");
+  Row(out, "floor", FormatBytes(report.floor_bytes), "no plan takes less");
+  Row(out, "host memory",
+      report.plan().host_bytes == 0 ? "none" : FormatBytes(report.plan().host_bytes));
+  Row(out, "one iteration", FormatSeconds(report.seconds),
+      Fixed(report.seconds / report.keep_seconds, 2) +
+          " x plain Caffe's, by the model of machine " + report.options.machine.name);
+  if (report.stalled > 0) Row(out, "  waiting", FormatSeconds(report.stalled), "for copies");
+  if (report.recomputed_ops > 0) {
+    Row(out, "  computing again", FormatSeconds(report.recomputed_seconds),
+        std::to_string(report.recomputed_ops) + " forward operations, " +
+            Fixed(report.recomputed_flops / 1e9, 2) + " GFLOP");
+  }
+}
+
+void Breakdown(std::ostream& out, const Graph& graph, const PlanReport& report) {
+  if (report.peak.op == layrub::kNone) return;
+  const int64_t total = report.plan().device_bytes;
+  out << "\nThe peak is at " << graph.ops[report.peak.op].name << ":\n";
+  const auto part = [&](const std::string& name, int64_t bytes) {
+    if (bytes == 0) return;
+    const double share = static_cast<double>(bytes) / static_cast<double>(total);
+    std::ostringstream note;
+    note << std::setw(4) << Percent(share, 1);
+    if (const auto bar = static_cast<size_t>(std::lround(40 * share)); bar > 0)
+      note << "  " << std::string(bar, '#');
+    Row(out, name, FormatBytes(bytes), note.str());
+  };
+  for (size_t role = 0; role < report.peak.by_role.size(); ++role)
+    part(RoleText(static_cast<Role>(role)), report.peak.by_role[role]);
+  part("unused", report.peak.gaps);
+}
+
+/// The table of layers: sizes in one unit, times in ms.
+class LayerTable {
+ public:
+  LayerTable(std::ostream* out, const std::vector<LayerCost>& layers)
+      : out_(*out), layers_(layers) {
+    for (const LayerCost& layer : layers_) total_ += layer;
+    small_ = total_.bytes() < int64_t{10} << 20;
+  }
+
+  void Write(bool all) {
+    if (total_.bytes() == 0) return;
+    const std::vector<size_t> shown = Chosen(all);
+    out_ << "\nLayers, " << (small_ ? "KiB" : "MiB")
+         << " and ms of an iteration (added = exposed + computing again):\n";
+    Line("",
+         {"kept", "aliased", "offloaded", "recomputed", "traffic", "hidden", "exposed", "added"});
+    LayerCost rest = total_;
+    for (const size_t i : shown) {
+      Line(layers_[i].layer, Cells(layers_[i]));
+      rest = Less(rest, layers_[i]);
+    }
+    if (const size_t more = layers_.size() - shown.size(); more > 0) {
+      Line("... and " + std::to_string(more) + " more", Cells(rest));
+    }
+    Line("total", Cells(total_));
+    if (shown.size() < Speaking()) out_ << "  --all_layers shows them all.\n";
+  }
+
+ private:
+  bool Speaks(const LayerCost& cost) const { return cost.bytes() > 0 || cost.added() > 0; }
+  size_t Speaking() const {
+    return std::count_if(layers_.begin(), layers_.end(),
+                         [this](const LayerCost& cost) { return Speaks(cost); });
+  }
+
+  /// The layers that matter most for memory and time, in the order of the net.
+  std::vector<size_t> Chosen(bool all) const {
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (Speaks(layers_[i])) chosen.push_back(i);
+    }
+    if (all || chosen.size() <= kLayerRows) return chosen;
+    const auto weight = [this](size_t i) {
+      const LayerCost& cost = layers_[i];
+      return static_cast<double>(cost.bytes()) / static_cast<double>(total_.bytes()) +
+             (total_.added() > 0 ? cost.added() / total_.added() : 0);
+    };
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [&](size_t a, size_t b) { return weight(a) > weight(b); });
+    chosen.resize(kLayerRows);
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+
+  static LayerCost Less(LayerCost cost, LayerCost part) {
+    for (int64_t LayerCost::*field : {&LayerCost::kept, &LayerCost::aliased, &LayerCost::offloaded,
+                                      &LayerCost::recomputed, &LayerCost::traffic}) {
+      part.*field = -(part.*field);
+    }
+    for (double LayerCost::*field : {&LayerCost::copying, &LayerCost::exposed, &LayerCost::again})
+      part.*field = -(part.*field);
+    return cost += part;
+  }
+
+  std::string Bytes(int64_t bytes) const {
+    return bytes == 0 ? "-" : Fixed(static_cast<double>(bytes) / (small_ ? 1 << 10 : 1 << 20), 1);
+  }
+  std::string Ms(double seconds) const {
+    const double most = total_.copying + total_.again;
+    const int decimals = most < 1 ? 2 : most < 100 ? 1 : 0;
+    const double ms = 1e3 * seconds;
+    return ms < 0.5 * std::pow(10, -decimals) ? "-" : Fixed(ms, decimals);
+  }
+  std::vector<std::string> Cells(const LayerCost& cost) const {
+    return {Bytes(cost.kept),    Bytes(cost.aliased), Bytes(cost.offloaded), Bytes(cost.recomputed),
+            Bytes(cost.traffic), Ms(cost.hidden()),   Ms(cost.exposed),      Ms(cost.added())};
+  }
+
+  void Line(std::string name, const std::vector<std::string>& cells) {
+    constexpr int kColumns[] = {9, 9, 10, 11, 9, 9, 9, 8};
+    if (name.size() > kLayerName) name = name.substr(0, kLayerName - 2) + "..";
+    out_ << "  " << std::left << std::setw(kLayerName) << name << std::right;
+    for (size_t i = 0; i < cells.size(); ++i) out_ << std::setw(kColumns[i]) << cells[i];
+    out_ << "\n";
+  }
+
+  std::ostream& out_;
+  const std::vector<LayerCost>& layers_;
+  LayerCost total_;
+  bool small_ = false;
+};
+
+std::string Flags(const std::string& strategy, int64_t bytes) {
+  return "--placement=" + strategy + " --device_memory=" + std::to_string(bytes);
+}
+
+/// What would help where nothing of the strategy fits.
+std::string HelpToFit(const PlanReport& report) {
+  const Alternative* fastest = nullptr;
+  const Alternative* smallest = nullptr;
+  for (const Alternative& other : report.alternatives) {
+    if (other.seconds && (!fastest || *other.seconds < *fastest->seconds)) fastest = &other;
+    if (!smallest || other.smallest_bytes < smallest->smallest_bytes) smallest = &other;
+  }
+  if (fastest) {
+    return "--placement=" + fastest->strategy + " fits, at " +
+           Fixed(*fastest->seconds / report.keep_seconds, 2) + " x plain Caffe's time";
+  }
+  if (smallest && smallest->smallest_bytes < report.smallest_bytes)
+    return Flags(smallest->strategy, smallest->smallest_bytes) + " is the least of all strategies";
+  return "a larger budget or a smaller batch";
+}
+
+std::string HelpToBeFaster(const PlanReport& report) {
+  const Alternative* fastest = nullptr;
+  for (const Alternative& other : report.alternatives) {
+    if (other.seconds && (!fastest || *other.seconds < *fastest->seconds)) fastest = &other;
+  }
+  if (fastest && *fastest->seconds * kSameTime < report.seconds) {
+    return "--placement=" + fastest->strategy + " fits too, and an iteration takes " +
+           FormatSeconds(report.seconds - *fastest->seconds) + " less";
+  }
+  if (report.seconds > report.keep_seconds * kSameTime) {
+    return Flags("keep", report.keep_budget_bytes) + " would save the " +
+           FormatSeconds(report.seconds - report.keep_seconds) + " that this plan costs";
+  }
+  return "nothing: no time is lost to memory";
+}
+
+std::string Readable(const PlanReport& report) {
+  const size_t count = report.readable.size();
+  if (static_cast<int>(count) == report.blobs)
+    return "all " + std::to_string(report.blobs) + " blobs";
+  std::string names;
+  for (size_t i = 0; i < std::min(count, kReadableNames); ++i)
+    names += (i == 0 ? "" : ", ") + report.readable[i];
+  if (count > kReadableNames) names += " and " + std::to_string(count - kReadableNames) + " more";
+  return (names.empty() ? "none" : names) + ", of " + std::to_string(report.blobs) +
+         " blobs; placement { keep: \"NAME\" } adds one";
+}
+
+void Answers(std::ostream& out, const PlanReport& report) {
+  const auto answer = [&out](const std::string& name, const std::string& text) {
+    std::string line = "  " + name;
+    line.resize(kAnswerColumn, ' ');
+    out << line << Wrap(text, kAnswerColumn, kAnswerColumn) << "\n";
+  };
+  out << "\n";
+  answer("smallest budget", "--device_memory=" + std::to_string(report.smallest_bytes) + " (" +
+                                FormatBytes(report.smallest_bytes) + ")");
+  if (report.largest_batch) {
+    const int batch = *report.largest_batch;
+    answer("largest batch", batch == 0 ? "none: not even one item fits into the budget"
+                                       : "--batch=" + std::to_string(batch) + " in this budget");
+  }
+  answer("would help", report.fits.ok() ? HelpToBeFaster(report) : HelpToFit(report));
+  answer("readable", Readable(report));
+}
+
+}  // namespace
+
+std::string ToText(const Graph& graph, const PlanReport& report, bool all_layers) {
+  std::ostringstream out;
+  Verdict(out, report);
+  Summary(out, report);
+  Breakdown(out, graph, report);
+  LayerTable(&out, report.layers).Write(all_layers);
+  Answers(out, report);
+  return out.str();
+}
+
+}  // namespace layrub_tool

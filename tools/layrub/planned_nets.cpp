@@ -1,0 +1,176 @@
+#include "layrub/planned_nets.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <memory>
+
+#include "caffe/caffe.hpp"
+#include "caffe/solver_nets.hpp"
+#include "caffe/util/shape_only.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+
+namespace layrub_tool {
+
+using caffe::NetParameter;
+using caffe::PlacementOptions;
+using caffe::SolverGraphs;
+using caffe::SolverParameter;
+
+namespace {
+
+/// A child process that has not found the largest batch after so many seconds never will.
+constexpr unsigned kPatience = 60;
+
+/// The solver that the flags name; with --model, SGD on that model.
+SolverParameter WantedSolver() {
+  SolverParameter solver;
+  if (FLAGS_solver.empty() == FLAGS_model.empty()) {
+    Fail(
+        "'plan' needs either --model=FILE or --solver=FILE; 'layrub plan --help' shows an "
+        "example.");
+  }
+  if (FLAGS_solver.empty()) {
+    solver.set_net(FLAGS_model);
+  } else {
+    caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver);
+  }
+  ApplyDataFlags(&solver);
+  return solver;
+}
+
+NetParameter ShapesOf(const NetParameter& net) {
+  NetParameter filtered;
+  caffe::Net<float>::FilterNet(net, &filtered);
+  return caffe::WithoutSources(filtered, DataShapeFlag());
+}
+
+/// The largest number from 0 to `limit` that fits, where what fits includes all that is smaller.
+int LargestThatFits(int limit, const std::function<bool(int)>& fits) {
+  int64_t below = 0, above = 1;
+  while (above <= limit && fits(static_cast<int>(above))) {
+    below = above;
+    above *= 2;
+  }
+  above = std::min<int64_t>(above, int64_t{limit} + 1);
+  while (above - below > 1) {
+    const int64_t middle = (below + above) / 2;
+    (fits(static_cast<int>(middle)) ? below : above) = middle;
+  }
+  return static_cast<int>(below);
+}
+
+SolverGraphs GraphsWithBatch(int batch, const PlacementOptions& options) {
+  FLAGS_batch = batch;
+  return BuildGraphs(NetsOfFlags(), options).value();
+}
+
+bool Fits(const SolverGraphs& graphs, const PlacementOptions& options) {
+  if (options.budget.host == layrub::Budget().host) {
+    const auto smallest = SmallestPlans(graphs, options);
+    return smallest.ok() && smallest.value().device_bytes <= options.budget.device;
+  }
+  return PlanNets(graphs, options).ok();
+}
+
+/// Items of a batch for which every blob still has a size that the nets can have.
+int BatchLimit(const SolverGraphs& one_item) {
+  int64_t largest = 1;
+  const auto look = [&largest](const layrub::Graph& graph) {
+    for (const layrub::Tensor& tensor : graph.tensors) {
+      if (!tensor.persistent) largest = std::max(largest, tensor.bytes / int64_t{sizeof(float)});
+    }
+  };
+  look(one_item.train);
+  for (const layrub::Graph& test : one_item.tests) look(test);
+  return static_cast<int>(std::numeric_limits<int>::max() / largest);
+}
+
+int FindLargestBatch(const PlacementOptions& options) {
+  return LargestThatFits(BatchLimit(GraphsWithBatch(1, options)),
+                         [&](int batch) { return Fits(GraphsWithBatch(batch, options), options); });
+}
+
+/// What `find` returns when it runs in a child process of its own, silently; none when that ends in
+/// any other way than by returning.
+std::optional<int> InChild(const std::function<int()>& find) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kPatience);
+    if (!std::freopen("/dev/null", "w", stderr)) _exit(kFailure);
+    const int found = find();
+    const bool written = write(ends[1], &found, sizeof(found)) == sizeof(found);
+    _exit(written ? kSuccess : kFailure);
+  }
+  close(ends[1]);
+  int found = 0;
+  const bool told = child > 0 && read(ends[0], &found, sizeof(found)) == sizeof(found);
+  close(ends[0]);
+  int status = 0;
+  if (child > 0) waitpid(child, &status, 0);
+  return told ? std::optional<int>(found) : std::nullopt;
+}
+
+}  // namespace
+
+WantedNets NetsOfFlags() {
+  const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
+  SolverParameter solver = WantedSolver();
+  WantedNets wanted;
+  wanted.solver_type = solver.type();
+  ApplyStateFlags(solver.mutable_train_state());
+  std::vector<caffe::SolverNet> tests;
+  if (!FLAGS_solver.empty()) tests = caffe::TestNetsOf(solver);
+  if (phase == caffe::TRAIN) {
+    wanted.net = caffe::TrainNetOf(solver).param;
+    for (const caffe::SolverNet& test : tests) wanted.tests.push_back(test.param);
+  } else if (FLAGS_solver.empty()) {
+    solver.clear_train_state();
+    wanted.net = caffe::TrainNetOf(solver).param;
+    wanted.net.mutable_state()->set_phase(phase);
+    ApplyStateFlags(wanted.net.mutable_state());
+  } else {
+    if (tests.empty()) Fail(FLAGS_solver + " has no test net.");
+    wanted.net = tests.front().param;
+  }
+  wanted.placement = wanted.net.placement();
+  wanted.placement.MergeFrom(solver.placement());
+  ApplyPlacementFlags(&wanted.placement);
+  return wanted;
+}
+
+layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const PlacementOptions& options) {
+  const caffe::ShapeOnlyScope shapes_only;
+  const NetParameter shapes = ShapesOf(nets.net);
+  if (shapes.state().phase() == caffe::TEST) {
+    SolverGraphs graphs{caffe::Net<float>(shapes).MemoryGraph(-1, options.keep), {}};
+    if (const layrub::Status status = MeetOptions(options, &graphs); !status.ok()) return status;
+    return graphs;
+  }
+  // A solver of the wanted type knows how many history tensors a parameter has.
+  SolverParameter param;
+  param.set_type(nets.solver_type);
+  *param.mutable_train_net_param() = shapes;
+  *param.mutable_train_state() = shapes.state();
+  for (const NetParameter& test : nets.tests) {
+    *param.add_test_net_param() = ShapesOf(test);
+    param.add_test_iter(1);
+    param.set_test_interval(1);
+  }
+  const std::unique_ptr<caffe::Solver<float>> solver(
+      caffe::SolverRegistry<float>::CreateSolver(param));
+  return solver->MemoryGraphs(options);
+}
+
+std::optional<int> LargestBatch(const PlacementOptions& options) {
+  return InChild([&options] { return FindLargestBatch(options); });
+}
+
+}  // namespace layrub_tool

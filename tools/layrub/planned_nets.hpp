@@ -1,0 +1,36 @@
+#ifndef TOOLS_LAYRUB_PLANNED_NETS_HPP_
+#define TOOLS_LAYRUB_PLANNED_NETS_HPP_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caffe/proto/caffe.pb.h"
+#include "caffe/solver_plans.hpp"
+
+namespace layrub_tool {
+
+/// The nets that `layrub plan` is asked about.
+struct WantedNets {
+  caffe::NetParameter net;                 ///< in the phase that is planned
+  std::vector<caffe::NetParameter> tests;  ///< of its solver; none in the TEST phase
+  std::string solver_type;
+  caffe::PlacementParameter placement;  ///< as net, solver and flags say
+};
+
+/// As --model, --solver, --phase and the flags of data and state say.
+WantedNets NetsOfFlags();
+
+/// The graphs of one iteration, from nets of shapes, which need neither the data nor the memory
+/// that they speak of. kInvalid as Solver::MemoryGraphs.
+layrub::Result<caffe::SolverGraphs> BuildGraphs(const WantedNets& nets,
+                                                const caffe::PlacementOptions& options);
+
+/// The largest --batch whose plans fit into the budget of `options`, found by doubling and then by
+/// bisection; 0: not even one. None when it cannot be found out: no layer has a batch size, or the
+/// net allows none but its own. The nets are tried in a child process, which may fail.
+std::optional<int> LargestBatch(const caffe::PlacementOptions& options);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_PLANNED_NETS_HPP_

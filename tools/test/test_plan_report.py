@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What `layrub plan` answers: in words, in keys, and always what `layrub train` would do."""
+import os
+import re
+import unittest
+
+from command_line import SOURCE, DigitsTest, run, write
+
+DIGITS = "--solver=solver.prototxt"
+RESNET = f"--model={SOURCE}/models/resnet18/train_val.prototxt"
+# A net that reads data and allows no other batch than its own.
+RIGID = """
+layer { name: "data" type: "MemoryData" top: "data" top: "label"
+        memory_data_param { batch_size: 4 channels: 1 height: 2 width: 2 } }
+layer { name: "lay" type: "Reshape" bottom: "data" top: "rows" reshape_param { shape { dim: 4 dim: 4 } } }
+layer { name: "loss" type: "EuclideanLoss" bottom: "rows" bottom: "rows" top: "loss" }
+"""
+
+
+class PlanReport(DigitsTest):
+
+    def text(self, *args, code=0):
+        result = run("plan", *args)
+        self.assertEqual(code, result.code, result.last)
+        for line in result.out.splitlines():
+            self.assertLessEqual(len(line), 100, line)
+            self.assertEqual(line, line.rstrip())
+        return result.out
+
+    # In words.
+
+    def test_the_verdict_comes_first_and_the_answers_last(self):
+        text = self.text(RESNET, "--placement=hybrid", "--device_memory=2GiB")
+        self.assertRegex(text, r"^Fits: hybrid needs [\d.]+ MiB of 2048.0 MiB device memory\.\n")
+        self.assertLess(len(text.splitlines()), 50)
+        for line in (r"plain Caffe \(keep\) +[\d.]+ MiB +this plan takes \d+ % of that", r"floor +[\d.]+ MiB",
+                     r"host memory +[\d.]+ MiB", r"one iteration +[\d.]+ (ms|s) +[\d.]+ x plain Caffe's",
+                     r"The peak is at \S+/(forward|backward):", r"  parameters +[\d.]+ MiB +\d+ %  #+",
+                     r"  res2a_relu +(-|[\d.]+) +(-|[\d.]+) +[\d.]+ ", r"  \.\.\. and \d+ more ", r"  total  ",
+                     r"smallest budget +--device_memory=\d+ \([\d.]+ MiB\)", r"largest batch +--batch=\d+ in this budget",
+                     r"would help +\S", r"readable +.*loss, of \d+ blobs"):
+            self.assertRegex(text, line)
+
+    def test_all_layers_are_shown_on_demand_and_the_rows_add_up(self):
+        def numbers(line):
+            return [0 if cell == "-" else float(cell) for cell in line.split()[-8:]]
+
+        for more in ([], ["--all_layers"]):
+            lines = self.text(RESNET, "--placement=hybrid", *more).splitlines()
+            begin = next(i for i, line in enumerate(lines) if line.startswith("Layers")) + 2
+            end = next(i for i, line in enumerate(lines) if line.startswith("  total"))
+            for i, total in enumerate(numbers(lines[end])[:5]):
+                self.assertAlmostEqual(total, sum(numbers(line)[i] for line in lines[begin:end]), delta=0.06 * (end - begin))
+            self.assertEqual(bool(more), end - begin > 20)
+            self.assertEqual(not more, "--all_layers" in lines[end + 1])
+
+    def test_where_nothing_fits_it_says_what_would(self):
+        text = self.text(RESNET, "--placement=keep", "--device_memory=1GiB", code=2)
+        self.assertRegex(text, r"^Does not fit: strategy keep needs")
+        self.assertRegex(text, r"would help +--placement=\w+ fits, at [\d.]+ x plain Caffe's time")
+        flat = re.sub(r"\s+", " ", self.text(RESNET, "--placement=hybrid", "--device_memory=1MiB", code=2))
+        self.assertRegex(flat, r"no plan works below [\d.]+ MiB: \S+/(forward|backward) alone needs [\d.]+ MiB beside")
+        self.assertIn("largest batch none: not even one item", flat)
+
+    # In keys.
+
+    def test_the_smallest_budget_is_the_border_and_training_agrees(self):
+        for strategy in ("keep", "hybrid", "sqrt"):
+            place = "--placement=" + strategy
+            smallest = self.plan(DIGITS, place)["smallest_budget_bytes"]
+            for budget, verdict in ((smallest, "fits"), (smallest - 1, "does_not_fit")):
+                said = self.plan(DIGITS, place, f"--device_memory={budget}")
+                self.assertEqual((verdict, smallest), (said["verdict"], said["smallest_budget_bytes"]))
+            done = run("train", DIGITS, place, f"--device_memory={smallest - 1}")
+            self.assertEqual(2, done.code, done.last)
+            self.assertIn(f"--device_memory={smallest}", done.last)
+            for flags in ([], [f"--device_memory={smallest}"]):
+                said = self.plan(DIGITS, place, *flags)
+                summary, _ = self.train(place, *flags)
+                self.assertEqual(said["total_device_bytes"], summary["planned_device_bytes"])
+                self.assertEqual(said["device_peak_bytes"], summary["train_device_bytes"])
+                self.assertLessEqual(said["device_peak_bytes"], said["total_device_bytes"])
+            self.assertEqual(smallest, summary["planned_device_bytes"])
+
+    def test_the_largest_batch_fits_and_the_next_does_not(self):
+        for args in ((DIGITS, "--device_memory=2MiB"), (RESNET, "--device_memory=2GiB"),
+                     (RESNET, "--device_memory=2GiB", "--host_memory=1GiB")):
+            args += ("--placement=hybrid",)
+            batch = self.plan(*args)["largest_batch"]
+            self.assertGreater(batch, 1)
+            self.assertEqual("fits", self.plan(*args, f"--batch={batch}")["verdict"])
+            self.assertEqual("does_not_fit", self.plan(*args, f"--batch={batch + 1}")["verdict"])
+        self.assertIsNone(self.plan(RESNET)["largest_batch"])  # there is no budget
+
+    def test_a_net_that_allows_one_batch_only_is_planned_all_the_same(self):
+        write("rigid.prototxt", RIGID)
+        said = self.plan("--model=rigid.prototxt", "--device_memory=1MiB")
+        self.assertEqual(("fits", None), (said["verdict"], said["largest_batch"]))
+
+    def test_times_are_predicted_for_the_plan_and_for_keep(self):
+        keep, again = (self.plan(RESNET, "--placement=" + name) for name in ("keep", "sqrt"))
+        self.assertEqual(keep["predicted_seconds"], keep["keep_seconds"])
+        self.assertEqual(keep["keep_seconds"], again["keep_seconds"])
+        self.assertGreater(again["predicted_seconds"], again["keep_seconds"])
+
+    def test_a_test_net_alone_is_planned_without_the_training_net(self):
+        said = self.plan(DIGITS, "--phase=TEST")
+        self.assertEqual(said["device_peak_bytes"], said["total_device_bytes"])
+        self.assertNotIn("test nets", self.text(DIGITS, "--phase=TEST"))
+        self.assertIn("with test nets", self.text(DIGITS))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

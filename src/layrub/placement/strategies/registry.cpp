@@ -13,13 +13,17 @@ struct Entry {
   bool uses_costs = false;
 };
 
-constexpr std::array<Entry, 6> kStrategies{{
+constexpr std::array<Entry, 10> kStrategies{{
     {"keep", Keep},
     {"liveness", Liveness},
     {"intra", Intra},
     {"inter", Inter},
     {"hybrid", Hybrid},
     {"sqrt", Sqrt},
+    {"vdnn_all", VdnnAll},
+    {"vdnn_conv", VdnnConv},
+    {"vdnn_dyn", VdnnDyn},
+    {"superneurons", SuperNeurons},
 }};
 
 }  // namespace

@@ -12,6 +12,10 @@ Result<Decision> Intra(const Graph& graph, const Machine& machine, const Budget&
 Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnAll(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnConv(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget);
 
 }  // namespace layrub
 

@@ -11,7 +11,8 @@ namespace layrub::testing {
 
 /// Whether the strategy uses the host tier.
 inline bool Moves(const std::string& strategy) {
-  return strategy == "inter" || strategy == "hybrid";
+  return strategy == "inter" || strategy == "hybrid" || strategy == "vdnn_all" ||
+         strategy == "vdnn_conv";
 }
 
 /// Whether the strategy runs forwards again.

@@ -1,0 +1,30 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_SEGMENTS_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_SEGMENTS_HPP_
+
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+// How SuperNeurons recomputes. Source: Wang et al., "SuperNeurons" (PPoPP 2018), section 3.4.
+
+/// By operation: its outputs are not worth computing again, or cannot be: a forward that is
+/// conv-like, or that makes something without being able to run again. `originals` has one run for
+/// each operation.
+std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& originals);
+
+/// The forward pass is cut into segments, each of which begins with a checkpoint. Operations of
+/// which nobody after the next checkpoint uses anything in the forward pass run again: what they
+/// make is dropped after its last forward use. Checkpoints and the last segment keep everything. A
+/// segment whose dropped tensors, together with the backward operation that needs them first, need
+/// no more bytes than the most demanding operation of the net, is computed again once and stays
+/// ("speed-centric"); another is computed again for each backward operation that reads of it, and
+/// dropped each time ("memory-centric"). Returns what is dropped, by tensor. `decision` has no
+/// recomputations yet.
+std::vector<bool> RecomputeSegments(const Graph& graph, Decision* decision);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_SEGMENTS_HPP_

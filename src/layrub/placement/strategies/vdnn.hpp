@@ -1,0 +1,26 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_VDNN_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_VDNN_HPP_
+
+#include "layrub/graph.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// Which layers' inputs leave the device under vDNN.
+enum class Offload {
+  kNothing,
+  kConv,  ///< those of conv-like operations (conv_like.hpp)
+  kAll,   ///< those of all operations that do not run in place on them
+};
+
+/// vDNN's memory manager: everything lives as under `liveness`, and the inputs that `which` names
+/// and that backward reads go to the host after their last forward use. Their bytes are free at
+/// once: whoever takes them waits for the copy. Each backward operation fetches what the next one
+/// below needs of them, not looking beyond the next conv-like operation. Workspaces are the
+/// smallest. Source: Rhu, Gimelshein, Clemons, Zulfiqar, Keckler, "vDNN" (MICRO-49, 2016),
+/// section 3.
+Decision OffloadInputs(const Graph& graph, Offload which);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_VDNN_HPP_

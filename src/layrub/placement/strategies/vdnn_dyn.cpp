@@ -1,0 +1,33 @@
+#include <utility>
+
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/trial.hpp"
+#include "layrub/placement/strategies/vdnn.hpp"
+
+namespace layrub {
+
+// The first of these that fits: the fastest workspaces and nothing moved, the inputs of conv-like
+// operations, all inputs; then the fastest workspaces that there is room for at each operation
+// under the conv policy, and under the all policy. Where not even its smallest workspaces fit a
+// policy is passed over, so that the smallest budget is the least of five plans that no budget
+// changes. Source: vDNN (MICRO-49, 2016), dynamic policy: its first step, whether "all" with
+// the smallest workspaces can be trained at all, follows from the others here.
+Result<Decision> VdnnDyn(const Graph& graph, const Machine&, const Budget& budget) {
+  Trial trial(graph, budget);
+  for (const Offload which : {Offload::kNothing, Offload::kConv, Offload::kAll}) {
+    Decision decision = OffloadInputs(graph, which);
+    TakeFastestScratch(graph, kNoLimit, &decision);
+    if (trial.Fits(std::move(decision))) return trial.Best();
+  }
+  for (const Offload which : {Offload::kConv, Offload::kAll}) {
+    Decision decision = OffloadInputs(graph, which);
+    if (!trial.Fits(decision)) continue;
+    TakeFastestScratch(graph, DeviceBytes(budget), &decision);
+    trial.Fits(std::move(decision));
+    return trial.Best();
+  }
+  return trial.Best();
+}
+
+}  // namespace layrub

@@ -115,7 +115,8 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   const std::vector<float> plain = Train(SolverFor(net(), "keep"));
   OpenSolver free(SolverFor(net(), strategy()));
   ASSERT_TRUE(free.Place().ok());
-  const int64_t smallest = free.net()->planned()->plan().device_bytes;
+  const int64_t smallest =
+      layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy());
   SolverParameter param = SolverFor(net(), strategy());
   param.mutable_placement()->set_device_memory(std::to_string(smallest));
   OpenSolver tight(param);

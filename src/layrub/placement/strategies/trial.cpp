@@ -5,7 +5,7 @@
 
 namespace layrub {
 
-int64_t DeviceBytes(const Budget& budget) { return budget.device; }
+int64_t DeviceBytes(const Budget& budget) { return budget.device - budget.reserved; }
 
 Trial::Trial(const Graph& graph, const Budget& budget)
     : graph_(graph), budget_(budget), best_excess_(std::numeric_limits<int64_t>::max(), 0) {}

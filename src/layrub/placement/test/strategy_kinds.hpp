@@ -2,21 +2,44 @@
 #define LAYRUB_PLACEMENT_TEST_STRATEGY_KINDS_HPP_
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "layrub/graph.hpp"
 #include "layrub/plan.hpp"
+#include "layrub/strategy.hpp"
 
 namespace layrub::testing {
 
-/// Whether the strategy uses the host tier.
+/// Whether the strategy asks what its budget is, and does no more than that needs: it moves and
+/// recomputes nothing where everything fits.
+inline bool Adapts(const std::string& strategy) {
+  return strategy == "vdnn_dyn" || strategy == "superneurons";
+}
+
+/// Whether the strategy uses the host tier whatever its budget is.
 inline bool Moves(const std::string& strategy) {
   return strategy == "inter" || strategy == "hybrid" || strategy == "vdnn_all" ||
          strategy == "vdnn_conv";
 }
 
-/// Whether the strategy runs forwards again.
+/// Whether the strategy runs forwards again whatever its budget is.
 inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt"; }
+
+/// The least device bytes within which the strategy has a plan.
+inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy) {
+  const Decision decision = FindStrategy(strategy).value()(graph, {}, {.device = 0}).value();
+  return Schedule(graph, decision).value().device_bytes;
+}
+
+/// What the strategy decides within its smallest budget, with `padding` between ranges on top.
+inline Plan PlanTightly(const Graph& graph, const std::string& strategy, int64_t padding = 0) {
+  const Budget budget{.device = SmallestBudget(graph, strategy)};
+  const Decision decision = FindStrategy(strategy).value()(graph, {}, budget).value();
+  Plan plan = Schedule(graph, decision, padding).value();
+  plan.strategy = strategy;
+  return plan;
+}
 
 /// Recompute steps of a plan.
 inline int Recomputed(const Plan& plan) {

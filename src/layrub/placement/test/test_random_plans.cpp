@@ -22,6 +22,7 @@ using testing::ArbitraryGraph;
 using testing::RandomDecision;
 using testing::RandomGraph;
 using testing::Replay;
+using testing::SmallestBudget;
 
 std::string Join(const std::vector<std::string>& lines) {
   std::string text;
@@ -29,14 +30,21 @@ std::string Join(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// Runs `property` for several hundred random graphs with every strategy. On failure rapidcheck
-/// prints the seed; the graph is printed as text.
+/// Runs `property` for several hundred random graphs with every strategy, within budgets between
+/// the smallest one and what the strategy takes when it may. On failure rapidcheck prints the seed;
+/// the graph is printed as text.
 template <typename Property>
 void ForRandomPlans(Property property) {
   for (const std::string& strategy : StrategyNames()) {
     const bool holds = rc::check(strategy, [&] {
       const Graph graph = *ArbitraryGraph();
-      const Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy);
+      Result<Plan> plan = MakePlan(graph, Machine{}, Budget{}, strategy);
+      if (plan.ok() && testing::Adapts(strategy)) {
+        const int64_t smallest = SmallestBudget(graph, strategy);
+        const int64_t more =
+            *rc::gen::inRange<int64_t>(0, plan.value().device_bytes - smallest + 1);
+        plan = MakePlan(graph, Machine{}, {.device = smallest + more}, strategy);
+      }
       if (!plan.ok()) RC_FAIL(plan.status().message + "\n" + ToText(graph));
       property(graph, strategy, plan.value());
     });
@@ -101,7 +109,8 @@ TEST(RandomPlans, NeverTakeLessThanTheFloor) {
 }
 
 TEST(RandomPlans, KeepTheBudgetOrSayThatTheyDoNotFit) {
-  ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan& unlimited) {
+  ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan&) {
+    const Plan unlimited = MakePlan(graph, Machine{}, Budget{}, strategy).value();
     const Budget budget{*rc::gen::inRange<int64_t>(0, 2 * unlimited.device_bytes + 1),
                         *rc::gen::inRange<int64_t>(0, 2 * unlimited.host_bytes + 1)};
     const Result<Plan> plan = MakePlan(graph, Machine{}, budget, strategy);
@@ -118,14 +127,16 @@ TEST(RandomPlans, KeepTheBudgetOrSayThatTheyDoNotFit) {
 }
 
 TEST(RandomPlans, FitFromTheSmallestBudgetReportedUpward) {
-  ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan& smallest) {
-    const int64_t more = *rc::gen::inRange<int64_t>(0, smallest.device_bytes + 1);
-    for (int64_t device : {smallest.device_bytes, smallest.device_bytes + more}) {
-      const Budget budget{device, smallest.host_bytes};
+  ForRandomPlans([](const Graph& graph, const std::string& strategy, const Plan&) {
+    const int64_t smallest = SmallestBudget(graph, strategy);
+    const int64_t more = *rc::gen::inRange<int64_t>(0, smallest + 1);
+    for (int64_t device : {smallest, smallest + more}) {
+      const Budget budget{.device = device};
       const Result<Plan> plan = MakePlan(graph, Machine{}, budget, strategy);
       if (!plan.ok()) RC_FAIL(plan.status().message);
       RC_ASSERT(Join(Check(graph, plan.value(), budget)) == "");
     }
+    RC_ASSERT(!MakePlan(graph, Machine{}, {.device = smallest - 1}, strategy).ok());
   });
 }
 
@@ -183,6 +194,23 @@ TEST(RandomPlans, DoWhatTheirStrategyIsAbout) {
     EXPECT_EQ(moved > 0, testing::Moves(strategy)) << strategy;
     EXPECT_EQ(again > 0, testing::Recomputes(strategy)) << strategy;
     EXPECT_EQ(device < keep, strategy != "keep") << strategy;
+  }
+}
+
+TEST(RandomPlans, OfStrategiesThatAdaptDoMoreWithinLess) {
+  for (const std::string& strategy : StrategyNames()) {
+    if (!testing::Adapts(strategy)) continue;
+    int64_t moved = 0, free = 0, tight = 0;
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      const Graph graph = RandomGraph(seed, 40);
+      const Budget budget{.device = SmallestBudget(graph, strategy)};
+      const Plan plan = MakePlan(graph, Machine{}, budget, strategy).value();
+      moved += testing::BytesOffloaded(graph, plan);
+      tight += plan.device_bytes;
+      free += MakePlan(graph, Machine{}, Budget{}, strategy).value().device_bytes;
+    }
+    EXPECT_GT(moved, 0) << strategy;
+    EXPECT_LT(tight, free) << strategy;
   }
 }
 

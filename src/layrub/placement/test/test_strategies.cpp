@@ -74,12 +74,13 @@ HandMade InPlaceNet() {
 }
 
 TEST(FindStrategy, ListsTheNamesThereAre) {
-  EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt"}));
+  EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt",
+                                    "vdnn_all", "vdnn_conv", "vdnn_dyn", "superneurons"}));
   const Status status = FindStrategy("magic").status();
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message,
             "there is no placement strategy 'magic'; there are keep, liveness, intra, inter, "
-            "hybrid, sqrt");
+            "hybrid, sqrt, vdnn_all, vdnn_conv, vdnn_dyn, superneurons");
 }
 
 TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
@@ -279,7 +280,8 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
       host.message,
       "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
       "its smallest budget is --host_memory=4194304, and --placement=keep, --placement=liveness, "
-      "--placement=intra, --placement=sqrt fit");
+      "--placement=intra, --placement=sqrt, --placement=vdnn_conv, --placement=vdnn_dyn, "
+      "--placement=superneurons fit");
 }
 
 TEST(MakePlan, PassesOnWhatIsInvalid) {

@@ -1,0 +1,168 @@
+// The rules of vDNN: which tensors move, when they come back, and what the dynamic policy takes.
+#include <gtest/gtest.h>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/strategies/conv_like.hpp"
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/vdnn.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/placement/test/vdnn_net.hpp"
+#include "layrub/placement/uses.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::BytesOffloaded;
+using testing::HandMade;
+using testing::SmallestBudget;
+using testing::Uses;
+using testing::VdnnNet;
+
+std::vector<Gap> GapsOf(const VdnnNet& net, const Decision& decision, const std::string& name) {
+  return decision.tensors[net.Find(name)].gaps;
+}
+
+Plan MustPlan(const Graph& graph, const std::string& strategy, int64_t device) {
+  const Result<Plan> plan = MakePlan(graph, {}, {.device = device}, strategy);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  EXPECT_EQ(Check(graph, plan.value(), {.device = device}), std::vector<std::string>());
+  return plan.value();
+}
+
+TEST(ConvLike, IsWhatHasWeightsAndMuchArithmeticForItsData) {
+  const VdnnNet net;
+  for (const Op& op : net.graph.ops) {
+    EXPECT_EQ(IsConvLike(net.graph, op), op.name.substr(0, 4) == "conv") << op.name;
+  }
+}
+
+TEST(ConvLike, CountsNeitherWeightsNorArithmeticWithoutWeights) {
+  HandMade net;
+  const TensorId w = net.Add("w", 1000, Role::kParameter);
+  const TensorId x = net.Add("x", 1), y = net.Add("y", 1);
+  Form form = Uses({x, w}, {y});
+  form.flops = 2 * kAlignment + 1;
+  net.Forward("inner_product/forward", form);
+  EXPECT_TRUE(IsConvLike(net.graph, net.graph.ops[0]));
+  net.graph.ops[0].forms[0].flops = 2 * kAlignment;
+  EXPECT_FALSE(IsConvLike(net.graph, net.graph.ops[0]));
+  net.graph.ops[0].forms[0].flops = 1e9;
+  net.graph.ops[0].forms[0].reads = {x};
+  EXPECT_FALSE(IsConvLike(net.graph, net.graph.ops[0]));
+  net.graph.ops[0].forms[0].writes = {w};  // accumulates a gradient
+  EXPECT_TRUE(IsConvLike(net.graph, net.graph.ops[0]));
+  net.graph.ops[0].kind = OpKind::kFill;
+  EXPECT_FALSE(IsConvLike(net.graph, net.graph.ops[0]));
+}
+
+TEST(OffloadInputs, MovesInputsAfterTheirLastConsumerAndFreesThemAtOnce) {
+  const VdnnNet net;
+  const Decision all = OffloadInputs(net.graph, Offload::kAll);
+  const Decision conv = OffloadInputs(net.graph, Offload::kConv);
+  for (const Decision* decision : {&all, &conv}) {
+    // Conv2 and the norm read r1: it leaves after the norm, the later one.
+    ASSERT_EQ(GapsOf(net, *decision, "r1").size(), 1u);
+    EXPECT_EQ(GapsOf(net, *decision, "r1")[0].after, net.FindOp("norm/forward"));
+    EXPECT_EQ(GapsOf(net, *decision, "r1")[0].release, net.FindOp("norm/forward"));
+    ASSERT_EQ(GapsOf(net, *decision, "x").size(), 1u);
+    // Nobody reads it in the backward pass; in-place layers' inputs never move.
+    EXPECT_TRUE(GapsOf(net, *decision, "sum").empty());
+    EXPECT_TRUE(GapsOf(net, *decision, "c1").empty());
+  }
+  // The pool alone reads n.
+  EXPECT_EQ(GapsOf(net, all, "n").size(), 1u);
+  EXPECT_TRUE(GapsOf(net, conv, "n").empty());
+}
+
+TEST(OffloadInputs, LeavesInPlaceInputsAndWhatWouldBeAwayForNoOperation) {
+  const VdnnNet net;
+  const Decision all = OffloadInputs(net.graph, Offload::kAll);
+  EXPECT_TRUE(
+      GapsOf(net, all, "c1").empty());  // relu1 runs in place on it, and its backward reads it
+  EXPECT_TRUE(GapsOf(net, all, "c3").empty());  // the loss's input: needed by the first backward
+  for (const TensorDecision& tensor : OffloadInputs(net.graph, Offload::kNothing).tensors) {
+    EXPECT_TRUE(tensor.gaps.empty());
+  }
+}
+
+TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
+  const VdnnNet net;
+  const auto fetch = [&](Offload which, const std::string& name) {
+    const Decision decision = OffloadInputs(net.graph, which);
+    const std::vector<Gap> gaps = GapsOf(net, decision, name);
+    return gaps.empty() ? std::string("stays") : net.graph.ops[gaps[0].prefetch].name;
+  };
+  // All: loss/backward claims p for conv3, the first one below that lacks its input. Conv3 then
+  // claims n for the pool, the pool r1 for the norm, and the norm, conv2 having its input, nothing:
+  // that convolution ends its search. Conv2 claims x for conv1.
+  EXPECT_EQ(fetch(Offload::kAll, "p"), "loss/backward");
+  EXPECT_EQ(fetch(Offload::kAll, "n"), "conv3/backward");
+  EXPECT_EQ(fetch(Offload::kAll, "r1"), "pool/backward");
+  EXPECT_EQ(fetch(Offload::kAll, "x"), "conv2/backward");
+  EXPECT_EQ(fetch(Offload::kConv, "r1"), "conv3/backward");
+  EXPECT_EQ(fetch(Offload::kConv, "x"), "conv2/backward");
+}
+
+TEST(OffloadInputs, IsALadderOfBytes) {
+  const Graph graph = VdnnNet().graph;
+  const auto bytes = [&](const std::string& name) { return SmallestBudget(graph, name); };
+  EXPECT_LE(bytes("vdnn_all"), bytes("vdnn_conv"));
+  EXPECT_LT(bytes("vdnn_conv"), bytes("liveness"));
+  EXPECT_LT(bytes("liveness"), bytes("keep"));
+}
+
+TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
+  const TensorId small = net.Add("small", 2, Role::kScratch);
+  const TensorId large = net.Add("large", 8, Role::kScratch);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({x}, {y}));
+  std::vector<Scratch>& variants = net.graph.ops[1].forms[0].scratch;
+  variants = {{kNone, 4, true}, {small, 3, true}, {large, 1, true}, {small, 0.5, false}};
+  const auto taken = [&](int64_t units) {
+    Decision decision = DefaultDecision(net.graph);
+    TakeFastestScratch(net.graph, units == kNoLimit ? kNoLimit : units * kAlignment, &decision);
+    return decision.runs[1].scratch;
+  };
+  EXPECT_EQ(taken(7), 0);
+  EXPECT_EQ(taken(8), 0);
+  EXPECT_EQ(taken(10), 1);
+  EXPECT_EQ(taken(15), 1);
+  EXPECT_EQ(taken(16), 2);
+  EXPECT_EQ(taken(kNoLimit), 2);
+  for (Scratch& variant : variants) variant.seconds = 0;  // unknown
+  EXPECT_EQ(taken(kNoLimit), 0);
+}
+
+TEST(VdnnDyn, MovesNothingWhenAllFitsAndDowngradesWorkspacesBeforeItGivesUp) {
+  VdnnNet net;
+  const TensorId fast = net.Add("conv2:fast", 30, Role::kScratch);
+  net.graph.ops[net.FindOp("conv2/forward")].forms[0].scratch = {{kNone, 2, true}, {fast, 1, true}};
+  const auto scratch = [&](const Plan& plan) {
+    for (const Step& step : plan.steps) {
+      if (step.op == net.FindOp("conv2/forward")) return step.scratch;
+    }
+    return kNone;
+  };
+  const Plan free = MustPlan(net.graph, "vdnn_dyn", kNoLimit);
+  EXPECT_EQ(BytesOffloaded(net.graph, free), 0);
+  EXPECT_EQ(scratch(free), 1);
+
+  const int64_t conv = SmallestBudget(net.graph, "vdnn_conv");
+  const int64_t all = SmallestBudget(net.graph, "vdnn_all");
+  const int64_t smallest = SmallestBudget(net.graph, "vdnn_dyn");
+  EXPECT_EQ(smallest, std::min(conv, all));
+  const Plan downgraded = MustPlan(net.graph, "vdnn_dyn", conv);
+  EXPECT_EQ(scratch(downgraded), 0);
+  EXPECT_EQ(BytesOffloaded(net.graph, downgraded),
+            BytesOffloaded(net.graph, MustPlan(net.graph, "vdnn_conv", conv)));
+  MustPlan(net.graph, "vdnn_dyn", smallest);
+  EXPECT_EQ(MakePlan(net.graph, {}, {.device = smallest - 1}, "vdnn_dyn").status().code,
+            Code::kDoesNotFit);
+}
+
+}  // namespace
+}  // namespace layrub

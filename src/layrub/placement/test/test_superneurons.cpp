@@ -1,0 +1,256 @@
+// The rules of SuperNeurons: what its cache moves and when, what is computed again, and which rung
+// of its ladder a budget takes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/strategies/pieces.hpp"
+#include "layrub/placement/strategies/segments.hpp"
+#include "layrub/placement/strategies/tensor_cache.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/placement/test/vdnn_net.hpp"
+#include "layrub/placement/uses.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::BytesOffloaded;
+using testing::HandMade;
+using testing::Recomputed;
+using testing::SmallestBudget;
+using testing::Uses;
+using testing::VdnnNet;
+using Lines = std::vector<std::string>;
+
+Plan MustSchedule(const Graph& graph, const Decision& decision) {
+  const Result<Plan> plan = Schedule(graph, decision);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  EXPECT_EQ(Check(graph, plan.value()), Lines{});
+  return plan.value();
+}
+
+Plan MustPlan(const Graph& graph, int64_t device) {
+  const Result<Plan> plan = MakePlan(graph, {}, {.device = device}, "superneurons");
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  EXPECT_EQ(Check(graph, plan.value(), {.device = device}), Lines{});
+  return plan.value();
+}
+
+/// `layers` convolutions y0 -> y1 -> ..., all of 4 units; each backward reads what its forward has
+/// read.  Operations: 0 data, 1 .. layers forward, layers + 1 the loss, then the convolutions'
+/// backwards, the last one first.
+HandMade Convs(int layers) {
+  HandMade net;
+  const TensorId w = net.Add("w", 1, Role::kParameter);
+  std::vector<TensorId> y, dy;
+  for (int i = 0; i <= layers; ++i) y.push_back(net.Add("y" + std::to_string(i), 4));
+  for (int i = 0; i <= layers; ++i)
+    dy.push_back(net.Add("y" + std::to_string(i) + ".grad", 4, Role::kActivationGradient));
+  net.Forward("data", Uses({}, {y[0]}));
+  for (int i = 1; i <= layers; ++i)
+    net.Forward("f" + std::to_string(i), Uses({y[i - 1], w}, {y[i]}));
+  net.Backward("loss", Uses({y[layers]}, {dy[layers]}, {{dy[layers], y[layers]}}));
+  for (int i = layers; i > 0; --i)
+    net.Backward("b" + std::to_string(i), Uses({y[i - 1], w, dy[i]}, {dy[i - 1]}));
+  for (Op& op : net.graph.ops) {
+    if (op.name[0] == 'f' || op.name[0] == 'b') op.forms[0].flops = 1e6;
+  }
+  return net;
+}
+
+/// What the cache moves of Convs(6) on a device of w and `tensors` other tensors, as
+/// "y0: after f1 release f3 prefetch b2 before b1".
+Lines Moves(int64_t tensors, const Graph& graph) {
+  Decision decision = DefaultDecision(graph);
+  RunInPlace(graph, InPlace::kSameRole, &decision);
+  CacheTensors(graph, (1 + 4 * tensors) * kAlignment, std::vector<bool>(graph.tensors.size(), true),
+               &decision);
+  MustSchedule(graph, decision);
+  Lines lines;
+  const auto name = [&](RunId r) { return graph.ops[decision.runs[r].op].name; };
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    for (const Gap& gap : decision.tensors[t].gaps) {
+      lines.push_back(graph.tensors[t].name + ": after " + name(gap.after) + " release " +
+                      name(gap.release) + " prefetch " + name(gap.prefetch) + " before " +
+                      name(gap.before));
+    }
+  }
+  return lines;
+}
+
+TEST(TensorCache, MovesNothingWhileThereIsRoom) {
+  // At loss: y0 .. y6 and the gradient of y6.
+  EXPECT_EQ(Moves(8, Convs(6).graph), Lines{});
+}
+
+TEST(TensorCache, EvictsWhatWasUsedLongestAgoWhenARunFindsNoRoom) {
+  // f6 and the loss need a place each, and y0 and y1 are those whose last uses are longest ago.
+  // When the backward of a convolution frees enough, what the one below it needs comes back.
+  EXPECT_EQ(Moves(6, Convs(6).graph), (Lines{"y0: after f1 release f5 prefetch b2 before b1",
+                                             "y1: after f2 release f6 prefetch b3 before b2"}));
+}
+
+TEST(TensorCache, WithoutRoomHasTensorsForTheirUsesAlone) {
+  const Lines moves = Moves(0, Convs(6).graph);
+  EXPECT_EQ(moves[0], "y0: after f1 release f1 prefetch b1 before b1");
+  EXPECT_EQ(moves[1], "y1: after f2 release f2 prefetch b2 before b2");
+}
+
+TEST(TensorCache, LeavesTheOperandsOfARunAlone) {
+  // The last convolution also reads y0, and the loss y1: y2 and y3 leave instead.
+  Graph graph = Convs(6).graph;
+  graph.ops[6].forms[0].reads.push_back(1);
+  graph.ops[7].forms[0].reads.push_back(2);
+  const Lines moves = Moves(6, graph);
+  for (const std::string& move : moves) {
+    EXPECT_EQ(move.find("release f5"),
+              move.substr(0, 2) == "y1" ? move.find("release f5") : std::string::npos)
+        << move;
+    EXPECT_NE(move.substr(0, 2), "y0") << move;
+  }
+  EXPECT_FALSE(moves.empty());
+}
+
+TEST(TensorCache, LeavesWhatMayNotMoveAlone) {
+  HandMade net = Convs(6);
+  net.graph.tensors[1].keep = true;
+  Decision decision = DefaultDecision(net.graph);
+  std::vector<bool> movable(net.graph.tensors.size(), true);
+  movable[2] = false;
+  CacheTensors(net.graph, 0, movable, &decision);
+  EXPECT_TRUE(decision.tensors[0].gaps.empty());
+  EXPECT_TRUE(decision.tensors[1].gaps.empty());
+  EXPECT_TRUE(decision.tensors[2].gaps.empty());
+  EXPECT_FALSE(decision.tensors[3].gaps.empty());
+}
+
+TEST(Checkpoints, AreConvLikeForwardsAndWhatCannotRunAgain) {
+  VdnnNet net;
+  net.graph.ops[net.FindOp("norm/forward")].repeatable = false;
+  const std::vector<bool> checkpoints = Checkpoints(net.graph, InSmallestForms(net.graph).runs);
+  for (size_t o = 0; o < net.graph.ops.size(); ++o) {
+    const std::string& name = net.graph.ops[o].name;
+    const bool forward = net.graph.ops[o].pass == Pass::kForward;
+    EXPECT_EQ(checkpoints[o],
+              forward && (name[0] == 'd' || name.substr(0, 4) == "conv" || name[0] == 'n'))
+        << name;
+  }
+}
+
+TEST(RecomputeSegments, DropsWhatASegmentKeepsToItself) {
+  const VdnnNet net;
+  Decision decision = InSmallestForms(net.graph);
+  const std::vector<bool> dropped = RecomputeSegments(net.graph, &decision);
+  for (size_t t = 0; t < dropped.size(); ++t) {
+    const std::string& name = net.graph.tensors[t].name;
+    // r1 and sum are used beyond the next checkpoint; the last segment keeps everything.
+    EXPECT_EQ(dropped[t], name == "n" || name == "p") << name;
+  }
+  Lines again;
+  for (const layrub::Run& run : decision.runs) {
+    if (run.recompute) again.push_back(net.graph.ops[run.op].name);
+  }
+  // n and p, beside the two gradients at conv3's backward, need more than any operation does.
+  EXPECT_EQ(again, (Lines{"norm/forward", "pool/forward", "norm/forward"}));
+  MustSchedule(net.graph, decision);
+}
+
+/// A convolution with a tail of `cheap` operations, a convolution, a loss. All tensors are 4 units.
+/// The backwards of the tail read what their forwards have read.
+Graph LongSegment(int cheap, int64_t widest) {
+  HandMade net;
+  const TensorId w = net.Add("w", 1, Role::kParameter);
+  const TensorId x = net.Add("x", 4), wide = net.Add("wide", widest);
+  std::vector<TensorId> y{net.Add("y0", 4)}, dy{net.Add("y0.grad", 4, Role::kActivationGradient)};
+  net.Forward("data", Uses({}, {x, wide}));
+  net.Forward("conv1", Uses({x, w}, {y[0]}));
+  for (int i = 1; i <= cheap; ++i) {
+    y.push_back(net.Add("y" + std::to_string(i), 4));
+    dy.push_back(net.Add("y" + std::to_string(i) + ".grad", 4, Role::kActivationGradient));
+    net.Forward("f" + std::to_string(i), Uses({y[i - 1]}, {y[i]}));
+  }
+  const TensorId z = net.Add("z", 4);
+  net.Forward("conv2", Uses({y.back(), w}, {z}));
+  for (size_t o = 1; o < net.graph.ops.size(); ++o) net.graph.ops[o].repeatable = true;
+  net.Backward("conv2/backward", Uses({y.back(), w, z}, {dy.back()}));
+  for (int i = cheap; i > 0; --i)
+    net.Backward("b" + std::to_string(i), Uses({y[i - 1], dy[i]}, {dy[i - 1]}));
+  net.Backward("conv1/backward", Uses({x, dy[0], w}, {}));
+  for (Op& op : net.graph.ops) {
+    if (op.name.substr(0, 4) == "conv") op.forms[0].flops = 1e6;
+  }
+  return net.graph;
+}
+
+int TimesAgain(const Graph& graph) {
+  Decision decision = InSmallestForms(graph);
+  RecomputeSegments(graph, &decision);
+  MustSchedule(graph, decision);
+  return static_cast<int>(std::count_if(decision.runs.begin(), decision.runs.end(),
+                                        [](const layrub::Run& run) { return run.recompute; }));
+}
+
+TEST(RecomputeSegments, AreSpeedCentricWhereThatFitsUnderTheMostDemandingOperation) {
+  // Four tensors come back at once for conv2's backward, whose other operands are z and a gradient:
+  // 6 * 4 units. Without a wide operation the largest has 3 * 4 units.
+  EXPECT_EQ(TimesAgain(LongSegment(4, 6 * 4 - 4)), 4);
+  EXPECT_EQ(TimesAgain(LongSegment(4, 6 * 4 - 5)), 4 + 3 + 2 + 1);
+  EXPECT_EQ(TimesAgain(LongSegment(4, 1)), 4 + 3 + 2 + 1);
+}
+
+TEST(SuperNeurons, ClimbsItsLadderAsTheBudgetShrinks) {
+  const Graph graph = LongSegment(6, 1);
+  const int64_t liveness = SmallestBudget(graph, "liveness");
+  EXPECT_EQ(BytesOffloaded(graph, MustPlan(graph, liveness)), 0);
+  EXPECT_EQ(Recomputed(MustPlan(graph, liveness)), 0);
+  const Plan moved = MustPlan(graph, liveness - kAlignment);
+  EXPECT_GT(BytesOffloaded(graph, moved), 0);
+  EXPECT_EQ(Recomputed(moved), 0);
+  const int64_t smallest = SmallestBudget(graph, "superneurons");
+  EXPECT_LT(smallest, liveness - 4 * kAlignment);
+  EXPECT_GT(Recomputed(MustPlan(graph, smallest)), 0);
+  for (int64_t device = smallest; device <= liveness; device += kAlignment)
+    EXPECT_LE(MustPlan(graph, device).device_bytes, device);
+  EXPECT_EQ(MakePlan(graph, {}, {.device = smallest - 1}, "superneurons").status().code,
+            Code::kDoesNotFit);
+}
+
+TEST(SuperNeurons, CountsWhatOthersHaveReserved) {
+  const Graph graph = LongSegment(6, 1);
+  const int64_t smallest = SmallestBudget(graph, "superneurons");
+  const int64_t reserved = 100 * kAlignment;
+  EXPECT_TRUE(
+      MakePlan(graph, {}, {.device = smallest + reserved, .reserved = reserved}, "superneurons")
+          .ok());
+  EXPECT_FALSE(
+      MakePlan(graph, {}, {.device = smallest + reserved - 1, .reserved = reserved}, "superneurons")
+          .ok());
+}
+
+TEST(SuperNeurons, GivesWorkspacesTheBytesLeft) {
+  Graph graph = Convs(6).graph;
+  Tensor fast;
+  fast.name = "fast";
+  fast.bytes = 8 * kAlignment;
+  fast.role = Role::kScratch;
+  graph.tensors.push_back(fast);
+  const auto id = static_cast<TensorId>(graph.tensors.size()) - 1;
+  graph.ops[3].forms[0].scratch = {{kNone, 2, true}, {id, 1, true}};
+  const auto scratch = [&](int64_t units) {
+    const Plan plan = MustPlan(graph, units * kAlignment);
+    const auto step =
+        std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == 3; });
+    return step->scratch;
+  };
+  EXPECT_EQ(scratch(100), 1);
+  // Three convolutions hold w and y0 .. y3: 17 units.
+  EXPECT_EQ(scratch(1 + 4 * 4 + 8), 1);
+  EXPECT_EQ(scratch(1 + 4 * 4 + 7), 0);
+}
+
+}  // namespace
+}  // namespace layrub

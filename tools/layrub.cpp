@@ -4,11 +4,14 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "caffe/common.hpp"
 #include "caffe/util/failure.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/strategy.hpp"
 
 DECLARE_bool(help);
 DECLARE_bool(helpshort);
@@ -21,8 +24,7 @@ const std::vector<Command>& Commands() {
        "  --solver=FILE          the solver definition (needed)\n"
        "  --snapshot=FILE        resume from this .solverstate; not together with --weights\n"
        "  --weights=FILE[,FILE]  start from these .caffemodel files, matched by layer name\n"
-       "  --placement=NAME       memory strategy: keep, liveness, intra, inter, hybrid or\n"
-       "                         sqrt\n"
+       "  --placement=NAME       memory strategy: {strategies}\n"
        "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --machine=NAME|FILE    plan for this machine: a known one, or what --profile measured\n"
@@ -69,8 +71,7 @@ const std::vector<Command>& Commands() {
        Time},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
-       "  --placement=NAME       memory strategy: keep, liveness, intra, inter, hybrid or\n"
-       "                         sqrt\n"
+       "  --placement=NAME       memory strategy: {strategies}\n"
        "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --machine=NAME|FILE    plan for this machine and its memory: cpu, k40, titanx, p100, "
@@ -122,6 +123,25 @@ const Command& CommandOrFail(const std::string& name) {
   Fail("unknown command '" + name + "' (there are " + names + ")");
 }
 
+/// `help` with the names of all strategies, in lines of at most 80 characters, for "{strategies}".
+std::string WithStrategies(std::string help) {
+  constexpr size_t kWidth = 80;
+  const std::string mark = "{strategies}", indent(25, ' ');
+  const size_t at = help.find(mark);
+  if (at == std::string::npos) return help;
+  const std::vector<std::string> names = layrub::StrategyNames();
+  std::string list;
+  size_t column = at - (help.rfind('\n', at) + 1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string word = names[i] + (i + 1 < names.size() ? "," : "");
+    const bool fits = column + 1 + word.size() <= kWidth;
+    if (i > 0) list += fits ? " " : "\n" + indent;
+    column = (fits ? column + 1 : indent.size()) + word.size();
+    list += word;
+  }
+  return help.replace(at, mark.size(), list);
+}
+
 std::string CommandUsage(const Command& command) {
   return "layrub " + command.name + " " + command.arguments +
          (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
@@ -135,7 +155,7 @@ int Help(const std::vector<std::string>& words) {
   const Command& command = CommandOrFail(words[0]);
   std::cout << "layrub " << command.name << ": " << command.summary
             << "\n\nusage: " << CommandUsage(command) << "\n\n"
-            << command.help;
+            << WithStrategies(command.help);
   return kSuccess;
 }
 

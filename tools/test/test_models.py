@@ -44,6 +44,20 @@ class Models(unittest.TestCase):
                 said, _ = plan(generate(f"resnet{depth}", self.folder), "hybrid", "--batch=32")
                 self.assertLessEqual(said["device_peak_bytes"], megabytes * 10 ** 6)
 
+    def test_the_ladders_of_the_papers_hold(self):
+        """vDNN moves layers' inputs; SuperNeurons climbs from liveness to caching to recomputing."""
+        for net in ("alexnet", "vgg16", "googlenet", "resnet50"):
+            with self.subTest(net=net):
+                model = os.path.join(ROOT, "models", net, "train_val.prototxt")
+                peaks = [plan(model, strategy, "--batch=32")[0]["device_peak_bytes"]
+                         for strategy in ("keep", "liveness", "vdnn_conv", "vdnn_all")]
+                self.assertEqual(sorted(peaks, reverse=True), peaks)
+                for budget in (peaks[1], peaks[1] - 1):
+                    said, _ = plan(model, "superneurons", "--batch=32", f"--device_memory={budget}")
+                    self.assertEqual("fits", said["verdict"])
+                    self.assertLessEqual(said["device_peak_bytes"], budget)
+                    self.assertEqual(budget < peaks[1], said["host_peak_bytes"] > 0)
+
     def test_the_deepest_net_is_planned_in_seconds_and_in_little_memory(self):
         model = generate("resnet1517", self.folder)
         for strategy in strategies():

@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "caffe/net/test/training.hpp"
 #include "layrub/check.hpp"
+#include "layrub/placement/strategies/conv_like.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
@@ -122,6 +124,20 @@ TEST_P(SmallNet, HasAThreeWaySplitAndAnUnreadDerivative) {
   }
   EXPECT_TRUE(three_way);
   EXPECT_TRUE(fill);
+}
+
+TEST_P(SmallNet, HasConvLikeOperationsThatAreConvolutionsAndInnerProducts) {
+  const layrub::Graph graph = TrainingGraph(GetParam());
+  const std::set<std::string> types{"Convolution", "Deconvolution", "InnerProduct"};
+  int seen = 0;
+  for (const LayerParameter& layer : ReadNet(GetParam()).layer()) {
+    for (const layrub::Op& op : graph.ops) {
+      if (op.name != layer.name() + "/forward" && op.name != layer.name() + "/backward") continue;
+      EXPECT_EQ(layrub::IsConvLike(graph, op), types.count(layer.type()) > 0) << op.name;
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNet, SmallNet, ::testing::ValuesIn(SmallNets()),

@@ -9,6 +9,7 @@
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/placement/test/vdnn_net.hpp"
 #include "layrub/placement/uses.hpp"
+#include "layrub/timeline.hpp"
 
 namespace layrub {
 namespace {
@@ -105,12 +106,20 @@ TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
   EXPECT_EQ(fetch(Offload::kConv, "x"), "conv2/backward");
 }
 
-TEST(OffloadInputs, IsALadderOfBytes) {
+TEST(OffloadInputs, IsALadderOfBytesAndTheReverseInTime) {
   const Graph graph = VdnnNet().graph;
-  const auto bytes = [&](const std::string& name) { return SmallestBudget(graph, name); };
-  EXPECT_LE(bytes("vdnn_all"), bytes("vdnn_conv"));
-  EXPECT_LT(bytes("vdnn_conv"), bytes("liveness"));
-  EXPECT_LT(bytes("liveness"), bytes("keep"));
+  const Machine machine{.link_down = 1e6, .link_up = 1e6, .link_both = 2e6};
+  int64_t bytes = kNoLimit;
+  double seconds = 0;
+  for (const std::string strategy : {"keep", "liveness", "vdnn_conv", "vdnn_all"}) {
+    const Plan plan = MustPlan(graph, strategy, kNoLimit);
+    EXPECT_LE(plan.device_bytes, bytes) << strategy;
+    bytes = plan.device_bytes;
+    const double taken = Simulate(graph, plan, machine).seconds;
+    EXPECT_GE(taken, seconds) << strategy;
+    seconds = taken;
+  }
+  EXPECT_LT(bytes, SmallestBudget(graph, "liveness"));
 }
 
 TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {

@@ -129,8 +129,9 @@ TEST_P(SmallNet, HasAThreeWaySplitAndAnUnreadDerivative) {
 TEST_P(SmallNet, HasConvLikeOperationsThatAreConvolutionsAndInnerProducts) {
   const layrub::Graph graph = TrainingGraph(GetParam());
   const std::set<std::string> types{"Convolution", "Deconvolution", "InnerProduct"};
+  const NetParameter net = ReadNet(GetParam());
   int seen = 0;
-  for (const LayerParameter& layer : ReadNet(GetParam()).layer()) {
+  for (const LayerParameter& layer : net.layer()) {
     for (const layrub::Op& op : graph.ops) {
       if (op.name != layer.name() + "/forward" && op.name != layer.name() + "/backward") continue;
       EXPECT_EQ(layrub::IsConvLike(graph, op), types.count(layer.type()) > 0) << op.name;

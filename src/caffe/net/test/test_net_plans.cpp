@@ -138,7 +138,7 @@ TEST_P(SmallNet, HasConvLikeOperationsThatAreConvolutionsAndInnerProducts) {
       ++seen;
     }
   }
-  EXPECT_GT(seen, 10);
+  EXPECT_GE(seen, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNet, SmallNet, ::testing::ValuesIn(SmallNets()),

@@ -50,7 +50,7 @@ std::vector<Alternative> FindAlternatives(const SolverGraphs& graphs, PlacementO
   std::vector<Alternative> found;
   const std::string own = options.strategy;
   for (const std::string& strategy : layrub::StrategyNames()) {
-    if (strategy == own) continue;
+    if (strategy == own || !QuickToPlan(graphs.train, strategy)) continue;
     options.strategy = strategy;
     const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
     if (!smallest.ok()) continue;
@@ -72,7 +72,9 @@ bool PlanReport::limited() const {
   return options.budget.device != std::numeric_limits<int64_t>::max();
 }
 
-bool QuickToPlan(const Graph& graph) { return graph.ops.size() <= kQuickOps; }
+bool QuickToPlan(const Graph& graph, const std::string& strategy) {
+  return graph.ops.size() <= kQuickOps && !layrub::UsesCosts(strategy);
+}
 
 Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options) {
   const Graph& graph = graphs.train;
@@ -103,7 +105,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.keep_budget_bytes = keep.value().device_bytes;
   report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
   report.floor_bytes = layrub::FloorBytes(graph);
-  if (QuickToPlan(graph)) report.alternatives = FindAlternatives(graphs, options);
+  report.alternatives = FindAlternatives(graphs, options);
   return report;
 }
 

@@ -49,8 +49,9 @@ struct PlanReport {
   bool limited() const;  ///< there is a device budget
 };
 
-/// Whether a graph is small enough for questions that take many plans to answer.
-bool QuickToPlan(const layrub::Graph& graph);
+/// Whether questions may be asked that take many plans to answer: the graph is small, and the
+/// strategy does not search among plans.
+bool QuickToPlan(const layrub::Graph& graph, const std::string& strategy);
 
 /// All but the largest batch. kInvalid when the strategy is not known or the graph is malformed; a
 /// budget that is too small is part of the report.

@@ -9,18 +9,27 @@
 #include <set>
 #include <utility>
 
+#include "layrub/placement/pack_search.hpp"
+
 namespace layrub {
 namespace {
 
-/// How many pairs of overlapping intervals all placements of one call may look at together: about
-/// half a second.
-constexpr int64_t kPairBudget = 12'000'000;
+/// How many pairs of overlapping intervals the orders of one call may look at together, and then
+/// the search for what is below their best: about a tenth of a second.
+constexpr int64_t kOrderBudget = 4'000'000;
+constexpr int64_t kSearchBudget = 5'000'000;
+/// For how many heights that turn out too low the search has pairs.
+constexpr int64_t kMaxFailures = 4;
+/// The search ends when the result is known to this part of the bound.
+constexpr int64_t kResolution = 400;
 /// How often one order may be changed.
 constexpr int64_t kMaxRounds = 200;
 /// How often a search moves intervals to the front only.
 constexpr int64_t kRoundsToFront = 10;
 
 using Order = std::vector<int32_t>;
+/// For each interval those that share a moment with it.
+using Neighbours = std::vector<std::vector<int32_t>>;
 
 Order SortedBy(const std::vector<Interval>& intervals,
                bool (*before)(const Interval&, const Interval&)) {
@@ -109,24 +118,30 @@ Packing PackInTime(const std::vector<Interval>& intervals) {
   return packing;
 }
 
+/// Empty intervals have no neighbours.
+Neighbours FindNeighbours(const std::vector<Interval>& intervals) {
+  Neighbours neighbours(intervals.size());
+  std::set<int32_t> live;
+  Sweep(
+      intervals,
+      [&](int32_t i) {
+        if (intervals[i].bytes == 0) return;
+        for (const int32_t other : live) {
+          neighbours[i].push_back(other);
+          neighbours[other].push_back(i);
+        }
+        live.insert(i);
+      },
+      [&](int32_t i) { live.erase(i); });
+  return neighbours;
+}
+
 /// Places intervals one by one, in any order, each into the tightest hole between those placed
 /// before.
 class Placer {
  public:
-  explicit Placer(const std::vector<Interval>& intervals)
-      : intervals_(intervals), neighbours_(intervals.size()) {
-    std::set<int32_t> live;
-    Sweep(
-        intervals,
-        [&](int32_t i) {
-          for (const int32_t other : live) {
-            neighbours_[i].push_back(other);
-            neighbours_[other].push_back(i);
-          }
-          live.insert(i);
-        },
-        [&](int32_t i) { live.erase(i); });
-  }
+  Placer(const std::vector<Interval>& intervals, const Neighbours& neighbours)
+      : intervals_(intervals), neighbours_(neighbours) {}
 
   Packing Place(const Order& order) {
     Packing packing{std::vector<int64_t>(intervals_.size(), kNowhere), 0};
@@ -162,7 +177,7 @@ class Placer {
   static constexpr int64_t kNowhere = -1;
 
   const std::vector<Interval>& intervals_;
-  std::vector<std::vector<int32_t>> neighbours_;  ///< those that share a moment with it
+  const Neighbours& neighbours_;
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
@@ -198,18 +213,15 @@ Packing Improve(const std::vector<Interval>& intervals, Placer* placer, Order or
   return best;
 }
 
-Packing PackMoving(const std::vector<Interval>& intervals) {
-  if (intervals.empty()) return {};
-  const int64_t bound = LargestLiveSum(intervals);
-  Packing best = PackInTime(intervals);
-  const auto count = static_cast<int64_t>(intervals.size());
-  int64_t placements = kPairBudget / (2 * CountPairs(intervals) + 16 * count);
-  if (best.bytes == bound || placements == 0) return best;
+/// Best fit in several orders; `best` if none is better. `pairs`: what one placement looks at.
+Packing PackInOrders(const std::vector<Interval>& intervals, const Neighbours& neighbours,
+                     int64_t pairs, int64_t bound, Packing best) {
   const std::vector<Order> orders{SortedBy(intervals, LivesLonger),
                                   SortedBy(intervals, HasMoreArea), SortedBy(intervals, IsLarger),
                                   SortedBy(intervals, BeginsEarlier)};
+  int64_t placements = std::max<int64_t>(kOrderBudget / pairs, 1);
   const int64_t share = std::clamp<int64_t>(placements / 4, 1, kMaxRounds + 1);
-  Placer placer(intervals);
+  Placer placer(intervals, neighbours);
   for (const Order& order : orders) {
     if (best.bytes == bound || placements < share) break;
     placements -= share;
@@ -217,6 +229,35 @@ Packing PackMoving(const std::vector<Interval>& intervals) {
     if (packing.bytes < best.bytes) best = std::move(packing);
   }
   return best;
+}
+
+/// Searches for something below `best`: the bound first, then halves of what is left.
+Packing PackBySearch(const std::vector<Interval>& intervals, Neighbours neighbours, int64_t pairs,
+                     int64_t bound, Packing best) {
+  PackSearch search(intervals, std::move(neighbours));
+  int64_t low = bound;  // what is below has not been reached
+  int64_t height = bound;
+  while (best.bytes - low > (height == bound ? 0 : bound / kResolution) &&
+         search.pairs() < kSearchBudget) {
+    if (search.Fit(height, std::max(kSearchBudget / kMaxFailures, pairs))) {
+      best = search.Result();
+    } else {
+      low = height;
+    }
+    height = low + (best.bytes - low) / 2;
+  }
+  return best;
+}
+
+Packing PackMoving(const std::vector<Interval>& intervals) {
+  if (intervals.empty()) return {};
+  const int64_t bound = LargestLiveSum(intervals);
+  Packing best = PackInTime(intervals);
+  const int64_t pairs = 2 * CountPairs(intervals) + 16 * static_cast<int64_t>(intervals.size());
+  if (best.bytes == bound || pairs > kSearchBudget) return best;
+  Neighbours neighbours = FindNeighbours(intervals);
+  best = PackInOrders(intervals, neighbours, pairs, bound, std::move(best));
+  return PackBySearch(intervals, std::move(neighbours), pairs, bound, std::move(best));
 }
 
 }  // namespace

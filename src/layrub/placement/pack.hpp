@@ -25,8 +25,9 @@ struct Packing {
 /// The largest sum of bytes that live at the same moment: no packing is smaller.
 int64_t LargestLiveSum(const std::vector<Interval>& intervals);
 
-/// Packs by best fit in several orders and returns the smallest result; deterministic. Intervals
-/// that live all the time lie at the bottom, in the order given. Takes about n log n steps for n
+/// Packs by best fit in several orders, then by a search (PackSearch) below the best of them, and
+/// returns the smallest result; deterministic. Intervals that live all the time lie at the bottom,
+/// in the order given. Takes about n log n steps for n
 /// intervals where the number of pairs that overlap in time is large, otherwise time proportional
 /// to that number.
 Packing Pack(const std::vector<Interval>& intervals);

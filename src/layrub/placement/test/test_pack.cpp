@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <string>
 
 namespace layrub {
 namespace {
@@ -30,12 +31,21 @@ bool IsCorrect(const std::vector<Interval>& intervals, const Packing& packing) {
   return true;
 }
 
+/// Random numbers, the same everywhere.
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : random_(seed) {}
+  int operator()(int from, int to) {
+    return from + static_cast<int>(random_() % static_cast<unsigned>(to - from + 1));
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
 /// Buffers of a training iteration: most live for a few steps, some from a forward to its backward.
 std::vector<Interval> TrainingLike(int count, unsigned seed) {
-  std::mt19937 random(seed);
-  const auto draw = [&](int from, int to) {
-    return from + static_cast<int>(random() % static_cast<unsigned>(to - from + 1));
-  };
+  Draw draw(seed);
   const int end = 2 * count;
   std::vector<Interval> intervals;
   for (int i = 0; i < count; ++i) {
@@ -45,6 +55,19 @@ std::vector<Interval> TrainingLike(int count, unsigned seed) {
       const int begin = draw(0, end - 2);
       intervals.push_back({256 * draw(1, 3000), begin, std::min(end, begin + draw(1, 12))});
     }
+  }
+  return intervals;
+}
+
+/// Sizes and begins that have nothing to do with one another; durations up to `longest`.
+std::vector<Interval> Random(int count, int smallest, int longest, unsigned seed) {
+  Draw draw(seed);
+  const int end = 2 * count;
+  std::vector<Interval> intervals;
+  for (int i = 0; i < count; ++i) {
+    const int duration = draw(1, longest);
+    const int begin = draw(0, end - duration);
+    intervals.push_back({256 * draw(smallest, 1000), begin, begin + duration});
   }
   return intervals;
 }
@@ -96,6 +119,31 @@ TEST(Pack, StaysWithinTwoPercentOfTheBoundOnTrainingLikeInstances) {
         EXPECT_TRUE(IsCorrect(intervals, packing)) << "seed " << seed;
       }
     }
+  }
+}
+
+TEST(Pack, StaysWithinTwoPercentOfTheBoundOnRandomInstances) {
+  constexpr int kCount = 300;
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    for (const int longest : {kCount / 10, kCount / 2, kCount}) {
+      for (const int smallest : {1, 500}) {
+        const std::vector<Interval> intervals = Random(kCount, smallest, longest, seed);
+        const Packing packing = Pack(intervals);
+        const std::string name = "seed " + std::to_string(seed) + ", durations up to " +
+                                 std::to_string(longest) + ", sizes from " +
+                                 std::to_string(smallest);
+        EXPECT_TRUE(IsCorrect(intervals, packing)) << name;
+        EXPECT_LE(static_cast<double>(packing.bytes),
+                  1.02 * static_cast<double>(LargestLiveSum(intervals)))
+            << name;
+      }
+    }
+  }
+}
+
+TEST(Pack, GivesOffsetsThatAreSumsOfSizes) {
+  for (const Packing& packing : {Pack(Random(200, 1, 100, 7)), Pack(Random(200, 500, 100, 7))}) {
+    for (const int64_t offset : packing.offsets) EXPECT_EQ(offset % 256, 0);
   }
 }
 

@@ -1,0 +1,264 @@
+#include "layrub/placement/strategies/paging.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include "layrub/placement/aliases.hpp"
+#include "layrub/placement/uses.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+/// A tensor below this part of the room is not worth a copy while larger ones can go.
+constexpr int64_t kSmallPart = 2000;
+
+/// Values by run; adds to a stretch and finds the last run of a stretch above a limit, each in
+/// logarithmic time.
+class LoadTree {
+ public:
+  explicit LoadTree(const std::vector<int64_t>& values) {
+    while (leaves_ < values.size()) leaves_ *= 2;
+    most_.assign(2 * leaves_, 0);
+    added_.assign(2 * leaves_, 0);
+    std::copy(values.begin(), values.end(), most_.begin() + static_cast<int64_t>(leaves_));
+    for (size_t i = leaves_ - 1; i > 0; --i) most_[i] = std::max(most_[2 * i], most_[2 * i + 1]);
+  }
+
+  void Add(RunId begin, RunId end, int64_t bytes) { Add(1, 0, leaves_, begin, end, bytes); }
+
+  /// The last run in [begin, end) with more than `limit`; kNone if there is none.
+  RunId LastAbove(RunId begin, RunId end, int64_t limit) const {
+    return LastAbove(1, 0, leaves_, begin, end, limit);
+  }
+
+ private:
+  void Add(size_t node, size_t from, size_t to, size_t begin, size_t end, int64_t bytes) {
+    if (end <= from || to <= begin) return;
+    if (begin <= from && to <= end) {
+      most_[node] += bytes;
+      added_[node] += bytes;
+      return;
+    }
+    const size_t middle = (from + to) / 2;
+    Add(2 * node, from, middle, begin, end, bytes);
+    Add(2 * node + 1, middle, to, begin, end, bytes);
+    most_[node] = std::max(most_[2 * node], most_[2 * node + 1]) + added_[node];
+  }
+
+  RunId LastAbove(size_t node, size_t from, size_t to, size_t begin, size_t end,
+                  int64_t limit) const {
+    if (end <= from || to <= begin || most_[node] <= limit) return kNone;
+    if (to - from == 1) return static_cast<RunId>(from);
+    const size_t middle = (from + to) / 2;
+    limit -= added_[node];
+    const RunId right = LastAbove(2 * node + 1, middle, to, begin, end, limit);
+    return right != kNone ? right : LastAbove(2 * node, from, middle, begin, end, limit);
+  }
+
+  size_t leaves_ = 1;
+  std::vector<int64_t> most_;   ///< by node: the largest value below it
+  std::vector<int64_t> added_;  ///< by node: added to all below it, counted in most_
+};
+
+/// Goes through a program run by run with the tensors that are on the device.
+class Pager {
+ public:
+  Pager(const Graph& graph, const Machine& machine, int64_t limit, Decision* decision)
+      : graph_(graph),
+        machine_(machine),
+        limit_(limit),
+        decision_(*decision),
+        run_count_(static_cast<RunId>(decision->runs.size())),
+        uses_(FindUses(graph, decision->runs)),
+        touched_(run_count_),
+        states_(graph.tensors.size()),
+        load_(run_count_) {
+    for (TensorId t = 0; t < static_cast<TensorId>(uses_.size()); ++t) {
+      if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses_[t])) continue;
+      for (const Use& use : uses_[t]) touched_[use.run].push_back(t);
+    }
+  }
+
+  /// Fills gaps and loads.
+  void Sweep() {
+    for (RunId r = 0; r < run_count_; ++r) {
+      Begin(r);
+      MakeRoom(r);
+      load_[r] = resident_ + ScratchOf(r);
+      End(r);
+    }
+  }
+
+  void FetchEarly() {
+    std::sort(gaps_.begin(), gaps_.end(),
+              [](const Away& a, const Away& b) { return a.gap.before < b.gap.before; });
+    const std::vector<double> starts = RunStarts();
+    const std::vector<RunId> wanted = WantedFetches(starts);
+    LoadTree loads(load_);
+    for (size_t i = 0; i < gaps_.size(); ++i) {
+      Gap& gap = gaps_[i].gap;
+      const int64_t bytes = Aligned(graph_.tensors[gaps_[i].tensor].bytes);
+      const RunId first = std::max(wanted[i], gap.release + 1);
+      const RunId full = loads.LastAbove(first, gap.before, limit_ - bytes);
+      gap.prefetch = full == kNone ? std::min(first, gap.before) : full + 1;
+      loads.Add(gap.prefetch, gap.before, bytes);
+    }
+  }
+
+  void Store() {
+    for (const Away& away : gaps_) decision_.tensors[away.tensor].gaps.push_back(away.gap);
+    for (TensorDecision& tensor : decision_.tensors) {
+      std::sort(tensor.gaps.begin(), tensor.gaps.end(),
+                [](const Gap& a, const Gap& b) { return a.after < b.after; });
+    }
+  }
+
+  int64_t peak() const {
+    return load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end());
+  }
+
+ private:
+  struct State {
+    size_t next = 0;       ///< index of the next use
+    size_t dropped = 0;    ///< index of the next dropped gap
+    int64_t bytes = 0;     ///< of its range; 0: not on the device
+    bool resident = false;
+  };
+  struct Away {
+    TensorId tensor;
+    Gap gap;
+  };
+  /// A tensor that waits for its use at `next`.
+  struct Idle {
+    RunId next;
+    TensorId tensor;
+    bool operator<(const Idle& other) const {
+      return next != other.next ? next < other.next : tensor < other.tensor;
+    }
+  };
+
+  const Form& FormOf(RunId r) const {
+    return graph_.ops[decision_.runs[r].op].forms[decision_.runs[r].form];
+  }
+  int64_t ScratchOf(RunId r) const {
+    return ScratchBytes(graph_, FormOf(r), decision_.runs[r].scratch);
+  }
+  RunId NextUse(TensorId t) const {
+    const State& state = states_[t];
+    if (state.next < uses_[t].size()) return uses_[t][state.next].run;
+    return graph_.tensors[t].keep ? run_count_ : kNone;
+  }
+  void Leave(TensorId t) {
+    resident_ -= states_[t].bytes;
+    states_[t].bytes = 0;
+    states_[t].resident = false;
+  }
+
+  void Begin(RunId r) {
+    for (const TensorId t : touched_[r]) {
+      State& state = states_[t];
+      ++state.next;
+      if (state.resident) continue;
+      state.resident = true;
+      state.bytes = Aligned(graph_.tensors[t].bytes);
+      resident_ += state.bytes;
+    }
+    for (const AliasPair& pair : decision_.runs[r].aliases) {
+      resident_ -= states_[pair.output].bytes;
+      states_[pair.output].bytes = states_[pair.input].bytes;
+      states_[pair.input].bytes = 0;
+    }
+  }
+
+  void MakeRoom(RunId r) {
+    const int64_t room = limit_ - ScratchOf(r);
+    for (auto* idle : {&large_, &small_}) {
+      while (resident_ > room && !idle->empty()) {
+        const Idle last = idle->top();
+        idle->pop();
+        const State& state = states_[last.tensor];
+        if (!state.resident || NextUse(last.tensor) != last.next || last.next <= r) continue;
+        const RunId after = uses_[last.tensor][state.next - 1].run;
+        if (after == r || last.next == run_count_) continue;
+        gaps_.push_back({last.tensor, {after, r - 1, last.next, last.next}});
+        Leave(last.tensor);
+      }
+    }
+  }
+
+  void End(RunId r) {
+    for (const TensorId t : touched_[r]) {
+      State& state = states_[t];
+      const std::vector<Gap>& gaps = decision_.tensors[t].gaps;
+      const bool dropped = state.dropped < gaps.size() && gaps[state.dropped].after == r;
+      if (dropped) ++state.dropped;
+      const RunId next = NextUse(t);
+      if (dropped || next == kNone) {
+        Leave(t);
+      } else if (next > r + 1) {
+        (state.bytes > limit_ / kSmallPart ? large_ : small_).push({next, t});
+      }
+    }
+  }
+
+  /// Seconds from the start at which each run begins if nothing ever waits; one more entry: the
+  /// end.
+  std::vector<double> RunStarts() const {
+    std::vector<double> starts(run_count_ + 1);
+    for (RunId r = 0; r < run_count_; ++r) {
+      const Run& run = decision_.runs[r];
+      starts[r + 1] =
+          starts[r] + OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
+    }
+    return starts;
+  }
+
+  /// For each gap the latest run before which its copy back may be issued so that this and all
+  /// later ones are there in time.
+  std::vector<RunId> WantedFetches(const std::vector<double>& starts) const {
+    std::vector<RunId> wanted(gaps_.size());
+    double link_free = std::numeric_limits<double>::max();
+    for (size_t i = gaps_.size(); i-- > 0;) {
+      const auto bytes = static_cast<double>(graph_.tensors[gaps_[i].tensor].bytes);
+      link_free = std::min(link_free, starts[gaps_[i].gap.before]) -
+                  (bytes / machine_.link_up + machine_.latency);
+      const auto later = std::upper_bound(starts.begin(), starts.end(), link_free);
+      wanted[i] = std::max<RunId>(0, static_cast<RunId>(later - starts.begin()) - 1);
+    }
+    return wanted;
+  }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const int64_t limit_;
+  Decision& decision_;
+  const RunId run_count_;
+  const UseLists uses_;
+  std::vector<std::vector<TensorId>> touched_;  ///< by run
+  std::vector<State> states_;                   ///< by tensor
+  std::vector<int64_t> load_;                   ///< by run
+  std::priority_queue<Idle> large_, small_;
+  std::vector<Away> gaps_;
+  int64_t resident_ = 0;
+};
+
+}  // namespace
+
+void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, Decision* decision) {
+  Pager pager(graph, machine, bytes, decision);
+  pager.Sweep();
+  pager.FetchEarly();
+  pager.Store();
+}
+
+int64_t PeakLoad(const Graph& graph, const Decision& decision) {
+  Decision unchanged = decision;
+  Pager pager(graph, Machine(), std::numeric_limits<int64_t>::max(), &unchanged);
+  pager.Sweep();
+  return pager.peak();
+}
+
+}  // namespace layrub

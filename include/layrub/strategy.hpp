@@ -69,9 +69,13 @@ struct Decision {
   /// first run of an operation, recomputations of it. Without those, runs[i].op == i.
   std::vector<Run> runs;
   std::vector<TensorDecision> tensors;  ///< one per Graph::tensors
+  /// Device bytes that are few enough: packing looks no further once it needs no more. Packed
+  /// tighter, copies wait for one another more often.
+  int64_t enough_bytes = 0;
 };
 
-/// Graph x Machine x Budget -> Decision. Pure.
+/// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the
+/// budget, the decision that needs the fewest bytes.
 using Strategy = Result<Decision> (*)(const Graph&, const Machine&, const Budget&);
 
 /// The strategy called `name`, or kInvalid listing the names there are.

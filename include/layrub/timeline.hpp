@@ -41,8 +41,9 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 /// A bound from below on the seconds of an iteration within `budget` device bytes, from the graph
 /// alone. Of what backward operations need of the forward pass (in each of their forms), as much as
 /// the budget leaves beside the persistent tensors stays; the rest moves over the link in both
-/// passes, beside the operations, or is computed again, whatever takes less. Chains of
-/// recomputation, working sets and the order in time are not considered.
+/// passes, beside the operations, or is computed again, whatever takes less; computing again
+/// includes what backward itself does not need on the way from the next tensor that it needs.
+/// Working sets and the order in time are not considered.
 double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
 
 }  // namespace layrub

@@ -223,7 +223,7 @@ Packing PackInOrders(const std::vector<Interval>& intervals, const Neighbours& n
   const int64_t share = std::clamp<int64_t>(placements / 4, 1, kMaxRounds + 1);
   Placer placer(intervals, neighbours);
   for (const Order& order : orders) {
-    if (best.bytes == bound || placements < share) break;
+    if (best.bytes <= bound || placements < share) break;
     placements -= share;
     Packing packing = Improve(intervals, &placer, order, bound, share - 1);
     if (packing.bytes < best.bytes) best = std::move(packing);
@@ -249,12 +249,12 @@ Packing PackBySearch(const std::vector<Interval>& intervals, Neighbours neighbou
   return best;
 }
 
-Packing PackMoving(const std::vector<Interval>& intervals) {
+Packing PackMoving(const std::vector<Interval>& intervals, int64_t enough) {
   if (intervals.empty()) return {};
-  const int64_t bound = LargestLiveSum(intervals);
+  const int64_t bound = std::max(LargestLiveSum(intervals), enough);
   Packing best = PackInTime(intervals);
   const int64_t pairs = 2 * CountPairs(intervals) + 16 * static_cast<int64_t>(intervals.size());
-  if (best.bytes == bound || pairs > kSearchBudget) return best;
+  if (best.bytes <= bound || pairs > kSearchBudget) return best;
   Neighbours neighbours = FindNeighbours(intervals);
   best = PackInOrders(intervals, neighbours, pairs, bound, std::move(best));
   return PackBySearch(intervals, std::move(neighbours), pairs, bound, std::move(best));
@@ -275,7 +275,7 @@ int64_t LargestLiveSum(const std::vector<Interval>& intervals) {
   return largest;
 }
 
-Packing Pack(const std::vector<Interval>& intervals) {
+Packing Pack(const std::vector<Interval>& intervals, int64_t enough) {
   Packing packing{std::vector<int64_t>(intervals.size()), 0};
   if (intervals.empty()) return packing;
   int32_t begin = intervals.front().begin;
@@ -295,7 +295,7 @@ Packing Pack(const std::vector<Interval>& intervals) {
       index.push_back(i);
     }
   }
-  const Packing above = PackMoving(moving);
+  const Packing above = PackMoving(moving, enough - packing.bytes);
   for (size_t i = 0; i < index.size(); ++i) {
     packing.offsets[index[i]] = packing.bytes + above.offsets[i];
   }

@@ -47,8 +47,8 @@ class Emitter {
 
   /// Sets offsets and arena sizes.
   Plan Place(int64_t padding) {
-    plan_.device_bytes = Place(device_, padding, Tier::kDevice);
-    plan_.host_bytes = Place(host_, padding, Tier::kHost);
+    plan_.device_bytes = Place(device_, padding, Tier::kDevice, decision_.enough_bytes);
+    plan_.host_bytes = Place(host_, padding, Tier::kHost, 0);
     plan_.readable = lives_.readable;
     return std::move(plan_);
   }
@@ -157,7 +157,7 @@ class Emitter {
   }
 
   /// Persistent tensors lie at the bottom: their bytes are the ones that hold between iterations.
-  int64_t Place(std::vector<Interval> intervals, int64_t padding, Tier tier) {
+  int64_t Place(std::vector<Interval> intervals, int64_t padding, Tier tier, int64_t enough_bytes) {
     const bool device = tier == Tier::kDevice;
     int32_t start = 0;  // the Allocs before the first run happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
@@ -175,7 +175,7 @@ class Emitter {
         sorted.push_back(interval);
       }
     }
-    const Packing packing = Pack(sorted);
+    const Packing packing = Pack(sorted, enough_bytes);
     for (Step& step : plan_.steps) {
       if (step.kind == StepKind::kAlloc && step.tier == tier) {
         step.offset = packing.offsets[position[step.offset]];

@@ -66,10 +66,12 @@ class LoadTree {
 /// Goes through a program run by run with the tensors that are on the device.
 class Pager {
  public:
-  Pager(const Graph& graph, const Machine& machine, int64_t limit, Decision* decision)
+  Pager(const Graph& graph, const Machine& machine, int64_t limit, int64_t headroom,
+        Decision* decision)
       : graph_(graph),
         machine_(machine),
         limit_(limit),
+        headroom_(headroom),
         decision_(*decision),
         run_count_(static_cast<RunId>(decision->runs.size())),
         uses_(FindUses(graph, decision->runs)),
@@ -116,15 +118,13 @@ class Pager {
     }
   }
 
-  int64_t peak() const {
-    return load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end());
-  }
+  int64_t peak() const { return load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end()); }
 
  private:
   struct State {
-    size_t next = 0;       ///< index of the next use
-    size_t dropped = 0;    ///< index of the next dropped gap
-    int64_t bytes = 0;     ///< of its range; 0: not on the device
+    size_t next = 0;     ///< index of the next use
+    size_t dropped = 0;  ///< index of the next dropped gap
+    int64_t bytes = 0;   ///< of its range; 0: not on the device
     bool resident = false;
   };
   struct Away {
@@ -174,7 +174,7 @@ class Pager {
   }
 
   void MakeRoom(RunId r) {
-    const int64_t room = limit_ - ScratchOf(r);
+    const int64_t room = limit_ - headroom_ - ScratchOf(r);
     for (auto* idle : {&large_, &small_}) {
       while (resident_ > room && !idle->empty()) {
         const Idle last = idle->top();
@@ -210,8 +210,7 @@ class Pager {
     std::vector<double> starts(run_count_ + 1);
     for (RunId r = 0; r < run_count_; ++r) {
       const Run& run = decision_.runs[r];
-      starts[r + 1] =
-          starts[r] + OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
+      starts[r + 1] = starts[r] + OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
     }
     return starts;
   }
@@ -234,6 +233,7 @@ class Pager {
   const Graph& graph_;
   const Machine& machine_;
   const int64_t limit_;
+  const int64_t headroom_;
   Decision& decision_;
   const RunId run_count_;
   const UseLists uses_;
@@ -247,8 +247,9 @@ class Pager {
 
 }  // namespace
 
-void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, Decision* decision) {
-  Pager pager(graph, machine, bytes, decision);
+void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, int64_t headroom,
+                Decision* decision) {
+  Pager pager(graph, machine, bytes, headroom, decision);
   pager.Sweep();
   pager.FetchEarly();
   pager.Store();
@@ -256,7 +257,7 @@ void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, Decis
 
 int64_t PeakLoad(const Graph& graph, const Decision& decision) {
   Decision unchanged = decision;
-  Pager pager(graph, Machine(), std::numeric_limits<int64_t>::max(), &unchanged);
+  Pager pager(graph, Machine(), std::numeric_limits<int64_t>::max(), 0, &unchanged);
   pager.Sweep();
   return pager.peak();
 }

@@ -10,6 +10,7 @@ Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget& 
 Result<Decision> Liveness(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Intra(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> VdnnAll(const Graph& graph, const Machine& machine, const Budget& budget);

@@ -286,7 +286,10 @@ class Search {
       if (strategy != Auto && strategy != Keep) Consider(strategy(graph_, machine_, budget_));
       if (fits_ && best_seconds_ <= quickest_) return *best_;
     }
-    ConsiderRooms();
+    const int64_t floor = FloorBytes(graph_) - persistent_;
+    ConsiderRooms(available_ - persistent_);
+    // What was found without a budget is found again.
+    if (!fits_) ConsiderRooms(floor);
     if (!fits_) best_->enough_bytes = 0;
     return *best_;
   }
@@ -305,14 +308,12 @@ class Search {
     return rooms;
   }
 
-  void ConsiderRooms() {
+  void ConsiderRooms(int64_t most) {
     const auto ops = static_cast<int64_t>(graph_.ops.size()) + 1;
     int64_t candidates = std::clamp(kWork / ops, kFewestCandidates, kMostCandidates);
-    const int64_t floor = FloorBytes(graph_) - persistent_;
-    const int64_t available = available_ - persistent_;
     int in_vain = 0;
     for (const int64_t room : Rooms()) {
-      if (room > std::max(available, floor)) continue;
+      if (room > most) continue;
       const double before = fits_ ? best_seconds_ : std::numeric_limits<double>::infinity();
       for (const Recipe& recipe : kRecipes) {
         if (candidates-- <= 0) return;
@@ -329,19 +330,21 @@ class Search {
   /// needs fewer bytes.
   void Consider(Result<Decision> decision) {
     if (!decision.ok()) return;
-    // Packing takes the longest: in one go first.
+    // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
     decision.value().enough_bytes = std::numeric_limits<int64_t>::max();
     Result<Plan> plan = Schedule(graph_, decision.value());
     if (!plan.ok()) return;
+    double seconds = Simulate(graph_, plan.value(), machine_).seconds;
+    if (fits_ && seconds >= best_seconds_) return;
     if (!Fits(plan.value()) && FindPeak(graph_, plan.value()).bytes <= available_) {
       decision.value().enough_bytes = available_;
       plan = Schedule(graph_, decision.value());
+      seconds = Simulate(graph_, plan.value(), machine_).seconds;
+      if (fits_ && seconds >= best_seconds_) return;
     }
     const int64_t bytes = plan.value().device_bytes;
     const bool fits = Fits(plan.value());
     if (!fits && (fits_ || (best_ && bytes >= best_bytes_))) return;
-    const double seconds = Simulate(graph_, plan.value(), machine_).seconds;
-    if (fits_ && seconds >= best_seconds_) return;
     best_ = std::move(decision.value());
     best_bytes_ = bytes;
     best_seconds_ = seconds;

@@ -13,7 +13,7 @@ struct Entry {
   bool uses_costs = false;
 };
 
-constexpr std::array<Entry, 10> kStrategies{{
+constexpr std::array<Entry, 11> kStrategies{{
     {"keep", Keep},
     {"liveness", Liveness},
     {"intra", Intra},
@@ -24,6 +24,7 @@ constexpr std::array<Entry, 10> kStrategies{{
     {"vdnn_conv", VdnnConv},
     {"vdnn_dyn", VdnnDyn},
     {"superneurons", SuperNeurons},
+    {"auto", Auto, true},
 }};
 
 }  // namespace

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/strategy.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+Decision Decide(const Graph& graph, const Machine& machine, int64_t device) {
+  return FindStrategy("auto").value()(graph, machine, {.device = device}).value();
+}
+
+Plan PlanWithin(const Graph& graph, const Machine& machine, int64_t device) {
+  return Schedule(graph, Decide(graph, machine, device)).value();
+}
+
+/// Budgets from the smallest up to what keep takes.
+std::vector<int64_t> Budgets(const Graph& graph, const Machine& machine) {
+  const int64_t smallest = PlanWithin(graph, machine, 0).device_bytes;
+  const int64_t keep = MakePlan(graph, machine, {}, "keep").value().device_bytes;
+  std::vector<int64_t> budgets;
+  for (int i = 0; i <= 6; ++i) budgets.push_back(smallest + (keep - smallest) * i / 6);
+  return budgets;
+}
+
+std::vector<Machine> Machines() {
+  return {FindMachine("k40").value(), FindMachine("h200").value(), FindMachine("cpu").value()};
+}
+
+TEST(Auto, KeepsEverythingWhereItFits) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    const Plan keep = MakePlan(graph, {}, {}, "keep").value();
+    for (const int64_t budget : {keep.device_bytes, 2 * keep.device_bytes}) {
+      const Plan plan = PlanWithin(graph, {}, budget);
+      EXPECT_EQ(plan.readable, keep.readable) << seed;
+      EXPECT_EQ(plan.host_bytes, 0);
+    }
+  }
+}
+
+TEST(Auto, FitsFromItsSmallestBudgetUpward) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    for (const Machine& machine : Machines()) {
+      for (const int64_t budget : Budgets(graph, machine)) {
+        EXPECT_LE(PlanWithin(graph, machine, budget).device_bytes, budget) << seed;
+      }
+    }
+  }
+}
+
+TEST(Auto, IsNeverSlowerThanAnotherStrategyThatFits) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    for (const Machine& machine : Machines()) {
+      for (const int64_t budget : Budgets(graph, machine)) {
+        const double seconds = Simulate(graph, PlanWithin(graph, machine, budget), machine).seconds;
+        for (const std::string& other : StrategyNames()) {
+          const Result<Plan> plan = MakePlan(graph, machine, {.device = budget}, other);
+          if (!plan.ok()) continue;
+          // Other packings of the same decision wait a little differently.
+          EXPECT_LE(seconds, Simulate(graph, plan.value(), machine).seconds * 1.02)
+              << seed << " " << other << " " << machine.name << " " << budget;
+        }
+      }
+    }
+  }
+}
+
+TEST(Auto, IsNotSlowerWithMoreMemory) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    for (const Machine& machine : Machines()) {
+      double before = std::numeric_limits<double>::infinity();
+      for (const int64_t budget : Budgets(graph, machine)) {
+        const double seconds = Simulate(graph, PlanWithin(graph, machine, budget), machine).seconds;
+        EXPECT_LE(seconds, before * (1 + 1e-9)) << seed << " " << machine.name << " " << budget;
+        before = seconds;
+      }
+    }
+  }
+}
+
+TEST(Auto, KeepsToAHostBudget) {
+  int within = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    const int64_t budget = Budgets(graph, {})[3];
+    const Result<Plan> plan = MakePlan(graph, {}, {.device = budget, .host = 0}, "auto");
+    if (!plan.ok()) continue;
+    EXPECT_EQ(plan.value().host_bytes, 0);
+    ++within;
+  }
+  EXPECT_GT(within, 0);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -74,7 +74,8 @@ void DropUnread(const Graph& graph, Decision* decision) {
     if (stays || !Materialised(graph.tensors[t], uses[t])) continue;
     for (size_t i = 1; i < uses[t].size(); ++i) {
       const RunId after = uses[t][i - 1].run, before = uses[t][i].run;
-      if (!uses[t][i].reads) tensor.gaps.push_back({after, after, before, before, true});
+      if (!uses[t][i].reads && decision->runs[before].recompute)
+        tensor.gaps.push_back({after, after, before, before, true});
     }
   }
 }

@@ -23,8 +23,10 @@ void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
                   const std::vector<OpId>& producers, const std::vector<TensorId>& wanted,
                   std::vector<bool>* away, std::vector<Run>* runs);
 
-/// Opens a dropped gap wherever a run writes a tensor without reading it: nobody needs the value
-/// that the tensor had before. Tensors that stay resident, or have gaps already, are left alone.
+/// Opens a dropped gap wherever a recomputation writes a tensor without reading it: nobody needs
+/// the value that the tensor had before. An operation's first run may rely on more than it declares
+/// (a user's layer may leave a derivative in Forward for Backward). Tensors that stay resident, or
+/// have gaps already, are left alone.
 void DropUnread(const Graph& graph, Decision* decision);
 
 /// Gives up `dropped` tensors, all of which have producers, after their last forward use, and

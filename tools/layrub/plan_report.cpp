@@ -104,6 +104,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.keep_peak_bytes = keep_plan.device_bytes;
   report.keep_budget_bytes = keep.value().device_bytes;
   report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
+  report.floor_seconds = TimeFloor(graph, options.machine, options.budget.device);
   report.floor_bytes = layrub::FloorBytes(graph);
   report.alternatives = FindAlternatives(graphs, options);
   return report;
@@ -133,6 +134,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"host_peak_bytes", report.plan().host_bytes},
       {"predicted_seconds", report.seconds},
       {"keep_seconds", report.keep_seconds},
+      {"time_floor_seconds", report.floor_seconds},
       {"peak_op", report.peak.op == layrub::kNone ? "" : graph.ops[report.peak.op].name},
       {"breakdown", breakdown},
   };

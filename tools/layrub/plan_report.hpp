@@ -37,6 +37,7 @@ struct PlanReport {
   double seconds = 0;  ///< predicted
   double stalled = 0;  ///< of these, waiting for copies
   double keep_seconds = 0;
+  double floor_seconds = 0;               ///< layrub::TimeFloor within the budget
   int64_t smallest_bytes = 0;             ///< the smallest budget that the strategy can do with
   std::vector<Alternative> alternatives;  ///< none for graphs that take long to plan
   std::vector<std::string> readable;      ///< blobs whose data is there after a pass

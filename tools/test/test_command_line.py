@@ -14,7 +14,7 @@ from command_line import BIN, SOLVER, SOURCE, DigitsTest, run, write
 
 PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "total_device_bytes", "persistent_bytes", "keep_peak_bytes",
              "floor_bytes", "smallest_budget_bytes", "largest_batch", "recomputed_ops", "recomputed_flops",
-             "host_peak_bytes", "predicted_seconds", "keep_seconds", "peak_op", "breakdown"]
+             "host_peak_bytes", "predicted_seconds", "keep_seconds", "time_floor_seconds", "peak_op", "breakdown"]
 
 
 class CommandLine(DigitsTest):

@@ -65,20 +65,25 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   Result<Plan> plan = PlanBy(strategy, graph, machine, budget, padding);
   if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
   Status status = plan.status();
-  std::vector<std::string> fitting;
-  for (const std::string& other : StrategyNames()) {
-    if (PlanBy(other, graph, machine, budget, padding).ok())
-      fitting.push_back("--placement=" + other);
-  }
   if (const int64_t floor = FloorBytes(graph); budget.device - budget.reserved < floor) {
     const int64_t state = PersistentBytes(graph);
     status.message += ", and no plan works below " + FormatBytes(floor + budget.reserved) + ": " +
                       graph.ops[FloorOp(graph)].name + " alone needs " +
                       FormatBytes(floor - state) + " beside " +
                       FormatBytes(state + budget.reserved) + " that always stay";
-  } else if (!fitting.empty()) {
-    status.message += ", and " + Join(fitting, ", ") + (fitting.size() == 1 ? " fits" : " fit");
+    return status;
   }
+  // Strategies that search take their time: they are asked where no other helps.
+  std::vector<std::string> fitting;
+  for (const bool searches : {false, true}) {
+    for (const std::string& other : StrategyNames()) {
+      if (!fitting.empty() && searches) break;
+      if (UsesCosts(other) == searches && PlanBy(other, graph, machine, budget, padding).ok())
+        fitting.push_back("--placement=" + other);
+    }
+  }
+  if (!fitting.empty())
+    status.message += ", and " + Join(fitting, ", ") + (fitting.size() == 1 ? " fits" : " fit");
   return status;
 }
 

@@ -14,7 +14,7 @@ namespace layrub::testing {
 /// Whether the strategy asks what its budget is, and does no more than that needs: it moves and
 /// recomputes nothing where everything fits.
 inline bool Adapts(const std::string& strategy) {
-  return strategy == "vdnn_dyn" || strategy == "superneurons";
+  return strategy == "vdnn_dyn" || strategy == "superneurons" || strategy == "auto";
 }
 
 /// Whether the strategy uses the host tier whatever its budget is.

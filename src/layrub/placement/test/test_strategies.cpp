@@ -75,12 +75,12 @@ HandMade InPlaceNet() {
 
 TEST(FindStrategy, ListsTheNamesThereAre) {
   EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt",
-                                    "vdnn_all", "vdnn_conv", "vdnn_dyn", "superneurons"}));
+                                    "vdnn_all", "vdnn_conv", "vdnn_dyn", "superneurons", "auto"}));
   const Status status = FindStrategy("magic").status();
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message,
             "there is no placement strategy 'magic'; there are keep, liveness, intra, inter, "
-            "hybrid, sqrt, vdnn_all, vdnn_conv, vdnn_dyn, superneurons");
+            "hybrid, sqrt, vdnn_all, vdnn_conv, vdnn_dyn, superneurons, auto");
 }
 
 TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {

@@ -40,7 +40,11 @@ TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
   for (int i = 0; i < 20; ++i) budgets.push_back(bytes(random));
   for (int64_t budget : budgets) {
     const auto plan = layrub::MakePlan(graph_, {}, {budget}, strategy_);
-    ASSERT_EQ(plan.ok(), budget >= smallest_) << budget;
+    // A search within a budget may find a little more than one without.
+    if (plan.ok() && budget < smallest_) {
+      ASSERT_TRUE(layrub::UsesCosts(strategy_)) << budget;
+    }
+    ASSERT_TRUE(plan.ok() || budget < smallest_) << budget;
     if (!plan.ok()) {
       EXPECT_EQ(plan.status().code, layrub::Code::kDoesNotFit);
       EXPECT_NE(plan.status().message.find("--device_memory="), std::string::npos)
@@ -69,7 +73,8 @@ TEST_P(NetPlans, HaveNoStepTooMany) {
 TEST_P(NetPlans, DoWhatTheirStrategyIsAbout) {
   const layrub::Plan plan = layrub::MakePlan(graph_, {}, {}, strategy_).value();
   const int64_t keep = layrub::MakePlan(graph_, {}, {}, "keep").value().device_bytes;
-  EXPECT_EQ(plan.device_bytes < keep, strategy_ != "keep") << plan.device_bytes;
+  EXPECT_EQ(plan.device_bytes < keep, !layrub::testing::KeepsWhatFits(strategy_))
+      << plan.device_bytes;
   EXPECT_EQ(layrub::testing::BytesOffloaded(graph_, plan) > 0, layrub::testing::Moves(strategy_));
   EXPECT_EQ(layrub::testing::Recomputed(plan) > 0, layrub::testing::Recomputes(strategy_));
 }

@@ -279,8 +279,10 @@ class Search {
         quickest_(TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
 
   Result<Decision> Run() {
-    Consider(Keep(graph_, machine_, {}));
-    if (fits_) return *best_;
+    for (const bool fastest : {true, false}) {
+      Consider(WithWorkspaces(Keep(graph_, machine_, {}).value(), fastest));
+      if (fits_) return *best_;
+    }
     for (const std::string& name : StrategyNames()) {
       const Strategy strategy = FindStrategy(name).value();
       if (strategy != Auto && strategy != Keep) Consider(strategy(graph_, machine_, budget_));
@@ -295,6 +297,22 @@ class Search {
   }
 
  private:
+  /// `decision` with the fastest workspaces there are, or as it is.
+  Decision WithWorkspaces(Decision decision, bool fastest) const {
+    if (!fastest) return decision;
+    for (layrub::Run& run : decision.runs) {
+      const Op& op = graph_.ops[run.op];
+      const auto variants = static_cast<int32_t>(op.forms[run.form].scratch.size());
+      for (int32_t scratch = 0; scratch < variants; ++scratch) {
+        if (OpSeconds(op, run.form, scratch, machine_) <
+            OpSeconds(op, run.form, run.scratch, machine_)) {
+          run.scratch = scratch;
+        }
+      }
+    }
+    return decision;
+  }
+
   /// From all that is ever needed down to half of the largest working set (what does not fill the
   /// room beside that is easier to pack); the same for every budget.
   std::vector<int64_t> Rooms() const {

@@ -151,6 +151,10 @@ class Pager {
     if (state.next < uses_[t].size()) return uses_[t][state.next].run;
     return graph_.tensors[t].keep ? run_count_ : kNone;
   }
+  /// A copy would make computing it again pointless.
+  bool DropsLater(TensorId t) const {
+    return states_[t].dropped < decision_.tensors[t].gaps.size();
+  }
   void Leave(TensorId t) {
     resident_ -= states_[t].bytes;
     states_[t].bytes = 0;
@@ -182,7 +186,7 @@ class Pager {
         const State& state = states_[last.tensor];
         if (!state.resident || NextUse(last.tensor) != last.next || last.next <= r) continue;
         const RunId after = uses_[last.tensor][state.next - 1].run;
-        if (after == r || last.next == run_count_) continue;
+        if (after == r || last.next == run_count_ || DropsLater(last.tensor)) continue;
         gaps_.push_back({last.tensor, {after, r - 1, last.next, last.next}});
         Leave(last.tensor);
       }

@@ -11,8 +11,8 @@ namespace layrub {
 
 /// Adds offloaded gaps to `decision` until what is not persistent takes at most `bytes` of the
 /// device at each run, as far as that is possible; gradients move too, and a tensor may leave
-/// several times. Forms, recomputations, dropped gaps and aliases are as they are, and what is kept
-/// after its last use stays.
+/// several times. Forms, recomputations, dropped gaps and aliases are as they are; what is to be
+/// dropped stays until then, and what is kept after its last use stays.
 ///
 /// When a run lacks room, what is needed again last leaves, small tensors only where nothing else
 /// does (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966).

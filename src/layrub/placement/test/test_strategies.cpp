@@ -271,9 +271,11 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
   for (Tensor& tensor : net.graph.tensors) tensor.bytes *= 4096;
   const Status status = MakePlan(net.graph, {}, {12 << 20, 1 << 30}, "hybrid").status();
   EXPECT_EQ(status.code, Code::kDoesNotFit);
-  EXPECT_EQ(status.message,
-            "strategy hybrid needs 13.0 MiB (13631488 bytes) of device memory at b/forward, the "
-            "budget is 12.0 MiB; its smallest budget is --device_memory=13631488");
+  EXPECT_EQ(
+      status.message,
+      "strategy hybrid needs 13.0 MiB (13631488 bytes) of device memory at b/forward, the "
+      "budget is 12.0 MiB; its smallest budget is --device_memory=13631488, and --placement=auto "
+      "fits");
   const Status host = MakePlan(net.graph, {}, {1 << 30, 1 << 20}, "hybrid").status();
   EXPECT_EQ(host.code, Code::kDoesNotFit);
   EXPECT_EQ(

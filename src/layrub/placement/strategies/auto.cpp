@@ -22,8 +22,8 @@ namespace {
 /// Room for what is not persistent is tried in so many steps.
 constexpr int64_t kRooms = 100;
 /// Operations in all candidates of one search: large graphs get fewer candidates.
-constexpr int64_t kWork = 250'000;
-constexpr int64_t kFewestCandidates = 10;
+constexpr int64_t kWork = 120'000;
+constexpr int64_t kFewestCandidates = 4;
 constexpr int64_t kMostCandidates = 150;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
 constexpr int kPatience = 3;

@@ -2,6 +2,11 @@
 
 #include "layrub/measure.hpp"
 
+// An impossible size is asked for on purpose: the sanitizers' allocators shall say no as malloc
+// does.
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace layrub {
 namespace {
 

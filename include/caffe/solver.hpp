@@ -109,16 +109,16 @@ class Solver {
   void CheckSnapshotWritePermissions();
   virtual const char* type() const { return ""; }
 
-  /// Turns the gradients in the net into new parameters and counts the iteration.
-  virtual void ApplyUpdate() = 0;
-
- protected:
   /// The history blobs of each learnable parameter, in the order of Net::learnable_params; the same
   /// number for each.
   virtual typename Net<Dtype>::History ParameterHistory() const {
     return typename Net<Dtype>::History();
   }
 
+  /// Turns the gradients in the net into new parameters and counts the iteration.
+  virtual void ApplyUpdate() = 0;
+
+ protected:
   string SnapshotFilename(const string& extension);
   string SnapshotToBinaryProto();
   string SnapshotToHDF5();

@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/util/failure.hpp"
+#include "source_traits.hpp"
 
 namespace caffe {
 
@@ -24,11 +25,7 @@ template <typename Dtype>
 MemoryTraits BaseDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                           const vector<Blob<Dtype>*>& top,
                                           const vector<bool>& /*propagate_down*/) const {
-  MemoryTraits traits;
-  traits.declared = true;
-  traits.repeatable = false;
-  for (size_t i = 0; i < top.size(); ++i) traits.forward.writes.push_back(TopData(i));
-  return traits;
+  return SourceTraits(top.size());
 }
 
 template <typename Dtype>

@@ -1,6 +1,7 @@
 // Stands for a layer that reads data from outside where a net is only planned
 // (caffe/util/shape_only.hpp).
 #include "caffe/layer.hpp"
+#include "source_traits.hpp"
 
 namespace caffe {
 
@@ -23,11 +24,7 @@ class ShapeOnlySourceLayer : public Layer<Dtype> {
 
   MemoryTraits Traits(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>& top,
                       const vector<bool>&) const override {
-    MemoryTraits traits;
-    traits.declared = true;
-    traits.repeatable = false;
-    for (size_t i = 0; i < top.size(); ++i) traits.forward.writes.push_back(TopData(i));
-    return traits;
+    return SourceTraits(top.size());
   }
 
  protected:

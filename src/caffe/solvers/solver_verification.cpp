@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "caffe/sgd_solvers.hpp"
+#include "caffe/solver.hpp"
+#include "caffe/solver_factory.hpp"
 
 namespace caffe {
 
@@ -86,10 +87,12 @@ class Training {
                           blobs[j]->cpu_data(), blobs[j]->count()});
       }
     }
-    if (auto* sgd = dynamic_cast<SGDSolver<float>*>(solver_.get())) {
-      for (size_t i = 0; i < sgd->history().size(); ++i) {
-        const Blob<float>& blob = *sgd->history()[i];
-        values.push_back({"history " + std::to_string(i), blob.cpu_data(), blob.count()});
+    const Net<float>::History history = solver_->ParameterHistory();
+    for (size_t i = 0; i < history.size(); ++i) {
+      for (size_t k = 0; k < history[i].size(); ++k) {
+        const Blob<float>& blob = *history[i][k];
+        values.push_back({"history " + std::to_string(k) + " of parameter " + std::to_string(i),
+                          blob.cpu_data(), blob.count()});
       }
     }
     return values;

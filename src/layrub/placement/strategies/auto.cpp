@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
+#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/paging.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/recompute.hpp"
@@ -279,10 +280,14 @@ class Search {
         quickest_(TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
 
   Result<Decision> Run() {
-    for (const bool fastest : {true, false}) {
-      Consider(WithWorkspaces(Keep(graph_, machine_, {}).value(), fastest));
-      if (fits_) return *best_;
+    const Result<Decision> keep = Keep(graph_, machine_, {});
+    if (keep.ok()) {
+      Decision fastest = keep.value();
+      TakeFastestScratch(graph_, available_, &fastest);
+      Consider(fastest);
     }
+    Consider(keep);
+    if (fits_) return *best_;
     for (const std::string& name : StrategyNames()) {
       const Strategy strategy = FindStrategy(name).value();
       if (strategy != Auto && strategy != Keep) Consider(strategy(graph_, machine_, budget_));
@@ -297,22 +302,6 @@ class Search {
   }
 
  private:
-  /// `decision` with the fastest workspaces there are, or as it is.
-  Decision WithWorkspaces(Decision decision, bool fastest) const {
-    if (!fastest) return decision;
-    for (layrub::Run& run : decision.runs) {
-      const Op& op = graph_.ops[run.op];
-      const auto variants = static_cast<int32_t>(op.forms[run.form].scratch.size());
-      for (int32_t scratch = 0; scratch < variants; ++scratch) {
-        if (OpSeconds(op, run.form, scratch, machine_) <
-            OpSeconds(op, run.form, run.scratch, machine_)) {
-          run.scratch = scratch;
-        }
-      }
-    }
-    return decision;
-  }
-
   /// From all that is ever needed down to half of the largest working set (what does not fill the
   /// room beside that is easier to pack); the same for every budget.
   std::vector<int64_t> Rooms() const {

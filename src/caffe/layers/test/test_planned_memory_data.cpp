@@ -51,7 +51,7 @@ template <typename BeforeStep>
 vector<float> Train(const string& strategy, const BeforeStep& before_step) {
   Images images;
   OpenSolver solver(SolverFor(ParseNet(kNet), strategy));
-  auto* layer = dynamic_cast<MemoryDataLayer<float>*>(solver.net()->layer_by_name("data").get());
+  auto* layer = static_cast<MemoryDataLayer<float>*>(solver.net()->layer_by_name("data").get());
   if (!strategy.empty()) {
     solver.mutable_placement_extra()->padding = 512;
     solver.mutable_placement_extra()->executor.poison = true;

@@ -9,7 +9,7 @@ ifeq ($(DEBUG), 1)
 endif
 GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 
-.PHONY: all test runtest demo lint format clean
+.PHONY: all test runtest demo bundle lint format clean
 
 all:
 	@cmake $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR)) -S . -B $(BUILD) $(CMAKE_FLAGS)
@@ -23,6 +23,10 @@ runtest: test
 
 demo:
 	@scripts/demo.sh
+
+# A folder and an archive that run on other machines.
+bundle:
+	@scripts/bundle.sh
 
 lint:
 	@scripts/lint.sh

@@ -71,5 +71,8 @@ elseif(SANITIZE STREQUAL "address")
 elseif(SANITIZE)
   message(FATAL_ERROR "SANITIZE=${SANITIZE}: must be thread, address or empty")
 endif()
+# DT_RPATH instead of DT_RUNPATH: what an installed program takes from beside it, its libraries take
+# there as well.
+target_link_options(layrub_flags INTERFACE -Wl,--disable-new-dtags)
 target_compile_options(layrub_flags INTERFACE ${sanitize_flags})
 target_link_options(layrub_flags INTERFACE ${sanitize_flags})

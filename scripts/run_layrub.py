@@ -1,4 +1,5 @@
-"""Runs the program for benchmarks and tests: it lies in the folder that LAYRUB_BIN_DIR names, build/bin by default."""
+"""Runs the program for benchmarks and tests: it lies in the folder that LAYRUB_BIN_DIR names, by
+default in bin/ of a bundle, build/bin of a source tree."""
 
 import json
 import os
@@ -6,11 +7,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(SCRIPTS)
+BUNDLED = os.path.join(ROOT, 'bin')
+BIN = os.environ.get('LAYRUB_BIN_DIR', BUNDLED if os.path.isdir(BUNDLED) else os.path.join(ROOT, 'build', 'bin'))
 MIB = 2.0 ** 20
 
 
@@ -25,17 +29,25 @@ class Done:
     rss_bytes: int  # at its largest
 
 
-def run(*arguments):
-    """Runs layrub in a folder where it may leave its logs."""
-    program = os.path.join(os.environ.get('LAYRUB_BIN_DIR', os.path.join(ROOT, 'build', 'bin')), 'layrub')
+def run(*arguments, timeout=None):
+    """Runs layrub in a folder where it may leave its logs. Raises subprocess.TimeoutExpired after so many seconds."""
+    program = os.path.join(BIN, 'layrub')
+    if not os.path.exists(program):
+        sys.exit(f'{program} is not there: build it (make), or name the folder of the programs in LAYRUB_BIN_DIR')
     with tempfile.TemporaryDirectory() as logs, tempfile.TemporaryFile('w+') as out, \
             tempfile.TemporaryFile('w+') as err:
         begin = time.monotonic()
         with subprocess.Popen([program, *arguments], stdout=out, stderr=err,
                               env=dict(os.environ, GLOG_log_dir=logs)) as process:
+            late = threading.Timer(timeout or threading.TIMEOUT_MAX, process.kill)
+            late.daemon = True
+            late.start()
             _, status, usage = os.wait4(process.pid, 0)
+            late.cancel()
             process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - begin
+        if timeout and seconds >= timeout:
+            raise subprocess.TimeoutExpired(['layrub', *arguments], timeout)
         out.seek(0)
         err.seek(0)
         return Done(process.returncode, out.read(), err.read(), seconds, usage.ru_utime + usage.ru_stime,

@@ -1,9 +1,11 @@
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
@@ -45,6 +47,39 @@ caffe::SolverParameter ReadSolver() {
   }
   return param;
 }
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// How long iterations take: from the start of one to the start of the next, so the last one, which
+/// snapshots may follow, does not count.
+class StepTimes : public Solver<float>::Callback {
+ public:
+  /// Leaves the first iteration out, if it can: it fills caches and reads files. Null without any.
+  json Median() {
+    if (seconds_.size() > 1) seconds_.erase(seconds_.begin());
+    if (seconds_.empty()) return json();
+    const auto middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
+    std::nth_element(seconds_.begin(), middle, seconds_.end());
+    return *middle;
+  }
+
+ protected:
+  void on_start() override {
+    if (started_) seconds_.push_back(SecondsSince(last_));
+    started_ = true;
+    last_ = Clock::now();
+  }
+  void on_gradients_ready() override {}
+
+ private:
+  bool started_ = false;
+  Clock::time_point last_;
+  std::vector<double> seconds_;
+};
 
 /// Memory, traffic, time and scores of a finished run.
 json Summarize(Solver<float>* solver, double seconds) {
@@ -142,11 +177,14 @@ int Train(const std::vector<std::string>&) {
 
   layrub::Pool::Cpu().ResetPeak();
   LOG(INFO) << "Starting Optimization";
-  const auto start = std::chrono::steady_clock::now();
+  StepTimes steps;
+  solver->add_callback(&steps);
+  const Clock::time_point start = Clock::now();
   solver->Solve();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const double seconds = SecondsSince(start);
   LOG(INFO) << "Optimization Done.";
-  const json summary = Summarize(solver.get(), elapsed.count());
+  json summary = Summarize(solver.get(), seconds);
+  summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
   WriteSummary(summary.dump(2) + "\n", std::ios::trunc);
   return kSuccess;

@@ -23,6 +23,7 @@ TEST(Golden, AgreesWithTheReference) {
 #include "caffe/net.hpp"
 #include "caffe/solver.hpp"
 #include "caffe/test/golden_file.hpp"
+#include "caffe/test/source_folder.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 
 namespace caffe {
@@ -34,7 +35,7 @@ const char kSolverSuffix[] = "_solver";
 
 fs::path GoldenFolder() {
   const char* folder = std::getenv("LAYRUB_GOLDEN");
-  return fs::absolute(folder != nullptr ? folder : LAYRUB_SOURCE_DIR "/src/caffe/test/golden");
+  return fs::absolute(folder != nullptr ? folder : SourceFolder() + "/src/caffe/test/golden");
 }
 
 /// The names of the prototxt files of a folder that end in `suffix`, without that and the

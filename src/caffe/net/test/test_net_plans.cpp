@@ -93,7 +93,7 @@ TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
       ::testing::TempDir() + "net_plans_" + std::get<0>(GetParam()) + "_" + strategy_;
   std::ofstream(stem + ".graph.txt") << layrub::ToText(graph_);
   std::ofstream(stem + ".plan.txt") << layrub::ToText(Plan(), graph_);
-  const std::string command = "python3 " LAYRUB_SOURCE_DIR "/scripts/verify_plan.py " + stem +
+  const std::string command = "python3 " + SourceFolder() + "/scripts/verify_plan.py " + stem +
                               ".graph.txt " + stem + ".plan.txt";
   EXPECT_EQ(std::system(command.c_str()), 0);
   std::remove((stem + ".graph.txt").c_str());

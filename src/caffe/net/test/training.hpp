@@ -10,6 +10,7 @@
 
 #include "caffe/planned_net.hpp"
 #include "caffe/sgd_solvers.hpp"
+#include "caffe/test/source_folder.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 
 namespace caffe {
@@ -23,7 +24,7 @@ inline std::vector<std::string> SmallNets() {
 inline NetParameter ReadNet(const std::string& name) {
   NetParameter net;
   ReadNetParamsFromTextFileOrDie(
-      std::string(LAYRUB_SOURCE_DIR) + "/src/caffe/net/test/nets/" + name + ".prototxt", &net);
+      SourceFolder() + "/src/caffe/net/test/nets/" + name + ".prototxt", &net);
   net.mutable_state()->set_phase(TRAIN);
   return net;
 }

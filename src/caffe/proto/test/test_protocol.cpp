@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/test/source_folder.hpp"
 
 namespace {
 
@@ -20,7 +21,7 @@ using Row = std::vector<std::string>;
 
 // The rows of a table without its heading, each padded to `columns` cells.
 std::vector<Row> ReadTable(const std::string& name, size_t columns) {
-  const std::string path = std::string(LAYRUB_SOURCE_DIR) + "/src/caffe/proto/test/data/" + name;
+  const std::string path = caffe::SourceFolder() + "/src/caffe/proto/test/data/" + name;
   std::ifstream file(path);
   EXPECT_TRUE(file.is_open()) << path;
   std::vector<Row> rows;

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Makes a folder, and an archive of it, that runs on another x86-64 Linux: the programs, their tests, the models, and
+# every shared library that they need, but the C library, the GPU's driver and CUDA's own libraries.
+#
+#   scripts/bundle.sh            builds in build-bundle/ (with CUDA where nvcc is found, without OpenCV)
+#   scripts/bundle.sh BUILD      takes what is built in the folder BUILD
+#
+# CMAKE_FLAGS go to cmake, such as CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
+set -eu
+cd "$(dirname "$0")/.."
+
+if [ $# -gt 0 ]; then
+  build=$1
+  [ -f "$build/CMakeCache.txt" ] || { echo "bundle: $build is no build folder" >&2; exit 1; }
+else
+  build=build-bundle
+  scripts/install_deps.sh
+  cpu_only=OFF
+  command -v nvcc > /dev/null || [ -x /usr/local/cuda/bin/nvcc ] || cpu_only=ON
+  generator=
+  [ -f "$build/CMakeCache.txt" ] || ! command -v ninja > /dev/null || generator='-G Ninja'
+  # shellcheck disable=SC2086 # lists of words
+  cmake $generator -S . -B "$build" -D CPU_ONLY=$cpu_only -D USE_OPENCV=OFF ${CMAKE_FLAGS:-}
+  cmake --build "$build" --parallel "$(nproc)"
+fi
+
+cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+kind=cpu
+[ "$(cache CPU_ONLY)" = ON ] || kind=cuda
+name=layrub-$(cache CMAKE_PROJECT_VERSION)-$kind-$(uname -m)
+out=$build/bundle/$name
+rm -rf "$build/bundle"
+mkdir -p "$out"
+
+echo "Copying what is built into $out ..."
+cmake --install "$build" --prefix "$PWD/$out" --strip > /dev/null
+cmake --install "$build" --prefix "$PWD/$out" --strip --component tests > /dev/null
+rm -rf "$out/include" "$out/share"
+mv "$out/bin" "$out/libexec"
+mkdir "$out/bin"
+cp scripts/launch.sh "$out/bin/launch"
+for program in "$out"/libexec/*; do ln -s launch "$out/bin/$(basename "$program")"; done
+
+# Files that tests and scripts read lie as in the source tree.
+git ls-files README.md LICENSE docs models examples scripts tools/test src/caffe/net/test/nets src/caffe/test/golden \
+  src/caffe/proto/test/data | tar -cf - -T - | tar -xf - -C "$out"
+git describe --always --dirty > "$out/COMMIT"
+
+echo "Collecting shared libraries ..."
+system='^(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|libresolv|libutil)\.so'
+cuda='^lib(cuda|cudart|cublas|cublasLt|cudnn|curand|nccl|nvrtc|nvJitLink|nvidia)[^/]*\.so'
+find "$out/libexec" "$out/tests" "$out/lib" -type f > "$build/bundle/files"
+# Lines of ldd: `name => path (address)`, or `name => not found`.
+# shellcheck disable=SC2046 # names without blanks
+LD_LIBRARY_PATH=$PWD/$out/lib ldd $(cat "$build/bundle/files") | awk '$2 == "=>" { print $1, $3 }' | sort -u > "$build/bundle/needed"
+awk -v skip="$system" '$1 !~ skip' "$build/bundle/needed" | grep -Ev "$cuda|^libcaffe\." > "$build/bundle/copied" || true
+awk '{ print $1 }' "$build/bundle/needed" | grep -E "$cuda" > "$out/lib/cuda_libraries" || true
+mkdir "$out/licenses"
+while read -r library path; do
+  [ "$path" != not ] || { echo "bundle: $library was not found" >&2; exit 1; }
+  install -m 755 "$path" "$out/lib/$library"
+  strip --strip-unneeded "$out/lib/$library"
+  # The text that came with the package which the library is from.
+  package=$(dpkg-query -S "$(readlink -f "$path")" 2> /dev/null | head -n 1 | cut -d : -f 1) || true
+  text=/usr/share/doc/$package/copyright
+  [ -z "$package" ] || [ ! -f "$text" ] || cp "$text" "$out/licenses/$package"
+done < "$build/bundle/copied"
+
+glibc=$(find "$out/libexec" "$out/lib" -type f -exec objdump -T {} + 2> /dev/null |
+  sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\).*/\1/p' | sort -V | tail -n 1)
+echo "$glibc" > "$out/lib/glibc"
+
+echo "Packing ..."
+tar -C "$build/bundle" -cf - "$name" | xz -9 > "$build/bundle/$name.tar.xz"
+size=$(wc -c < "$build/bundle/$name.tar.xz")
+awk -v size="$size" -v file="$build/bundle/$name.tar.xz" -v glibc="$glibc" 'BEGIN {
+  printf "%s: %.1f MiB; runs where the C library is glibc %s or newer.\n", file, size / 2 ^ 20, glibc }'
+[ "$size" -lt $((50 << 20)) ] || { echo 'bundle: that is more than 50 MiB; fewer CUDA_ARCH make it smaller' >&2; exit 1; }

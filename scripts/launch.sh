@@ -1,0 +1,62 @@
+#!/bin/sh
+# Starts a program of the bundle that this file lies in, with CUDA's libraries from where this machine has them: in
+# LD_LIBRARY_PATH, where the system looks, in CUDA's usual folders, or among Python's packages (nvidia/*/lib).
+#
+#   bin/layrub ...              any program of libexec, by its name
+#   bin/launch FILE ...         any program of the bundle: bin/launch tests/test_blob
+set -eu
+root=$(dirname "$(dirname "$(readlink -f "$0")")")
+program=$root/libexec/$(basename "$0")
+if [ "$(basename "$0")" = launch ]; then
+  [ $# -gt 0 ] || { echo 'launch: name a program of the bundle, as in: bin/launch tests/test_blob' >&2; exit 1; }
+  program=$root/$1
+  shift
+fi
+[ -x "$program" ] || { echo "launch: there is no program $program" >&2; exit 1; }
+
+folders=
+# Adds the first of the folders $2... that has the library $1.
+look() {
+  library=$1
+  shift
+  for folder; do
+    if [ -e "$folder/$library" ]; then
+      case ":$folders:" in *":$folder:"*) ;; *) folders=$folders${folders:+:}$folder ;; esac
+      return 0
+    fi
+  done
+  return 1
+}
+
+system=
+python=
+while read -r library; do
+  old_ifs=$IFS
+  IFS=:
+  # shellcheck disable=SC2086 # folders between colons
+  look "$library" ${LD_LIBRARY_PATH:-} && found=yes || found=
+  IFS=$old_ifs
+  [ -z "$found" ] || continue
+  [ -n "$system" ] || system=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null || echo none)
+  case $system in *"$library "*) continue ;; esac
+  look "$library" ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda*/lib64 \
+    /usr/local/cuda*/targets/x86_64-linux/lib /usr/local/cuda*/lib && continue
+  [ -n "$python" ] || python=$(python3 -c '
+import glob, sys
+print(":".join(found for path in sys.path for found in sorted(glob.glob((path or ".") + "/nvidia/*/lib"))) or "/")
+' 2> /dev/null || echo /)
+  IFS=:
+  # shellcheck disable=SC2086
+  look "$library" $python && found=yes || found=
+  IFS=$old_ifs
+  [ -z "$found" ] || continue
+  echo "$(basename "$program"): $library was found neither in LD_LIBRARY_PATH, nor where the system looks, nor in" \
+    "/usr/local/cuda*, nor among Python's packages (nvidia/*/lib). Install CUDA's libraries, for example with" \
+    "'pip install nvidia-cublas nvidia-cudnn-cu13 nvidia-curand nvidia-nccl-cu13', or name their folder in" \
+    "LD_LIBRARY_PATH." >&2
+  exit 1
+done < "$root/lib/cuda_libraries"
+
+[ -z "$folders" ] || export LD_LIBRARY_PATH="$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LAYRUB_SOURCE_DIR="$root" LAYRUB_BIN_DIR="$root/bin"
+exec "$program" "$@"

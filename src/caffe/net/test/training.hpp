@@ -23,8 +23,8 @@ inline std::vector<std::string> SmallNets() {
 
 inline NetParameter ReadNet(const std::string& name) {
   NetParameter net;
-  ReadNetParamsFromTextFileOrDie(
-      SourceFolder() + "/src/caffe/net/test/nets/" + name + ".prototxt", &net);
+  ReadNetParamsFromTextFileOrDie(SourceFolder() + "/src/caffe/net/test/nets/" + name + ".prototxt",
+                                 &net);
   net.mutable_state()->set_phase(TRAIN);
   return net;
 }

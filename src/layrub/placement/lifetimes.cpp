@@ -1,6 +1,7 @@
 #include "layrub/placement/lifetimes.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -63,7 +64,7 @@ class Builder {
   Status AddTensor(TensorId t) {
     const Tensor& tensor = graph_.tensors[t];
     const TensorDecision& decision = decision_.tensors[t];
-    const std::vector<Use>& uses = uses_[t];
+    const std::span<const Use> uses = uses_[t];
     if (!decision.gaps.empty() && (tensor.persistent || decision.whole)) {
       return BadTensor(t, "it stays resident, so it cannot have a gap");
     }
@@ -85,7 +86,7 @@ class Builder {
 
   Status AddGaps(TensorId t) {
     const std::vector<Gap>& gaps = decision_.tensors[t].gaps;
-    const std::vector<Use>& uses = uses_[t];
+    const std::span<const Use> uses = uses_[t];
     RunId begin = uses.front().run;
     bool fetched = false;
     HostStay stay{t, {}, kNone};
@@ -241,7 +242,7 @@ class Builder {
   }
 
   const Graph& graph_;
-  Decision decision_;
+  const Decision& decision_;
   const RunId run_count_;
   UseLists uses_;
   std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the residences of tensor t

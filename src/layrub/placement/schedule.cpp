@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "layrub/placement/buckets.hpp"
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/pack.hpp"
 #include "layrub/placement/waits.hpp"
@@ -20,10 +21,10 @@ class Emitter {
         lives_(lives),
         device_(lives.blocks),
         host_(lives.host.size(), Interval{0, 0, kToTheEnd}),
-        events_(decision.runs.size()) {}
+        events_(kEvents * decision.runs.size(), [this](const auto& add) { FindEvents(add); }) {}
 
   void EmitAll() {
-    Sort();
+    plan_.steps.reserve(3 * lives_.residences.size() + 3 * host_.size() + decision_.runs.size());
     for (const bool persistent : {true, false}) {
       for (const Residence& residence : lives_.residences) {
         if (residence.begin != kNone) continue;
@@ -54,54 +55,50 @@ class Emitter {
   }
 
  private:
-  /// What happens around one run: indices into Lifetimes::residences or Lifetimes::host.
-  struct Events {
-    std::vector<int32_t> fetches;
-    std::vector<int32_t> begins;
-    std::vector<int32_t> offloads;
-    std::vector<int32_t> ends;
-    std::vector<int32_t> host_ends;
-  };
+  /// What happens around a run, to one of Lifetimes::residences or of Lifetimes::host.
+  enum Event { kFetch, kBegin, kOffload, kEnd, kHostEnd, kEvents };
 
   RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
   int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
 
-  void Sort() {
+  static size_t Key(RunId r, Event event) { return kEvents * static_cast<size_t>(r) + event; }
+
+  template <typename Add>
+  void FindEvents(const Add& add) const {
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
       const Residence& residence = lives_.residences[i];
       if (residence.begin != kNone) {
-        Events& events = events_[residence.begin];
-        (residence.fetched ? events.fetches : events.begins).push_back(i);
+        add(Key(residence.begin, residence.fetched ? kFetch : kBegin), i);
       }
-      if (residence.end < RunCount()) events_[residence.end].ends.push_back(i);
+      if (residence.end < RunCount()) add(Key(residence.end, kEnd), i);
     }
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.host.size()); ++i) {
-      for (const RunId r : lives_.host[i].offloads) events_[r].offloads.push_back(i);
-      if (lives_.host[i].end < RunCount()) events_[lives_.host[i].end].host_ends.push_back(i);
+      for (const RunId r : lives_.host[i].offloads) add(Key(r, kOffload), i);
+      if (lives_.host[i].end < RunCount()) add(Key(lives_.host[i].end, kHostEnd), i);
     }
   }
 
   void EmitRun(RunId r) {
-    for (const int32_t i : events_[r].fetches) {
+    for (const int32_t i : events_[Key(r, kFetch)]) {
       const TensorId t = lives_.residences[i].tensor;
       Begin(lives_.residences[i]);
       Emit(StepKind::kPrefetch, Tier::kDevice, t).lane = Lane::kLoad;
     }
-    for (const int32_t i : events_[r].begins) Begin(lives_.residences[i]);
+    for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
     EmitCompute(decision_.runs[r]);
-    for (const int32_t i : events_[r].offloads) {
+    for (const int32_t i : events_[Key(r, kOffload)]) {
       const HostStay& stay = lives_.host[i];
       if (stay.offloads.front() == r) {
         Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &host_);
       }
       Emit(StepKind::kOffload, Tier::kDevice, stay.tensor).lane = Lane::kSave;
     }
-    for (const int32_t i : events_[r].ends) {
+    for (const int32_t i : events_[Key(r, kEnd)]) {
       const Residence& residence = lives_.residences[i];
       Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
       device_[residence.block].end = std::max(device_[residence.block].end, StepCount());
     }
-    for (const int32_t i : events_[r].host_ends) {
+    for (const int32_t i : events_[Key(r, kHostEnd)]) {
       Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
       host_[i].end = StepCount();
     }
@@ -191,7 +188,7 @@ class Emitter {
   const Lifetimes& lives_;
   std::vector<Interval> device_;  ///< by block
   std::vector<Interval> host_;    ///< by index into Lifetimes::host
-  std::vector<Events> events_;    ///< by run
+  Buckets<int32_t> events_;       ///< by Key: indices into Lifetimes::residences or ::host
   Plan plan_;
 };
 

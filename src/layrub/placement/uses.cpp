@@ -2,29 +2,33 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "layrub/placement/aliases.hpp"
 
 namespace layrub {
 
 UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
-  UseLists uses(graph.tensors.size());
-  for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
-    const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
-    const auto note = [&](const std::vector<TensorId>& operands, bool Use::*how) {
-      for (const TensorId t : operands) {
-        if (runs[r].recompute && !TouchedAgain(graph, form, t)) continue;
-        if (uses[t].empty() || uses[t].back().run != r) uses[t].push_back({r, false, false});
-        uses[t].back().*how = true;
+  std::vector<RunId> last(graph.tensors.size());  // by tensor, the last run noted
+  return UseLists(graph.tensors.size(), [&](const auto& add) {
+    std::fill(last.begin(), last.end(), kNone);
+    for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
+      const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
+      const auto note = [&](TensorId t, bool reads, bool writes) {
+        if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;
+        if (std::exchange(last[t], r) != r) add(t, Use{r, reads, writes});
+      };
+      for (const TensorId t : form.reads) {
+        const bool writes =
+            std::find(form.writes.begin(), form.writes.end(), t) != form.writes.end();
+        note(t, true, writes);
       }
-    };
-    note(form.reads, &Use::reads);
-    note(form.writes, &Use::writes);
-  }
-  return uses;
+      for (const TensorId t : form.writes) note(t, false, true);
+    }
+  });
 }
 
-bool Materialised(const Tensor& tensor, const std::vector<Use>& uses) {
+bool Materialised(const Tensor& tensor, std::span<const Use> uses) {
   if (tensor.persistent) return true;
   if (uses.empty()) return false;
   return tensor.role != Role::kSaved || tensor.keep ||

@@ -1,9 +1,11 @@
 #ifndef LAYRUB_PLACEMENT_USES_HPP_
 #define LAYRUB_PLACEMENT_USES_HPP_
 
+#include <span>
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/placement/buckets.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -16,11 +18,11 @@ struct Use {
 };
 
 /// The uses of each tensor, in order of runs; scratch has none.
-using UseLists = std::vector<std::vector<Use>>;
+using UseLists = Buckets<Use>;
 UseLists FindUses(const Graph& graph, const std::vector<Run>& runs);
 
 /// Whether a plan gives the tensor bytes at all: a saved tensor that no chosen form reads has none.
-bool Materialised(const Tensor& tensor, const std::vector<Use>& uses);
+bool Materialised(const Tensor& tensor, std::span<const Use> uses);
 
 /// The versions of each named blob that a plan gives bytes, persistent ones left out, in the order
 /// in which they are first written. Only blobs with at least two.

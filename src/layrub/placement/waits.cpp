@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <bit>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -16,10 +17,16 @@ constexpr Clock kStart{kNone, kNone, kNone};
 
 size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 
+/// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
+/// are the offsets of a tier at which some range begins or ends, in order.
+struct Range {
+  int32_t first = 0;
+  int32_t last = 0;  ///< == first: nothing
+};
+
 struct Access {
   Tier tier = Tier::kDevice;
-  int64_t begin = 0;
-  int64_t end = 0;
+  Range range;
   bool writes = false;
 };
 
@@ -27,31 +34,46 @@ struct Access {
 /// last write.
 class Touched {
  public:
+  /// `offsets`: where ranges begin and end, in any order.
+  void SetPlaces(std::vector<int64_t> offsets) {
+    std::sort(offsets.begin(), offsets.end());
+    offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+    offsets_ = std::move(offsets);
+    cells_.resize(offsets_.size());
+    begins_.resize(offsets_.size() / 64 + 1);
+    begins_.front() = 1;
+  }
+  Range RangeAt(int64_t offset, int64_t bytes) const {
+    return {PlaceOf(offset), PlaceOf(offset + bytes)};
+  }
+  int64_t OffsetOf(const Range& range) const { return offsets_[range.first]; }
+
   /// Raises `needed` to the steps that have to finish before `access`.
   void Collect(const Access& access, const std::vector<Step>& steps, Clock* needed) {
-    Cut(access.begin);
-    Cut(access.end);
-    for (auto cell = cells_.find(access.begin); cell->first < access.end; ++cell) {
-      if (const int32_t writer = cell->second.writer; writer != kNone) {
-        int32_t& need = (*needed)[Index(steps[writer].lane)];
-        need = std::max(need, writer);
+    Cut(access.range.first);
+    Cut(access.range.last);
+    for (int32_t c = access.range.first; c < access.range.last; c = NextCell(c)) {
+      const Cell& cell = cells_[c];
+      if (cell.writer != kNone) {
+        int32_t& need = (*needed)[Index(steps[cell.writer].lane)];
+        need = std::max(need, cell.writer);
       }
       if (!access.writes) continue;
       for (int lane = 0; lane < kLanes; ++lane) {
-        (*needed)[lane] = std::max((*needed)[lane], cell->second.readers[lane]);
+        (*needed)[lane] = std::max((*needed)[lane], cell.readers[lane]);
       }
     }
   }
 
   /// Notes `access` by step `step` of `lane`; Collect was called for it before.
   void Note(const Access& access, int32_t step, Lane lane) {
-    auto cell = cells_.find(access.begin);
+    const auto [first, last] = access.range;
     if (access.writes) {
-      cell->second = {step, kStart};
-      cells_.erase(std::next(cell), cells_.find(access.end));
+      cells_[first] = {step, kStart};
+      for (int32_t c = NextCell(first); c < last; c = NextCell(c)) begins_[c / 64] &= ~Bit(c);
       return;
     }
-    for (; cell->first < access.end; ++cell) cell->second.readers[Index(lane)] = step;
+    for (int32_t c = first; c < last; c = NextCell(c)) cells_[c].readers[Index(lane)] = step;
   }
 
  private:
@@ -60,63 +82,107 @@ class Touched {
     Clock readers = kStart;  ///< per lane, the last step that has read them since
   };
 
-  /// Makes a cell begin at `at`.
-  void Cut(int64_t at) {
-    const auto next = cells_.upper_bound(at);
-    const auto cell = std::prev(next);
-    if (cell->first != at) cells_.emplace_hint(next, at, Cell(cell->second));
+  static uint64_t Bit(int32_t place) { return uint64_t{1} << (place % 64); }
+
+  int32_t PlaceOf(int64_t offset) const {
+    const auto place = std::lower_bound(offsets_.begin(), offsets_.end(), offset);
+    return static_cast<int32_t>(place - offsets_.begin());
   }
 
-  std::map<int64_t, Cell> cells_{
-      {0, {}}};  ///< by first byte; a cell ends where the next one begins
+  /// The first cell behind `place`; the last place if there is none.
+  int32_t NextCell(int32_t place) const {
+    const auto end = static_cast<int32_t>(offsets_.size()) - 1;
+    if (++place >= end) return end;
+    auto word = static_cast<size_t>(place / 64);
+    uint64_t bits = begins_[word] & ~(Bit(place) - 1);
+    while (bits == 0 && ++word < begins_.size()) bits = begins_[word];
+    return bits == 0 ? end : static_cast<int32_t>(word * 64) + std::countr_zero(bits);
+  }
+
+  /// Makes a cell begin at `place`.
+  void Cut(int32_t place) {
+    auto word = static_cast<size_t>(place / 64);
+    if (begins_[word] & Bit(place)) return;
+    uint64_t bits = begins_[word] & (Bit(place) - 1);
+    begins_[word] |= Bit(place);
+    while (bits == 0) bits = begins_[--word];
+    cells_[place] = cells_[static_cast<int32_t>(word * 64) + 63 - std::countl_zero(bits)];
+  }
+
+  std::vector<int64_t> offsets_;  ///< by place
+  std::vector<Cell> cells_;       ///< by place, where a cell begins; it ends where the next begins
+  std::vector<uint64_t> begins_;  ///< a bit by place
 };
 
 class WaitAdder {
  public:
   WaitAdder(const Graph& graph, Plan* plan) : graph_(graph), plan_(*plan) {
-    for (auto& offsets : offset_of_) offsets.resize(graph.tensors.size(), kNone);
+    for (auto& ranges : range_of_) ranges.resize(graph.tensors.size());
     lane_clock_.fill(kStart);
   }
 
   void Run() {
-    const std::vector<Step> old = std::exchange(plan_.steps, {});
-    const std::array<int32_t, 3> old_end = plan_.pass_end;
-    for (size_t i = 0; i < old.size(); ++i) {
-      for (size_t pass = 0; pass < old_end.size(); ++pass) {
-        if (old_end[pass] == static_cast<int32_t>(i)) plan_.pass_end[pass] = StepCount();
-      }
-      Bind(old[i]);
-      FindAccesses(old[i]);
-      if (IsTimed(old[i].kind)) AddWaitsFor(old[i]);
-      plan_.steps.push_back(old[i]);
+    const auto step_count = static_cast<int32_t>(plan_.steps.size());
+    FindPlaces();
+    number_.resize(step_count);
+    finished_with_.resize(step_count);
+    for (int32_t i = 0; i < step_count; ++i) {
+      const Step& step = plan_.steps[i];
+      Bind(step);
+      if (IsTimed(step.kind)) AddWaitsFor(step, i);
+      number_[i] = i + static_cast<int32_t>(waits_.size());
     }
-    for (size_t pass = 0; pass < old_end.size(); ++pass) {
-      if (old_end[pass] == static_cast<int32_t>(old.size())) plan_.pass_end[pass] = StepCount();
-    }
+    MakeRoomForWaits();
   }
 
  private:
-  int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
+  /// A Wait to be inserted before step `before`; numbers of steps are those without Waits.
+  struct NewWait {
+    int32_t before;
+    int32_t for_step;
+  };
 
   static bool IsTimed(StepKind kind) {
     return kind != StepKind::kAlloc && kind != StepKind::kFree && kind != StepKind::kAlias;
   }
 
+  int64_t BytesOf(TensorId t) const { return Aligned(graph_.tensors[t].bytes); }
+  Range& RangeOf(Tier tier, TensorId t) { return range_of_[static_cast<size_t>(tier)][t]; }
+
+  void FindPlaces() {
+    std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
+    std::vector<int64_t> begin_of(graph_.tensors.size());
+    for (const Step& step : plan_.steps) {
+      if (step.kind != StepKind::kAlloc && step.kind != StepKind::kAlias) continue;
+      if (graph_.tensors[step.tensor].persistent) continue;
+      const int64_t begin = step.kind == StepKind::kAlloc ? step.offset : begin_of[step.on];
+      if (step.tier == Tier::kDevice) begin_of[step.tensor] = begin;
+      std::vector<int64_t>& bounds = offsets[static_cast<size_t>(step.tier)];
+      bounds.push_back(begin);
+      bounds.push_back(begin + BytesOf(step.tensor));
+    }
+    for (size_t tier = 0; tier < offsets.size(); ++tier) {
+      touched_[tier].SetPlaces(std::move(offsets[tier]));
+    }
+  }
+
+  /// Persistent tensors have no range here: one lane alone touches their bytes.
   void Bind(const Step& step) {
-    std::vector<int64_t>& device = offset_of_[static_cast<size_t>(Tier::kDevice)];
+    if (IsTimed(step.kind) || graph_.tensors[step.tensor].persistent) return;
+    const Touched& tier = touched_[static_cast<size_t>(step.tier)];
     if (step.kind == StepKind::kAlloc) {
-      offset_of_[static_cast<size_t>(step.tier)][step.tensor] = step.offset;
+      RangeOf(step.tier, step.tensor) = tier.RangeAt(step.offset, BytesOf(step.tensor));
     } else if (step.kind == StepKind::kFree) {
-      offset_of_[static_cast<size_t>(step.tier)][step.tensor] = kNone;
+      RangeOf(step.tier, step.tensor) = {};
     } else if (step.kind == StepKind::kAlias) {
-      device[step.tensor] = device[step.on];
+      const int64_t offset = tier.OffsetOf(RangeOf(step.tier, step.on));
+      RangeOf(step.tier, step.tensor) = tier.RangeAt(offset, BytesOf(step.tensor));
     }
   }
 
   void Add(Tier tier, TensorId t, bool writes) {
-    const int64_t offset = offset_of_[static_cast<size_t>(tier)][t];
-    const int64_t bytes = Aligned(graph_.tensors[t].bytes);
-    if (offset != kNone && bytes > 0) accesses_.push_back({tier, offset, offset + bytes, writes});
+    const Range range = RangeOf(tier, t);
+    if (range.first < range.last) accesses_.push_back({tier, range, writes});
   }
 
   void FindAccesses(const Step& step) {
@@ -124,23 +190,18 @@ class WaitAdder {
     if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch) {
       Add(Tier::kDevice, step.tensor, step.kind == StepKind::kPrefetch);
       Add(Tier::kHost, step.tensor, step.kind == StepKind::kOffload);
-    } else if (IsTimed(step.kind)) {
-      const Form& form = graph_.ops[step.op].forms[step.form];
-      const auto add = [&](const std::vector<TensorId>& operands, bool writes) {
-        for (const TensorId t : operands) {
-          const bool touched = step.kind != StepKind::kRecompute || TouchedAgain(graph_, form, t);
-          if (touched) Add(Tier::kDevice, t, writes);
-        }
-      };
-      add(form.reads, false);
-      add(form.writes, true);
-      if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
-        Add(Tier::kDevice, form.scratch[step.scratch].tensor, true);
-      }
+      return;
+    }
+    const Form& form = graph_.ops[step.op].forms[step.form];
+    for (const TensorId t : form.reads) Add(Tier::kDevice, t, false);
+    for (const TensorId t : form.writes) Add(Tier::kDevice, t, true);
+    if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
+      Add(Tier::kDevice, form.scratch[step.scratch].tensor, true);
     }
   }
 
-  void AddWaitsFor(const Step& step) {
+  void AddWaitsFor(const Step& step, int32_t number) {
+    FindAccesses(step);
     Clock needed = kStart;
     for (const Access& access : accesses_) {
       touched_[static_cast<size_t>(access.tier)].Collect(access, plan_.steps, &needed);
@@ -149,20 +210,40 @@ class WaitAdder {
     const Clock before = now;
     for (int lane = 0; lane < kLanes; ++lane) {
       if (needed[lane] <= before[lane] || IsImplied(needed, before, lane)) continue;
-      Step wait;
-      wait.kind = StepKind::kWait;
-      wait.lane = step.lane;
-      wait.step = needed[lane];
-      plan_.steps.push_back(wait);
+      waits_.push_back({number, needed[lane]});
       for (int other = 0; other < kLanes; ++other) {
         now[other] = std::max(now[other], finished_with_[needed[lane]][other]);
       }
     }
-    now[Index(step.lane)] = StepCount();
-    finished_with_.resize(StepCount() + 1, kStart);
-    finished_with_.back() = now;
+    now[Index(step.lane)] = number;
+    finished_with_[number] = now;
     for (const Access& access : accesses_) {
-      touched_[static_cast<size_t>(access.tier)].Note(access, StepCount(), step.lane);
+      touched_[static_cast<size_t>(access.tier)].Note(access, number, step.lane);
+    }
+  }
+
+  /// Moves the steps, the last one first, to the numbers that they have with the Waits between
+  /// them.
+  void MakeRoomForWaits() {
+    std::vector<Step>& steps = plan_.steps;
+    const auto step_count = static_cast<int32_t>(steps.size());
+    for (int32_t& end : plan_.pass_end) {
+      const auto later = std::partition_point(waits_.begin(), waits_.end(),
+                                              [end](const NewWait& w) { return w.before < end; });
+      end += static_cast<int32_t>(later - waits_.begin());
+    }
+    steps.resize(steps.size() + waits_.size());
+    for (int32_t i = step_count; i-- > 0 && !waits_.empty();) {
+      int32_t to = number_[i];
+      const Lane lane = steps[i].lane;
+      steps[to] = steps[i];
+      for (; !waits_.empty() && waits_.back().before == i; waits_.pop_back()) {
+        Step& wait = steps[--to];
+        wait = {};
+        wait.kind = StepKind::kWait;
+        wait.lane = lane;
+        wait.step = number_[waits_.back().for_step];
+      }
     }
   }
 
@@ -177,15 +258,21 @@ class WaitAdder {
 
   const Graph& graph_;
   Plan& plan_;
-  std::array<std::vector<int64_t>, 2> offset_of_;  ///< by tier and tensor; kNone: no range
-  std::array<Touched, 2> touched_;                 ///< by tier
-  std::array<Clock, kLanes> lane_clock_;           ///< what the next step of each lane comes after
-  std::vector<Clock> finished_with_;               ///< by step: what has finished once it has
-  std::vector<Access> accesses_;                   ///< of the step at hand
+  std::array<std::vector<Range>, 2> range_of_;  ///< by tier and tensor
+  std::array<Touched, 2> touched_;              ///< by tier
+  std::array<Clock, kLanes> lane_clock_;        ///< what the next step of each lane comes after
+  std::vector<Clock> finished_with_;            ///< by step: what has finished once it has
+  std::vector<Access> accesses_;                ///< of the step at hand
+  std::vector<NewWait> waits_;                  ///< in order
+  std::vector<int32_t> number_;                 ///< by step: its number with the Waits so far
 };
 
 }  // namespace
 
-void AddWaits(const Graph& graph, Plan* plan) { WaitAdder(graph, plan).Run(); }
+void AddWaits(const Graph& graph, Plan* plan) {
+  const bool one_lane = std::all_of(plan->steps.begin(), plan->steps.end(),
+                                    [](const Step& step) { return step.lane == Lane::kCompute; });
+  if (!one_lane) WaitAdder(graph, plan).Run();
+}
 
 }  // namespace layrub

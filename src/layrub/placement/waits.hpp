@@ -9,7 +9,7 @@ namespace layrub {
 /// Inserts into `plan`, which has none and whose offsets are set, the Waits that order every two
 /// steps of different lanes that touch the same bytes, one of them writing. Each Wait stands
 /// immediately before the step that needs it and none is implied by the others. pass_end is moved
-/// along.
+/// along. Persistent tensors are taken to be touched by the compute lane alone.
 void AddWaits(const Graph& graph, Plan* plan);
 
 }  // namespace layrub

@@ -1,6 +1,7 @@
 #include "layrub/placement/strategies/pieces.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "layrub/placement/aliases.hpp"
 
@@ -14,7 +15,7 @@ void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form
 }
 
 /// Where an activation or saved tensor is away; empty if it stays.
-std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, const std::vector<Use>& uses,
+std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
                                    OpId first_backward) {
   const Tensor& tensor = graph.tensors[t];
   if (tensor.persistent || tensor.bytes == 0) return {};
@@ -28,14 +29,14 @@ std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, const std::ve
 }
 
 /// The value that a tensor has after run `r` is written by it, on no older one.
-bool BeginsAt(RunId r, const std::vector<Use>& uses, const std::vector<Gap>& gaps) {
+bool BeginsAt(RunId r, std::span<const Use> uses, const std::vector<Gap>& gaps) {
   return (!uses.empty() && uses.front().run == r) ||
          std::any_of(gaps.begin(), gaps.end(),
                      [r](const Gap& gap) { return gap.dropped && gap.before == r; });
 }
 
 /// Run `r` is the last that needs the value of `tensor`, and it does not change it.
-bool EndsAt(RunId r, const Tensor& tensor, const std::vector<Use>& uses,
+bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
             const std::vector<Gap>& gaps) {
   const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
   if (use == uses.end() || use->writes) return false;

@@ -4,6 +4,7 @@
 
 #include "caffe/planned_net.hpp"
 #include "caffe/util/insert_splits.hpp"
+#include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 
 namespace caffe {
@@ -38,8 +39,7 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   FilterNet(in_param, &filtered);
   CHECK_GT(filtered.layer_size(), 0)
       << "Net '" << filtered.name() << "' has no layers in phase " << Phase_Name(phase_) << ".";
-  LOG_IF(INFO, Caffe::root_solver()) << "Initializing net from parameters: \n"
-                                     << filtered.DebugString();
+  LOG_IF(INFO, LogsSetUp()) << "Initializing net from parameters: \n" << filtered.DebugString();
   InsertSplits(filtered, &param);
   name_ = param.name();
   debug_info_ = false;
@@ -51,7 +51,7 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   FindBackward(param.force_backward());
 
   for (const string& blob : available_blobs) {
-    LOG_IF(INFO, Caffe::root_solver()) << "This network produces output " << blob;
+    LOG_IF(INFO, LogsSetUp()) << "This network produces output " << blob;
     net_output_blobs_.push_back(blobs_[blob_name_to_idx[blob]].get());
     net_output_blob_indices_.push_back(blob_name_to_idx[blob]);
   }
@@ -68,7 +68,7 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   for (size_t i = 0; i < layers_.size(); ++i)
     layers_[i]->set_needs_backward(layer_need_backward_[i]);
   debug_info_ = param.debug_info();
-  LOG_IF(INFO, Caffe::root_solver()) << "Network initialization done.";
+  LOG_IF(INFO, LogsSetUp()) << "Network initialization done.";
 }
 
 template <typename Dtype>
@@ -93,8 +93,7 @@ template <typename Dtype>
 bool Net<Dtype>::StateMeetsRule(const NetState& state, const NetStateRule& rule,
                                 const string& layer_name) {
   const auto refuse = [&](const string& why) {
-    LOG_IF(INFO, Caffe::root_solver())
-        << "The NetState " << why << " a rule in layer " << layer_name;
+    LOG_IF(INFO, LogsSetUp()) << "The NetState " << why << " a rule in layer " << layer_name;
     return false;
   };
   const auto has_stage = [&](const string& stage) {

@@ -3,6 +3,7 @@
 
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/util/set_up_log.hpp"
 
 namespace caffe {
 
@@ -27,7 +28,7 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
     }
     layers_.push_back(LayerRegistry<Dtype>::CreateLayer(*layer_param));
     layer_names_.push_back(layer_param->name());
-    LOG_IF(INFO, Caffe::root_solver()) << "Creating Layer " << layer_param->name();
+    LOG_IF(INFO, LogsSetUp()) << "Creating Layer " << layer_param->name();
     bool need_backward = false;
     for (int i = 0; i < layer_param->bottom_size(); ++i) {
       const int blob_id = AppendBottom(param, layer_id, i, available_blobs, blob_name_to_idx);
@@ -76,19 +77,18 @@ void Net<Dtype>::SetUpLayer(int layer_id) {
         << ") cannot run in place: it changes the shape of blob '"
         << blob_names_[bottom_id_vecs_[layer_id][i]] << "'.";
   }
-  LOG_IF(INFO, Caffe::root_solver()) << "Setting up " << layer_names_[layer_id];
+  LOG_IF(INFO, LogsSetUp()) << "Setting up " << layer_names_[layer_id];
   for (size_t i = 0; i < top_vecs_[layer_id].size(); ++i) {
     const int blob_id = top_id_vecs_[layer_id][i];
     if (static_cast<int>(blob_loss_weights_.size()) <= blob_id)
       blob_loss_weights_.resize(blob_id + 1, Dtype(0));
     blob_loss_weights_[blob_id] = layer.loss(i);
-    LOG_IF(INFO, Caffe::root_solver()) << "Top shape: " << top_vecs_[layer_id][i]->shape_string();
-    LOG_IF(INFO, Caffe::root_solver() && layer.loss(i) != Dtype(0))
+    LOG_IF(INFO, LogsSetUp()) << "Top shape: " << top_vecs_[layer_id][i]->shape_string();
+    LOG_IF(INFO, LogsSetUp() && layer.loss(i) != Dtype(0))
         << "    with loss weight " << layer.loss(i);
     memory_used_ += top_vecs_[layer_id][i]->count();
   }
-  LOG_IF(INFO, Caffe::root_solver())
-      << "Memory required for data: " << memory_used_ * sizeof(Dtype);
+  LOG_IF(INFO, LogsSetUp()) << "Memory required for data: " << memory_used_ * sizeof(Dtype);
   const vector<bool> none(bottom_vecs_[layer_id].size(), false);
   if (layer.Traits(bottom_vecs_[layer_id], top_vecs_[layer_id], none).user_tops) {
     for (int blob_id : top_id_vecs_[layer_id]) {
@@ -106,8 +106,8 @@ void Net<Dtype>::AppendTop(const NetParameter& param, const int layer_id, const 
       top_id < layer_param.top_size() ? layer_param.top(top_id) : "(automatic)";
   const bool in_place = blob_name_to_idx && top_id < layer_param.bottom_size() &&
                         blob_name == layer_param.bottom(top_id);
-  LOG_IF(INFO, Caffe::root_solver())
-      << layer_param.name() << " -> " << blob_name << (in_place ? " (in-place)" : "");
+  LOG_IF(INFO, LogsSetUp()) << layer_param.name() << " -> " << blob_name
+                            << (in_place ? " (in-place)" : "");
   int blob_id;
   if (in_place) {
     blob_id = (*blob_name_to_idx)[blob_name];
@@ -137,7 +137,7 @@ int Net<Dtype>::AppendBottom(const NetParameter& param, const int layer_id, cons
       << "Unknown bottom blob '" << blob_name << "' (layer '" << layer_param.name()
       << "', bottom index " << bottom_id << "): no layer above produces it.";
   const int blob_id = (*blob_name_to_idx)[blob_name];
-  LOG_IF(INFO, Caffe::root_solver()) << layer_names_[layer_id] << " <- " << blob_name;
+  LOG_IF(INFO, LogsSetUp()) << layer_names_[layer_id] << " <- " << blob_name;
   bottom_vecs_[layer_id].push_back(blobs_[blob_id].get());
   bottom_id_vecs_[layer_id].push_back(blob_id);
   available_blobs->erase(blob_name);
@@ -176,9 +176,9 @@ void Net<Dtype>::AppendParam(const NetParameter& /*param*/, const int layer_id,
   const int owner = known->second;
   param_owners_.push_back(owner);
   const string owner_layer = layer_names_[param_layer_indices_[owner].first];
-  LOG_IF(INFO, Caffe::root_solver())
-      << "Sharing parameters '" << param_name << "' owned by layer '" << owner_layer
-      << "', param index " << param_layer_indices_[owner].second;
+  LOG_IF(INFO, LogsSetUp()) << "Sharing parameters '" << param_name << "' owned by layer '"
+                            << owner_layer << "', param index "
+                            << param_layer_indices_[owner].second;
   const Blob<Dtype>& mine = *params_[net_param_id];
   const Blob<Dtype>& theirs = *params_[owner];
   const string what = "Cannot share param '" + param_name + "' owned by layer '" + owner_layer +
@@ -225,10 +225,10 @@ void Net<Dtype>::FindBackward(bool force_backward) {
       std::fill(bottom_need_backward_[layer_id].begin(), bottom_need_backward_[layer_id].end(),
                 false);
     }
-    LOG_IF(INFO, Caffe::root_solver())
-        << layer_names_[layer_id]
-        << (layer_need_backward_[layer_id] ? " needs backward computation."
-                                           : " does not need backward computation.");
+    LOG_IF(INFO, LogsSetUp()) << layer_names_[layer_id]
+                              << (layer_need_backward_[layer_id]
+                                      ? " needs backward computation."
+                                      : " does not need backward computation.");
     for (size_t i = 0; i < bottom_vecs_[layer_id].size(); ++i) {
       const string& name = blob_names_[bottom_id_vecs_[layer_id][i]];
       if (contributes) under_loss.insert(name);

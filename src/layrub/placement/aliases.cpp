@@ -14,13 +14,14 @@ class Matching {
  public:
   Matching(const Graph& graph, const std::vector<AliasPair>& candidates) {
     for (const AliasPair& pair : candidates) {
-      const Tensor& output = graph.tensors[pair.output];
-      const Tensor& input = graph.tensors[pair.input];
-      if (output.persistent || input.persistent || Aligned(output.bytes) > Aligned(input.bytes)) {
-        continue;
-      }
-      inputs_of_[pair.output].push_back(pair.input);
+      if (Allows(graph, pair)) inputs_of_[pair.output].push_back(pair.input);
     }
+  }
+
+  static bool Allows(const Graph& graph, const AliasPair& pair) {
+    const Tensor& output = graph.tensors[pair.output];
+    const Tensor& input = graph.tensors[pair.input];
+    return !output.persistent && !input.persistent && Aligned(output.bytes) <= Aligned(input.bytes);
   }
 
   std::vector<AliasPair> Solve(const Graph& graph) {
@@ -63,11 +64,14 @@ class Matching {
 
 std::vector<AliasPair> BestAliases(const Graph& graph, const std::vector<AliasPair>& candidates) {
   if (candidates.empty()) return {};
+  if (candidates.size() == 1 && Matching::Allows(graph, candidates.front())) return candidates;
   return Matching(graph, candidates).Solve(graph);
 }
 
 int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip) {
-  std::vector<TensorId> operands = form.reads;
+  std::vector<TensorId> operands;
+  operands.reserve(form.reads.size() + form.writes.size());
+  operands = form.reads;
   operands.insert(operands.end(), form.writes.begin(), form.writes.end());
   std::sort(operands.begin(), operands.end());
   operands.erase(std::unique(operands.begin(), operands.end()), operands.end());

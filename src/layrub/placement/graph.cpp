@@ -1,9 +1,10 @@
 #include "layrub/graph.hpp"
 
 #include <algorithm>
-#include <set>
+#include <bit>
+#include <functional>
 #include <string_view>
-#include <unordered_set>
+#include <utility>
 
 #include "layrub/base/text.hpp"
 
@@ -13,21 +14,51 @@ namespace {
 /// No graph may hold more than this many bytes, so that sums of sizes never overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
+/// A table of names, addressed by their hash: deep graphs have hundreds of thousands.
+class NameSet {
+ public:
+  explicit NameSet(size_t names) : slots_(std::bit_ceil(2 * names + 1)) {}
+
+  /// Whether no equal name was inserted before. `name` must outlive the set; no more than `names`
+  /// may be inserted.
+  bool Insert(std::string_view name) {
+    const size_t hash = std::hash<std::string_view>()(name);
+    for (size_t i = hash;; ++i) {
+      Slot& slot = slots_[i % slots_.size()];
+      if (slot.name.data() == nullptr) {
+        slot = {hash, name};
+        return true;
+      }
+      if (slot.hash == hash && slot.name == name) return false;
+    }
+  }
+
+ private:
+  struct Slot {
+    size_t hash = 0;
+    std::string_view name;
+  };
+  std::vector<Slot> slots_;
+};
+
 class Validator {
  public:
   explicit Validator(const Graph& graph)
-      : graph_(graph), written_(graph.tensors.size()), workspace_of_(graph.tensors.size(), kNone) {}
+      : graph_(graph),
+        written_(graph.tensors.size()),
+        last_form_(graph.tensors.size()),
+        workspace_of_(graph.tensors.size(), kNone) {}
 
   Status Run() {
     if (!graph_.name.empty() && !IsName(graph_.name)) {
       return Status::Invalid("graph: the name '" + graph_.name + "' has white space or is '-'");
     }
     if (Status status = CheckTensors(); !status.ok()) return status;
-    std::unordered_set<std::string_view> names;
+    NameSet names(graph_.ops.size());
     for (OpId o = 0; o < static_cast<OpId>(graph_.ops.size()); ++o) {
       const Op& op = graph_.ops[o];
       if (!IsName(op.name)) return Bad(op, "its name is empty, '-' or has white space");
-      if (!names.insert(op.name).second) return Bad(op, "another operation has this name");
+      if (!names.Insert(op.name)) return Bad(op, "another operation has this name");
       if (o > 0 && op.pass < graph_.ops[o - 1].pass) {
         return Bad(op, std::string("a ") + Name(op.pass) + " operation cannot come after the " +
                            Name(graph_.ops[o - 1].pass) + " operation " + graph_.ops[o - 1].name);
@@ -49,11 +80,11 @@ class Validator {
   }
 
   Status CheckTensors() const {
-    std::unordered_set<std::string_view> names;
+    NameSet names(graph_.tensors.size());
     int64_t total = 0;
     for (const Tensor& tensor : graph_.tensors) {
       if (!IsName(tensor.name)) return Bad(tensor, "its name is empty, '-' or has white space");
-      if (!names.insert(tensor.name).second) return Bad(tensor, "another tensor has this name");
+      if (!names.Insert(tensor.name)) return Bad(tensor, "another tensor has this name");
       if (tensor.bytes < 0) {
         return Bad(tensor, "its size is negative (" + std::to_string(tensor.bytes) + " bytes)");
       }
@@ -85,7 +116,7 @@ class Validator {
     return Status::Ok();
   }
 
-  Status CheckOperands(const Op& op, const Form& form) const {
+  Status CheckOperands(const Op& op, const Form& form) {
     for (const std::vector<TensorId>* operands : {&form.reads, &form.writes}) {
       for (const TensorId t : *operands) {
         if (!Exists(t)) return Bad(op, "tensor number " + std::to_string(t) + " does not exist");
@@ -99,8 +130,11 @@ class Validator {
         return Bad(op, "it reads " + graph_.tensors[t].name + ", which nothing has written before");
       }
     }
-    if (std::set<TensorId>(form.writes.begin(), form.writes.end()).size() != form.writes.size()) {
-      return Bad(op, "form '" + form.name + "' writes a tensor twice");
+    ++forms_;
+    for (const TensorId t : form.writes) {
+      if (std::exchange(last_form_[t], forms_) == forms_) {
+        return Bad(op, "form '" + form.name + "' writes a tensor twice");
+      }
     }
     for (const AliasPair& pair : form.may_alias) {
       if (!Exists(pair.output) || !Exists(pair.input) || pair.output == pair.input) {
@@ -141,6 +175,8 @@ class Validator {
 
   const Graph& graph_;
   std::vector<bool> written_;
+  std::vector<int64_t> last_form_;  ///< by tensor: the number of the last form that writes it
+  int64_t forms_ = 0;               ///< checked so far
   std::vector<OpId> workspace_of_;
 };
 

@@ -48,29 +48,63 @@ bool HasMoreArea(const Interval& a, const Interval& b) {
          static_cast<double>(b.bytes) * (b.end - b.begin);
 }
 
-/// Calls begin(i) and end(i) in order of time, ends before begins of the same moment.
-template <typename OnBegin, typename OnEnd>
-void Sweep(const std::vector<Interval>& intervals, OnBegin on_begin, OnEnd on_end) {
-  const Order begins = SortedBy(intervals, BeginsEarlier);
-  const Order ends =
-      SortedBy(intervals, [](const Interval& a, const Interval& b) { return a.end < b.end; });
-  auto next_end = ends.begin();
-  for (const int32_t i : begins) {
-    for (; intervals[*next_end].end <= intervals[i].begin; ++next_end) on_end(*next_end);
-    on_begin(i);
+/// Goes through intervals in order of time.
+class Sweep {
+ public:
+  /// Refers to `intervals`.
+  explicit Sweep(const std::vector<Interval>& intervals)
+      : intervals_(intervals), begins_(Sorted(&Interval::begin)), ends_(Sorted(&Interval::end)) {}
+
+  /// Calls on_begin(i) and on_end(i), ends before begins of the same moment.
+  template <typename OnBegin, typename OnEnd>
+  void Run(OnBegin on_begin, OnEnd on_end) const {
+    auto next_end = ends_.begin();
+    for (const int32_t i : begins_) {
+      for (; intervals_[*next_end].end <= intervals_[i].begin; ++next_end) on_end(*next_end);
+      on_begin(i);
+    }
   }
+
+ private:
+  Order Sorted(int32_t Interval::*time) const {
+    std::vector<std::pair<int32_t, int32_t>> times;
+    times.reserve(intervals_.size());
+    for (const Interval& interval : intervals_) {
+      times.emplace_back(interval.*time, static_cast<int32_t>(times.size()));
+    }
+    if (!std::is_sorted(times.begin(), times.end())) std::sort(times.begin(), times.end());
+    Order order(times.size());
+    std::transform(times.begin(), times.end(), order.begin(),
+                   [](const auto& moment) { return moment.second; });
+    return order;
+  }
+
+  const std::vector<Interval>& intervals_;
+  const Order begins_;
+  const Order ends_;
+};
+
+int64_t LargestSum(const std::vector<Interval>& intervals, const Sweep& sweep) {
+  int64_t live = 0;
+  int64_t largest = 0;
+  sweep.Run(
+      [&](int32_t i) {
+        live += intervals[i].bytes;
+        largest = std::max(largest, live);
+      },
+      [&](int32_t i) { live -= intervals[i].bytes; });
+  return largest;
 }
 
-int64_t CountPairs(const std::vector<Interval>& intervals) {
+int64_t CountPairs(const Sweep& sweep) {
   int64_t live = 0;
   int64_t pairs = 0;
-  Sweep(
-      intervals, [&](int32_t) { pairs += live++; }, [&](int32_t) { --live; });
+  sweep.Run([&](int32_t) { pairs += live++; }, [&](int32_t) { --live; });
   return pairs;
 }
 
 /// Best fit in order of time, as an allocator would do it that sees one request after the other.
-Packing PackInTime(const std::vector<Interval>& intervals) {
+Packing PackInTime(const std::vector<Interval>& intervals, const Sweep& sweep) {
   Packing packing{std::vector<int64_t>(intervals.size()), 0};
   std::map<int64_t, int64_t> holes;                // offset -> bytes, below packing.bytes
   std::set<std::pair<int64_t, int64_t>> by_bytes;  // (bytes, offset) of the holes
@@ -114,16 +148,15 @@ Packing PackInTime(const std::vector<Interval>& intervals) {
     }
     add(begin, end - begin);
   };
-  Sweep(intervals, take, give_back);
+  sweep.Run(take, give_back);
   return packing;
 }
 
 /// Empty intervals have no neighbours.
-Neighbours FindNeighbours(const std::vector<Interval>& intervals) {
+Neighbours FindNeighbours(const std::vector<Interval>& intervals, const Sweep& sweep) {
   Neighbours neighbours(intervals.size());
   std::set<int32_t> live;
-  Sweep(
-      intervals,
+  sweep.Run(
       [&](int32_t i) {
         if (intervals[i].bytes == 0) return;
         for (const int32_t other : live) {
@@ -251,11 +284,13 @@ Packing PackBySearch(const std::vector<Interval>& intervals, Neighbours neighbou
 
 Packing PackMoving(const std::vector<Interval>& intervals, int64_t enough) {
   if (intervals.empty()) return {};
-  const int64_t bound = std::max(LargestLiveSum(intervals), enough);
-  Packing best = PackInTime(intervals);
-  const int64_t pairs = 2 * CountPairs(intervals) + 16 * static_cast<int64_t>(intervals.size());
+  const Sweep sweep(intervals);
+  Packing best = PackInTime(intervals, sweep);
+  if (best.bytes <= enough) return best;
+  const int64_t bound = std::max(LargestSum(intervals, sweep), enough);
+  const int64_t pairs = 2 * CountPairs(sweep) + 16 * static_cast<int64_t>(intervals.size());
   if (best.bytes <= bound || pairs > kSearchBudget) return best;
-  Neighbours neighbours = FindNeighbours(intervals);
+  Neighbours neighbours = FindNeighbours(intervals, sweep);
   best = PackInOrders(intervals, neighbours, pairs, bound, std::move(best));
   return PackBySearch(intervals, std::move(neighbours), pairs, bound, std::move(best));
 }
@@ -263,16 +298,7 @@ Packing PackMoving(const std::vector<Interval>& intervals, int64_t enough) {
 }  // namespace
 
 int64_t LargestLiveSum(const std::vector<Interval>& intervals) {
-  int64_t live = 0;
-  int64_t largest = 0;
-  Sweep(
-      intervals,
-      [&](int32_t i) {
-        live += intervals[i].bytes;
-        largest = std::max(largest, live);
-      },
-      [&](int32_t i) { live -= intervals[i].bytes; });
-  return largest;
+  return LargestSum(intervals, Sweep(intervals));
 }
 
 Packing Pack(const std::vector<Interval>& intervals, int64_t enough) {

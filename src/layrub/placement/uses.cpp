@@ -9,22 +9,22 @@
 namespace layrub {
 
 UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
-  std::vector<RunId> last(graph.tensors.size());  // by tensor, the last run noted
-  return UseLists(graph.tensors.size(), [&](const auto& add) {
-    std::fill(last.begin(), last.end(), kNone);
-    for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
-      const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
-      const auto note = [&](TensorId t, bool reads, bool writes) {
-        if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;
-        if (std::exchange(last[t], r) != r) add(t, Use{r, reads, writes});
-      };
-      for (const TensorId t : form.reads) {
-        const bool writes =
-            std::find(form.writes.begin(), form.writes.end(), t) != form.writes.end();
-        note(t, true, writes);
-      }
-      for (const TensorId t : form.writes) note(t, false, true);
+  std::vector<std::pair<TensorId, Use>> all;
+  all.reserve(4 * runs.size());
+  std::vector<RunId> last(graph.tensors.size(), kNone);  // by tensor: the last run noted
+  for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
+    const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
+    const auto note = [&](TensorId t, bool reads, bool writes) {
+      if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;
+      if (std::exchange(last[t], r) != r) all.push_back({t, {r, reads, writes}});
+    };
+    for (const TensorId t : form.reads) {
+      note(t, true, std::find(form.writes.begin(), form.writes.end(), t) != form.writes.end());
     }
+    for (const TensorId t : form.writes) note(t, false, true);
+  }
+  return UseLists(graph.tensors.size(), [&all](const auto& add) {
+    for (const auto& [t, use] : all) add(t, use);
   });
 }
 

@@ -1,0 +1,198 @@
+// Several solvers train one net.
+#include <boost/thread/thread.hpp>
+#include <condition_variable>
+#include <exception>
+#include <filesystem>
+#include <future>
+#include <mutex>
+
+#include "caffe/internal_thread.hpp"
+#include "caffe/parallel.hpp"
+
+namespace caffe {
+
+using layrub::Status;
+
+/// Lets the followers into the iterations that the root has begun, and into no others.
+template <typename Dtype>
+class ParallelSolvers<Dtype>::Gate {
+ public:
+  void Open(int iteration) {
+    const std::lock_guard lock(mutex_);
+    begun_ = iteration + 1;
+    changed_.notify_all();
+  }
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+  /// Waits until the root has begun `iteration`; false when it never will.
+  bool Pass(int iteration) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ || iteration < begun_; });
+    return iteration < begun_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int begun_ = 0;
+  bool closed_ = false;
+};
+
+template <typename Dtype>
+class ParallelSolvers<Dtype>::Leader : public Solver<Dtype>::Callback {
+ public:
+  Leader(Solver<Dtype>* root, Gate* gate) : root_(root), gate_(gate) { root->add_callback(this); }
+
+ protected:
+  void on_start() override { gate_->Open(root_->iter()); }
+  void on_gradients_ready() override {}
+
+ private:
+  Solver<Dtype>* const root_;
+  Gate* const gate_;
+};
+
+namespace {
+
+/// A follower's part of what the root is to do: its steps.
+SolverParameter FollowerParam(SolverParameter param, const string& type, int rank) {
+  param.set_type(type);
+  param.clear_weights();  // the root's come by Broadcast
+  param.clear_display();
+  param.clear_debug_info();
+  param.clear_snapshot();
+  param.set_snapshot_after_train(false);
+  const string spill_file = param.placement().spill_file();
+  if (!spill_file.empty() && !std::filesystem::is_directory(spill_file))
+    param.mutable_placement()->set_spill_file(spill_file + "." + std::to_string(rank));
+  return param;
+}
+
+}  // namespace
+
+/// A solver other than the root, and the thread in which it lives.
+template <typename Dtype>
+class ParallelSolvers<Dtype>::Follower : public InternalThread {
+ public:
+  Follower(Solver<Dtype>* root, layrub::Communicator* communicator, Gate* gate,
+           const string& restore)
+      : param_(FollowerParam(root->param(), root->type(), communicator->rank())),
+        placement_(*root->mutable_placement_extra()),
+        iteration_(root->iter()),
+        communicator_(communicator),
+        gate_(gate),
+        restore_(restore) {}
+  ~Follower() override { StopInternalThread(); }
+
+  /// Waits until the solver is made and placed. Throws what that has thrown.
+  Status Placed() { return placed_.get_future().get(); }
+  /// Waits until the thread has nothing more to do.
+  void AwaitEnd() { ended_.get_future().wait(); }
+  Solver<Dtype>* solver() const { return solver_.get(); }
+
+ protected:
+  void InternalThreadEntry() override {
+    Caffe::set_solver_rank(communicator_->rank());
+    Train();
+    ended_.set_value();
+  }
+
+ private:
+  void Train() {
+    try {
+      const Status status = Make();
+      placed_.set_value(status);
+      if (!status.ok()) return;
+    } catch (...) {
+      placed_.set_exception(std::current_exception());
+      return;
+    }
+    try {
+      sum_->Broadcast();
+      while (gate_->Pass(solver_->iter())) solver_->Step(1);
+    } catch (const std::exception& error) {
+      communicator_->Abort(Name() + ": " + error.what());
+    } catch (const boost::thread_interrupted&) {
+      // The group has ended already.
+    }
+  }
+
+  string Name() const {
+    return "solver " + std::to_string(communicator_->rank()) + " of " +
+           std::to_string(communicator_->size());
+  }
+
+  Status Make() {
+    solver_.reset(SolverRegistry<Dtype>::CreateSolver(param_));
+    if (!restore_.empty()) solver_->Restore(restore_.c_str());
+    CHECK_EQ(solver_->iter(), iteration_)
+        << Name() << " is not where the root solver is: give the file that was restored from.";
+    *solver_->mutable_placement_extra() = placement_;
+    sum_.reset(new GradientSum<Dtype>(solver_.get(), communicator_));
+    const Status status = solver_->Place();
+    return status.ok() ? status : Status{status.code, Name() + ": " + status.message};
+  }
+
+  const SolverParameter param_;
+  const PlacementOptions placement_;
+  const int iteration_;
+  layrub::Communicator* const communicator_;
+  Gate* const gate_;
+  const string restore_;
+  std::promise<Status> placed_;
+  std::promise<void> ended_;
+  std::unique_ptr<Solver<Dtype>> solver_;
+  std::unique_ptr<GradientSum<Dtype>> sum_;
+};
+
+template <typename Dtype>
+ParallelSolvers<Dtype>::ParallelSolvers(Solver<Dtype>* root, layrub::Group group)
+    : root_(root), group_(std::move(group)), gate_(new Gate) {
+  CHECK_EQ(Caffe::solver_count(), size())
+      << "Caffe::set_solver_count must come before the root solver is made: sources deal out their "
+         "data by it.";
+  CHECK(Caffe::root_solver()) << "The root solver has rank 0.";
+}
+
+template <typename Dtype>
+ParallelSolvers<Dtype>::~ParallelSolvers() {
+  if (finished_) return;
+  group_[0]->Abort("training has ended early");
+  gate_->Close();
+  followers_.clear();
+}
+
+template <typename Dtype>
+void ParallelSolvers<Dtype>::Finish() {
+  gate_->Close();
+  for (const auto& follower : followers_) follower->AwaitEnd();
+  finished_ = true;
+  group_[0]->Wait();  // throws what has ended a follower
+}
+
+template <typename Dtype>
+Solver<Dtype>* ParallelSolvers<Dtype>::solver(int rank) const {
+  return rank == 0 ? root_ : followers_.at(rank - 1)->solver();
+}
+
+template <typename Dtype>
+Status ParallelSolvers<Dtype>::Start(const string& restore) {
+  for (int rank = 1; rank < size(); ++rank) {
+    followers_.emplace_back(new Follower(root_, group_[rank].get(), gate_.get(), restore));
+    followers_.back()->StartInternalThread();
+  }
+  for (const auto& follower : followers_) {
+    if (Status status = follower->Placed(); !status.ok()) return status;
+  }
+  leader_.reset(new Leader(root_, gate_.get()));
+  sum_.reset(new GradientSum<Dtype>(root_, group_[0].get()));
+  sum_->Broadcast();
+  return Status::Ok();
+}
+
+INSTANTIATE_CLASS(ParallelSolvers);
+
+}  // namespace caffe

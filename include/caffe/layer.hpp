@@ -20,7 +20,8 @@ namespace caffe {
 struct LayerRun {
   int form = 0;              ///< index into MemoryTraits::backward
   std::vector<void*> saved;  ///< one per MemoryTraits::saved; null: not needed by `form`
-  void* scratch = nullptr;   ///< at least the form's scratch_bytes
+  void* scratch = nullptr;   ///< at least the bytes of the workspace chosen
+  std::string workspace;     ///< its name; empty where there is no choice
   /// A forward that has run in this pass runs again, for outputs that were dropped: the same bits
   /// and no other effect. Persistent values (running statistics) are neither read for update nor
   /// written.
@@ -163,6 +164,9 @@ class Layer {
   T* SavedBytes(int index) const {
     return static_cast<T*>(run_.saved[index]);
   }
+  /// Which of the workspaces of the form in force was chosen: its name; empty where there is no
+  /// choice.
+  const string& workspace() const { return run_.workspace; }
   /// Workspace of the form in force; contents undefined.
   template <typename T>
   T* ScratchBytes() const {

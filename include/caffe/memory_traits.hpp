@@ -31,6 +31,15 @@ inline Operand ParamData(int i) { return {Operand::kParamData, i}; }
 inline Operand ParamDiff(int i) { return {Operand::kParamDiff, i}; }
 inline Operand Saved(int i) { return {Operand::kSaved, i}; }
 
+/// One way to run an operation that can be run in several, each with a workspace of its own size:
+/// the same bits each time, other bits than another one's perhaps.
+struct Workspace {
+  std::string name;  ///< of the algorithm: "gemm", "fft"; without white space
+  int64_t bytes = 0;
+  double seconds = 0;         ///< that the operation takes with it; 0: unknown
+  bool deterministic = true;  ///< the same bits each time
+};
+
 /// One operand set of a forward or backward.
 struct OperandForm {
   std::string name;  ///< "x", "y", "mask"; without white space
@@ -41,9 +50,18 @@ struct OperandForm {
   /// (output, input): the body is right when both have the same address. An output written before
   /// the input has been read for the last time must not be listed.
   std::vector<std::pair<Operand, Operand>> may_alias;
-  int64_t scratch_bytes = 0;
-  double flops = 0;  ///< 0: one per value read or written
+  int64_t scratch_bytes = 0;  ///< workspace, where there is no choice of it
+  double flops = 0;           ///< 0: one per value read or written
+  /// The choice there is, smallest first, names unique; `scratch_bytes` does not count then. The
+  /// body is told what was chosen (Layer::workspace).
+  std::vector<Workspace> workspaces = {};
 };
+
+/// The workspaces of `form`, one without a name where there is no choice; none if it needs none.
+std::vector<Workspace> Workspaces(const OperandForm& form);
+/// The one for a call outside a plan: layrub::GrantedWorkspace, else the smallest; of no bytes if
+/// the form needs none.
+Workspace DirectWorkspace(const OperandForm& form);
 
 /// A buffer that a layer's forward writes for its own backward.
 struct SavedBuffer {

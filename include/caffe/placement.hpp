@@ -27,8 +27,13 @@ struct PlacementOptions {
   // For tests and measurements.
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
   layrub::ExecutorOptions executor;
+  int workspace = -1;    ///< only the workspace of this number, see layrub::KeepWorkspace; -1: any
   bool measure = false;  ///< a solver plans again, whatever the strategy (layrub::UsesCosts)
 };
+
+/// Leaves in `graph` the workspaces that the options allow. kInvalid: there is an operation with
+/// none.
+layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph);
 
 /// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be
 /// read or the blob size or strategy that does not exist. Fields that are not set keep their

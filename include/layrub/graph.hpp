@@ -69,6 +69,7 @@ struct Scratch {
   TensorId tensor = kNone;
   double seconds = 0;
   bool deterministic = true;
+  std::string name = {};  ///< of the algorithm, without white space; empty where there is one only
   LAYRUB_COMPARABLE(Scratch)
 };
 

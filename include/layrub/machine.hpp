@@ -34,7 +34,7 @@ struct Machine {
   /// they share cores and memory.
   double compute_while_copying = 1;
   double copy_while_computing = 1;
-  /// Measured operations, by Op::name and Form::name. Estimates serve for the rest.
+  /// Measured operations, by Op::name and MeasuredName. Estimates serve for the rest.
   std::unordered_map<std::string, std::map<std::string, MeasuredForm>> measured = {};
 };
 

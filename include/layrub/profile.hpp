@@ -10,9 +10,9 @@
 
 namespace layrub {
 
-/// Notes in machine->measured, for each form of an operation that ran in `iterations` (recorded
-/// under `plan`), the median of the seconds that it took. What copies beside an operation cost it
-/// is taken off, as machine->compute_while_copying says.
+/// Notes in machine->measured, for each form and workspace of an operation that ran in `iterations`
+/// (recorded under `plan`), the median of the seconds that it took. What copies beside an operation
+/// cost it is taken off, as machine->compute_while_copying says.
 void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
                      Machine* machine);
 

@@ -85,9 +85,13 @@ std::vector<std::string> StrategyNames();
 /// that.
 bool UsesCosts(const std::string& name);
 
-/// Takes workspaces out of the graph whose results are not reproducible. kInvalid names an
-/// operation that has no other.
-Status KeepDeterministic(Graph* graph);
+/// Leaves each form one workspace (GrantedWorkspace): reproducible, and the same whatever the
+/// budget. kInvalid names an operation that has no reproducible one.
+Status KeepDeterministic(const Machine& machine, Graph* graph);
+/// Leaves each form the workspace number `choice`, or its last one: to measure one after the other.
+void KeepWorkspace(int choice, Graph* graph);
+/// The most workspaces that a form of the graph has to choose from.
+int WorkspaceChoices(const Graph& graph);
 
 /// Decision -> steps with offsets and waits. kInvalid names the operation and tensor for which the
 /// decision asks something impossible. Emits no Wait that is implied by the others. `padding` bytes

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "layrub/graph.hpp"
@@ -28,10 +29,13 @@ struct Timeline {
 };
 
 /// Seconds that `op` takes in form `form` with workspace `scratch` (of the form's) while no copy
-/// runs: what the workspace says it takes; what `machine` has measured for the form; what it has
-/// measured for another form of the operation, in proportion of the estimates; or the estimate:
-/// max(flops / rate, bytes / bandwidth) + latency.
+/// runs: what `machine` has measured for the form with this workspace; what it has measured for
+/// another workspace or another form, in proportion of the estimates; or the estimate: what the
+/// workspace says it takes, else max(flops / rate, bytes / bandwidth) + latency.
 double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine);
+/// The key in Machine::measured of `form` with its workspace `scratch`: the form's name, followed
+/// by a slash and the workspace's where that has one.
+std::string MeasuredName(const Form& form, int32_t scratch);
 
 /// Runs `plan` on the cost model of `machine`: an operation takes OpSeconds, a copy bytes / link +
 /// latency (both directions at once share link_both), each more while the other kind runs

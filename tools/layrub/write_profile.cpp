@@ -13,6 +13,7 @@
 #include "layrub/machine_file.hpp"
 #include "layrub/measure.hpp"
 #include "layrub/profile.hpp"
+#include "layrub/strategy.hpp"
 
 namespace layrub_tool {
 
@@ -24,9 +25,10 @@ using layrub::Timeline;
 constexpr int kWarmUp = 2;
 constexpr int64_t kCopied = int64_t{32} << 20;  ///< bytes; larger than caches
 
-/// A solver that runs every operation of the net and leaves its parameters alone.
+/// A solver that runs every operation of the net and leaves its parameters alone. `workspace` is
+/// that of PlacementOptions.
 std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
-                                                 const std::string& strategy) {
+                                                 const std::string& strategy, int workspace) {
   caffe::SolverParameter param;
   *param.mutable_train_net_param() = net;
   *param.mutable_train_state() = net.state();
@@ -37,9 +39,9 @@ std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
   param.set_snapshot_after_train(false);
   param.set_random_seed(kSyntheticSeed);
   param.mutable_placement()->set_strategy(strategy);
-  param.mutable_placement()->set_deterministic(true);
   std::unique_ptr<caffe::Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->mutable_placement_extra()->executor.record = true;
+  solver->mutable_placement_extra()->workspace = workspace;
   return solver;
 }
 
@@ -86,17 +88,20 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   Machine machine;
   machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
   MeasureArithmetic(&machine);
-  {
-    const auto solver = MakeSolver(net, "keep");
+  // Every operation with each of its workspaces: all with their first one, all with their second.
+  for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
+    const auto solver = MakeSolver(net, "keep", workspace);
     const std::vector<Timeline> timelines = Record(solver.get(), iterations);
     caffe::PlannedNet<float>& planned = *solver->net()->planned();
-    layrub::MeasureCopies(planned.executor().backend(), kCopied, &machine);
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
+    if (workspace > 0) continue;
+    choices = layrub::WorkspaceChoices(solver->net()->MemoryGraph(-1));
+    layrub::MeasureCopies(planned.executor().backend(), kCopied, &machine);
     LOG(INFO) << "Measured " << layrub::MeasuredOperations(planned.graph(), machine) << " of the "
               << planned.graph().ops.size() << " operations of net " << planned.graph().name << ".";
   }
   // With copies beside them.
-  const auto solver = MakeSolver(net, "inter");
+  const auto solver = MakeSolver(net, "inter", -1);
   const std::vector<Timeline> timelines = Record(solver.get(), iterations);
   const caffe::PlannedNet<float>& planned = *solver->net()->planned();
   layrub::LearnInterference(planned.graph(), planned.plan(), timelines, &machine);

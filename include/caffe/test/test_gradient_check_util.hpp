@@ -29,14 +29,20 @@ class FormBuffers {
       forward_.saved.push_back(read ? Allocate(traits.saved[k].bytes) : nullptr);
     }
     backward_.saved = forward_.saved;
-    forward_.scratch = Allocate(traits.forward.scratch_bytes);
-    backward_.scratch = Allocate(chosen.scratch_bytes);
+    TakeWorkspace(traits.forward, &forward_);
+    TakeWorkspace(chosen, &backward_);
   }
 
   const LayerRun& forward() const { return forward_; }
   const LayerRun& backward() const { return backward_; }
 
  private:
+  void TakeWorkspace(const OperandForm& form, LayerRun* run) {
+    const Workspace workspace = DirectWorkspace(form);
+    run->workspace = workspace.name;
+    run->scratch = Allocate(workspace.bytes);
+  }
+
   void* Allocate(int64_t bytes) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     // An all-ones pattern is NaN in float and in double.

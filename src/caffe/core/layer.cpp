@@ -107,7 +107,9 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
     }
     if (!forward) form = &backward;
   }
-  const size_t scratch = form->scratch_bytes;
+  Workspace workspace = DirectWorkspace(*form);
+  const size_t scratch = workspace.bytes;
+  run_.workspace = std::move(workspace.name);
   if (scratch > 0 && (!direct_scratch_ || direct_scratch_->size() < scratch)) {
     direct_scratch_.reset(new SyncedMemory(scratch));
   }

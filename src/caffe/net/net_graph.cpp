@@ -262,10 +262,12 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
                        !tensors[input].persistent && tensors[output].bytes <= tensors[input].bytes;
     if (plain) out.may_alias.push_back({output, input});
   }
-  if (form.scratch_bytes > 0) {
-    const TensorId scratch =
-        AddTensor(op_name + ":scratch", form.scratch_bytes, Role::kScratch, false);
-    out.scratch.push_back({scratch, 0, true});
+  for (const Workspace& workspace : Workspaces(form)) {
+    layrub::Scratch scratch{kNone, workspace.seconds, workspace.deterministic, workspace.name};
+    const string name = workspace.name.empty() ? "scratch" : workspace.name;
+    if (workspace.bytes > 0)
+      scratch.tensor = AddTensor(op_name + ":" + name, workspace.bytes, Role::kScratch, false);
+    out.scratch.push_back(std::move(scratch));
   }
   for (TensorId tensor : out.reads) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
   for (TensorId tensor : out.writes) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);

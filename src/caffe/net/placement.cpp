@@ -44,6 +44,12 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
   return options;
 }
 
+Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {
+  if (options.workspace >= 0) layrub::KeepWorkspace(options.workspace, graph);
+  if (!options.deterministic) return Status::Ok();
+  return layrub::KeepDeterministic(options.machine, graph);
+}
+
 template <typename Dtype>
 layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep) const {
   return NetGraphBuilder<Dtype>(*this).Build(histories, keep).graph;
@@ -59,9 +65,7 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   NetGraph graph = NetGraphBuilder<Dtype>(*this).Build(histories, options.keep);
-  if (options.deterministic) {
-    if (Status status = layrub::KeepDeterministic(&graph.graph); !status.ok()) return status;
-  }
+  if (Status status = MeetOptions(options, &graph.graph); !status.ok()) return status;
   Result<layrub::Plan> plan = options.plan
                                   ? Result<layrub::Plan>(*options.plan)
                                   : layrub::MakePlan(graph.graph, options.machine, options.budget,

@@ -29,7 +29,11 @@ class PlannedNet<Dtype>::OpScope {
       run.saved.push_back(saved == kNone ? nullptr : net->executor_->Address(saved));
     const std::vector<layrub::Scratch>& scratch =
         net->memory_->net.graph.ops[step.op].forms[step.form].scratch;
-    if (!scratch.empty()) run.scratch = net->executor_->Address(scratch[step.scratch].tensor);
+    if (!scratch.empty()) {
+      const layrub::Scratch& chosen = scratch[step.scratch];
+      run.workspace = chosen.name;
+      if (chosen.tensor != kNone) run.scratch = net->executor_->Address(chosen.tensor);
+    }
     layer_ = net->memory_->flat.layers[layer].layer;
     layer_->EnterPlan(std::move(run));
   }

@@ -19,6 +19,7 @@ Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
   if (!options.ok()) return options;
   options.value().machine = placement_extra_.machine;
   options.value().padding = placement_extra_.padding;
+  options.value().workspace = placement_extra_.workspace;
   options.value().executor = placement_extra_.executor;
   options.value().measure = placement_extra_.measure || layrub::UsesCosts(options.value().strategy);
   return options;

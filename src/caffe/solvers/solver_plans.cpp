@@ -94,10 +94,9 @@ Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status
 }  // namespace
 
 Status MeetOptions(const PlacementOptions& options, SolverGraphs* graphs) {
-  if (!options.deterministic) return Status::Ok();
-  Status status = layrub::KeepDeterministic(&graphs->train);
+  Status status = MeetOptions(options, &graphs->train);
   for (Graph& test : graphs->tests) {
-    if (status.ok()) status = layrub::KeepDeterministic(&test);
+    if (status.ok()) status = MeetOptions(options, &test);
   }
   return status;
 }

@@ -51,7 +51,9 @@ void AppendForm(const Graph& graph, const Form& form, std::string* text) {
     const bool none = scratch.tensor == kNone;
     Append(text, {"scratch ", none ? "-" : graph.tensors[scratch.tensor].name,
                   " seconds=", FormatDouble(scratch.seconds),
-                  " deterministic=", scratch.deterministic ? "1" : "0", "\n"});
+                  " deterministic=", scratch.deterministic ? "1" : "0"});
+    if (!scratch.name.empty()) Append(text, {" name=", scratch.name});
+    Append(text, {"\n"});
   }
 }
 
@@ -173,12 +175,17 @@ class GraphReader {
     const Fields& fields = reader_.fields();
     Scratch scratch;
     int deterministic = -1;
-    if (fields.size() != 4 || !ParseSetting(fields[2], "seconds", &scratch.seconds) ||
+    constexpr std::string_view kName = "name=";
+    const bool named = fields.size() == 5 && fields[4].substr(0, kName.size()) == kName &&
+                       fields[4].size() > kName.size();
+    if ((fields.size() != 4 && !named) || !ParseSetting(fields[2], "seconds", &scratch.seconds) ||
         !ParseSetting(fields[3], "deterministic", &deterministic) ||
         (deterministic != 0 && deterministic != 1)) {
-      return reader_.Malformed("scratch <tensor or -> seconds=<number> deterministic=<0|1>");
+      return reader_.Malformed(
+          "scratch <tensor or -> seconds=<number> deterministic=<0|1> [name=<name>]");
     }
     scratch.deterministic = deterministic == 1;
+    if (named) scratch.name = fields[4].substr(kName.size());
     if (fields[1] != "-") {
       if (Status status = Find(fields[1], &scratch.tensor); !status.ok()) return status;
     }

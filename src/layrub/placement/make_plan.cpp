@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "layrub/base/text.hpp"
 #include "layrub/bytes.hpp"
+#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -38,6 +40,10 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
   if (!decision.ok()) return decision.status();
   Result<Plan> plan = Schedule(graph, decision.value(), padding);
   if (!plan.ok()) return plan;
+  if (const auto faster = FreeWorkspaces(graph, machine, decision.value())) {
+    Result<Plan> other = Schedule(graph, *faster, padding);
+    if (other.ok() && other.value().device_bytes <= plan.value().device_bytes) plan = other;
+  }
   plan.value().strategy = strategy;
   if (Status status = CheckBudget(graph, plan.value(), budget); !status.ok()) return status;
   return plan;
@@ -45,18 +51,37 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
 
 }  // namespace
 
-Status KeepDeterministic(Graph* graph) {
+Status KeepDeterministic(const Machine& machine, Graph* graph) {
   for (Op& op : graph->ops) {
-    for (Form& form : op.forms) {
-      if (form.scratch.empty()) continue;
-      std::erase_if(form.scratch, [](const Scratch& scratch) { return !scratch.deterministic; });
-      if (form.scratch.empty()) {
+    for (size_t f = 0; f < op.forms.size(); ++f) {
+      std::vector<Scratch>& scratch = op.forms[f].scratch;
+      if (scratch.empty()) continue;
+      const int32_t granted = GrantedScratch(*graph, op, static_cast<int32_t>(f), machine);
+      if (granted == kNone) {
         return Status::Invalid("operation " + op.name + " has no deterministic workspace in form " +
-                               form.name);
+                               op.forms[f].name);
       }
+      scratch = {scratch[granted]};
     }
   }
   return Status::Ok();
+}
+
+void KeepWorkspace(int choice, Graph* graph) {
+  for (Op& op : graph->ops) {
+    for (Form& form : op.forms) {
+      if (form.scratch.empty()) continue;
+      form.scratch = {form.scratch[std::min<size_t>(choice, form.scratch.size() - 1)]};
+    }
+  }
+}
+
+int WorkspaceChoices(const Graph& graph) {
+  size_t most = 0;
+  for (const Op& op : graph.ops) {
+    for (const Form& form : op.forms) most = std::max(most, form.scratch.size());
+  }
+  return static_cast<int>(most);
 }
 
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <tuple>
 
 namespace layrub {
 namespace {
@@ -102,20 +102,21 @@ double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timel
 
 void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
                      Machine* machine) {
-  std::map<std::pair<OpId, int32_t>, std::vector<double>> seconds;  // by operation and form
+  std::map<std::tuple<OpId, int32_t, int32_t>, std::vector<double>> seconds;
   for (const Timeline& timeline : iterations) {
     const std::vector<Stretch> copies = Busy(timeline, true);
     for (const Span& span : timeline.spans) {
       if (IsCopy(span)) continue;
       const Step& step = plan.steps[span.step];
       const double lost = Overlap(span, copies) * (1 - machine->compute_while_copying);
-      seconds[{step.op, step.form}].push_back(span.end - span.begin - lost);
+      seconds[{step.op, step.form, step.scratch}].push_back(span.end - span.begin - lost);
     }
   }
   for (const auto& [key, samples] : seconds) {
-    const Op& op = graph.ops[key.first];
-    const Form& form = op.forms[key.second];
-    machine->measured[op.name][form.name] = {form.bytes_moved, std::max(Median(samples), kTick)};
+    const auto& [o, f, scratch] = key;
+    const Form& form = graph.ops[o].forms[f];
+    machine->measured[graph.ops[o].name][MeasuredName(form, scratch)] = {
+        form.bytes_moved, std::max(Median(samples), kTick)};
   }
 }
 
@@ -132,8 +133,13 @@ int MeasuredOperations(const Graph& graph, const Machine& machine) {
     const auto forms = machine.measured.find(op.name);
     if (forms == machine.measured.end()) return false;
     return std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& form) {
-      const auto found = forms->second.find(form.name);
-      return found != forms->second.end() && found->second.bytes_moved == form.bytes_moved;
+      const auto variants = static_cast<int32_t>(std::max<size_t>(form.scratch.size(), 1));
+      for (int32_t i = 0; i < variants; ++i) {
+        const auto found = forms->second.find(MeasuredName(form, i));
+        if (found != forms->second.end() && found->second.bytes_moved == form.bytes_moved)
+          return true;
+      }
+      return false;
     });
   }));
 }

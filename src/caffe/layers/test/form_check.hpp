@@ -68,7 +68,7 @@ class PlannedPass {
     Bind(traits_.forward, forward_alias, &at_forward);
     for (size_t i = 0; i < bottom_.size(); ++i)
       Copy(Values(bottom_[i], false), at_forward.bottom[i]->mutable_cpu_data());
-    LayerRun run = Run(traits_.forward.scratch_bytes, form);
+    LayerRun run = Run(traits_.forward, form);
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       run.saved.push_back(Lists(backward.reads, Saved(k)) ? at_forward.address[Index(Saved(k))]
                                                           : nullptr);
@@ -91,7 +91,7 @@ class PlannedPass {
       if (Lists(backward.reads, TopDiff(i)))
         Copy(Values(top_[i], true), at_backward.top[i]->mutable_cpu_diff());
     }
-    run = Run(backward.scratch_bytes, form);
+    run = Run(backward, form);
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       const bool read = Lists(backward.reads, Saved(k));
       run.saved.push_back(read ? at_backward.address[Index(Saved(k))] : nullptr);
@@ -238,7 +238,7 @@ class PlannedPass {
     Bind(traits_.forward, nullptr, &again);
     for (size_t i = 0; i < bottom_.size(); ++i)
       Copy(Values(bottom_[i], false), again.bottom[i]->mutable_cpu_data());
-    LayerRun run = Run(traits_.forward.scratch_bytes, form);
+    LayerRun run = Run(traits_.forward, form);
     run.recompute = true;
     const auto saves = [&](size_t k) {
       return Lists(traits_.backward.at(form).reads, Saved(static_cast<int>(k)));
@@ -260,10 +260,12 @@ class PlannedPass {
     }
   }
 
-  LayerRun Run(int64_t scratch_bytes, int form) {
+  LayerRun Run(const OperandForm& operands, int form) {
+    const Workspace workspace = DirectWorkspace(operands);
     LayerRun run;
     run.form = form;
-    run.scratch = Allocate(scratch_bytes);
+    run.workspace = workspace.name;
+    run.scratch = Allocate(workspace.bytes);
     return run;
   }
 

@@ -280,14 +280,19 @@ class Search {
         quickest_(TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
 
   Result<Decision> Run() {
-    const Result<Decision> keep = Keep(graph_, machine_, {});
+    Result<Decision> keep = Keep(graph_, machine_, {});
     if (keep.ok()) {
       Decision fastest = keep.value();
-      TakeFastestScratch(graph_, available_, &fastest);
-      Consider(fastest);
+      TakeFastestScratch(graph_, machine_, available_, &fastest);
+      Consider(std::move(fastest));
     }
     Consider(keep);
     if (fits_) return *best_;
+    if (keep.ok()) {
+      for (layrub::Run& run : keep.value().runs)
+        run.scratch = SmallestScratch(graph_, graph_.ops[run.op].forms[run.form]);
+    }
+    Consider(std::move(keep));
     for (const std::string& name : StrategyNames()) {
       const Strategy strategy = FindStrategy(name).value();
       if (strategy != Auto && strategy != Keep) Consider(strategy(graph_, machine_, budget_));
@@ -333,26 +338,32 @@ class Search {
     }
   }
 
-  /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
-  /// needs fewer bytes.
   void Consider(Result<Decision> decision) {
     if (!decision.ok()) return;
+    if (std::optional<Decision> faster = FreeWorkspaces(graph_, machine_, decision.value()))
+      Try(std::move(*faster));
+    Try(std::move(decision.value()));
+  }
+
+  /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
+  /// needs fewer bytes.
+  void Try(Decision decision) {
     // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
-    decision.value().enough_bytes = std::numeric_limits<int64_t>::max();
-    Result<Plan> plan = Schedule(graph_, decision.value());
+    decision.enough_bytes = std::numeric_limits<int64_t>::max();
+    Result<Plan> plan = Schedule(graph_, decision);
     if (!plan.ok()) return;
     double seconds = Simulate(graph_, plan.value(), machine_).seconds;
     if (fits_ && seconds >= best_seconds_) return;
     if (!Fits(plan.value()) && FindPeak(graph_, plan.value()).bytes <= available_) {
-      decision.value().enough_bytes = available_;
-      plan = Schedule(graph_, decision.value());
+      decision.enough_bytes = available_;
+      plan = Schedule(graph_, decision);
       seconds = Simulate(graph_, plan.value(), machine_).seconds;
       if (fits_ && seconds >= best_seconds_) return;
     }
     const int64_t bytes = plan.value().device_bytes;
     const bool fits = Fits(plan.value());
     if (!fits && (fits_ || (best_ && bytes >= best_bytes_))) return;
-    best_ = std::move(decision.value());
+    best_ = std::move(decision);
     best_bytes_ = bytes;
     best_seconds_ = seconds;
     fits_ = fits;

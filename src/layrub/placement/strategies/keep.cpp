@@ -1,3 +1,4 @@
+#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 
@@ -5,12 +6,17 @@ namespace layrub {
 
 // As in Caffe: each named blob owns one range for its data and one for its diff for the whole
 // iteration, whatever the number of its versions; what a forward saves for its backward is private;
-// scratch is shared. A version that the net cannot do without (Caffe would compute wrong gradients
-// there) gets a range of its own.
-Result<Decision> Keep(const Graph& graph, const Machine&, const Budget&) {
+// scratch is shared, and each operation is granted what it needs of it up to a fixed cap. A version
+// that the net cannot do without (Caffe would compute wrong gradients there) gets a range of its
+// own.
+Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget&) {
   Decision decision = DefaultDecision(graph);
   AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.runs)), &decision);
   KeepBlobsWhole(graph, &decision);
+  for (Run& run : decision.runs) {
+    const int32_t granted = GrantedScratch(graph, graph.ops[run.op], run.form, machine);
+    if (granted != kNone) run.scratch = granted;
+  }
   return decision;
 }
 

@@ -3,18 +3,26 @@
 #include <algorithm>
 
 #include "layrub/placement/aliases.hpp"
+#include "layrub/timeline.hpp"
+#include "layrub/workspace.hpp"
 
 namespace layrub {
 namespace {
 
-/// The variant of `form` that is faster than all others within `bytes`; `current` if that is known
-/// to be as fast, or its speed is unknown.
-int32_t FastestScratch(const Graph& graph, const Form& form, int32_t current, int64_t bytes) {
-  int32_t best = current;
+/// The deterministic workspace of the run's operation that is faster than all others within
+/// `bytes`; the run's own if that is as fast.
+int32_t FastestScratch(const Graph& graph, const Run& run, const Machine& machine, int64_t bytes) {
+  const Op& op = graph.ops[run.op];
+  const Form& form = op.forms[run.form];
+  int32_t best = run.scratch;
+  if (form.scratch.size() < 2) return best;
+  double least = OpSeconds(op, run.form, best, machine);
   for (int32_t i = 0; i < static_cast<int32_t>(form.scratch.size()); ++i) {
-    const Scratch& variant = form.scratch[i];
-    const bool faster = variant.seconds > 0 && variant.seconds < form.scratch[best].seconds;
-    if (variant.deterministic && faster && ScratchBytes(graph, form, i) <= bytes) best = i;
+    if (!form.scratch[i].deterministic || ScratchBytes(graph, form, i) > bytes) continue;
+    const double seconds = OpSeconds(op, run.form, i, machine);
+    if (seconds >= least) continue;
+    least = seconds;
+    best = i;
   }
   return best;
 }
@@ -36,7 +44,9 @@ std::vector<int64_t> Loads(const Lifetimes& lives, size_t runs) {
   return change;
 }
 
-void TakeFastestScratch(const Graph& graph, int64_t bytes, Decision* decision) {
+void TakeFastestScratch(const Graph& graph, const Machine& machine, int64_t bytes,
+                        Decision* decision) {
+  if (WorkspaceChoices(graph) < 2) return;
   const Result<Lifetimes> lives = FindLifetimes(graph, *decision);
   if (!lives.ok()) return;
   const std::vector<int64_t> loads = Loads(lives.value(), decision->runs.size());
@@ -50,8 +60,30 @@ void TakeFastestScratch(const Graph& graph, int64_t bytes, Decision* decision) {
     left[run.op] = std::min(left[run.op], bytes - others);
   }
   for (Run& run : decision->runs) {
-    run.scratch = FastestScratch(graph, form_of(run), run.scratch, left[run.op]);
+    run.scratch = FastestScratch(graph, run, machine, left[run.op]);
   }
+}
+
+std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machine,
+                                       const Decision& decision) {
+  if (WorkspaceChoices(graph) < 2) return std::nullopt;
+  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  if (!lives.ok()) return std::nullopt;
+  const std::vector<int64_t> loads = Loads(lives.value(), decision.runs.size());
+  Decision faster = decision;
+  TakeFastestScratch(graph, machine, *std::max_element(loads.begin(), loads.end()), &faster);
+  if (faster.runs == decision.runs) return std::nullopt;
+  return faster;
+}
+
+int32_t GrantedScratch(const Graph& graph, const Op& op, int32_t form, const Machine& machine) {
+  const std::vector<Scratch>& scratch = op.forms[form].scratch;
+  std::vector<WorkspaceCost> costs;
+  for (int32_t i = 0; i < static_cast<int32_t>(scratch.size()); ++i) {
+    costs.push_back({ScratchBytes(graph, op.forms[form], i), OpSeconds(op, form, i, machine),
+                     scratch[i].deterministic});
+  }
+  return GrantedWorkspace(costs);
 }
 
 }  // namespace layrub

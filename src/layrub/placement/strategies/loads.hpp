@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/strategy.hpp"
 
@@ -18,9 +20,15 @@ inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 std::vector<int64_t> Loads(const Lifetimes& lives, size_t runs);
 
 /// Gives each operation the fastest deterministic workspace with which none of its runs needs more
-/// than `bytes` of the device, if it is faster than the one that it has. Workspaces of unknown
-/// speed are left alone.
-void TakeFastestScratch(const Graph& graph, int64_t bytes, Decision* decision);
+/// than `bytes` of the device, if it is faster than the one that it has (OpSeconds).
+void TakeFastestScratch(const Graph& graph, const Machine& machine, int64_t bytes,
+                        Decision* decision);
+/// `decision` with the fastest workspaces for which the fullest run has room already; nothing where
+/// that changes nothing.
+std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machine,
+                                       const Decision& decision);
+/// The workspace of form `form` of `op` that GrantedWorkspace names; kNone for none.
+int32_t GrantedScratch(const Graph& graph, const Op& op, int32_t form, const Machine& machine);
 
 }  // namespace layrub
 

@@ -78,13 +78,14 @@ Decision WithCache(const Graph& graph, const Rung& rung, int64_t capacity) {
 /// A rung that fits with an empty cache and the smallest workspaces gets as much cache as the
 /// budget holds, and for its workspaces what that leaves. Packing leaves gaps: where a plan misses
 /// the budget, less is tried, in growing steps.
-void UseWhatIsLeft(const Graph& graph, const Rung& rung, const Budget& budget, Trial* trial) {
+void UseWhatIsLeft(const Graph& graph, const Machine& machine, const Rung& rung,
+                   const Budget& budget, Trial* trial) {
   constexpr int kTries = 5;
   constexpr int64_t kSmallestStep = 200;  // as a part of the capacity
   int64_t capacity = DeviceBytes(budget);
   for (int i = 0; i < kTries; ++i) {
     Decision decision = WithCache(graph, rung, capacity);
-    TakeFastestScratch(graph, capacity, &decision);
+    TakeFastestScratch(graph, machine, capacity, &decision);
     if (trial->Fits(std::move(decision))) return;
     capacity -= std::max(trial->device_excess(), capacity / kSmallestStep) << i;
     if (capacity <= 0) return;
@@ -104,7 +105,7 @@ Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const 
   if (!liveness.ok()) return liveness;
   Trial trial(graph, budget);
   Decision fastest = liveness.value();
-  TakeFastestScratch(graph, kNoLimit, &fastest);
+  TakeFastestScratch(graph, machine, kNoLimit, &fastest);
   if (trial.Fits(std::move(fastest))) return trial.Best();
 
   using MakeRung = Rung (*)(const Graph&);
@@ -112,7 +113,7 @@ Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const 
     const Rung rung = make(graph);
     trial.Fits(WithCache(graph, rung, 0));
     if (trial.device_excess() > 0) continue;
-    UseWhatIsLeft(graph, rung, budget, &trial);
+    UseWhatIsLeft(graph, machine, rung, budget, &trial);
     if (trial.found()) return trial.Best();
   }
   return trial.Best();

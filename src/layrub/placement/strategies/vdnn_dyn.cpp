@@ -13,17 +13,17 @@ namespace layrub {
 // policy is passed over, so that the smallest budget is the least of five plans that no budget
 // changes. Source: vDNN (MICRO-49, 2016), dynamic policy: its first step, whether "all" with
 // the smallest workspaces can be trained at all, follows from the others here.
-Result<Decision> VdnnDyn(const Graph& graph, const Machine&, const Budget& budget) {
+Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget) {
   Trial trial(graph, budget);
   for (const Offload which : {Offload::kNothing, Offload::kConv, Offload::kAll}) {
     Decision decision = OffloadInputs(graph, which);
-    TakeFastestScratch(graph, kNoLimit, &decision);
+    TakeFastestScratch(graph, machine, kNoLimit, &decision);
     if (trial.Fits(std::move(decision))) return trial.Best();
   }
   for (const Offload which : {Offload::kConv, Offload::kAll}) {
     Decision decision = OffloadInputs(graph, which);
     if (!trial.Fits(decision)) continue;
-    TakeFastestScratch(graph, DeviceBytes(budget), &decision);
+    TakeFastestScratch(graph, machine, DeviceBytes(budget), &decision);
     trial.Fits(std::move(decision));
     return trial.Best();
   }

@@ -108,19 +108,19 @@ TEST(PersistentBytes, SumsAlignedSizes) {
   EXPECT_EQ(PersistentBytes(net.graph), (1 + 1 + 2) * kAlignment);
 }
 
-TEST(KeepDeterministic, TakesOutWorkspacesWhoseResultsAreNotReproducible) {
+TEST(KeepDeterministic, NamesTheOperationThatHasNoReproducibleWorkspace) {
   Graph graph;
   graph.ops.resize(1);
   graph.ops[0].name = "conv/forward";
   graph.ops[0].forms.resize(1);
   Form& form = graph.ops[0].forms[0];
   form.name = "x";
-  EXPECT_TRUE(KeepDeterministic(&graph).ok());
+  EXPECT_TRUE(KeepDeterministic({}, &graph).ok());
   form.scratch = {{kNone, 3, true}, {kNone, 2, false}, {kNone, 1, true}};
-  EXPECT_TRUE(KeepDeterministic(&graph).ok());
-  EXPECT_EQ(form.scratch, (std::vector<Scratch>{{kNone, 3, true}, {kNone, 1, true}}));
+  EXPECT_TRUE(KeepDeterministic({}, &graph).ok());
+  EXPECT_EQ(form.scratch, (std::vector<Scratch>{{kNone, 1, true}}));
   form.scratch = {{kNone, 2, false}};
-  const Status status = KeepDeterministic(&graph);
+  const Status status = KeepDeterministic({}, &graph);
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_NE(status.message.find("conv/forward"), std::string::npos);
 }

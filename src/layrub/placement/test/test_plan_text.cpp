@@ -29,7 +29,7 @@ Graph Everything() {
   net.graph.ops[0].forms[0].name = "only";
   net.graph.ops[0].forms[0].flops = 1e9 / 3;
   net.graph.ops[0].forms[0].bytes_moved = 12345678901.0;
-  net.graph.ops[0].forms[0].scratch = {{kNone, 0.1, true}, {work, 1e-7, false}};
+  net.graph.ops[0].forms[0].scratch = {{kNone, 0.1, true, {}}, {work, 1e-7, false, "fft"}};
   net.Forward("relu/forward", Uses({y}, {y1, mask}, {{y1, y}}));
   net.Run("y.grad/fill", Pass::kBackward, {Uses({}, {dy})}, OpKind::kFill);
   net.Run("conv/backward", Pass::kBackward,
@@ -96,6 +96,7 @@ TEST(GraphText, ErrorsNameTheLine) {
       {form + "alias x\n", "line 6: expected 'alias"},
       {form + "scratch - seconds=1\n", "line 6: expected 'scratch"},
       {form + "scratch - seconds=1 deterministic=2\n", "line 6: expected 'scratch"},
+      {form + "scratch - seconds=1 deterministic=1 name=\n", "line 6: expected 'scratch"},
       {form + "banana\n", "line 6: 'banana' is not a record"},
   };
   for (const auto& [text, message] : cases) {

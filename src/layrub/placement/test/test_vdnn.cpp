@@ -133,7 +133,7 @@ TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
   variants = {{kNone, 4, true}, {small, 3, true}, {large, 1, true}, {small, 0.5, false}};
   const auto taken = [&](int64_t units) {
     Decision decision = DefaultDecision(net.graph);
-    TakeFastestScratch(net.graph, units == kNoLimit ? kNoLimit : units * kAlignment, &decision);
+    TakeFastestScratch(net.graph, {}, units == kNoLimit ? kNoLimit : units * kAlignment, &decision);
     return decision.runs[1].scratch;
   };
   EXPECT_EQ(taken(7), 0);

@@ -1,0 +1,128 @@
+// The choice among workspaces of an operation: granted without a budget, pinned, free of cost.
+#include "layrub/workspace.hpp"
+
+#include <gtest/gtest.h>
+
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/uses.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::HandMade;
+using testing::Uses;
+
+TEST(GrantedWorkspace, IsTheFastestReproducibleOneWithinTheCap) {
+  EXPECT_EQ(GrantedWorkspace({}), -1);
+  EXPECT_EQ(GrantedWorkspace({{5, 1, false}}), -1);
+  EXPECT_EQ(GrantedWorkspace({{0, 3}, {5, 2}, {9, 1}}), 2);
+  EXPECT_EQ(GrantedWorkspace({{0, 3}, {5, 2}, {9, 1, false}}), 1);
+  EXPECT_EQ(GrantedWorkspace({{0, 3}, {kWorkspaceCap, 2}, {kWorkspaceCap + 1, 1}}), 1);
+  EXPECT_EQ(GrantedWorkspace({{9, 2}, {5, 2}}), 1);
+}
+
+TEST(GrantedWorkspace, IsTheSmallestWhereNoSpeedIsKnownOrAllAreTooLarge) {
+  EXPECT_EQ(GrantedWorkspace({{9, 0}, {5, 0}}), 1);
+  EXPECT_EQ(GrantedWorkspace({{9, 7}, {5, 0}}), 0);
+  EXPECT_EQ(GrantedWorkspace({{kWorkspaceCap + 9, 1}, {kWorkspaceCap + 5, 2}}), 1);
+}
+
+/// data -> conv, which can run without workspace in 4 seconds, with 3 units in 2, or with 9 in 1.
+class ConvChoices : public ::testing::Test {
+ protected:
+  ConvChoices() {
+    const TensorId x = net_.Add("x", 8), y = net_.Add("y", 2), z = net_.Add("z", 1);
+    const TensorId some = net_.Add("some", 3, Role::kScratch);
+    much_ = net_.Add("much", 9, Role::kScratch);
+    other_ = net_.Add("other", 5, Role::kScratch);
+    net_.Forward("x/forward", Uses({}, {x}));
+    net_.Forward("conv/forward", Uses({x}, {y}));
+    net_.Forward("last/forward", Uses({y}, {z}));
+    Choices(1) = {{kNone, 4, true, "none"}, {some, 2, true, "some"}, {much_, 1, true, "much"}};
+    Choices(2) = {{other_, 1, true, {}}};
+  }
+  std::vector<Scratch>& Choices(OpId op) { return net_.graph.ops[op].forms[0].scratch; }
+  Result<Plan> PlanOf(const std::string& strategy, int64_t budget = kNoLimit) {
+    return MakePlan(net_.graph, {}, {.device = budget}, strategy);
+  }
+  int32_t Chosen(const Plan& plan) {
+    for (const Step& step : plan.steps) {
+      if (step.op == 1) return step.scratch;
+    }
+    return kNone;
+  }
+
+  HandMade net_;
+  TensorId much_ = kNone, other_ = kNone;
+};
+
+TEST_F(ConvChoices, AFasterWorkspaceIsTakenWhereItCostsNoBytes) {
+  // x and y are 10 units, at the fullest moment; y, z and a larger `other` are 13.
+  const Plan smallest = PlanOf("liveness").value();
+  EXPECT_EQ(Chosen(smallest), 0);
+  EXPECT_EQ(smallest.device_bytes, 10 * kAlignment);
+  net_.graph.tensors[other_].bytes = 10 * kAlignment;
+  const Plan plan = PlanOf("liveness").value();
+  EXPECT_EQ(plan.device_bytes, 13 * kAlignment);
+  EXPECT_EQ(Chosen(plan), 1);
+}
+
+TEST_F(ConvChoices, KeepGrantsThemUpToTheCap) {
+  EXPECT_EQ(Chosen(PlanOf("keep").value()), 2);
+  net_.graph.tensors[much_].bytes = kWorkspaceCap + 1;
+  EXPECT_EQ(Chosen(PlanOf("keep").value()), 1);
+}
+
+TEST_F(ConvChoices, AutoTakesWhatTheBudgetHolds) {
+  const int64_t needed = 8 + 2 + 1;
+  for (const auto& [more, chosen] : {std::pair(9, 2), std::pair(7, 1), std::pair(1, 0)}) {
+    const Result<Plan> plan = PlanOf("auto", (needed + more) * kAlignment);
+    ASSERT_TRUE(plan.ok()) << plan.status().message;
+    EXPECT_EQ(Chosen(plan.value()), chosen) << more;
+  }
+}
+
+TEST_F(ConvChoices, PinnedTheyDoNotDependOnTheBudget) {
+  net_.graph.tensors[much_].bytes = kWorkspaceCap + 1;
+  Graph pinned = net_.graph;
+  ASSERT_TRUE(KeepDeterministic({}, &pinned).ok());
+  EXPECT_EQ(WorkspaceChoices(pinned), 1);
+  EXPECT_EQ(pinned.ops[1].forms[0].scratch.front().name, "some");
+  Choices(1)[1].deterministic = false;
+  pinned = net_.graph;
+  ASSERT_TRUE(KeepDeterministic({}, &pinned).ok());
+  EXPECT_EQ(pinned.ops[1].forms[0].scratch.front().name, "none");
+}
+
+TEST_F(ConvChoices, AreLeftOneAfterTheOther) {
+  EXPECT_EQ(WorkspaceChoices(net_.graph), 3);
+  for (int choice = 0; choice < 4; ++choice) {
+    Graph graph = net_.graph;
+    KeepWorkspace(choice, &graph);
+    EXPECT_EQ(graph.ops[0].forms[0].scratch.size(), 0u);
+    EXPECT_EQ(graph.ops[1].forms[0].scratch, std::vector<Scratch>{Choices(1)[std::min(choice, 2)]});
+    EXPECT_EQ(graph.ops[2].forms[0].scratch, Choices(2));
+  }
+}
+
+TEST_F(ConvChoices, WhatWasMeasuredOfOneScalesTheOthers) {
+  Machine machine;
+  Op& op = net_.graph.ops[1];
+  op.forms[0].name = "x";
+  op.forms[0].bytes_moved = 7;
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 1, machine), 2);
+  machine.measured["conv/forward"]["x/some"] = {7, 3};
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 0, machine), 6);
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 1, machine), 3);
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 2, machine), 1.5);
+  machine.measured["conv/forward"]["x/much"] = {7, 5};
+  EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 2, machine), 5);
+  Decision decision = DefaultDecision(net_.graph);
+  TakeFastestScratch(net_.graph, machine, kNoLimit, &decision);
+  EXPECT_EQ(decision.runs[1].scratch, 1);
+}
+
+}  // namespace
+}  // namespace layrub

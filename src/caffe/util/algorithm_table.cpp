@@ -1,0 +1,174 @@
+#include "caffe/util/algorithm_table.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "layrub/workspace.hpp"
+
+namespace caffe {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kFormat = "layrub algorithms 1";
+
+/// `first` for a choice's steps so far, `second` for the next one.
+Workspace Join(const Workspace& first, const Workspace& second) {
+  if (first.name.empty()) return second;
+  return {first.name + "+" + second.name, std::max(first.bytes, second.bytes),
+          first.seconds + second.seconds, first.deterministic && second.deterministic};
+}
+
+bool Beats(const Workspace& a, const Workspace& b) {
+  if (a.bytes > b.bytes || a.seconds > b.seconds || a.deterministic < b.deterministic) return false;
+  return a.bytes < b.bytes || a.seconds < b.seconds || a.deterministic > b.deterministic;
+}
+
+/// `choices` without what others beat, and, of equally good ones, but the first.
+AlgorithmTable BestOf(const AlgorithmTable& choices) {
+  AlgorithmTable best;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Workspace& choice = choices[i];
+    bool beaten = false;
+    for (size_t k = 0; k < choices.size(); ++k) {
+      const bool equal = choices[k].bytes == choice.bytes && choices[k].seconds == choice.seconds &&
+                         choices[k].deterministic == choice.deterministic;
+      beaten |= Beats(choices[k], choice) || (equal && k < i);
+    }
+    if (!beaten) best.push_back(choice);
+  }
+  std::stable_sort(best.begin(), best.end(),
+                   [](const Workspace& a, const Workspace& b) { return a.bytes < b.bytes; });
+  return best;
+}
+
+/// The algorithm of `table` that is granted without times; null for none.
+const Workspace* Granted(const AlgorithmTable& table) {
+  const Workspace* smallest = nullptr;
+  for (const Workspace& algorithm : table) {
+    if (!algorithm.deterministic) continue;
+    if (algorithm.bytes <= layrub::kWorkspaceCap) return &algorithm;
+    if (!smallest || algorithm.bytes < smallest->bytes) smallest = &algorithm;
+  }
+  return smallest;
+}
+
+}  // namespace
+
+AlgorithmTable Combine(const std::vector<AlgorithmTable>& steps) {
+  AlgorithmTable choices(1);
+  for (const AlgorithmTable& step : steps) {
+    AlgorithmTable longer;
+    for (const Workspace& choice : choices) {
+      for (const Workspace& algorithm : step) longer.push_back(Join(choice, algorithm));
+    }
+    choices = BestOf(longer);
+  }
+  return steps.empty() ? AlgorithmTable() : choices;
+}
+
+AlgorithmTable WithoutTimes(const std::vector<AlgorithmTable>& steps) {
+  Workspace choice;
+  for (const AlgorithmTable& step : steps) {
+    const Workspace* granted = Granted(step);
+    if (!granted) return {};
+    choice = Join(choice, *granted);
+  }
+  choice.seconds = 0;
+  return steps.empty() ? AlgorithmTable() : AlgorithmTable{choice};
+}
+
+std::string_view AlgorithmOf(std::string_view choice, int step) {
+  for (; step > 0; --step) {
+    const size_t end = choice.find('+');
+    if (end == std::string_view::npos) return {};
+    choice.remove_prefix(end + 1);
+  }
+  return choice.substr(0, choice.find('+'));
+}
+
+AlgorithmCache::AlgorithmCache(std::string path) : path_(std::move(path)) {
+  if (!path_.empty() && std::filesystem::exists(path_)) Read();
+}
+
+void AlgorithmCache::Read() {
+  try {
+    std::ifstream file(path_);
+    const json root = json::parse(file);
+    if (root.at("format") != kFormat) throw std::runtime_error("it has another format");
+    std::map<std::string, AlgorithmTable> tables;
+    for (const auto& [name, rows] : root.at("tables").items()) {
+      for (const json& row : rows) {
+        Workspace algorithm;
+        algorithm.name = row.at("algorithm").get<std::string>();
+        algorithm.seconds = row.at("seconds").get<double>();
+        algorithm.deterministic = row.at("deterministic").get<bool>();
+        if (!(algorithm.seconds > 0)) throw std::runtime_error("a time is not above 0");
+        tables[name].push_back(algorithm);
+      }
+    }
+    tables_ = std::move(tables);
+  } catch (const std::exception& error) {
+    LOG(WARNING) << path_ << " is of no use, everything is measured anew: " << error.what();
+  }
+}
+
+bool AlgorithmCache::Find(const std::string& name, AlgorithmTable* table) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = tables_.find(name);
+  if (found == tables_.end()) return false;
+  *table = found->second;
+  return true;
+}
+
+void AlgorithmCache::Store(const std::string& name, const AlgorithmTable& table) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  AlgorithmTable& stored = tables_[name] = table;
+  for (Workspace& algorithm : stored) algorithm.bytes = 0;
+  if (!path_.empty()) Write();
+}
+
+/// Renamed into place, so that no other program ever reads half a file. A cache must not end the
+/// program when its folder cannot be written.
+void AlgorithmCache::Write() const {
+  json root = {{"format", kFormat}, {"tables", json::object()}};
+  for (const auto& [name, table] : tables_) {
+    json& rows = root["tables"][name] = json::array();
+    for (const Workspace& algorithm : table) {
+      rows.push_back({{"algorithm", algorithm.name},
+                      {"seconds", algorithm.seconds},
+                      {"deterministic", algorithm.deterministic}});
+    }
+  }
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  const std::string temporary = path_ + "." + std::to_string(getpid());
+  std::ofstream file(temporary);
+  file << root.dump(1) << "\n";
+  file.close();
+  if (file) std::filesystem::rename(temporary, path_, error);
+  if (!file || error) {
+    std::filesystem::remove(temporary, error);
+    LOG(WARNING) << "Cannot write " << path_ << ": what was measured is not kept.";
+  }
+}
+
+std::string AlgorithmCache::PathFor(const std::string& name) {
+  std::string file = name;
+  std::replace_if(
+      file.begin(), file.end(),
+      [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.'; }, '_');
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache && *cache) return std::string(cache) + "/layrub/" + file + ".json";
+  if (home && *home) return std::string(home) + "/.cache/layrub/" + file + ".json";
+  return "";
+}
+
+}  // namespace caffe

@@ -11,7 +11,8 @@ namespace caffe {
 
 namespace kernels {
 struct Convolution;
-}
+struct ConvolutionScratch;
+}  // namespace kernels
 
 /// Convolution over any number of spatial axes, in either direction: a subclass says by
 /// reverse_dimensions whether its forward maps the convolution's input to its output (Convolution)
@@ -66,6 +67,9 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   void CheckParameterShape(int index, const vector<int>& expected, const char* name) const;
   /// The convolution of one bottom and top; aborts where it has no output.
   kernels::Convolution Problem(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
+
+  /// What the pass number `pass` of the operation at work has.
+  kernels::ConvolutionScratch Scratch(int pass) const;
 
   bool reversed_ = false;
 };

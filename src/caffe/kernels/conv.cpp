@@ -1,6 +1,9 @@
 #include "caffe/kernels/conv.hpp"
 
 #include "caffe/kernels/gemm.hpp"
+#ifdef USE_CUDNN
+#include "caffe/kernels/cuda/conv_cudnn.hpp"
+#endif
 
 namespace caffe {
 namespace kernels {
@@ -47,8 +50,28 @@ double Convolution::Flops() const {
 }
 
 template <typename Dtype>
+std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
+                                             const std::vector<ConvolutionPass>& passes) {
+#ifdef USE_CUDNN
+  const std::vector<Workspace> choices = CudnnChoices<Dtype>(context, conv, passes);
+  if (!choices.empty()) return choices;
+#else
+  (void)context;
+#endif
+  if (passes.empty() || conv.Pointwise()) return {};
+  Workspace columns;
+  columns.bytes = conv.window.ColumnCount() * int64_t{sizeof(Dtype)};
+  return {columns};
+}
+
+template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                        const Dtype* weights, Dtype* y, Dtype* workspace) {
+                        const Dtype* weights, Dtype* y, const ConvolutionScratch& scratch) {
+#ifdef USE_CUDNN
+  if (!scratch.algorithm.empty())
+    return CudnnRun(context, conv, ConvolutionPass::kForward, scratch, x, weights, y);
+#endif
+  Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
     const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
@@ -60,7 +83,12 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
 
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
-                             const Dtype* weights, Dtype* dx, Dtype* workspace) {
+                             const Dtype* weights, Dtype* dx, const ConvolutionScratch& scratch) {
+#ifdef USE_CUDNN
+  if (!scratch.algorithm.empty())
+    return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
+#endif
+  Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
     Dtype* image = dx + i * size.image;
@@ -80,7 +108,12 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, Dtype* dweights,
-                                Dtype* workspace) {
+                                const ConvolutionScratch& scratch) {
+#ifdef USE_CUDNN
+  if (!scratch.algorithm.empty())
+    return CudnnRun(context, conv, ConvolutionPass::kBackwardWeights, scratch, x, dy, dweights);
+#endif
+  Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
     const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
@@ -91,12 +124,14 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
 }
 
 #define LAYRUB_INSTANTIATE_CONV(Dtype)                                                             \
+  template std::vector<Workspace> ConvolutionWorkspaces<Dtype>(                                    \
+      const DeviceContext&, const Convolution&, const std::vector<ConvolutionPass>&);              \
   template void ConvolutionForward(const DeviceContext&, const Convolution&, const Dtype*,         \
-                                   const Dtype*, Dtype*, Dtype*);                                  \
+                                   const Dtype*, Dtype*, const ConvolutionScratch&);               \
   template void ConvolutionBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
-                                        const Dtype*, Dtype*, Dtype*);                             \
+                                        const Dtype*, Dtype*, const ConvolutionScratch&);          \
   template void ConvolutionBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
-                                           const Dtype*, Dtype*, Dtype*)
+                                           const Dtype*, Dtype*, const ConvolutionScratch&)
 LAYRUB_INSTANTIATE_CONV(float);
 LAYRUB_INSTANTIATE_CONV(double);
 #undef LAYRUB_INSTANTIATE_CONV

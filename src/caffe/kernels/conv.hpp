@@ -2,8 +2,11 @@
 #define CAFFE_KERNELS_CONV_HPP_
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "caffe/kernels/im2col.hpp"
+#include "caffe/memory_traits.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -21,24 +24,41 @@ struct Convolution {
 
   /// The image is its own column matrix: no workspace is needed.
   bool Pointwise() const;
-  /// Values of workspace that each of the functions below needs.
-  int64_t WorkspaceCount() const { return Pointwise() ? 0 : window.ColumnCount(); }
-  /// Multiplications and additions of one of the functions below.
+  /// Multiplications and additions of one pass.
   double Flops() const;
+};
+
+/// What can be computed of a convolution.
+enum class ConvolutionPass : uint8_t { kForward, kBackwardData, kBackwardWeights };
+
+/// The workspaces for an operation that runs `passes`, one after the other, each with algorithms of
+/// its own where the device has a library of them (cuDNN): see Combine in algorithm_table.hpp.
+/// Without one, or where it cannot do `conv`, a column matrix for a product of matrices: one
+/// workspace without a name, or none.
+template <typename Dtype>
+std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
+                                             const std::vector<ConvolutionPass>& passes);
+
+/// What a pass works with: the memory of the workspace that was chosen for its operation, and its
+/// own part of that one's name (AlgorithmOf); empty for the product of matrices.
+struct ConvolutionScratch {
+  void* memory = nullptr;
+  std::string_view algorithm = {};
 };
 
 /// y = x * weights
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                        const Dtype* weights, Dtype* y, Dtype* workspace);
+                        const Dtype* weights, Dtype* y, const ConvolutionScratch& scratch);
 /// dx = the adjoint of ConvolutionForward with regard to x, applied to dy
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
-                             const Dtype* weights, Dtype* dx, Dtype* workspace);
+                             const Dtype* weights, Dtype* dx, const ConvolutionScratch& scratch);
 /// dweights += the adjoint with regard to the weights
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
-                                const Dtype* x, const Dtype* dy, Dtype* dweights, Dtype* workspace);
+                                const Dtype* x, const Dtype* dy, Dtype* dweights,
+                                const ConvolutionScratch& scratch);
 
 }  // namespace kernels
 }  // namespace caffe

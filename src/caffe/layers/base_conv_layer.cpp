@@ -3,6 +3,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/conv.hpp"
+#include "caffe/util/algorithm_table.hpp"
 
 namespace caffe {
 namespace {
@@ -200,10 +201,21 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
     if (weights && propagate_down[i]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(i));
     backward.flops += conv.Flops() * (weights + propagate_down[i]);
   }
-  forward.scratch_bytes = conv.WorkspaceCount() * sizeof(Dtype);
-  backward.scratch_bytes = weights || data ? forward.scratch_bytes : 0;
+  using Pass = kernels::ConvolutionPass;
+  const DeviceContext context = DeviceContext::Current();
+  forward.workspaces = kernels::ConvolutionWorkspaces<Dtype>(
+      context, conv, {reversed_ ? Pass::kBackwardData : Pass::kForward});
+  vector<Pass> passes;
+  if (weights) passes.push_back(Pass::kBackwardWeights);
+  if (data) passes.push_back(reversed_ ? Pass::kForward : Pass::kBackwardData);
+  backward.workspaces = kernels::ConvolutionWorkspaces<Dtype>(context, conv, passes);
   traits.backward.push_back(backward);
   return traits;
+}
+
+template <typename Dtype>
+kernels::ConvolutionScratch BaseConvolutionLayer<Dtype>::Scratch(int pass) const {
+  return {this->template ScratchBytes<void>(), AlgorithmOf(this->workspace(), pass)};
 }
 
 template <typename Dtype>
@@ -212,14 +224,14 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& top) {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
   const Dtype* weights = Data(context, *this->blobs_[kWeights]);
-  Dtype* workspace = this->template ScratchBytes<Dtype>();
+  const kernels::ConvolutionScratch scratch = Scratch(0);
   for (size_t i = 0; i < bottom.size(); ++i) {
     const Dtype* x = Data(context, *bottom[i]);
     Dtype* y = MutableData(context, top[i]);
     if (reversed_) {
-      kernels::ConvolutionBackwardData(context, conv, x, weights, y, workspace);
+      kernels::ConvolutionBackwardData(context, conv, x, weights, y, scratch);
     } else {
-      kernels::ConvolutionForward(context, conv, x, weights, y, workspace);
+      kernels::ConvolutionForward(context, conv, x, weights, y, scratch);
     }
     if (bias_term_) {
       kernels::BiasForward(context, num_, num_output_, top[i]->count(channel_axis_ + 1), y,
@@ -234,19 +246,19 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                              const vector<bool>& propagate_down,
                                              const vector<Blob<Dtype>*>& bottom) {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
-  Dtype* workspace = this->template ScratchBytes<Dtype>();
+  const bool weights_wanted = this->param_propagate_down(kWeights);
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (bias_term_ && this->param_propagate_down(kBias)) {
       kernels::BiasGradient(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
                             Diff(context, *top[i]), true,
                             MutableDiff(context, this->blobs_[kBias].get()));
     }
-    if (this->param_propagate_down(kWeights)) {
+    if (weights_wanted) {
       const Dtype* x = Data(context, *bottom[i]);
       const Dtype* dy = Diff(context, *top[i]);
       kernels::ConvolutionBackwardWeights(context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
                                           MutableDiff(context, this->blobs_[kWeights].get()),
-                                          workspace);
+                                          Scratch(0));
     }
   }
   for (size_t i = 0; i < bottom.size(); ++i) {
@@ -255,9 +267,9 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
     const Dtype* dy = Diff(context, *top[i]);
     Dtype* dx = MutableDiff(context, bottom[i]);
     if (reversed_) {
-      kernels::ConvolutionForward(context, conv, dy, weights, dx, workspace);
+      kernels::ConvolutionForward(context, conv, dy, weights, dx, Scratch(weights_wanted));
     } else {
-      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace);
+      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, Scratch(weights_wanted));
     }
   }
 }

@@ -131,12 +131,12 @@ TEST(ConvolutionLayer, NeedsOneColumnMatrixOfOneGroupOrNoWorkspace) {
   auto layer = MakeLayer(Conv("kernel_size: 3 group: 2"));
   layer->SetUp({x.get()}, {&y});
   const MemoryTraits traits = layer->Traits({x.get()}, {&y}, {true});
-  EXPECT_EQ(traits.forward.scratch_bytes, 3 * 9 * 15 * 8);
-  EXPECT_EQ(traits.backward[0].scratch_bytes, 3 * 9 * 15 * 8);
+  EXPECT_EQ(DirectWorkspace(traits.forward).bytes, 3 * 9 * 15 * 8);
+  EXPECT_EQ(DirectWorkspace(traits.backward[0]).bytes, 3 * 9 * 15 * 8);
   EXPECT_EQ(traits.forward.flops, 2.0 * 2 * 4 * 15 * 3 * 9);
   layer = MakeLayer(Conv("kernel_size: 1"));
   layer->SetUp({x.get()}, {&y});
-  EXPECT_EQ(layer->Traits({x.get()}, {&y}, {true}).forward.scratch_bytes, 0);
+  EXPECT_EQ(DirectWorkspace(layer->Traits({x.get()}, {&y}, {true}).forward).bytes, 0);
 }
 
 TEST(ConvolutionLayer, BackwardWithoutDataGradientDoesNotReadWeights) {

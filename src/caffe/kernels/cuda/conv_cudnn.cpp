@@ -1,0 +1,277 @@
+// Convolutions by cuDNN. Its older interface, one call for each pass with an algorithm by number,
+// gives exactly what a plan needs: a list of algorithms with bytes and determinism, fixed by name.
+#ifdef USE_CUDNN
+
+#include "caffe/kernels/cuda/conv_cudnn.hpp"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "caffe/kernels/conv_dims.hpp"
+#include "caffe/kernels/cuda/cudnn_problem.hpp"
+#include "caffe/util/algorithm_table.hpp"
+#include "caffe/util/library_settings.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+// The three passes by cuDNN. Guess lists algorithms with what is thought to be the fastest first;
+// Measure runs them all, with memory of cuDNN's own.
+
+struct Forward {
+  using Algorithm = cudnnConvolutionFwdAlgo_t;
+  using Row = cudnnConvolutionFwdAlgoPerf_t;
+  static constexpr ConvolutionPass kPass = ConvolutionPass::kForward;
+  static constexpr std::array<const char*, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> kNames{
+      "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling",
+      "winograd",      "winograd_nonfused"};
+  static cudnnStatus_t Count(cudnnHandle_t handle, int* count) {
+    return cudnnGetConvolutionForwardAlgorithmMaxCount(handle, count);
+  }
+  static cudnnStatus_t Guess(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
+                             Row* rows) {
+    return cudnnGetConvolutionForwardAlgorithm_v7(handle, p.x(), p.w(), p.conv(), p.y(), most,
+                                                  count, rows);
+  }
+  static cudnnStatus_t Measure(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
+                               Row* rows) {
+    return cudnnFindConvolutionForwardAlgorithm(handle, p.x(), p.w(), p.conv(), p.y(), most, count,
+                                                rows);
+  }
+  static cudnnStatus_t Bytes(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
+                             size_t* bytes) {
+    return cudnnGetConvolutionForwardWorkspaceSize(handle, p.x(), p.w(), p.conv(), p.y(), algorithm,
+                                                   bytes);
+  }
+  /// y = x * w
+  static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
+                           const void* one, const void* zero, const void* x, const void* w, void* y,
+                           void* memory, size_t bytes) {
+    return cudnnConvolutionForward(handle, one, p.x(), x, p.w(), w, p.conv(), algorithm, memory,
+                                   bytes, zero, p.y(), y);
+  }
+};
+
+struct BackwardData {
+  using Algorithm = cudnnConvolutionBwdDataAlgo_t;
+  using Row = cudnnConvolutionBwdDataAlgoPerf_t;
+  static constexpr ConvolutionPass kPass = ConvolutionPass::kBackwardData;
+  static constexpr std::array<const char*, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT> kNames{
+      "algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
+  static cudnnStatus_t Count(cudnnHandle_t handle, int* count) {
+    return cudnnGetConvolutionBackwardDataAlgorithmMaxCount(handle, count);
+  }
+  static cudnnStatus_t Guess(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
+                             Row* rows) {
+    return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, p.w(), p.y(), p.conv(), p.x(), most,
+                                                       count, rows);
+  }
+  static cudnnStatus_t Measure(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
+                               Row* rows) {
+    return cudnnFindConvolutionBackwardDataAlgorithm(handle, p.w(), p.y(), p.conv(), p.x(), most,
+                                                     count, rows);
+  }
+  static cudnnStatus_t Bytes(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
+                             size_t* bytes) {
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(handle, p.w(), p.y(), p.conv(), p.x(),
+                                                        algorithm, bytes);
+  }
+  /// dx = the adjoint of Forward in x, applied to dy
+  static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
+                           const void* one, const void* zero, const void* dy, const void* w,
+                           void* dx, void* memory, size_t bytes) {
+    return cudnnConvolutionBackwardData(handle, one, p.w(), w, p.y(), dy, p.conv(), algorithm,
+                                        memory, bytes, zero, p.x(), dx);
+  }
+};
+
+struct BackwardWeights {
+  using Algorithm = cudnnConvolutionBwdFilterAlgo_t;
+  using Row = cudnnConvolutionBwdFilterAlgoPerf_t;
+  static constexpr ConvolutionPass kPass = ConvolutionPass::kBackwardWeights;
+  static constexpr std::array<const char*, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> kNames{
+      "algo_0", "algo_1", "fft", "algo_3", "winograd", "winograd_nonfused", "fft_tiling"};
+  static cudnnStatus_t Count(cudnnHandle_t handle, int* count) {
+    return cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(handle, count);
+  }
+  static cudnnStatus_t Guess(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
+                             Row* rows) {
+    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, p.x(), p.y(), p.conv(), p.w(),
+                                                         most, count, rows);
+  }
+  static cudnnStatus_t Measure(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
+                               Row* rows) {
+    return cudnnFindConvolutionBackwardFilterAlgorithm(handle, p.x(), p.y(), p.conv(), p.w(), most,
+                                                       count, rows);
+  }
+  static cudnnStatus_t Bytes(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
+                             size_t* bytes) {
+    return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle, p.x(), p.y(), p.conv(), p.w(),
+                                                          algorithm, bytes);
+  }
+  /// dw += the adjoint of Forward in w, applied to dy
+  static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
+                           const void* one, const void*, const void* x, const void* dy, void* dw,
+                           void* memory, size_t bytes) {
+    return cudnnConvolutionBackwardFilter(handle, one, p.x(), x, p.y(), dy, p.conv(), algorithm,
+                                          memory, bytes, one, p.w(), dw);
+  }
+};
+
+template <typename Pass>
+int NumberOf(std::string_view name) {
+  for (size_t i = 0; i < Pass::kNames.size(); ++i) {
+    if (name == Pass::kNames[i]) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+/// Bytes of workspace that the algorithm needs; -1 if it cannot do this convolution.
+template <typename Pass>
+int64_t BytesOf(CudnnProblem* problem, int algorithm) {
+  std::optional<int64_t>& known = problem->Bytes(Pass::kPass, algorithm);
+  if (!known) {
+    size_t bytes = 0;
+    const cudnnStatus_t status = Pass::Bytes(
+        CudnnHandle(), *problem, static_cast<typename Pass::Algorithm>(algorithm), &bytes);
+    known = status == CUDNN_STATUS_SUCCESS ? static_cast<int64_t>(bytes) : -1;
+  }
+  return *known;
+}
+
+/// cuDNN's list of algorithms, measured or guessed. Rows are about a kind of arithmetic as well:
+/// those about another kind than the problem's count only if there are no others.
+template <typename Pass>
+AlgorithmTable Ask(CudnnProblem* problem, bool measure) {
+  int most = 0, count = 0;
+  CUDNN_CHECK(Pass::Count(CudnnHandle(), &most));
+  std::vector<typename Pass::Row> rows(most);
+  const cudnnStatus_t status =
+      measure ? Pass::Measure(CudnnHandle(), *problem, most, &count, rows.data())
+              : Pass::Guess(CudnnHandle(), *problem, most, &count, rows.data());
+  AlgorithmTable table;
+  if (status != CUDNN_STATUS_SUCCESS) return table;
+  for (const bool any_arithmetic : {false, true}) {
+    if (!table.empty()) break;
+    std::array<bool, Pass::kNames.size()> listed{};
+    for (int i = 0; i < count; ++i) {
+      const auto& row = rows[i];
+      const int number = static_cast<int>(row.algo);
+      if (row.status != CUDNN_STATUS_SUCCESS || listed.at(number)) continue;
+      if (!any_arithmetic && row.mathType != problem->math()) continue;
+      if (measure && !(row.time > 0)) continue;
+      const int64_t bytes = BytesOf<Pass>(problem, number);
+      if (bytes < 0) continue;
+      listed[number] = true;
+      const double seconds = measure ? row.time / 1000.0 : 0;
+      table.push_back(
+          {Pass::kNames[number], bytes, seconds, row.determinism == CUDNN_DETERMINISTIC});
+    }
+  }
+  return table;
+}
+
+/// What is known of the pass: from this GPU's file, or measured now and kept there, or guessed.
+template <typename Pass>
+const CudnnProblem::Table& TableOf(const char* type, CudnnProblem* problem) {
+  CudnnProblem::Table& known = problem->table(Pass::kPass);
+  const bool measure = library_settings().measure;
+  if (known.asked && (known.timed || !measure)) return known;
+  known = {true, false, {}};
+  const std::string name = NameOf(problem->dims(), Pass::kPass, type) +
+                           (problem->math() == CUDNN_FMA_MATH ? "" : " tf32");
+  AlgorithmCache& cache = CudnnTimes();
+  AlgorithmTable found;
+  if (cache.Find(name, &found)) {
+    known.timed = true;
+    for (Workspace& algorithm : found) {
+      const int number = NumberOf<Pass>(algorithm.name);
+      algorithm.bytes = number < 0 ? -1 : BytesOf<Pass>(problem, number);
+      if (algorithm.bytes >= 0) known.algorithms.push_back(algorithm);
+    }
+  } else if (measure) {
+    known.timed = true;
+    known.algorithms = Ask<Pass>(problem, true);
+    cache.Store(name, known.algorithms);
+  } else {
+    known.algorithms = Ask<Pass>(problem, false);
+  }
+  return known;
+}
+
+template <typename Pass, typename Dtype>
+void RunPass(CudnnProblem* problem, const ConvolutionScratch& scratch, const Dtype* a,
+             const Dtype* b, Dtype* out) {
+  const int number = NumberOf<Pass>(scratch.algorithm);
+  CHECK_GE(number, 0) << "cuDNN has no algorithm '" << scratch.algorithm << "' for "
+                      << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
+  const int64_t bytes = BytesOf<Pass>(problem, number);
+  CHECK_GE(bytes, 0) << "cuDNN cannot use algorithm '" << scratch.algorithm << "' for "
+                     << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
+  const Dtype one = 1, zero = 0;
+  const cudnnStatus_t status =
+      Pass::Run(CudnnHandle(), *problem, static_cast<typename Pass::Algorithm>(number), &one, &zero,
+                a, b, out, scratch.memory, static_cast<size_t>(bytes));
+  CHECK_EQ(status, CUDNN_STATUS_SUCCESS)
+      << "cuDNN, " << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name) << " by "
+      << scratch.algorithm << " with " << bytes
+      << " bytes of workspace: " << cudnnGetErrorString(status);
+}
+
+}  // namespace
+
+template <typename Dtype>
+std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolution& conv,
+                                    const std::vector<ConvolutionPass>& passes) {
+  ConvolutionDims dims;
+  if (!context.launch || passes.empty() || !DimsOf(conv, &dims)) return {};
+  using Type = cudnn::dataType<Dtype>;
+  CudnnProblem* const problem = FindCudnnProblem(dims, Type::type);
+  if (problem == nullptr) return {};
+  bool timed = true;
+  std::vector<AlgorithmTable> steps;
+  for (const ConvolutionPass pass : passes) {
+    const CudnnProblem::Table& table =
+        pass == ConvolutionPass::kForward        ? TableOf<Forward>(Type::name, problem)
+        : pass == ConvolutionPass::kBackwardData ? TableOf<BackwardData>(Type::name, problem)
+                                                 : TableOf<BackwardWeights>(Type::name, problem);
+    timed = timed && table.timed;
+    steps.push_back(table.algorithms);
+  }
+  return timed ? Combine(steps) : WithoutTimes(steps);
+}
+
+template <typename Dtype>
+void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pass,
+              const ConvolutionScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out) {
+  ConvolutionDims dims;
+  CudnnProblem* const problem =
+      DimsOf(conv, &dims) ? FindCudnnProblem(dims, cudnn::dataType<Dtype>::type) : nullptr;
+  CHECK(problem != nullptr) << "cuDNN has no such convolution";
+  switch (pass) {
+    case ConvolutionPass::kForward:
+      return RunPass<Forward>(problem, scratch, a, b, out);
+    case ConvolutionPass::kBackwardData:
+      return RunPass<BackwardData>(problem, scratch, a, b, out);
+    case ConvolutionPass::kBackwardWeights:
+      return RunPass<BackwardWeights>(problem, scratch, a, b, out);
+  }
+}
+
+#define LAYRUB_INSTANTIATE_CUDNN(Dtype)                                                         \
+  template std::vector<Workspace> CudnnChoices<Dtype>(const DeviceContext&, const Convolution&, \
+                                                      const std::vector<ConvolutionPass>&);     \
+  template void CudnnRun(const DeviceContext&, const Convolution&, ConvolutionPass,             \
+                         const ConvolutionScratch&, const Dtype*, const Dtype*, Dtype*)
+LAYRUB_INSTANTIATE_CUDNN(float);
+LAYRUB_INSTANTIATE_CUDNN(double);
+#undef LAYRUB_INSTANTIATE_CUDNN
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // USE_CUDNN

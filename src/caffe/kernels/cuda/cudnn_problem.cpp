@@ -1,0 +1,128 @@
+#ifdef USE_CUDNN
+
+#include "caffe/kernels/cuda/cudnn_problem.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "caffe/util/library_settings.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+int CurrentDevice() {
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+
+/// What one thread has of cuDNN, for the device that it works on. When the thread ends the driver
+/// may have gone before (the main thread): what cuDNN says to that is of no interest.
+class ThreadState {
+ public:
+  ~ThreadState() { Close(); }
+
+  cudnnHandle_t Handle() {
+    const int device = CurrentDevice();
+    if (handle_ && device == device_) return handle_;
+    Close();
+    CUDNN_CHECK(cudnnCreate(&handle_));
+    device_ = device;
+    return handle_;
+  }
+
+  CudnnProblem* Find(const ConvolutionDims& dims, cudnnDataType_t type) {
+    Handle();
+    std::unique_ptr<CudnnProblem>& problem = problems_[{dims, type}];
+    if (!problem) problem = std::make_unique<CudnnProblem>(dims, type);
+    return problem->valid() ? problem.get() : nullptr;
+  }
+
+ private:
+  void Close() {
+    problems_.clear();
+    if (handle_) cudnnDestroy(handle_);
+    handle_ = nullptr;
+  }
+
+  cudnnHandle_t handle_ = nullptr;
+  int device_ = 0;
+  std::map<std::pair<ConvolutionDims, cudnnDataType_t>, std::unique_ptr<CudnnProblem>> problems_;
+};
+
+ThreadState& OfThread() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+/// The same tensor for all algorithms: packed, the channels before the spatial axes.
+bool Set(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, const std::array<int, 5>& sizes,
+         int axes) {
+  return cudnnSetTensorNdDescriptorEx(descriptor, CUDNN_TENSOR_NCHW, type, 2 + axes,
+                                      sizes.data()) == CUDNN_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+CudnnProblem::CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type)
+    : dims_(dims),
+      math_(type == CUDNN_DATA_FLOAT && !library_settings().tf32 ? CUDNN_FMA_MATH
+                                                                 : CUDNN_DEFAULT_MATH) {
+  CUDNN_CHECK(cudnnCreateTensorDescriptor(&x_));
+  CUDNN_CHECK(cudnnCreateTensorDescriptor(&y_));
+  CUDNN_CHECK(cudnnCreateFilterDescriptor(&w_));
+  CUDNN_CHECK(cudnnCreateConvolutionDescriptor(&conv_));
+  valid_ = Describe(type);
+}
+
+CudnnProblem::~CudnnProblem() {
+  cudnnDestroyConvolutionDescriptor(conv_);
+  cudnnDestroyFilterDescriptor(w_);
+  cudnnDestroyTensorDescriptor(y_);
+  cudnnDestroyTensorDescriptor(x_);
+}
+
+/// Caffe's convolution is what cuDNN calls a cross-correlation.
+bool CudnnProblem::Describe(cudnnDataType_t type) {
+  const int axes = dims_.axes;
+  return Set(x_, type, dims_.x, axes) && Set(y_, type, dims_.y, axes) &&
+         cudnnSetFilterNdDescriptor(w_, type, CUDNN_TENSOR_NCHW, 2 + axes, dims_.w.data()) ==
+             CUDNN_STATUS_SUCCESS &&
+         cudnnSetConvolutionNdDescriptor(conv_, axes, dims_.pad.data(), dims_.stride.data(),
+                                         dims_.dilation.data(), CUDNN_CROSS_CORRELATION,
+                                         type) == CUDNN_STATUS_SUCCESS &&
+         cudnnSetConvolutionGroupCount(conv_, dims_.group) == CUDNN_STATUS_SUCCESS &&
+         cudnnSetConvolutionMathType(conv_, math_) == CUDNN_STATUS_SUCCESS;
+}
+
+cudnnHandle_t CudnnHandle() { return OfThread().Handle(); }
+
+CudnnProblem* FindCudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type) {
+  return OfThread().Find(dims, type);
+}
+
+AlgorithmCache& CudnnTimes() {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<AlgorithmCache>> caches;
+  static thread_local std::pair<int, AlgorithmCache*> last{-1, nullptr};
+  const int device = CurrentDevice();
+  if (last.first == device) return *last.second;
+  cudaDeviceProp properties;
+  CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+  const std::string name =
+      std::string("convolutions-") + properties.name + "-cudnn" + std::to_string(cudnnGetVersion());
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<AlgorithmCache>& cache = caches[name];
+  if (!cache) cache = std::make_unique<AlgorithmCache>(AlgorithmCache::PathFor(name));
+  last = {device, cache.get()};
+  return *cache;
+}
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // USE_CUDNN

@@ -24,7 +24,7 @@ const std::vector<Command>& Commands() {
        "  --solver=FILE          the solver definition (needed)\n"
        "  --snapshot=FILE        resume from this .solverstate; not together with --weights\n"
        "  --weights=FILE[,FILE]  start from these .caffemodel files, matched by layer name\n"
-       "  --placement=NAME       memory strategy: {strategies}\n"
+       "  --placement=NAME       memory strategy (auto): {strategies}\n"
        "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --machine=NAME|FILE    plan for this machine: a known one, or what --profile measured\n"
@@ -40,8 +40,7 @@ const std::vector<Command>& Commands() {
        "  --batch=N              batch size of the data layers\n"
        "  --max_iter=N           iterations, instead of the solver's max_iter\n"
        "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub train --solver=lenet_solver.prototxt --placement=hybrid "
-       "--device_memory=8GiB\n",
+       "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n",
        Train},
       {"test", "", 0, "score a trained net",
        "  --model=FILE           the model definition (needed)\n"
@@ -71,7 +70,7 @@ const std::vector<Command>& Commands() {
        Time},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
-       "  --placement=NAME       memory strategy: {strategies}\n"
+       "  --placement=NAME       memory strategy (auto): {strategies}\n"
        "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --machine=NAME|FILE    plan for this machine and its memory: cpu, k40, titanx, p100, "
@@ -85,7 +84,7 @@ const std::vector<Command>& Commands() {
        "  --all_layers           all rows of the table of layers, not only those that matter most\n"
        "  --largest_batch        look for the largest batch in very deep nets too (takes long)\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
-       "Example: layrub plan --model=lenet.prototxt --placement=hybrid --device_memory=64MiB\n",
+       "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
        Plan},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
        "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "

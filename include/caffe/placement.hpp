@@ -14,7 +14,7 @@ namespace caffe {
 
 /// How a net's memory is to be planned.
 struct PlacementOptions {
-  std::string strategy = "keep";
+  std::string strategy = "auto";
   layrub::Budget budget;
   std::vector<std::string> keep;  ///< blobs that must be readable after a pass
   std::string spill_file;         ///< the host tier, see layrub::MakeCpuBackend; empty: RAM
@@ -28,7 +28,7 @@ struct PlacementOptions {
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
   layrub::ExecutorOptions executor;
   int workspace = -1;    ///< only the workspace of this number, see layrub::KeepWorkspace; -1: any
-  bool measure = false;  ///< a solver plans again, whatever the strategy (layrub::UsesCosts)
+  bool measure = false;  ///< a solver plans again, whatever the strategy and its plan
 };
 
 /// Leaves in `graph` the workspaces that the options allow. kInvalid: there is an operation with

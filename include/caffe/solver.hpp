@@ -64,9 +64,9 @@ class Solver {
   /// those bytes of the train net that hold nothing then. Step and Solve call it when nobody has,
   /// and abort when it fails. kDoesNotFit when the budget is too small.
   ///
-  /// Under a strategy that uses costs, and unless `deterministic` is asked for, the first few
-  /// iterations of training are measured, and then everything is placed again, once, for the
-  /// machine that was found. What is trained does not change by that.
+  /// Where a strategy that uses costs moves or recomputes something, and unless `deterministic` is
+  /// asked for, the first few iterations of training are measured, and then everything is placed
+  /// again, once, for the machine that was found. What is trained does not change by that.
   layrub::Status Place();
   /// Device bytes of all plans together: the train net's and what the test nets need besides. 0
   /// before Place.

@@ -84,6 +84,8 @@ std::vector<std::string> StrategyNames();
 /// The strategy decides by what things cost on a machine: a solver plans again once it has measured
 /// that.
 bool UsesCosts(const std::string& name);
+/// The strategy leaves everything in its place, and so readable, where the budget allows that.
+bool KeepsWhatFits(const std::string& name);
 
 /// Leaves each form one workspace (GrantedWorkspace): reproducible, and the same whatever the
 /// budget. kInvalid names an operation that has no reproducible one.

@@ -105,7 +105,8 @@ class CommandLine(DigitsTest):
         alone = self.plan("--model=examples/digits/train_test.prototxt")  # without the solver's test net
         self.assertLess(alone["total_device_bytes"], plans["keep"]["total_device_bytes"])
         self.assertLess(alone["smallest_budget_bytes"], plans["keep"]["smallest_budget_bytes"])
-        for key in set(PLAN_KEYS) - {"total_device_bytes", "smallest_budget_bytes"}:
+        self.assertEqual("auto", alone["strategy"])  # keep, where nothing forbids it
+        for key in set(PLAN_KEYS) - {"strategy", "total_device_bytes", "smallest_budget_bytes"}:
             self.assertEqual(plans["keep"][key], alone[key], key)
 
     def test_plan_needs_no_data(self):
@@ -145,7 +146,7 @@ class CommandLine(DigitsTest):
         write("solver.prototxt", SOLVER + 'placement { device_memory: "1KiB" }\n')
         self.assertEqual(2, run("plan", "--solver=solver.prototxt", "--placement=hybrid").code)
         self.assertEqual(2, run("train", "--solver=solver.prototxt", "--placement=hybrid").code)
-        self.assertEqual("keep", self.plan("--solver=solver.prototxt", "--device_memory=1GiB")["strategy"])
+        self.assertEqual("auto", self.plan("--solver=solver.prototxt", "--device_memory=1GiB")["strategy"])
         with open("examples/digits/train_test.prototxt", "a") as file:
             file.write('placement { strategy: "hybrid" }\n')
         write("solver.prototxt", SOLVER)

@@ -11,6 +11,17 @@ using layrub::Plan;
 using layrub::Result;
 using layrub::Status;
 
+namespace {
+
+/// Costs decide nothing where all stays in its place.
+bool Intervenes(const Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const layrub::Step& step) {
+    return step.kind == layrub::StepKind::kOffload || step.kind == layrub::StepKind::kRecompute;
+  });
+}
+
+}  // namespace
+
 template <typename Dtype>
 Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
   PlacementParameter wanted = net_placement_;
@@ -21,7 +32,7 @@ Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
   options.value().padding = placement_extra_.padding;
   options.value().workspace = placement_extra_.workspace;
   options.value().executor = placement_extra_.executor;
-  options.value().measure = placement_extra_.measure || layrub::UsesCosts(options.value().strategy);
+  options.value().measure = placement_extra_.measure;
   return options;
 }
 
@@ -29,9 +40,8 @@ template <typename Dtype>
 Status Solver<Dtype>::Place() {
   Result<PlacementOptions> options = WantedPlacement();
   if (!options.ok()) return options.status();
-  measuring_ = options.value().measure && !options.value().deterministic && !measured_;
+  measuring_ = !options.value().deterministic && !measured_;
   recorded_.clear();
-  options.value().executor.record |= measuring_;
   const Status status = PlaceNets(options.value());
   placed_ = status.ok();
   if (placed_ && Caffe::root_solver()) LogPlacement();
@@ -60,6 +70,10 @@ Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
   const SolverPlans& plans = planned.value();
   share_memory_ = plans.share_memory;
   planned_device_bytes_ = plans.device_bytes;
+  measuring_ =
+      measuring_ &&
+      (options.measure || (layrub::UsesCosts(options.strategy) && Intervenes(*plans.train.plan)));
+  options.executor.record |= measuring_;
   if (share_memory_) {
     options.executor.transient = std::make_shared<layrub::TransientMemory>(
         std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend(options.spill_file)));

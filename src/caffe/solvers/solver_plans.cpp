@@ -110,8 +110,8 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions&
   if (!train.ok()) return WhyNot(graphs, options, train.status());
 
   const int64_t budget = options.budget.device;
-  if (options.strategy == "keep") {  // all blobs of all nets readable, as in Caffe
-    const Result<SizedPlans> whole = PlanTests(graphs.tests, options, "keep");
+  if (layrub::KeepsWhatFits(options.strategy)) {  // all blobs of all nets readable, as in Caffe
+    const Result<SizedPlans> whole = PlanTests(graphs.tests, options, options.strategy);
     if (whole.ok() && Total(train.value(), whole.value()).apart <= budget) tests = whole;
   }
   const SolverPlans plans = Combine(train.value(), tests.value(), budget);

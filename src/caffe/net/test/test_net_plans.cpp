@@ -73,8 +73,7 @@ TEST_P(NetPlans, HaveNoStepTooMany) {
 TEST_P(NetPlans, DoWhatTheirStrategyIsAbout) {
   const layrub::Plan plan = layrub::MakePlan(graph_, {}, {}, strategy_).value();
   const int64_t keep = layrub::MakePlan(graph_, {}, {}, "keep").value().device_bytes;
-  EXPECT_EQ(plan.device_bytes < keep, !layrub::testing::KeepsWhatFits(strategy_))
-      << plan.device_bytes;
+  EXPECT_EQ(plan.device_bytes < keep, !layrub::KeepsWhatFits(strategy_)) << plan.device_bytes;
   EXPECT_EQ(layrub::testing::BytesOffloaded(graph_, plan) > 0, layrub::testing::Moves(strategy_));
   EXPECT_EQ(layrub::testing::Recomputed(plan) > 0, layrub::testing::Recomputes(strategy_));
 }

@@ -100,7 +100,7 @@ TEST_P(PlannedTraining, GivesTheBitsOfUnplannedTraining) {
   EXPECT_EQ(layrub::testing::Recomputed(plan) > 0, layrub::testing::Recomputes(strategy()));
   const auto keep = layrub::MakePlan(executor.graph(), {}, {}, "keep");
   EXPECT_EQ(executor.plan().device_bytes < keep.value().device_bytes,
-            !layrub::testing::KeepsWhatFits(strategy()));
+            !layrub::KeepsWhatFits(strategy()));
 }
 
 TEST_P(PlannedTraining, GivesTheSameBitsUnderPoisonAndBetweenSentinels) {
@@ -238,6 +238,19 @@ TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {
   }
   EXPECT_EQ(again, layrub::testing::Recomputed(executor.plan()));
   EXPECT_GT(normalized_again, 0);
+}
+
+TEST(PlannedTraining, IsAsInCaffeWhereNothingIsAskedFor) {
+  OpenSolver keep(SolverFor(ReadNet("mini_resnet"), "keep"));
+  ASSERT_TRUE(keep.Place().ok());
+  OpenSolver solver(SolverFor(ReadNet("mini_resnet")));
+  solver.Step(kIterations);
+  const layrub::Plan& plan = solver.net()->planned()->plan();
+  EXPECT_EQ(plan.strategy, "auto");
+  EXPECT_EQ(plan.device_bytes, keep.net()->planned()->plan().device_bytes);
+  EXPECT_EQ(plan.host_bytes, 0);
+  for (const auto& blob : solver.net()->blobs()) EXPECT_NE(blob->cpu_data(), nullptr);
+  EXPECT_TRUE(SameBits(TrainedState(&solver), Train(SolverFor(ReadNet("mini_resnet"), "keep"))));
 }
 
 TEST(PlannedTraining, AccumulatesGradientsOverSeveralPassesOfOneStep) {

@@ -47,6 +47,16 @@ TEST(MeasuredPlacement, IsOffWhereTheSamePlanIsWanted) {
   EXPECT_TRUE(machine.measured.empty());
 }
 
+TEST(MeasuredPlacement, IsOffWhereNothingMoves) {
+  layrub::Machine machine;
+  SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
+  Train(param, false, &machine);
+  EXPECT_TRUE(machine.measured.empty());
+  param.mutable_placement()->set_device_memory("2MiB");
+  Train(param, false, &machine);
+  EXPECT_FALSE(machine.measured.empty());
+}
+
 TEST(MeasuredPlacement, HappensOnce) {
   OpenSolver solver(SolverFor(ReadNet("lenet"), "inter"));
   solver.mutable_placement_extra()->measure = true;

@@ -10,11 +10,12 @@ namespace {
 struct Entry {
   const char* name;
   Strategy strategy;
+  bool keeps_what_fits = false;
   bool uses_costs = false;
 };
 
 constexpr std::array<Entry, 11> kStrategies{{
-    {"keep", Keep},
+    {"keep", Keep, true},
     {"liveness", Liveness},
     {"intra", Intra},
     {"inter", Inter},
@@ -24,15 +25,20 @@ constexpr std::array<Entry, 11> kStrategies{{
     {"vdnn_conv", VdnnConv},
     {"vdnn_dyn", VdnnDyn},
     {"superneurons", SuperNeurons},
-    {"auto", Auto, true},
+    {"auto", Auto, true, true},
 }};
+
+/// Null when there is none of this name.
+const Entry* Find(const std::string& name) {
+  const auto* found = std::find_if(kStrategies.begin(), kStrategies.end(),
+                                   [&](const Entry& entry) { return name == entry.name; });
+  return found == kStrategies.end() ? nullptr : found;
+}
 
 }  // namespace
 
 Result<Strategy> FindStrategy(const std::string& name) {
-  for (const Entry& entry : kStrategies) {
-    if (name == entry.name) return entry.strategy;
-  }
+  if (const Entry* entry = Find(name)) return entry->strategy;
   return Status::Invalid("there is no placement strategy '" + name + "'; there are " +
                          Join(StrategyNames(), ", "));
 }
@@ -44,8 +50,13 @@ std::vector<std::string> StrategyNames() {
 }
 
 bool UsesCosts(const std::string& name) {
-  return std::any_of(kStrategies.begin(), kStrategies.end(),
-                     [&](const Entry& entry) { return name == entry.name && entry.uses_costs; });
+  const Entry* entry = Find(name);
+  return entry != nullptr && entry->uses_costs;
+}
+
+bool KeepsWhatFits(const std::string& name) {
+  const Entry* entry = Find(name);
+  return entry != nullptr && entry->keeps_what_fits;
 }
 
 }  // namespace layrub

@@ -17,11 +17,6 @@ inline bool Adapts(const std::string& strategy) {
   return strategy == "vdnn_dyn" || strategy == "superneurons" || strategy == "auto";
 }
 
-/// Whether the strategy is as Caffe is where everything fits.
-inline bool KeepsWhatFits(const std::string& strategy) {
-  return strategy == "keep" || strategy == "auto";
-}
-
 /// Whether the strategy uses the host tier whatever its budget is.
 inline bool Moves(const std::string& strategy) {
   return strategy == "inter" || strategy == "hybrid" || strategy == "vdnn_all" ||

@@ -194,7 +194,7 @@ TEST(RandomPlans, DoWhatTheirStrategyIsAbout) {
     }
     EXPECT_EQ(moved > 0, testing::Moves(strategy)) << strategy;
     EXPECT_EQ(again > 0, testing::Recomputes(strategy)) << strategy;
-    EXPECT_EQ(device < keep, !testing::KeepsWhatFits(strategy)) << strategy;
+    EXPECT_EQ(device < keep, !KeepsWhatFits(strategy)) << strategy;
   }
 }
 

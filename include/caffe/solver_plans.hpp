@@ -40,8 +40,8 @@ struct SolverPlans {
   int64_t device_bytes = 0;  ///< of all nets together
 };
 
-/// Plans as `options` say: the train net's within its budget, less what test nets keep; the test
-/// nets have bytes of their own where the budget allows it, otherwise they share the train net's.
+/// Plans as `options` say: the train net's within its budget, less what test nets keep, or
+/// `options.plan`, which must be within it; the test nets have bytes of their own where the budget allows it, otherwise they share the train net's.
 /// kDoesNotFit or kInvalid as layrub::MakePlan; a test net that does not fit is named.
 layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions& options);
 

@@ -81,8 +81,10 @@ using Strategy = Result<Decision> (*)(const Graph&, const Machine&, const Budget
 /// The strategy called `name`, or kInvalid listing the names there are.
 Result<Strategy> FindStrategy(const std::string& name);
 std::vector<std::string> StrategyNames();
-/// The strategy decides by what things cost on a machine: a solver plans again once it has measured
-/// that.
+/// What the strategy decides depends on its budget.
+bool UsesBudget(const std::string& name);
+/// The strategy decides by what things cost on a machine, and searches for that: a solver plans
+/// again once it has measured the costs.
 bool UsesCosts(const std::string& name);
 /// The strategy leaves everything in its place, and so readable, where the budget allows that.
 bool KeepsWhatFits(const std::string& name);

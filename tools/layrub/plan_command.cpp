@@ -46,8 +46,9 @@ int Plan(const std::vector<std::string>&) {
   layrub::Result<PlanReport> made = MakeReport(graphs, options.value());
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
-  if (report.limited() &&
-      (FLAGS_largest_batch || QuickToPlan(graphs.train, options.value().strategy)))
+  const bool affords_batches = AffordsBatches(graphs.train, options.value().strategy);
+  report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
+  if (report.limited() && !report.batch_unasked)
     report.largest_batch = LargestBatch(options.value());
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
   std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)

@@ -16,8 +16,12 @@ using layrub::Result;
 
 namespace {
 
-/// Operations of a graph whose plan takes well below a tenth of a second.
-constexpr size_t kQuickOps = 3000;
+/// Operations of graphs for which questions are asked that take many plans to answer: what every
+/// other strategy would do; the largest batch, with a strategy that searches among plans and with
+/// one that does not. Each takes a few seconds at most.
+constexpr size_t kAlternativeOps = 3000;
+constexpr size_t kSearchedBatchOps = 1000;
+constexpr size_t kBatchOps = 3000;
 
 void AddRecomputations(const Graph& graph, PlanReport* report) {
   for (const layrub::Step& step : report->plan().steps) {
@@ -46,20 +50,63 @@ void AddReadable(const Graph& graph, PlanReport* report) {
   }
 }
 
-std::vector<Alternative> FindAlternatives(const SolverGraphs& graphs, PlacementOptions options) {
-  std::vector<Alternative> found;
-  const std::string own = options.strategy;
-  for (const std::string& strategy : layrub::StrategyNames()) {
-    if (strategy == own || !QuickToPlan(graphs.train, strategy)) continue;
+/// What the strategies do with the same nets. The plan of a strategy that does not look at its
+/// budget is made once.
+class Strategies {
+ public:
+  Strategies(const SolverGraphs& graphs, const PlacementOptions& options)
+      : graphs_(graphs), options_(options) {}
+
+  /// Whatever the budget says: as PlanNets with the smallest budget that the strategy can do with.
+  const Result<SolverPlans>& Smallest(const std::string& strategy) {
+    const auto known = smallest_.find(strategy);
+    if (known != smallest_.end()) return known->second;
+    return smallest_.emplace(strategy, SmallestPlans(graphs_, For(strategy))).first->second;
+  }
+
+  /// Where the plan does not fit, PlanNets tries all strategies for its message: ask CanFit first
+  /// where that does not matter.
+  Result<SolverPlans> WithinBudget(const std::string& strategy) {
+    PlacementOptions options = For(strategy);
+    if (!layrub::UsesBudget(strategy) && CanFit(strategy))
+      options.plan = Smallest(strategy).value().train.plan;
+    return PlanNets(graphs_, options);
+  }
+
+  bool CanFit(const std::string& strategy) {
+    const Result<SolverPlans>& smallest = Smallest(strategy);
+    return smallest.ok() && smallest.value().device_bytes <= options_.budget.device &&
+           smallest.value().train.plan->host_bytes <= options_.budget.host;
+  }
+
+ private:
+  PlacementOptions For(const std::string& strategy) const {
+    PlacementOptions options = options_;
     options.strategy = strategy;
-    const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
-    if (!smallest.ok()) continue;
-    Alternative other{strategy, smallest.value().device_bytes, {}};
-    if (other.smallest_bytes <= options.budget.device) {
-      const Result<SolverPlans> plans = PlanNets(graphs, options);
-      if (plans.ok()) {
-        other.seconds = Simulate(graphs.train, *plans.value().train.plan, options.machine).seconds;
-      }
+    return options;
+  }
+
+  const SolverGraphs& graphs_;
+  const PlacementOptions& options_;
+  std::map<std::string, Result<SolverPlans>> smallest_;
+};
+
+/// Those other than the one of `options`, which fits or does not.
+std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOptions& options,
+                                          bool fits, Strategies* strategies) {
+  std::vector<Alternative> found;
+  for (const std::string& strategy : layrub::StrategyNames()) {
+    if (strategy == options.strategy) continue;
+    Alternative other{strategy, {}, {}};
+    // One that searches tries what the others do: where one of them fits, so does it.
+    const bool searches = layrub::UsesCosts(strategy);
+    if ((searches && fits) || strategies->CanFit(strategy)) {
+      const Result<SolverPlans> plans = strategies->WithinBudget(strategy);
+      if (!plans.ok()) continue;
+      other.seconds = Simulate(graph, *plans.value().train.plan, options.machine).seconds;
+      fits = true;
+    } else if (strategies->Smallest(strategy).ok()) {
+      other.smallest_bytes = strategies->Smallest(strategy).value().device_bytes;
     }
     found.push_back(other);
   }
@@ -72,22 +119,21 @@ bool PlanReport::limited() const {
   return options.budget.device != std::numeric_limits<int64_t>::max();
 }
 
-bool QuickToPlan(const Graph& graph, const std::string& strategy) {
-  return graph.ops.size() <= kQuickOps && !layrub::UsesCosts(strategy);
+bool AffordsBatches(const Graph& graph, const std::string& strategy) {
+  return graph.ops.size() <= (layrub::UsesCosts(strategy) ? kSearchedBatchOps : kBatchOps);
 }
 
 Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options) {
   const Graph& graph = graphs.train;
   PlanReport report;
   report.options = options;
-  Result<SolverPlans> plans = PlanNets(graphs, options);
+  Strategies strategies(graphs, options);
+  const Result<SolverPlans> plans = strategies.WithinBudget(options.strategy);
   report.fits = plans.status();
   if (!plans.ok() && report.fits.code != layrub::Code::kDoesNotFit) return report.fits;
-  const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
+  const Result<SolverPlans>& smallest = strategies.Smallest(options.strategy);
   if (!smallest.ok()) return smallest.status();
-  PlacementOptions keep_options = options;
-  keep_options.strategy = "keep";
-  const Result<SolverPlans> keep = SmallestPlans(graphs, keep_options);
+  const Result<SolverPlans>& keep = strategies.Smallest("keep");
   if (!keep.ok()) return keep.status();
 
   report.smallest_bytes = smallest.value().device_bytes;
@@ -106,7 +152,8 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
   report.floor_seconds = TimeFloor(graph, options.machine, options.budget.device);
   report.floor_bytes = layrub::FloorBytes(graph);
-  report.alternatives = FindAlternatives(graphs, options);
+  if (graph.ops.size() <= kAlternativeOps)
+    report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);
   return report;
 }
 

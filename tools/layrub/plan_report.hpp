@@ -14,7 +14,8 @@ namespace layrub_tool {
 /// Another strategy, in the same budget.
 struct Alternative {
   std::string strategy;
-  int64_t smallest_bytes = 0;     ///< the smallest budget it can do with, test nets included
+  /// Where it does not fit, the smallest budget it can do with, test nets included.
+  std::optional<int64_t> smallest_bytes;
   std::optional<double> seconds;  ///< predicted within the budget; none: it does not fit
 };
 
@@ -45,14 +46,15 @@ struct PlanReport {
   /// The largest batch that fits into the budget, 0: not even one item. None: there is no budget,
   /// the net has no data layer with a batch size, or nobody asked.
   std::optional<int> largest_batch;
+  bool batch_unasked = false;  ///< there is a budget, but the largest batch was not looked for
 
   const layrub::Plan& plan() const { return *nets.train.plan; }
   bool limited() const;  ///< there is a device budget
 };
 
-/// Whether questions may be asked that take many plans to answer: the graph is small, and the
-/// strategy does not search among plans.
-bool QuickToPlan(const layrub::Graph& graph, const std::string& strategy);
+/// Whether the graph is small enough for finding the largest batch unasked, which takes a dozen
+/// plans of the strategy.
+bool AffordsBatches(const layrub::Graph& graph, const std::string& strategy);
 
 /// All but the largest batch. kInvalid when the strategy is not known or the graph is malformed; a
 /// budget that is too small is part of the report.

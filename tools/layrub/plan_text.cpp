@@ -250,15 +250,18 @@ std::string HelpToFit(const PlanReport& report) {
   const Alternative* smallest = nullptr;
   for (const Alternative& other : report.alternatives) {
     if (other.seconds && (!fastest || *other.seconds < *fastest->seconds)) fastest = &other;
-    if (!smallest || other.smallest_bytes < smallest->smallest_bytes) smallest = &other;
+    if (other.smallest_bytes && (!smallest || *other.smallest_bytes < *smallest->smallest_bytes))
+      smallest = &other;
   }
   if (fastest) {
     return "--placement=" + fastest->strategy + " fits, at " +
            Fixed(*fastest->seconds / report.keep_seconds, 2) + " x plain Caffe's time";
   }
-  if (smallest && smallest->smallest_bytes < report.smallest_bytes)
-    return Flags(smallest->strategy, smallest->smallest_bytes) + " is the least of all strategies";
-  return "a larger budget or a smaller batch";
+  if (smallest && *smallest->smallest_bytes < report.smallest_bytes)
+    return Flags(smallest->strategy, *smallest->smallest_bytes) + " is the least of all strategies";
+  const std::string budget = "--device_memory=" + std::to_string(report.smallest_bytes);
+  if (report.largest_batch.value_or(0) == 0) return budget + ", or a smaller batch or net";
+  return budget + " or --batch=" + std::to_string(*report.largest_batch);
 }
 
 std::string HelpToBeFaster(const PlanReport& report) {
@@ -302,6 +305,8 @@ void Answers(std::ostream& out, const PlanReport& report) {
     const int batch = *report.largest_batch;
     answer("largest batch", batch == 0 ? "none: not even one item fits into the budget"
                                        : "--batch=" + std::to_string(batch) + " in this budget");
+  } else if (report.batch_unasked) {
+    answer("largest batch", "--largest_batch looks for it; it takes many plans of this net");
   }
   answer("would help", report.fits.ok() ? HelpToBeFaster(report) : HelpToFit(report));
   answer("readable", Readable(report));

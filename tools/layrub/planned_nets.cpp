@@ -70,12 +70,26 @@ SolverGraphs GraphsWithBatch(int batch, const PlacementOptions& options) {
   return BuildGraphs(NetsOfFlags(), options).value();
 }
 
-bool Fits(const SolverGraphs& graphs, const PlacementOptions& options) {
+bool FitsByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
   if (options.budget.host == layrub::Budget().host) {
     const auto smallest = SmallestPlans(graphs, options);
     return smallest.ok() && smallest.value().device_bytes <= options.budget.device;
   }
   return PlanNets(graphs, options).ok();
+}
+
+/// A strategy that searches among plans tries what all others do: it is asked only where none of
+/// them fits and the bound does not rule it out.
+bool Fits(const SolverGraphs& graphs, const PlacementOptions& options) {
+  if (layrub::FloorBytes(graphs.train) > options.budget.device) return false;
+  if (layrub::UsesCosts(options.strategy)) {
+    PlacementOptions others = options;
+    for (const std::string& strategy : layrub::StrategyNames()) {
+      others.strategy = strategy;
+      if (!layrub::UsesCosts(strategy) && FitsByItself(graphs, others)) return true;
+    }
+  }
+  return FitsByItself(graphs, options);
 }
 
 /// Items of a batch for which every blob still has a size that the nets can have.

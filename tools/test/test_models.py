@@ -63,7 +63,7 @@ class Models(unittest.TestCase):
         for strategy in strategies():
             with self.subTest(strategy=strategy):
                 _, done = plan(model, strategy)
-                self.assertLess(done.cpu_seconds, 5)
+                self.assertLess(done.cpu_seconds, 3)
                 self.assertLess(done.rss_bytes, 1024 * MIB)
 
 

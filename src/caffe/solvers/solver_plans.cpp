@@ -18,14 +18,19 @@ namespace {
 
 using SizedPlans = std::vector<SizedPlan>;
 
+SizedPlan Sized(const Graph& graph, std::shared_ptr<const Plan> plan) {
+  const int64_t resident = layrub::ResidentBytes(graph, *plan);
+  const int64_t transient = plan->device_bytes - resident;
+  return {std::move(plan), resident, transient};
+}
+
 Result<SizedPlan> Sized(const Graph& graph, Result<Plan> plan) {
   if (!plan.ok()) return plan.status();
-  const int64_t resident = layrub::ResidentBytes(graph, plan.value());
-  const int64_t transient = plan.value().device_bytes - resident;
-  return SizedPlan{std::make_shared<Plan>(std::move(plan.value())), resident, transient};
+  return Sized(graph, std::make_shared<const Plan>(std::move(plan.value())));
 }
 
 Result<SizedPlan> MakeSizedPlan(const Graph& graph, const PlacementOptions& options) {
+  if (options.plan) return Sized(graph, options.plan);
   return Sized(graph, layrub::MakePlan(graph, options.machine, options.budget, options.strategy,
                                        options.padding));
 }
@@ -35,6 +40,7 @@ Result<SizedPlans> PlanTests(const std::vector<Graph>& graphs, PlacementOptions 
                              const std::string& strategy) {
   options.strategy = strategy;
   options.budget = {};
+  options.plan.reset();  // it is the train net's
   SizedPlans plans;
   for (const Graph& graph : graphs) {
     const Result<SizedPlan> plan = MakeSizedPlan(graph, options);

@@ -11,6 +11,7 @@ struct Entry {
   const char* name;
   Strategy strategy;
   bool keeps_what_fits = false;
+  bool uses_budget = false;
   bool uses_costs = false;
 };
 
@@ -23,9 +24,9 @@ constexpr std::array<Entry, 11> kStrategies{{
     {"sqrt", Sqrt},
     {"vdnn_all", VdnnAll},
     {"vdnn_conv", VdnnConv},
-    {"vdnn_dyn", VdnnDyn},
-    {"superneurons", SuperNeurons},
-    {"auto", Auto, true, true},
+    {.name = "vdnn_dyn", .strategy = VdnnDyn, .uses_budget = true},
+    {.name = "superneurons", .strategy = SuperNeurons, .uses_budget = true},
+    {"auto", Auto, true, true, true},
 }};
 
 /// Null when there is none of this name.
@@ -47,6 +48,11 @@ std::vector<std::string> StrategyNames() {
   std::vector<std::string> names;
   for (const Entry& entry : kStrategies) names.push_back(entry.name);
   return names;
+}
+
+bool UsesBudget(const std::string& name) {
+  const Entry* entry = Find(name);
+  return entry != nullptr && entry->uses_budget;
 }
 
 bool UsesCosts(const std::string& name) {

@@ -13,9 +13,7 @@ namespace layrub::testing {
 
 /// Whether the strategy asks what its budget is, and does no more than that needs: it moves and
 /// recomputes nothing where everything fits.
-inline bool Adapts(const std::string& strategy) {
-  return strategy == "vdnn_dyn" || strategy == "superneurons" || strategy == "auto";
-}
+inline bool Adapts(const std::string& strategy) { return UsesBudget(strategy); }
 
 /// Whether the strategy uses the host tier whatever its budget is.
 inline bool Moves(const std::string& strategy) {

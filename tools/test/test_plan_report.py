@@ -61,7 +61,7 @@ class PlanReport(DigitsTest):
         flat = re.sub(r"\s+", " ", self.text(RESNET, "--placement=hybrid", "--device_memory=1MiB", code=2))
         self.assertRegex(flat, r"no plan works below [\d.]+ MiB: \S+/(forward|backward) alone needs [\d.]+ MiB beside")
         self.assertIn("largest batch none: not even one item", flat)
-        self.assertRegex(flat, r"would help --device_memory=\d+, or a smaller batch or net readable")
+        self.assertRegex(flat, r"would help --placement=\w+ --device_memory=\d+ is the least of all strategies")
 
     def test_strategies_that_search_are_among_what_would_help(self):
         smallest = self.plan(DIGITS, "--placement=auto", "--device_memory=1")["smallest_budget_bytes"]

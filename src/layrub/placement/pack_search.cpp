@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "layrub/placement/almost_sorted.hpp"
+
 namespace layrub {
 namespace {
 
@@ -21,6 +23,7 @@ PackSearch::PackSearch(const std::vector<Interval>& intervals,
     : intervals_(intervals),
       neighbours_(std::move(neighbours)),
       offsets_(intervals.size(), kNowhere),
+      lay_at_(intervals.size()),
       prices_(intervals.size(), 1),
       placed_at_(intervals.size(), -kFresh) {}
 
@@ -43,7 +46,7 @@ bool PackSearch::Fit(int64_t height, int64_t pairs) {
     waiting.pop();
     const auto [offset, price] = CheapestOffset(i, height);
     if (price > 0) Eject(i, offset, &waiting);
-    offsets_[i] = offset;
+    offsets_[i] = lay_at_[i] = offset;
     placed_at_[i] = placements_++;
     if (price == 0) continue;
     ++prices_[i];
@@ -65,6 +68,8 @@ Packing PackSearch::Result() {
 void PackSearch::FindChanges(int32_t i, int64_t last) {
   rises_.clear();
   falls_.clear();
+  // Little has moved since the last time, and whoever begins lower ends lower, more or less.
+  SortAlmostSorted(&neighbours_[i], [this](int32_t other) { return lay_at_[other]; });
   for (const int32_t other : neighbours_[i]) {
     if (offsets_[other] == kNowhere || offsets_[other] - intervals_[i].bytes >= last) continue;
     const bool fresh = placements_ - placed_at_[other] <= kFresh;
@@ -73,9 +78,7 @@ void PackSearch::FindChanges(int32_t i, int64_t last) {
     falls_.push_back({End(other), price});
   }
   pairs_ += static_cast<int64_t>(neighbours_[i].size()) + 1;
-  const auto lower = [](const Change& a, const Change& b) { return a.offset < b.offset; };
-  std::sort(rises_.begin(), rises_.end(), lower);
-  std::sort(falls_.begin(), falls_.end(), lower);
+  SortAlmostSorted(&falls_, [](const Change& change) { return change.offset; });
 }
 
 /// Where it costs least to put `i`, and how much. Of several holes the tightest.
@@ -124,7 +127,7 @@ void PackSearch::Settle(int64_t height, bool up) {
   });
   std::vector<int64_t> limits(intervals_.size(), up ? height : 0);
   for (const int32_t i : order) {
-    offsets_[i] = up ? limits[i] - intervals_[i].bytes : limits[i];
+    offsets_[i] = lay_at_[i] = up ? limits[i] - intervals_[i].bytes : limits[i];
     for (const int32_t other : neighbours_[i]) {
       limits[other] = up ? std::min(limits[other], offsets_[i]) : std::max(limits[other], End(i));
     }

@@ -49,8 +49,9 @@ class PackSearch {
   void Settle(int64_t height, bool up);
 
   const std::vector<Interval>& intervals_;
-  const std::vector<std::vector<int32_t>> neighbours_;
+  std::vector<std::vector<int32_t>> neighbours_;  ///< each in the order that FindChanges left it in
   std::vector<int64_t> offsets_;
+  std::vector<int64_t> lay_at_;     ///< the last offset that was not kNowhere
   std::vector<int64_t> prices_;     ///< of taking an interval out: 1 + how often it had to do so
   std::vector<int64_t> placed_at_;  ///< number of placements before
   std::vector<Change> rises_, falls_;

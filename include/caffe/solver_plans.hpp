@@ -41,8 +41,9 @@ struct SolverPlans {
 };
 
 /// Plans as `options` say: the train net's within its budget, less what test nets keep, or
-/// `options.plan`, which must be within it; the test nets have bytes of their own where the budget allows it, otherwise they share the train net's.
-/// kDoesNotFit or kInvalid as layrub::MakePlan; a test net that does not fit is named.
+/// `options.plan`, which must be within it; the test nets have bytes of their own where the budget
+/// allows it, otherwise they share the train net's. kDoesNotFit or kInvalid as layrub::MakePlan; a
+/// test net that does not fit is named.
 layrub::Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions& options);
 
 /// The plans of the strategy that take the fewest device bytes, whatever the budget says; host

@@ -19,16 +19,12 @@ option(BUILD_TESTS "Build the tests" ON)
 option(WERROR "Treat compiler warnings as errors" OFF)
 set(BLAS Open CACHE STRING "BLAS library: Open or MKL")
 set(SANITIZE "" CACHE STRING "Sanitizer: thread, address or none")
-set(CUDA_ARCH 75 CACHE STRING "CUDA architecture that kernels are compiled for")
+set(CUDA_ARCH "" CACHE STRING "CUDA architectures, such as 75;90; empty: this machine's GPU, else all from 7.5 on")
 set_property(CACHE BLAS PROPERTY STRINGS Open MKL)
 set_property(CACHE SANITIZE PROPERTY STRINGS "" thread address)
 
-if(NOT CPU_ONLY)
-  message(STATUS "CPU_ONLY=OFF: this version has no GPU backend yet. The library runs on the CPU; "
-                 "target caffe_kernels_cuda compiles the kernels with nvcc.")
-endif()
-if(USE_CUDNN OR USE_NCCL)
-  message(WARNING "USE_CUDNN and USE_NCCL have no effect: this version has no GPU backend yet.")
+if(CPU_ONLY AND (USE_CUDNN OR USE_NCCL))
+  message(FATAL_ERROR "USE_CUDNN and USE_NCCL need CPU_ONLY=OFF.")
 endif()
 if(USE_ONEDNN)
   message(WARNING "USE_ONEDNN has no effect: convolution runs on the BLAS in this version.")
@@ -51,15 +47,19 @@ endif()
 
 # Equal bits on every code path: no fast-math, and no contraction of a*b+c that one loop gets and
 # another does not.
+# Those of the C++ compiler; nvcc has its own (Cuda.cmake).
 add_library(layrub_flags INTERFACE)
-target_compile_options(layrub_flags INTERFACE -Wall -Wextra -fno-fast-math -ffp-contract=off)
+function(layrub_compile_flags)
+  target_compile_options(layrub_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ARGN}>")
+endfunction()
+layrub_compile_flags(-Wall -Wextra -fno-fast-math -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False alarms of GCC 12 at -O3, in std::string's operator+ (GCC bug 105651) and in initializer
   # lists; clang, which builds the same code with warnings as errors, knows better.
-  target_compile_options(layrub_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+  layrub_compile_flags(-Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(WERROR)
-  target_compile_options(layrub_flags INTERFACE -Werror)
+  layrub_compile_flags(-Werror)
 endif()
 
 if(SANITIZE STREQUAL "thread")
@@ -71,8 +71,10 @@ elseif(SANITIZE STREQUAL "address")
 elseif(SANITIZE)
   message(FATAL_ERROR "SANITIZE=${SANITIZE}: must be thread, address or empty")
 endif()
+if(sanitize_flags)
+  layrub_compile_flags(${sanitize_flags})
+endif()
 # DT_RPATH instead of DT_RUNPATH: what an installed program takes from beside it, its libraries take
 # there as well.
 target_link_options(layrub_flags INTERFACE -Wl,--disable-new-dtags)
-target_compile_options(layrub_flags INTERFACE ${sanitize_flags})
 target_link_options(layrub_flags INTERFACE ${sanitize_flags})

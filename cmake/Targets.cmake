@@ -1,18 +1,29 @@
 # Functions that turn folders into targets. Sources are found by pattern, so a new file or folder
 # needs no change here.
 
-# layrub_add_library(<name> <folder> [RECURSE]): an object library of the folder's .cpp files
-# (tests excluded), or nothing while the folder has none. Everything it defines, registrations
-# included, goes into libcaffe.
+# layrub_add_library(<name> <folder> [RECURSE|CUDA]): an object library of the folder's .cpp files
+# (tests excluded), or nothing while the folder has none, and of those in its folder cuda, or
+# no_cuda in a build without a GPU. CUDA: nvcc compiles them, where there is one. Everything it
+# defines, registrations included, goes into libcaffe.
 function(layrub_add_library name folder)
   if("RECURSE" IN_LIST ARGN)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/test/")
   else()
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+    if(CPU_ONLY)
+      set(variant no_cuda)
+    else()
+      set(variant cuda)
+    endif()
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp
+                                        ${PROJECT_SOURCE_DIR}/${folder}/${variant}/*.cpp)
   endif()
   if(NOT sources)
     return()
+  endif()
+  if("CUDA" IN_LIST ARGN AND NOT CPU_ONLY)
+    set_source_files_properties(${sources} PROPERTIES LANGUAGE CUDA
+                                COMPILE_OPTIONS "${layrub_cuda_flags}")
   endif()
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

@@ -59,6 +59,9 @@ namespace gflags = google;
 namespace cv {
 class Mat;
 }
+namespace layrub {
+class Device;
+}
 
 namespace caffe {
 
@@ -107,19 +110,29 @@ class Caffe {
 
   static RNG& rng_stream();
 #ifndef CPU_ONLY
-  static cublasHandle_t cublas_handle() { return Get().cublas_handle_; }
-  static curandGenerator_t curand_generator() { return Get().curand_generator_; }
+  // Of this thread and its device; made at the first use.
+  static cublasHandle_t cublas_handle();
+  static curandGenerator_t curand_generator();
 #endif
 
   static Brew mode() { return Get().mode_; }
   static void set_mode(Brew mode) { Get().mode_ = mode; }
   /// Seeds this thread's stream.
   static void set_random_seed(const unsigned int seed);
+  /// This thread's device is GPU `device_id` from now on; aborts when there is none of that number.
   static void SetDevice(const int device_id);
+  /// Describes this thread's device, or says that there is none.
   static void DeviceQuery();
   static bool CheckDevice(const int device_id);
   /// The first usable device from `start_id` on, or -1.
   static int FindDevice(const int start_id = 0);
+
+  /// This thread's device: the one it has chosen, otherwise GPU 0. Aborts when there is none.
+  static layrub::Device& device();
+  /// Null: this thread has chosen none yet.
+  static layrub::Device* chosen_device() { return Get().device_; }
+  /// Chooses a device that is no GPU (layrub::MakeEmulatedDevice), or, by null, none.
+  static void UseDevice(layrub::Device* device);
 
   // Data parallel training: how many solvers run, which one this thread's is.
   static int solver_count() { return Get().solver_count_; }
@@ -134,10 +147,10 @@ class Caffe {
   Caffe();
 
 #ifndef CPU_ONLY
-  cublasHandle_t cublas_handle_;
-  curandGenerator_t curand_generator_;
+  static void SeedGenerator(unsigned int seed);
 #endif
   shared_ptr<RNG> random_generator_;
+  layrub::Device* device_ = nullptr;
   Brew mode_;
   int solver_count_;
   int solver_rank_;

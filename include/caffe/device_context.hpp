@@ -8,11 +8,17 @@ namespace caffe {
 
 /// Where a layer's body and its kernels run. Passed down, never stored.
 struct DeviceContext {
-  bool gpu = false;
-  void* stream = nullptr;  ///< cudaStream_t when `gpu`
+  bool gpu = false;                  ///< the body works on the GPU's side of blobs
+  bool launch = false;               ///< kernels are launched on `stream`, else they are loops here
+  void* stream = nullptr;            ///< a cudaStream_t
+  layrub::Device* device = nullptr;  ///< whose memory it is if `gpu`
   /// The calling thread's device according to Caffe::mode().
-  static DeviceContext Current() { return {Caffe::mode() == Caffe::GPU, nullptr}; }
+  static DeviceContext Current();
 };
+
+/// Copies between any two places that a body of `context` may touch, host or device. After what
+/// is queued; done when it returns if one of them is the host's.
+void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes);
 
 // A blob's memory where the body runs.
 template <typename Dtype>

@@ -33,8 +33,8 @@ class InternalThread {
   bool must_stop();
 
  private:
-  void Entry(int device, Caffe::Brew mode, unsigned int seed, int solver_count, int solver_rank,
-             bool multiprocess);
+  void Entry(layrub::Device* device, Caffe::Brew mode, unsigned int seed, int solver_count,
+             int solver_rank, bool multiprocess);
 
   shared_ptr<boost::thread> thread_;
 };

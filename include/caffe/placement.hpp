@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
+#include "layrub/backend.hpp"
 #include "layrub/executor.hpp"
 #include "layrub/strategy.hpp"
 
@@ -34,6 +35,10 @@ struct PlacementOptions {
 /// Leaves in `graph` the workspaces that the options allow. kInvalid: there is an operation with
 /// none.
 layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph);
+
+/// A backend of the calling thread's device in GPU mode, of the CPU otherwise. `spill_file` as for
+/// layrub::MakeCpuBackend.
+std::shared_ptr<layrub::Backend> MakeBackend(const std::string& spill_file);
 
 /// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be
 /// read or the blob size or strategy that does not exist. Fields that are not set keep their

@@ -54,7 +54,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void Release(Wanted wanted);
 
   void Run(const layrub::Step& step) override;
-  void* Resolve(int tensor, bool write) override;
+  Place Resolve(int tensor, bool write) override;
+  void Copied(int tensor, bool on_device) override;
 
   void DropUnplanned(const typename Net<Dtype>::History& history);
   void MakePrivateBlobs();
@@ -71,7 +72,10 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;
-  void* TakeInput(layrub::TensorId tensor);
+  Place TakeInput(layrub::TensorId tensor);
+  void DropCopies();
+  void CopyValue(void* to, const void* from, size_t bytes) const;
+  void CopyValue(void* to, SyncedMemory* from, size_t bytes) const;
 
   Net<Dtype>* net_;
   std::unique_ptr<Memory> memory_;

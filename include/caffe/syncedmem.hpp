@@ -5,31 +5,49 @@
 
 #include "caffe/common.hpp"
 
+namespace layrub {
+class Pool;
+}
+
 namespace caffe {
 
-/// Host memory for data that crosses to a device (pinned when `*use_cuda` comes back true). Aborts
-/// when there is none.
+/// Host memory for data that crosses to a device: pinned in GPU mode, which `*use_cuda` tells.
+/// Aborts when there is none.
 void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda);
 void CaffeFreeHost(void* ptr, bool use_cuda);
+
+class SyncedMemory;
 
 /// Answers for planned memory that is touched where its address is not at hand: outside a pass, or
 /// inside an operation that did not declare it. Installed by Net, so that core needs to know
 /// nothing of plans.
 class Resolver {
  public:
+  struct Place {
+    void* address = nullptr;
+    bool on_device = false;  ///< false: in memory of the host
+  };
   virtual ~Resolver() = default;
-  /// The bytes of planned tensor `tensor`, valid until the net's next pass; aborts with a message
-  /// that names the tensor and says what to do when there is no right value to give.
-  virtual void* Resolve(int tensor, bool write) = 0;
+  /// Where planned tensor `tensor` is until the net's next pass; aborts with a message that names
+  /// the tensor and says what to do when there is no right value to give. May bind the memory that
+  /// asks anew, or end its bond; the answer is then of no account.
+  virtual Place Resolve(int tensor, bool write) = 0;
+  /// Somebody works on a copy of `tensor` (Binding::sides) on the other side than `on_device` says:
+  /// before the value is used or moves, the copy has to be written back and dropped.
+  virtual void Copied(int tensor, bool on_device) = 0;
 };
 
 /// The link from a SyncedMemory to a planned tensor. Owned by the net; its pointers are set only
 /// while an operation runs that declared the access.
 struct Binding {
   int tensor = -1;
+  size_t bytes = 0;        ///< of the tensor
+  bool on_device = false;  ///< where `readable` and `writable` are
   void* readable = nullptr;
   void* writable = nullptr;
   Resolver* resolver = nullptr;
+  /// The value where it is and a copy of it on the other side, while somebody uses one.
+  shared_ptr<SyncedMemory> sides;
 };
 
 /// A handle of bytes that a CPU side and a GPU side share. Who owns the bytes:
@@ -37,7 +55,8 @@ struct Binding {
 ///   pool  this object, until it is destroyed
 ///   user  the caller of set_cpu_data / set_gpu_data; never planned, never freed
 ///   plan  a net's plan: bound by Bind; addresses change from pass to pass
-/// Not thread safe.
+/// The GPU side is on the calling thread's device (Caffe::device) when it is first touched. Not
+/// thread safe.
 class SyncedMemory {
  public:
   SyncedMemory() : SyncedMemory(0) {}
@@ -56,28 +75,42 @@ class SyncedMemory {
   size_t size() const { return size_; }
 
 #ifndef CPU_ONLY
+  /// Copies the CPU side, where the head must be, to the GPU side on `stream`; both are in sync
+  /// when the caller has waited for the stream.
   void async_gpu_push(const cudaStream_t& stream);
 #endif
+  /// Brings the GPU side up to date, beside what runs on the device.
+  void PushBeside();
 
   /// Hands the bytes to a plan: pool memory is freed and every later access goes to `binding`,
   /// which must outlive the bond. Binding again replaces the bond. User-owned memory may not be
   /// bound.
   void Bind(Binding* binding);
-  /// Ends the bond. The contents become the `bytes` (at most size()) at `value`, copied into pool
-  /// memory, or, when `value` is null, untouched.
+  /// Ends the bond. The contents become the `bytes` (at most size()) at `value`, on the host or the
+  /// device, copied into pool memory of the host, or, when `value` is null, untouched.
   void Unbind(const void* value, size_t bytes);
   Binding* binding() const { return binding_; }
-  bool user_owned() const { return cpu_ptr_ != nullptr && !own_cpu_; }
+  bool user_owned() const { return (cpu_ptr_ && !cpu_pool_) || (gpu_ptr_ && !gpu_pool_); }
 
  private:
   void ToCpu();
+  void ToGpu();
+  void AllocateCpu();
+  void AllocateGpu();
+  void PrepareToPush();
   void ReleaseCpu();
-  void* Planned(bool write);
+  void ReleaseGpu();
+  void CheckUnplanned(const char* call) const;
+  void* Access(bool write, bool gpu);
+  void* Planned(bool write, bool gpu);
 
   void* cpu_ptr_ = nullptr;
+  void* gpu_ptr_ = nullptr;
   size_t size_ = 0;
   SyncedHead head_ = UNINITIALIZED;
-  bool own_cpu_ = false;
+  layrub::Pool* cpu_pool_ = nullptr;  ///< of cpu_ptr_; null: the user's
+  layrub::Pool* gpu_pool_ = nullptr;  ///< of gpu_ptr_; null: the user's
+  layrub::Device* device_ = nullptr;  ///< of gpu_ptr_
   Binding* binding_ = nullptr;
 
   DISABLE_COPY_AND_ASSIGN(SyncedMemory);

@@ -11,6 +11,8 @@
 
 namespace layrub {
 
+class Device;
+
 /// A point on a lane: everything queued on `lane` before it was recorded.
 struct Event {
   Lane lane = Lane::kCompute;
@@ -59,6 +61,8 @@ class Backend {
   virtual int64_t Allocated(Tier tier) const = 0;
   /// One line for logs: "cpu, 2 threads".
   virtual std::string Describe() const = 0;
+  /// Whose memory the device tier is; null: it is RAM that the process may touch.
+  virtual Device* device() const { return nullptr; }
 };
 
 /// RAM as the device, a thread for each copy lane. The host tier is RAM too, or, if `spill_file`

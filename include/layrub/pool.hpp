@@ -9,11 +9,26 @@
 
 namespace layrub {
 
-/// Device memory for everything outside a plan: blobs of nets that run unplanned, copies of values
-/// that a user asked for. A best-fit cache over aligned allocations. Thread safe.
+/// Where a Pool gets its blocks.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// Aligned(bytes) bytes at a multiple of kAlignment, contents undefined; nullptr when there are
+  /// not so many.
+  virtual void* Allocate(int64_t bytes) = 0;
+  /// Takes back what Allocate gave.
+  virtual void Free(void* memory) = 0;
+  virtual void Zero(void* memory, int64_t bytes) = 0;
+};
+
+/// Memory for everything outside a plan: blobs of nets that run unplanned, copies of values that a
+/// user asked for. A best-fit cache over aligned allocations. Thread safe.
 class Pool {
  public:
-  Pool() = default;
+  /// Of RAM.
+  Pool();
+  /// `source` must outlive the pool.
+  explicit Pool(MemorySource* source);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -37,6 +52,9 @@ class Pool {
   static Pool& Cpu();
 
  private:
+  void FreeCached();
+
+  MemorySource* const source_;
   mutable std::mutex mutex_;
   std::multimap<int64_t, void*> cached_;
   std::unordered_map<void*, int64_t> sizes_;

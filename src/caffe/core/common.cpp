@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "caffe/util/rng.hpp"
+#include "layrub/device.hpp"
 
 namespace caffe {
 
@@ -27,6 +28,9 @@ Caffe::~Caffe() {}
 
 void Caffe::set_random_seed(const unsigned int seed) {
   Get().random_generator_.reset(new RNG(seed));
+#ifndef CPU_ONLY
+  SeedGenerator(seed);
+#endif
 }
 
 Caffe::RNG& Caffe::rng_stream() {
@@ -35,15 +39,45 @@ Caffe::RNG& Caffe::rng_stream() {
   return *stream;
 }
 
-#ifdef CPU_ONLY
-void Caffe::SetDevice(const int) { LOG(FATAL) << "Cannot use a GPU: this is a CPU-only build."; }
-void Caffe::DeviceQuery() {
-  std::cout << "Device: cpu, " << std::thread::hardware_concurrency()
-            << " hardware threads (CPU-only build)\n";
+namespace {
+
+bool IsGpu(int id) { return id >= 0 && id < layrub::GpuCount(); }
+
+}  // namespace
+
+void Caffe::SetDevice(const int device_id) {
+  CHECK_GT(layrub::GpuCount(), 0) << layrub::WhyNoGpu();
+  CHECK(IsGpu(device_id)) << "There is no GPU " << device_id
+                          << ": the GPUs of this machine are 0 to " << layrub::GpuCount() - 1
+                          << ".";
+  UseDevice(&layrub::Gpu(device_id));
 }
-bool Caffe::CheckDevice(const int) { return false; }
-int Caffe::FindDevice(const int) { return -1; }
-#endif
+
+void Caffe::UseDevice(layrub::Device* device) {
+  Get().device_ = device;
+  if (device) device->MakeCurrent();
+}
+
+layrub::Device& Caffe::device() {
+  if (!Get().device_) {
+    CHECK_GT(layrub::GpuCount(), 0) << layrub::WhyNoGpu();
+    SetDevice(0);
+  }
+  return *Get().device_;
+}
+
+void Caffe::DeviceQuery() {
+  if (!chosen_device() && layrub::GpuCount() == 0) {
+    std::cout << "No GPU: " << layrub::WhyNoGpu() << "\nDevice: cpu, "
+              << std::thread::hardware_concurrency() << " hardware threads\n";
+    return;
+  }
+  std::cout << "Device " << device().id() << ": " << device().Describe() << "\n";
+}
+
+bool Caffe::CheckDevice(const int device_id) { return IsGpu(device_id); }
+
+int Caffe::FindDevice(const int start_id) { return IsGpu(start_id) ? start_id : -1; }
 
 class Caffe::RNG::Generator {
  public:

@@ -15,10 +15,7 @@ bool InternalThread::must_stop() { return thread_ && thread_->interruption_reque
 
 void InternalThread::StartInternalThread() {
   CHECK(!is_started()) << "Threads should persist and not be restarted.";
-  int device = 0;
-#ifndef CPU_ONLY
-  CUDA_CHECK(cudaGetDevice(&device));
-#endif
+  layrub::Device* const device = Caffe::chosen_device();
   const Caffe::Brew mode = Caffe::mode();
   const unsigned int seed = caffe_rng_rand();
   const int solver_count = Caffe::solver_count();
@@ -32,13 +29,9 @@ void InternalThread::StartInternalThread() {
   }
 }
 
-void InternalThread::Entry(int device, Caffe::Brew mode, unsigned int seed, int solver_count,
-                           int solver_rank, bool multiprocess) {
-#ifdef CPU_ONLY
-  (void)device;
-#else
-  CUDA_CHECK(cudaSetDevice(device));
-#endif
+void InternalThread::Entry(layrub::Device* device, Caffe::Brew mode, unsigned int seed,
+                           int solver_count, int solver_rank, bool multiprocess) {
+  Caffe::UseDevice(device);
   Caffe::set_mode(mode);
   Caffe::set_random_seed(seed);
   Caffe::set_solver_count(solver_count);

@@ -1,7 +1,5 @@
 #include "caffe/layer.hpp"
 
-#include <cstring>
-
 #include "caffe/util/failure.hpp"
 
 namespace caffe {
@@ -94,6 +92,9 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
     CHECK_GE(run_.form, 0) << "Layer " << layer_param_.name() << " (" << type()
                            << ") cannot run in place: its backward needs the values it overwrites.";
   }
+  const auto address = [](SyncedMemory* memory) {
+    return Caffe::mode() == Caffe::GPU ? memory->mutable_gpu_data() : memory->mutable_cpu_data();
+  };
   run_.saved.assign(traits.saved.size(), nullptr);
   direct_saved_.resize(traits.saved.size());
   if (!traits.backward.empty() && (needs_backward_ || !forward)) {
@@ -103,7 +104,7 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
       shared_ptr<SyncedMemory>& memory = direct_saved_[operand.index];
       const size_t bytes = traits.saved[operand.index].bytes;
       if (!memory || memory->size() < bytes) memory.reset(new SyncedMemory(bytes));
-      run_.saved[operand.index] = memory->mutable_cpu_data();
+      run_.saved[operand.index] = address(memory.get());
     }
     if (!forward) form = &backward;
   }
@@ -113,17 +114,20 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
   if (scratch > 0 && (!direct_scratch_ || direct_scratch_->size() < scratch)) {
     direct_scratch_.reset(new SyncedMemory(scratch));
   }
-  run_.scratch = scratch > 0 ? direct_scratch_->mutable_cpu_data() : nullptr;
+  run_.scratch = scratch > 0 ? address(direct_scratch_.get()) : nullptr;
 }
 
 template <typename Dtype>
 void Layer<Dtype>::ContinueDirect(int form, const vector<pair<const void*, size_t>>& saved) {
+  const DeviceContext context = DeviceContext::Current();
   continued_form_ = form;
   direct_saved_.assign(saved.size(), shared_ptr<SyncedMemory>());
   for (size_t i = 0; i < saved.size(); ++i) {
     if (!saved[i].first) continue;
     direct_saved_[i].reset(new SyncedMemory(saved[i].second));
-    std::memcpy(direct_saved_[i]->mutable_cpu_data(), saved[i].first, saved[i].second);
+    SyncedMemory& copy = *direct_saved_[i];
+    CopyBytes(context, context.gpu ? copy.mutable_gpu_data() : copy.mutable_cpu_data(),
+              saved[i].first, saved[i].second);
   }
 }
 

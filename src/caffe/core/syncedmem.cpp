@@ -3,91 +3,195 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "layrub/device.hpp"
 #include "layrub/pool.hpp"
 
 namespace caffe {
+namespace {
+
+void* AllocateFrom(layrub::Pool* pool, size_t bytes, const char* where) {
+  void* memory = pool->Allocate(static_cast<int64_t>(bytes));
+  CHECK(memory) << "Out of memory" << where << ": " << bytes
+                << " bytes for a blob outside the plan do not fit beside " << pool->used()
+                << " bytes in use.";
+  return memory;
+}
+
+}  // namespace
 
 void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda) {
-  *use_cuda = false;
-  *ptr = std::malloc(size > 0 ? size : 1);
+  if (size == 0) size = 1;
+  *use_cuda = Caffe::mode() == Caffe::GPU;
+  *ptr = *use_cuda ? Caffe::device().AllocateHost(static_cast<int64_t>(size)) : std::malloc(size);
   CHECK(*ptr) << "host allocation of size " << size << " failed";
 }
 
-void CaffeFreeHost(void* ptr, bool /*use_cuda*/) { std::free(ptr); }
+void CaffeFreeHost(void* ptr, bool use_cuda) {
+  if (use_cuda) {
+    Caffe::device().FreeHost(ptr);
+  } else {
+    std::free(ptr);
+  }
+}
 
-SyncedMemory::~SyncedMemory() { ReleaseCpu(); }
+SyncedMemory::~SyncedMemory() {
+  ReleaseCpu();
+  ReleaseGpu();
+}
 
 void SyncedMemory::ReleaseCpu() {
-  if (own_cpu_) layrub::Pool::Cpu().Free(cpu_ptr_);
+  if (cpu_pool_) cpu_pool_->Free(cpu_ptr_);
   cpu_ptr_ = nullptr;
-  own_cpu_ = false;
+  cpu_pool_ = nullptr;
+}
+
+void SyncedMemory::ReleaseGpu() {
+  if (gpu_pool_) gpu_pool_->Free(gpu_ptr_);
+  gpu_ptr_ = nullptr;
+  gpu_pool_ = nullptr;
+  device_ = nullptr;
+}
+
+void SyncedMemory::AllocateCpu() {
+  if (cpu_ptr_) return;
+  cpu_pool_ = Caffe::mode() == Caffe::GPU ? &Caffe::device().host_pool() : &layrub::Pool::Cpu();
+  cpu_ptr_ = AllocateFrom(cpu_pool_, size_, "");
+}
+
+void SyncedMemory::AllocateGpu() {
+  if (gpu_ptr_) return;
+  device_ = &Caffe::device();
+  gpu_pool_ = &device_->pool();
+  gpu_ptr_ = AllocateFrom(gpu_pool_, size_, " on the device");
 }
 
 void SyncedMemory::ToCpu() {
-  if (head_ != UNINITIALIZED) return;
-  layrub::Pool& pool = layrub::Pool::Cpu();
-  cpu_ptr_ = pool.Allocate(static_cast<int64_t>(size_));
-  CHECK(cpu_ptr_) << "Out of memory: " << size_
-                  << " bytes for a blob outside the plan do not fit beside " << pool.used()
-                  << " bytes in use.";
-  own_cpu_ = true;
-  head_ = HEAD_AT_CPU;
+  if (head_ == HEAD_AT_CPU || head_ == SYNCED) return;
+  AllocateCpu();
+  if (head_ == HEAD_AT_GPU) {
+    device_->Copy(cpu_ptr_, gpu_ptr_, static_cast<int64_t>(size_));
+    head_ = SYNCED;
+  } else {
+    head_ = HEAD_AT_CPU;
+  }
 }
 
-void* SyncedMemory::Planned(bool write) {
-  void* at = write ? binding_->writable : binding_->readable;
-  return at ? at : binding_->resolver->Resolve(binding_->tensor, write);
+void SyncedMemory::ToGpu() {
+  if (head_ == HEAD_AT_GPU || head_ == SYNCED) return;
+  AllocateGpu();
+  if (head_ == HEAD_AT_CPU) {
+    device_->Copy(gpu_ptr_, cpu_ptr_, static_cast<int64_t>(size_));
+    head_ = SYNCED;
+  } else {
+    head_ = HEAD_AT_GPU;
+  }
 }
 
-const void* SyncedMemory::cpu_data() {
-  if (binding_) return Planned(false);
+/// New memory is zeroed, and its last owner may still be at work, on the compute stream: what goes
+/// beside that stream must not be earlier.
+void SyncedMemory::PrepareToPush() {
+  if (gpu_ptr_) return;
+  AllocateGpu();
+  device_->Synchronize();
+}
+
+void SyncedMemory::PushBeside() {
+  CHECK(!binding_) << "Planned memory is not pushed.";
+  if (head_ != HEAD_AT_CPU) return ToGpu();
+  PrepareToPush();
+  device_->CopyBeside(gpu_ptr_, cpu_ptr_, static_cast<int64_t>(size_));
+  head_ = SYNCED;
+}
+
+/// The address of a planned value on the side that is asked for. It lives on one side; on the other
+/// one there is a copy beside the plan while somebody uses it.
+void* SyncedMemory::Planned(bool write, bool gpu) {
+  const Binding* const asked = binding_;
+  Resolver::Place place{write ? binding_->writable : binding_->readable, binding_->on_device};
+  if (!place.address) place = binding_->resolver->Resolve(binding_->tensor, write);
+  if (binding_ != asked) return Access(write, gpu);
+  shared_ptr<SyncedMemory>& sides = binding_->sides;
+  if (!sides) {
+    if (place.on_device == gpu) return place.address;
+    sides.reset(new SyncedMemory(binding_->bytes));
+    if (place.on_device) {
+      sides->set_gpu_data(place.address);
+    } else {
+      sides->set_cpu_data(place.address);
+    }
+    binding_->resolver->Copied(binding_->tensor, place.on_device);
+  }
+  return sides->Access(write, gpu);
+}
+
+void* SyncedMemory::Access(bool write, bool gpu) {
+  if (binding_) return Planned(write, gpu);
+  if (gpu) {
+    ToGpu();
+    if (write) head_ = HEAD_AT_GPU;
+    return gpu_ptr_;
+  }
   ToCpu();
+  if (write) head_ = HEAD_AT_CPU;
   return cpu_ptr_;
 }
 
-void* SyncedMemory::mutable_cpu_data() {
-  if (binding_) return Planned(true);
-  ToCpu();
-  return cpu_ptr_;
+const void* SyncedMemory::cpu_data() { return Access(false, false); }
+void* SyncedMemory::mutable_cpu_data() { return Access(true, false); }
+const void* SyncedMemory::gpu_data() { return Access(false, true); }
+void* SyncedMemory::mutable_gpu_data() { return Access(true, true); }
+
+void SyncedMemory::CheckUnplanned(const char* call) const {
+  CHECK(!binding_) << "This blob's bytes belong to a memory plan: call " << call
+                   << " before the first pass, or copy into mutable_cpu_data().";
 }
 
 void SyncedMemory::set_cpu_data(void* data) {
   CHECK(data) << "set_cpu_data needs an address.";
-  CHECK(!binding_) << "This blob's bytes belong to a memory plan: call set_cpu_data before the "
-                      "first pass, or copy "
-                      "into mutable_cpu_data().";
+  CheckUnplanned("set_cpu_data");
   ReleaseCpu();
   cpu_ptr_ = data;
   head_ = HEAD_AT_CPU;
 }
 
+void SyncedMemory::set_gpu_data(void* data) {
+  CHECK(data) << "set_gpu_data needs an address.";
+  CheckUnplanned("set_gpu_data");
+  ReleaseGpu();
+  device_ = &Caffe::device();
+  gpu_ptr_ = data;
+  head_ = HEAD_AT_GPU;
+}
+
 void SyncedMemory::Bind(Binding* binding) {
   CHECK(!user_owned()) << "Memory that belongs to the user cannot be planned.";
   ReleaseCpu();
+  ReleaseGpu();
   binding_ = binding;
-  head_ = HEAD_AT_CPU;
+  head_ = binding->on_device ? HEAD_AT_GPU : HEAD_AT_CPU;
 }
 
 void SyncedMemory::Unbind(const void* value, size_t bytes) {
   if (!binding_) return;
+  const bool on_device = binding_->on_device;
   binding_ = nullptr;
   head_ = UNINITIALIZED;
   if (!value) return;
   CHECK_LE(bytes, size_);
-  std::memcpy(mutable_cpu_data(), value, bytes);
+  void* const to = mutable_cpu_data();
+  if (on_device) {
+    Caffe::device().Copy(to, value, static_cast<int64_t>(bytes));
+  } else {
+    std::memcpy(to, value, bytes);
+  }
 }
 
-#ifdef CPU_ONLY
-const void* SyncedMemory::gpu_data() {
-  LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode.";
-  return nullptr;
-}
-void* SyncedMemory::mutable_gpu_data() {
-  LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode.";
-  return nullptr;
-}
-void SyncedMemory::set_gpu_data(void*) {
-  LOG(FATAL) << "Cannot use GPU in CPU-only Caffe: check mode.";
+#ifndef CPU_ONLY
+void SyncedMemory::async_gpu_push(const cudaStream_t& stream) {
+  CHECK(head_ == HEAD_AT_CPU) << "async_gpu_push needs its data on the host.";
+  PrepareToPush();
+  CUDA_CHECK(cudaMemcpyAsync(gpu_ptr_, cpu_ptr_, size_, cudaMemcpyHostToDevice, stream));
+  head_ = SYNCED;
 }
 #endif
 

@@ -11,7 +11,7 @@ template <typename Dtype>
 void CopyRows(const DeviceContext& context, int64_t rows, int64_t width, const Dtype* from,
               int64_t from_stride, Dtype* to, int64_t to_stride) {
   // On a GPU one thread per value; on the CPU the inner loop must stay free of divisions.
-  if (context.gpu || rows == 1) {
+  if (context.launch || rows == 1) {
     ParallelFor(context, rows * width, [=] LAYRUB_HOST_DEVICE(int64_t i) {
       to[i / width * to_stride + i % width] = from[i / width * from_stride + i % width];
     });
@@ -35,15 +35,11 @@ void Fill(const DeviceContext& context, int64_t n, Dtype value, Dtype* to) {
 
 template <typename Dtype>
 void CopyFromHost(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to) {
-#ifdef __CUDACC__
   if (context.gpu) {
-    const auto stream = static_cast<cudaStream_t>(context.stream);
-    CUDA_CHECK(cudaMemcpyAsync(to, from, n * sizeof(Dtype), cudaMemcpyHostToDevice, stream));
-    CUDA_CHECK(cudaStreamSynchronize(stream));
-    return;
+    CopyBytes(context, to, from, n * sizeof(Dtype));
+  } else {
+    Copy(context, n, from, to);
   }
-#endif
-  Copy(context, n, from, to);
 }
 
 #define INSTANTIATE(Dtype)                                                                     \

@@ -1,5 +1,6 @@
 #include "caffe/kernels/gemm.hpp"
 
+#include "caffe/kernels/parallel.hpp"
 #include "caffe/util/mkl_alternate.hpp"
 
 namespace caffe {
@@ -27,8 +28,9 @@ template <typename Dtype>
 void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
           int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c) {
   if (m == 0 || n == 0) return;
-  if (context.gpu) LOG(FATAL) << "This build has no matrix product for GPUs.";
+  if (context.launch) LOG(FATAL) << "This build has no matrix product for GPUs.";
   const int rows = BlasSize(m), columns = BlasSize(n), inner = BlasSize(k);
+  const HostKernel scope(context);
   const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
   BlasGemm(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, rows, columns, inner,
            alpha, a, ta ? rows : inner, b, tb ? inner : columns, beta, c);

@@ -13,7 +13,7 @@ namespace kernels {
 template <typename Body>
 void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns, Body body) {
 #ifdef __CUDACC__
-  if (context.gpu) {
+  if (context.launch) {
     ParallelFor(context, rows * columns,
                 [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i / columns, i % columns); });
     return;
@@ -31,7 +31,7 @@ template <typename Body>
 void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns,
                          int64_t cost_per_row, Body body) {
 #ifdef __CUDACC__
-  if (context.gpu) {
+  if (context.launch) {
     ParallelFor(context, rows * columns, [=] LAYRUB_HOST_DEVICE(int64_t i) {
       const int column = static_cast<int>(i % columns);
       body(i / columns, column, column + 1);
@@ -50,7 +50,7 @@ template <typename T, typename Map, typename Store>
 void ReduceChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                     Map map, Store store) {
 #ifdef __CUDACC__
-  if (context.gpu) {
+  if (context.launch) {
     const auto flat_map = [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
       const int64_t o = i / inner;
       return map(channel, (o * channels + channel) * inner + (i - o * inner));

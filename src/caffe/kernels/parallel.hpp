@@ -10,6 +10,7 @@
 
 #include "caffe/device_context.hpp"
 #include "caffe/util/threads.hpp"
+#include "layrub/device.hpp"
 
 #ifdef __CUDACC__
 #define LAYRUB_HOST_DEVICE __host__ __device__
@@ -56,22 +57,38 @@ __global__ void ReduceKernel(int64_t n, Map map, Store store) {
 void CheckLaunch();
 #endif
 
+/// While it lives, loops of this process may touch the memory that kernels of `context` work on.
+class HostKernel {
+ public:
+  explicit HostKernel(const DeviceContext& context)
+      : device_(context.gpu ? context.device : nullptr) {
+    if (device_) device_->BeginKernel();
+  }
+  ~HostKernel() {
+    if (device_) device_->EndKernel();
+  }
+  HostKernel(const HostKernel&) = delete;
+  HostKernel& operator=(const HostKernel&) = delete;
+
+ private:
+  layrub::Device* const device_;
+};
+
 /// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i
 /// must not overlap.
 template <typename Body>
 void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
   if (n <= 0) return;
 #ifdef __CUDACC__
-  if (context.gpu) {
+  if (context.launch) {
     const int64_t blocks = (n + kBlock - 1) / kBlock;
     const int grid = static_cast<int>(blocks < (1 << 20) ? blocks : (1 << 20));
     ForKernel<<<grid, kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(n, body);
     CheckLaunch();
     return;
   }
-#else
-  (void)context;
 #endif
+  const HostKernel scope(context);
   CpuFor(n, n > kGrain, body);
 }
 
@@ -80,13 +97,12 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
 template <typename Body>
 void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_item, Body body) {
 #ifdef __CUDACC__
-  if (context.gpu) {
+  if (context.launch) {
     ParallelFor(context, n, body);
     return;
   }
-#else
-  (void)context;
 #endif
+  const HostKernel scope(context);
   CpuFor(n, n > 1 && n * cost_per_item > kGrain, body);
 }
 
@@ -97,16 +113,15 @@ template <typename T, typename Map, typename Store>
 void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
   if (rows <= 0) return;
 #ifdef __CUDACC__
-  if (context.gpu) {
+  if (context.launch) {
     ReduceKernel<T>
         <<<static_cast<unsigned>(rows), kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(
             n, map, store);
     CheckLaunch();
     return;
   }
-#else
-  (void)context;
 #endif
+  const HostKernel scope(context);
   CpuFor(rows, rows > 1 && rows * n > kGrain, [=](int64_t row) {
     // Eight interleaved partial sums: fast, and more accurate than one.
     T sums[8] = {};

@@ -22,12 +22,12 @@ class DroppedValue : public Resolver {
     const shared_ptr<SyncedMemory> memory = memory_.lock();
     if (memory && memory->binding() == &binding_) memory->Unbind(nullptr, 0);
   }
-  void* Resolve(int /*tensor*/, bool write) override {
+  Place Resolve(int /*tensor*/, bool write) override {
     CHECK(write) << message_;
-    const shared_ptr<SyncedMemory> memory(memory_);
-    memory->Unbind(nullptr, 0);
-    return memory->mutable_cpu_data();
+    shared_ptr<SyncedMemory>(memory_)->Unbind(nullptr, 0);
+    return {};
   }
+  void Copied(int /*tensor*/, bool /*on_device*/) override {}
 
  private:
   boost::weak_ptr<SyncedMemory> memory_;

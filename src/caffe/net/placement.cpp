@@ -4,6 +4,7 @@
 #include "dropped_value.hpp"
 #include "layrub/bytes.hpp"
 #include "layrub/check.hpp"
+#include "layrub/device.hpp"
 #include "net_graph.hpp"
 
 namespace caffe {
@@ -21,6 +22,11 @@ Status ParseBytes(const char* field, const string& text, int64_t* bytes) {
 }
 
 }  // namespace
+
+std::shared_ptr<layrub::Backend> MakeBackend(const string& spill_file) {
+  if (Caffe::mode() == Caffe::GPU) return Caffe::device().MakeBackend(spill_file);
+  return layrub::MakeCpuBackend(spill_file);
+}
 
 Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
   PlacementOptions options;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "layrub/device.hpp"
 #include "layrub/pool.hpp"
 #include "planned_memory.hpp"
 
@@ -11,6 +12,19 @@ namespace caffe {
 using layrub::kNone;
 using layrub::Step;
 using layrub::TensorId;
+
+namespace {
+
+/// Gives what unplanned blobs have left back to the system.
+void TrimPools(const layrub::Backend& backend) {
+  layrub::Pool::Cpu().Trim();
+  if (layrub::Device* const device = backend.device()) {
+    device->pool().Trim();
+    device->host_pool().Trim();
+  }
+}
+
+}  // namespace
 
 /// Gives back the memory of values that unplanned passes have left in blobs whose values the plan
 /// is going to hold.
@@ -40,7 +54,7 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
                              "' is gone: it was computed before the net's memory was planned.");
     }
   }
-  layrub::Pool::Cpu().Trim();
+  TrimPools(*backend_);
 }
 
 template <typename Dtype>
@@ -128,12 +142,12 @@ void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId t
   void* address = executor_->Address(tensor);
   const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
   if (memory->head() == SyncedMemory::UNINITIALIZED) {
-    std::memset(address, 0, bytes);
+    backend_->Zero(address, static_cast<int64_t>(bytes));
   } else {
-    std::memcpy(address, memory->cpu_data(), bytes);
+    CopyValue(address, memory.get(), bytes);
   }
   Show(memory, tensor);
-  layrub::Pool::Cpu().Trim();  // at once, or the values of the whole net would be there twice
+  TrimPools(*backend_);  // at once, or the values of the whole net would be there twice
 }
 
 /// Binds memory that users see to `tensor`.
@@ -146,6 +160,7 @@ void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>& memory, TensorId te
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Release(Wanted wanted) {
+  DropCopies();
   executor_->backend()->Synchronize();
   std::map<const SyncedMemory*, long> ending;  // how many owners end with the net
   const auto count = [&](const Blob<Dtype>& blob) {
@@ -188,7 +203,44 @@ string PlannedNet<Dtype>::PublicName(int tensor) const {
 }
 
 template <typename Dtype>
-void* PlannedNet<Dtype>::Resolve(int tensor, bool write) {
+void PlannedNet<Dtype>::Copied(int tensor, bool on_device) {
+  memory_->copied.emplace_back(tensor, on_device);
+}
+
+/// What users have on the other side than the plan goes back to its place. Nothing that the plan
+/// does may come before.
+template <typename Dtype>
+void PlannedNet<Dtype>::DropCopies() {
+  for (const auto& [tensor, on_device] : memory_->copied) {
+    shared_ptr<SyncedMemory>& sides = memory_->bindings[tensor].sides;
+    if (on_device) {
+      sides->gpu_data();
+    } else {
+      sides->cpu_data();
+    }
+    sides.reset();
+  }
+  memory_->copied.clear();
+}
+
+/// To and from the memory of the plan, wherever that is.
+template <typename Dtype>
+void PlannedNet<Dtype>::CopyValue(void* to, const void* from, size_t bytes) const {
+  if (layrub::Device* const device = backend_->device()) {
+    device->Copy(to, from, static_cast<int64_t>(bytes));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) const {
+  const bool gpu = backend_->device() && from->head() == SyncedMemory::HEAD_AT_GPU;
+  CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
+}
+
+template <typename Dtype>
+Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   if (memory_->in_op) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
@@ -202,21 +254,22 @@ void* PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
   if (!value) value = executor_->Find(tensor);  // a callback may read what has left the device
   CHECK(value) << Gone(tensor);
-  return const_cast<void*>(value);
+  const bool on_device = backend_->device() && value == executor_->Address(tensor);
+  return {const_cast<void*>(value), on_device};
 }
 
 /// The user writes an input that a layer has overwritten in place: the next pass reads it at the
 /// input's own address.
 template <typename Dtype>
-void* PlannedNet<Dtype>::TakeInput(TensorId tensor) {
+Resolver::Place PlannedNet<Dtype>::TakeInput(TensorId tensor) {
   const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
   const shared_ptr<SyncedMemory>& shown = memory_->flat.blobs[input.blob].blob->data();
-  if (shown->user_owned()) return const_cast<void*>(shown->cpu_data());
+  if (shown->user_owned()) return {const_cast<void*>(shown->cpu_data()), false};
   const void* value = executor_->Find(tensor);
   void* address = executor_->Address(input.data);
-  if (value) std::memcpy(address, value, memory_->net.graph.tensors[tensor].bytes);
+  if (value) CopyValue(address, value, memory_->net.graph.tensors[tensor].bytes);
   Show(shown, input.data);
-  return address;
+  return {address, backend_->device() != nullptr};
 }
 
 template <typename Dtype>
@@ -238,7 +291,10 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
   template void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History&); \
   template void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>&, TensorId);     \
   template void PlannedNet<Dtype>::Release(Wanted);                                     \
-  template void* PlannedNet<Dtype>::Resolve(int, bool)
+  template Resolver::Place PlannedNet<Dtype>::Resolve(int, bool);                       \
+  template void PlannedNet<Dtype>::Copied(int, bool);                                   \
+  template void PlannedNet<Dtype>::DropCopies();                                        \
+  template void PlannedNet<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const
 INSTANTIATE_BLOBS(float);
 INSTANTIATE_BLOBS(double);
 

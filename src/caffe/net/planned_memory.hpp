@@ -19,7 +19,8 @@ struct PlannedNet<Dtype>::Memory {
 
   FlatNet<Dtype> flat;
   NetGraph net;
-  std::vector<Binding> bindings;                  // by tensor; addresses stay valid: never resized
+  std::vector<Binding> bindings;        // by tensor; addresses stay valid: never resized
+  std::vector<pair<int, bool>> copied;  // tensors whose bindings have sides; planned on the device
   std::vector<shared_ptr<Blob<Dtype>>> versions;  // private blobs, by version
   std::vector<pair<shared_ptr<SyncedMemory>, shared_ptr<SyncedMemory>>>
       handles;                                         // by version: where its data and diff belong

@@ -62,9 +62,8 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
                               const typename Net<Dtype>::History& history)
     : net_(net),
       memory_(new Memory),
-      backend_(options.executor.transient
-                   ? options.executor.transient->backend()
-                   : std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend(options.spill_file))) {
+      backend_(options.executor.transient ? options.executor.transient->backend()
+                                          : MakeBackend(options.spill_file)) {
   memory_->flat = Flatten(*net);
   memory_->net = std::move(graph);
   DropUnplanned(history);
@@ -79,6 +78,8 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
   memory_->bindings.resize(memory_->net.graph.tensors.size());
   for (size_t i = 0; i < memory_->bindings.size(); ++i) {
     memory_->bindings[i].tensor = static_cast<int>(i);
+    memory_->bindings[i].bytes = static_cast<size_t>(memory_->net.graph.tensors[i].bytes);
+    memory_->bindings[i].on_device = backend_->device() != nullptr;
     memory_->bindings[i].resolver = this;
   }
   memory_->backward_form.assign(memory_->flat.layers.size(), 0);
@@ -122,6 +123,7 @@ bool PlannedNet<Dtype>::ShapesMatch() const {
 template <typename Dtype>
 int PlannedNet<Dtype>::Forward(Dtype* loss) {
   memory_->loss = 0;
+  DropCopies();
   try {
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
@@ -170,6 +172,7 @@ void PlannedNet<Dtype>::Backward() {
       << ": Backward() under a memory plan needs a Forward() just before it: the first Backward() "
          "after that, and a net that shares its memory, have given the values up.";
   memory_->backward_at = static_cast<int>(net_->layers_.size());
+  DropCopies();
   executor_->Run(layrub::Pass::kBackward, this);
   SkipBackwardTo(-1);
 }
@@ -177,6 +180,7 @@ void PlannedNet<Dtype>::Backward() {
 template <typename Dtype>
 void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   memory_->update = &update;
+  DropCopies();
   executor_->Run(layrub::Pass::kUpdate, this);
   memory_->update = nullptr;
 }
@@ -185,6 +189,7 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
 /// reach in between.
 template <typename Dtype>
 void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
+  DropCopies();
   const layrub::Graph& graph = memory_->net.graph;
   const Form& form = graph.ops[step.op].forms[step.form];
   const auto left_alone = [&](TensorId tensor) {
@@ -218,6 +223,7 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   } else {
     RunBackward(owner, step);
   }
+  DropCopies();
 }
 
 /// A layer may have given `version` another blob's memory (ShareData, ShareDiff) or its own
@@ -229,8 +235,13 @@ void PlannedNet<Dtype>::Settle(int version) {
   const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
   const auto& [data, diff] = memory_->handles[version];
   if (bytes > data->size()) return;  // another shape than planned
-  if (blob.data() != data) std::memcpy(data->mutable_cpu_data(), blob.cpu_data(), bytes);
-  if (blob.diff() != diff) std::memcpy(diff->mutable_cpu_data(), blob.cpu_diff(), bytes);
+  const auto settle = [&](SyncedMemory* from, SyncedMemory* to) {
+    if (from == to) return;
+    void* address = backend_->device() ? to->mutable_gpu_data() : to->mutable_cpu_data();
+    CopyValue(address, from, bytes);
+  };
+  settle(blob.data().get(), data.get());
+  settle(blob.diff().get(), diff.get());
   blob.ShareMemory(data, diff);
 }
 

@@ -75,8 +75,8 @@ Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
       (options.measure || (layrub::UsesCosts(options.strategy) && Intervenes(*plans.train.plan)));
   options.executor.record |= measuring_;
   if (share_memory_) {
-    options.executor.transient = std::make_shared<layrub::TransientMemory>(
-        std::shared_ptr<layrub::Backend>(layrub::MakeCpuBackend(options.spill_file)));
+    options.executor.transient =
+        std::make_shared<layrub::TransientMemory>(MakeBackend(options.spill_file));
   }
   const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& history) {
     options.plan = plan.plan;

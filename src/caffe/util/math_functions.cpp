@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "caffe/util/rng.hpp"
+#include "layrub/device.hpp"
 
 namespace caffe {
 
@@ -82,11 +83,7 @@ void caffe_copy(const int N, const Dtype* X, Dtype* Y) {
   if (X == Y || N == 0) return;
   const size_t bytes = sizeof(Dtype) * static_cast<size_t>(N);
   if (Caffe::mode() == Caffe::GPU) {
-#ifdef CPU_ONLY
-    NO_GPU;
-#else
-    CUDA_CHECK(cudaMemcpy(Y, X, bytes, cudaMemcpyDefault));
-#endif
+    Caffe::device().Copy(Y, X, static_cast<int64_t>(bytes));
   } else {
     memcpy(Y, X, bytes);
   }

@@ -1,3 +1,5 @@
+#include "layrub/device/cpu_backend.hpp"
+
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -6,17 +8,38 @@
 #include <thread>
 #include <unordered_map>
 
-#include "layrub/backend.hpp"
 #include "layrub/device/copy_lane.hpp"
+#include "layrub/device/emulated_device.hpp"
 #include "layrub/device/ram_tier.hpp"
 #include "layrub/device/spill_file.hpp"
 
 namespace layrub {
 namespace {
 
+/// The memory of an emulated device.
+class DeviceTier final : public HostTier {
+ public:
+  explicit DeviceTier(EmulatedDevice* device) : device_(device) {}
+  void* Allocate(int64_t bytes) override { return device_->Allocate(bytes); }
+  void Free(void* memory) override { device_->Free(memory); }
+  void Copy(void* to, const void* from, int64_t bytes) override { device_->Copy(to, from, bytes); }
+  bool IsMemory() const override { return false; }
+
+ private:
+  EmulatedDevice* const device_;
+};
+
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(std::unique_ptr<HostTier> host) : host_(std::move(host)) {}
+  /// `emulated`: whose memory the device tier is; null: RAM.
+  CpuBackend(std::unique_ptr<HostTier> host, EmulatedDevice* emulated)
+      : host_(std::move(host)), emulated_(emulated) {
+    if (emulated) {
+      device_ = std::make_unique<DeviceTier>(emulated);
+    } else {
+      device_ = std::make_unique<RamTier>();
+    }
+  }
   // A lane may wait for the other one, so both are idle before either is taken down.
   ~CpuBackend() override { CpuBackend::Synchronize(); }
 
@@ -44,7 +67,7 @@ class CpuBackend final : public Backend {
   }
 
   void Zero(void* device, int64_t bytes) override {
-    if (bytes > 0) std::memset(device, 0, static_cast<size_t>(bytes));
+    if (bytes > 0) std::memset(Reachable(device), 0, static_cast<size_t>(bytes));
   }
 
   Event Record(Lane lane) override {
@@ -81,12 +104,15 @@ class CpuBackend final : public Backend {
   int64_t Allocated(Tier tier) const override { return allocated_[Index(tier)]; }
 
   std::string Describe() const override {
-    return "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+    return (emulated_ ? "emulated device, cpu, " : "cpu, ") +
+           std::to_string(std::thread::hardware_concurrency()) + " threads";
   }
+
+  Device* device() const override { return emulated_; }
 
  private:
   static size_t Index(Tier tier) { return static_cast<size_t>(tier); }
-  HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : device_; }
+  HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : *device_; }
 
   CopyLane& CopyLaneOf(Lane lane) {
     if (lane == Lane::kCompute)
@@ -94,14 +120,20 @@ class CpuBackend final : public Backend {
     return lane == Lane::kSave ? save_ : load_;
   }
 
-  RamTier device_;
+  template <typename Memory>
+  Memory* Reachable(Memory* memory) const {
+    return emulated_ ? emulated_->Alias(memory) : memory;
+  }
+
+  std::unique_ptr<HostTier> device_;
   const std::unique_ptr<HostTier> host_;
+  EmulatedDevice* const emulated_;
   std::unordered_map<void*, int64_t> sizes_;
   std::array<int64_t, 2> allocated_{};
   uint64_t compute_ticket_ = 0;
   TicketTimes compute_times_;
   const CopyLane::Copier copier_ = [this](void* to, const void* from, int64_t bytes) {
-    host_->Copy(to, from, bytes);
+    host_->Copy(Reachable(to), Reachable(from), bytes);
   };
   CopyLane save_{copier_};
   CopyLane load_{copier_};
@@ -109,10 +141,15 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file) {
+std::unique_ptr<Backend> MakeEmulatedBackend(EmulatedDevice* device,
+                                             const std::string& spill_file) {
   std::unique_ptr<HostTier> host = std::make_unique<RamTier>();
   if (!spill_file.empty()) host = std::make_unique<SpillFile>(spill_file);
-  return std::make_unique<CpuBackend>(std::move(host));
+  return std::make_unique<CpuBackend>(std::move(host), device);
+}
+
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file) {
+  return MakeEmulatedBackend(nullptr, spill_file);
 }
 
 }  // namespace layrub

@@ -13,11 +13,34 @@ namespace {
 // A cached block serves a request if no more than this share of the request is wasted.
 constexpr int64_t kWasteShare = 8;
 
+class Ram final : public MemorySource {
+ public:
+  void* Allocate(int64_t bytes) override { return AllocateAligned(bytes); }
+  void Free(void* memory) override { std::free(memory); }
+  void Zero(void* memory, int64_t bytes) override {
+    std::memset(memory, 0, static_cast<size_t>(bytes));
+  }
+};
+
+MemorySource* RamSource() {
+  static Ram* const ram = new Ram;  // never taken down, as Pool::Cpu
+  return ram;
+}
+
 }  // namespace
+
+Pool::Pool() : Pool(RamSource()) {}
+
+Pool::Pool(MemorySource* source) : source_(source) {}
 
 Pool::~Pool() {
   Trim();
-  for (const auto& [memory, bytes] : sizes_) std::free(memory);
+  for (const auto& [memory, bytes] : sizes_) source_->Free(memory);
+}
+
+void Pool::FreeCached() {
+  for (const auto& block : cached_) source_->Free(block.second);
+  cached_.clear();
 }
 
 void* Pool::Allocate(int64_t bytes) {
@@ -34,11 +57,10 @@ void* Pool::Allocate(int64_t bytes) {
       memory = fit->second;
       cached_.erase(fit);
     } else {
-      memory = AllocateAligned(size);
+      memory = source_->Allocate(size);
       if (memory == nullptr && !cached_.empty()) {
-        for (const auto& block : cached_) std::free(block.second);
-        cached_.clear();
-        memory = AllocateAligned(size);
+        FreeCached();
+        memory = source_->Allocate(size);
       }
       if (memory == nullptr) return nullptr;
     }
@@ -46,7 +68,7 @@ void* Pool::Allocate(int64_t bytes) {
     used_ += size;
     peak_ = std::max(peak_, used_);
   }
-  std::memset(memory, 0, static_cast<size_t>(size));
+  source_->Zero(memory, size);
   return memory;
 }
 
@@ -62,8 +84,7 @@ void Pool::Free(void* memory) {
 
 void Pool::Trim() {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& block : cached_) std::free(block.second);
-  cached_.clear();
+  FreeCached();
 }
 
 int64_t Pool::used() const {

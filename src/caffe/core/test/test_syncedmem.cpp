@@ -11,10 +11,11 @@ namespace {
 
 class Recorder : public Resolver {
  public:
-  void* Resolve(int tensor, bool write) override {
+  Place Resolve(int tensor, bool write) override {
     asked.emplace_back(tensor, write);
-    return &value;
+    return {&value, false};
   }
+  void Copied(int, bool) override {}
   std::vector<std::pair<int, bool>> asked;
   float value = 7;
 };
@@ -53,7 +54,7 @@ TEST(SyncedMemory, NeitherCopiesNorFreesTheUsersMemory) {
 TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
   Recorder resolver;
   float planned = 3;
-  Binding binding{5, &planned, nullptr, &resolver};
+  Binding binding{5, sizeof(float), false, &planned, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
   memory.Bind(&binding);
   EXPECT_EQ(memory.cpu_data(), &planned);
@@ -65,7 +66,7 @@ TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
 
 TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
   Recorder resolver;
-  Binding binding{0, nullptr, nullptr, &resolver};
+  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
   const int64_t before = layrub::Pool::Cpu().used();
   SyncedMemory memory(4096);
   memory.mutable_cpu_data();
@@ -75,7 +76,7 @@ TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
 
 TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
   Recorder resolver;
-  Binding binding{0, nullptr, nullptr, &resolver};
+  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
   memory.Bind(&binding);
   memory.Unbind(&resolver.value, memory.size());
@@ -85,7 +86,7 @@ TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
 
 TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
   Recorder resolver;
-  Binding binding{0, nullptr, nullptr, &resolver};
+  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
   float mine = 1;
   SyncedMemory memory(sizeof(mine));
   memory.set_cpu_data(&mine);
@@ -94,7 +95,7 @@ TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
 
 TEST(SyncedMemory, RefusesTheUsersMemoryWhilePlanned) {
   Recorder resolver;
-  Binding binding{0, nullptr, nullptr, &resolver};
+  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
   float mine = 1;
   SyncedMemory memory(sizeof(mine));
   memory.Bind(&binding);

@@ -1,0 +1,23 @@
+#include "caffe/device_context.hpp"
+
+#include <cstring>
+
+#include "layrub/device.hpp"
+
+namespace caffe {
+
+DeviceContext DeviceContext::Current() {
+  if (Caffe::mode() == Caffe::CPU) return {};
+  layrub::Device& device = Caffe::device();
+  return {true, device.LaunchesKernels(), device.stream(), &device};
+}
+
+void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes) {
+  if (context.gpu) {
+    context.device->Copy(to, from, static_cast<int64_t>(bytes));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace caffe

@@ -1,0 +1,107 @@
+// What this thread needs of CUDA's libraries, and what their errors are called.
+#include "caffe/common.hpp"
+#include "caffe/kernels/parallel.hpp"
+#include "caffe/util/math_functions.hpp"
+#include "layrub/device.hpp"
+
+namespace caffe {
+namespace {
+
+/// The handles of one thread for one device. When the thread ends the driver may have gone before
+/// (the main thread): what the libraries say to that is of no interest.
+class Handles {
+ public:
+  ~Handles() { Close(); }
+
+  cublasHandle_t Cublas() {
+    FollowDevice();
+    if (!cublas_) CUBLAS_CHECK(cublasCreate(&cublas_));
+    return cublas_;
+  }
+
+  curandGenerator_t Curand() {
+    FollowDevice();
+    if (!curand_) {
+      CURAND_CHECK(curandCreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
+      if (!seeded_) Seed(caffe_rng_rand());
+      ApplySeed();
+    }
+    return curand_;
+  }
+
+  void Seed(unsigned int seed) {
+    seed_ = seed;
+    seeded_ = true;
+    if (curand_) ApplySeed();
+  }
+
+ private:
+  void FollowDevice() {
+    layrub::Device* const device = &Caffe::device();
+    if (device == device_) return;
+    Close();
+    device_ = device;
+    device->MakeCurrent();
+  }
+
+  void ApplySeed() {
+    CURAND_CHECK(curandSetPseudoRandomGeneratorSeed(curand_, seed_));
+    CURAND_CHECK(curandSetGeneratorOffset(curand_, 0));
+  }
+
+  void Close() {
+    if (cublas_) cublasDestroy(cublas_);
+    if (curand_) curandDestroyGenerator(curand_);
+    cublas_ = nullptr;
+    curand_ = nullptr;
+  }
+
+  layrub::Device* device_ = nullptr;
+  cublasHandle_t cublas_ = nullptr;
+  curandGenerator_t curand_ = nullptr;
+  unsigned int seed_ = 0;
+  bool seeded_ = false;
+};
+
+Handles& OfThread() {
+  static thread_local Handles handles;
+  return handles;
+}
+
+}  // namespace
+
+cublasHandle_t Caffe::cublas_handle() { return OfThread().Cublas(); }
+curandGenerator_t Caffe::curand_generator() { return OfThread().Curand(); }
+void Caffe::SeedGenerator(unsigned int seed) { OfThread().Seed(seed); }
+
+const char* cublasGetErrorString(cublasStatus_t error) { return cublasGetStatusString(error); }
+
+const char* curandGetErrorString(curandStatus_t error) {
+  switch (error) {
+#define LAYRUB_NAME(status) \
+  case status:              \
+    return #status
+    LAYRUB_NAME(CURAND_STATUS_SUCCESS);
+    LAYRUB_NAME(CURAND_STATUS_VERSION_MISMATCH);
+    LAYRUB_NAME(CURAND_STATUS_NOT_INITIALIZED);
+    LAYRUB_NAME(CURAND_STATUS_ALLOCATION_FAILED);
+    LAYRUB_NAME(CURAND_STATUS_TYPE_ERROR);
+    LAYRUB_NAME(CURAND_STATUS_OUT_OF_RANGE);
+    LAYRUB_NAME(CURAND_STATUS_LENGTH_NOT_MULTIPLE);
+    LAYRUB_NAME(CURAND_STATUS_DOUBLE_PRECISION_REQUIRED);
+    LAYRUB_NAME(CURAND_STATUS_LAUNCH_FAILURE);
+    LAYRUB_NAME(CURAND_STATUS_PREEXISTING_FAILURE);
+    LAYRUB_NAME(CURAND_STATUS_INITIALIZATION_FAILED);
+    LAYRUB_NAME(CURAND_STATUS_ARCH_MISMATCH);
+    LAYRUB_NAME(CURAND_STATUS_INTERNAL_ERROR);
+#undef LAYRUB_NAME
+  }
+  return "an unknown error of cuRAND";
+}
+
+namespace kernels {
+
+void CheckLaunch() { CUDA_POST_KERNEL_CHECK; }
+
+}  // namespace kernels
+}  // namespace caffe

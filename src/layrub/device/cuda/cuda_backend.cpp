@@ -1,0 +1,180 @@
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "layrub/device/copy_lane.hpp"
+#include "layrub/device/cuda/check.hpp"
+#include "layrub/device/cuda/cuda_device.hpp"
+#include "layrub/device/cuda/cuda_events.hpp"
+#include "layrub/device/spill_file.hpp"
+
+namespace layrub {
+namespace {
+
+/// Times of events are counted in floats of milliseconds: the origin must not be too far away.
+constexpr double kOriginSeconds = 30;
+/// Copies to and from a file go through pinned memory in pieces of this size.
+constexpr int64_t kStagingBytes = int64_t{8} << 20;
+
+/// Bytes on their way between a file and pinned memory; done by a thread of CUDA when the stream
+/// has come so far.
+struct FileCopy {
+  SpillFile* file;
+  void* to;
+  const void* from;
+  int64_t bytes;
+};
+
+void CUDART_CB CopyFile(void* erased) {
+  const std::unique_ptr<FileCopy> copy(static_cast<FileCopy*>(erased));
+  copy->file->Copy(copy->to, copy->from, copy->bytes);
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(CudaDevice* device, const std::string& spill_file) : device_(device) {
+    device_->MakeCurrent();
+    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+      LAYRUB_CUDA(cudaStreamCreateWithFlags(&StreamOf(lane), cudaStreamNonBlocking));
+    }
+    if (!spill_file.empty()) {
+      file_ = std::make_unique<SpillFile>(spill_file);
+      for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+        staging_[Index(lane)] = device_->AllocateHost(kStagingBytes);
+        CHECK(staging_[Index(lane)]) << "Cannot pin " << kStagingBytes << " bytes of host memory.";
+      }
+    }
+    origin_ = NewOrigin();
+  }
+
+  ~CudaBackend() override {
+    CudaBackend::Synchronize();
+    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+      cudaStreamDestroy(StreamOf(lane));
+      device_->FreeHost(staging_[Index(lane)]);
+    }
+  }
+
+  void* Allocate(Tier tier, int64_t bytes) override {
+    void* memory = tier == Tier::kDevice ? device_->Allocate(bytes)
+                   : file_               ? file_->Allocate(bytes)
+                                         : device_->AllocateHost(bytes);
+    if (memory == nullptr) return nullptr;
+    sizes_[memory] = Aligned(bytes);
+    allocated_[static_cast<size_t>(tier)] += Aligned(bytes);
+    return memory;
+  }
+
+  void Free(Tier tier, void* memory) override {
+    if (memory == nullptr) return;
+    const auto found = sizes_.find(memory);
+    if (found == sizes_.end()) throw std::invalid_argument("CudaBackend::Free: not allocated here");
+    allocated_[static_cast<size_t>(tier)] -= found->second;
+    sizes_.erase(found);
+    if (tier == Tier::kDevice) {
+      device_->Free(memory);
+    } else if (file_) {
+      file_->Free(memory);
+    } else {
+      device_->FreeHost(memory);
+    }
+  }
+
+  bool HostIsMemory() const override { return file_ == nullptr; }
+
+  void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
+    if (lane == Lane::kCompute)
+      throw std::invalid_argument("CudaBackend: the compute lane does not copy");
+    if (bytes <= 0) return;
+    device_->MakeCurrent();
+    if (file_) {
+      CopyStaged(lane, static_cast<char*>(to), static_cast<const char*>(from), bytes);
+    } else {
+      Queue(lane, to, from, bytes);
+    }
+  }
+
+  void Zero(void* device, int64_t bytes) override {
+    if (bytes > 0) device_->Zero(device, bytes);
+  }
+
+  Event Record(Lane lane) override {
+    device_->MakeCurrent();
+    return {lane, events_[Index(lane)].Record(StreamOf(lane), origin_)};
+  }
+
+  void Wait(Lane lane, const Event& event) override {
+    if (event.lane == lane) return;
+    device_->MakeCurrent();
+    events_[Index(event.lane)].Wait(StreamOf(lane), event.ticket);
+  }
+
+  void Synchronize() override {
+    device_->MakeCurrent();
+    for (cudaStream_t stream : streams_) LAYRUB_CUDA(cudaStreamSynchronize(stream));
+    for (CudaEvents& events : events_) events.AllHappened();
+    if (Now() - origin_->seconds > kOriginSeconds) origin_ = NewOrigin();
+  }
+
+  double SecondsOf(const Event& event) override {
+    return events_[Index(event.lane)].SecondsOf(event.ticket);
+  }
+
+  int64_t Allocated(Tier tier) const override { return allocated_[static_cast<size_t>(tier)]; }
+
+  std::string Describe() const override {
+    const std::string lines = device_->Describe();
+    return "GPU " + std::to_string(device_->id()) + ", " + lines.substr(0, lines.find('\n'));
+  }
+
+  Device* device() const override { return device_; }
+
+ private:
+  static size_t Index(Lane lane) { return static_cast<size_t>(lane); }
+  cudaStream_t& StreamOf(Lane lane) { return streams_[Index(lane)]; }
+
+  static std::shared_ptr<TimeOrigin> NewOrigin() {
+    auto origin = std::make_shared<TimeOrigin>();
+    LAYRUB_CUDA(cudaEventRecord(origin->event.get(), nullptr));
+    LAYRUB_CUDA(cudaEventSynchronize(origin->event.get()));
+    origin->seconds = Now();
+    return origin;
+  }
+
+  void Queue(Lane lane, void* to, const void* from, int64_t bytes) {
+    LAYRUB_CUDA(
+        cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, StreamOf(lane)));
+  }
+
+  /// By way of pinned memory, which the stream fills and empties in turn.
+  void CopyStaged(Lane lane, char* to, const char* from, int64_t bytes) {
+    void* const staging = staging_[Index(lane)];
+    for (int64_t at = 0; at < bytes; at += kStagingBytes) {
+      const int64_t count = std::min(kStagingBytes, bytes - at);
+      const bool save = lane == Lane::kSave;
+      auto file_copy = save ? std::make_unique<FileCopy>(file_.get(), to + at, staging, count)
+                            : std::make_unique<FileCopy>(file_.get(), staging, from + at, count);
+      if (save) Queue(lane, staging, from + at, count);
+      LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CopyFile, file_copy.release()));
+      if (!save) Queue(lane, to + at, staging, count);
+    }
+  }
+
+  CudaDevice* const device_;
+  std::unique_ptr<SpillFile> file_;        ///< the host tier, if it is one
+  std::array<cudaStream_t, 3> streams_{};  ///< by lane; compute: CUDA's default stream
+  std::array<void*, 3> staging_{};         ///< by lane, only with a file
+  std::array<CudaEvents, 3> events_;       ///< by lane
+  std::shared_ptr<TimeOrigin> origin_;
+  std::unordered_map<void*, int64_t> sizes_;
+  std::array<int64_t, 2> allocated_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCudaBackend(CudaDevice* device, const std::string& spill_file) {
+  return std::make_unique<CudaBackend>(device, spill_file);
+}
+
+}  // namespace layrub

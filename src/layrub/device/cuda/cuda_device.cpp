@@ -1,0 +1,169 @@
+#include "layrub/device/cuda/cuda_device.hpp"
+
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+#include "layrub/bytes.hpp"
+#include "layrub/device/cuda/check.hpp"
+
+namespace layrub {
+namespace {
+
+/// What an allocation gave: nullptr where CUDA says that there is not so much memory.
+void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
+  if (error == cudaSuccess) return memory;
+  cudaGetLastError();  // it would be reported by the next check of a kernel
+  if (error != cudaErrorMemoryAllocation) {
+    LOG(FATAL) << call << " of " << bytes << " bytes: " << cudaGetErrorString(error);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(int id) : id_(id) {
+  MakeCurrent();
+  LAYRUB_CUDA(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking));
+}
+
+void CudaDevice::MakeCurrent() {
+  int current = -1;
+  if (cudaGetDevice(&current) == cudaSuccess && current == id_) return;
+  LAYRUB_CUDA(cudaSetDevice(id_));
+}
+
+void* CudaDevice::Allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > INT64_MAX - kAlignment) return nullptr;
+  MakeCurrent();
+  void* memory = nullptr;
+  const int64_t size = Aligned(bytes > 0 ? bytes : 1);
+  return OrNull(cudaMalloc(&memory, static_cast<size_t>(size)), memory, "cudaMalloc", size);
+}
+
+void CudaDevice::Free(void* memory) {
+  if (memory == nullptr) return;
+  // When the process ends the driver may have gone first, and has then freed everything.
+  const cudaError_t error = cudaFree(memory);
+  if (error != cudaErrorCudartUnloading) LAYRUB_CUDA(error);
+}
+
+void CudaDevice::Zero(void* memory, int64_t bytes) {
+  MakeCurrent();
+  LAYRUB_CUDA(cudaMemsetAsync(memory, 0, static_cast<size_t>(bytes), nullptr));
+}
+
+void* CudaDevice::AllocateHost(int64_t bytes) {
+  if (bytes < 0 || bytes > INT64_MAX - kAlignment) return nullptr;
+  MakeCurrent();
+  void* memory = nullptr;
+  const int64_t size = Aligned(bytes > 0 ? bytes : 1);
+  const cudaError_t error =
+      cudaHostAlloc(&memory, static_cast<size_t>(size), cudaHostAllocPortable);
+  return OrNull(error, memory, "cudaHostAlloc", size);
+}
+
+void CudaDevice::FreeHost(void* memory) {
+  if (memory == nullptr) return;
+  const cudaError_t error = cudaFreeHost(memory);
+  if (error != cudaErrorCudartUnloading) LAYRUB_CUDA(error);
+}
+
+void CudaDevice::HostSource::Zero(void* memory, int64_t bytes) {
+  std::memset(memory, 0, static_cast<size_t>(bytes));
+}
+
+void CudaDevice::Copy(void* to, const void* from, int64_t bytes) {
+  if (bytes <= 0 || to == from) return;
+  MakeCurrent();
+  // The addresses say where they are. On the default stream; waits unless both are the device's.
+  LAYRUB_CUDA(cudaMemcpy(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault));
+}
+
+void CudaDevice::CopyBeside(void* to, const void* from, int64_t bytes) {
+  if (bytes <= 0 || to == from) return;
+  MakeCurrent();
+  LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, beside_));
+  LAYRUB_CUDA(cudaStreamSynchronize(beside_));
+}
+
+void CudaDevice::Synchronize() {
+  MakeCurrent();
+  LAYRUB_CUDA(cudaStreamSynchronize(nullptr));
+}
+
+int64_t CudaDevice::total_bytes() const {
+  cudaDeviceProp properties;
+  LAYRUB_CUDA(cudaGetDeviceProperties(&properties, id_));
+  return static_cast<int64_t>(properties.totalGlobalMem);
+}
+
+int64_t CudaDevice::free_bytes() const {
+  const_cast<CudaDevice*>(this)->MakeCurrent();
+  size_t free = 0, total = 0;
+  LAYRUB_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<int64_t>(free);
+}
+
+std::string CudaDevice::Describe() const {
+  cudaDeviceProp properties;
+  LAYRUB_CUDA(cudaGetDeviceProperties(&properties, id_));
+  int runtime = 0, driver = 0;
+  LAYRUB_CUDA(cudaRuntimeGetVersion(&runtime));
+  LAYRUB_CUDA(cudaDriverGetVersion(&driver));
+  const auto version = [](int number) {
+    return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  };
+  std::ostringstream text;
+  text << properties.name << "\n  memory: " << FormatBytes(total_bytes()) << ", free "
+       << FormatBytes(free_bytes()) << "\n  multiprocessors: " << properties.multiProcessorCount
+       << ", compute capability " << properties.major << "." << properties.minor
+       << "\n  copy engines: " << properties.asyncEngineCount << "\n  CUDA: runtime "
+       << version(runtime) << ", driver " << version(driver);
+  return text.str();
+}
+
+std::unique_ptr<Backend> CudaDevice::MakeBackend(const std::string& spill_file) {
+  return MakeCudaBackend(this, spill_file);
+}
+
+namespace {
+
+struct Found {
+  int count = 0;
+  std::string why;
+};
+
+const Found& Gpus() {
+  static const Found found = [] {
+    Found gpus;
+    const cudaError_t error = cudaGetDeviceCount(&gpus.count);
+    if (error == cudaSuccess && gpus.count > 0) return gpus;
+    cudaGetLastError();
+    gpus.count = 0;
+    gpus.why = "Cannot use a GPU: ";
+    gpus.why += error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
+    gpus.why += ".";
+    return gpus;
+  }();
+  return found;
+}
+
+}  // namespace
+
+int GpuCount() { return Gpus().count; }
+
+std::string WhyNoGpu() { return Gpus().why; }
+
+Device& Gpu(int id) {
+  static std::mutex mutex;
+  // Never taken down: blobs with static storage may give memory back at any time.
+  static auto* const devices = new std::vector<CudaDevice*>(GpuCount(), nullptr);
+  CHECK(id >= 0 && id < GpuCount()) << "There is no GPU " << id << ".";
+  const std::lock_guard<std::mutex> lock(mutex);
+  CudaDevice*& device = (*devices)[id];
+  if (device == nullptr) device = new CudaDevice(id);
+  return *device;
+}
+
+}  // namespace layrub

@@ -1,0 +1,66 @@
+#ifndef LAYRUB_DEVICE_CUDA_CUDA_DEVICE_HPP_
+#define LAYRUB_DEVICE_CUDA_CUDA_DEVICE_HPP_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "layrub/device.hpp"
+
+namespace layrub {
+
+/// A GPU. The compute stream is CUDA's default stream, on which kernels of users and libraries run
+/// unless told otherwise; copies beside it have streams that do not wait for it. Failures of CUDA
+/// are fatal and name the call; too little memory is not.
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int id);
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  void* Allocate(int64_t bytes) override;
+  void Free(void* memory) override;
+  void Zero(void* memory, int64_t bytes) override;
+  void* AllocateHost(int64_t bytes) override;
+  void FreeHost(void* memory) override;
+  void Copy(void* to, const void* from, int64_t bytes) override;
+  void CopyBeside(void* to, const void* from, int64_t bytes) override;
+  void Synchronize() override;
+  bool LaunchesKernels() const override { return true; }
+  void MakeCurrent() override;
+  int64_t total_bytes() const override;
+  int64_t free_bytes() const override;
+  int id() const override { return id_; }
+  std::string Describe() const override;
+  std::unique_ptr<Backend> MakeBackend(const std::string& spill_file) override;
+  Pool& pool() override { return pool_; }
+  Pool& host_pool() override { return host_pool_; }
+
+ private:
+  /// Pinned memory of the host.
+  class HostSource final : public MemorySource {
+   public:
+    explicit HostSource(CudaDevice* device) : device_(device) {}
+    void* Allocate(int64_t bytes) override { return device_->AllocateHost(bytes); }
+    void Free(void* memory) override { device_->FreeHost(memory); }
+    void Zero(void* memory, int64_t bytes) override;
+
+   private:
+    CudaDevice* const device_;
+  };
+
+  const int id_;
+  cudaStream_t beside_ = nullptr;
+  HostSource host_source_{this};
+  Pool pool_{this};
+  Pool host_pool_{&host_source_};
+};
+
+/// Runs plans on `device`. The host tier is pinned memory, or, if `spill_file` names one, a file.
+std::unique_ptr<Backend> MakeCudaBackend(CudaDevice* device, const std::string& spill_file);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_DEVICE_CUDA_CUDA_DEVICE_HPP_

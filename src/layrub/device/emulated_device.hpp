@@ -1,0 +1,62 @@
+#ifndef LAYRUB_DEVICE_EMULATED_DEVICE_HPP_
+#define LAYRUB_DEVICE_EMULATED_DEVICE_HPP_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "layrub/device.hpp"
+
+namespace layrub {
+
+/// See MakeEmulatedDevice. The same memory is mapped twice: at the device's addresses, which are
+/// out of reach but during kernels, and at an alias of each, by which copies reach it at any time.
+class EmulatedDevice final : public Device {
+ public:
+  /// Throws std::system_error when the system has not so many addresses.
+  explicit EmulatedDevice(int64_t bytes);
+  ~EmulatedDevice() override;
+  EmulatedDevice(const EmulatedDevice&) = delete;
+  EmulatedDevice& operator=(const EmulatedDevice&) = delete;
+
+  void* Allocate(int64_t bytes) override;
+  void Free(void* memory) override;
+  void Zero(void* memory, int64_t bytes) override;
+  void* AllocateHost(int64_t bytes) override;
+  void FreeHost(void* memory) override;
+  void Copy(void* to, const void* from, int64_t bytes) override;
+  void CopyBeside(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }
+  void Synchronize() override {}
+  bool LaunchesKernels() const override { return false; }
+  void BeginKernel() override;
+  void EndKernel() override;
+  int64_t total_bytes() const override { return bytes_; }
+  int64_t free_bytes() const override;
+  int id() const override { return 0; }
+  std::string Describe() const override { return "emulated device"; }
+  std::unique_ptr<Backend> MakeBackend(const std::string& spill_file) override;
+  Pool& pool() override { return pool_; }
+  Pool& host_pool() override { return host_pool_; }
+
+  /// Where the process may always touch what the device has at `memory`; other addresses as they
+  /// are.
+  void* Alias(void* memory) const;
+  const void* Alias(const void* memory) const;
+
+ private:
+  const int64_t bytes_;
+  int file_ = -1;
+  char* device_ = nullptr;
+  char* alias_ = nullptr;
+  mutable std::mutex mutex_;
+  std::map<int64_t, int64_t> free_, used_;  ///< ranges: offset, bytes
+  int64_t allocated_ = 0;
+  int kernels_ = 0;  ///< that run now
+  Pool pool_{this};
+  Pool host_pool_;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_DEVICE_EMULATED_DEVICE_HPP_

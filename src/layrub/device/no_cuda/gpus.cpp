@@ -1,0 +1,13 @@
+#include <stdexcept>
+
+#include "layrub/device.hpp"
+
+namespace layrub {
+
+int GpuCount() { return 0; }
+
+Device& Gpu(int) { throw std::logic_error("Gpu: there is none"); }
+
+std::string WhyNoGpu() { return "Cannot use GPU in CPU-only Caffe: check mode."; }
+
+}  // namespace layrub

@@ -120,12 +120,16 @@ function(layrub_add_tools)
   endif()
 endfunction()
 
-# examples/<folder>/<name>.cpp is the program <name>.
+# examples/<folder>/<name>.cpp is the program <name>, in a build with CUDA together with <name>.cu.
 function(layrub_add_examples)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/*.cpp)
   foreach(main ${mains})
     get_filename_component(name ${main} NAME_WE)
-    layrub_add_program(${name} ${main})
+    string(REGEX REPLACE "cpp$" "cu" kernels ${main})
+    if(CPU_ONLY OR NOT EXISTS ${kernels})
+      set(kernels "")
+    endif()
+    layrub_add_program(${name} ${main} ${kernels})
     set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
   endforeach()
 endfunction()
@@ -134,7 +138,13 @@ endfunction()
 # and one ctest entry. Other .cpp files of the folder are helpers, linked to each of its tests.
 # Tests of base and placement link to the pure library alone, which proves that those parts need
 # nothing else. scripts/test_<thing>.py are ctest entries as well.
+#
+# Tests of layers, nets and solvers run on the CPU, once more on the emulated device
+# (<name>_emulated), and in a build with CUDA on a GPU (<name>_cuda, label gpu), where they are
+# skipped if there is none.
 function(layrub_add_tests)
+  add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/device_environment.cpp)
+  layrub_set_up_test(device_environment caffe)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/test_*.cpp ${PROJECT_SOURCE_DIR}/tools/test_*.cpp)
   list(FILTER tests INCLUDE REGEX "/test/test_[^/]*\\.cpp$")
@@ -152,12 +162,21 @@ function(layrub_add_tests)
       set(library caffe nlohmann_json::nlohmann_json)
     endif()
     layrub_add_helpers("${folder}" "${library}" helper_objects ${helpers})
+    if(NOT library STREQUAL "layrub_pure_whole")
+      list(APPEND helper_objects $<TARGET_OBJECTS:device_environment>)
+    endif()
     add_executable(${name} ${test} ${helper_objects})
     layrub_set_up_test(${name} "${library}")
     if(folder MATCHES "/tools/test$" AND TARGET layrub)
       add_dependencies(${name} layrub)
     endif()
     layrub_register_test(${name} ${name})
+    if(folder MATCHES "/src/caffe/(core|kernels|layers|net|solvers)/test$")
+      layrub_register_device_test(${name} emulated cpu)
+      if(NOT CPU_ONLY)
+        layrub_register_device_test(${name} cuda gpu)
+      endif()
+    endif()
   endforeach()
 
   find_program(PYTHON3 python3)
@@ -176,6 +195,15 @@ function(layrub_register_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 300 ENVIRONMENT
     "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+endfunction()
+
+# layrub_register_device_test(<name> <device> <label>): the test <name> once more, on another device.
+function(layrub_register_device_test name device label)
+  set(entry ${name}_${device})
+  layrub_register_test(${entry} ${name})
+  set_property(TEST ${entry} PROPERTY LABELS ${label})
+  set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT LAYRUB_TEST_DEVICE=${device})
+  set_property(TEST ${entry} PROPERTY SKIP_REGULAR_EXPRESSION "Cannot use a GPU")
 endfunction()
 
 # Compiles the helpers of a test folder once; sets <result> to their objects, or to nothing.

@@ -19,6 +19,8 @@ struct DeviceContext {
 /// Copies between any two places that a body of `context` may touch, host or device. After what
 /// is queued; done when it returns if one of them is the host's.
 void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes);
+/// Zeroes memory that a body of `context` may write, after what is queued.
+void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes);
 
 // A blob's memory where the body runs.
 template <typename Dtype>

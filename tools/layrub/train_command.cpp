@@ -13,6 +13,7 @@
 #include "caffe/util/signal_handler.h"
 #include "layrub/bytes.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/device.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/pool.hpp"
@@ -81,6 +82,12 @@ class StepTimes : public Solver<float>::Callback {
   std::vector<double> seconds_;
 };
 
+/// The memory of what no plan has.
+layrub::Pool& PoolOfBlobs() {
+  return caffe::Caffe::mode() == caffe::Caffe::GPU ? caffe::Caffe::device().pool()
+                                                   : layrub::Pool::Cpu();
+}
+
 /// Memory, traffic, time and scores of a finished run.
 json Summarize(Solver<float>* solver, double seconds) {
   caffe::PlannedNet<float>* planned = solver->net()->planned();
@@ -101,7 +108,7 @@ json Summarize(Solver<float>* solver, double seconds) {
     summary["bytes_offloaded"] = executor.bytes_offloaded();
     summary["bytes_prefetched"] = executor.bytes_prefetched();
   }
-  summary["pool_peak_bytes"] = layrub::Pool::Cpu().peak();
+  summary["pool_peak_bytes"] = PoolOfBlobs().peak();
   summary["test_scores"] = json::array();
   for (size_t net = 0; net < solver->test_scores().size(); ++net) {
     for (const auto& [name, value] : solver->test_scores()[net]) {
@@ -160,8 +167,9 @@ int Train(const std::vector<std::string>&) {
   caffe::SignalHandler signals(SignalEffect("sigint_effect", FLAGS_sigint_effect),
                                SignalEffect("sighup_effect", FLAGS_sighup_effect));
   const caffe::SolverParameter param = ReadSolver();
-  ChooseDevice(param.has_solver_mode() &&
-               param.solver_mode() == caffe::SolverParameter_SolverMode_GPU);
+  ChooseDevice(
+      param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU,
+      param.device_id());
   if (FLAGS_verify_placement > 0) return Verify(param);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
@@ -175,7 +183,7 @@ int Train(const std::vector<std::string>&) {
   if (!placed.ok()) return ExitCode(placed);
   WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
 
-  layrub::Pool::Cpu().ResetPeak();
+  PoolOfBlobs().ResetPeak();
   LOG(INFO) << "Starting Optimization";
   StepTimes steps;
   solver->add_callback(&steps);

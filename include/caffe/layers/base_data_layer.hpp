@@ -42,8 +42,9 @@ class Batch {
   Blob<Dtype> data_, label_;
 };
 
-/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, in host memory.
-/// A forward copies the oldest into the tops.
+/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, in host memory
+/// and, in GPU mode, in memory of the device too, beside what runs there. A forward copies the
+/// oldest into the tops.
 ///
 /// A subclass shapes the tops and every prefetch_[i] in DataLayerSetUp, overrides load_batch, which
 /// runs in the thread, and stops the thread in its destructor.
@@ -65,6 +66,11 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;
   Blob<Dtype> transformed_data_;
+
+ private:
+  void ReturnBatch();
+
+  Batch<Dtype>* in_use_ = nullptr;  ///< may still be on its way from here to the tops
 };
 
 }  // namespace caffe

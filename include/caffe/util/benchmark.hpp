@@ -5,7 +5,8 @@
 
 namespace caffe {
 
-/// A stopwatch on the monotonic clock. Start while running and Stop while stopped do nothing.
+/// A stopwatch on the monotonic clock; in GPU mode Start and Stop wait until the device has done
+/// what was queued. Start while running and Stop while stopped do nothing.
 /// Reading a running timer stops it; reading one that never ran warns and gives 0. Not thread safe.
 class Timer {
  public:
@@ -23,18 +24,20 @@ class Timer {
 
  protected:
   void Init();
+  void AwaitDevice() const;
 
   bool initted_ = false;
   bool running_ = false;
   bool has_run_at_least_once_ = false;
+  bool awaits_device_ = true;
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point stop_;
 };
 
-/// A Timer that measures on the CPU whatever the mode is.
+/// A Timer that waits for no device.
 class CPUTimer : public Timer {
  public:
-  explicit CPUTimer() {}
+  explicit CPUTimer() { awaits_device_ = false; }
   virtual ~CPUTimer() {}
 };
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "caffe/core/blob_math.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -247,40 +248,46 @@ void Blob<Dtype>::set_gpu_data(Dtype* data) {
   data_->set_gpu_data(data);
 }
 
-template <typename Dtype>
-void Blob<Dtype>::Update() {
-  if constexpr (std::is_floating_point_v<Dtype>) {
-    caffe_axpy(count_, Dtype(-1), cpu_diff(), mutable_cpu_data());
-  } else {
-    NOT_IMPLEMENTED;
-  }
-}
-
 namespace {
+
+/// Whether the current values are on the device, or are to come there.
+bool OnDevice(const SyncedMemory& memory) {
+  return Caffe::mode() == Caffe::GPU && memory.head() != SyncedMemory::HEAD_AT_CPU;
+}
 
 // Blobs of integers hold indices: they have no norms.
 template <typename Dtype>
-Dtype SumOfMagnitudes(int count, const Dtype* values) {
+Dtype SumOfMagnitudes(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
-    return count ? caffe_cpu_asum(count, values) : Dtype(0);
+    if (count == 0) return 0;
+    return OnDevice(*memory) ? DeviceAsum(count, static_cast<const Dtype*>(memory->gpu_data()))
+                             : caffe_cpu_asum(count, static_cast<const Dtype*>(memory->cpu_data()));
   } else {
     NOT_IMPLEMENTED;
     return 0;
   }
 }
 template <typename Dtype>
-Dtype SumOfSquares(int count, const Dtype* values) {
+Dtype SumOfSquares(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
-    return count ? caffe_cpu_dot(count, values, values) : Dtype(0);
+    if (count == 0) return 0;
+    if (OnDevice(*memory))
+      return DeviceSumSquares(count, static_cast<const Dtype*>(memory->gpu_data()));
+    const auto* values = static_cast<const Dtype*>(memory->cpu_data());
+    return caffe_cpu_dot(count, values, values);
   } else {
     NOT_IMPLEMENTED;
     return 0;
   }
 }
 template <typename Dtype>
-void ScaleValues(int count, Dtype factor, Dtype* values) {
+void ScaleValues(int count, Dtype factor, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
-    caffe_scal(count, factor, values);
+    if (OnDevice(*memory)) {
+      DeviceScale(count, factor, static_cast<Dtype*>(memory->mutable_gpu_data()));
+    } else {
+      caffe_scal(count, factor, static_cast<Dtype*>(memory->mutable_cpu_data()));
+    }
   } else {
     NOT_IMPLEMENTED;
   }
@@ -289,28 +296,41 @@ void ScaleValues(int count, Dtype factor, Dtype* values) {
 }  // namespace
 
 template <typename Dtype>
+void Blob<Dtype>::Update() {
+  if constexpr (std::is_floating_point_v<Dtype>) {
+    if (OnDevice(*data_)) {
+      DeviceSubtract(count_, gpu_diff(), mutable_gpu_data());
+    } else {
+      caffe_axpy(count_, Dtype(-1), cpu_diff(), mutable_cpu_data());
+    }
+  } else {
+    NOT_IMPLEMENTED;
+  }
+}
+
+template <typename Dtype>
 Dtype Blob<Dtype>::asum_data() const {
-  return SumOfMagnitudes(count_, cpu_data());
+  return SumOfMagnitudes<Dtype>(count_, data().get());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::asum_diff() const {
-  return SumOfMagnitudes(count_, cpu_diff());
+  return SumOfMagnitudes<Dtype>(count_, diff().get());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::sumsq_data() const {
-  return SumOfSquares(count_, cpu_data());
+  return SumOfSquares<Dtype>(count_, data().get());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::sumsq_diff() const {
-  return SumOfSquares(count_, cpu_diff());
+  return SumOfSquares<Dtype>(count_, diff().get());
 }
 template <typename Dtype>
 void Blob<Dtype>::scale_data(Dtype scale_factor) {
-  ScaleValues(count_, scale_factor, mutable_cpu_data());
+  ScaleValues(count_, scale_factor, data().get());
 }
 template <typename Dtype>
 void Blob<Dtype>::scale_diff(Dtype scale_factor) {
-  ScaleValues(count_, scale_factor, mutable_cpu_diff());
+  ScaleValues(count_, scale_factor, diff().get());
 }
 
 template <typename Dtype>

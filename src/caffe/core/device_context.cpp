@@ -20,4 +20,12 @@ void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t 
   }
 }
 
+void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes) {
+  if (context.gpu) {
+    context.device->Zero(memory, static_cast<int64_t>(bytes));
+  } else {
+    std::memset(memory, 0, bytes);
+  }
+}
+
 }  // namespace caffe

@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/util/failure.hpp"
+#include "layrub/device.hpp"
 #include "source_traits.hpp"
 
 namespace caffe {
@@ -53,6 +54,10 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
     while (!must_stop()) {
       Batch<Dtype>* batch = prefetch_free_.pop();
       load_batch(batch);
+      if (Caffe::mode() == Caffe::GPU) {
+        batch->data_.data()->PushBeside();
+        if (this->output_labels_) batch->label_.data()->PushBeside();
+      }
       prefetch_full_.push(batch);
     }
   } catch (const boost::thread_interrupted&) {
@@ -60,9 +65,19 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
   }
 }
 
+/// What was copied last is done with when the device has come so far.
+template <typename Dtype>
+void BasePrefetchingDataLayer<Dtype>::ReturnBatch() {
+  if (!in_use_) return;
+  if (Caffe::mode() == Caffe::GPU) Caffe::device().Synchronize();
+  prefetch_free_.push(in_use_);
+  in_use_ = nullptr;
+}
+
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
                                               const vector<Blob<Dtype>*>& top) {
+  ReturnBatch();
   const Batch<Dtype>* batch = prefetch_full_.peek();
   top[0]->ReshapeLike(batch->data_);
   if (this->output_labels_) top[1]->ReshapeLike(batch->label_);
@@ -72,15 +87,16 @@ template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                                 const vector<Blob<Dtype>*>& /*bottom*/,
                                                 const vector<Blob<Dtype>*>& top) {
-  Batch<Dtype>* batch = prefetch_full_.pop("Waiting for data");
+  ReturnBatch();
+  Batch<Dtype>* batch = in_use_ = prefetch_full_.pop("Waiting for data");
   const auto copy = [&context, this](const Blob<Dtype>& from, Blob<Dtype>* to) {
     CHECK_EQ(from.count(), to->count())
         << "Layer " << this->layer_param_.name() << ": forward without reshape.";
-    kernels::CopyFromHost(context, from.count(), from.cpu_data(), MutableData(context, to));
+    kernels::Copy(context, from.count(), Data(context, from), MutableData(context, to));
   };
   copy(batch->data_, top[0]);
   if (this->output_labels_) copy(batch->label_, top[1]);
-  prefetch_free_.push(batch);
+  if (!context.gpu) ReturnBatch();
 }
 
 INSTANTIATE_CLASS(BaseDataLayer);

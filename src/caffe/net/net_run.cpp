@@ -170,11 +170,12 @@ void Net<Dtype>::Reshape() {
 
 template <typename Dtype>
 void Net<Dtype>::ClearParamDiffs() {
+  const DeviceContext context = DeviceContext::Current();
   for (size_t i = 0; i < learnable_params_.size(); ++i) {
     if (params_lr_[i] == 0 && !learnable_params_[i]->diff()->head())
       continue;  // untouched: zero already
     Blob<Dtype>* blob = learnable_params_[i];
-    caffe_set(blob->count(), Dtype(0), blob->mutable_cpu_diff());
+    ZeroBytes(context, MutableDiff(context, blob), size_t(blob->count()) * sizeof(Dtype));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "caffe/placement.hpp"
 
+#include <algorithm>
+
 #include "caffe/planned_net.hpp"
 #include "dropped_value.hpp"
 #include "layrub/bytes.hpp"
@@ -13,6 +15,10 @@ using layrub::Result;
 using layrub::Status;
 
 namespace {
+
+/// What a plan leaves of a GPU's free memory when nobody says how much it may take: the kernels and
+/// the buffers of CUDA's libraries, which come at their first use.
+constexpr int64_t kLibraryBytes = int64_t{512} << 20;
 
 Status ParseBytes(const char* field, const string& text, int64_t* bytes) {
   const Result<int64_t> parsed = layrub::ParseBytes(text);
@@ -39,6 +45,8 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     const Status status =
         ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
     if (!status.ok()) return status;
+  } else if (Caffe::mode() == Caffe::GPU) {
+    options.budget.device = std::max<int64_t>(Caffe::device().free_bytes() - kLibraryBytes, 0);
   }
   if (parameter.has_host_memory()) {
     const Status status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layrub/device.hpp"
 #include "planned_memory.hpp"
 
 namespace caffe {
@@ -71,9 +72,15 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
     executor_.reset(
         new layrub::Executor(memory_->net.graph, plan, backend_.get(), options.executor));
   } catch (const std::bad_alloc&) {
+    const layrub::Device* const device = backend_->device();
     LOG(FATAL) << "Out of memory: the plan of net " << net->name() << " needs " << plan.device_bytes
-               << " bytes of device memory and " << plan.host_bytes
-               << " bytes of host memory, which this machine does not give.";
+               << " bytes of device memory and " << plan.host_bytes << " bytes of "
+               << (device && options.spill_file.empty() ? "pinned host" : "host")
+               << " memory, which this machine does not give"
+               << (device ? ": the device has " + std::to_string(device->free_bytes()) +
+                                " bytes left. device_memory and host_memory bound what a plan takes"
+                          : "")
+               << ".";
   }
   memory_->bindings.resize(memory_->net.graph.tensors.size());
   for (size_t i = 0; i < memory_->bindings.size(); ++i) {

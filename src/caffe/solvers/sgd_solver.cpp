@@ -91,13 +91,14 @@ void SGDSolver<Dtype>::ClipGradients() {
   if (limit < 0) return;
   const DeviceContext context = DeviceContext::Current();
   const vector<Blob<Dtype>*>& params = this->net_->learnable_params();
-  Dtype sum = 0;
+  Blob<Dtype> squares(vector<int>{static_cast<int>(params.size())});
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;
-    Dtype squares = 0;
-    kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]), &squares);
-    sum += squares;
+    kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]),
+                        MutableData(context, &squares) + i);
   }
+  Dtype sum = 0;  // what does not learn has left a zero
+  for (size_t i = 0; i < params.size(); ++i) sum += squares.cpu_data()[i];
   const Dtype norm = std::sqrt(sum);
   if (norm <= limit) return;
   const Dtype factor = limit / norm;

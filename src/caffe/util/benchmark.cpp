@@ -1,13 +1,19 @@
 #include "caffe/util/benchmark.hpp"
 
-#include <glog/logging.h>
+#include "caffe/common.hpp"
+#include "layrub/device.hpp"
 
 namespace caffe {
 
 void Timer::Init() { initted_ = true; }
 
+void Timer::AwaitDevice() const {
+  if (awaits_device_ && Caffe::mode() == Caffe::GPU) Caffe::device().Synchronize();
+}
+
 void Timer::Start() {
   if (running_) return;
+  AwaitDevice();
   running_ = true;
   has_run_at_least_once_ = true;
   start_ = std::chrono::steady_clock::now();
@@ -15,6 +21,7 @@ void Timer::Start() {
 
 void Timer::Stop() {
   if (!running_) return;
+  AwaitDevice();
   stop_ = std::chrono::steady_clock::now();
   running_ = false;
 }

@@ -143,7 +143,7 @@ endfunction()
 # (<name>_emulated), and in a build with CUDA on a GPU (<name>_cuda, label gpu), where they are
 # skipped if there is none.
 function(layrub_add_tests)
-  add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/device_environment.cpp)
+  add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
   layrub_set_up_test(device_environment caffe)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/test_*.cpp ${PROJECT_SOURCE_DIR}/tools/test_*.cpp)

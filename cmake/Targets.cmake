@@ -139,9 +139,10 @@ endfunction()
 # Tests of base and placement link to the pure library alone, which proves that those parts need
 # nothing else. scripts/test_<thing>.py are ctest entries as well.
 #
-# Tests of layers, nets and solvers run on the CPU, once more on the emulated device
-# (<name>_emulated), and in a build with CUDA on a GPU (<name>_cuda, label gpu), where they are
-# skipped if there is none.
+# Tests of layers, nets and solvers run on the CPU, in a build with CUDA once more on a GPU
+# (<name>_cuda, label gpu), where they are skipped if there is none, and those in
+# LAYRUB_EMULATED_TESTS on the emulated device (<name>_emulated).
+set(LAYRUB_EMULATED_TESTS test_internal_thread test_data_layer)
 function(layrub_add_tests)
   add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
   layrub_set_up_test(device_environment caffe)
@@ -172,7 +173,9 @@ function(layrub_add_tests)
     endif()
     layrub_register_test(${name} ${name})
     if(folder MATCHES "/src/caffe/(core|kernels|layers|net|solvers)/test$")
-      layrub_register_device_test(${name} emulated cpu)
+      if(name IN_LIST LAYRUB_EMULATED_TESTS)
+        layrub_register_device_test(${name} emulated cpu)
+      endif()
       if(NOT CPU_ONLY)
         layrub_register_device_test(${name} cuda gpu)
       endif()

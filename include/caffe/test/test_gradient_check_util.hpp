@@ -44,15 +44,13 @@ class FormBuffers {
   }
 
   void* Allocate(int64_t bytes) {
-    const double nan = std::numeric_limits<double>::quiet_NaN();
+    SyncedMemory& memory = *storage_.emplace_back(new SyncedMemory(size_t(bytes) + 1));
     // An all-ones pattern is NaN in float and in double.
-    storage_.emplace_back(static_cast<size_t>(bytes / 8 + 1), nan);
-    std::fill_n(reinterpret_cast<unsigned char*>(storage_.back().data()),
-                storage_.back().size() * sizeof(double), 0xFF);
-    return storage_.back().data();
+    std::fill_n(static_cast<unsigned char*>(memory.mutable_cpu_data()), memory.size(), 0xFF);
+    return Caffe::mode() == Caffe::GPU ? memory.mutable_gpu_data() : memory.mutable_cpu_data();
   }
 
-  std::vector<std::vector<double>> storage_;
+  std::vector<shared_ptr<SyncedMemory>> storage_;
   LayerRun forward_;
   LayerRun backward_;
 };
@@ -169,17 +167,16 @@ class GradientChecker {
     const vector<vector<Dtype>> computed =
         Derivatives(layer, bottom, top, propagate_down, checked, top_id, top_data_id);
     for (size_t b = 0; b < checked.size(); ++b) {
-      Dtype* values = checked[b]->mutable_cpu_data();
       for (int i = 0; i < checked[b]->count(); ++i) {
-        const Dtype feature = values[i];
+        const Dtype feature = checked[b]->cpu_data()[i];
         const bool affects = !element_wise || i == top_data_id;
         Dtype estimated = 0;
         if (affects) {
-          values[i] = feature + stepsize_;
+          checked[b]->mutable_cpu_data()[i] = feature + stepsize_;
           const Dtype above = Objective(layer, bottom, top, propagate_down, top_id, top_data_id);
-          values[i] = feature - stepsize_;
+          checked[b]->mutable_cpu_data()[i] = feature - stepsize_;
           const Dtype below = Objective(layer, bottom, top, propagate_down, top_id, top_data_id);
-          values[i] = feature;
+          checked[b]->mutable_cpu_data()[i] = feature;
           estimated = (above - below) / stepsize_ / Dtype(2);
         }
         const Dtype distance = std::fabs(feature);

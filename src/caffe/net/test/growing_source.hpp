@@ -23,10 +23,9 @@ class GrowingLayer : public Layer<float> {
   }
 
  protected:
-  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>&,
-                 const vector<Blob<float>*>& top) override {
+  void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
     ++passes_;
-    for (int i = 0; i < top[0]->count(); ++i) MutableData(context, top[0])[i] = passes_ + i;
+    for (int i = 0; i < top[0]->count(); ++i) top[0]->mutable_cpu_data()[i] = passes_ + i;
   }
   int passes_ = 0;
 };

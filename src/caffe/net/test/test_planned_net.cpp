@@ -227,13 +227,12 @@ class SneakyLayer : public Layer<float> {
   }
 
  protected:
-  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>& bottom,
-                 const vector<Blob<float>*>& top) override {
-    MutableData(context, top[0])[0] = Data(context, *bottom[0])[0];
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->mutable_cpu_data()[0] = bottom[0]->cpu_data()[0];
   }
-  void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top,
-                  const vector<bool>&, const vector<Blob<float>*>& bottom) override {
-    MutableDiff(context, bottom[0])[0] = Diff(context, *top[0])[0] * Data(context, *bottom[0])[0];
+  void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>&,
+                    const vector<Blob<float>*>& bottom) override {
+    bottom[0]->mutable_cpu_diff()[0] = top[0]->cpu_diff()[0] * bottom[0]->cpu_data()[0];
   }
 };
 LayerRegisterer<float> register_sneaky("TestSneaky", [](const LayerParameter& param) {

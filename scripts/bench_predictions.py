@@ -4,10 +4,10 @@
   LAYRUB_BIN_DIR=build/bin scripts/bench_predictions.py [--placements=A,B] [--rounds=N] [NET.prototxt ...]
 
 In each of several rounds a net is profiled (layrub time --profile) and trained under several placements: a strategy,
-or STRATEGY@PERCENT for a budget of so much of what keep needs. Predicted is what the plan takes on the profiled machine.
-Measured are wall times of single iterations, with all that a solver does: the fastest and the median. Where other
-programs run, only the fastest can be predicted, from the fastest profile; the difference is that of these two. On a
-machine that does nothing else all rounds say the same.
+or STRATEGY@PERCENT for a budget that lies so far between the floor (0) and what keep needs (100). Predicted is what the
+plan takes on the profiled machine. Measured are wall times of single iterations, with all that a solver does: the fastest
+and the median, and how far the prediction is from each. Where other programs run, only the fastest can be predicted, from
+the fastest profile. On a machine that does nothing else all rounds say the same.
 """
 
 import argparse
@@ -24,10 +24,11 @@ WARM_UP = 3  # iterations
 NETS = [os.path.join(run_layrub.ROOT, 'src/caffe/net/test/nets', name + '.prototxt') for name in ('lenet', 'mini_resnet')]
 
 
-def train(model, profile, placement, keep_bytes, iterations):
+def train(model, profile, placement, plan, iterations):
     """(summary of the run, seconds of each iteration but the first ones)"""
     strategy, _, percent = placement.partition('@')
-    budget = [f'--device_memory={int(percent) * keep_bytes // 100}'] if percent else []
+    floor, keep = plan['floor_bytes'], plan['device_peak_bytes']
+    budget = [f'--device_memory={floor + int(percent) * (keep - floor) // 100}'] if percent else []
     with tempfile.TemporaryDirectory() as folder:
         solver, summary = os.path.join(folder, 'solver.prototxt'), os.path.join(folder, 'summary.json')
         with open(solver, 'w', encoding='utf-8') as file:
@@ -42,14 +43,14 @@ def train(model, profile, placement, keep_bytes, iterations):
 
 def measure(model, options):
     """Placement -> what train returned in each round."""
-    keep_bytes = run_layrub.plan(model, 'keep')[0]['device_peak_bytes']
+    keep = run_layrub.plan(model, 'keep')[0]
     runs = {}
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
             profile = os.path.join(folder, 'profile.json')
             run_layrub.run_or_exit('time', f'--model={model}', f'--profile={profile}')
             for placement in options.placements.split(','):
-                run = train(model, profile, placement, keep_bytes, options.iterations)
+                run = train(model, profile, placement, keep, options.iterations)
                 runs.setdefault(placement, []).append(run)
     return runs
 
@@ -71,8 +72,9 @@ def main():
             name = os.path.splitext(os.path.basename(model))[0]
             rows.append([name, placement, mib(summaries[0]['planned_device_bytes']), f'{1000 * predicted:.2f}',
                          f'{1000 * min(seconds):.2f}', f'{1000 * statistics.median(seconds):.2f}',
-                         f'{100 * (predicted / min(seconds) - 1):+.0f} %'])
-    print(table(['net', 'placement', 'device, MiB', 'predicted, ms', 'fastest, ms', 'median, ms', 'difference'], rows))
+                         *(f'{100 * (predicted / value - 1):+.0f} %' for value in (min(seconds), statistics.median(seconds)))])
+    print(table(['net', 'placement', 'device, MiB', 'predicted, ms', 'fastest, ms', 'median, ms', 'to fastest', 'to median'],
+                rows))
 
 
 if __name__ == '__main__':

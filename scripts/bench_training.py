@@ -24,6 +24,9 @@ NETS = [('resnet50', 32, 1000, None, 'Caffe 10,898; PyTorch 3,203, with checkpoi
         ('vgg16', 16, None, 400, 'Caffe 3,377')]
 
 
+ALIGNMENT = 256  # bytes: a range is larger than its tensor by less
+
+
 def train(model, iterations, *flags):
     """(summary of the run, how it ran)"""
     with tempfile.TemporaryDirectory() as folder:
@@ -58,18 +61,20 @@ def main():
             budget = run_layrub.plan(model, 'keep')[0]['floor_bytes'] * options.percent // 100
             tight = (f'--device_memory={budget}', f'--spill_file={options.spill_file}')
             kept, keep = train(model, options.iterations, '--placement=keep')
-            said, auto = train(model, options.iterations, '--measure_memory', *tight)
+            said, auto = train(model, options.iterations, *tight)
+            # A run of its own: to measure, all of the device memory is filled while the parameters are still elsewhere.
+            measured = train(model, 1, '--measure_memory', *tight)[0]['measured_device_bytes']
             train(model, options.iterations, f'--verify_placement={options.iterations}', *tight)  # ends this if not equal
         allowed = in_all * MIB if in_all else budget + beyond * MIB
         if auto.rss_bytes > allowed:
             missed.append(f'{net}: the process takes {mib(auto.rss_bytes)} MiB, {mib(allowed)} are allowed')
-        if said['measured_device_bytes'] != said['planned_device_bytes']:
+        if not 0 <= said['planned_device_bytes'] - measured < ALIGNMENT:
             missed.append(f'{net}: the measured peak is not the planned one')
         rows.append([net, str(batch), 'keep', '', mib(kept['planned_device_bytes']), '', '', mib(keep.rss_bytes), others,
                      f'{keep.cpu_seconds:.1f}'])
         rows.append([net, str(batch), 'auto', mib(budget), mib(said['planned_device_bytes']),
-                     mib(said['measured_device_bytes']), mib(said['bytes_offloaded'] / options.iterations),
-                     mib(auto.rss_bytes), '', f'{auto.cpu_seconds:.1f}'])
+                     mib(measured), mib(said['bytes_offloaded'] / options.iterations), mib(auto.rss_bytes), '',
+                     f'{auto.cpu_seconds:.1f}'])
     print(table(['net', 'batch', 'strategy', 'budget, MiB', 'planned, MiB', 'measured, MiB', 'moved out an iteration, MiB',
                  'process, MiB', 'others, process, MiB', 'processor seconds'], rows))
     if missed:

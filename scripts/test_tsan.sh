@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the tests of the backend, the executor and planned nets with the thread sanitizer, in a folder of their
+# Builds the tests of the backend, the executor, planned nets and several solvers with the thread sanitizer, in a folder of their
 # own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 
@@ -8,7 +8,7 @@ build=${1:-$root/build-tsan}
 [ $# -eq 0 ] || shift
 if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
-    "$root"/src/caffe/net/test/test_planned_net.cpp; do
+    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
 fi

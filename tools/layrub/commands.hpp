@@ -63,6 +63,9 @@ void RefuseLoneDataShape(const std::string& command);
 caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
 /// Ends the program when one of these flags is given to a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
+/// How many solvers train together: --cpu_solvers. Ends the
+/// program when these make no sense.
+int SolversFlag();
 /// CPU or GPU as --gpu says; GPU `default_gpu` if `gpu_by_default` when it
 /// is not given. Ends the program when there is no such GPU.
 void ChooseDevice(bool gpu_by_default, int default_gpu = 0);

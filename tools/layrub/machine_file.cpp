@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/profile.hpp"
+#include "layrub/shared_link.hpp"
 
 namespace layrub_tool {
 
@@ -79,15 +81,16 @@ Machine ReadMachineFile(const std::string& path, std::ifstream* file) {
   if (root.contains("capacity"))
     machine.capacity = static_cast<int64_t>(Number(root, "capacity", path));
   if (root.contains("operations")) ReadOperations(root["operations"], path, &machine);
-  return machine;
+  const double links = root.contains("links") ? Number(root, "links", path) : 1;
+  return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
 }
 
 }  // namespace
 
 Machine MachineFlag() {
-  if (FLAGS_machine.empty()) return {};
-  const layrub::Result<Machine> known = layrub::FindMachine(FLAGS_machine);
-  if (known.ok()) return known.value();
+  const layrub::Result<Machine> known =
+      FLAGS_machine.empty() ? Machine() : layrub::FindMachine(FLAGS_machine);
+  if (known.ok()) return layrub::ShareLink(known.value(), SolversFlag());
   std::ifstream file(FLAGS_machine);
   if (!file) FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");
   return ReadMachineFile(FLAGS_machine, &file);

@@ -8,8 +8,9 @@
 
 namespace layrub_tool {
 
-/// The machine of --machine, a name or a file; "cpu" without it. Ends the program when there is
-/// none of this name, or with the key that a file lacks.
+/// The machine of --machine, a name or a file; "cpu" without it; its link shared by as many
+/// solvers as are to train together. Ends the program when there is none of this name, or with the
+/// key that a file lacks.
 layrub::Machine MachineFlag();
 
 /// Warns when --machine holds measured operations but lacks some of `graph`: they are of another

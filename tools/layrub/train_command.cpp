@@ -170,7 +170,14 @@ int Train(const std::vector<std::string>&) {
   ChooseDevice(
       param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU,
       param.device_id());
-  if (FLAGS_verify_placement > 0) return Verify(param);
+  const int solvers = SolversFlag();
+  if (solvers > 1 && caffe::Caffe::mode() == caffe::Caffe::GPU)
+    Fail("--cpu_solvers is for the CPU: leave out --gpu and set solver_mode: CPU.");
+  if (FLAGS_verify_placement > 0) {
+    if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
+    return Verify(param);
+  }
+  caffe::Caffe::set_solver_count(solvers);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
   if (!FLAGS_snapshot.empty()) {
@@ -183,15 +190,26 @@ int Train(const std::vector<std::string>&) {
   if (!placed.ok()) return ExitCode(placed);
   WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
 
+  std::unique_ptr<caffe::ParallelSolvers<float>> together;
+  if (solvers > 1) {
+    together.reset(
+        new caffe::ParallelSolvers<float>(solver.get(), layrub::ConnectThreads(solvers)));
+    LOG(INFO) << "Training with " << solvers << " solvers, on " << solvers
+              << " batches in each iteration";
+    const layrub::Status started = together->Start(FLAGS_snapshot);
+    if (!started.ok()) return ExitCode(started);
+  }
   PoolOfBlobs().ResetPeak();
   LOG(INFO) << "Starting Optimization";
   StepTimes steps;
   solver->add_callback(&steps);
   const Clock::time_point start = Clock::now();
   solver->Solve();
+  if (together) together->Finish();
   const double seconds = SecondsSince(start);
   LOG(INFO) << "Optimization Done.";
   json summary = Summarize(solver.get(), seconds);
+  summary["solvers"] = solvers;
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
   WriteSummary(summary.dump(2) + "\n", std::ios::trunc);

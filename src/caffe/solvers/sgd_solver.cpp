@@ -52,8 +52,8 @@ Dtype SGDSolver<Dtype>::GetLearningRate() {
     if (this->current_step_ < param.stepvalue_size() &&
         this->iter_ >= param.stepvalue(this->current_step_)) {
       this->current_step_++;
-      LOG(INFO) << "MultiStep Status: Iteration " << this->iter_
-                << ", step = " << this->current_step_;
+      LOG_IF(INFO, Caffe::root_solver())
+          << "MultiStep Status: Iteration " << this->iter_ << ", step = " << this->current_step_;
     }
     return base * std::pow(gamma, Dtype(this->current_step_));
   }
@@ -102,8 +102,8 @@ void SGDSolver<Dtype>::ClipGradients() {
   const Dtype norm = std::sqrt(sum);
   if (norm <= limit) return;
   const Dtype factor = limit / norm;
-  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << limit
-            << ") by scale factor " << factor;
+  LOG_IF(INFO, Caffe::root_solver()) << "Gradient clipping: scaling down gradients (L2 norm "
+                                     << norm << " > " << limit << ") by scale factor " << factor;
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;
     kernels::Scale(context, params[i]->count(), factor, MutableDiff(context, params[i]));

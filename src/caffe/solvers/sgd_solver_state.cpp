@@ -40,7 +40,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_fil
   }
   this->iter_ = state.iter();
   this->current_step_ = state.current_step();
-  LOG(INFO) << "SGDSolver: restoring history";
+  LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
   for (int i = 0; i < state.history_size(); ++i) history_[i]->FromProto(state.history(i), false);
 }
 
@@ -102,7 +102,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
   }
   this->iter_ = hdf5_load_int(file.id(), "iter");
   this->current_step_ = hdf5_load_int(file.id(), "current_step");
-  LOG(INFO) << "SGDSolver: restoring history";
+  LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
   for (size_t i = 0; i < history_.size(); ++i) {
     hdf5_load_nd_dataset<Dtype>(history.id(), std::to_string(i).c_str(), 0, kMaxBlobAxes,
                                 history_[i].get());

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
 
 namespace caffe {
@@ -73,8 +74,13 @@ class FatalExit : public google::LogSink {
             const char* message, size_t length) override {
     if (severity != google::GLOG_FATAL) return;
     const LayerParameter* layer = FailureScopes::Layer();
-    if (layer != nullptr && !Names(std::string(message, length), *layer))
-      where_ = "    in " + LayerAtWork() + "\n";
+    if (layer != nullptr && !Names(std::string(message, length), *layer)) where_ = LayerAtWork();
+    if (Caffe::solver_count() > 1) {
+      where_ += (where_.empty() ? "solver " : " of solver ") +
+                std::to_string(Caffe::solver_rank()) + " of " +
+                std::to_string(Caffe::solver_count());
+    }
+    if (!where_.empty()) where_ = "    in " + where_ + "\n";
     fatal_ = true;
   }
   void WaitTillSent() override {

@@ -2,6 +2,7 @@
 
 #include "layrub/base/text.hpp"
 #include "layrub/machine.hpp"
+#include "layrub/shared_link.hpp"
 
 namespace layrub {
 namespace {
@@ -66,6 +67,13 @@ std::vector<std::string> MachineNames() {
   std::vector<std::string> names{Machine().name};
   for (const DataSheet& sheet : kGpus) names.push_back(sheet.name);
   return names;
+}
+
+Machine ShareLink(Machine machine, int devices) {
+  if (devices == 1) return machine;
+  machine.name += ", " + std::to_string(devices) + " on a link";
+  for (double* rate : {&machine.link_down, &machine.link_up, &machine.link_both}) *rate /= devices;
+  return machine;
 }
 
 }  // namespace layrub

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "layrub/machine.hpp"
+#include "layrub/shared_link.hpp"
 
 namespace layrub {
 namespace {
@@ -36,6 +37,19 @@ TEST(Machines, AnUnknownNameListsThoseThereAre) {
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_NE(status.message.find("'k80'"), std::string::npos);
   EXPECT_NE(status.message.find("k40, titanx"), std::string::npos);
+}
+
+TEST(Machines, DevicesOnOneLinkHaveEqualPartsOfIt) {
+  const Machine machine = FindMachine("a100").value();
+  const Machine part = ShareLink(machine, 2);
+  EXPECT_EQ(part.name, "a100, 2 on a link");
+  EXPECT_DOUBLE_EQ(part.link_down, machine.link_down / 2);
+  EXPECT_DOUBLE_EQ(part.link_up, machine.link_up / 2);
+  EXPECT_DOUBLE_EQ(part.link_both, machine.link_both / 2);
+  EXPECT_EQ(part.flops, machine.flops);
+  EXPECT_EQ(part.capacity, machine.capacity);
+  EXPECT_EQ(ShareLink(machine, 1).name, "a100");
+  EXPECT_EQ(ShareLink(machine, 1).link_up, machine.link_up);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the tests of the backend, the executor, planned nets and several solvers with the thread sanitizer, in a folder of their
-# own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
+# Builds the tests of the backend, the executor, planned nets and several solvers with the thread sanitizer, in a folder of
+# their own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,6 +1,7 @@
 // What users write into and read from the blobs of a planned net, between passes and after its end.
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
+#include "layrub/device.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/pool.hpp"
 
@@ -125,7 +126,7 @@ TEST_P(PlannedBlobs, SayThatTheirNetWasPlannedForItsForwardOnly) {
 TEST_P(PlannedBlobs, GiveTheMemoryOfUnplannedPassesBack) {
   Net<float> net(ParseNet(kDeep));
   Fill(net.input_blobs()[0]->count(), 1, net.input_blobs()[0]->mutable_cpu_data());
-  layrub::Pool& pool = layrub::Pool::Cpu();
+  layrub::Pool& pool = Caffe::mode() == Caffe::GPU ? Caffe::device().pool() : layrub::Pool::Cpu();
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
   net.ForwardBackward();
   const int64_t planned = pool.used();

@@ -103,7 +103,7 @@ TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
   net.input_blobs()[0]->set_cpu_data(mine.data());
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
   const float half = net.ForwardBackward();
-  EXPECT_EQ(net.input_blobs()[0]->cpu_data(), mine.data());
+  ASSERT_EQ(net.input_blobs()[0]->mutable_cpu_data(), mine.data());
   for (float& value : mine) value = 0.75f;
   EXPECT_NE(net.ForwardBackward(), half);
 }

@@ -9,6 +9,7 @@
 
 #include "caffe/common.hpp"
 #include "caffe/util/failure.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/strategy.hpp"
@@ -30,6 +31,7 @@ const std::vector<Command>& Commands() {
        "  --machine=NAME|FILE    plan for this machine: a known one, or what --profile measured\n"
        "  --cpu_solvers=N        N solvers, each with the whole batch, on its part of the data\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
+       "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --spill_file=PATH      move it to a file (or to one in a folder) instead of RAM\n"
        "  --measure_memory       report the device memory that training really touched\n"
        "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
@@ -62,6 +64,7 @@ const std::vector<Command>& Commands() {
        "  --iterations=N         passes to average over (50)\n"
        "  --profile=FILE         measure this machine and each operation of training, for "
        "--machine\n"
+       "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
@@ -187,6 +190,7 @@ int main(int argc, char** argv) {
   if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
   caffe::GlobalInit(&argc, &argv);
   caffe::ExitOnFailure(layrub_tool::kFailure);
+  caffe::library_settings().tf32 = FLAGS_tf32;
   try {
     return layrub_tool::Run(words);
   } catch (const std::bad_alloc&) {

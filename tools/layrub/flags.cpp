@@ -21,6 +21,7 @@ DEFINE_string(host_memory, "",
               "The most host memory for what is moved off the device; wins likewise.");
 DEFINE_bool(deterministic, false,
             "The same memory plan in each run, whatever is measured, and reproducible results.");
+DEFINE_bool(tf32, false, "On a GPU, products of single precision numbers may be rounded to TF32.");
 DEFINE_string(machine, "",
               "The machine to plan for: one that is known by name, or a file from --profile.");
 DEFINE_string(profile, "", "A file for the machine and the operations that are measured.");

@@ -20,6 +20,7 @@ DECLARE_string(placement);
 DECLARE_string(device_memory);
 DECLARE_string(host_memory);
 DECLARE_bool(deterministic);
+DECLARE_bool(tf32);
 DECLARE_string(machine);
 DECLARE_string(profile);
 DECLARE_string(spill_file);

@@ -9,6 +9,7 @@
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/measure.hpp"
@@ -85,6 +86,7 @@ void MeasureArithmetic(Machine* machine) {
 }  // namespace
 
 void WriteProfile(const caffe::NetParameter& net, int iterations, const std::string& path) {
+  caffe::library_settings().measure = true;
   Machine machine;
   machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
   MeasureArithmetic(&machine);

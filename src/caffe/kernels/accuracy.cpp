@@ -1,7 +1,6 @@
 #include "caffe/kernels/accuracy.hpp"
 
 #include "caffe/kernels/label_class.hpp"
-#include "caffe/kernels/parallel.hpp"
 #include "caffe/kernels/softmax_row.hpp"
 
 namespace caffe {
@@ -10,16 +9,19 @@ namespace kernels {
 template <typename Dtype>
 void TopKHits(const DeviceContext& context, const ScoreShape& shape, int64_t top_k,
               const Dtype* scores, const Labels<Dtype>& labels, uint8_t* hits) {
-  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+  ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const int64_t label = LabelClass(labels, p, shape.classes);
-    hits[p] = 0;
-    if (label < 0) return;
-    const ScoreRow row = RowAt(shape, p);
+    if (label < 0) {
+      if (team.first == 0) hits[p] = 0;
+      return;
+    }
+    const ScoreRow row = RowAt(shape, p), part = OwnPart(team, row);
     const Dtype own = scores[row.begin + label * row.step];
     // The label itself is counted too, hence "at most". Not a number is never a hit.
     int64_t as_high = 0;
-    for (int64_t i = row.begin; i < row.end; i += row.step) as_high += scores[i] >= own;
-    hits[p] = as_high > 0 && as_high <= top_k;
+    for (int64_t i = part.begin; i < part.end; i += part.step) as_high += scores[i] >= own;
+    as_high = team.Sum(as_high);
+    if (team.first == 0) hits[p] = as_high > 0 && as_high <= top_k;
   });
 }
 

@@ -1,6 +1,5 @@
 #include "caffe/kernels/softmax.hpp"
 
-#include "caffe/kernels/parallel.hpp"
 #include "caffe/kernels/softmax_row.hpp"
 
 namespace caffe {
@@ -9,21 +8,23 @@ namespace kernels {
 template <typename Dtype>
 void SoftmaxForward(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
                     Dtype* y) {
-  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+  ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const ScoreRow row = RowAt(shape, p);
-    const SoftmaxTerms<Dtype> terms = TermsOf(x, row);
-    for (int64_t i = row.begin; i < row.end; i += row.step) y[i] = terms.Probability(x[i]);
+    const ScoreRow own = OwnPart(team, row);
+    const SoftmaxTerms<Dtype> terms = TermsOf(team, x, row);
+    for (int64_t i = own.begin; i < own.end; i += own.step) y[i] = terms.Probability(x[i]);
   });
 }
 
 template <typename Dtype>
 void SoftmaxBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* y,
                      const Dtype* dy, Dtype* dx) {
-  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
-    const ScoreRow row = RowAt(shape, p);
+  ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
+    const ScoreRow own = OwnPart(team, RowAt(shape, p));
     Dtype dot = 0;
-    for (int64_t i = row.begin; i < row.end; i += row.step) dot += dy[i] * y[i];
-    for (int64_t i = row.begin; i < row.end; i += row.step) dx[i] = (dy[i] - dot) * y[i];
+    for (int64_t i = own.begin; i < own.end; i += own.step) dot += dy[i] * y[i];
+    dot = team.Sum(dot);
+    for (int64_t i = own.begin; i < own.end; i += own.step) dx[i] = (dy[i] - dot) * y[i];
   });
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "caffe/kernels/label_class.hpp"
-#include "caffe/kernels/parallel.hpp"
 #include "caffe/kernels/softmax_row.hpp"
 
 namespace caffe {
@@ -22,17 +21,18 @@ LAYRUB_HOST_DEVICE double Divisor(const Normalizer& normalizer) {
 template <typename Dtype>
 void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
                    const Dtype* prob, const Labels<Dtype>& labels, Dtype* losses) {
-  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+  ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const int64_t label = LabelClass(labels, p, shape.classes);
     if (label < 0) {
-      losses[p] = label == kIgnoredLabel ? Dtype(0) : static_cast<Dtype>(NAN);
+      if (team.first == 0) losses[p] = label == kIgnoredLabel ? Dtype(0) : static_cast<Dtype>(NAN);
       return;
     }
     const ScoreRow row = RowAt(shape, p);
     const int64_t at = row.begin + label * row.step;
-    const Dtype value = prob != nullptr ? prob[at] : TermsOf(x, row).Probability(x[at]);
+    const Dtype value = prob != nullptr ? prob[at] : TermsOf(team, x, row).Probability(x[at]);
     // A comparison that keeps not-a-number, so that a diverged net shows.
-    losses[p] = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
+    if (team.first == 0)
+      losses[p] = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
   });
 }
 
@@ -51,12 +51,13 @@ template <typename Dtype>
 void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
                          const Labels<Dtype>& labels, const Normalizer& normalizer,
                          const Dtype* weight, Dtype* dx) {
-  ParallelForHeavy(context, shape.positions(), shape.classes, [=] LAYRUB_HOST_DEVICE(int64_t p) {
+  ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const Dtype scale = static_cast<Dtype>(weight[0] / Divisor(normalizer));
     const int64_t label = LabelClass(labels, p, shape.classes);
     const ScoreRow row = RowAt(shape, p);
     const int64_t at = row.begin + label * row.step;
-    for (int64_t i = row.begin; i < row.end; i += row.step) {
+    const ScoreRow own = OwnPart(team, row);
+    for (int64_t i = own.begin; i < own.end; i += own.step) {
       dx[i] = label == kIgnoredLabel ? Dtype(0) : (prob[i] - (i == at ? 1 : 0)) * scale;
     }
   });

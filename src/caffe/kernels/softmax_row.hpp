@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "caffe/kernels/labels.hpp"
-#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/teams.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -22,6 +22,17 @@ LAYRUB_HOST_DEVICE inline ScoreRow RowAt(const ScoreShape& shape, int64_t positi
   return {begin, begin + size, shape.inner};
 }
 
+/// What one thread of `team` does of a row.
+LAYRUB_HOST_DEVICE inline ScoreRow OwnPart(const Team& team, const ScoreRow& row) {
+  return {row.begin + team.first * row.step, row.end, team.step * row.step};
+}
+
+/// body(position, team) for all positions.
+template <typename Body>
+void ForScores(const DeviceContext& context, const ScoreShape& shape, Body body) {
+  ParallelTeams(context, shape.positions(), shape.classes, shape.inner > 1, body);
+}
+
 /// The softmax of a row is exp(x - max) / sum. Shifted by the maximum, no exponential overflows.
 template <typename Dtype>
 struct SoftmaxTerms {
@@ -30,13 +41,18 @@ struct SoftmaxTerms {
   LAYRUB_HOST_DEVICE Dtype Probability(Dtype x) const { return std::exp(x - max) / sum; }
 };
 
+/// For all threads of `team`, which has `row` to itself.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE SoftmaxTerms<Dtype> TermsOf(const Dtype* x, const ScoreRow& row) {
+LAYRUB_HOST_DEVICE SoftmaxTerms<Dtype> TermsOf(const Team& team, const Dtype* x,
+                                               const ScoreRow& row) {
+  const ScoreRow own = OwnPart(team, row);
   SoftmaxTerms<Dtype> terms = {x[row.begin], 0};
-  for (int64_t i = row.begin; i < row.end; i += row.step) {
+  for (int64_t i = own.begin; i < own.end; i += own.step) {
     terms.max = x[i] > terms.max ? x[i] : terms.max;
   }
-  for (int64_t i = row.begin; i < row.end; i += row.step) terms.sum += std::exp(x[i] - terms.max);
+  terms.max = team.Max(terms.max);
+  for (int64_t i = own.begin; i < own.end; i += own.step) terms.sum += std::exp(x[i] - terms.max);
+  terms.sum = team.Sum(terms.sum);
   return terms;
 }
 

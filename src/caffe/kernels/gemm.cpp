@@ -1,7 +1,7 @@
 #include "caffe/kernels/gemm.hpp"
 
 #include "caffe/kernels/parallel.hpp"
-#include "caffe/util/mkl_alternate.hpp"
+#include "caffe/util/math_functions.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -28,12 +28,19 @@ template <typename Dtype>
 void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
           int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c) {
   if (m == 0 || n == 0) return;
-  if (context.launch) LOG(FATAL) << "This build has no matrix product for GPUs.";
   const int rows = BlasSize(m), columns = BlasSize(n), inner = BlasSize(k);
-  const HostKernel scope(context);
   const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
-  BlasGemm(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, rows, columns, inner,
-           alpha, a, ta ? rows : inner, b, tb ? inner : columns, beta, c);
+  const CBLAS_TRANSPOSE transpose_a = ta ? CblasTrans : CblasNoTrans;
+  const CBLAS_TRANSPOSE transpose_b = tb ? CblasTrans : CblasNoTrans;
+#ifdef __CUDACC__
+  if (context.launch) {
+    caffe_gpu_gemm<Dtype>(transpose_a, transpose_b, rows, columns, inner, alpha, a, b, beta, c);
+    return;
+  }
+#endif
+  const HostKernel scope(context);
+  BlasGemm(transpose_a, transpose_b, rows, columns, inner, alpha, a, ta ? rows : inner, b,
+           tb ? inner : columns, beta, c);
 }
 
 template void Gemm<float>(const DeviceContext&, Transpose, Transpose, int64_t, int64_t, int64_t,

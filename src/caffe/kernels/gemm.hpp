@@ -11,7 +11,8 @@ namespace kernels {
 enum class Transpose { kNo, kYes };
 
 /// C = alpha * op(A) * op(B) + beta * C; all matrices dense and row-major, op(A) is m x k, op(B) k
-/// x n, C m x n. C is not read when beta is 0. Aborts when a dimension exceeds what BLAS can count.
+/// x n, C m x n. C is not read when beta is 0. By BLAS or, on a GPU, cuBLAS. Aborts when a
+/// dimension exceeds what BLAS can count.
 template <typename Dtype>
 void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
           int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c);

@@ -1,6 +1,7 @@
 // What this thread needs of CUDA's libraries, and what their errors are called.
 #include "caffe/common.hpp"
 #include "caffe/kernels/parallel.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "layrub/device.hpp"
 
@@ -13,9 +14,11 @@ class Handles {
  public:
   ~Handles() { Close(); }
 
+  /// With the thread's own workspace, which a change of the handle's stream takes away.
   cublasHandle_t Cublas() {
     FollowDevice();
-    if (!cublas_) CUBLAS_CHECK(cublasCreate(&cublas_));
+    if (!cublas_) OpenCublas();
+    CUBLAS_CHECK(cublasSetWorkspace(cublas_, workspace_, workspace_bytes_));
     return cublas_;
   }
 
@@ -36,6 +39,20 @@ class Handles {
   }
 
  private:
+  /// cuBLAS would allocate a workspace by itself: from the pool, it is counted. Its size is what
+  /// NVIDIA advises for the kind of GPU.
+  void OpenCublas() {
+    int major = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_->id()));
+    workspace_bytes_ = size_t{major >= 9 ? 32u : 4u} << 20;
+    workspace_ = device_->pool().Allocate(static_cast<int64_t>(workspace_bytes_));
+    CHECK(workspace_ != nullptr) << "GPU " << device_->id() << " has no " << workspace_bytes_
+                                 << " bytes left for the workspace of cuBLAS.";
+    CUBLAS_CHECK(cublasCreate(&cublas_));
+    CUBLAS_CHECK(cublasSetMathMode(
+        cublas_, library_settings().tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
+  }
+
   void FollowDevice() {
     layrub::Device* const device = &Caffe::device();
     if (device == device_) return;
@@ -51,6 +68,8 @@ class Handles {
 
   void Close() {
     if (cublas_) cublasDestroy(cublas_);
+    if (workspace_) device_->pool().Free(workspace_);
+    workspace_ = nullptr;
     if (curand_) curandDestroyGenerator(curand_);
     cublas_ = nullptr;
     curand_ = nullptr;
@@ -58,6 +77,8 @@ class Handles {
 
   layrub::Device* device_ = nullptr;
   cublasHandle_t cublas_ = nullptr;
+  void* workspace_ = nullptr;
+  size_t workspace_bytes_ = 0;
   curandGenerator_t curand_ = nullptr;
   unsigned int seed_ = 0;
   bool seeded_ = false;

@@ -14,7 +14,8 @@ namespace caffe {
 uint64_t Digest(const void* data, int64_t bytes);
 
 /// Trains twice, with the same random numbers (seed 1 where `param` has none): under the memory
-/// plan that `param` asks for, and in a solver of its own without any plan. After each of
+/// plan that `param` asks for, and in a solver of its own without any plan; operations with a
+/// choice of workspaces have the same in both (PlacementOptions::deterministic). After each of
 /// `iterations` iterations (test nets run once in each; nothing is displayed or written) every bit
 /// of the loss, the outputs of the test nets, all parameters and the history is compared.
 ///

@@ -89,9 +89,10 @@ bool UsesCosts(const std::string& name);
 /// The strategy leaves everything in its place, and so readable, where the budget allows that.
 bool KeepsWhatFits(const std::string& name);
 
-/// Leaves each form one workspace (GrantedWorkspace): reproducible, and the same whatever the
-/// budget. kInvalid names an operation that has no reproducible one.
-Status KeepDeterministic(const Machine& machine, Graph* graph);
+/// Leaves each form one workspace (GrantedWorkspace): reproducible, and the same whatever budget,
+/// strategy and machine; a layer called without a plan has the same. kInvalid names an operation
+/// that has no reproducible one.
+Status KeepDeterministic(Graph* graph);
 /// Leaves each form the workspace number `choice`, or its last one: to measure one after the other.
 void KeepWorkspace(int choice, Graph* graph);
 /// The most workspaces that a form of the graph has to choose from.

@@ -61,7 +61,7 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
 Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {
   if (options.workspace >= 0) layrub::KeepWorkspace(options.workspace, graph);
   if (!options.deterministic) return Status::Ok();
-  return layrub::KeepDeterministic(options.machine, graph);
+  return layrub::KeepDeterministic(graph);
 }
 
 template <typename Dtype>

@@ -55,6 +55,7 @@ class Training {
     param.clear_display();
     param.clear_snapshot();
     param.set_snapshot_after_train(false);
+    param.mutable_placement()->set_deterministic(true);
     solver_.reset(SolverRegistry<float>::CreateSolver(param));
     solver_->mutable_placement_extra()->machine = task.machine;
     if (!task.snapshot.empty()) solver_->Restore(task.snapshot.c_str());

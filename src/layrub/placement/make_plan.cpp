@@ -51,17 +51,16 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
 
 }  // namespace
 
-Status KeepDeterministic(const Machine& machine, Graph* graph) {
+Status KeepDeterministic(Graph* graph) {
   for (Op& op : graph->ops) {
-    for (size_t f = 0; f < op.forms.size(); ++f) {
-      std::vector<Scratch>& scratch = op.forms[f].scratch;
-      if (scratch.empty()) continue;
-      const int32_t granted = GrantedScratch(*graph, op, static_cast<int32_t>(f), machine);
+    for (Form& form : op.forms) {
+      if (form.scratch.empty()) continue;
+      const int32_t granted = GrantedScratch(*graph, form);
       if (granted == kNone) {
         return Status::Invalid("operation " + op.name + " has no deterministic workspace in form " +
-                               op.forms[f].name);
+                               form.name);
       }
-      scratch = {scratch[granted]};
+      form.scratch = {form.scratch[granted]};
     }
   }
   return Status::Ok();

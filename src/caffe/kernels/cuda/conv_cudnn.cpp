@@ -5,8 +5,6 @@
 #include "caffe/kernels/cuda/conv_cudnn.hpp"
 
 #include <array>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -180,26 +178,23 @@ template <typename Pass>
 const CudnnProblem::Table& TableOf(const char* type, CudnnProblem* problem) {
   CudnnProblem::Table& known = problem->table(Pass::kPass);
   const bool measure = library_settings().measure;
-  if (known.asked && (known.timed || !measure)) return known;
-  known = {true, false, {}};
-  const std::string name = NameOf(problem->dims(), Pass::kPass, type) +
-                           (problem->math() == CUDNN_FMA_MATH ? "" : " tf32");
+  if (known.asked && (known.measured || !measure)) return known;
+  known = {true, measure, false, {}};
+  const std::string name =
+      NameOf(problem->dims(), Pass::kPass, type) + (library_settings().tf32 ? " tf32" : "");
   AlgorithmCache& cache = CudnnTimes();
   AlgorithmTable found;
-  if (cache.Find(name, &found)) {
-    known.timed = true;
-    for (Workspace& algorithm : found) {
-      const int number = NumberOf<Pass>(algorithm.name);
-      algorithm.bytes = number < 0 ? -1 : BytesOf<Pass>(problem, number);
-      if (algorithm.bytes >= 0) known.algorithms.push_back(algorithm);
-    }
-  } else if (measure) {
-    known.timed = true;
-    known.algorithms = Ask<Pass>(problem, true);
-    cache.Store(name, known.algorithms);
-  } else {
-    known.algorithms = Ask<Pass>(problem, false);
+  if (!cache.Find(name, &found) && measure) {
+    found = Ask<Pass>(problem, true);
+    if (!found.empty()) cache.Store(name, found);
   }
+  for (Workspace& algorithm : found) {
+    const int number = NumberOf<Pass>(algorithm.name);
+    algorithm.bytes = number < 0 ? -1 : BytesOf<Pass>(problem, number);
+    if (algorithm.bytes >= 0) known.algorithms.push_back(algorithm);
+  }
+  known.timed = !known.algorithms.empty();
+  if (!known.timed) known.algorithms = Ask<Pass>(problem, false);
   return known;
 }
 

@@ -34,8 +34,9 @@ class CudnnProblem {
     return bytes_.at(static_cast<size_t>(pass)).at(algorithm);
   }
   struct Table {
-    bool asked = false;
-    bool timed = false;
+    bool asked = false;     ///< by a guess at least
+    bool measured = false;  ///< or tried to
+    bool timed = false;     ///< all seconds are known
     AlgorithmTable algorithms;
   };
   Table& table(ConvolutionPass pass) { return tables_.at(static_cast<size_t>(pass)); }

@@ -9,12 +9,12 @@ namespace layrub {
 // scratch is shared, and each operation is granted what it needs of it up to a fixed cap. A version
 // that the net cannot do without (Caffe would compute wrong gradients there) gets a range of its
 // own.
-Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget&) {
+Result<Decision> Keep(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = DefaultDecision(graph);
   AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.runs)), &decision);
   KeepBlobsWhole(graph, &decision);
   for (Run& run : decision.runs) {
-    const int32_t granted = GrantedScratch(graph, graph.ops[run.op], run.form, machine);
+    const int32_t granted = GrantedScratch(graph, graph.ops[run.op].forms[run.form]);
     if (granted != kNone) run.scratch = granted;
   }
   return decision;

@@ -76,12 +76,11 @@ std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machin
   return faster;
 }
 
-int32_t GrantedScratch(const Graph& graph, const Op& op, int32_t form, const Machine& machine) {
-  const std::vector<Scratch>& scratch = op.forms[form].scratch;
+int32_t GrantedScratch(const Graph& graph, const Form& form) {
   std::vector<WorkspaceCost> costs;
-  for (int32_t i = 0; i < static_cast<int32_t>(scratch.size()); ++i) {
-    costs.push_back({ScratchBytes(graph, op.forms[form], i), OpSeconds(op, form, i, machine),
-                     scratch[i].deterministic});
+  for (int32_t i = 0; i < static_cast<int32_t>(form.scratch.size()); ++i) {
+    const Scratch& scratch = form.scratch[i];
+    costs.push_back({ScratchBytes(graph, form, i), scratch.seconds, scratch.deterministic});
   }
   return GrantedWorkspace(costs);
 }

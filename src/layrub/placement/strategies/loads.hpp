@@ -27,8 +27,8 @@ void TakeFastestScratch(const Graph& graph, const Machine& machine, int64_t byte
 /// that changes nothing.
 std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machine,
                                        const Decision& decision);
-/// The workspace of form `form` of `op` that GrantedWorkspace names; kNone for none.
-int32_t GrantedScratch(const Graph& graph, const Op& op, int32_t form, const Machine& machine);
+/// The workspace of `form` that GrantedWorkspace names; kNone for none.
+int32_t GrantedScratch(const Graph& graph, const Form& form);
 
 }  // namespace layrub
 

@@ -115,12 +115,12 @@ TEST(KeepDeterministic, NamesTheOperationThatHasNoReproducibleWorkspace) {
   graph.ops[0].forms.resize(1);
   Form& form = graph.ops[0].forms[0];
   form.name = "x";
-  EXPECT_TRUE(KeepDeterministic({}, &graph).ok());
+  EXPECT_TRUE(KeepDeterministic(&graph).ok());
   form.scratch = {{kNone, 3, true}, {kNone, 2, false}, {kNone, 1, true}};
-  EXPECT_TRUE(KeepDeterministic({}, &graph).ok());
+  EXPECT_TRUE(KeepDeterministic(&graph).ok());
   EXPECT_EQ(form.scratch, (std::vector<Scratch>{{kNone, 1, true}}));
   form.scratch = {{kNone, 2, false}};
-  const Status status = KeepDeterministic({}, &graph);
+  const Status status = KeepDeterministic(&graph);
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_NE(status.message.find("conv/forward"), std::string::npos);
 }

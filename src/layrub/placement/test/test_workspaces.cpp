@@ -87,12 +87,12 @@ TEST_F(ConvChoices, AutoTakesWhatTheBudgetHolds) {
 TEST_F(ConvChoices, PinnedTheyDoNotDependOnTheBudget) {
   net_.graph.tensors[much_].bytes = kWorkspaceCap + 1;
   Graph pinned = net_.graph;
-  ASSERT_TRUE(KeepDeterministic({}, &pinned).ok());
+  ASSERT_TRUE(KeepDeterministic(&pinned).ok());
   EXPECT_EQ(WorkspaceChoices(pinned), 1);
   EXPECT_EQ(pinned.ops[1].forms[0].scratch.front().name, "some");
   Choices(1)[1].deterministic = false;
   pinned = net_.graph;
-  ASSERT_TRUE(KeepDeterministic({}, &pinned).ok());
+  ASSERT_TRUE(KeepDeterministic(&pinned).ok());
   EXPECT_EQ(pinned.ops[1].forms[0].scratch.front().name, "none");
 }
 

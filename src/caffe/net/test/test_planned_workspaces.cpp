@@ -90,7 +90,13 @@ vector<string> UsedBy(const string& strategy, bool deterministic, int workspace 
   return used;
 }
 
-TEST(PlannedWorkspaces, ThePlanChoosesAndTheBodyIsTold) {
+/// The bodies above are for the CPU.
+class PlannedWorkspaces : public ::testing::Test {
+ protected:
+  PlannedWorkspaces() { Caffe::set_mode(Caffe::CPU); }
+};
+
+TEST_F(PlannedWorkspaces, ThePlanChoosesAndTheBodyIsTold) {
   fast_seconds = 1e-3;
   EXPECT_EQ(UsedBy("keep", false), vector<string>(2, "fast"));
   EXPECT_EQ(UsedBy("keep", false, 0), vector<string>(2, "small"));
@@ -100,7 +106,7 @@ TEST(PlannedWorkspaces, ThePlanChoosesAndTheBodyIsTold) {
   EXPECT_EQ(UsedBy("keep", false), vector<string>(2, "small"));
 }
 
-TEST(PlannedWorkspaces, ARepetitionUsesTheOneOfTheFirstRun) {
+TEST_F(PlannedWorkspaces, ARepetitionUsesTheOneOfTheFirstRun) {
   fast_seconds = 1e-3;
   bool again = false;
   for (const string strategy : {"sqrt", "superneurons", "hybrid", "liveness"}) {
@@ -111,7 +117,7 @@ TEST(PlannedWorkspaces, ARepetitionUsesTheOneOfTheFirstRun) {
   EXPECT_TRUE(again);
 }
 
-TEST(PlannedWorkspaces, DeterministicOnesAreTheSameUnderEveryStrategyAndGiveTheSameBits) {
+TEST_F(PlannedWorkspaces, DeterministicOnesAreTheSameUnderEveryStrategyAndGiveTheSameBits) {
   fast_seconds = 1e-3;
   std::vector<float> expected;
   for (const string& strategy : layrub::StrategyNames()) {
@@ -127,7 +133,7 @@ TEST(PlannedWorkspaces, DeterministicOnesAreTheSameUnderEveryStrategyAndGiveTheS
   }
 }
 
-TEST(PlannedWorkspaces, ADirectCallTakesTheGrantedOne) {
+TEST_F(PlannedWorkspaces, ADirectCallTakesTheGrantedOne) {
   for (const double seconds : {1e-3, 3e-3}) {
     fast_seconds = seconds;
     Net<float> net(ChoosyNet());
@@ -137,7 +143,7 @@ TEST(PlannedWorkspaces, ADirectCallTakesTheGrantedOne) {
   }
 }
 
-TEST(PlannedWorkspaces, TheGraphHasTheirNamesAndBytes) {
+TEST_F(PlannedWorkspaces, TheGraphHasTheirNamesAndBytes) {
   fast_seconds = 1e-3;
   const layrub::Graph graph = Net<float>(ChoosyNet()).MemoryGraph(-1);
   EXPECT_EQ(layrub::WorkspaceChoices(graph), 3);

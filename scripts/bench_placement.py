@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""How near `auto` comes to the bounds, in bytes and in predicted time, and whether it keeps to them. Takes minutes.
+
+  LAYRUB_BIN_DIR=build/bin scripts/bench_placement.py [--machines=A,B] [--parts=LIST] [--steps=N] [NET[:BATCH] ...]
+
+Prints a row for each net, machine and budget: predicted time by the time floor, the fastest other strategy's time by
+auto's. Budgets are parts of the floor (--parts), and --steps more in equal ratios from there to what keep takes.
+Exits with 1 if a bound is missed:
+  smallest budget <= 1.05 floors; a plan's bytes <= its budget;
+  time <= 1.15 time floors from 1.3 floors upward, 1.6 below;
+  time <= that of every other strategy, and never more with more memory.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import run_layrub
+from bench_memory import mib, row
+
+NETS = ['alexnet:128', 'vgg16:32', 'googlenet:32', 'resnet50:32', 'resnet152:32', 'wrn28_10:128', 'densenet121:32',
+        'lstm:32']
+SMALLEST = 1.05      # floors
+AMPLE = 1.3          # floors; from here upward the stricter bound on time holds
+SLOW = (1.6, 1.15)   # time floors: below, from there
+ROUNDING = 1 + 1e-9  # of times that are compared
+
+
+def lines_of(command):
+    """What a program prints, a JSON object a line, as it comes."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode != 0:
+        sys.exit(f'{command[0]} ended with exit code {process.returncode}')
+
+
+def misses(found, before, floor):
+    """What is wrong with a budget's plan; `before`: that of the next smaller budget, or None."""
+    wrong = []
+    if found['device_bytes'] > found['budget_bytes']:
+        return ['no plan']
+    if found['seconds'] > SLOW[found['budget_bytes'] >= AMPLE * floor] * found['floor_seconds']:
+        wrong.append('slow')
+    if found['other_seconds'] and found['seconds'] > found['other_seconds'] * ROUNDING:
+        wrong.append('slower than ' + found['other'])
+    if before and before['device_bytes'] <= before['budget_bytes'] and found['seconds'] > before['seconds'] * ROUNDING:
+        wrong.append('slower with more')
+    return wrong
+
+
+def measure(net, machine, options, table):
+    """Adds rows; returns (ratio below AMPLE, ratio from there, net and machine, misses) of the worst."""
+    name, _, batch = net.partition(':')
+    wrong, worst = [], [0, 0]
+    with tempfile.TemporaryDirectory() as folder:
+        model = run_layrub.generate(name, folder, '--data=dummy', *([f'--batch={batch}'] if batch else []))
+        run_layrub.plan(model, 'keep', f'--dump={folder}')
+        found = lines_of([os.path.join(run_layrub.BIN, 'time_plans'), os.path.join(folder, 'graph.txt'), machine,
+                          options.parts, str(options.steps)])
+        head = next(found)
+        floor = head['floor_bytes']
+        smallest = head['smallest_bytes'] / floor
+        if smallest > SMALLEST:
+            wrong.append('smallest budget')
+        title = [net, machine, mib(floor), mib(head['keep_bytes']), f'{smallest:.3f}']
+        before = None
+        for line in found:
+            here = misses(line, before, floor)
+            fits = line['device_bytes'] <= line['budget_bytes']
+            ratio = line['seconds'] / line['floor_seconds']
+            ample = line['budget_bytes'] >= AMPLE * floor
+            worst[ample] = max(worst[ample], ratio if fits else 0)
+            other = f"{line['other_seconds'] / line['seconds']:.2f} {line['other']}" if fits and line['other'] else ''
+            table.append(title + [f"{line['budget_bytes'] / floor:.2f}", f'{line["seconds"] * 1e3:.2f}' if fits else '',
+                                  f'{ratio:.3f}' if fits else '', other, f"{line['planning_seconds']:.1f}",
+                                  ', '.join(here)])
+            title = [''] * len(title)
+            wrong += here
+            before = line
+            print(f"{net} {machine} {line['budget_bytes'] / floor:.2f} floors: {ratio:.3f} {', '.join(here)}",
+                  file=sys.stderr, flush=True)
+    return worst, wrong
+
+
+def show(columns, rows, markdown):
+    if markdown:
+        print('\n'.join([row(columns), '|---|' + '---:|' * (len(columns) - 1), *map(row, rows)]))
+        return
+    widths = [max(len(cells[i]) for cells in [columns, *rows]) for i in range(len(columns))]
+    for cells in [columns, *rows]:
+        print('  '.join(cell.rjust(width) for cell, width in zip(cells, widths)).rstrip())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('nets', nargs='*', metavar='NET[:BATCH]', default=NETS)
+    parser.add_argument('--machines', default='k40,h200', help='comma list')
+    parser.add_argument('--parts', default='1.05,1.1,1.2,1.3', help='comma list of budgets in parts of the floor')
+    parser.add_argument('--steps', type=int, default=6, help='further budgets up to what keep takes')
+    parser.add_argument('--markdown', action='store_true')
+    options = parser.parse_args()
+    table, summary, missed = [], [], 0
+    for net in options.nets:
+        for machine in options.machines.split(','):
+            worst, wrong = measure(net, machine, options, table)
+            missed += len(wrong)
+            summary.append([net, machine, *(f'{ratio:.3f}' if ratio else '' for ratio in worst), str(len(wrong))])
+    show(['net', 'machine', 'floor, MiB', 'keep, MiB', 'smallest / floor', 'budget / floor', 'ms', 'time / time floor',
+          'best other / auto', 'planning, s', 'missed'], table, options.markdown)
+    print()
+    show(['net', 'machine', f'worst below {AMPLE} floors', 'from there', 'missed'], summary, options.markdown)
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == '__main__':
+    main()

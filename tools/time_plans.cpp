@@ -1,0 +1,155 @@
+// Times the plans of `auto` by the cost model, beside those of all other strategies, within falling
+// budgets: what scripts/bench_placement.py makes its table of.
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/strategy.hpp"
+#include "layrub/timeline.hpp"
+
+namespace {
+
+using layrub::Graph;
+using layrub::Machine;
+using layrub::Plan;
+using layrub::Result;
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+const char* const kUsage =
+    "usage: time_plans GRAPH MACHINE PARTS STEPS\n"
+    "  GRAPH    graph.txt, as written by layrub plan --dump\n"
+    "  MACHINE  name of a machine\n"
+    "  PARTS    comma list: budgets, in parts of the floor\n"
+    "  STEPS    so many budgets more, in equal ratios from the last of these to what keep takes\n"
+    "Prints a JSON object a line: one for the graph, then one for each budget.\n";
+
+[[noreturn]] void Fail(const std::string& message) {
+  std::cerr << "time_plans: " << message << "\n";
+  std::exit(1);
+}
+
+template <typename T>
+T ValueOrFail(Result<T> result) {
+  if (!result.ok()) Fail(result.status().message);
+  return std::move(result.value());
+}
+
+/// Bytes of the budgets, ascending. Above what keep takes there is nothing to see.
+std::vector<int64_t> Budgets(const std::string& parts, int steps, double floor, double keep) {
+  std::vector<int64_t> budgets;
+  std::istringstream list(parts);
+  for (std::string part; std::getline(list, part, ',');) {
+    const double bytes = std::ceil(std::stod(part) * floor);
+    if (bytes < keep) budgets.push_back(static_cast<int64_t>(bytes));
+  }
+  const double first = budgets.empty() ? floor : static_cast<double>(budgets.back());
+  for (int i = 1; i <= steps; ++i) {
+    budgets.push_back(static_cast<int64_t>(first * std::pow(keep / first, i / (steps + 1.0))));
+  }
+  return budgets;
+}
+
+/// Plans of strategies within budgets. Those that do not look at their budget are planned once.
+class Planner {
+ public:
+  Planner(const Graph& graph, const Machine& machine) : graph_(graph), machine_(machine) {}
+
+  Plan Within(const std::string& strategy, int64_t budget) const {
+    const auto decide = ValueOrFail(layrub::FindStrategy(strategy));
+    Plan plan =
+        ValueOrFail(Schedule(graph_, ValueOrFail(decide(graph_, machine_, {.device = budget}))));
+    plan.strategy = strategy;
+    return plan;
+  }
+  double Seconds(const Plan& plan) const { return Simulate(graph_, plan, machine_).seconds; }
+
+  void PlanOthers() {
+    for (const std::string& name : layrub::StrategyNames()) {
+      if (layrub::UsesCosts(name)) continue;
+      const Plan plan = Within(name, kUnlimited);
+      if (plan == Within(name, 0)) {
+        fixed_.push_back(plan);
+      } else {
+        adaptive_.push_back(name);
+      }
+    }
+  }
+
+  /// Name and seconds of the fastest of the others that fits; none: empty, infinite.
+  std::pair<std::string, double> FastestOther(int64_t budget) const {
+    std::pair<std::string, double> fastest{"", std::numeric_limits<double>::infinity()};
+    std::vector<Plan> plans = fixed_;
+    for (const std::string& name : adaptive_) plans.push_back(Within(name, budget));
+    for (const Plan& plan : plans) {
+      if (plan.device_bytes > budget) continue;
+      const double seconds = Seconds(plan);
+      if (seconds < fastest.second) fastest = {plan.strategy, seconds};
+    }
+    return fastest;
+  }
+
+ private:
+  const Graph& graph_;
+  const Machine& machine_;
+  std::vector<Plan> fixed_;
+  std::vector<std::string> adaptive_;
+};
+
+Graph ReadGraph(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) Fail("cannot read " + path);
+  return ValueOrFail(layrub::GraphFromText(text.str()));
+}
+
+double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    std::cerr << kUsage;
+    return 1;
+  }
+  const Graph graph = ReadGraph(argv[1]);
+  const Machine machine = ValueOrFail(layrub::FindMachine(argv[2]));
+  Planner planner(graph, machine);
+  planner.PlanOthers();
+  const int64_t floor = FloorBytes(graph);
+  const int64_t keep = planner.Within("keep", kUnlimited).device_bytes;
+  const nlohmann::ordered_json head = {
+      {"operations", graph.ops.size()},
+      {"floor_bytes", floor},
+      {"keep_bytes", keep},
+      {"smallest_bytes", planner.Within("auto", 0).device_bytes},
+  };
+  std::cout << head << std::endl;
+  for (const int64_t budget : Budgets(argv[3], std::stoi(argv[4]), static_cast<double>(floor),
+                                      static_cast<double>(keep))) {
+    const double begin = CpuSeconds();
+    const Plan plan = planner.Within("auto", budget);
+    const double planning = CpuSeconds() - begin;
+    const auto [other, other_seconds] = planner.FastestOther(budget);
+    const nlohmann::ordered_json row = {
+        {"budget_bytes", budget},
+        {"device_bytes", plan.device_bytes},
+        {"seconds", planner.Seconds(plan)},
+        {"floor_seconds", TimeFloor(graph, machine, budget)},
+        {"planning_seconds", planning},
+        {"other", other},
+        {"other_seconds",
+         other.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(other_seconds)},
+    };
+    std::cout << row << std::endl;
+  }
+}

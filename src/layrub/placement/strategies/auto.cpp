@@ -2,272 +2,69 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
+#include "layrub/placement/strategies/cut_within.hpp"
+#include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/paging.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
-#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/strategies/run_within.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
-#include "layrub/placement/uses.hpp"
 #include "layrub/timeline.hpp"
 
 namespace layrub {
 namespace {
 
 /// Room for what is not persistent is tried in so many steps.
-constexpr int64_t kRooms = 100;
+constexpr int64_t kRooms = 200;
 /// Operations in all candidates of one search: large graphs get fewer candidates.
-constexpr int64_t kWork = 120'000;
+constexpr int64_t kWork = 100'000;
 constexpr int64_t kFewestCandidates = 4;
-constexpr int64_t kMostCandidates = 150;
+constexpr int64_t kMostCandidates = 120;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
 constexpr int kPatience = 3;
 
-/// How a candidate uses its room.
-struct Recipe {
-  double forms;     ///< forms that take more than this part of the room give way to smaller ones
-  double segment;   ///< forward is cut into segments of so many rooms; what leaves one is not
-                    ///< computed again
-  double again;     ///< of the stashes beyond those that are best computed again, this part too;
-                    ///< negative: nothing is computed again
-  double headroom;  ///< part of the room for copies back that come early
-};
+/// The smallest budget is looked for from so many floors downward.
+constexpr double kNearFloor = 1.05;
+constexpr int kStrideForBytes = 8;  ///< in so many times larger steps
+
+constexpr int64_t kLoosely = std::numeric_limits<int64_t>::max();  ///< packed in one go
+/// Another strategy's plan is packed as it would do it if it is no slower than the best by more.
+constexpr double kNear = 1.02;
+
 constexpr double kNoSegments = 1e6;
-constexpr std::array<Recipe, 24> kRecipes{{
+constexpr std::array<Cuts, 6> kCuts{{
     {0, kNoSegments, -1, 0.2},
     {1, 1, 0.66, 0.2},
     {0, 2, 0.33, 0},
-    {1, 1, 1, 0.2},
-    {0, 2, 1, 0},
     {1, 2, 0.33, 0.2},
-    {1, 1, 0.33, 0},
+    {1, 1, 1, 0.2},
     {0, 1, 0.66, 0.2},
-    {1, kNoSegments, -1, 0.2},
-    {0, 2, 0, 0},
-    {1, 2, 0, 0.2},
-    {0, 1, 1, 0.2},
-    {0, kNoSegments, -1, 0},
-    {1, 2, 0.66, 0.2},
-    {0, 2, 0.66, 0},
-    {1, 2, 1, 0},
-    {1, kNoSegments, -1, 0},
-    {1, 1, 0.66, 0},
-    {0, 1, 0.33, 0},
-    {1, 0.5, 0.66, 0.2},
-    {0, 0.5, 0.66, 0.2},
-    {1, 0.5, 1, 0.2},
-    {0, 0.5, 1, 0.2},
-    {1, 2, 0, 0},
 }};
 
-/// A forward operation whose outputs backward needs: their bytes, and what making them again takes.
-struct Stash {
-  OpId op = kNone;
-  double bytes = 0;
-  double seconds = 0;
+/// How RunWithin uses its room; forms and headroom as in Cuts, the rest as in Thrift.
+struct Manner {
+  double forms;
+  double headroom;
+  double price;
+  double haste;
 };
-
-/// Each operation in the form that makes forward keep the fewest more bytes for backward, among
-/// those that take at most `most` bytes themselves; where none does, in the smallest.
-Decision InFrugalForms(const Graph& graph, int64_t most) {
-  Decision decision = DefaultDecision(graph);
-  std::vector<bool> made(graph.tensors.size()), needed(graph.tensors.size());
-  for (const Op& op : graph.ops) {
-    if (op.pass == Pass::kForward) {
-      for (const TensorId t : op.forms.front().writes) made[t] = !graph.tensors[t].persistent;
-    } else if (op.forms.size() == 1) {
-      for (const TensorId t : op.forms.front().reads) needed[t] = true;
-    }
-  }
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const std::vector<Form>& forms = graph.ops[o].forms;
-    if (forms.size() == 1) continue;
-    const auto cost = [&](const Form& form) {
-      int64_t more = 0;
-      for (const TensorId t : form.reads) {
-        if (made[t] && !needed[t]) more += Aligned(graph.tensors[t].bytes);
-      }
-      const int64_t all =
-          OperandBytes(graph, form) + ScratchBytes(graph, form, SmallestScratch(graph, form));
-      return all <= most ? std::pair(int64_t{0}, std::pair(more, all))
-                         : std::pair(all, std::pair(more, all));
-    };
-    const auto best =
-        std::min_element(forms.begin(), forms.end(),
-                         [&](const Form& a, const Form& b) { return cost(a) < cost(b); });
-    decision.runs[o].form = static_cast<int32_t>(best - forms.begin());
-    decision.runs[o].scratch = SmallestScratch(graph, *best);
-    for (const TensorId t : best->reads) needed[t] = true;
-  }
-  return decision;
-}
-
-/// Everything about a graph in chosen forms that does not depend on what is computed again.
-class Family {
- public:
-  Family(const Graph& graph, const Machine& machine, int64_t room, const Recipe& recipe)
-      : graph_(graph),
-        machine_(machine),
-        room_(room),
-        recipe_(recipe),
-        base_(InFrugalForms(graph, static_cast<int64_t>(recipe.forms * static_cast<double>(room)))),
-        producers_(Producers(graph, base_.runs)),
-        needed_(graph.tensors.size()) {
-    for (const Run& run : base_.runs) {
-      if (graph.ops[run.op].pass != Pass::kBackward) continue;
-      for (const TensorId t : FormOf(run).reads) needed_[t] = true;
-    }
-    FindCrossing();
-    FindStashes();
-  }
-
-  Decision Build() const {
-    std::vector<bool> dropped(graph_.tensors.size());
-    for (size_t t = 0; t < dropped.size(); ++t) dropped[t] = !needed_[t] && CanDrop(t);
-    for (size_t i = 0; i < Count(); ++i) {
-      for (const TensorId t : FormOf(base_.runs[stashes_[i].op]).writes) dropped[t] = CanDrop(t);
-    }
-    Decision decision = base_;
-    RecomputeOnce(graph_, dropped, &decision);
-    RunInPlace(graph_, InPlace::kAnyRole, &decision);
-    const auto headroom = static_cast<int64_t>(recipe_.headroom * static_cast<double>(room_));
-    PageWithin(graph_, machine_, room_, headroom, &decision);
-    return decision;
-  }
-
- private:
-  const Form& FormOf(const Run& run) const { return graph_.ops[run.op].forms[run.form]; }
-  bool CanDrop(TensorId t) const {
-    return producers_[t] != kNone && !crossing_[t] && !graph_.tensors[t].keep;
-  }
-
-  /// How many stashes, the cheapest first, are computed again.
-  size_t Count() const {
-    if (recipe_.again < 0) return 0;
-    const size_t best = BestCount();
-    const auto rest = static_cast<double>(stashes_.size() - best);
-    return best + static_cast<size_t>(recipe_.again * rest);
-  }
-
-  /// The best number if all else that the room does not hold moves, and nothing but the link and
-  /// the operations takes time.
-  size_t BestCount() const {
-    size_t best = 0;
-    double least = std::numeric_limits<double>::infinity();
-    double excess = held_ - static_cast<double>(room_);
-    double again = 0;
-    for (size_t count = 0;; ++count) {
-      const double moved = std::max(excess, 0.0);
-      const double seconds = std::max(forward_, moved / machine_.link_down) +
-                             std::max(backward_ + again, moved / machine_.link_up);
-      if (seconds < least) {
-        least = seconds;
-        best = count;
-      }
-      if (count == stashes_.size() || excess <= 0) return best;
-      excess -= stashes_[count].bytes;
-      again += stashes_[count].seconds;
-    }
-  }
-
-  /// Marks the tensors that are read in a later segment than the one that makes them.
-  void FindCrossing() {
-    const UseLists uses = FindUses(graph_, base_.runs);
-    const OpId end = FirstOp(graph_, Pass::kBackward);
-    std::vector<OpId> last(uses.size(), kNone);             // by tensor: its last use in forward
-    std::vector<int64_t> made(end + 1), crossing(end + 1);  // bytes by forward operation
-    for (size_t t = 0; t < uses.size(); ++t) {
-      if (graph_.tensors[t].persistent || !Materialised(graph_.tensors[t], uses[t])) continue;
-      for (const Use& use : uses[t]) {
-        if (use.run < end) last[t] = use.run;
-      }
-      if (last[t] == kNone) continue;
-      made[uses[t].front().run] += graph_.tensors[t].bytes;
-      crossing[uses[t].front().run] += graph_.tensors[t].bytes;
-      crossing[last[t]] -= graph_.tensors[t].bytes;
-    }
-    std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
-    const std::vector<int32_t> segment = Segments(made, crossing);
-    crossing_.assign(uses.size(), false);
-    for (size_t t = 0; t < uses.size(); ++t) {
-      crossing_[t] = last[t] != kNone && segment[uses[t].front().run] != segment[last[t]];
-    }
-  }
-
-  /// By forward operation, the number of its segment: one ends in the second half of the bytes that
-  /// the recipe gives it, where the fewest bytes cross to the next.
-  std::vector<int32_t> Segments(const std::vector<int64_t>& made,
-                                const std::vector<int64_t>& crossing) const {
-    const double most = recipe_.segment * static_cast<double>(room_);
-    std::vector<int32_t> segments(made.size());
-    double bytes = 0;
-    size_t from = 0;
-    for (size_t o = 0; o < made.size(); ++o) {
-      bytes += static_cast<double>(made[o]);
-      if (bytes < most || o == from) continue;
-      size_t cut = o;
-      for (size_t c = from + (o - from) / 2; c <= o; ++c) {
-        if (crossing[c] <= crossing[cut]) cut = c;
-      }
-      if (cut + 1 < segments.size()) ++segments[cut + 1];
-      from = cut + 1;
-      bytes = 0;
-      for (size_t c = from; c <= o; ++c) bytes += static_cast<double>(made[c]);
-    }
-    std::partial_sum(segments.begin(), segments.end(), segments.begin());
-    return segments;
-  }
-
-  void FindStashes() {
-    std::vector<double> chain(graph_.ops.size());  // seconds of an operation and of all it needs
-    std::vector<bool> counted(graph_.tensors.size());
-    for (const Run& run : base_.runs) {
-      const Op& op = graph_.ops[run.op];
-      const double seconds = OpSeconds(op, run.form, run.scratch, machine_);
-      if (op.pass != Pass::kForward) {
-        if (op.pass == Pass::kBackward) backward_ += seconds;
-        continue;
-      }
-      forward_ += seconds;
-      Stash stash{run.op, 0, seconds};
-      for (const TensorId t : FormOf(run).reads) {
-        if (!needed_[t] && producers_[t] != kNone) stash.seconds += chain[producers_[t]];
-      }
-      chain[run.op] = stash.seconds;
-      bool again = false;
-      for (const TensorId t : FormOf(run).writes) {
-        if (!needed_[t] || counted[t] || graph_.tensors[t].persistent) continue;
-        counted[t] = true;
-        again = again || (producers_[t] == run.op && CanDrop(t));
-        stash.bytes += static_cast<double>(graph_.tensors[t].bytes);
-      }
-      held_ += stash.bytes;
-      if (again && stash.bytes > 0) stashes_.push_back(stash);
-    }
-    std::stable_sort(stashes_.begin(), stashes_.end(), [](const Stash& a, const Stash& b) {
-      return a.seconds * b.bytes < b.seconds * a.bytes;
-    });
-  }
-
-  const Graph& graph_;
-  const Machine& machine_;
-  const int64_t room_;
-  const Recipe& recipe_;
-  const Decision base_;
-  const std::vector<OpId> producers_;
-  std::vector<bool> needed_;    ///< by backward
-  std::vector<bool> crossing_;  ///< tensors that leave their segment
-  std::vector<Stash> stashes_;
-  double held_ = 0;  ///< bytes that backward needs of forward
-  double forward_ = 0;
-  double backward_ = 0;
-};
+constexpr std::array<Manner, 8> kManners{{
+    {0, 0, 0, 1},
+    {0, 0, 1, 0.5},
+    {0, 0, 0, 0.5},
+    {1, 0, 0.3, 1},
+    {0, 0.2, 1, 0.5},
+    {0, 0, 0.3, 1},
+    {1, 0, 1, 1},
+    {0, 0, 3, 0.5},
+}};
+constexpr int kPasses = 2;  ///< what bringing tensors back costs is learnt in all but the last
 
 class Search {
  public:
@@ -276,6 +73,7 @@ class Search {
         machine_(machine),
         budget_(budget),
         available_(budget.device - budget.reserved),
+        goal_(available_),
         persistent_(PersistentBytes(graph)),
         quickest_(TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
 
@@ -295,13 +93,15 @@ class Search {
     Consider(std::move(keep));
     for (const std::string& name : StrategyNames()) {
       const Strategy strategy = FindStrategy(name).value();
-      if (strategy != Auto && strategy != Keep) Consider(strategy(graph_, machine_, budget_));
+      if (strategy != Auto && strategy != Keep) ConsiderOther(strategy(graph_, machine_, budget_));
       if (fits_ && best_seconds_ <= quickest_) return *best_;
     }
-    const int64_t floor = FloorBytes(graph_) - persistent_;
-    ConsiderRooms(available_ - persistent_);
-    // What was found without a budget is found again.
-    if (!fits_) ConsiderRooms(floor);
+    if (available_ >= FloorBytes(graph_)) ConsiderRooms(available_ - persistent_, 1);
+    if (!fits_) {
+      // The same for all budgets: what was found without one is found again.
+      goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(FloorBytes(graph_)));
+      ConsiderRooms(goal_ - persistent_, kStrideForBytes);
+    }
     if (!fits_) best_->enough_bytes = 0;
     return *best_;
   }
@@ -320,22 +120,52 @@ class Search {
     return rooms;
   }
 
-  void ConsiderRooms(int64_t most) {
+  /// Candidates for every `stride`-th of the rooms that are no larger than `most`.
+  void ConsiderRooms(int64_t most, int stride) {
     const auto ops = static_cast<int64_t>(graph_.ops.size()) + 1;
-    int64_t candidates = std::clamp(kWork / ops, kFewestCandidates, kMostCandidates);
-    int in_vain = 0;
+    candidates_ = std::clamp(kWork / ops, kFewestCandidates, kMostCandidates);
+    int in_vain = 0, skipped = 0;
     for (const int64_t room : Rooms()) {
-      if (room > most) continue;
+      if (room > most || skipped++ % stride != 0) continue;
       const double before = fits_ ? best_seconds_ : std::numeric_limits<double>::infinity();
-      for (const Recipe& recipe : kRecipes) {
-        if (candidates-- <= 0) return;
-        Consider(Family(graph_, machine_, room, recipe).Build());
+      for (size_t i = 0; i < std::max(kCuts.size(), kManners.size()); ++i) {
+        if (i < kCuts.size() && TakesOneMore()) {
+          Consider(CutWithin(graph_, machine_, room, kCuts[i]));
+        }
+        if (i < kManners.size()) ConsiderManner(room, kManners[i]);
       }
+      if (candidates_ <= 0) return;
       if (!fits_) continue;
       in_vain = best_seconds_ < before ? 0 : in_vain + 1;
       if (in_vain == kPatience || TimeFloor(graph_, machine_, persistent_ + room) >= best_seconds_)
         return;
     }
+  }
+
+  bool TakesOneMore() { return candidates_-- > 0; }
+
+  void ConsiderManner(int64_t room, const Manner& manner) {
+    const auto part = [room](double of) {
+      return static_cast<int64_t>(of * static_cast<double>(room));
+    };
+    const Thrift thrift{room, part(manner.headroom), manner.price, manner.haste};
+    const Decision base = InFrugalForms(graph_, part(manner.forms));
+    ReturnCosts costs;
+    for (int pass = 0; pass < kPasses && TakesOneMore(); ++pass) {
+      Decision decision = base;
+      if (!RunWithin(graph_, machine_, thrift, &costs, &decision)) return;
+      Consider(decision);
+    }
+  }
+
+  /// Considers what another strategy would do, packed as it would be, too: auto is not to be
+  /// slower.
+  void ConsiderOther(const Result<Decision>& decision) {
+    if (!decision.ok()) return;
+    Consider(decision);
+    Decision other = decision.value();
+    const bool near = !fits_ || Pack(&other, kLoosely).seconds < kNear * best_seconds_;
+    if (near) Take(other, Pack(&other, 0));
   }
 
   void Consider(Result<Decision> decision) {
@@ -345,41 +175,54 @@ class Search {
     Try(std::move(decision.value()));
   }
 
-  /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
-  /// needs fewer bytes.
   void Try(Decision decision) {
     // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
-    decision.enough_bytes = std::numeric_limits<int64_t>::max();
-    Result<Plan> plan = Schedule(graph_, decision);
-    if (!plan.ok()) return;
-    double seconds = Simulate(graph_, plan.value(), machine_).seconds;
-    if (fits_ && seconds >= best_seconds_) return;
-    if (!Fits(plan.value()) && FindPeak(graph_, plan.value()).bytes <= available_) {
-      decision.enough_bytes = available_;
-      plan = Schedule(graph_, decision);
-      seconds = Simulate(graph_, plan.value(), machine_).seconds;
-      if (fits_ && seconds >= best_seconds_) return;
+    const Packed loose = Pack(&decision, kLoosely);
+    if (fits_ && loose.seconds >= best_seconds_) return;
+    if (loose.bytes <= goal_ || loose.peak > goal_) {
+      Take(decision, loose);
+    } else {
+      const Packed tight = Pack(&decision, goal_);
+      Take(decision, tight);
     }
-    const int64_t bytes = plan.value().device_bytes;
-    const bool fits = Fits(plan.value());
-    if (!fits && (fits_ || (best_ && bytes >= best_bytes_))) return;
-    best_ = std::move(decision);
-    best_bytes_ = bytes;
-    best_seconds_ = seconds;
-    fits_ = fits;
   }
 
-  bool Fits(const Plan& plan) const {
-    return plan.device_bytes <= available_ && plan.host_bytes <= budget_.host;
+  /// What becomes of a decision; infinite where it is impossible.
+  struct Packed {
+    int64_t peak = kLoosely;
+    int64_t bytes = kLoosely;
+    int64_t host_bytes = kLoosely;
+    double seconds = std::numeric_limits<double>::infinity();
+  };
+  Packed Pack(Decision* decision, int64_t enough) const {
+    decision->enough_bytes = enough;
+    const Result<Plan> plan = Schedule(graph_, *decision);
+    if (!plan.ok()) return {};
+    return {FindPeak(graph_, plan.value()).bytes, plan.value().device_bytes,
+            plan.value().host_bytes, Simulate(graph_, plan.value(), machine_).seconds};
+  }
+
+  /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
+  /// needs fewer bytes.
+  void Take(const Decision& decision, const Packed& packed) {
+    const bool fits = packed.bytes <= available_ && packed.host_bytes <= budget_.host;
+    if (fits && fits_ && packed.seconds >= best_seconds_) return;
+    if (!fits && (fits_ || (best_ && packed.bytes >= best_bytes_))) return;
+    best_ = decision;
+    best_bytes_ = packed.bytes;
+    best_seconds_ = packed.seconds;
+    fits_ = fits;
   }
 
   const Graph& graph_;
   const Machine& machine_;
   const Budget budget_;
   const int64_t available_;
+  int64_t goal_;  ///< bytes that packing tries to reach
   const int64_t persistent_;
   const double quickest_;
   std::optional<Decision> best_;
+  int64_t candidates_ = 0;  ///< that may still be tried
   bool fits_ = false;
   int64_t best_bytes_ = 0;
   double best_seconds_ = 0;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
+#include "layrub/placement/strategies/fetch_early.hpp"
 #include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
 namespace layrub {
 namespace {
@@ -15,61 +15,11 @@ namespace {
 /// A tensor below this part of the room is not worth a copy while larger ones can go.
 constexpr int64_t kSmallPart = 2000;
 
-/// Values by run; adds to a stretch and finds the last run of a stretch above a limit, each in
-/// logarithmic time.
-class LoadTree {
- public:
-  explicit LoadTree(const std::vector<int64_t>& values) {
-    while (leaves_ < values.size()) leaves_ *= 2;
-    most_.assign(2 * leaves_, 0);
-    added_.assign(2 * leaves_, 0);
-    std::copy(values.begin(), values.end(), most_.begin() + static_cast<int64_t>(leaves_));
-    for (size_t i = leaves_ - 1; i > 0; --i) most_[i] = std::max(most_[2 * i], most_[2 * i + 1]);
-  }
-
-  void Add(RunId begin, RunId end, int64_t bytes) { Add(1, 0, leaves_, begin, end, bytes); }
-
-  /// The last run in [begin, end) with more than `limit`; kNone if there is none.
-  RunId LastAbove(RunId begin, RunId end, int64_t limit) const {
-    return LastAbove(1, 0, leaves_, begin, end, limit);
-  }
-
- private:
-  void Add(size_t node, size_t from, size_t to, size_t begin, size_t end, int64_t bytes) {
-    if (end <= from || to <= begin) return;
-    if (begin <= from && to <= end) {
-      most_[node] += bytes;
-      added_[node] += bytes;
-      return;
-    }
-    const size_t middle = (from + to) / 2;
-    Add(2 * node, from, middle, begin, end, bytes);
-    Add(2 * node + 1, middle, to, begin, end, bytes);
-    most_[node] = std::max(most_[2 * node], most_[2 * node + 1]) + added_[node];
-  }
-
-  RunId LastAbove(size_t node, size_t from, size_t to, size_t begin, size_t end,
-                  int64_t limit) const {
-    if (end <= from || to <= begin || most_[node] <= limit) return kNone;
-    if (to - from == 1) return static_cast<RunId>(from);
-    const size_t middle = (from + to) / 2;
-    limit -= added_[node];
-    const RunId right = LastAbove(2 * node + 1, middle, to, begin, end, limit);
-    return right != kNone ? right : LastAbove(2 * node, from, middle, begin, end, limit);
-  }
-
-  size_t leaves_ = 1;
-  std::vector<int64_t> most_;   ///< by node: the largest value below it
-  std::vector<int64_t> added_;  ///< by node: added to all below it, counted in most_
-};
-
 /// Goes through a program run by run with the tensors that are on the device.
 class Pager {
  public:
-  Pager(const Graph& graph, const Machine& machine, int64_t limit, int64_t headroom,
-        Decision* decision)
+  Pager(const Graph& graph, int64_t limit, int64_t headroom, Decision* decision)
       : graph_(graph),
-        machine_(machine),
         limit_(limit),
         headroom_(headroom),
         decision_(*decision),
@@ -94,22 +44,6 @@ class Pager {
     }
   }
 
-  void FetchEarly() {
-    std::sort(gaps_.begin(), gaps_.end(),
-              [](const Away& a, const Away& b) { return a.gap.before < b.gap.before; });
-    const std::vector<double> starts = RunStarts();
-    const std::vector<RunId> wanted = WantedFetches(starts);
-    LoadTree loads(load_);
-    for (size_t i = 0; i < gaps_.size(); ++i) {
-      Gap& gap = gaps_[i].gap;
-      const int64_t bytes = Aligned(graph_.tensors[gaps_[i].tensor].bytes);
-      const RunId first = std::max(wanted[i], gap.release + 1);
-      const RunId full = loads.LastAbove(first, gap.before, limit_ - bytes);
-      gap.prefetch = full == kNone ? std::min(first, gap.before) : full + 1;
-      loads.Add(gap.prefetch, gap.before, bytes);
-    }
-  }
-
   void Store() {
     for (const Away& away : gaps_) decision_.tensors[away.tensor].gaps.push_back(away.gap);
     for (TensorDecision& tensor : decision_.tensors) {
@@ -118,6 +52,8 @@ class Pager {
     }
   }
 
+  /// By run, copies back just before they are needed.
+  const std::vector<int64_t>& load() const { return load_; }
   int64_t peak() const { return load_.empty() ? 0 : *std::max_element(load_.begin(), load_.end()); }
 
  private:
@@ -208,34 +144,7 @@ class Pager {
     }
   }
 
-  /// Seconds from the start at which each run begins if nothing ever waits; one more entry: the
-  /// end.
-  std::vector<double> RunStarts() const {
-    std::vector<double> starts(run_count_ + 1);
-    for (RunId r = 0; r < run_count_; ++r) {
-      const Run& run = decision_.runs[r];
-      starts[r + 1] = starts[r] + OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
-    }
-    return starts;
-  }
-
-  /// For each gap the latest run before which its copy back may be issued so that this and all
-  /// later ones are there in time.
-  std::vector<RunId> WantedFetches(const std::vector<double>& starts) const {
-    std::vector<RunId> wanted(gaps_.size());
-    double link_free = std::numeric_limits<double>::max();
-    for (size_t i = gaps_.size(); i-- > 0;) {
-      const auto bytes = static_cast<double>(graph_.tensors[gaps_[i].tensor].bytes);
-      link_free = std::min(link_free, starts[gaps_[i].gap.before]) -
-                  (bytes / machine_.link_up + machine_.latency);
-      const auto later = std::upper_bound(starts.begin(), starts.end(), link_free);
-      wanted[i] = std::max<RunId>(0, static_cast<RunId>(later - starts.begin()) - 1);
-    }
-    return wanted;
-  }
-
   const Graph& graph_;
-  const Machine& machine_;
   const int64_t limit_;
   const int64_t headroom_;
   Decision& decision_;
@@ -253,15 +162,15 @@ class Pager {
 
 void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, int64_t headroom,
                 Decision* decision) {
-  Pager pager(graph, machine, bytes, headroom, decision);
+  Pager pager(graph, bytes, headroom, decision);
   pager.Sweep();
-  pager.FetchEarly();
   pager.Store();
+  FetchEarly(graph, machine, bytes, pager.load(), decision);
 }
 
 int64_t PeakLoad(const Graph& graph, const Decision& decision) {
   Decision unchanged = decision;
-  Pager pager(graph, Machine(), std::numeric_limits<int64_t>::max(), 0, &unchanged);
+  Pager pager(graph, std::numeric_limits<int64_t>::max(), 0, &unchanged);
   pager.Sweep();
   return pager.peak();
 }

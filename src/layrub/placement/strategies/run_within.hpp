@@ -1,0 +1,41 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_RUN_WITHIN_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_RUN_WITHIN_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// How RunWithin weighs what it does.
+struct Thrift {
+  int64_t room = 0;      ///< bytes of the device for what is not persistent
+  int64_t headroom = 0;  ///< of these, bytes that only copies back take that come early
+  double price = 0;      ///< what a second of the link counts where no operation waits for it
+  double haste = 1;  ///< exponent of the time until a tensor is needed again, 0 to 1: how much that
+                     ///< counts besides what it costs to bring the tensor back
+};
+
+/// By tensor, the seconds that bringing it back has taken; negative: not known.
+using ReturnCosts = std::vector<double>;
+
+/// Goes through the operations of `decision`, whose forms are chosen and which has no
+/// recomputations and gaps yet, on a device with little room. What lacks at an operation comes back
+/// just before it: over the link or, where that takes less, computed again, which may bring back
+/// what that needs in turn. When room lacks, the tensor leaves whose return costs the least for its
+/// bytes and for the time until then; an output may also lie on an operand that is needed later.
+/// Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4; here
+/// the future is known, and copies are a second way back. Copies back are then issued as early as
+/// the link needs them and the room allows.
+///
+/// `costs` is used and updated: with what a first pass has learnt, a second one chooses better.
+/// False, and `decision` is unchanged, if too much would run again or the search takes too long.
+bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, ReturnCosts* costs,
+               Decision* decision);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_RUN_WITHIN_HPP_

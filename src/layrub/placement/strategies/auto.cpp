@@ -164,7 +164,7 @@ class Search {
     if (!decision.ok()) return;
     Consider(decision);
     Decision other = decision.value();
-    const bool near = !fits_ || Pack(&other, kLoosely).seconds < kNear * best_seconds_;
+    const bool near = fits_ && Pack(&other, kLoosely).seconds < kNear * best_seconds_;
     if (near) Take(other, Pack(&other, 0));
   }
 

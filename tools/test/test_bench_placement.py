@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""auto stays near its bounds: scripts/bench_placement.py on nets that are planned quickly."""
+import os
+import subprocess
+import sys
+import unittest
+
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/bench_placement.py")
+
+
+def bench(*arguments):
+    return subprocess.run([sys.executable, BENCH, *arguments], capture_output=True, text=True, check=False)
+
+
+class BenchPlacement(unittest.TestCase):
+
+    def test_auto_keeps_to_its_bounds_from_near_the_floor_upward(self):
+        done = bench("--parts=1.05,1.3", "--steps=1", "alexnet:128", "vgg16:32", "lstm:32")
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertEqual(3 * 2 * 3, done.stderr.count(" floors: "))
+
+    def test_a_missed_bound_is_told_and_fails(self):
+        done = bench("--parts=0.5", "--steps=0", "--machines=k40", "lstm:32")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("no plan", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

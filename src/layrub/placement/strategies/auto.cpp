@@ -23,7 +23,7 @@ namespace {
 /// Room for what is not persistent is tried in so many steps.
 constexpr int64_t kRooms = 200;
 /// Operations in all candidates of one search: large graphs get fewer candidates.
-constexpr int64_t kWork = 100'000;
+constexpr int64_t kWork = 160'000;
 constexpr int64_t kFewestCandidates = 4;
 constexpr int64_t kMostCandidates = 120;
 /// A search ends when so many smaller rooms in a row have given nothing faster.

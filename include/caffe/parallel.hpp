@@ -87,6 +87,23 @@ class ParallelSolvers {
   DISABLE_COPY_AND_ASSIGN(ParallelSolvers);
 };
 
+/// Caffe's name for training on several GPUs; in a build without NCCL gradients go through the
+/// host's memory.
+template <typename Dtype>
+class NCCL {
+ public:
+  /// `solver` was made on the first of the GPUs, with Caffe::solver_count() of them.
+  explicit NCCL(shared_ptr<Solver<Dtype>> solver) : solver_(solver) {}
+  /// Solves, with solvers like this one on the other `gpus`. `restore`: what this one was restored
+  /// from, or null.
+  void Run(const vector<int>& gpus, const char* restore);
+
+ private:
+  const shared_ptr<Solver<Dtype>> solver_;
+
+  DISABLE_COPY_AND_ASSIGN(NCCL);
+};
+
 }  // namespace caffe
 
 #endif  // CAFFE_PARALLEL_HPP_

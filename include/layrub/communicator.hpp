@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "layrub/device.hpp"
+
 namespace layrub {
 
 enum class Element : uint8_t { kFloat, kDouble };
@@ -38,6 +40,8 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Where the member's values are; null: in the memory of the process.
+  virtual Device* device() const = 0;
 
   /// Queues, after what the member has computed so far: the values of all members become those of
   /// rank 0.
@@ -54,9 +58,15 @@ class Communicator {
 
 using Group = std::vector<std::unique_ptr<Communicator>>;
 
-/// A group of `size` threads of this process, by rank. Values are summed in the order of ranks by
-/// one more thread, so that each run gives the same bits.
-Group ConnectThreads(int size);
+/// A group of threads of this process, one for each of `devices` (null: the CPU), by rank. Values
+/// go through host memory and are summed in the order of ranks by one more thread, so that each run
+/// gives the same bits.
+Group ConnectThreads(const std::vector<Device*>& devices);
+/// A group of threads of this process, one for each of `gpus`, that exchanges values by NCCL: on a
+/// stream of its own on each GPU, no call waits for it on the host. Empty in a build without NCCL.
+Group ConnectGpus(const std::vector<Device*>& gpus);
+/// The fastest that there is for `devices`.
+Group Connect(const std::vector<Device*>& devices);
 
 }  // namespace layrub
 

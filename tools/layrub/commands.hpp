@@ -7,6 +7,10 @@
 #include "caffe/proto/caffe.pb.h"
 #include "layrub/status.hpp"
 
+namespace layrub {
+class Device;
+}
+
 namespace layrub_tool {
 
 // Exit codes of the program.
@@ -63,12 +67,15 @@ void RefuseLoneDataShape(const std::string& command);
 caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
 /// Ends the program when one of these flags is given to a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
-/// How many solvers train together: --cpu_solvers. Ends the
+/// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the
 /// program when these make no sense.
 int SolversFlag();
-/// CPU or GPU as --gpu says; GPU `default_gpu` if `gpu_by_default` when it
-/// is not given. Ends the program when there is no such GPU.
-void ChooseDevice(bool gpu_by_default, int default_gpu = 0);
+/// The devices to train on: those of --gpu; when it is not given, GPU `default_gpu` if
+/// `gpu_by_default`, otherwise null (the CPU) for each solver. This thread works on the first one
+/// from then on. Ends the program when there is no such GPU.
+std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu);
+/// The same for a command that runs on one device: the CPU unless --gpu names a GPU.
+void ChooseDevice(const std::string& command);
 /// The phase that --phase names, or `otherwise`.
 caffe::Phase PhaseFlag(caffe::Phase otherwise);
 

@@ -1,13 +1,11 @@
 #include <glog/logging.h>
 
 #include <boost/algorithm/string.hpp>
-#include <charconv>
 #include <cstdlib>
 #include <iostream>
 
 #include "caffe/common.hpp"
 #include "layrub/commands.hpp"
-#include "layrub/device.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 
@@ -61,43 +59,6 @@ void RefusePlacementFlags(const std::string& command) {
     if (gflags::GetCommandLineFlagInfoOrDie(flag).is_default) continue;
     Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
   }
-}
-
-namespace {
-
-/// The number of a GPU in --gpu.
-int GpuFlag() {
-  int id = -1;
-  const char* const end = FLAGS_gpu.data() + FLAGS_gpu.size();
-  const auto read = std::from_chars(FLAGS_gpu.data(), end, id);
-  if (read.ec != std::errc() || read.ptr != end)
-    Fail("--gpu=" + FLAGS_gpu + ": this version runs on one GPU; give its number.");
-  return id;
-}
-
-}  // namespace
-
-void ChooseDevice(bool gpu_by_default, int default_gpu) {
-  if (FLAGS_gpu.empty() && !gpu_by_default) {
-    LOG(INFO) << "Use CPU.";
-    caffe::Caffe::set_mode(caffe::Caffe::CPU);
-    return;
-  }
-  const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
-  if (layrub::GpuCount() == 0) {
-    Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::WhyNoGpu() +
-         "). Leave out --gpu and set solver_mode: CPU.");
-  }
-  const int id = FLAGS_gpu.empty() ? default_gpu : GpuFlag();
-  if (!caffe::Caffe::CheckDevice(id)) {
-    Fail(wanted + ": there is no GPU " + std::to_string(id) + ", this machine's are 0 to " +
-         std::to_string(layrub::GpuCount() - 1) + ".");
-  }
-  caffe::Caffe::SetDevice(id);
-  caffe::Caffe::set_mode(caffe::Caffe::GPU);
-  const std::string lines = caffe::Caffe::device().Describe();
-  LOG(INFO) << "Use GPU with device ID " << id;
-  LOG(INFO) << "GPU device name: " << lines.substr(0, lines.find('\n'));
 }
 
 caffe::Phase PhaseFlag(caffe::Phase otherwise) {

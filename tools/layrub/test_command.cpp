@@ -31,7 +31,7 @@ int Test(const std::vector<std::string>&) {
   Require("test", "model", FLAGS_model);
   Require("test", "weights", FLAGS_weights);
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
-  ChooseDevice(false);
+  ChooseDevice("test");
   caffe::Net<float> net(NetOfFlags("test", caffe::TEST));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 

@@ -50,7 +50,7 @@ int Time(const std::vector<std::string>&) {
   Require("time", "model", FLAGS_model);
   RefusePlacementFlags("time");
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
-  ChooseDevice(false);
+  ChooseDevice("time");
   const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
   const caffe::NetParameter param = NetOfFlags("time", phase);
   if (!FLAGS_profile.empty()) {

@@ -167,12 +167,10 @@ int Train(const std::vector<std::string>&) {
   caffe::SignalHandler signals(SignalEffect("sigint_effect", FLAGS_sigint_effect),
                                SignalEffect("sighup_effect", FLAGS_sighup_effect));
   const caffe::SolverParameter param = ReadSolver();
-  ChooseDevice(
+  const std::vector<layrub::Device*> devices = ChooseDevices(
       param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU,
       param.device_id());
-  const int solvers = SolversFlag();
-  if (solvers > 1 && caffe::Caffe::mode() == caffe::Caffe::GPU)
-    Fail("--cpu_solvers is for the CPU: leave out --gpu and set solver_mode: CPU.");
+  const int solvers = static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
     return Verify(param);
@@ -192,8 +190,7 @@ int Train(const std::vector<std::string>&) {
 
   std::unique_ptr<caffe::ParallelSolvers<float>> together;
   if (solvers > 1) {
-    together.reset(
-        new caffe::ParallelSolvers<float>(solver.get(), layrub::ConnectThreads(solvers)));
+    together.reset(new caffe::ParallelSolvers<float>(solver.get(), layrub::Connect(devices)));
     LOG(INFO) << "Training with " << solvers << " solvers, on " << solvers
               << " batches in each iteration";
     const layrub::Status started = together->Start(FLAGS_snapshot);

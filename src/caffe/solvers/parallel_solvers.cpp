@@ -4,6 +4,7 @@
 #include <exception>
 #include <filesystem>
 #include <future>
+#include <limits>
 #include <mutex>
 
 #include "caffe/internal_thread.hpp"
@@ -37,7 +38,7 @@ class ParallelSolvers<Dtype>::Gate {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  int begun_ = 0;
+  int begun_ = std::numeric_limits<int>::min();
   bool closed_ = false;
 };
 
@@ -96,6 +97,7 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
  protected:
   void InternalThreadEntry() override {
     Caffe::set_solver_rank(communicator_->rank());
+    if (communicator_->device()) Caffe::UseDevice(communicator_->device());
     Train();
     ended_.set_value();
   }
@@ -111,7 +113,8 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
       return;
     }
     try {
-      sum_->Broadcast();
+      // All are placed when the first exchange begins: none waits in it for one that never comes.
+      if (gate_->Pass(iteration_ - 1)) sum_->Broadcast();
       while (gate_->Pass(solver_->iter())) solver_->Step(1);
     } catch (const std::exception& error) {
       communicator_->Abort(Name() + ": " + error.what());
@@ -121,8 +124,10 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
   }
 
   string Name() const {
+    const layrub::Device* device = communicator_->device();
     return "solver " + std::to_string(communicator_->rank()) + " of " +
-           std::to_string(communicator_->size());
+           std::to_string(communicator_->size()) +
+           (device ? " (device " + std::to_string(device->id()) + ")" : "");
   }
 
   Status Make() {
@@ -187,12 +192,29 @@ Status ParallelSolvers<Dtype>::Start(const string& restore) {
   for (const auto& follower : followers_) {
     if (Status status = follower->Placed(); !status.ok()) return status;
   }
+  gate_->Open(root_->iter() - 1);
   leader_.reset(new Leader(root_, gate_.get()));
   sum_.reset(new GradientSum<Dtype>(root_, group_[0].get()));
   sum_->Broadcast();
   return Status::Ok();
 }
 
+template <typename Dtype>
+void NCCL<Dtype>::Run(const vector<int>& gpus, const char* restore) {
+  std::vector<layrub::Device*> devices;
+  for (int id : gpus) {
+    CHECK(Caffe::CheckDevice(id)) << "There is no GPU " << id << ". " << layrub::WhyNoGpu();
+    devices.push_back(&layrub::Gpu(id));
+  }
+  ParallelSolvers<Dtype> all(solver_.get(), layrub::Connect(devices));
+  const Status status = all.Start(restore ? restore : "");
+  CHECK(status.ok()) << status.message;
+  LOG(INFO) << "Starting Optimization";
+  solver_->Solve();
+  all.Finish();
+}
+
 INSTANTIATE_CLASS(ParallelSolvers);
+INSTANTIATE_CLASS(NCCL);
 
 }  // namespace caffe

@@ -1,3 +1,5 @@
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -30,12 +32,18 @@ Number* At(const Task& task, size_t index, int64_t offset) {
   return static_cast<Number*>(task.values[index].first) + offset;
 }
 
+template <typename Number>
+struct Buffers {
+  std::vector<Number> sum = std::vector<Number>(kChunk), part = sum;
+};
+
 /// What the members share: a queue each, and a thread that does a task as soon as all have queued
 /// it.
-class Lane {
+class Exchange {
  public:
-  explicit Lane(int size) : queues_(size), thread_([this] { Work(); }) {}
-  ~Lane() {
+  explicit Exchange(const std::vector<Device*>& devices)
+      : devices_(devices), queues_(devices.size()), thread_([this] { Work(); }) {}
+  ~Exchange() {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
@@ -45,8 +53,10 @@ class Lane {
   }
 
   int size() const { return static_cast<int>(queues_.size()); }
+  Device* device(int rank) const { return devices_[rank]; }
 
   void Push(int rank, Task task) {
+    if (devices_[rank]) devices_[rank]->Synchronize();
     {
       const std::lock_guard lock(mutex_);
       if (failed_) throw GroupFailed(reason_);
@@ -114,31 +124,40 @@ class Lane {
   void Do(const std::vector<Task>& tasks) {
     for (size_t i = 0; i < tasks[0].values.size(); ++i) {
       if (tasks[0].values[i].element == Element::kFloat) {
-        Exchange<float>(tasks, i, &floats_);
+        Combine<float>(tasks, i, &floats_);
       } else {
-        Exchange<double>(tasks, i, &doubles_);
+        Combine<double>(tasks, i, &doubles_);
       }
+    }
+  }
+
+  void Copy(size_t rank, void* to, const void* from, int64_t bytes) {
+    if (devices_[rank]) {
+      devices_[rank]->CopyBeside(to, from, bytes);
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(bytes));
     }
   }
 
   template <typename Number>
-  void Exchange(const std::vector<Task>& tasks, size_t index, std::vector<Number>* sum) {
+  void Combine(const std::vector<Task>& tasks, size_t index, Buffers<Number>* buffers) {
     const int64_t count = tasks[0].values[index].count;
-    sum->resize(kChunk);
+    const size_t members = tasks[0].kind == Task::Kind::kSum ? tasks.size() : 1;
+    auto& [sum, part] = *buffers;
     for (int64_t begin = 0; begin < count; begin += kChunk) {
       const int64_t n = std::min(kChunk, count - begin);
-      const size_t bytes = static_cast<size_t>(n) * sizeof(Number);
-      std::memcpy(sum->data(), At<Number>(tasks[0], index, begin), bytes);
-      for (size_t rank = 1; tasks[0].kind == Task::Kind::kSum && rank < tasks.size(); ++rank) {
-        const Number* part = At<Number>(tasks[rank], index, begin);
-        for (int64_t k = 0; k < n; ++k) (*sum)[k] += part[k];
+      const int64_t bytes = n * static_cast<int64_t>(sizeof(Number));
+      Copy(0, sum.data(), At<Number>(tasks[0], index, begin), bytes);
+      for (size_t rank = 1; rank < members; ++rank) {
+        Copy(rank, part.data(), At<Number>(tasks[rank], index, begin), bytes);
+        for (int64_t k = 0; k < n; ++k) sum[k] += part[k];
       }
-      for (const Task& task : tasks) {
-        std::memcpy(At<Number>(task, index, begin), sum->data(), bytes);
-      }
+      for (size_t rank = 0; rank < tasks.size(); ++rank)
+        Copy(rank, At<Number>(tasks[rank], index, begin), sum.data(), bytes);
     }
   }
 
+  const std::vector<Device*> devices_;  ///< by rank
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::deque<Task>> queues_;  ///< by rank
@@ -146,41 +165,54 @@ class Lane {
   bool failed_ = false;
   std::string reason_;
   bool stop_ = false;
-  std::vector<float> floats_;
-  std::vector<double> doubles_;
+  Buffers<float> floats_;
+  Buffers<double> doubles_;
   std::thread thread_;  ///< last: it uses all of the above
 };
 
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<Lane> lane, int rank) : lane_(std::move(lane)), rank_(rank) {}
-  ~ThreadCommunicator() override { lane_->Leave(rank_); }
+  ThreadCommunicator(std::shared_ptr<Exchange> exchange, int rank)
+      : exchange_(std::move(exchange)), rank_(rank) {}
+  ~ThreadCommunicator() override { exchange_->Leave(rank_); }
 
   int rank() const override { return rank_; }
-  int size() const override { return lane_->size(); }
+  int size() const override { return exchange_->size(); }
+  Device* device() const override { return exchange_->device(rank_); }
   void Broadcast(const std::vector<Values>& values) override {
-    lane_->Push(rank_, {Task::Kind::kBroadcast, values});
+    exchange_->Push(rank_, {Task::Kind::kBroadcast, values});
   }
   void Sum(const std::vector<Values>& values) override {
-    lane_->Push(rank_, {Task::Kind::kSum, values});
+    exchange_->Push(rank_, {Task::Kind::kSum, values});
   }
-  void Wait() override { lane_->Await(rank_); }
-  void Abort(const std::string& reason) override { lane_->Abort(reason); }
+  void Wait() override { exchange_->Await(rank_); }
+  void Abort(const std::string& reason) override { exchange_->Abort(reason); }
 
  private:
-  const std::shared_ptr<Lane> lane_;
+  const std::shared_ptr<Exchange> exchange_;
   const int rank_;
 };
 
 }  // namespace
 
-Group ConnectThreads(int size) {
-  const auto lane = std::make_shared<Lane>(size);
+Group ConnectThreads(const std::vector<Device*>& devices) {
+  const auto exchange = std::make_shared<Exchange>(devices);
   Group group;
-  for (int rank = 0; rank < size; ++rank) {
-    group.push_back(std::make_unique<ThreadCommunicator>(lane, rank));
+  for (int rank = 0; rank < exchange->size(); ++rank) {
+    group.push_back(std::make_unique<ThreadCommunicator>(exchange, rank));
   }
   return group;
+}
+
+Group Connect(const std::vector<Device*>& devices) {
+  const bool gpus = std::all_of(devices.begin(), devices.end(), [](const Device* device) {
+    return device != nullptr && device->LaunchesKernels();
+  });
+  if (!gpus) return ConnectThreads(devices);
+  Group group = ConnectGpus(devices);
+  if (!group.empty()) return group;
+  LOG(WARNING) << "This build has no NCCL (USE_NCCL): gradients go through the host's memory.";
+  return ConnectThreads(devices);
 }
 
 }  // namespace layrub

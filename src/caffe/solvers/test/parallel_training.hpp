@@ -21,6 +21,18 @@ class SolverCount {
   ~SolverCount() { Caffe::set_solver_count(1); }
 };
 
+/// A group of `count` members whose devices are what this thread's is: the CPU, or emulated ones.
+inline layrub::Group Threads(int count) {
+  static std::vector<std::unique_ptr<layrub::Device>> emulated;
+  std::vector<layrub::Device*> devices(count);
+  if (Caffe::mode() == Caffe::GPU) devices[0] = &Caffe::device();
+  for (int rank = 1; rank < count && devices[0]; ++rank) {
+    emulated.push_back(layrub::MakeEmulatedDevice());
+    devices[rank] = emulated.back().get();
+  }
+  return layrub::ConnectThreads(devices);
+}
+
 /// The parameters that learn, one after the other. (Statistics are each solver's own.)
 inline std::vector<float> Learned(Solver<float>* solver) {
   std::vector<float> values;
@@ -38,7 +50,7 @@ inline std::vector<float> Learned(Solver<float>* solver) {
 inline std::vector<float> TrainTogether(const SolverParameter& param, int solvers, int iterations) {
   const SolverCount count(solvers);
   OpenSolver root(param);
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(solvers));
+  ParallelSolvers<float> all(&root, Threads(solvers));
   const layrub::Status status = all.Start();
   EXPECT_TRUE(status.ok()) << status.message;
   root.Step(iterations);

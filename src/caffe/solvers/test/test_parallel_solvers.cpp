@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(OtherNets, ParallelSolversUnder,
 TEST(ParallelSolvers, EachHaveAPlanOfTheirOwn) {
   const SolverCount count(2);
   OpenSolver root(SolverFor(ReadNet("lenet"), "hybrid"));
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(2));
+  ParallelSolvers<float> all(&root, Threads(2));
   ASSERT_TRUE(all.Start().ok());
   root.Step(2);
   all.Finish();
@@ -111,7 +111,7 @@ TEST(ParallelSolvers, SayWhichOfThemDoesNotFit) {
   SolverParameter param = SolverFor(ReadNet("lenet"), "hybrid");
   param.mutable_placement()->set_device_memory("1KiB");
   OpenSolver root(param);
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(2));
+  ParallelSolvers<float> all(&root, Threads(2));
   const layrub::Status status = all.Start();
   EXPECT_EQ(status.code, layrub::Code::kDoesNotFit);
   EXPECT_EQ(status.message.find("solver 1 of 2: "), 0u) << status.message;
@@ -119,13 +119,13 @@ TEST(ParallelSolvers, SayWhichOfThemDoesNotFit) {
 
 TEST(ParallelSolvers, NeedTheirNumberBeforeTheFirst) {
   OpenSolver root(SolverFor(ReadNet("lenet")));
-  EXPECT_DEATH(ParallelSolvers<float>(&root, layrub::ConnectThreads(2)), "set_solver_count");
+  EXPECT_DEATH(ParallelSolvers<float>(&root, Threads(2)), "set_solver_count");
 }
 
 TEST(ParallelSolvers, EndWithTheRootWhenItIsStopped) {
   const SolverCount count(3);
   OpenSolver root(SolverFor(ReadNet("lenet")));
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(3));
+  ParallelSolvers<float> all(&root, Threads(3));
   ASSERT_TRUE(all.Start().ok());
   root.SetActionFunction(
       [&] { return root.iter() == 4 ? SolverAction::STOP : SolverAction::NONE; });
@@ -141,7 +141,7 @@ TEST(ParallelSolvers, EndWhenTheRootIsStoppedInItsFirstTest) {
   param.add_test_iter(1);
   param.set_test_interval(3);
   OpenSolver root(param);
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(2));
+  ParallelSolvers<float> all(&root, Threads(2));
   ASSERT_TRUE(all.Start().ok());
   bool asked = false;
   root.SetActionFunction([&] {
@@ -162,7 +162,7 @@ TEST(ParallelSolvers, GoOnFromASnapshotTogether) {
   {
     const SolverCount count(2);
     OpenSolver root(param);
-    ParallelSolvers<float> all(&root, layrub::ConnectThreads(2));
+    ParallelSolvers<float> all(&root, Threads(2));
     ASSERT_TRUE(all.Start().ok());
     root.Step(3);
     root.Snapshot();
@@ -173,7 +173,7 @@ TEST(ParallelSolvers, GoOnFromASnapshotTogether) {
     const SolverCount count(2);
     OpenSolver root(param);
     root.Restore(state.c_str());
-    ParallelSolvers<float> all(&root, layrub::ConnectThreads(2));
+    ParallelSolvers<float> all(&root, Threads(2));
     EXPECT_TRUE(all.Start(state).ok());
     root.Step(3);
     all.Finish();
@@ -220,7 +220,7 @@ SolverParameter FaultyIn(int rank) {
 TEST(ParallelSolvers, EndWithTheErrorOfAnother) {
   const SolverCount count(3);
   OpenSolver root(FaultyIn(2));
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(3));
+  ParallelSolvers<float> all(&root, Threads(3));
   ASSERT_TRUE(all.Start().ok());
   try {
     root.Step(5);
@@ -234,7 +234,7 @@ TEST(ParallelSolvers, EndWithTheErrorOfAnother) {
 TEST(ParallelSolvers, EndWithTheErrorOfTheRoot) {
   const SolverCount count(3);
   OpenSolver root(FaultyIn(0));
-  ParallelSolvers<float> all(&root, layrub::ConnectThreads(3));
+  ParallelSolvers<float> all(&root, Threads(3));
   ASSERT_TRUE(all.Start().ok());
   EXPECT_THROW(root.Step(5), std::runtime_error);
 }

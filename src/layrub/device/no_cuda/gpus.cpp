@@ -1,5 +1,6 @@
 #include <stdexcept>
 
+#include "layrub/communicator.hpp"
 #include "layrub/device.hpp"
 
 namespace layrub {
@@ -7,6 +8,8 @@ namespace layrub {
 int GpuCount() { return 0; }
 
 Device& Gpu(int) { throw std::logic_error("Gpu: there is none"); }
+
+Group ConnectGpus(const std::vector<Device*>&) { return {}; }
 
 std::string WhyNoGpu() { return "Cannot use GPU in CPU-only Caffe: check mode."; }
 

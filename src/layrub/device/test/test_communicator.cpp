@@ -22,7 +22,7 @@ void ForEach(Group* group, const std::function<void(Communicator*)>& body) {
 float Part(int rank, int64_t i) { return static_cast<float>((rank * 31 + i * 7) % 1000) / 997.0f; }
 
 TEST(Communicator, SumsInTheOrderOfRanks) {
-  Group group = ConnectThreads(3);
+  Group group = ConnectThreads(std::vector<Device*>(3));
   std::vector<std::vector<float>> values(3, std::vector<float>(kCount));
   ForEach(&group, [&](Communicator* member) {
     std::vector<float>& mine = values[member->rank()];
@@ -37,7 +37,7 @@ TEST(Communicator, SumsInTheOrderOfRanks) {
 }
 
 TEST(Communicator, BroadcastsTheValuesOfRank0) {
-  Group group = ConnectThreads(2);
+  Group group = ConnectThreads(std::vector<Device*>(2));
   std::vector<double> values[2] = {std::vector<double>(kCount, 0.125),
                                    std::vector<double>(kCount, 3)};
   ForEach(&group, [&](Communicator* member) {
@@ -49,7 +49,7 @@ TEST(Communicator, BroadcastsTheValuesOfRank0) {
 }
 
 TEST(Communicator, ReturnsBeforeTheOthersHaveCome) {
-  Group group = ConnectThreads(2);
+  Group group = ConnectThreads(std::vector<Device*>(2));
   float values[2] = {1, 2};
   group[0]->Sum({{&values[0], 1}});
   group[0]->Sum({{&values[0], 1}});
@@ -62,15 +62,36 @@ TEST(Communicator, ReturnsBeforeTheOthersHaveCome) {
 }
 
 TEST(Communicator, AloneLeavesValuesAsTheyAre) {
-  Group group = ConnectThreads(1);
+  Group group = ConnectThreads(std::vector<Device*>(1));
   float value = 3;
   group[0]->Sum({{&value, 1}});
   group[0]->Wait();
   EXPECT_EQ(value, 3);
 }
 
+TEST(Communicator, SumsWhatIsOnDevices) {
+  const std::unique_ptr<Device> devices[] = {MakeEmulatedDevice(1 << 20),
+                                             MakeEmulatedDevice(1 << 20)};
+  Group group = ConnectThreads({devices[0].get(), devices[1].get(), nullptr});
+  constexpr int64_t kBytes = kCount * int64_t{sizeof(float)};
+  std::vector<std::vector<float>> values(3, std::vector<float>(kCount));
+  ForEach(&group, [&](Communicator* member) {
+    std::vector<float>& mine = values[member->rank()];
+    for (int64_t i = 0; i < kCount; ++i) mine[i] = Part(member->rank(), i);
+    Device* const device = member->device();
+    void* const there = device ? device->Allocate(kBytes) : mine.data();
+    if (device) device->Copy(there, mine.data(), kBytes);
+    member->Sum({{there, kCount}});
+    member->Wait();
+    if (device) device->Copy(mine.data(), there, kBytes);
+  });
+  EXPECT_EQ(values[0][7], (Part(0, 7) + Part(1, 7)) + Part(2, 7));
+  EXPECT_EQ(values[0], values[2]);
+  EXPECT_EQ(values[1], values[2]);
+}
+
 TEST(Communicator, AnAbortEndsAllWaits) {
-  Group group = ConnectThreads(3);
+  Group group = ConnectThreads(std::vector<Device*>(3));
   std::vector<float> values(3);
   std::atomic<int> ended{0};
   ForEach(&group, [&](Communicator* member) {
@@ -90,7 +111,7 @@ TEST(Communicator, AnAbortEndsAllWaits) {
 }
 
 TEST(Communicator, FailsWhenMembersExchangeDifferentValues) {
-  Group group = ConnectThreads(2);
+  Group group = ConnectThreads(std::vector<Device*>(2));
   std::vector<float> values(3);
   group[0]->Sum({{values.data(), 2}});
   group[1]->Sum({{values.data() + 2, 1}});
@@ -99,7 +120,7 @@ TEST(Communicator, FailsWhenMembersExchangeDifferentValues) {
 }
 
 TEST(Communicator, FailsWhenAMemberLeavesInTheMiddle) {
-  Group group = ConnectThreads(2);
+  Group group = ConnectThreads(std::vector<Device*>(2));
   float value = 1;
   group[0]->Sum({{&value, 1}});
   group[0].reset();

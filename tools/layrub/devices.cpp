@@ -1,0 +1,94 @@
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "caffe/common.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/device.hpp"
+#include "layrub/flags.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+constexpr int kMostSolvers = 64;
+
+/// The numbers in --gpu; none when it is not given.
+std::vector<int> GpusFlag() {
+  if (FLAGS_gpu == "all") {
+    if (layrub::GpuCount() == 0) Fail("--gpu=all: there is no GPU (" + layrub::WhyNoGpu() + ").");
+    std::vector<int> all(layrub::GpuCount());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::vector<int> ids;
+  for (const std::string& text : SplitList(FLAGS_gpu)) {
+    int id = -1;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), id);
+    if (read.ec != std::errc() || read.ptr != text.data() + text.size() || id < 0)
+      Fail("--gpu=" + FLAGS_gpu + ": '" + text + "' is no number of a GPU; give 0, 0,1 or all.");
+    if (std::count(ids.begin(), ids.end(), id))
+      Fail("--gpu=" + FLAGS_gpu + ": GPU " + text + " is named twice.");
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<layrub::Device*> UseCpu() {
+  LOG(INFO) << "Use CPU.";
+  caffe::Caffe::set_mode(caffe::Caffe::CPU);
+  return std::vector<layrub::Device*>(SolversFlag());
+}
+
+std::string Names(const std::vector<int>& ids) {
+  std::string names;
+  for (int id : ids) names += (names.empty() ? "" : ", ") + std::to_string(id);
+  return names;
+}
+
+}  // namespace
+
+int SolversFlag() {
+  const int gpus = static_cast<int>(GpusFlag().size());
+  if (gpus > 0 && FLAGS_cpu_solvers > 1) Fail("--cpu_solvers is for the CPU: leave out --gpu.");
+  const int solvers = std::max(gpus, FLAGS_cpu_solvers);
+  if (FLAGS_cpu_solvers < 1 || solvers > kMostSolvers) {
+    Fail((gpus > 0 ? "--gpu=" + FLAGS_gpu : "--cpu_solvers=" + std::to_string(FLAGS_cpu_solvers)) +
+         ": 1 to " + std::to_string(kMostSolvers) + " solvers can train together.");
+  }
+  return solvers;
+}
+
+std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu) {
+  std::vector<int> ids = GpusFlag();
+  if (ids.empty() && (!gpu_by_default || FLAGS_cpu_solvers > 1)) return UseCpu();
+  const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
+  if (layrub::GpuCount() == 0) {
+    Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::WhyNoGpu() +
+         "). Leave out --gpu and set solver_mode: CPU.");
+  }
+  if (ids.empty()) ids.push_back(default_gpu);
+  std::vector<layrub::Device*> devices;
+  for (int id : ids) {
+    if (!caffe::Caffe::CheckDevice(id)) {
+      Fail(wanted + ": there is no GPU " + std::to_string(id) + ", this machine's are 0 to " +
+           std::to_string(layrub::GpuCount() - 1) + ".");
+    }
+    devices.push_back(&layrub::Gpu(id));
+    const std::string lines = devices.back()->Describe();
+    LOG(INFO) << "GPU " << id << ": " << lines.substr(0, lines.find('\n'));
+  }
+  LOG(INFO) << "Using GPUs " << Names(ids);
+  caffe::Caffe::SetDevice(ids[0]);
+  caffe::Caffe::set_mode(caffe::Caffe::GPU);
+  return devices;
+}
+
+void ChooseDevice(const std::string& command) {
+  if (SolversFlag() > 1) Fail("'" + command + "' runs on one device: give --gpu one number.");
+  ChooseDevices(false, 0);
+}
+
+}  // namespace layrub_tool

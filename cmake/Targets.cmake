@@ -143,7 +143,7 @@ endfunction()
 # (<name>_cuda, label gpu), where they are skipped if there is none, and those in
 # LAYRUB_EMULATED_TESTS on the emulated device (<name>_emulated).
 set(LAYRUB_EMULATED_TESTS test_internal_thread test_data_layer test_planned_net
-                          test_planned_training)
+                          test_planned_training test_parallel_solvers)
 function(layrub_add_tests)
   add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
   layrub_set_up_test(device_environment caffe)

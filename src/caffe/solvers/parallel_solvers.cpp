@@ -86,7 +86,15 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
         communicator_(communicator),
         gate_(gate),
         restore_(restore) {}
-  ~Follower() override { StopInternalThread(); }
+  ~Follower() override {
+    StopInternalThread();
+    // What ends with the solver is on its device.
+    layrub::Device* const here = Caffe::chosen_device();
+    Caffe::UseDevice(communicator_->device());
+    sum_.reset();
+    solver_.reset();
+    Caffe::UseDevice(here);
+  }
 
   /// Waits until the solver is made and placed. Throws what that has thrown.
   Status Placed() { return placed_.get_future().get(); }

@@ -35,6 +35,9 @@ inline layrub::Group Threads(int count) {
 
 /// The parameters that learn, one after the other. (Statistics are each solver's own.)
 inline std::vector<float> Learned(Solver<float>* solver) {
+  // Read by a thread of the solver's device.
+  layrub::Device* const here = Caffe::chosen_device();
+  Caffe::UseDevice(solver->net()->planned()->executor().backend()->device());
   std::vector<float> values;
   const Net<float>& net = *solver->net();
   for (size_t i = 0; i < net.learnable_params().size(); ++i) {
@@ -42,6 +45,7 @@ inline std::vector<float> Learned(Solver<float>* solver) {
     if (net.params_lr()[i] != 0)
       values.insert(values.end(), param.cpu_data(), param.cpu_data() + param.count());
   }
+  Caffe::UseDevice(here);
   return values;
 }
 

@@ -114,7 +114,7 @@ TEST(ParallelSolvers, SayWhichOfThemDoesNotFit) {
   ParallelSolvers<float> all(&root, Threads(2));
   const layrub::Status status = all.Start();
   EXPECT_EQ(status.code, layrub::Code::kDoesNotFit);
-  EXPECT_EQ(status.message.find("solver 1 of 2: "), 0u) << status.message;
+  EXPECT_EQ(status.message.find("solver 1 of 2"), 0u) << status.message;
 }
 
 TEST(ParallelSolvers, NeedTheirNumberBeforeTheFirst) {
@@ -226,7 +226,9 @@ TEST(ParallelSolvers, EndWithTheErrorOfAnother) {
     root.Step(5);
     ADD_FAILURE();
   } catch (const layrub::GroupFailed& failure) {
-    EXPECT_STREQ(failure.what(), "solver 2 of 3: the paper is wet");
+    const std::string reason = failure.what();
+    EXPECT_EQ(reason.find("solver 2 of 3"), 0u) << reason;
+    EXPECT_NE(reason.find(": the paper is wet"), std::string::npos) << reason;
   }
   EXPECT_EQ(root.iter(), 2);
 }

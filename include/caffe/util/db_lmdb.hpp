@@ -60,15 +60,14 @@ class LMDBTransaction : public Transaction {
   DISABLE_COPY_AND_ASSIGN(LMDBTransaction);
 };
 
+/// All that read one database share its environment, since LMDB must not open a database twice in a
+/// process; different threads may open and read it at the same time.
 class LMDB : public DB {
  public:
   LMDB() : mdb_env_(NULL) {}
   virtual ~LMDB() { Close(); }
   virtual void Open(const string& source, Mode mode);
-  virtual void Close() {
-    if (mdb_env_ != NULL) mdb_env_close(mdb_env_);
-    mdb_env_ = NULL;
-  }
+  virtual void Close();
   virtual LMDBCursor* NewCursor();
   virtual LMDBTransaction* NewTransaction();
 

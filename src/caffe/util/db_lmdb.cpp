@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "caffe/util/failure.hpp"
 
@@ -43,22 +45,22 @@ void CheckComplete(MDB_env* env, const string& source) {
       << " bytes where its header promises " << expected << ". Copy or convert it again.";
 }
 
-}  // namespace
+// Returns how it went; *env has to be closed then only if that is well.
+int TryOpen(const string& source, unsigned int flags, MDB_env** env) {
+  MDB_CHECK(mdb_env_create(env));
+  const int status = mdb_env_open(*env, source.c_str(), flags, 0664);
+  if (status != MDB_SUCCESS) mdb_env_close(*env);
+  return status;
+}
 
-void LMDB::Open(const string& source, Mode mode) {
-  Close();
-  MDB_CHECK(mdb_env_create(&mdb_env_));
-  if (mode != READ && mkdir(source.c_str(), 0755) != 0 && (mode == NEW || errno != EEXIST)) {
-    LOG(FATAL) << "Cannot make LMDB " << source << ": " << strerror(errno);
-  }
+MDB_env* OpenEnvironment(const string& source, Mode mode) {
   const unsigned int flags = mode == READ ? MDB_RDONLY | MDB_NOTLS : 0;
-  int status = mdb_env_open(mdb_env_, source.c_str(), flags, 0664);
+  MDB_env* env = nullptr;
+  int status = TryOpen(source, flags, &env);
   if (mode == READ && (status == EACCES || status == EROFS)) {
     // On a read-only place there can be no lock file, and no writer that it would guard against.
     LOG(WARNING) << "LMDB " << source << " is read without a lock: " << mdb_strerror(status);
-    Close();
-    MDB_CHECK(mdb_env_create(&mdb_env_));
-    status = mdb_env_open(mdb_env_, source.c_str(), flags | MDB_NOLOCK, 0664);
+    status = TryOpen(source, flags | MDB_NOLOCK, &env);
   }
   if (status != MDB_SUCCESS) {
     LOG(FATAL) << "Cannot open LMDB " << source << ": " << mdb_strerror(status)
@@ -66,8 +68,69 @@ void LMDB::Open(const string& source, Mode mode) {
                        ? " (it looks like a LevelDB: backend: LEVELDB)"
                        : "");
   }
-  CheckComplete(mdb_env_, source);
+  CheckComplete(env, source);
+  return env;
+}
+
+// The environments that are open for reading, and how many read each. Closing one of two that a
+// process had of a database would take away the locks of the other.
+class Readers {
+ public:
+  MDB_env* Open(const string& source) {
+    std::error_code unknown;
+    const string place = std::filesystem::weakly_canonical(source, unknown).string();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Environment& environment = environments_[unknown ? source : place];
+    if (environment.readers == 0) environment.env = OpenEnvironment(source, READ);
+    ++environment.readers;
+    return environment.env;
+  }
+
+  // False: it is not one of these.
+  bool Close(MDB_env* env) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto found = environments_.begin(); found != environments_.end(); ++found) {
+      if (found->second.env != env) continue;
+      if (--found->second.readers == 0) {
+        mdb_env_close(env);
+        environments_.erase(found);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  // Transactions of one environment must not open its database at the same time.
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  struct Environment {
+    MDB_env* env = nullptr;
+    int readers = 0;
+  };
+  std::mutex mutex_;
+  std::map<string, Environment> environments_;
+};
+
+Readers& OpenReaders() {
+  static Readers& readers = *new Readers;  // for objects that are destroyed late
+  return readers;
+}
+
+}  // namespace
+
+void LMDB::Open(const string& source, Mode mode) {
+  Close();
+  if (mode != READ && mkdir(source.c_str(), 0755) != 0 && (mode == NEW || errno != EEXIST)) {
+    LOG(FATAL) << "Cannot make LMDB " << source << ": " << strerror(errno);
+  }
+  mdb_env_ = mode == READ ? OpenReaders().Open(source) : OpenEnvironment(source, mode);
   LOG(INFO) << "Opened lmdb " << source;
+}
+
+void LMDB::Close() {
+  if (mdb_env_ != NULL && !OpenReaders().Close(mdb_env_)) mdb_env_close(mdb_env_);
+  mdb_env_ = NULL;
 }
 
 LMDBCursor* LMDB::NewCursor() {
@@ -75,6 +138,7 @@ LMDBCursor* LMDB::NewCursor() {
   MDB_txn* txn;
   MDB_dbi dbi;
   MDB_cursor* cursor;
+  const std::lock_guard<std::mutex> lock(OpenReaders().mutex());
   Check(mdb_txn_begin(mdb_env_, NULL, MDB_RDONLY, &txn), mdb_env_, "read");
   Check(mdb_dbi_open(txn, NULL, 0, &dbi), mdb_env_, "read");
   Check(mdb_cursor_open(txn, dbi, &cursor), mdb_env_, "read");

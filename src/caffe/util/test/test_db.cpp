@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "caffe/util/io.hpp"
@@ -125,13 +127,13 @@ INSTANTIATE_TEST_SUITE_P(Backends, DatabaseDeathTest, ::testing::ValuesIn(Backen
 TEST(GetDbDeathTest, AnUnknownBackendIsNamed) { EXPECT_DEATH(db::GetDB("sqlite"), "sqlite"); }
 
 #ifdef USE_LMDB
-class CorruptLmdb : public ::testing::Test {
+class LmdbFolder : public ::testing::Test {
  protected:
-  CorruptLmdb() {
+  LmdbFolder() {
     MakeTempDir(&folder_);
     source_ = folder_ + "/db";
   }
-  ~CorruptLmdb() override { fs::remove_all(folder_); }
+  ~LmdbFolder() override { fs::remove_all(folder_); }
 
   void Read() const {
     const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
@@ -150,22 +152,22 @@ class CorruptLmdb : public ::testing::Test {
   string folder_;
   string source_;
 };
-typedef CorruptLmdb CorruptLmdbDeathTest;
+typedef LmdbFolder LmdbFolderDeathTest;
 
-TEST_F(CorruptLmdbDeathTest, AFileOfAnotherKindIsNamed) {
+TEST_F(LmdbFolderDeathTest, AFileOfAnotherKindIsNamed) {
   fs::create_directory(source_);
   std::ofstream(source_ + "/data.mdb") << string(100000, 'z');
   EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": MDB_INVALID");
 }
 
-TEST_F(CorruptLmdbDeathTest, ACutFileIsNamedAndDoesNotKillByBusError) {
+TEST_F(LmdbFolderDeathTest, ACutFileIsNamedAndDoesNotKillByBusError) {
   Create();
   const auto size = fs::file_size(source_ + "/data.mdb");
   fs::resize_file(source_ + "/data.mdb", size / 2);
   EXPECT_DEATH(Read(), "LMDB " + source_ + " is cut off");
 }
 
-TEST_F(CorruptLmdbDeathTest, ARefusedKeyIsExplained) {
+TEST_F(LmdbFolderDeathTest, ARefusedKeyIsExplained) {
   Create();
   EXPECT_DEATH(
       {
@@ -176,9 +178,27 @@ TEST_F(CorruptLmdbDeathTest, ARefusedKeyIsExplained) {
       "An LMDB key has 1 to 511 bytes; this one has 600");
 }
 
-TEST_F(CorruptLmdb, AWholeFileIsRead) {
+TEST_F(LmdbFolder, AWholeFileIsRead) {
   Create();
   EXPECT_NO_FATAL_FAILURE(Read());
+}
+
+TEST_F(LmdbFolder, ThreadsThatOpenAndCloseItAtATimeReadAllOfIt) {
+  Create();
+  fs::create_directory_symlink(source_, folder_ + "/link");
+  std::atomic<int> found = 0;
+  const auto read = [&] {
+    for (const string name : {"/db", "/link", "/db", "/link", "/db", "/link", "/db", "/link"}) {
+      const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
+      database->Open(folder_ + name, db::READ);
+      const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
+      for (; cursor->valid(); cursor->Next()) ++found;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) threads.emplace_back(read);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found, 8 * 8 * 100);
 }
 #endif  // USE_LMDB
 

@@ -30,15 +30,14 @@ TEST_F(EmulatedDeviceTest, CopiesThereBackAndWithin) {
 
 TEST_F(EmulatedDeviceTest, IsOutOfReachOfTheHost) {
   int* memory = static_cast<int*>(device_->Allocate(sizeof(int)));
-  EXPECT_EXIT(*static_cast<volatile int*>(memory) = 1, ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(*static_cast<volatile int*>(memory) = 1, "");
   device_->BeginKernel();
   *memory = 5;
   device_->EndKernel();
   int received = 0;
   device_->Copy(&received, memory, sizeof(int));
   EXPECT_EQ(received, 5);
-  EXPECT_EXIT(received = *static_cast<volatile int*>(memory), ::testing::KilledBySignal(SIGSEGV),
-              "");
+  EXPECT_DEATH(received = *static_cast<volatile int*>(memory), "");
 }
 
 TEST_F(EmulatedDeviceTest, HasSoManyBytesAndNoMore) {

@@ -11,7 +11,7 @@ InternalThread::~InternalThread() { StopInternalThread(); }
 
 bool InternalThread::is_started() const { return thread_ && thread_->joinable(); }
 
-bool InternalThread::must_stop() { return thread_ && thread_->interruption_requested(); }
+bool InternalThread::must_stop() { return boost::this_thread::interruption_requested(); }
 
 void InternalThread::StartInternalThread() {
   CHECK(!is_started()) << "Threads should persist and not be restarted.";

@@ -98,13 +98,14 @@ class Search {
     }
     if (available_ >= FloorBytes(graph_)) ConsiderRooms(available_ - persistent_, 1);
     if (!fits_) {
-      // The same for all budgets: what was found without one is found again.
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(FloorBytes(graph_)));
       ConsiderRooms(goal_ - persistent_, kStrideForBytes);
     }
     if (!fits_) best_->enough_bytes = 0;
     return *best_;
   }
+
+  bool fits() const { return fits_; }
 
  private:
   /// From all that is ever needed down to half of the largest working set (what does not fill the
@@ -235,7 +236,11 @@ class Search {
 // slower. A candidate has room for so many bytes beside the persistent tensors; what is cheap to
 // compute for its bytes is computed again, the rest moves where the room is short.
 Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget) {
-  return Search(graph, machine, budget).Run();
+  Search search(graph, machine, budget);
+  Result<Decision> found = search.Run();
+  if (search.fits() || budget.device <= 0) return found;
+  // What is told to be the smallest budget has to do, and that is what is found without any.
+  return Search(graph, machine, {.device = 0, .host = budget.host}).Run();
 }
 
 }  // namespace layrub

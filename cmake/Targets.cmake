@@ -202,7 +202,7 @@ endfunction()
 # programs in the environment, LAYRUB_BIN_DIR.
 function(layrub_register_test name)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 300 ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 600 ENVIRONMENT
     "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 endfunction()
 

@@ -232,9 +232,10 @@ class Search {
 }  // namespace
 
 // The least intervention that fits: all stays where it is if the budget allows it. Otherwise the
-// fastest of a list of candidates that does not depend on the budget, so that more memory is never
-// slower. A candidate has room for so many bytes beside the persistent tensors; what is cheap to
-// compute for its bytes is computed again, the rest moves where the room is short.
+// fastest candidate that fits: the other strategies' decisions, and those of CutWithin and
+// RunWithin with room for so many bytes beside the persistent tensors. The rooms are the same for
+// every budget; where the search among them begins and ends is not, so a larger budget may, rarely,
+// give a slower plan.
 Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget) {
   Search search(graph, machine, budget);
   Result<Decision> found = search.Run();

@@ -139,11 +139,17 @@ endfunction()
 # Tests of base and placement link to the pure library alone, which proves that those parts need
 # nothing else. scripts/test_<thing>.py are ctest entries as well.
 #
-# Tests of layers, nets and solvers run on the CPU, in a build with CUDA once more on a GPU
-# (<name>_cuda, label gpu), where they are skipped if there is none, and those in
-# LAYRUB_EMULATED_TESTS on the emulated device (<name>_emulated).
-set(LAYRUB_EMULATED_TESTS test_internal_thread test_data_layer test_planned_net
-                          test_planned_training test_parallel_solvers)
+# Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
+# GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
+# (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS.
+set(LAYRUB_EMULATED_TESTS test_inner_nets test_net test_planned_blobs test_planned_custom_layers
+                          test_planned_net test_planned_training test_planned_workspaces
+                          test_parallel_solvers test_sgd_solver test_solver)
+# Opening and closing the device's memory for each kernel takes its time where there are many.
+set(LAYRUB_EMULATED_FILTER_test_planned_training *GivesTheBitsOfUnplannedTraining/lenet_*)
+set(LAYRUB_EMULATED_FILTER_test_planned_blobs EveryStrategy/*/hybrid)
+set(LAYRUB_EMULATED_FILTER_test_activation_layers -Sigmoid.AllForms*:TanH.AllForms*)
+set(LAYRUB_EMULATED_FILTER_test_recurrent_layers -*HaveTheGradient*)
 function(layrub_add_tests)
   add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
   layrub_set_up_test(device_environment caffe)
@@ -174,13 +180,12 @@ function(layrub_add_tests)
     endif()
     layrub_register_test(${name} ${name})
     if(folder MATCHES "/src/caffe/(core|kernels|layers|net|solvers)/test$")
-      if(name IN_LIST LAYRUB_EMULATED_TESTS)
+      if(name IN_LIST LAYRUB_EMULATED_TESTS OR folder MATCHES "/(core|kernels|layers)/test$")
         layrub_register_device_test(${name} emulated cpu)
-      endif()
-      if(name STREQUAL "test_planned_training")
-        # Opening and closing the device's memory for each kernel takes its time in larger nets.
-        set_property(TEST ${name}_emulated APPEND PROPERTY ENVIRONMENT
-                     "GTEST_FILTER=*GivesTheBitsOfUnplannedTraining/lenet_*")
+        if(LAYRUB_EMULATED_FILTER_${name})
+          set_property(TEST ${name}_emulated APPEND PROPERTY ENVIRONMENT
+                       "GTEST_FILTER=${LAYRUB_EMULATED_FILTER_${name}}")
+        endif()
       endif()
       if(NOT CPU_ONLY)
         layrub_register_device_test(${name} cuda gpu)

@@ -255,13 +255,15 @@ bool OnDevice(const SyncedMemory& memory) {
   return Caffe::mode() == Caffe::GPU && memory.head() != SyncedMemory::HEAD_AT_CPU;
 }
 
-// Blobs of integers hold indices: they have no norms.
+// Blobs of integers hold indices: they have no norms. Sums are those of the mode's device wherever
+// the values are, so that they have the same bits with and without a plan.
 template <typename Dtype>
 Dtype SumOfMagnitudes(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
     if (count == 0) return 0;
-    return OnDevice(*memory) ? DeviceAsum(count, static_cast<const Dtype*>(memory->gpu_data()))
-                             : caffe_cpu_asum(count, static_cast<const Dtype*>(memory->cpu_data()));
+    if (Caffe::mode() == Caffe::GPU)
+      return DeviceAsum(count, static_cast<const Dtype*>(memory->gpu_data()));
+    return caffe_cpu_asum(count, static_cast<const Dtype*>(memory->cpu_data()));
   } else {
     NOT_IMPLEMENTED;
     return 0;
@@ -271,7 +273,7 @@ template <typename Dtype>
 Dtype SumOfSquares(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
     if (count == 0) return 0;
-    if (OnDevice(*memory))
+    if (Caffe::mode() == Caffe::GPU)
       return DeviceSumSquares(count, static_cast<const Dtype*>(memory->gpu_data()));
     const auto* values = static_cast<const Dtype*>(memory->cpu_data());
     return caffe_cpu_dot(count, values, values);

@@ -1,5 +1,7 @@
 #include "caffe/kernels/accuracy.hpp"
 
+#include <cmath>
+
 #include "caffe/kernels/label_class.hpp"
 #include "caffe/kernels/softmax_row.hpp"
 
@@ -32,7 +34,9 @@ void MeanAccuracy(const DeviceContext& context, const ScoreShape& shape, const u
       context, 1, shape.positions(),
       [=] LAYRUB_HOST_DEVICE(int64_t, int64_t p) -> double { return hits[p]; },
       [=] LAYRUB_HOST_DEVICE(int64_t, double sum) {
-        accuracy[0] = static_cast<Dtype>(counts->counted > 0 ? sum / counts->counted : 0);
+        accuracy[0] = static_cast<Dtype>(counts->out_of_range > 0 ? NAN
+                                         : counts->counted > 0    ? sum / counts->counted
+                                                                  : 0);
       });
 }
 

@@ -12,7 +12,8 @@ namespace kernels {
 template <typename Dtype>
 void TopKHits(const DeviceContext& context, const ScoreShape& shape, int64_t top_k,
               const Dtype* scores, const Labels<Dtype>& labels, uint8_t* hits);
-/// accuracy[0] = hits / positions that are not ignored; 0 when there are none.
+/// accuracy[0] = hits / positions that are not ignored; 0 when there are none, not a number when a
+/// label is no class.
 template <typename Dtype>
 void MeanAccuracy(const DeviceContext& context, const ScoreShape& shape, const uint8_t* hits,
                   const LabelCounts* counts, Dtype* accuracy);

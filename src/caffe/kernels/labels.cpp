@@ -22,9 +22,10 @@ void CountLabels(const DeviceContext& context, const ScoreShape& shape, const La
       });
 }
 
-void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts& counts,
+void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counted,
                  const std::string& layer) {
-  if (context.gpu) return;
+  LabelCounts counts;
+  CopyBytes(context, &counts, counted, sizeof(counts));
   CHECK_EQ(counts.out_of_range, 0)
       << "Layer " << layer << ": " << counts.out_of_range << " of " << counts.counted
       << " labels are no class number in 0.." << shape.classes - 1 << ".";

@@ -51,9 +51,8 @@ template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts);
 
-/// Aborts, naming the layer, when labels are out of range. On a GPU nothing is checked, as that
-/// would wait for it: losses of such labels are not a number there.
-void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts& counts,
+/// Aborts, naming the layer, when labels are out of range. Waits for the device.
+void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counts,
                  const std::string& layer);
 
 }  // namespace kernels

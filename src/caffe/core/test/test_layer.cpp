@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "caffe/test/body_memory.hpp"
+
 namespace caffe {
 namespace {
 
@@ -30,20 +32,21 @@ class SquareLayer : public Layer<float> {
  protected:
   void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>& bottom,
                  const vector<Blob<float>*>& top) override {
-    const float* x = Data(context, *bottom[0]);
-    float* saved = SavedBytes<float>(0);
-    for (int i = 0; saved && i < bottom[0]->count(); ++i) saved[i] = x[i];
-    float* y = MutableData(context, top[0]);
-    for (int i = 0; i < bottom[0]->count(); ++i) y[i] = x[i] * x[i];
+    vector<float> values = Get<float>(Data(context, *bottom[0]), bottom[0]->count());
+    if (void* saved = SavedBytes<void>(0)) Put(values, saved);
+    for (float& value : values) value *= value;
+    Put(values, MutableData(context, top[0]));
   }
   void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top,
                   const vector<bool>&, const vector<Blob<float>*>& bottom) override {
     used_form = form();
     used_scratch = ScratchBytes<void>();
-    const float* x = form() == 0 ? Data(context, *bottom[0]) : SavedBytes<float>(0);
-    for (int i = 0; i < bottom[0]->count(); ++i) {
-      MutableDiff(context, bottom[0])[i] = 2 * x[i] * Diff(context, *top[0])[i];
-    }
+    const size_t count = bottom[0]->count();
+    const float* source = form() == 0 ? Data(context, *bottom[0]) : SavedBytes<float>(0);
+    const vector<float> x = Get<float>(source, count);
+    vector<float> diff = Get<float>(Diff(context, *top[0]), count);
+    for (size_t i = 0; i < count; ++i) diff[i] *= 2 * x[i];
+    Put(diff, MutableDiff(context, bottom[0]));
   }
 };
 
@@ -93,15 +96,15 @@ TEST(Layer, UsesTheBuffersOfAPlan) {
   SquareLayer layer(Named("square"));
   Blob<float> x({1}), y({1});
   x.mutable_cpu_data()[0] = 5;
-  float saved = 0;
+  const BodyMemory saved(sizeof(float));
   LayerRun run;
   run.form = 1;
-  run.saved = {&saved};
+  run.saved = {saved.address()};
   layer.SetUp({&x}, {&y});
   layer.EnterPlan(run);
   layer.Forward({&x}, {&y});
   layer.LeavePlan();
-  EXPECT_EQ(saved, 5);
+  EXPECT_EQ(Get<float>(saved.address(), 1), vector<float>{5});
 }
 
 TEST(Layer, RunsCaffesEntryPointsOfALayerWithoutTraits) {

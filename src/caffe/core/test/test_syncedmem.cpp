@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "caffe/syncedmem.hpp"
+#include "layrub/device.hpp"
 #include "layrub/pool.hpp"
 
 namespace caffe {
@@ -20,24 +21,29 @@ class Recorder : public Resolver {
   float value = 7;
 };
 
+/// Where the CPU sides of memory come from.
+const layrub::Pool& HostPool() {
+  return Caffe::mode() == Caffe::GPU ? Caffe::device().host_pool() : layrub::Pool::Cpu();
+}
+
 TEST(SyncedMemory, AllocatesZerosAtTheFirstTouch) {
-  const int64_t before = layrub::Pool::Cpu().used();
+  const int64_t before = HostPool().used();
   SyncedMemory memory(1000);
   EXPECT_EQ(memory.head(), SyncedMemory::UNINITIALIZED);
-  EXPECT_EQ(layrub::Pool::Cpu().used(), before);
+  EXPECT_EQ(HostPool().used(), before);
   const char* bytes = static_cast<const char*>(memory.cpu_data());
   EXPECT_EQ(memory.head(), SyncedMemory::HEAD_AT_CPU);
-  EXPECT_GT(layrub::Pool::Cpu().used(), before);
+  EXPECT_GT(HostPool().used(), before);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(bytes[i], 0);
 }
 
 TEST(SyncedMemory, GivesItsMemoryBackToThePool) {
-  const int64_t before = layrub::Pool::Cpu().used();
+  const int64_t before = HostPool().used();
   {
     SyncedMemory memory(100000);
     memory.mutable_cpu_data();
   }
-  EXPECT_EQ(layrub::Pool::Cpu().used(), before);
+  EXPECT_EQ(HostPool().used(), before);
 }
 
 TEST(SyncedMemory, NeitherCopiesNorFreesTheUsersMemory) {
@@ -67,11 +73,11 @@ TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
 TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
   Recorder resolver;
   Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
-  const int64_t before = layrub::Pool::Cpu().used();
+  const int64_t before = HostPool().used();
   SyncedMemory memory(4096);
   memory.mutable_cpu_data();
   memory.Bind(&binding);
-  EXPECT_EQ(layrub::Pool::Cpu().used(), before);
+  EXPECT_EQ(HostPool().used(), before);
 }
 
 TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {

@@ -3,44 +3,60 @@
 #include <vector>
 
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/test/body_memory.hpp"
 
 namespace caffe {
 namespace kernels {
 namespace {
 
-const DeviceContext kCpu;
+/// An array where the kernels run.
+template <typename T>
+class Array {
+ public:
+  explicit Array(const std::vector<T>& values)
+      : count_(values.size()), memory_(count_ * sizeof(T)) {
+    Put(values, memory_.address());
+  }
+  T* data() const { return static_cast<T*>(memory_.address()); }
+  std::vector<T> values() const { return Get<T>(data(), count_); }
+
+ private:
+  const size_t count_;
+  const BodyMemory memory_;
+};
 
 TEST(SolverUpdate, AddsDecay) {
-  const std::vector<double> weight = {2, -4, 0};
-  std::vector<double> gradient = {1, 1, 1};
-  AddDecayL2(kCpu, 3, 0.5, weight.data(), gradient.data());
-  EXPECT_EQ(gradient, (std::vector<double>{2, -1, 1}));
-  AddDecayL1(kCpu, 3, 0.5, weight.data(), gradient.data());
-  EXPECT_EQ(gradient, (std::vector<double>{2.5, -1.5, 1}));
+  const DeviceContext context = DeviceContext::Current();
+  const Array<double> weight({2, -4, 0}), gradient({1, 1, 1});
+  AddDecayL2(context, 3, 0.5, weight.data(), gradient.data());
+  EXPECT_EQ(gradient.values(), (std::vector<double>{2, -1, 1}));
+  AddDecayL1(context, 3, 0.5, weight.data(), gradient.data());
+  EXPECT_EQ(gradient.values(), (std::vector<double>{2.5, -1.5, 1}));
 }
 
 TEST(SolverUpdate, StepsWithMomentum) {
-  std::vector<float> gradient = {4, 8}, history = {1, -2}, weight = {10, 10};
-  SgdUpdate(kCpu, 2, 0.25f, 0.5f, gradient.data(), history.data());
-  EXPECT_EQ(history, (std::vector<float>{1.5f, 1}));
-  EXPECT_EQ(gradient, history);
-  SubtractStep(kCpu, 2, gradient.data(), weight.data());
-  EXPECT_EQ(weight, (std::vector<float>{8.5f, 9}));
-  Scale(kCpu, 2, 2.f, weight.data());
-  EXPECT_EQ(weight, (std::vector<float>{17, 18}));
+  const DeviceContext context = DeviceContext::Current();
+  const Array<float> gradient({4, 8}), history({1, -2}), weight({10, 10});
+  SgdUpdate(context, 2, 0.25f, 0.5f, gradient.data(), history.data());
+  EXPECT_EQ(history.values(), (std::vector<float>{1.5f, 1}));
+  EXPECT_EQ(gradient.values(), history.values());
+  SubtractStep(context, 2, gradient.data(), weight.data());
+  EXPECT_EQ(weight.values(), (std::vector<float>{8.5f, 9}));
+  Scale(context, 2, 2.f, weight.data());
+  EXPECT_EQ(weight.values(), (std::vector<float>{17, 18}));
 }
 
 TEST(SolverUpdate, SumsSquares) {
   for (int n : {0, 1, 7, 8, 9, 1000}) {
-    std::vector<double> x(n);
+    std::vector<double> values(n);
     double expected = 0;
     for (int i = 0; i < n; ++i) {
-      x[i] = i;
-      expected += x[i] * x[i];
+      values[i] = i;
+      expected += values[i] * values[i];
     }
-    double sum = -1;
-    SumSquares(kCpu, n, x.data(), &sum);
-    EXPECT_EQ(sum, expected);
+    const Array<double> x(values), sum({-1});
+    SumSquares(DeviceContext::Current(), n, x.data(), sum.data());
+    EXPECT_EQ(sum.values(), std::vector<double>{expected});
   }
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "caffe/layer.hpp"
+#include "caffe/test/body_memory.hpp"
 
 namespace caffe {
 
@@ -66,8 +67,7 @@ class PlannedPass {
 
     Binding at_forward;
     Bind(traits_.forward, forward_alias, &at_forward);
-    for (size_t i = 0; i < bottom_.size(); ++i)
-      Copy(Values(bottom_[i], false), at_forward.bottom[i]->mutable_cpu_data());
+    PutBottoms(traits_.forward, at_forward);
     LayerRun run = Run(traits_.forward, form);
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       run.saved.push_back(Lists(backward.reads, Saved(k)) ? at_forward.address[Index(Saved(k))]
@@ -81,22 +81,18 @@ class PlannedPass {
 
     Binding at_backward;
     Bind(backward, backward_alias, &at_backward);
-    for (size_t i = 0; i < bottom_.size(); ++i) {
-      if (Lists(backward.reads, BottomData(i)))
-        Copy(Values(bottom_[i], false), at_backward.bottom[i]->mutable_cpu_data());
-    }
+    PutBottoms(backward, at_backward);
     for (size_t i = 0; i < top_.size(); ++i) {
       if (Lists(backward.reads, TopData(i)))
-        Copy(result.top_data[i], at_backward.top[i]->mutable_cpu_data());
+        Put(result.top_data[i], at_backward.address[Index(TopData(i))]);
       if (Lists(backward.reads, TopDiff(i)))
-        Copy(Values(top_[i], true), at_backward.top[i]->mutable_cpu_diff());
+        Put(Values(top_[i], true), at_backward.address[Index(TopDiff(i))]);
     }
     run = Run(backward, form);
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       const bool read = Lists(backward.reads, Saved(k));
       run.saved.push_back(read ? at_backward.address[Index(Saved(k))] : nullptr);
-      if (read)
-        std::memcpy(run.saved[k], at_forward.address[Index(Saved(k))], traits_.saved[k].bytes);
+      if (read) Put(SavedBytes(at_forward, k), run.saved[k]);
     }
     for (size_t i = 0; i < layer_->blobs().size(); ++i) {
       Blob<Dtype>* blob = layer_->blobs()[i].get();
@@ -167,6 +163,13 @@ class PlannedPass {
   static void Copy(const vector<Dtype>& from, Dtype* to) {
     std::copy(from.begin(), from.end(), to);
   }
+  static void SetAddress(void* address, SyncedMemory* memory) {
+    if (DeviceContext::Current().gpu) {
+      memory->set_gpu_data(address);
+    } else {
+      memory->set_cpu_data(address);
+    }
+  }
   static vector<Dtype> Values(const Blob<Dtype>* blob, bool diff) {
     const Dtype* values = diff ? blob->cpu_diff() : blob->cpu_data();
     return vector<Dtype>(values, values + blob->count());
@@ -197,10 +200,17 @@ class PlannedPass {
     }
   }
 
-  void* Allocate(size_t bytes) {
-    memory_.emplace_back(bytes / sizeof(double) + 1);
-    SetNaN(memory_.back().data(), memory_.back().size() * sizeof(double));
-    return memory_.back().data();
+  void* Allocate(size_t bytes) { return memory_.emplace_back(bytes).address(); }
+
+  /// The bottoms' data, as far as `form` reads it.
+  void PutBottoms(const OperandForm& form, const Binding& at) {
+    for (size_t i = 0; i < bottom_.size(); ++i) {
+      if (Lists(form.reads, BottomData(i)))
+        Put(Values(bottom_[i], false), at.address[Index(BottomData(i))]);
+    }
+  }
+  vector<uint8_t> SavedBytes(const Binding& at, size_t k) const {
+    return Get<uint8_t>(at.address[Index(Saved(k))], traits_.saved[k].bytes);
   }
 
   void Bind(const OperandForm& form, const AliasPair* alias, Binding* binding) {
@@ -220,8 +230,8 @@ class PlannedPass {
     }
     const auto make = [&](const Blob<Dtype>& like, const Operand& data, const Operand& diff) {
       auto blob = std::make_unique<Blob<Dtype>>(like.shape());
-      blob->data()->set_cpu_data(binding->address[Index(data)]);
-      blob->diff()->set_cpu_data(binding->address[Index(diff)]);
+      SetAddress(binding->address[Index(data)], blob->data().get());
+      SetAddress(binding->address[Index(diff)], blob->diff().get());
       return blob;
     };
     for (size_t i = 0; i < bottom_.size(); ++i) {
@@ -236,8 +246,7 @@ class PlannedPass {
   void ExpectRepeats(const Binding& first, int form, const PassResult<Dtype>& result) {
     Binding again;
     Bind(traits_.forward, nullptr, &again);
-    for (size_t i = 0; i < bottom_.size(); ++i)
-      Copy(Values(bottom_[i], false), again.bottom[i]->mutable_cpu_data());
+    PutBottoms(traits_.forward, again);
     LayerRun run = Run(traits_.forward, form);
     run.recompute = true;
     const auto saves = [&](size_t k) {
@@ -253,8 +262,7 @@ class PlannedPass {
     EXPECT_TRUE(repeated == result) << layer_->type() << " does not repeat itself";
     for (size_t k = 0; k < traits_.saved.size(); ++k) {
       if (!saves(k)) continue;
-      EXPECT_EQ(0,
-                std::memcmp(run.saved[k], first.address[Index(Saved(k))], traits_.saved[k].bytes))
+      EXPECT_EQ(SavedBytes(again, k), SavedBytes(first, k))
           << layer_->type()
           << " saves other values when it repeats itself: " << traits_.saved[k].name;
     }
@@ -273,7 +281,7 @@ class PlannedPass {
   Blobs bottom_, top_;
   vector<bool> propagate_down_;
   MemoryTraits traits_;
-  std::list<vector<double>> memory_;
+  std::list<BodyMemory> memory_;
 };
 
 /// Sets the layer up and compares all of its backward forms, every alias they allow and, where

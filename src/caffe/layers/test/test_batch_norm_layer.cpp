@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/body_memory.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -108,7 +109,8 @@ TEST(BatchNormLayer, AForwardThatRepeatsItselfLeavesTheStatisticsAlone) {
     EXPECT_EQ(DataOf(y), top);
     for (size_t k = 0; k < run.saved.size(); ++k) {
       if (run.saved[k] == nullptr) continue;
-      EXPECT_EQ(std::memcmp(run.saved[k], first.forward().saved[k], traits.saved[k].bytes), 0);
+      const size_t bytes = traits.saved[k].bytes;
+      EXPECT_EQ(Get<uint8_t>(run.saved[k], bytes), Get<uint8_t>(first.forward().saved[k], bytes));
     }
     for (size_t i = 0; i < statistics.size(); ++i) {
       EXPECT_EQ(DataOf(*layer->blobs()[i]), statistics[i]);

@@ -97,6 +97,32 @@ function(layrub_add_shared_library name)
   target_compile_features(${name} INTERFACE cxx_std_17)
 endfunction()
 
+# layrub_on_fake_cuda: the parts below caffe with the backend for GPUs, compiled as for a machine
+# without one, to be linked to definitions of the CUDA runtime's functions that the user brings
+# along. Left out where CUDA's headers are missing.
+function(layrub_add_fake_cuda)
+  find_path(CUDA_HEADERS cuda_runtime.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_PATH /usr/local/cuda
+            PATH_SUFFIXES include)
+  if(NOT CUDA_HEADERS)
+    message(STATUS "No cuda_runtime.h: the tests of src/layrub/device/cuda are left out")
+    return()
+  endif()
+  # First what takes the place of the CPU build's parts of the same names, then the rest as needed.
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/layrub/device/cuda/*.cpp)
+  add_library(layrub_cuda_on_host OBJECT ${sources})
+  target_include_directories(layrub_cuda_on_host PRIVATE ${PROJECT_SOURCE_DIR}/include
+                                                         ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(layrub_cuda_on_host SYSTEM PUBLIC ${CUDA_HEADERS})
+  target_link_libraries(layrub_cuda_on_host PRIVATE layrub_flags PUBLIC glog::glog Threads::Threads)
+  add_library(layrub_below_caffe STATIC $<TARGET_OBJECTS:layrub_device>
+                                        $<TARGET_OBJECTS:layrub_runtime>)
+  set_target_properties(layrub_below_caffe PROPERTIES LINKER_LANGUAGE CXX)
+  add_library(layrub_on_fake_cuda INTERFACE)
+  target_sources(layrub_on_fake_cuda INTERFACE $<TARGET_OBJECTS:layrub_cuda_on_host>)
+  target_include_directories(layrub_on_fake_cuda SYSTEM INTERFACE ${CUDA_HEADERS})
+  target_link_libraries(layrub_on_fake_cuda INTERFACE layrub_below_caffe layrub_pure_whole glog::glog)
+endfunction()
+
 # layrub_add_program(<name> <source>...): a program on top of libcaffe that sees include/ only.
 function(layrub_add_program name)
   add_executable(${name} ${ARGN})
@@ -139,6 +165,9 @@ endfunction()
 # Tests of base and placement link to the pure library alone, which proves that those parts need
 # nothing else. scripts/test_<thing>.py are ctest entries as well.
 #
+# Tests of src/layrub/device/cuda link to a runtime of CUDA that is a fake: they need CUDA's headers,
+# neither its compiler and libraries nor a GPU.
+#
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
 # (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS.
@@ -151,6 +180,7 @@ set(LAYRUB_EMULATED_FILTER_test_planned_blobs EveryStrategy/*/hybrid)
 set(LAYRUB_EMULATED_FILTER_test_activation_layers -Sigmoid.AllForms*:TanH.AllForms*)
 set(LAYRUB_EMULATED_FILTER_test_recurrent_layers -*HaveTheGradient*)
 function(layrub_add_tests)
+  layrub_add_fake_cuda()
   add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
   layrub_set_up_test(device_environment caffe)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS
@@ -162,15 +192,20 @@ function(layrub_add_tests)
     if(TARGET ${name})
       message(FATAL_ERROR "${test}: another test is already named ${name}")
     endif()
+    if(folder MATCHES "/layrub/device/cuda/test$" AND NOT TARGET layrub_on_fake_cuda)
+      continue()
+    endif()
     file(GLOB helpers CONFIGURE_DEPENDS ${folder}/*.cpp)
     list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.cpp$")
     if(folder MATCHES "/src/layrub/(base|placement)/")
       set(library layrub_pure_whole)
+    elseif(folder MATCHES "/layrub/device/cuda/test$")
+      set(library layrub_on_fake_cuda)
     else()
       set(library caffe nlohmann_json::nlohmann_json)
     endif()
     layrub_add_helpers("${folder}" "${library}" helper_objects ${helpers})
-    if(NOT library STREQUAL "layrub_pure_whole")
+    if("caffe" IN_LIST library)
       list(APPEND helper_objects $<TARGET_OBJECTS:device_environment>)
     endif()
     add_executable(${name} ${test} ${helper_objects})
@@ -240,7 +275,7 @@ function(layrub_set_up_test name library)
   target_compile_definitions(${name} PRIVATE
     LAYRUB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" LAYRUB_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   target_link_libraries(${name} PRIVATE ${library} layrub_flags GTest::gtest_main rapidcheck)
-  if(NOT library STREQUAL "layrub_pure_whole")
+  if("caffe" IN_LIST library)
     add_dependencies(${name} caffeproto_sources)
   endif()
   get_target_property(type ${name} TYPE)

@@ -71,16 +71,10 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
   try {
     executor_.reset(
         new layrub::Executor(memory_->net.graph, plan, backend_.get(), options.executor));
-  } catch (const std::bad_alloc&) {
-    const layrub::Device* const device = backend_->device();
+  } catch (const std::bad_alloc& error) {
     LOG(FATAL) << "Out of memory: the plan of net " << net->name() << " needs " << plan.device_bytes
-               << " bytes of device memory and " << plan.host_bytes << " bytes of "
-               << (device && options.spill_file.empty() ? "pinned host" : "host")
-               << " memory, which this machine does not give"
-               << (device ? ": the device has " + std::to_string(device->free_bytes()) +
-                                " bytes left. device_memory and host_memory bound what a plan takes"
-                          : "")
-               << ".";
+               << " bytes on the device and " << plan.host_bytes << " in the host tier; "
+               << error.what() << ".";
   }
   memory_->bindings.resize(memory_->net.graph.tensors.size());
   for (size_t i = 0; i < memory_->bindings.size(); ++i) {

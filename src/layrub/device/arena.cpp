@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
+
+#include "layrub/device.hpp"
 
 namespace layrub {
 namespace {
@@ -16,6 +19,30 @@ char PatternByte(int64_t offset) {
   return static_cast<char>(word >> (8 * (offset % 4)));
 }
 
+/// Says what is missing and what to do about it.
+class OutOfMemory final : public std::bad_alloc {
+ public:
+  OutOfMemory(const Backend& backend, Tier tier, int64_t bytes)
+      : text_(Text(backend, tier, bytes)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  static std::string Text(const Backend& backend, Tier tier, int64_t bytes) {
+    const Device* const device = backend.device();
+    const std::string count = std::to_string(bytes) + " bytes of ";
+    if (tier == Tier::kHost) {
+      return count + (device ? "pinned host memory" : "host memory") +
+             " cannot be had: bound what is moved there by --host_memory, or move it to a file by "
+             "--spill_file";
+    }
+    return count + "device memory cannot be had from " + backend.Describe() +
+           (device ? ", which has " + std::to_string(device->free_bytes()) + " left" : "") +
+           ": give a smaller --device_memory, or end what else takes memory there";
+  }
+
+  const std::string text_;
+};
+
 }  // namespace
 
 Arena::Arena(Backend* backend, Tier tier, int64_t bytes, bool patterned)
@@ -23,7 +50,7 @@ Arena::Arena(Backend* backend, Tier tier, int64_t bytes, bool patterned)
       tier_(tier),
       bytes_(bytes),
       memory_(static_cast<char*>(backend->Allocate(tier, bytes))) {
-  if (memory_ == nullptr) throw std::bad_alloc();
+  if (memory_ == nullptr) throw OutOfMemory(*backend, tier, bytes);
   if (!patterned) return;
   staging_.resize(kStagingBytes);
   Restore(0, bytes_);

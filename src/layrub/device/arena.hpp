@@ -13,7 +13,8 @@ namespace layrub {
 /// written since shows.
 class Arena {
  public:
-  /// Throws std::bad_alloc when the backend has not enough. `patterned`: filled with the pattern,
+  /// Throws std::bad_alloc when the backend has not enough; what() says of what, and which flag
+  /// helps. `patterned`: filled with the pattern,
   /// and Restore and EndOfChanges may be called; both of them, and the constructor then, wait until
   /// all lanes are idle.
   Arena(Backend* backend, Tier tier, int64_t bytes, bool patterned);

@@ -42,7 +42,9 @@ class CudaBackend final : public Backend {
       file_ = std::make_unique<SpillFile>(spill_file);
       for (Lane lane : {Lane::kSave, Lane::kLoad}) {
         staging_[Index(lane)] = device_->AllocateHost(kStagingBytes);
-        CHECK(staging_[Index(lane)]) << "Cannot pin " << kStagingBytes << " bytes of host memory.";
+        CHECK(staging_[Index(lane)])
+            << kStagingBytes << " bytes of pinned host memory, through which copies to and from "
+            << "the spill file go, cannot be had: end what else pins memory.";
       }
     }
     origin_ = NewOrigin();

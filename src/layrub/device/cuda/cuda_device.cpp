@@ -27,6 +27,8 @@ CudaDevice::CudaDevice(int id) : id_(id) {
   LAYRUB_CUDA(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking));
 }
 
+CudaDevice::~CudaDevice() { cudaStreamDestroy(beside_); }
+
 void CudaDevice::MakeCurrent() {
   int current = -1;
   if (cudaGetDevice(&current) == cudaSuccess && current == id_) return;
@@ -38,7 +40,8 @@ void* CudaDevice::Allocate(int64_t bytes) {
   MakeCurrent();
   void* memory = nullptr;
   const int64_t size = Aligned(bytes > 0 ? bytes : 1);
-  return OrNull(cudaMalloc(&memory, static_cast<size_t>(size)), memory, "cudaMalloc", size);
+  const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(size));
+  return OrNull(error, memory, "cudaMalloc", size);
 }
 
 void CudaDevice::Free(void* memory) {

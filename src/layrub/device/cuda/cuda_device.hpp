@@ -17,6 +17,7 @@ namespace layrub {
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int id);
+  ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 

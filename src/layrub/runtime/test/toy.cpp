@@ -111,16 +111,6 @@ void Toy::RunIteration() {
   CheckRest();
 }
 
-uint64_t Toy::SeedAt(const Step& step, TensorId output) const {
-  uint64_t hash = expected_.Seed(step.op);
-  for (const TensorId tensor : expected_.CommonReads(step.op)) {
-    if (!expected_.Matters(step.op, step.form, tensor, output)) continue;
-    const uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
-    hash = HashOf(hash, address, address == nullptr ? 0 : graph_.tensors[tensor].bytes);
-  }
-  return SeedOf(hash, output);
-}
-
 void Toy::Run(const Step& step) {
   const bool again = step.kind == StepKind::kRecompute;
   if (!again) {
@@ -128,58 +118,93 @@ void Toy::Run(const Step& step) {
     for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
     ++next_;
   }
-  CheckReads(step);
+  launch_([this, work = WorkOf(step)] { Do(work); });
+  if (!again) expected_.Run(step.op, step.form);
+}
+
+Toy::Work Toy::WorkOf(const Step& step) {
+  Work work{step.op, ReadsOf(step), {}};
+  const bool again = step.kind == StepKind::kRecompute;
   const Form& form = graph_.ops[step.op].forms[step.form];
-  std::vector<TensorId> outputs;
   for (const TensorId tensor : form.writes) {
     if (again && !TouchedAgain(graph_, form, tensor)) continue;
     if (executor_->Address(tensor) != nullptr) {
-      outputs.push_back(tensor);
+      work.writes.push_back(WriteOf(step, tensor));
     } else if (graph_.tensors[tensor].role != Role::kSaved) {
       wrong_.push_back(graph_.ops[step.op].name + " has no place for " +
                        graph_.tensors[tensor].name);
     }
   }
-  // Seeds first: an output may lie on an operand.
-  std::vector<uint64_t> seeds;
-  for (const TensorId tensor : outputs) seeds.push_back(SeedAt(step, tensor));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Draw(seeds[i], static_cast<uint8_t*>(executor_->Address(outputs[i])),
-         graph_.tensors[outputs[i]].bytes);
-  }
   if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
     const TensorId scratch = form.scratch[step.scratch].tensor;
-    Draw(0, static_cast<uint8_t*>(executor_->Address(scratch)), graph_.tensors[scratch].bytes);
+    work.writes.push_back({static_cast<uint8_t*>(executor_->Address(scratch)),
+                           graph_.tensors[scratch].bytes,
+                           scratch,
+                           0,
+                           {}});
   }
-  if (!again) expected_.Run(step.op, step.form);
+  return work;
 }
 
-void Toy::CheckReads(const Step& step) {
-  const Op& op = graph_.ops[step.op];
-  const Form& form = op.forms[step.form];
+std::vector<Toy::Read> Toy::ReadsOf(const Step& step) const {
+  std::vector<Read> reads;
+  const Form& form = graph_.ops[step.op].forms[step.form];
   for (const TensorId tensor : form.reads) {
     if (step.kind == StepKind::kRecompute && !TouchedAgain(graph_, form, tensor)) continue;
-    Expect(executor_->Address(tensor), tensor, op.name);
+    reads.push_back(Expected(executor_->Address(tensor), tensor));
   }
+  return reads;
+}
+
+Toy::Write Toy::WriteOf(const Step& step, TensorId output) const {
+  Write write{static_cast<uint8_t*>(executor_->Address(output)),
+              graph_.tensors[output].bytes,
+              output,
+              expected_.Seed(step.op),
+              {}};
+  for (const TensorId tensor : expected_.CommonReads(step.op)) {
+    if (!expected_.Matters(step.op, step.form, tensor, output)) continue;
+    const uint8_t* address = static_cast<uint8_t*>(executor_->Address(tensor));
+    write.inputs.emplace_back(address, address == nullptr ? 0 : graph_.tensors[tensor].bytes);
+  }
+  return write;
+}
+
+void Toy::Do(const Work& work) {
+  for (const Read& read : work.reads) Expect(read, graph_.ops[work.op].name);
+  // Seeds first: an output may lie on an operand.
+  std::vector<uint64_t> seeds;
+  for (const Write& write : work.writes) {
+    uint64_t hash = write.seed;
+    for (const auto& [address, bytes] : write.inputs) hash = HashOf(hash, address, bytes);
+    seeds.push_back(SeedOf(hash, write.tensor));
+  }
+  for (size_t i = 0; i < work.writes.size(); ++i)
+    Draw(seeds[i], work.writes[i].address, work.writes[i].bytes);
 }
 
 void Toy::CheckRest() {
   for (; next_ < static_cast<OpId>(graph_.ops.size()); ++next_) expected_.Run(next_, 0);
   for (TensorId i = 0; i < static_cast<TensorId>(graph_.tensors.size()); ++i) {
-    if (graph_.tensors[i].persistent) Expect(executor_->Find(i), i, "the end");
+    if (graph_.tensors[i].persistent) Expect(Expected(executor_->Find(i), i), "the end");
   }
   for (const TensorId tensor : executor_->plan().readable) {
-    Expect(executor_->Find(tensor), tensor, "the end");
+    Expect(Expected(executor_->Find(tensor), tensor), "the end");
   }
 }
 
-void Toy::Expect(const void* address, TensorId tensor, const std::string& where) {
+Toy::Read Toy::Expected(const void* address, TensorId tensor) const {
   const Bytes& value = expected_.Value(tensor);
-  const std::string& name = graph_.tensors[tensor].name;
-  if (address == nullptr) {
-    wrong_.push_back(name + " has no place at " + where);
-  } else if (!value.empty() && std::memcmp(address, value.data(), value.size()) != 0) {
-    wrong_.push_back(name + " is wrong at " + where);
+  return {static_cast<const uint8_t*>(address), tensor,
+          HashOf(0, value.data(), static_cast<int64_t>(value.size()))};
+}
+
+void Toy::Expect(const Read& read, const std::string& where) {
+  const Tensor& tensor = graph_.tensors[read.tensor];
+  if (read.address == nullptr) {
+    wrong_.push_back(tensor.name + " has no place at " + where);
+  } else if (HashOf(0, read.address, tensor.bytes) != read.hash) {
+    wrong_.push_back(tensor.name + " is wrong at " + where);
   }
 }
 

@@ -2,7 +2,9 @@
 #define LAYRUB_RUNTIME_TEST_TOY_HPP_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/executor.hpp"
@@ -45,7 +47,12 @@ class Interpreter {
 /// that the chosen form reads must hold the interpreter's bytes.
 class Toy : public OpRunner {
  public:
-  explicit Toy(const Graph& graph) : graph_(graph), expected_(graph) {}
+  /// Does the work of an operation, now or, as a kernel, when the compute lane has come so far.
+  using Launch = std::function<void(std::function<void()> work)>;
+
+  explicit Toy(const Graph& graph) : Toy(graph, [](const auto& work) { work(); }) {}
+  Toy(const Graph& graph, Launch launch)
+      : graph_(graph), expected_(graph), launch_(std::move(launch)) {}
 
   /// Copies the persistent values to their places. `executor` must outlive this.
   void Attach(Executor* executor);
@@ -58,13 +65,38 @@ class Toy : public OpRunner {
   const Interpreter& expected() const { return expected_; }
 
  private:
-  uint64_t SeedAt(const Step& step, TensorId output) const;
-  void CheckReads(const Step& step);
+  /// What a tensor must hold, where.
+  struct Read {
+    const uint8_t* address;
+    TensorId tensor;
+    uint64_t hash;
+  };
+  /// What is to be written where, and of what it is made.
+  struct Write {
+    uint8_t* address;
+    int64_t bytes;
+    TensorId tensor;
+    uint64_t seed;
+    std::vector<std::pair<const uint8_t*, int64_t>> inputs;
+  };
+  /// An operation with the addresses of its time: it may run when they mean something else.
+  struct Work {
+    OpId op;
+    std::vector<Read> reads;
+    std::vector<Write> writes;
+  };
+
+  Work WorkOf(const Step& step);
+  std::vector<Read> ReadsOf(const Step& step) const;
+  Write WriteOf(const Step& step, TensorId output) const;
+  void Do(const Work& work);
   void CheckRest();
-  void Expect(const void* address, TensorId tensor, const std::string& where);
+  Read Expected(const void* address, TensorId tensor) const;
+  void Expect(const Read& read, const std::string& where);
 
   const Graph& graph_;
   Interpreter expected_;
+  const Launch launch_;
   Executor* executor_ = nullptr;
   OpId next_ = 0;  ///< the first operation that the interpreter has not run
   std::vector<std::string> wrong_;

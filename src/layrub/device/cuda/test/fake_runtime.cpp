@@ -1,0 +1,332 @@
+#include "layrub/device/cuda/test/fake_runtime.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "layrub/device/cuda/test/fake_streams.hpp"
+
+namespace layrub::fake_cuda {
+namespace {
+
+std::mutex mutex;
+thread_local cudaError_t last_error = cudaSuccess;
+
+std::unique_ptr<Runtime>& Now() {
+  static auto& runtime = *new std::unique_ptr<Runtime>(std::make_unique<Runtime>(Options()));
+  return runtime;
+}
+
+/// One call of the API: noted, refused if the test or what has failed before says so, else `body`.
+template <typename Body>
+cudaError_t Enter(Call call, Body body) {
+  if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
+  const std::lock_guard lock(mutex);
+  Runtime& runtime = *Now();
+  cudaError_t error = runtime.sticky;
+  if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
+  runtime.calls.push_back(std::move(call));
+  if (error == cudaSuccess) {
+    error = body(runtime);
+    runtime.GoOn();
+  }
+  if (error == cudaSuccess) error = runtime.sticky;
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device) {
+  const auto size = static_cast<int64_t>(bytes);
+  runtime.UseDevice(current_device);
+  const bool fits = device < 0
+                        ? runtime.pinned + size <= runtime.options.pinned_bytes
+                        : runtime.devices[device].used + runtime.options.others_bytes + size <=
+                              runtime.options.device_bytes;
+  if (!fits) return cudaErrorMemoryAllocation;
+  char* const memory = static_cast<char*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  std::memset(memory, 0xA5, bytes);
+  runtime.memory[memory] = {size, device};
+  (device < 0 ? runtime.pinned : runtime.devices[device].used) += size;
+  *address = memory;
+  return cudaSuccess;
+}
+
+cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
+  if (address == nullptr) return cudaSuccess;
+  const auto range = runtime.memory.find(static_cast<char*>(address));
+  if (range == runtime.memory.end() || (range->second.device < 0) != pinned) {
+    runtime.violations.push_back("memory is freed that was not allocated");
+    return cudaErrorInvalidValue;
+  }
+  const auto [bytes, device] = range->second;
+  for (CUstream_st* stream : runtime.Streams()) {
+    if (!pinned) runtime.Finish(stream);  // cudaFree waits for the device
+    for (const Work& work : stream->queue) {
+      for (const void* touched : work.touches) {
+        if (touched && runtime.RangeOf(touched) == range)
+          runtime.violations.push_back("pinned memory is freed before its copies are done");
+      }
+    }
+  }
+  (pinned ? runtime.pinned : runtime.devices[device].used) -= bytes;
+  runtime.memory.erase(range);
+  std::free(address);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+void Reset(Options options) {
+  const std::lock_guard lock(mutex);
+  Now() = std::make_unique<Runtime>(std::move(options));
+  current_device = 0;
+  last_error = cudaSuccess;
+}
+
+void Launch(std::function<void()> kernel) {
+  Enter({"kernel"}, [&](Runtime& runtime) {
+    runtime.StreamOf(nullptr)->queue.push_back({.act = std::move(kernel)});
+    return cudaSuccess;
+  });
+}
+
+std::vector<Call> Calls() {
+  const std::lock_guard lock(mutex);
+  return Now()->calls;
+}
+
+void ForgetCalls() {
+  const std::lock_guard lock(mutex);
+  Now()->calls.clear();
+}
+
+Alive WhatIsAlive() {
+  const std::lock_guard lock(mutex);
+  Alive alive;
+  for (const auto& range : Now()->memory)
+    ++(range.second.device < 0 ? alive.pinned_memory : alive.device_memory);
+  alive.streams = static_cast<int>(Now()->streams.size());
+  alive.events = static_cast<int>(Now()->events.size());
+  return alive;
+}
+
+std::vector<std::string> Violations() {
+  const std::lock_guard lock(mutex);
+  return Now()->violations;
+}
+
+}  // namespace layrub::fake_cuda
+
+// NOLINTNEXTLINE(build/namespaces)
+using namespace layrub::fake_cuda;
+
+namespace {
+
+Work CopyWork(void* to, const void* from, size_t bytes) {
+  return {.act = [=] { std::memmove(to, from, bytes); }, .touches = {to, from}};
+}
+
+template <typename Owner, typename Handle>
+cudaError_t Destroy(std::vector<std::unique_ptr<Owner>>* all, Handle handle) {
+  const size_t gone = std::erase_if(*all, [&](const auto& one) { return one.get() == handle; });
+  return gone == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return Enter({"cudaGetDeviceCount"}, [&](Runtime& runtime) {
+    *count = runtime.options.devices;
+    return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+  });
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  return Enter({"cudaSetDevice"}, [&](Runtime& runtime) {
+    if (device < 0 || device >= runtime.options.devices) return cudaErrorInvalidDevice;
+    current_device = device;
+    runtime.UseDevice(device);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return Enter({"cudaGetDeviceProperties"}, [&](Runtime& runtime) {
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "Fake %d", device);
+    properties->totalGlobalMem = static_cast<size_t>(runtime.options.device_bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return Enter({"cudaMemGetInfo"}, [&](Runtime& runtime) {
+    runtime.UseDevice(current_device);
+    *total = static_cast<size_t>(runtime.options.device_bytes);
+    *free = *total - static_cast<size_t>(runtime.devices[current_device].used +
+                                         runtime.options.others_bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    default:
+      return "another error";
+  }
+}
+
+cudaError_t cudaMalloc(void** address, size_t bytes) {
+  return Enter({"cudaMalloc", static_cast<int64_t>(bytes)},
+               [&](Runtime& runtime) { return Allocate(runtime, address, bytes, current_device); });
+}
+
+cudaError_t cudaFree(void* address) {
+  return Enter({"cudaFree"}, [&](Runtime& runtime) { return Free(runtime, address, false); });
+}
+
+cudaError_t cudaHostAlloc(void** address, size_t bytes, unsigned int) {
+  return Enter({"cudaHostAlloc", static_cast<int64_t>(bytes)},
+               [&](Runtime& runtime) { return Allocate(runtime, address, bytes, -1); });
+}
+
+cudaError_t cudaFreeHost(void* address) {
+  return Enter({"cudaFreeHost"}, [&](Runtime& runtime) { return Free(runtime, address, true); });
+}
+
+cudaError_t cudaMemsetAsync(void* address, int value, size_t bytes, cudaStream_t stream) {
+  return Enter({"cudaMemsetAsync", static_cast<int64_t>(bytes)}, [&](Runtime& runtime) {
+    runtime.StreamOf(stream)->queue.push_back(
+        {.act = [=] { std::memset(address, value, bytes); }, .touches = {address}});
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  return Enter({"cudaMemcpy", static_cast<int64_t>(bytes)}, [&](Runtime& runtime) {
+    CUstream_st* const stream = runtime.StreamOf(nullptr);
+    stream->queue.push_back(CopyWork(to, from, bytes));
+    if (!runtime.OnDevice(to) || !runtime.OnDevice(from)) runtime.Finish(stream);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  return Enter({"cudaMemcpyAsync", static_cast<int64_t>(bytes)}, [&](Runtime& runtime) {
+    const auto known = [&](const void* side) {
+      return runtime.Pinned(side) || runtime.OnDevice(side);
+    };
+    runtime.calls.back().pageable = !known(to) || !known(from);
+    runtime.StreamOf(stream)->queue.push_back(CopyWork(to, from, bytes));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return Enter({"cudaLaunchHostFunc"}, [&](Runtime& runtime) {
+    runtime.StreamOf(stream)->queue.push_back({.act = [=] { function(data); }});
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+  return Enter({"cudaStreamCreateWithFlags"}, [&](Runtime& runtime) {
+    if (flags != cudaStreamNonBlocking) return cudaErrorNotSupported;
+    runtime.UseDevice(current_device);
+    runtime.streams.push_back(std::make_unique<CUstream_st>());
+    *stream = runtime.streams.back().get();
+    (*stream)->device = current_device;
+    (*stream)->haste = runtime.Haste();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return Enter({"cudaStreamDestroy"}, [&](Runtime& runtime) {
+    runtime.Finish(stream);
+    return Destroy(&runtime.streams, stream);
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return Enter({"cudaStreamSynchronize"}, [&](Runtime& runtime) {
+    runtime.Finish(runtime.StreamOf(stream));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+  return Enter({"cudaStreamWaitEvent"}, [&](Runtime& runtime) {
+    const bool dropped = runtime.options.drop_wait && runtime.options.drop_wait(runtime.waits++);
+    if (event->mark && !dropped) runtime.StreamOf(stream)->queue.push_back({.wait = event->mark});
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return Enter({"cudaEventCreate"}, [&](Runtime& runtime) {
+    runtime.events.push_back(std::make_unique<CUevent_st>());
+    *event = runtime.events.back().get();
+    (*event)->device = current_device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return Enter({"cudaEventDestroy"},
+               [&](Runtime& runtime) { return Destroy(&runtime.events, event); });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return Enter({"cudaEventRecord"}, [&](Runtime& runtime) {
+    CUstream_st* const on = runtime.StreamOf(stream);
+    if (on->device != event->device) return cudaErrorInvalidResourceHandle;
+    event->mark = std::make_shared<Mark>(Mark{on, false, 0});
+    on->queue.push_back({.reach = event->mark});
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return Enter({"cudaEventSynchronize"}, [&](Runtime& runtime) {
+    if (event->mark) runtime.Reach(*event->mark);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  return Enter({"cudaEventElapsedTime"}, [&](Runtime&) {
+    if (!begin->mark || !end->mark) return cudaErrorInvalidResourceHandle;
+    if (!begin->mark->happened || !end->mark->happened) return cudaErrorNotReady;
+    *milliseconds = static_cast<float>(end->mark->milliseconds - begin->mark->milliseconds);
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,67 @@
+#ifndef LAYRUB_DEVICE_CUDA_TEST_FAKE_RUNTIME_HPP_
+#define LAYRUB_DEVICE_CUDA_TEST_FAKE_RUNTIME_HPP_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+/// The part of the CUDA runtime that src/layrub/device/cuda calls, in RAM: linked in libcudart's
+/// place, it runs the backend's logic on any machine. Device and pinned memory are RAM that the
+/// process may touch. A stream is a queue whose work is done while some call is being made, as far
+/// as its waits allow and as early or late as the test likes: what the backend forgets to order
+/// happens in the wrong order. Thread safe; work runs under one lock.
+namespace layrub::fake_cuda {
+
+/// When queued work is done.
+enum class Pace {
+  kEarly,  ///< at once, unless its stream has to wait for another
+  kLate,   ///< when somebody waits for it
+  kRandom  ///< drawn from a seed, some streams early and others late
+};
+
+struct Options {
+  int devices = 1;
+  int64_t device_bytes = int64_t{64} << 20;  ///< of each device
+  int64_t pinned_bytes = int64_t{64} << 20;
+  int64_t context_bytes = int64_t{5} << 20;  ///< what the first use of a device takes of it
+  int64_t others_bytes = 0;                  ///< what other processes have of each device
+  Pace pace = Pace::kLate;
+  uint32_t seed = 0;
+  /// What a call returns instead of doing its work: anything but cudaSuccess. "work": a copy, fill,
+  /// host function or kernel that fails on its stream, which calls later on report, as CUDA does.
+  std::function<cudaError_t(const std::string& call)> fail = {};
+  /// Waits of streams for events, counted from 0, that are left out.
+  std::function<bool(int)> drop_wait = {};
+};
+
+/// A call that was made, by its name in CUDA's API; "kernel": Launch.
+struct Call {
+  std::string name;
+  int64_t bytes = 0;      ///< of allocations, copies, fills
+  bool pageable = false;  ///< an asynchronous copy with host memory that is not pinned
+};
+
+/// What has been made and not given back.
+struct Alive {
+  int device_memory = 0, pinned_memory = 0, streams = 0, events = 0;
+  bool operator==(const Alive&) const = default;
+};
+
+/// Forgets everything; the next calls are those of a new process.
+void Reset(Options options = {});
+/// Queues `kernel` on the default stream of the calling thread's device. It may touch memory, and
+/// call nothing of CUDA.
+void Launch(std::function<void()> kernel);
+/// Since the last Reset or ForgetCalls.
+std::vector<Call> Calls();
+void ForgetCalls();
+Alive WhatIsAlive();
+/// What a program on a GPU would have broken or been refused, a sentence each.
+std::vector<std::string> Violations();
+
+}  // namespace layrub::fake_cuda
+
+#endif  // LAYRUB_DEVICE_CUDA_TEST_FAKE_RUNTIME_HPP_

@@ -1,0 +1,191 @@
+#ifndef LAYRUB_DEVICE_CUDA_TEST_FAKE_STREAMS_HPP_
+#define LAYRUB_DEVICE_CUDA_TEST_FAKE_STREAMS_HPP_
+
+// What the fake runtime is made of: streams of work, and who is ahead of whom.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/device/cuda/test/fake_runtime.hpp"
+
+/// A point of a stream's work.
+struct Mark {
+  CUstream_st* stream = nullptr;
+  bool happened = false;
+  double milliseconds = 0;
+};
+
+/// One piece of a stream's work: something to do, a mark to reach or a mark to wait for.
+struct Work {
+  std::function<void()> act = {};
+  std::shared_ptr<Mark> reach = {}, wait = {};
+  std::array<const void*, 2> touches{};  ///< the beginnings of what is copied or filled
+};
+
+// The types that CUDA's headers declare and leave open.
+struct CUstream_st {
+  int device = 0;
+  double haste = 0;  ///< the chance that its next piece of work is done during a call
+  std::deque<Work> queue;
+};
+
+struct CUevent_st {
+  int device = 0;
+  std::shared_ptr<Mark> mark;  ///< of its last record
+};
+
+namespace layrub::fake_cuda {
+
+struct Memory {
+  int64_t bytes = 0;
+  int device = -1;  ///< -1: pinned
+};
+
+struct Device {
+  CUstream_st default_stream;
+  int64_t used = 0;
+  bool has_context = false;
+};
+
+inline constexpr double kMillisecondsOfWork = 1e-3;
+
+inline thread_local int current_device = 0;
+inline thread_local bool at_work = false;
+
+/// All that calls share, for one call at a time.
+struct Runtime {
+  explicit Runtime(Options o) : options(std::move(o)), random(options.seed) {
+    devices.resize(static_cast<size_t>(options.devices));
+    for (size_t i = 0; i < devices.size(); ++i) {
+      devices[i].default_stream.device = static_cast<int>(i);
+      devices[i].default_stream.haste = Haste();
+    }
+  }
+  ~Runtime() {
+    for (const auto& [address, range] : memory) std::free(address);
+  }
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  double Haste() {
+    if (options.pace == Pace::kEarly) return 1;
+    if (options.pace == Pace::kLate) return 0;
+    return std::array{0.0, 0.3, 1.0}[random() % 3];
+  }
+
+  std::vector<CUstream_st*> Streams() {
+    std::vector<CUstream_st*> all;
+    for (Device& device : devices) all.push_back(&device.default_stream);
+    for (const auto& stream : streams) all.push_back(stream.get());
+    return all;
+  }
+
+  CUstream_st* StreamOf(cudaStream_t stream) {
+    return stream ? stream : &devices[current_device].default_stream;
+  }
+
+  static bool Ready(const CUstream_st& stream) {
+    return !stream.queue.empty() &&
+           (!stream.queue.front().wait || stream.queue.front().wait->happened);
+  }
+
+  void DoNext(CUstream_st* stream) {
+    const Work work = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    milliseconds += kMillisecondsOfWork;
+    if (work.reach) {
+      work.reach->happened = true;
+      work.reach->milliseconds = milliseconds;
+    }
+    if (!work.act || sticky != cudaSuccess) return;
+    if (options.fail) sticky = options.fail("work");
+    if (sticky != cudaSuccess) return;
+    at_work = true;
+    work.act();
+    at_work = false;
+  }
+
+  /// What goes on by itself while a call is being made, or somebody waits.
+  void GoOn() {
+    std::vector<CUstream_st*> all = Streams();
+    std::shuffle(all.begin(), all.end(), random);
+    const auto hurries = [this](const CUstream_st& stream) {
+      return std::uniform_real_distribution<>()(random) < stream.haste;
+    };
+    for (bool more = true; more;) {
+      more = false;
+      for (CUstream_st* stream : all) {
+        while (Ready(*stream) && hurries(*stream)) {
+          DoNext(stream);
+          more = true;
+        }
+      }
+    }
+  }
+
+  /// Does what `mark` needs and nothing more.
+  void Reach(const Mark& mark) {
+    while (!mark.happened) Step(mark.stream);
+  }
+  void Finish(CUstream_st* stream) {
+    while (!stream->queue.empty()) Step(stream);
+  }
+  void Step(CUstream_st* stream) {
+    if (!Ready(*stream)) {
+      Reach(*stream->queue.front().wait);
+    } else {
+      DoNext(stream);
+      GoOn();
+    }
+  }
+
+  /// The first use of a device takes memory of it.
+  void UseDevice(int id) {
+    Device& device = devices[static_cast<size_t>(id)];
+    if (!device.has_context) device.used += options.context_bytes;
+    device.has_context = true;
+  }
+
+  bool Pinned(const void* address) const {
+    const auto range = RangeOf(address);
+    return range != memory.end() && range->second.device < 0;
+  }
+  bool OnDevice(const void* address) const {
+    const auto range = RangeOf(address);
+    return range != memory.end() && range->second.device >= 0;
+  }
+  std::map<char*, Memory>::const_iterator RangeOf(const void* address) const {
+    char* const at = static_cast<char*>(const_cast<void*>(address));
+    auto range = memory.upper_bound(at);
+    if (range == memory.begin()) return memory.end();
+    --range;
+    return at < range->first + range->second.bytes ? range : memory.end();
+  }
+
+  Options options;
+  std::mt19937 random;
+  std::vector<Device> devices;
+  std::vector<std::unique_ptr<CUstream_st>> streams;
+  std::vector<std::unique_ptr<CUevent_st>> events;
+  std::map<char*, Memory> memory;
+  int64_t pinned = 0;
+  double milliseconds = 0;  ///< a clock that goes on with each piece of work
+  cudaError_t sticky = cudaSuccess;
+  int waits = 0;
+  std::vector<Call> calls;
+  std::vector<std::string> violations;
+};
+
+}  // namespace layrub::fake_cuda
+
+#endif  // LAYRUB_DEVICE_CUDA_TEST_FAKE_STREAMS_HPP_

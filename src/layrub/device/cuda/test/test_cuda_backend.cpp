@@ -1,0 +1,392 @@
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "layrub/device/cuda/cuda_device.hpp"
+#include "layrub/device/cuda/test/fake_runtime.hpp"
+#include "layrub/executor.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/runtime/test/chain.hpp"
+#include "layrub/runtime/test/toy.hpp"
+
+// The backend for GPUs on a runtime that does work as early or as late as it may: are the calls
+// those that the plan asks for, are they ordered, and what happens when one fails?
+namespace layrub {
+namespace {
+
+// NOLINTNEXTLINE(build/namespaces)
+using namespace layrub::testing;
+using fake_cuda::Alive;
+using fake_cuda::Call;
+using fake_cuda::Pace;
+
+constexpr int kIterations = 3;
+constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackward, Pass::kUpdate};
+
+std::vector<std::string> Nothing() { return {}; }
+
+/// Calls that make the host wait for a device.
+bool Waits(const Call& call) {
+  return call.name == "cudaStreamSynchronize" || call.name == "cudaEventSynchronize" ||
+         call.name == "cudaMemcpy";
+}
+
+/// Calls that take memory of the device or of the host.
+bool Takes(const std::string& call) {
+  static const std::set<std::string> calls = {"cudaMalloc", "cudaHostAlloc",
+                                              "cudaStreamCreateWithFlags", "cudaEventCreate"};
+  return calls.count(call) > 0;
+}
+
+bool Work(const Call& call) {
+  static const std::set<std::string> calls = {"cudaMemcpyAsync",     "cudaMemsetAsync",
+                                              "cudaLaunchHostFunc",  "kernel",
+                                              "cudaStreamWaitEvent", "cudaEventRecord"};
+  return calls.count(call.name) > 0;
+}
+
+/// A device, a backend, an executor and a toy on it.
+struct Job {
+  explicit Job(const Graph& graph, const Plan& plan, const std::string& spill_file = "",
+               ExecutorOptions options = {}, int id = 0)
+      : device(id),
+        backend(device.MakeBackend(spill_file)),
+        executor(graph, plan, backend.get(), options),
+        toy(graph, [this](auto work) {
+          device.MakeCurrent();
+          fake_cuda::Launch(std::move(work));
+        }) {
+    toy.Attach(&executor);
+  }
+  /// What was wrong in `iterations`.
+  std::vector<std::string> Iterate(int iterations) {
+    for (int i = 0; i < iterations; ++i) toy.RunIteration();
+    return toy.wrong();
+  }
+
+  CudaDevice device;
+  const std::unique_ptr<Backend> backend;
+  Executor executor;
+  Toy toy;
+};
+
+class CudaBackendTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
+    EXPECT_EQ(fake_cuda::Violations(), Nothing());
+    fake_cuda::Reset();
+  }
+
+  const Graph graph_ = Chain();
+  const Plan plan_ = PlanTightly(graph_, "hybrid");
+};
+
+TEST_F(CudaBackendTest, QueuesThePlansStepsInTheirOrderAndNothingElse) {
+  Job job(graph_, plan_);
+  job.toy.RunIteration();
+  fake_cuda::ForgetCalls();
+  job.toy.RunIteration();
+  std::vector<std::string> calls;
+  for (const Call& call : fake_cuda::Calls()) {
+    if (!Waits(call)) calls.push_back(call.name);
+  }
+  const std::vector<std::string> expected = {
+      "kernel",
+      "cudaEventRecord",  // a forward, awaited by the save lane
+      "kernel",           // b forward
+      "cudaStreamWaitEvent",
+      "cudaMemcpyAsync",  // a goes to the host
+      "cudaEventRecord",  // awaited by both other lanes
+      "kernel",           // c forward
+      "cudaStreamWaitEvent",
+      "cudaMemsetAsync",  // dc, in a's bytes, is zero
+      "cudaStreamWaitEvent",
+      "cudaMemcpyAsync",      // a comes back
+      "cudaEventRecord",      // for whoever reads a after the pass
+      "cudaEventRecord",      // awaited by the compute lane
+      "kernel",               // c backward
+      "cudaStreamWaitEvent",  // a is there
+      "kernel",
+      "kernel"};  // b backward, update
+  EXPECT_EQ(calls, expected);
+}
+
+TEST_F(CudaBackendTest, NeverWaitsOnTheHostWithinAnIteration) {
+  for (int seed = 1; seed <= 10; ++seed) {
+    const Graph graph = RandomGraph(seed, 20);
+    Job job(graph, PlanTightly(graph, "hybrid"));
+    fake_cuda::ForgetCalls();
+    for (const Pass pass : kPasses) job.executor.Run(pass, &job.toy);
+    const std::vector<Call> calls = fake_cuda::Calls();
+    const auto first = std::find_if(calls.begin(), calls.end(), Work);
+    const auto last = std::find_if(calls.rbegin(), calls.rend(), Work).base();
+    ASSERT_LT(first, last);
+    EXPECT_EQ(std::count_if(first, last, Waits), 0) << graph.name;
+    EXPECT_EQ(std::count_if(calls.begin(), calls.end(), [](const Call& c) { return c.pageable; }),
+              0)
+        << graph.name;
+  }
+}
+
+TEST_F(CudaBackendTest, TakesNothingFromTheSecondIterationOn) {
+  const Graph graph = RandomGraph(3, 40);
+  for (const bool record : {false, true}) {
+    Job job(graph, PlanTightly(graph, "hybrid"), "", {.record = record});
+    job.toy.RunIteration();
+    fake_cuda::ForgetCalls();
+    for (int i = 0; i < kIterations; ++i) job.toy.RunIteration();
+    for (const Call& call : fake_cuda::Calls()) EXPECT_FALSE(Takes(call.name)) << call.name;
+  }
+}
+
+class PacesTest : public CudaBackendTest,
+                  public ::testing::WithParamInterface<std::pair<Pace, uint32_t>> {
+ protected:
+  void SetUp() override { fake_cuda::Reset({.pace = GetParam().first, .seed = GetParam().second}); }
+};
+
+TEST_P(PacesTest, EveryStrategyComputesTheBitsOfNoPlan) {
+  for (const std::string& strategy : StrategyNames()) {
+    for (int seed = 1; seed <= 12; ++seed) {
+      const Graph graph = RandomGraph(seed, 3 + seed % 23);
+      Job job(graph, PlanTightly(graph, strategy));
+      EXPECT_EQ(job.Iterate(kIterations), Nothing()) << strategy << ", " << graph.name;
+    }
+  }
+}
+
+TEST_P(PacesTest, ReadsNothingThatIsGone) {
+  for (int seed = 1; seed <= 6; ++seed) {
+    const Graph graph = RandomGraph(seed, 20);
+    Job job(graph, PlanTightly(graph, "hybrid", kAlignment), "", {.poison = true});
+    EXPECT_EQ(job.Iterate(2), Nothing()) << graph.name;
+    EXPECT_TRUE(job.executor.SentinelsIntact()) << graph.name;
+  }
+}
+
+TEST_P(PacesTest, RecordsWhenEachLaneWorked) {
+  const Graph graph = RandomGraph(4, 25);
+  Job job(graph, PlanTightly(graph, "hybrid"), "", {.record = true});
+  for (int i = 0; i < kIterations; ++i) {
+    EXPECT_EQ(job.Iterate(1), Nothing());
+    std::map<Lane, double> ends;
+    for (const Span& span : job.executor.timeline().spans) {
+      EXPECT_LE(span.begin, span.end);
+      EXPECT_GE(span.begin, ends[span.lane]);
+      ends[span.lane] = span.end;
+    }
+    EXPECT_EQ(ends.size(), 3u);
+  }
+}
+
+TEST_P(PacesTest, AFileAsHostTierGivesTheSameBits) {
+  for (int seed = 1; seed <= 6; ++seed) {
+    const Graph graph = RandomGraph(seed, 20);
+    Job job(graph, PlanTightly(graph, "hybrid"), ::testing::TempDir());
+    EXPECT_FALSE(job.backend->HostIsMemory());
+    EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
+  }
+}
+
+TEST_P(PacesTest, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
+  CudaDevice device(0);
+  const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
+  const int64_t bytes = (int64_t{17} << 20) + 1000;  // two stagings and a part of one
+  auto* const from = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
+  auto* const to = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
+  void* const file = backend->Allocate(Tier::kHost, bytes);
+  for (int64_t i = 0; i < bytes; ++i) from[i] = static_cast<char>(i * 7919 >> 8);
+  backend->Copy(Lane::kSave, file, from, bytes);
+  backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
+  backend->Copy(Lane::kLoad, to, file, bytes);
+  backend->Synchronize();
+  EXPECT_EQ(std::memcmp(from, to, static_cast<size_t>(bytes)), 0);
+  for (void* memory : {from, to}) backend->Free(Tier::kDevice, memory);
+  backend->Free(Tier::kHost, file);
+}
+
+TEST_P(PacesTest, SeveralDevicesWorkInTurnsAndInThreads) {
+  fake_cuda::Reset({.devices = 2, .pace = GetParam().first, .seed = GetParam().second});
+  const Graph other = RandomGraph(5, 20);
+  Job first(graph_, plan_, "", {}, 0);
+  Job second(other, PlanTightly(other, "hybrid"), "", {}, 1);
+  for (int i = 0; i < kIterations; ++i) {
+    EXPECT_EQ(first.Iterate(1), Nothing());
+    EXPECT_EQ(second.Iterate(1), Nothing());
+  }
+  std::thread thread([&] { EXPECT_EQ(first.Iterate(kIterations), Nothing()); });
+  EXPECT_EQ(second.Iterate(kIterations), Nothing());
+  thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Paces, PacesTest,
+                         ::testing::Values(std::pair(Pace::kEarly, 0u), std::pair(Pace::kLate, 0u),
+                                           std::pair(Pace::kRandom, 1u),
+                                           std::pair(Pace::kRandom, 2u),
+                                           std::pair(Pace::kRandom, 3u)));
+
+/// Whether some order of work shows that the wait number `dropped` is missing.
+bool Shows(const Graph& graph, const Plan& plan, int dropped) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    fake_cuda::Reset({.pace = Pace::kRandom, .seed = seed, .drop_wait = [dropped](int number) {
+                        return number == dropped;
+                      }});
+    Job job(graph, plan);
+    if (!job.Iterate(1).empty()) return true;
+  }
+  return false;
+}
+
+TEST_F(CudaBackendTest, NoWaitOfAPlanCanBeLeftOut) {
+  const Graph other = RandomGraph(4, 25);
+  for (const auto& [graph, plan] :
+       {std::pair(graph_, plan_), std::pair(other, PlanTightly(other, "hybrid"))}) {
+    const auto waits = std::count_if(plan.steps.begin(), plan.steps.end(),
+                                     [](const Step& step) { return step.kind == StepKind::kWait; });
+    EXPECT_GE(waits, 3);
+    for (int i = 0; i < waits; ++i) {
+      EXPECT_TRUE(Shows(graph, plan, i)) << graph.name << ", wait " << i;
+    }
+    EXPECT_FALSE(Shows(graph, plan, -1)) << graph.name;
+  }
+}
+
+/// A backend and two iterations of the chain, its host tier a file or not.
+void RunChain(bool file) {
+  const Graph graph = Chain();
+  Job job(graph, PlanTightly(graph, "hybrid"), file ? ::testing::TempDir() : "");
+  EXPECT_EQ(job.Iterate(2), Nothing());
+}
+
+/// How many calls take memory in RunChain.
+int CountTaking(bool file) {
+  fake_cuda::Reset();
+  RunChain(file);
+  const std::vector<Call> calls = fake_cuda::Calls();
+  return static_cast<int>(
+      std::count_if(calls.begin(), calls.end(), [](const Call& call) { return Takes(call.name); }));
+}
+
+/// From now on the `n`-th call that takes memory finds none.
+void FailTaking(int n) {
+  auto count = std::make_shared<int>(0);
+  fake_cuda::Reset({.fail = [=](const std::string& call) {
+    return Takes(call) && (*count)++ == n ? cudaErrorMemoryAllocation : cudaSuccess;
+  }});
+}
+
+/// RunChain, as a program would: says what cannot be had and exits with 1.
+[[noreturn]] void RunChainAndExit(bool file) {
+  google::InstallFailureFunction([] { std::_Exit(1); });
+  try {
+    RunChain(file);
+  } catch (const std::bad_alloc& error) {
+    const bool clean = fake_cuda::WhatIsAlive() == Alive();
+    std::cerr << error.what() << (clean ? ", nothing left" : ", something left") << std::endl;
+    std::_Exit(1);
+  }
+  std::_Exit(0);
+}
+
+TEST_F(CudaBackendTest, AFailingAllocationIsToldWhereverItHappens) {
+  const std::string cuda =
+      "(cudaStreamCreateWithFlags|cudaEventCreate).*: out of memory: CUDA "
+      "needs memory beside the plan, give a smaller --device_memory";
+  const std::string arena =
+      "49152 bytes of device memory cannot be had from GPU 0, Fake 0, which "
+      "has [0-9]+ left: give a smaller --device_memory.*, nothing left";
+  const std::string host =
+      "8192 bytes of pinned host memory cannot be had: .*--host_memory, .*"
+      "--spill_file, nothing left";
+  const std::string staging =
+      "8388608 bytes of pinned host memory, through which copies to and "
+      "from the spill file go, cannot be had: ";
+  for (const bool file : {false, true}) {
+    const int count = CountTaking(file);
+    EXPECT_GE(count, 8);
+    for (int n = 0; n < count; ++n) {
+      FailTaking(n);
+      EXPECT_EXIT(RunChainAndExit(file), ::testing::ExitedWithCode(1),
+                  cuda + "|" + arena + "|" + (file ? staging : host))
+          << "allocation " << n;
+    }
+  }
+}
+
+TEST_F(CudaBackendTest, TooLargeAPlanLeavesNothingBehind) {
+  for (const bool host : {false, true}) {
+    fake_cuda::Options options;
+    (host ? options.pinned_bytes : options.device_bytes) =
+        host ? plan_.host_bytes - 1 : options.context_bytes + plan_.device_bytes - 1;
+    fake_cuda::Reset(options);
+    EXPECT_THROW(Job(graph_, plan_), std::bad_alloc);
+    EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
+  }
+}
+
+TEST_F(CudaBackendTest, WorkThatFailsLaterEndsTheProgramNamingACall) {
+  for (const int n : {0, 3, 7}) {
+    auto count = std::make_shared<int>(0);
+    fake_cuda::Reset({.fail = [=](const std::string& call) {
+      return call == "work" && (*count)++ == n ? cudaErrorIllegalAddress : cudaSuccess;
+    }});
+    EXPECT_DEATH(RunChain(n == 3), "cuda[A-Za-z]+\\(.*an illegal memory access was encountered\\.");
+    fake_cuda::Reset();
+  }
+}
+
+TEST_F(CudaBackendTest, ADeviceCopiesInOrderAndBesideTheRest) {
+  CudaDevice device(0);
+  const std::vector<int> sent = {1, 2, 3};
+  std::vector<int> received(3);
+  const int64_t bytes = 12;
+  void* const memory = device.pool().Allocate(bytes);
+  void* const other = device.pool().Allocate(bytes);
+  device.Synchronize();  // zeroing them must not come after what goes beside the stream
+  device.CopyBeside(memory, sent.data(), bytes);
+  device.Copy(other, memory, bytes);
+  device.Zero(memory, bytes);
+  device.Copy(received.data(), other, bytes);
+  EXPECT_EQ(received, sent);
+  device.Copy(received.data(), memory, bytes);
+  EXPECT_EQ(received, std::vector<int>(3));
+  for (void* used : {memory, other}) device.pool().Free(used);
+}
+
+TEST_F(CudaBackendTest, RefusesWhatNoBackendDoes) {
+  CudaDevice device(0);
+  const std::unique_ptr<Backend> backend = device.MakeBackend("");
+  int value = 0;
+  EXPECT_THROW(backend->Copy(Lane::kCompute, &value, &value, 4), std::invalid_argument);
+  EXPECT_THROW(backend->Free(Tier::kDevice, &value), std::invalid_argument);
+  EXPECT_EQ(backend->Allocate(Tier::kDevice, int64_t{1} << 60), nullptr);
+  EXPECT_EQ(backend->Allocate(Tier::kHost, INT64_MAX), nullptr);
+  EXPECT_EQ(backend->Allocated(Tier::kDevice), 0);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "it would be reported by a kernel's check";
+}
+
+TEST_F(CudaBackendTest, AMachineWithoutGpusSaysSo) {
+  EXPECT_EXIT(
+      {
+        fake_cuda::Reset({.devices = 0});
+        std::cerr << GpuCount() << " GPUs: " << WhyNoGpu() << std::endl;
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), "0 GPUs: Cannot use a GPU: ");
+}
+
+}  // namespace
+}  // namespace layrub

@@ -8,10 +8,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "caffe/common.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/device.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/known_gpus.hpp"
+#include "layrub/measure.hpp"
 #include "layrub/profile.hpp"
 #include "layrub/shared_link.hpp"
+#include "layrub/write_profile.hpp"
 
 namespace layrub_tool {
 
@@ -85,11 +90,27 @@ Machine ReadMachineFile(const std::string& path, std::ifstream* file) {
   return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
 }
 
+/// The GPU of GPU mode: its data sheet, or what it is found to do.
+Machine MachineOfDevice(layrub::Device* device) {
+  const std::string lines = device->Describe();
+  const std::string known = layrub::KnownGpu(lines.substr(0, lines.find('\n')));
+  if (!known.empty()) return layrub::FindMachine(known).value();
+  Machine machine = MeasureDevice();
+  layrub::MeasureCopies(device->MakeBackend("").get(), kBytesToCopy, &machine);
+  return machine;
+}
+
+Machine MachineByDefault() {
+  if (caffe::Caffe::mode() == caffe::Caffe::CPU) return Machine();
+  static const Machine machine = MachineOfDevice(&caffe::Caffe::device());
+  return machine;
+}
+
 }  // namespace
 
 Machine MachineFlag() {
   const layrub::Result<Machine> known =
-      FLAGS_machine.empty() ? Machine() : layrub::FindMachine(FLAGS_machine);
+      FLAGS_machine.empty() ? MachineByDefault() : layrub::FindMachine(FLAGS_machine);
   if (known.ok()) return layrub::ShareLink(known.value(), SolversFlag());
   std::ifstream file(FLAGS_machine);
   if (!file) FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");

@@ -8,9 +8,10 @@
 
 namespace layrub_tool {
 
-/// The machine of --machine, a name or a file; "cpu" without it; its link shared by as many
-/// solvers as are to train together. Ends the program when there is none of this name, or with the
-/// key that a file lacks.
+/// The machine of --machine, a name or a file; without it, in GPU mode the device, by the data
+/// sheet of its name or measured at the first call, else "cpu"; its link shared by as many solvers
+/// as are to train together. Ends the program when there is none of this name, or with the key that
+/// a file lacks.
 layrub::Machine MachineFlag();
 
 /// Warns when --machine holds measured operations but lacks some of `graph`: they are of another

@@ -2,13 +2,12 @@
 
 #include <glog/logging.h>
 
-#include <algorithm>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/util/arithmetic_rates.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/machine_file.hpp"
@@ -24,7 +23,6 @@ using layrub::Machine;
 using layrub::Timeline;
 
 constexpr int kWarmUp = 2;
-constexpr int64_t kCopied = int64_t{32} << 20;  ///< bytes; larger than caches
 
 /// A solver that runs every operation of the net and leaves its parameters alone. `workspace` is
 /// that of PlacementOptions.
@@ -57,39 +55,25 @@ std::vector<Timeline> Record(caffe::Solver<float>* solver, int iterations) {
   return timelines;
 }
 
-/// Seconds of the fastest of several runs.
-double Seconds(const std::function<void()>& run) {
-  double fastest = 0;
-  for (int i = 0; i < 5; ++i) {
-    caffe::CPUTimer timer;
-    timer.Start();
-    run();
-    const double seconds = timer.MicroSeconds() / 1e6;
-    if (i == 0 || seconds < fastest) fastest = seconds;
-  }
-  return std::max(fastest, 1e-9);
-}
-
-/// What a matrix product and a sum of large vectors reach: for operations that are not measured.
-void MeasureArithmetic(Machine* machine) {
-  constexpr int kSide = 768;
-  constexpr int kCount = kCopied / int64_t{sizeof(float)};
-  std::vector<float> a(kCount, 1), b(kCount, 1), c(kSide * kSide);
-  machine->flops = 2.0 * kSide * kSide * kSide / Seconds([&] {
-                     caffe::caffe_cpu_gemm<float>(CblasNoTrans, CblasNoTrans, kSide, kSide, kSide,
-                                                  1, a.data(), b.data(), 0, c.data());
-                   });
-  machine->memory_bandwidth =
-      3.0 * kCopied / Seconds([&] { caffe::caffe_axpy<float>(kCount, 0.5f, a.data(), b.data()); });
-}
-
 }  // namespace
+
+Machine MeasureDevice() {
+  Machine machine;
+  if (caffe::Caffe::mode() == caffe::Caffe::GPU) {
+    const std::string lines = caffe::Caffe::device().Describe();
+    machine.name = lines.substr(0, lines.find('\n'));
+  } else {
+    machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+  }
+  const caffe::ArithmeticRates rates = caffe::MeasureArithmetic();
+  machine.flops = rates.flops;
+  machine.memory_bandwidth = rates.memory_bandwidth;
+  return machine;
+}
 
 void WriteProfile(const caffe::NetParameter& net, int iterations, const std::string& path) {
   caffe::library_settings().measure = true;
-  Machine machine;
-  machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
-  MeasureArithmetic(&machine);
+  Machine machine = MeasureDevice();
   // Every operation with each of its workspaces: all with their first one, all with their second.
   for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
     const auto solver = MakeSolver(net, "keep", workspace);
@@ -98,7 +82,7 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
     if (workspace > 0) continue;
     choices = layrub::WorkspaceChoices(solver->net()->MemoryGraph(-1));
-    layrub::MeasureCopies(planned.executor().backend(), kCopied, &machine);
+    layrub::MeasureCopies(planned.executor().backend(), kBytesToCopy, &machine);
     LOG(INFO) << "Measured " << layrub::MeasuredOperations(planned.graph(), machine) << " of the "
               << planned.graph().ops.size() << " operations of net " << planned.graph().name << ".";
   }

@@ -1,6 +1,8 @@
 #include <array>
+#include <string_view>
 
 #include "layrub/base/text.hpp"
+#include "layrub/known_gpus.hpp"
 #include "layrub/machine.hpp"
 #include "layrub/shared_link.hpp"
 
@@ -17,24 +19,25 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 /// A GPU's data sheet: single precision without tensor cores, as Caffe computes.
 struct DataSheet {
   const char* name;
-  double teraflops;      ///< peak
-  double bandwidth_gbs;  ///< peak of the device memory
-  double link_gbs;       ///< copy of pinned memory in one direction, as measured by bandwidth tests
-  double latency;        ///< of a kernel launch or a copy
-  int64_t mib;           ///< what the driver reports as total memory
+  std::array<const char*, 2> products;  ///< what the driver calls it, but for "NVIDIA "
+  double teraflops;                     ///< peak
+  double bandwidth_gbs;                 ///< peak of the device memory
+  double link_gbs;  ///< copy of pinned memory in one direction, as measured by bandwidth tests
+  double latency;   ///< of a kernel launch or a copy
+  int64_t mib;      ///< what the driver reports as total memory
 };
 
 // NVIDIA's data sheets: Tesla K40 (12 GB, base clock), GeForce GTX Titan X (Maxwell), Tesla P100
 // SXM2 16 GB, Tesla V100 SXM2 16 GB, A100 SXM4 40 GB, H100 SXM5 80 GB, H200 SXM 141 GB. Links: PCIe
 // 3, 4 and 5 x16 reach 10 to 12, 24 and 50 to 55 GB/s of their 16, 32 and 64.
 constexpr std::array<DataSheet, 7> kGpus{{
-    {"k40", 4.29, 288, 10, 10e-6, 11441},
-    {"titanx", 6.14, 336, 11, 8e-6, 12207},
-    {"p100", 10.6, 732, 12, 6e-6, 16280},
-    {"v100", 15.7, 900, 12, 5e-6, 16160},
-    {"a100", 19.5, 1555, 24, 5e-6, 40536},
-    {"h100", 66.9, 3350, 50, 5e-6, 81559},
-    {"h200", 66.9, 4800, 55, 5e-6, 143771},
+    {"k40", {"Tesla K40m", "Tesla K40c"}, 4.29, 288, 10, 10e-6, 11441},
+    {"titanx", {"GeForce GTX TITAN X", ""}, 6.14, 336, 11, 8e-6, 12207},
+    {"p100", {"Tesla P100-SXM2-16GB", ""}, 10.6, 732, 12, 6e-6, 16280},
+    {"v100", {"Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB"}, 15.7, 900, 12, 5e-6, 16160},
+    {"a100", {"A100-SXM4-40GB", ""}, 19.5, 1555, 24, 5e-6, 40536},
+    {"h100", {"H100 80GB HBM3", ""}, 66.9, 3350, 50, 5e-6, 81559},
+    {"h200", {"H200", ""}, 66.9, 4800, 55, 5e-6, 143771},
 }};
 
 /// The link is full duplex; both directions together reach less than twice one.
@@ -61,6 +64,20 @@ Result<Machine> FindMachine(const std::string& name) {
   }
   return Status::Invalid("there is no machine '" + name + "'; there are " +
                          Join(MachineNames(), ", "));
+}
+
+std::string KnownGpu(const std::string& product) {
+  constexpr std::string_view kMaker = "NVIDIA ";
+  const std::string_view text = product;
+  const std::string_view plain =
+      text.substr(0, kMaker.size()) == kMaker ? text.substr(kMaker.size()) : text;
+  if (plain.empty()) return "";
+  for (const DataSheet& sheet : kGpus) {
+    for (const char* name : sheet.products) {
+      if (plain == name) return sheet.name;
+    }
+  }
+  return "";
 }
 
 std::vector<std::string> MachineNames() {

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "layrub/known_gpus.hpp"
 #include "layrub/machine.hpp"
 #include "layrub/shared_link.hpp"
 
@@ -37,6 +38,16 @@ TEST(Machines, AnUnknownNameListsThoseThereAre) {
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_NE(status.message.find("'k80'"), std::string::npos);
   EXPECT_NE(status.message.find("k40, titanx"), std::string::npos);
+}
+
+TEST(Machines, AreFoundByWhatTheDriverCallsAGpu) {
+  EXPECT_EQ(KnownGpu("NVIDIA H200"), "h200");
+  EXPECT_EQ(KnownGpu("NVIDIA A100-SXM4-40GB"), "a100");
+  EXPECT_EQ(KnownGpu("Tesla V100-SXM2-32GB"), "v100");
+  for (const char* other : {"NVIDIA GH200 480GB", "NVIDIA H100 PCIe", "NVIDIA A100-SXM4-80GB",
+                            "NVIDIA RTX A1000", "NVIDIA ", "emulated device", ""}) {
+    EXPECT_EQ(KnownGpu(other), "") << other;
+  }
 }
 
 TEST(Machines, DevicesOnOneLinkHaveEqualPartsOfIt) {

@@ -1,0 +1,19 @@
+#ifndef CAFFE_UTIL_ARITHMETIC_RATES_HPP_
+#define CAFFE_UTIL_ARITHMETIC_RATES_HPP_
+
+namespace caffe {
+
+/// What a device reaches in single precision: in a product of large matrices, and in a sum of large
+/// vectors.
+struct ArithmeticRates {
+  double flops;             ///< floating point operations per second
+  double memory_bandwidth;  ///< bytes per second of the device's memory, read or written
+};
+
+/// Measures the calling thread's device, or the CPU, as Caffe::mode() says; the fastest of several
+/// runs counts. Takes 64 MiB of the mode's memory for a while, on a GPU 512 MiB.
+ArithmeticRates MeasureArithmetic();
+
+}  // namespace caffe
+
+#endif  // CAFFE_UTIL_ARITHMETIC_RATES_HPP_

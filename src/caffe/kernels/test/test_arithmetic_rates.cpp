@@ -1,0 +1,26 @@
+#include "caffe/util/arithmetic_rates.hpp"
+
+#include <gtest/gtest.h>
+
+#include "caffe/common.hpp"
+#include "layrub/device.hpp"
+
+namespace caffe {
+namespace {
+
+TEST(ArithmeticRates, ArePlausibleAndLeaveNoMemoryTaken) {
+  const bool gpu = Caffe::mode() == Caffe::GPU;
+  const int64_t free = gpu ? Caffe::device().free_bytes() : 0;
+  const ArithmeticRates rates = MeasureArithmetic();
+  EXPECT_GT(rates.flops, 1e8);
+  EXPECT_LT(rates.flops, 1e16);
+  EXPECT_GT(rates.memory_bandwidth, 1e7);
+  EXPECT_LT(rates.memory_bandwidth, 1e14);
+  // A GPU's libraries keep some memory, far less than the vectors took.
+  if (gpu) {
+    EXPECT_GT(Caffe::device().free_bytes(), free - (int64_t{50} << 20));
+  }
+}
+
+}  // namespace
+}  // namespace caffe

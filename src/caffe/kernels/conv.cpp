@@ -1,6 +1,8 @@
 #include "caffe/kernels/conv.hpp"
 
+#include "caffe/kernels/depthwise.hpp"
 #include "caffe/kernels/gemm.hpp"
+#include "caffe/util/algorithm_table.hpp"
 #ifdef USE_CUDNN
 #include "caffe/kernels/cuda/conv_cudnn.hpp"
 #endif
@@ -58,6 +60,11 @@ std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const
 #else
   (void)context;
 #endif
+  if (IsDepthwise(conv)) {
+    Workspace depthwise;
+    depthwise.name = kDepthwise;
+    return WithoutTimes(std::vector<AlgorithmTable>(passes.size(), {depthwise}));
+  }
   if (passes.empty() || conv.Pointwise()) return {};
   Workspace columns;
   columns.bytes = conv.window.ColumnCount() * int64_t{sizeof(Dtype)};
@@ -67,6 +74,7 @@ std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
                         const Dtype* weights, Dtype* y, const ConvolutionScratch& scratch) {
+  if (scratch.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
 #ifdef USE_CUDNN
   if (!scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kForward, scratch, x, weights, y);
@@ -84,6 +92,7 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
                              const Dtype* weights, Dtype* dx, const ConvolutionScratch& scratch) {
+  if (scratch.algorithm == kDepthwise) return DepthwiseBackwardData(context, conv, dy, weights, dx);
 #ifdef USE_CUDNN
   if (!scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
@@ -109,6 +118,8 @@ template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, Dtype* dweights,
                                 const ConvolutionScratch& scratch) {
+  if (scratch.algorithm == kDepthwise)
+    return DepthwiseBackwardWeights(context, conv, x, dy, dweights);
 #ifdef USE_CUDNN
   if (!scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kBackwardWeights, scratch, x, dy, dweights);

@@ -33,14 +33,15 @@ enum class ConvolutionPass : uint8_t { kForward, kBackwardData, kBackwardWeights
 
 /// The workspaces for an operation that runs `passes`, one after the other, each with algorithms of
 /// its own where the device has a library of them (cuDNN): see Combine in algorithm_table.hpp.
-/// Without one, or where it cannot do `conv`, a column matrix for a product of matrices: one
-/// workspace without a name, or none.
+/// Without one, or where it cannot do `conv`: none where each channel is a group (kDepthwise), else
+/// a column matrix for a product of matrices: one workspace without a name, or none.
 template <typename Dtype>
 std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes);
 
 /// What a pass works with: the memory of the workspace that was chosen for its operation, and its
-/// own part of that one's name (AlgorithmOf); empty for the product of matrices.
+/// own part of that one's name (AlgorithmOf): kDepthwise, a library's, or empty for the product of
+/// matrices.
 struct ConvolutionScratch {
   void* memory = nullptr;
   std::string_view algorithm = {};

@@ -1,33 +1,10 @@
 #include "caffe/kernels/im2col.hpp"
 
 #include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/spans.hpp"
 
 namespace caffe {
 namespace kernels {
-namespace {
-
-/// Positions [begin, end).
-struct Span {
-  int begin;
-  int end;
-};
-
-/// The smallest n >= 0 with n * stride >= distance.
-LAYRUB_HOST_DEVICE inline int StepsTo(int distance, int stride) {
-  return distance <= 0 ? 0 : (distance + stride - 1) / stride;
-}
-
-/// The output positions in [first, last) along one axis whose window element at `offset` from the
-/// window's place in the image lies in [image_begin, image_end).
-LAYRUB_HOST_DEVICE inline Span InsideImage(int offset, int stride, int image_begin, int image_end,
-                                           int first, int last) {
-  const int begin = StepsTo(image_begin - offset, stride),
-            end = StepsTo(image_end - offset, stride);
-  const int bounded = begin < first ? first : begin > last ? last : begin;
-  return {bounded, end < bounded ? bounded : end > last ? last : end};
-}
-
-}  // namespace
 
 int64_t OutputDim(int64_t image, int64_t kernel, int64_t pad, int64_t stride, int64_t dilation) {
   return (image + 2 * pad - (dilation * (kernel - 1) + 1)) / stride + 1;

@@ -4,13 +4,16 @@
 
 #include "caffe/kernels/cuda/conv_cudnn.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 
 #include "caffe/kernels/conv_dims.hpp"
 #include "caffe/kernels/cuda/cudnn_problem.hpp"
+#include "caffe/kernels/depthwise.hpp"
 #include "caffe/util/algorithm_table.hpp"
+#include "caffe/util/benchmark.hpp"
 #include "caffe/util/library_settings.hpp"
 
 namespace caffe {
@@ -173,28 +176,77 @@ AlgorithmTable Ask(CudnnProblem* problem, bool measure) {
   return table;
 }
 
+/// Our own kernel, timed on memory of the pool.
+template <typename Dtype>
+Workspace MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
+  const SlidingWindow& window = conv.window;
+  Blob<Dtype> x({conv.images, conv.channels, static_cast<int>(window.ImageSize())});
+  Blob<Dtype> y({conv.images, conv.num_output, static_cast<int>(window.OutputSize())});
+  Blob<Dtype> w({conv.num_output, static_cast<int>(window.KernelSize())});
+  const DeviceContext context = DeviceContext::Current();
+  const ConvolutionScratch scratch{nullptr, kDepthwise};
+  Workspace depthwise;
+  depthwise.name = kDepthwise;
+  for (int run = 0; run < 4; ++run) {
+    Timer timer;
+    timer.Start();
+    switch (pass) {
+      case ConvolutionPass::kForward:
+        ConvolutionForward(context, conv, x.gpu_data(), w.gpu_data(), y.mutable_gpu_data(),
+                           scratch);
+        break;
+      case ConvolutionPass::kBackwardData:
+        ConvolutionBackwardData(context, conv, y.gpu_data(), w.gpu_data(), x.mutable_gpu_data(),
+                                scratch);
+        break;
+      case ConvolutionPass::kBackwardWeights:
+        ConvolutionBackwardWeights(context, conv, x.gpu_data(), y.gpu_data(), w.mutable_gpu_data(),
+                                   scratch);
+    }
+    const double seconds = std::max(timer.MicroSeconds() / 1e6, 1e-9);
+    // The first run takes the memory.
+    if (run == 1 || (run > 1 && seconds < depthwise.seconds)) depthwise.seconds = seconds;
+  }
+  return depthwise;
+}
+
+bool Lists(const AlgorithmTable& table, std::string_view name) {
+  return std::any_of(table.begin(), table.end(),
+                     [name](const Workspace& algorithm) { return algorithm.name == name; });
+}
+
 /// What is known of the pass: from this GPU's file, or measured now and kept there, or guessed.
-template <typename Pass>
-const CudnnProblem::Table& TableOf(const char* type, CudnnProblem* problem) {
+template <typename Pass, typename Dtype>
+const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* problem) {
   CudnnProblem::Table& known = problem->table(Pass::kPass);
   const bool measure = library_settings().measure;
   if (known.asked && (known.measured || !measure)) return known;
   known = {true, measure, false, {}};
-  const std::string name =
-      NameOf(problem->dims(), Pass::kPass, type) + (library_settings().tf32 ? " tf32" : "");
+  const std::string name = NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name) +
+                           (library_settings().tf32 ? " tf32" : "");
   AlgorithmCache& cache = CudnnTimes();
   AlgorithmTable found;
-  if (!cache.Find(name, &found) && measure) {
+  const bool depthwise = IsDepthwise(conv);
+  const bool complete = cache.Find(name, &found) && (!depthwise || Lists(found, kDepthwise));
+  if (!complete && measure) {
     found = Ask<Pass>(problem, true);
+    if (depthwise) found.push_back(MeasureDepthwise<Dtype>(conv, Pass::kPass));
     if (!found.empty()) cache.Store(name, found);
   }
   for (Workspace& algorithm : found) {
     const int number = NumberOf<Pass>(algorithm.name);
-    algorithm.bytes = number < 0 ? -1 : BytesOf<Pass>(problem, number);
+    if (algorithm.name != kDepthwise)
+      algorithm.bytes = number < 0 ? -1 : BytesOf<Pass>(problem, number);
     if (algorithm.bytes >= 0) known.algorithms.push_back(algorithm);
   }
   known.timed = !known.algorithms.empty();
-  if (!known.timed) known.algorithms = Ask<Pass>(problem, false);
+  if (known.timed) return known;
+  known.algorithms = Ask<Pass>(problem, false);
+  if (depthwise) {
+    Workspace own;
+    own.name = kDepthwise;
+    known.algorithms.insert(known.algorithms.begin(), own);
+  }
   return known;
 }
 
@@ -231,9 +283,9 @@ std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolut
   std::vector<AlgorithmTable> steps;
   for (const ConvolutionPass pass : passes) {
     const CudnnProblem::Table& table =
-        pass == ConvolutionPass::kForward        ? TableOf<Forward>(Type::name, problem)
-        : pass == ConvolutionPass::kBackwardData ? TableOf<BackwardData>(Type::name, problem)
-                                                 : TableOf<BackwardWeights>(Type::name, problem);
+        pass == ConvolutionPass::kForward        ? TableOf<Forward, Dtype>(conv, problem)
+        : pass == ConvolutionPass::kBackwardData ? TableOf<BackwardData, Dtype>(conv, problem)
+                                                 : TableOf<BackwardWeights, Dtype>(conv, problem);
     timed = timed && table.timed;
     steps.push_back(table.algorithms);
   }

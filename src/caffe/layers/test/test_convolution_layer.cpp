@@ -107,8 +107,10 @@ TEST(ConvolutionLayer, GradientsAgreeWithDifferences) {
     checker.set_form(0);
     checker.CheckGradient(MakeLayer(Conv(param)).get(), {x.get()}, {&y});
   }
-  auto volume = RandomBlob({1, 2, 3, 3, 2}, 4);
+  auto volume = RandomBlob({1, 2, 3, 3, 2}, 4), wide = RandomBlob({1, 4, 3, 3}, 5);
   Blob<double> y;
+  GradientChecker<double>(1e-2, 1e-6)
+      .CheckGradient(MakeLayer(Conv("kernel_size: 2 group: 2")).get(), {wide.get()}, {&y});
   GradientChecker<double>(1e-2, 1e-6)
       .CheckGradient(MakeLayer(Conv("kernel_size: 2 stride: 2 pad: 1")).get(), {volume.get()},
                      {&y});

@@ -1,0 +1,233 @@
+#include "caffe/kernels/depthwise.hpp"
+
+#include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/spans.hpp"
+#include "caffe/kernels/teams.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+/// The sizes of a depthwise convolution, as kernels see them.
+struct Planes {
+  explicit Planes(const Convolution& conv)
+      : image(conv.window.ImageSize()),
+        output(conv.window.OutputSize()),
+        images(conv.images),
+        channels(conv.channels),
+        multiplier(conv.num_output / conv.channels) {
+    for (int axis = 0; axis < 2; ++axis) {
+      in[axis] = conv.window.image[axis];
+      out[axis] = conv.window.output[axis];
+      kernel[axis] = conv.window.kernel[axis];
+      pad[axis] = conv.window.pad[axis];
+      stride[axis] = conv.window.stride[axis];
+      dilation[axis] = conv.window.dilation[axis];
+    }
+  }
+  LAYRUB_HOST_DEVICE int taps() const { return kernel[0] * kernel[1]; }
+  /// Where the tap of number `at` along an axis reads, from stride * output position.
+  LAYRUB_HOST_DEVICE int Offset(int axis, int at) const { return at * dilation[axis] - pad[axis]; }
+
+  int64_t image, output;  ///< values of a plane
+  int images, channels;
+  int multiplier;  ///< outputs of a channel
+  int in[2], out[2], kernel[2], pad[2], stride[2], dilation[2];
+};
+
+/// What a thread sums up: a single value, in a register, or a stretch of a row in memory, each tap
+/// for all of its values, so that a CPU works on several at a time. Both add in the same order.
+template <typename Dtype, bool kSingle>
+struct Sums {
+  LAYRUB_HOST_DEVICE Sums(Dtype* row, int begin, int end) : row_(row), begin_(begin), end_(end) {
+    for (int i = begin; !kSingle && i < end; ++i) row[i] = 0;
+  }
+  LAYRUB_HOST_DEVICE void Store() const {
+    if constexpr (kSingle) row_[begin_] = sum_;
+  }
+
+  /// Each output position gets `weight` times the value at position * stride + offset of the line
+  /// `in` of `length` values.
+  LAYRUB_HOST_DEVICE void Gather(Dtype weight, const Dtype* in, int length, int stride,
+                                 int offset) {
+    if constexpr (kSingle) {
+      const int at = begin_ * stride + offset;
+      if (at >= 0 && at < length) sum_ += weight * in[at];
+    } else {
+      const Span inside = InsideImage(offset, stride, 0, length, begin_, end_);
+      if (stride == 1) {
+        for (int i = inside.begin; i < inside.end; ++i) row_[i] += weight * in[i + offset];
+      } else {
+        for (int i = inside.begin; i < inside.end; ++i) row_[i] += weight * in[i * stride + offset];
+      }
+    }
+  }
+
+  /// The adjoint: what the `length` values of `in` have given to position * stride + offset.
+  LAYRUB_HOST_DEVICE void GatherBack(Dtype weight, const Dtype* in, int length, int stride,
+                                     int offset) {
+    if constexpr (kSingle) {
+      const int distance = begin_ - offset;
+      if (distance < 0 || (stride > 1 && distance % stride != 0)) return;
+      const int at = stride > 1 ? distance / stride : distance;
+      if (at < length) sum_ += weight * in[at];
+    } else {
+      const Span inside = InsideImage(offset, stride, begin_, end_, 0, length);
+      for (int i = inside.begin; i < inside.end; ++i) row_[i * stride + offset] += weight * in[i];
+    }
+  }
+
+ private:
+  Dtype* const row_;
+  const int begin_, end_;
+  Dtype sum_ = 0;
+};
+
+/// A stretch of row `row` of y.
+template <bool kSingle, typename Dtype>
+LAYRUB_HOST_DEVICE void ForwardRow(const Planes& p, const Dtype* x, const Dtype* weights, Dtype* y,
+                                   int64_t row, int begin, int end) {
+  const int64_t plane = row / p.out[0];  // of y: image, then output
+  const int top = static_cast<int>(row - plane * p.out[0]) * p.stride[0];
+  const int64_t outputs = int64_t{p.channels} * p.multiplier;
+  const Dtype* const w = weights + plane % outputs * p.taps();
+  const Dtype* const source = x + plane / p.multiplier * p.image;
+  Sums<Dtype, kSingle> sums(y + row * p.out[1], begin, end);
+  for (int ky = 0; ky < p.kernel[0]; ++ky) {
+    const int line = top + p.Offset(0, ky);
+    if (line < 0 || line >= p.in[0]) continue;
+    for (int kx = 0; kx < p.kernel[1]; ++kx) {
+      sums.Gather(w[ky * p.kernel[1] + kx], source + int64_t{line} * p.in[1], p.in[1], p.stride[1],
+                  p.Offset(1, kx));
+    }
+  }
+  sums.Store();
+}
+
+/// A stretch of row `row` of dx.
+template <bool kSingle, typename Dtype>
+LAYRUB_HOST_DEVICE void BackwardRow(const Planes& p, const Dtype* dy, const Dtype* weights,
+                                    Dtype* dx, int64_t row, int begin, int end) {
+  const int64_t plane = row / p.in[0];  // of x: image, then channel
+  const int line = static_cast<int>(row - plane * p.in[0]);
+  Sums<Dtype, kSingle> sums(dx + row * p.in[1], begin, end);
+  for (int m = 0; m < p.multiplier; ++m) {
+    const Dtype* const w = weights + (plane % p.channels * p.multiplier + m) * p.taps();
+    const Dtype* const source = dy + (plane * p.multiplier + m) * p.output;
+    for (int ky = 0; ky < p.kernel[0]; ++ky) {
+      const int distance = line - p.Offset(0, ky);
+      const int from = distance / p.stride[0];
+      if (distance < 0 || from * p.stride[0] != distance || from >= p.out[0]) continue;
+      for (int kx = 0; kx < p.kernel[1]; ++kx) {
+        sums.GatherBack(w[ky * p.kernel[1] + kx], source + int64_t{from} * p.out[1], p.out[1],
+                        p.stride[1], p.Offset(1, kx));
+      }
+    }
+  }
+  sums.Store();
+}
+
+/// The sum of a line of dy times the values of x under one tap, eight partial sums at a time.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype LineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset) {
+  const Span inside = InsideImage(offset, p.stride[1], 0, p.in[1], 0, p.out[1]);
+  Dtype sums[8] = {};
+  int i = inside.begin;
+  for (; i + 8 <= inside.end; i += 8) {
+    for (int k = 0; k < 8; ++k) sums[k] += dy[i + k] * x[(i + k) * p.stride[1] + offset];
+  }
+  for (int k = 0; i < inside.end; ++i, ++k) sums[k] += dy[i] * x[i * p.stride[1] + offset];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+/// What one thread of `team` adds up of the gradient of weight `index`.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype WeightSum(const Planes& p, const Dtype* x, const Dtype* dy, int64_t index,
+                                   const Team& team) {
+  const int tap = static_cast<int>(index % p.taps());
+  const int64_t output = index / p.taps(), outputs = int64_t{p.channels} * p.multiplier;
+  const int down = p.Offset(0, tap / p.kernel[1]), offset = p.Offset(1, tap % p.kernel[1]);
+  const bool alone = team.step == 1;
+  const int columns = alone ? 1 : p.out[1];  // items are lines, or single values
+  const int64_t items = int64_t{p.images} * p.out[0] * columns;
+  Dtype sum = 0;
+  for (int64_t item = team.first; item < items; item += team.step) {
+    const int64_t row = item / columns, image = row / p.out[0];
+    const int from = static_cast<int>(row - image * p.out[0]);
+    const int line = from * p.stride[0] + down;
+    if (line < 0 || line >= p.in[0]) continue;
+    const Dtype* const gradient =
+        dy + (image * outputs + output) * p.output + int64_t{from} * p.out[1];
+    const Dtype* const values =
+        x + (image * p.channels + output / p.multiplier) * p.image + int64_t{line} * p.in[1];
+    if (alone) {
+      sum += LineProduct(p, values, gradient, offset);
+      continue;
+    }
+    const int column = static_cast<int>(item - row * columns);
+    const int at = column * p.stride[1] + offset;
+    if (at >= 0 && at < p.in[1]) sum += gradient[column] * values[at];
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool IsDepthwise(const Convolution& conv) {
+  return conv.window.axes == 2 && !conv.force_nd && conv.group == conv.channels && conv.group > 1;
+}
+
+template <typename Dtype>
+void DepthwiseForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
+                      const Dtype* weights, Dtype* y) {
+  const Planes p(conv);
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
+    if (end - begin == 1) {
+      ForwardRow<true>(p, x, weights, y, row, begin, end);
+    } else {
+      ForwardRow<false>(p, x, weights, y, row, begin, end);
+    }
+  };
+  ParallelForSegments(context, int64_t{conv.images} * conv.num_output * p.out[0], p.out[1],
+                      int64_t{p.out[1]} * p.taps(), segment);
+}
+
+template <typename Dtype>
+void DepthwiseBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
+                           const Dtype* weights, Dtype* dx) {
+  const Planes p(conv);
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
+    if (end - begin == 1) {
+      BackwardRow<true>(p, dy, weights, dx, row, begin, end);
+    } else {
+      BackwardRow<false>(p, dy, weights, dx, row, begin, end);
+    }
+  };
+  ParallelForSegments(context, int64_t{conv.images} * conv.channels * p.in[0], p.in[1],
+                      int64_t{p.in[1]} * p.taps() * p.multiplier, segment);
+}
+
+template <typename Dtype>
+void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& conv, const Dtype* x,
+                              const Dtype* dy, Dtype* dweights) {
+  const Planes p(conv);
+  ParallelTeams(context, int64_t{conv.num_output} * p.taps(), p.images * p.output, false,
+                [=] LAYRUB_HOST_DEVICE(int64_t index, const Team& team) {
+                  const Dtype sum = team.Sum(WeightSum(p, x, dy, index, team));
+                  if (team.first == 0) dweights[index] += sum;
+                });
+}
+
+#define LAYRUB_INSTANTIATE_DEPTHWISE(Dtype)                                                      \
+  template void DepthwiseForward(const DeviceContext&, const Convolution&, const Dtype*,         \
+                                 const Dtype*, Dtype*);                                          \
+  template void DepthwiseBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
+                                      const Dtype*, Dtype*);                                     \
+  template void DepthwiseBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
+                                         const Dtype*, Dtype*)
+LAYRUB_INSTANTIATE_DEPTHWISE(float);
+LAYRUB_INSTANTIATE_DEPTHWISE(double);
+#undef LAYRUB_INSTANTIATE_DEPTHWISE
+
+}  // namespace kernels
+}  // namespace caffe

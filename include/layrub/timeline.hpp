@@ -47,7 +47,9 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 /// the budget leaves beside the persistent tensors stays; the rest moves over the link in both
 /// passes, beside the operations, or is computed again, whatever takes less; computing again
 /// includes what backward itself does not need on the way from the next tensor that it needs.
-/// Working sets and the order in time are not considered.
+/// Where the budget leaves little beside an operation's own tensors, the bound also has what has to
+/// come and go between one such operation and the next (placement/tight_windows.hpp). Never grows
+/// with the budget.
 double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
 
 }  // namespace layrub

@@ -1,6 +1,9 @@
-#include <algorithm>
+#include "layrub/placement/floor.hpp"
 
-#include "layrub/graph.hpp"
+#include <algorithm>
+#include <limits>
+#include <vector>
+
 #include "layrub/placement/aliases.hpp"
 
 namespace layrub {
@@ -24,34 +27,33 @@ std::vector<bool> OptionalTensors(const Graph& graph) {
   return optional;
 }
 
-struct Floor {
-  int64_t working_set = 0;
-  OpId op = kNone;
-};
-
-Floor FindFloor(const Graph& graph) {
-  const std::vector<bool> optional = OptionalTensors(graph);
-  Floor floor;
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const Op& op = graph.ops[o];
-    const std::vector<bool> none;
-    int64_t least = -1;
-    for (const Form& form : op.forms) {
-      const int64_t bytes = OperandBytes(graph, form, op.pass == Pass::kForward ? optional : none) +
-                            ScratchBytes(graph, form, SmallestScratch(graph, form));
-      if (least < 0 || bytes < least) least = bytes;
-    }
-    if (floor.op == kNone || least > floor.working_set) floor = {least, o};
-  }
-  return floor;
-}
-
 }  // namespace
 
-int64_t FloorBytes(const Graph& graph) {
-  return PersistentBytes(graph) + FindFloor(graph).working_set;
+std::vector<int64_t> WorkingSets(const Graph& graph) {
+  const std::vector<bool> optional = OptionalTensors(graph);
+  const std::vector<bool> none;
+  std::vector<int64_t> least;
+  for (const Op& op : graph.ops) {
+    int64_t bytes = std::numeric_limits<int64_t>::max();
+    for (const Form& form : op.forms) {
+      bytes =
+          std::min(bytes, OperandBytes(graph, form, op.pass == Pass::kForward ? optional : none) +
+                              ScratchBytes(graph, form, SmallestScratch(graph, form)));
+    }
+    least.push_back(bytes);
+  }
+  return least;
 }
 
-OpId FloorOp(const Graph& graph) { return FindFloor(graph).op; }
+int64_t FloorBytes(const Graph& graph) {
+  const std::vector<int64_t> sets = WorkingSets(graph);
+  return PersistentBytes(graph) + (sets.empty() ? 0 : *std::max_element(sets.begin(), sets.end()));
+}
+
+OpId FloorOp(const Graph& graph) {
+  const std::vector<int64_t> sets = WorkingSets(graph);
+  if (sets.empty()) return kNone;
+  return static_cast<OpId>(std::max_element(sets.begin(), sets.end()) - sets.begin());
+}
 
 }  // namespace layrub

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "layrub/placement/tight_windows.hpp"
 #include "layrub/timeline.hpp"
 
 namespace layrub {
@@ -93,7 +94,8 @@ std::vector<bool> NeededByBackward(const Graph& graph, const std::vector<OpId>& 
 /// is shared evenly by the operations that read it, and left out where keeping it takes less than
 /// what it is for. Infinite where something cannot be made again.
 std::vector<double> ChainSeconds(const Graph& graph, const std::vector<OpId>& maker,
-                                 const std::vector<bool>& needed, const Machine& machine) {
+                                 const std::vector<bool>& needed,
+                                 const std::vector<double>& op_seconds) {
   std::vector<int32_t> readers(graph.tensors.size());
   for (const Op& op : graph.ops) {
     if (op.pass != Pass::kForward) break;
@@ -103,7 +105,7 @@ std::vector<double> ChainSeconds(const Graph& graph, const std::vector<OpId>& ma
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const Op& op = graph.ops[o];
     if (op.pass != Pass::kForward) break;
-    chain[o] = op.repeatable ? LeastSeconds(op, machine) : std::numeric_limits<double>::infinity();
+    chain[o] = op.repeatable ? op_seconds[o] : std::numeric_limits<double>::infinity();
     int64_t made = 0;
     for (const TensorId t : op.forms.front().writes) {
       if (graph.tensors[t].role == Role::kActivation) made = std::max(made, graph.tensors[t].bytes);
@@ -129,18 +131,18 @@ struct Passes {
   }
 };
 
-}  // namespace
-
-double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
+/// One boundary, that between the passes: see TimeFloor.
+double PassesSeconds(const Graph& graph, const Machine& machine,
+                     const std::vector<double>& op_seconds, int64_t all_room) {
   const std::vector<OpId> maker = ForwardMakers(graph);
   const std::vector<bool> needed = NeededByBackward(graph, maker);
   Passes passes;
   std::vector<Stash> stashes;
   double held = 0;
-  const std::vector<double> chain = ChainSeconds(graph, maker, needed, machine);
+  const std::vector<double> chain = ChainSeconds(graph, maker, needed, op_seconds);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const Op& op = graph.ops[o];
-    const double seconds = LeastSeconds(op, machine);
+    const double seconds = op_seconds[o];
     (op.pass == Pass::kForward    ? passes.forward
      : op.pass == Pass::kBackward ? passes.backward
                                   : passes.update) += seconds;
@@ -156,7 +158,7 @@ double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
   std::sort(stashes.begin(), stashes.end(), [](const Stash& a, const Stash& b) {
     return a.seconds * b.bytes < b.seconds * a.bytes;
   });
-  const auto room = static_cast<double>(std::max<int64_t>(0, budget - PersistentBytes(graph)));
+  const auto room = static_cast<double>(all_room);
   double excess = held - room;  // what is neither in the room nor computed again
   double again = 0;
   double least = passes.Seconds(std::max(excess, 0.0), 0, machine);
@@ -177,6 +179,16 @@ double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
     again += stash.seconds;
   }
   return least;
+}
+
+}  // namespace
+
+double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
+  std::vector<double> seconds;
+  for (const Op& op : graph.ops) seconds.push_back(LeastSeconds(op, machine));
+  const int64_t room = std::max<int64_t>(0, budget - PersistentBytes(graph));
+  return std::max(PassesSeconds(graph, machine, seconds, room),
+                  TightWindowsSeconds(graph, machine, seconds, room));
 }
 
 }  // namespace layrub

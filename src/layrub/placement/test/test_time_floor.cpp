@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
@@ -23,18 +25,38 @@ Machine Link(double units) {
   return {"link", 1, 1e12, rate, rate, 2 * rate, 0};
 }
 
-/// x -> y, each 8 units and needed by backward; operations take a second, y's forward `again`.
+/// x -> y, each in 8 parts of a unit and needed by backward; each pass over a tensor takes a
+/// second, y's forward `again`.
 class Pair : public HandMade {
  public:
   explicit Pair(double again, bool repeatable = true) {
-    const TensorId x = Add("x", 8), y = Add("y", 8);
-    Forward("x/forward", Uses({}, {x}));
-    Forward("y/forward", Uses({x}, {y}));
-    Backward("y/backward", Uses({y}, {}));
-    Backward("x/backward", Uses({x}, {}));
-    for (Op& op : graph.ops) op.forms[0].flops = kSecond;
-    graph.ops[1].forms[0].flops = again;
-    graph.ops[1].repeatable = repeatable;
+    std::vector<TensorId> x, y;
+    for (int i = 0; i < kParts; ++i) {
+      x.push_back(Add("x" + std::to_string(i), 1));
+      AddOp(Pass::kForward, "x", Uses({}, {x[i]}), kSecond, false);
+    }
+    for (int i = 0; i < kParts; ++i) {
+      y.push_back(Add("y" + std::to_string(i), 1));
+      AddOp(Pass::kForward, "y", Uses({x[i]}, {y[i]}), again, repeatable);
+    }
+    for (const auto& tensors : {y, x}) {
+      for (const TensorId t : tensors) AddOp(Pass::kBackward, "", Uses({t}, {}), kSecond, false);
+    }
+  }
+
+ protected:
+  static constexpr int kParts = 8;
+  Pair() = default;
+  void AddOp(Pass pass, const std::string& name, const Form& form, double seconds,
+             bool repeatable) {
+    const std::string unique = name + std::to_string(graph.ops.size());
+    if (pass == Pass::kForward) {
+      Forward(unique, form);
+    } else {
+      Backward(unique, form);
+    }
+    graph.ops.back().forms[0].flops = seconds / kParts;
+    graph.ops.back().repeatable = repeatable;
   }
 };
 
@@ -50,7 +72,8 @@ TEST(TimeFloor, MovesBesideTheOperations) {
 }
 
 TEST(TimeFloor, ComputesAgainWhatTakesLessThanItsWayAndBack) {
-  EXPECT_NEAR(TimeFloor(Pair(2).graph, Link(1e-6), 8 * kUnit), 7, 1e-5);
+  // Two units beside those of x, which stay.
+  EXPECT_NEAR(TimeFloor(Pair(2).graph, Link(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
   // A part of it: what is moved while backward computes costs nothing there.
   const double seconds = TimeFloor(Pair(2).graph, Link(2), 8 * kUnit);
   EXPECT_LT(seconds, 7);
@@ -59,16 +82,60 @@ TEST(TimeFloor, ComputesAgainWhatTakesLessThanItsWayAndBack) {
 
 TEST(TimeFloor, CountsTheChainThatLeadsToWhatIsNeeded) {
   // x is needed; m, between x and y, is not: to make y again m has to be made.
+  class Chain : public Pair {
+   public:
+    Chain() {
+      std::vector<TensorId> x, y;
+      for (int i = 0; i < kParts; ++i) {
+        x.push_back(Add("x" + std::to_string(i), 1));
+        y.push_back(Add("y" + std::to_string(i), 1));
+        const TensorId m = Add("m" + std::to_string(i), 1);
+        AddOp(Pass::kForward, "x", Uses({}, {x[i]}), kSecond, false);
+        AddOp(Pass::kForward, "m", Uses({x[i]}, {m}), kSecond, true);
+        AddOp(Pass::kForward, "y", Uses({m}, {y[i]}), kSecond, true);
+      }
+      for (const auto& tensors : {y, x}) {
+        for (const TensorId t : tensors) AddOp(Pass::kBackward, "", Uses({t}, {}), kSecond, false);
+      }
+    }
+  };
+  EXPECT_NEAR(TimeFloor(Chain().graph, Link(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
+}
+
+/// g is made first and read last; the operation between needs two other tensors. Each has 8 units.
+class Shortcut : public HandMade {
+ public:
+  Shortcut() {
+    const TensorId g = Add("g", 8), h = Add("h", 8), k = Add("k", 8);
+    Backward("sum/backward", Uses({}, {g, h}));
+    Backward("branch/backward", Uses({h}, {k}));
+    Backward("split/backward", Uses({g, k}, {}));
+    for (Op& op : graph.ops) op.forms[0].flops = kSecond;
+  }
+};
+
+TEST(TimeFloor, KnowsWhatHasToLeaveAndComeBackAroundATightOperation) {
+  const Graph graph = Shortcut().graph;
+  // At one unit a second: 8 s down before the branch and 8 s up after it.
+  EXPECT_DOUBLE_EQ(TimeFloor(graph, Link(1), 16 * kUnit), 3 + 2 * 8);
+  EXPECT_DOUBLE_EQ(TimeFloor(graph, Link(1), 24 * kUnit), 3);
+  const Decision tight =
+      FindStrategy("auto").value()(graph, Link(1), {.device = 16 * kUnit}).value();
+  const Plan plan = Schedule(graph, tight).value();
+  EXPECT_EQ(plan.device_bytes, 16 * kUnit);
+  EXPECT_DOUBLE_EQ(Simulate(graph, plan, Link(1)).seconds, 3 + 2 * 8);
+}
+
+TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
   HandMade net;
-  const TensorId x = net.Add("x", 8), m = net.Add("m", 8), y = net.Add("y", 8);
-  net.Forward("x/forward", Uses({}, {x}));
-  net.Forward("m/forward", Uses({x}, {m}));
-  net.Forward("y/forward", Uses({m}, {y}));
-  net.Backward("y/backward", Uses({y}, {}));
-  net.Backward("x/backward", Uses({x}, {}));
+  const TensorId g = net.Add("g", 8), h = net.Add("h", 8), k = net.Add("k", 8);
+  net.Forward("g/forward", Uses({}, {g}));
+  net.Forward("h/forward", Uses({}, {h}));
+  net.Backward("branch/backward", Uses({h}, {k}));
+  net.Backward("split/backward", Uses({g, k}, {}));
   for (Op& op : net.graph.ops) op.forms[0].flops = kSecond;
-  net.graph.ops[1].repeatable = net.graph.ops[2].repeatable = true;
-  EXPECT_NEAR(TimeFloor(net.graph, Link(1e-6), 8 * kUnit), 5 + 2, 1e-5);
+  net.graph.ops[0].repeatable = true;
+  EXPECT_NEAR(TimeFloor(net.graph, Link(1e-6), 16 * kUnit), 4 + 1, 1e-5);
 }
 
 TEST(TimeFloor, NeverGrowsWithTheBudget) {
@@ -88,11 +155,28 @@ TEST(TimeFloor, IsNeverAboveWhatAPlanTakes) {
     const Graph graph = testing::RandomGraph(seed, 12);
     for (const Machine& machine : {Link(0.01), Link(1), FindMachine("k40").value()}) {
       for (const std::string& strategy : StrategyNames()) {
-        const Plan plan = MakePlan(graph, machine, {}, strategy).value();
-        EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
-                  Simulate(graph, plan, machine).seconds * (1 + 1e-9))
-            << seed << " " << strategy << " " << machine.name;
+        const Decision loose = FindStrategy(strategy).value()(graph, machine, {}).value();
+        const Decision tight =
+            FindStrategy(strategy).value()(graph, machine, {.device = 0}).value();
+        for (const Decision& decision : {loose, tight}) {
+          const Plan plan = Schedule(graph, decision).value();
+          EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
+                    Simulate(graph, plan, machine).seconds * (1 + 1e-9))
+              << seed << " " << strategy << " " << machine.name;
+        }
       }
+    }
+  }
+}
+
+TEST(TimeFloor, IsNeverAboveWhatARandomDecisionTakes) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    const Plan plan = Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+    for (const Machine& machine : {Link(0.01), Link(1), FindMachine("h200").value()}) {
+      EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
+                Simulate(graph, plan, machine).seconds * (1 + 1e-9))
+          << seed << " " << machine.name;
     }
   }
 }

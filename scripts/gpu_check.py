@@ -6,7 +6,7 @@
   scripts/gpu_check.sh --only=resnet50_b32 --gpu=1 --out=results/h200.json
 
 Pieces: tests (every test program, on the GPU), bits (each strategy trains mini nets to the same bits as keep), copies
-(bandwidth to pinned memory: up, down, both ways at once), and nets: step time and device memory under keep, hybrid and
+(bandwidth to pinned memory: up, down, both ways at once), kernels (our own beside those of cuDNN), and nets: step time and device memory under keep, hybrid and
 auto within 12 GB and within 1.1 times the floor. Each piece ends within --limit seconds; what it had no time for is
 listed as missing. The exit code is 1 if anything fails.
 """
@@ -34,7 +34,7 @@ NETS = {
     'resnet1001': ('resnet1001', 32, []), 'resnet1517': ('resnet1517', 32, []),
 }
 MINI_NETS = ['lenet', 'mini_resnet', 'mini_googlenet', 'mini_alexnet', 'mini_fcn', 'recurrent']
-DEFAULT_PIECES = ['tests', 'bits', 'copies', *[net for net in NETS if net not in ('lenet', 'resnet18')]]
+DEFAULT_PIECES = ['tests', 'bits', 'copies', 'kernels', *[net for net in NETS if net not in ('lenet', 'resnet18')]]
 
 
 class OutOfTime(Exception):
@@ -136,21 +136,28 @@ class DeviceMemory:
 # ---------------------------------------------------------------- pieces: each gives rows, which say whether they are ok
 
 
+def test_programs(pattern):
+    return sorted(glob.glob(os.path.join(ROOT, 'tests', pattern)) or glob.glob(os.path.join(run_layrub.BIN, pattern)))
+
+
+def run_test(check, program, **environment):
+    """Runs a test program on the device; TimeoutExpired if the piece's time is up before it ends."""
+    launch = os.path.join(ROOT, 'bin', 'launch')
+    command = [launch, 'tests/' + os.path.basename(program)] if os.path.exists(launch) else [program]
+    environment = dict(os.environ, LAYRUB_SOURCE_DIR=ROOT, LAYRUB_TEST_DEVICE='cpu' if check.options.cpu else 'cuda',
+                       **environment)
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True,
+                              timeout=max(1.0, check.end - time.monotonic()), check=False)
+
+
 def tests(check):
     """Every test program, several at a time."""
-    programs = sorted(glob.glob(os.path.join(ROOT, 'tests', 'test_*')) or
-                      glob.glob(os.path.join(run_layrub.BIN, 'test_*')))
-    launch = os.path.join(ROOT, 'bin', 'launch')
-    environment = dict(os.environ, LAYRUB_SOURCE_DIR=ROOT, LAYRUB_TEST_DEVICE='cpu' if check.options.cpu else 'cuda')
-
     def one(program):
-        command = [launch, 'tests/' + os.path.basename(program)] if os.path.exists(launch) else [program]
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                done = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True,
-                                      timeout=max(1.0, check.end - time.monotonic()), check=False)
-            except subprocess.TimeoutExpired:
-                return {'name': os.path.basename(program), 'ok': False, 'message': 'out of time'}
+        try:
+            done = run_test(check, program)
+        except subprocess.TimeoutExpired:
+            return {'name': os.path.basename(program), 'ok': False, 'message': 'out of time'}
         lines = done.stdout.splitlines()
         failed = sorted({line.split()[3].rstrip(',') for line in lines if line.startswith('[  FAILED  ]') and '.' in line})
         return {'name': os.path.basename(program), 'ok': done.returncode == 0,
@@ -158,8 +165,25 @@ def tests(check):
                 'message': '' if done.returncode == 0 else '; '.join(failed) or last_line(done.stderr)}
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
-        for row in pool.map(one, programs):
+        for row in pool.map(one, test_programs('test_*')):
             yield row
+
+
+def kernels(check):
+    """Times of our kernels and of cuDNN's, as the test that compares them tells."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = os.path.join(folder, 'times')
+        for program in test_programs('test_cudnn_kernels'):
+            try:
+                done = run_test(check, program, LAYRUB_KERNEL_TIMES=times)
+            except subprocess.TimeoutExpired as late:
+                raise OutOfTime from late
+            yield {'name': 'agreement with cuDNN', 'ok': done.returncode == 0,
+                   'message': 'skipped: no GPU or no cuDNN' if '[  SKIPPED ]' in done.stdout else ''}
+            if os.path.exists(times):
+                with open(times, encoding='utf-8') as file:
+                    for line in file:
+                        yield {'ok': True, 'message': '', **json.loads(line)}
 
 
 def write_solver(folder, model, iterations):
@@ -246,7 +270,7 @@ def net(check, name):
 
 def run_piece(check, name):
     """The rows that a piece gave before its time was up, and whether all is well."""
-    functions = {'tests': tests, 'bits': bits, 'copies': copies}
+    functions = {'tests': tests, 'bits': bits, 'copies': copies, 'kernels': kernels}
     check.start()
     begin = time.monotonic()
     rows, complete = [], True
@@ -291,6 +315,11 @@ def markdown(result):
         if name == 'copies' and 'link_down' in (rows or [{}])[0]:
             text.append('GB/s: ' + ', '.join(f'{what} {rows[0][key] / 1e9:.1f}' for what, key in (
                 ('to the host', 'link_down'), ('back', 'link_up'), ('both at once', 'link_both'))) + '\n')
+    timed = [row for row in result['pieces'].get('kernels', {'rows': []})['rows'] if 'ours_ms' in row]
+    if timed:
+        text.append(table(['kernel', 'ours, ms', 'cuDNN, ms'],
+                          [[row['name'], number(row['ours_ms'], digits=3), number(row['cudnn_ms'] or None, digits=3)]
+                           for row in timed]))
     if nets:
         text.append(table(['net', 'placement', 'step, ms', 'predicted, ms', 'floor, MiB', 'planned, MiB', 'measured, MiB',
                            "driver's view, MiB", 'host, MiB', 'remark'], nets))
@@ -321,7 +350,7 @@ def save(path, result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--only', default=','.join(DEFAULT_PIECES), help='pieces, separated by commas: tests, bits, '
-                        'copies, ' + ', '.join(NETS))
+                        'copies, kernels, ' + ', '.join(NETS))
     parser.add_argument('--out', default='gpu_check.json', help='the file to write, or to add to')
     parser.add_argument('--gpu', type=int, default=0, help='the device')
     parser.add_argument('--iterations', type=int, default=11, help='to train in each run of a net')
@@ -330,8 +359,8 @@ def main():
     options = parser.parse_args()
     pieces = options.only.split(',')
     for name in pieces:
-        if name not in NETS and name not in ('tests', 'bits', 'copies'):
-            parser.error(f'there is no piece {name}; there are tests, bits, copies, {", ".join(NETS)}')
+        if name not in NETS and name not in ('tests', 'bits', 'copies', 'kernels'):
+            parser.error(f'there is no piece {name}; there are tests, bits, copies, kernels, {", ".join(NETS)}')
     device = describe(options)
     options.memory_mib = device['memory_mib']
     result = load(options.out, device, commit())

@@ -28,11 +28,11 @@ class GpuCheck(unittest.TestCase):
             return json.load(file)
 
     def test_pieces_of_several_runs_are_collected_in_one_file_and_a_table(self):
-        for piece in ('copies', 'lenet'):
+        for piece in ('copies', 'kernels', 'lenet'):
             done = self.check(f'--only={piece}', '--iterations=3')
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         pieces = self.result()['pieces']
-        self.assertEqual(list(pieces), ['copies', 'lenet'])
+        self.assertEqual(list(pieces), ['copies', 'kernels', 'lenet'])
         self.assertTrue(all(piece['ok'] for piece in pieces.values()), pieces)
         self.assertGreater(pieces['copies']['rows'][0]['link_down'], 0)
         runs = pieces['lenet']['rows']

@@ -22,6 +22,20 @@ LAYRUB_HOST_DEVICE inline Dtype Normalized(const NormalizedSource<Dtype>& source
                                 : Normalized(value, source.mean[channel], source.inverse[channel]);
 }
 
+/// Two sums that are made in one pass.
+template <typename Dtype>
+struct TwoSums {
+  Dtype first, second;
+  LAYRUB_HOST_DEVICE TwoSums& operator+=(const TwoSums& other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+  LAYRUB_HOST_DEVICE TwoSums operator+(const TwoSums& other) const {
+    return {first + other.first, second + other.second};
+  }
+};
+
 }  // namespace
 
 template <typename Dtype>
@@ -95,16 +109,15 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
   const Dtype count = static_cast<Dtype>(s.PerChannel());
   Dtype* const mean_dy = workspace;
   Dtype* const mean_product = workspace + s.channels;
-  ReduceChannels<Dtype>(
-      context, s.outer, s.channels, s.inner,
-      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { mean_dy[channel] = sum / count; });
-  ReduceChannels<Dtype>(
+  ReduceChannels<TwoSums<Dtype>>(
       context, s.outer, s.channels, s.inner,
       [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-        return dy[i] * Normalized(stored, channel, i);
+        return TwoSums<Dtype>{dy[i], dy[i] * Normalized(stored, channel, i)};
       },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { mean_product[channel] = sum / count; });
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, const TwoSums<Dtype>& sums) {
+        mean_dy[channel] = sums.first / count;
+        mean_product[channel] = sums.second / count;
+      });
   ParallelForRows(
       context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
         const int64_t i = row * s.inner + column, channel = row % s.channels;

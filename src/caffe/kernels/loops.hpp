@@ -43,6 +43,37 @@ void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns
                    [=] LAYRUB_HOST_DEVICE(int64_t row) { body(row, 0, columns); });
 }
 
+#ifdef __CUDACC__
+/// Channels are few and long: a block of a GPU works on each, and has as many threads as it can.
+inline constexpr int kChannelBlock = 1024;
+
+template <typename T, typename Map, typename Store>
+__global__ void ChannelKernel(int64_t outer, int64_t inner, Map map, Store store) {
+  __shared__ T partial[kChannelBlock];
+  const int64_t channels = gridDim.x, channel = blockIdx.x;
+  T sum{};
+  // Row by row of the threads where a row is long, so that they divide once for many elements.
+  const int64_t n = outer * inner, step = kChannelBlock;
+  int64_t o = threadIdx.x / inner, i = threadIdx.x - o * inner;
+  for (int64_t at = threadIdx.x; at < n; at += step) {
+    sum += map(channel, (o * channels + channel) * inner + i);
+    i += step;
+    if (i >= inner) {
+      const int64_t rows = i < 2 * inner ? 1 : i / inner;
+      o += rows;
+      i -= rows * inner;
+    }
+  }
+  partial[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = kChannelBlock / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) store(channel, partial[0]);
+}
+#endif
+
 /// For each channel of an outer x channels x inner array: store(channel, sum over the channel's
 /// elements of map(channel, element)), where `element` is the index into the whole array. The order
 /// of the sum depends on the sizes alone.
@@ -51,11 +82,11 @@ void ReduceChannels(const DeviceContext& context, int64_t outer, int64_t channel
                     Map map, Store store) {
 #ifdef __CUDACC__
   if (context.launch) {
-    const auto flat_map = [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-      const int64_t o = i / inner;
-      return map(channel, (o * channels + channel) * inner + (i - o * inner));
-    };
-    ParallelReduce<T>(context, channels, outer * inner, flat_map, store);
+    if (channels <= 0) return;
+    const int64_t rows = inner > 0 ? outer : 0, row = inner > 0 ? inner : 1;
+    ChannelKernel<T><<<static_cast<unsigned>(channels), kChannelBlock, 0,
+                       static_cast<cudaStream_t>(context.stream)>>>(rows, row, map, store);
+    CheckLaunch();
     return;
   }
 #endif

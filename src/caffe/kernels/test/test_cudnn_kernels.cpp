@@ -1,0 +1,334 @@
+// Our kernels beside those of cuDNN that could take their place, at the sizes of AlexNet, GoogLeNet
+// and ResNet-50: they agree, and how long each takes. LAYRUB_KERNEL_TIMES names a file for the
+// times, a JSON object a line; the choice between the two is to be made from them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "caffe/kernels/batch_norm.hpp"
+#include "caffe/kernels/lrn.hpp"
+#include "caffe/kernels/pooling.hpp"
+#include "caffe/kernels/softmax.hpp"
+#include "caffe/util/benchmark.hpp"
+#include "caffe/util/cudnn.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+#ifdef USE_CUDNN
+
+/// A descriptor of cuDNN's, destroyed with this.
+template <typename Handle, cudnnStatus_t (*kCreate)(Handle*), cudnnStatus_t (*kDestroy)(Handle)>
+class Owned {
+ public:
+  Owned() { CUDNN_CHECK(kCreate(&handle_)); }
+  ~Owned() { kDestroy(handle_); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  operator Handle() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+using Library = Owned<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
+using PoolingDescriptor =
+    Owned<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor, cudnnDestroyPoolingDescriptor>;
+using LrnDescriptor =
+    Owned<cudnnLRNDescriptor_t, cudnnCreateLRNDescriptor, cudnnDestroyLRNDescriptor>;
+
+class Tensor : public Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor,
+                            cudnnDestroyTensorDescriptor> {
+ public:
+  explicit Tensor(const Blob<float>& like) {
+    CUDNN_CHECK(cudnnSetTensor4dDescriptor(*this, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, like.num(),
+                                           like.channels(), like.height(), like.width()));
+  }
+};
+
+constexpr float kOne = 1, kZero = 0;
+constexpr int kRuns = 7, kLaunches = 10;
+
+class CudnnKernels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!context_.launch) GTEST_SKIP() << "There is no GPU here for cuDNN to work on.";
+    library_ = std::make_unique<Library>();
+  }
+
+  /// x and dy of these shapes, filled; y and dx of ours and of cuDNN.
+  void SetShapes(const vector<int>& bottom, const vector<int>& top) {
+    for (Blob<float>* blob : {&x_, &dx_, &their_dx_}) blob->Reshape(bottom);
+    for (Blob<float>* blob : {&y_, &dy_, &their_y_}) blob->Reshape(top);
+    Fill(1, &x_);
+    Fill(2, &dy_);
+  }
+  static void Fill(uint32_t state, Blob<float>* blob) {
+    float* const values = blob->mutable_cpu_data();
+    for (int i = 0; i < blob->count(); ++i) {
+      state = state * 1664525u + 1013904223u;
+      values[i] = static_cast<float>(state >> 8) / (1 << 23) - 1;
+    }
+  }
+
+  /// Milliseconds of one call, the median of several measurements.
+  static double Milliseconds(const std::function<void()>& call) {
+    call();
+    std::vector<double> times;
+    for (int run = 0; run < kRuns; ++run) {
+      Timer timer;
+      timer.Start();
+      for (int i = 0; i < kLaunches; ++i) call();
+      times.push_back(timer.MicroSeconds() / 1e3 / kLaunches);
+    }
+    std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+    return times[kRuns / 2];
+  }
+
+  /// Runs both, compares what they wrote and notes the times. cuDNN may refuse the sizes.
+  void Compare(const std::string& name, const std::function<void()>& ours,
+               const std::function<cudnnStatus_t()>& theirs, const Blob<float>& our_result,
+               const Blob<float>& their_result) {
+    SCOPED_TRACE(name);
+    const double our_time = Milliseconds(ours);
+    const cudnnStatus_t status = theirs();
+    double their_time = 0;
+    if (status == CUDNN_STATUS_SUCCESS) {
+      their_time = Milliseconds([&] { CUDNN_CHECK(theirs()); });
+      ExpectNear(our_result, their_result);
+    }
+    if (const char* const file = std::getenv("LAYRUB_KERNEL_TIMES")) {
+      std::ofstream(file, std::ios::app)
+          << "{\"name\": \"" << name << "\", \"ours_ms\": " << our_time
+          << ", \"cudnn_ms\": " << their_time << "}\n";
+    }
+    LOG(INFO) << name << ": ours " << our_time << " ms, cuDNN "
+              << (status == CUDNN_STATUS_SUCCESS ? std::to_string(their_time) + " ms"
+                                                 : std::string(cudnnGetErrorString(status)));
+  }
+  static void ExpectNear(const Blob<float>& found, const Blob<float>& expected) {
+    double scale = 1e-3, worst = 0;
+    for (int i = 0; i < expected.count(); ++i) {
+      const double a = found.cpu_data()[i], b = expected.cpu_data()[i];
+      scale = std::max(scale, std::abs(b));
+      worst = std::max(worst, std::abs(a - b));
+    }
+    EXPECT_LE(worst, 1e-4 * scale);
+  }
+
+  const DeviceContext context_ = DeviceContext::Current();
+  std::unique_ptr<Library> library_;
+  Blob<float> x_, y_, dy_, dx_, their_y_, their_dx_;
+};
+
+struct PoolingCase {
+  const char* name;
+  vector<int> bottom;
+  int kernel, stride, pad;
+  bool max;
+};
+
+TEST_F(CudnnKernels, Pooling) {
+  const std::vector<PoolingCase> cases = {
+      {"AlexNet pool1", {128, 96, 55, 55}, 3, 2, 0, true},
+      {"AlexNet pool5", {128, 256, 13, 13}, 3, 2, 0, true},
+      {"GoogLeNet pool1", {128, 64, 112, 112}, 3, 2, 0, true},
+      {"GoogLeNet inception_3a/pool", {128, 192, 28, 28}, 3, 1, 1, true},
+      {"GoogLeNet pool5", {128, 1024, 7, 7}, 7, 1, 0, false},
+      {"ResNet-50 pool1", {32, 64, 112, 112}, 3, 2, 0, true},
+      {"ResNet-50 pool5", {32, 2048, 7, 7}, 7, 1, 0, false},
+  };
+  for (const PoolingCase& c : cases) {
+    PoolingWindow window;
+    window.planes = int64_t{c.bottom[0]} * c.bottom[1];
+    window.height = window.width = c.bottom[2];
+    window.kernel_h = window.kernel_w = c.kernel;
+    window.stride_h = window.stride_w = c.stride;
+    window.pad_h = window.pad_w = c.pad;
+    const int pooled = (c.bottom[2] + 2 * c.pad - c.kernel + c.stride - 1) / c.stride + 1;
+    window.pooled_height = window.pooled_width = pooled;
+    SetShapes(c.bottom, {c.bottom[0], c.bottom[1], pooled, pooled});
+    SyncedMemory index(size_t(y_.count()) * PoolingIndexBytes(window));
+    const float* const x = x_.gpu_data();
+    const float* const dy = dy_.gpu_data();
+    const Tensor bottom(x_), top(y_);
+    const PoolingDescriptor pool;
+    CUDNN_CHECK(cudnnSetPooling2dDescriptor(
+        pool, c.max ? CUDNN_POOLING_MAX : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+        CUDNN_NOT_PROPAGATE_NAN, c.kernel, c.kernel, c.pad, c.pad, c.stride, c.stride));
+    Compare(
+        std::string(c.name) + " forward",
+        [&] {
+          float* const y = y_.mutable_gpu_data();
+          if (c.max) {
+            MaxPoolForward<float>(context_, window, x, y, index.mutable_gpu_data(), nullptr);
+          } else {
+            AveragePoolForward(context_, window, x, y);
+          }
+        },
+        [&] {
+          return cudnnPoolingForward(*library_, pool, &kOne, bottom, x, &kZero, top,
+                                     their_y_.mutable_gpu_data());
+        },
+        y_, their_y_);
+    Compare(
+        std::string(c.name) + " backward",
+        [&] {
+          float* const dx = dx_.mutable_gpu_data();
+          if (c.max) {
+            MaxPoolBackward(context_, window, dy, index.gpu_data(), dx);
+          } else {
+            AveragePoolBackward(context_, window, dy, dx);
+          }
+        },
+        [&] {
+          return cudnnPoolingBackward(*library_, pool, &kOne, top, y_.gpu_data(), top, dy, bottom,
+                                      x, &kZero, bottom, their_dx_.mutable_gpu_data());
+        },
+        dx_, their_dx_);
+  }
+}
+
+TEST_F(CudnnKernels, Lrn) {
+  const std::vector<std::pair<const char*, vector<int>>> cases = {
+      {"AlexNet norm1", {128, 96, 55, 55}},
+      {"AlexNet norm2", {128, 256, 27, 27}},
+      {"GoogLeNet pool1/norm1", {128, 64, 56, 56}},
+      {"GoogLeNet conv2/norm2", {128, 192, 56, 56}}};
+  for (const auto& [name, shape] : cases) {
+    SetShapes(shape, shape);
+    const int size = 5;
+    LrnGrid grid;
+    grid.outer = shape[0];
+    grid.length = shape[1];
+    grid.width = shape[2] * shape[3];
+    grid.length_pad = size / 2;
+    const float alpha = 1e-4f;
+    const LrnFunction<float> function{alpha / size, 0.75f, 1};
+    SyncedMemory scratch(sizeof(float) *
+                         std::max(LrnForwardScratch(grid), LrnBackwardScratch(grid)));
+    const float* const x = x_.gpu_data();
+    const float* const dy = dy_.gpu_data();
+    const auto room = [&] { return static_cast<float*>(scratch.mutable_gpu_data()); };
+    const Tensor tensor(x_);
+    const LrnDescriptor lrn;
+    CUDNN_CHECK(cudnnSetLRNDescriptor(lrn, size, alpha, 0.75, 1));
+    Compare(
+        std::string(name) + " forward",
+        [&] {
+          LrnForward<float>(context_, grid, function, x, y_.mutable_gpu_data(), nullptr, room());
+        },
+        [&] {
+          return cudnnLRNCrossChannelForward(*library_, lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, &kOne,
+                                             tensor, x, &kZero, tensor,
+                                             their_y_.mutable_gpu_data());
+        },
+        y_, their_y_);
+    Compare(
+        std::string(name) + " backward",
+        [&] { LrnBackward(context_, grid, function, x, dy, dx_.mutable_gpu_data(), room()); },
+        [&] {
+          return cudnnLRNCrossChannelBackward(*library_, lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, &kOne,
+                                              tensor, y_.gpu_data(), tensor, dy, tensor, x, &kZero,
+                                              tensor, their_dx_.mutable_gpu_data());
+        },
+        dx_, their_dx_);
+  }
+}
+
+TEST_F(CudnnKernels, Softmax) {
+  for (const vector<int>& shape : {vector<int>{128, 1000, 1, 1}, vector<int>{4, 21, 128, 128}}) {
+    SetShapes(shape, shape);
+    const ScoreShape scores = ScoresAlong(x_, 1);
+    const float* const x = x_.gpu_data();
+    const float* const dy = dy_.gpu_data();
+    const Tensor tensor(x_);
+    const std::string name = "softmax " + x_.shape_string();
+    Compare(
+        name + " forward", [&] { SoftmaxForward(context_, scores, x, y_.mutable_gpu_data()); },
+        [&] {
+          return cudnnSoftmaxForward(*library_, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                     &kOne, tensor, x, &kZero, tensor, their_y_.mutable_gpu_data());
+        },
+        y_, their_y_);
+    Compare(
+        name + " backward",
+        [&] { SoftmaxBackward(context_, scores, y_.gpu_data(), dy, dx_.mutable_gpu_data()); },
+        [&] {
+          return cudnnSoftmaxBackward(*library_, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                      &kOne, tensor, y_.gpu_data(), tensor, dy, &kZero, tensor,
+                                      their_dx_.mutable_gpu_data());
+        },
+        dx_, their_dx_);
+  }
+}
+
+TEST_F(CudnnKernels, BatchNorm) {
+  for (const vector<int>& shape :
+       {vector<int>{32, 64, 112, 112}, vector<int>{32, 256, 56, 56}, vector<int>{32, 512, 28, 28},
+        vector<int>{32, 1024, 14, 14}, vector<int>{32, 2048, 7, 7}}) {
+    SetShapes(shape, shape);
+    const ChannelShape channels{shape[0], shape[1], int64_t{shape[2]} * shape[3]};
+    const float epsilon = 1e-5f;
+    const vector<int> per_channel = {1, shape[1], 1, 1};
+    Blob<float> mean(per_channel), inverse(per_channel), room({2, shape[1]});
+    Blob<float> their_mean(per_channel), their_inverse(per_channel), scale(per_channel),
+        shift(per_channel), dscale(per_channel), dshift(per_channel);
+    std::fill_n(scale.mutable_cpu_data(), shape[1], 1.f);
+    const float* const x = x_.gpu_data();
+    const float* const dy = dy_.gpu_data();
+    const Tensor tensor(x_), parameters(mean);
+    const std::string name = "ResNet-50 BatchNorm " + x_.shape_string();
+    Compare(
+        name + " forward",
+        [&] {
+          float* const m = mean.mutable_gpu_data();
+          float* const i = inverse.mutable_gpu_data();
+          ChannelStatistics(context_, channels, x, m, i);
+          InverseDeviation(context_, shape[1], epsilon, i, i);
+          Normalize<float>(context_, channels, x, m, i, y_.mutable_gpu_data(), nullptr);
+        },
+        [&] {
+          return cudnnBatchNormalizationForwardTraining(
+              *library_, CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, tensor, x, tensor,
+              their_y_.mutable_gpu_data(), parameters, scale.gpu_data(), shift.gpu_data(), 1,
+              nullptr, nullptr, epsilon, their_mean.mutable_gpu_data(),
+              their_inverse.mutable_gpu_data());
+        },
+        y_, their_y_);
+    Compare(
+        name + " backward",
+        [&] {
+          const NormalizedSource<float> source{x, mean.gpu_data(), inverse.gpu_data()};
+          NormalizeBackward(context_, channels, source, dy, dx_.mutable_gpu_data(),
+                            room.mutable_gpu_data());
+        },
+        [&] {
+          return cudnnBatchNormalizationBackward(
+              *library_, CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, &kOne, &kZero, tensor, x, tensor,
+              dy, tensor, their_dx_.mutable_gpu_data(), parameters, scale.gpu_data(),
+              dscale.mutable_gpu_data(), dshift.mutable_gpu_data(), epsilon, their_mean.gpu_data(),
+              their_inverse.gpu_data());
+        },
+        dx_, their_dx_);
+  }
+}
+
+#else
+
+TEST(CudnnKernels, AreNotInThisBuild) {
+  GTEST_SKIP() << "This build has no cuDNN to compare our kernels with.";
+}
+
+#endif  // USE_CUDNN
+
+}  // namespace
+}  // namespace kernels
+}  // namespace caffe

@@ -34,6 +34,7 @@ class DummyDataLayer : public Layer<Dtype> {
   struct Source {
     shared_ptr<Filler<Dtype>> filler;
     bool constant;
+    Dtype value;  ///< if it is constant
   };
   const Source& SourceOf(size_t top) const { return sources_[sources_.size() > 1 ? top : 0]; }
   vector<int> TopShape(size_t top, size_t tops) const;

@@ -36,6 +36,8 @@ class HDF5DataLayer : public Layer<Dtype> {
   void Next();
   /// Whether the current row belongs to another solver of several.
   bool Skip() const;
+  /// How many rows, `most` at most, lie in the file one after the other from the current one on.
+  int RowsInOrder(int most) const;
   virtual void LoadHDF5FileData(const char* filename);
 
   std::vector<std::string> hdf_filenames_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "caffe/kernels/copy.hpp"
+
 namespace caffe {
 
 namespace {
@@ -53,8 +55,8 @@ void DummyDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   sources_.clear();
   for (int i = 0; i < std::max(1, fillers); ++i) {
     const FillerParameter filler = fillers > 0 ? param.data_filler(i) : FillerParameter();
-    sources_.push_back(
-        {shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(filler)), filler.type() == "constant"});
+    sources_.push_back({shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(filler)),
+                        filler.type() == "constant", static_cast<Dtype>(filler.value())});
   }
   for (int i = 0; i < tops; ++i) {
     top[i]->Reshape(TopShape(i, tops));
@@ -77,10 +79,17 @@ MemoryTraits DummyDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
 }
 
 template <typename Dtype>
-void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& /*context*/,
+void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                       const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<Blob<Dtype>*>& top) {
-  for (size_t i = 0; i < top.size(); ++i) SourceOf(i).filler->Fill(top[i]);
+  for (size_t i = 0; i < top.size(); ++i) {
+    const Source& source = SourceOf(i);
+    if (source.constant) {
+      kernels::Fill(context, top[i]->count(), source.value, MutableData(context, top[i]));
+    } else {
+      source.filler->Fill(top[i]);
+    }
+  }
 }
 
 INSTANTIATE_CLASS(DummyDataLayer);

@@ -1,6 +1,7 @@
 #ifdef USE_HDF5
 #include "caffe/layers/hdf5_data_layer.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "caffe/kernels/copy.hpp"
@@ -78,6 +79,15 @@ bool HDF5DataLayer<Dtype>::Skip() const {
 }
 
 template <typename Dtype>
+int HDF5DataLayer<Dtype>::RowsInOrder(int most) const {
+  const bool all = this->phase_ == TEST || Caffe::solver_count() == 1;
+  const int end = std::min(current_row_ + (all ? most : 1), hdf_blobs_[0]->shape(0));
+  int row = current_row_ + 1;
+  while (row < end && data_permutation_[row] == data_permutation_[row - 1] + 1) ++row;
+  return row - current_row_;
+}
+
+template <typename Dtype>
 void HDF5DataLayer<Dtype>::Next() {
   ++offset_;
   if (++current_row_ < hdf_blobs_[0]->shape(0)) return;
@@ -102,8 +112,9 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const int rows = static_cast<int>(this->layer_param_.hdf5_data_param().batch_size());
   vector<Dtype*> to;
   for (Blob<Dtype>* blob : top) to.push_back(MutableData(context, blob));
-  for (int row = 0; row < rows; ++row) {
+  for (int row = 0, run; row < rows; row += run) {
     while (Skip()) Next();
+    run = RowsInOrder(rows - row);
     for (size_t i = 0; i < top.size(); ++i) {
       const int64_t width = top[i]->count(1);
       CHECK_EQ(width, hdf_blobs_[i]->count(1))
@@ -111,11 +122,11 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
           << this->layer_param_.top(i) << " in " << hdf_filenames_[file_permutation_[current_file_]]
           << " have another size than those of "
           << "the first file.";
-      kernels::CopyFromHost(context, width,
+      kernels::CopyFromHost(context, run * width,
                             hdf_blobs_[i]->cpu_data() + data_permutation_[current_row_] * width,
                             to[i] + row * width);
     }
-    Next();
+    for (int i = 0; i < run; ++i) Next();
   }
 }
 

@@ -7,13 +7,14 @@
 #
 # CMAKE_FLAGS go to cmake, such as CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
 set -eu
-cd "$(dirname "$0")/.."
 
 if [ $# -gt 0 ]; then
-  build=$1
-  [ -f "$build/CMakeCache.txt" ] || { echo "bundle: $build is no build folder" >&2; exit 1; }
+  [ -f "$1/CMakeCache.txt" ] || { echo "bundle: $1 is no build folder" >&2; exit 1; }
+  build=$(cd "$1" && pwd)
+  cd "$(dirname "$0")/.."
 else
-  build=build-bundle
+  cd "$(dirname "$0")/.."
+  build=$PWD/build-bundle
   scripts/install_deps.sh
   cpu_only=OFF
   command -v nvcc > /dev/null || [ -x /usr/local/cuda/bin/nvcc ] || cpu_only=ON
@@ -33,8 +34,8 @@ rm -rf "$build/bundle"
 mkdir -p "$out"
 
 echo "Copying what is built into $out ..."
-cmake --install "$build" --prefix "$PWD/$out" --strip > /dev/null
-cmake --install "$build" --prefix "$PWD/$out" --strip --component tests > /dev/null
+cmake --install "$build" --prefix "$out" --strip > /dev/null
+cmake --install "$build" --prefix "$out" --strip --component tests > /dev/null
 rm -rf "$out/include" "$out/share"
 mv "$out/bin" "$out/libexec"
 mkdir "$out/bin"
@@ -52,7 +53,7 @@ cuda='^lib(cuda|cudart|cublas|cublasLt|cudnn|curand|nccl|nvrtc|nvJitLink|nvidia)
 find "$out/libexec" "$out/tests" "$out/lib" -type f > "$build/bundle/files"
 # Lines of ldd: `name => path (address)`, or `name => not found`.
 # shellcheck disable=SC2046 # names without blanks
-LD_LIBRARY_PATH=$PWD/$out/lib ldd $(cat "$build/bundle/files") | awk '$2 == "=>" { print $1, $3 }' | sort -u > "$build/bundle/needed"
+LD_LIBRARY_PATH=$out/lib ldd $(cat "$build/bundle/files") | awk '$2 == "=>" { print $1, $3 }' | sort -u > "$build/bundle/needed"
 awk -v skip="$system" '$1 !~ skip' "$build/bundle/needed" | grep -Ev "$cuda|^libcaffe\." > "$build/bundle/copied" || true
 awk '{ print $1 }' "$build/bundle/needed" | grep -E "$cuda" > "$out/lib/cuda_libraries" || true
 mkdir "$out/licenses"

@@ -10,6 +10,15 @@
 
 namespace layrub {
 
+/// What is gone of a device's memory, as its driver says: other processes' bytes are in it too.
+struct DeviceUsage {
+  int64_t context_bytes = 0;  ///< when this process had just opened the device
+  /// Since then, beyond what Allocate has handed out: code and buffers of libraries, and what
+  /// allocations are rounded up by.
+  int64_t library_bytes = 0;
+  int64_t peak_bytes = 0;  ///< all together, at the fullest moment that was looked at
+};
+
 /// A processor with memory of its own: a GPU, or RAM that plays one (MakeEmulatedDevice). Work is
 /// done in the order in which it is queued, on one compute stream; calls that queue return at once.
 /// It must outlive its backends and all memory that it has given. Thread safe.
@@ -42,6 +51,10 @@ class Device : public MemorySource {
 
   virtual int64_t total_bytes() const = 0;
   virtual int64_t free_bytes() const = 0;
+  /// Looks at the memory now; so does each Allocate.
+  virtual DeviceUsage Usage() = 0;
+  /// What the libraries that run on this device want as workspace, of whoever calls them.
+  virtual int64_t library_workspace_bytes() const = 0;
   /// The calling thread's own calls of CUDA are about this device from now on.
   virtual void MakeCurrent() {}
   /// Its number among those of its kind.
@@ -66,8 +79,9 @@ std::string WhyNoGpu();
 
 /// RAM that plays a device of `bytes`: with addresses of its own, which only copies and, between
 /// BeginKernel and EndKernel, kernels may touch; any other access is a segmentation fault. Memory
-/// is taken from the system as it is touched.
-std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes = int64_t{16} << 30);
+/// is taken from the system as it is touched. `context_bytes` of it are gone from the beginning.
+std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes = int64_t{16} << 30,
+                                           int64_t context_bytes = 0);
 
 }  // namespace layrub
 

@@ -24,7 +24,8 @@ char* Map(int file, int64_t bytes, int protection) {
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(int64_t bytes) : bytes_(Aligned(bytes)) {
+EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes)
+    : bytes_(Aligned(bytes)), context_bytes_(context_bytes) {
   file_ = memfd_create("emulated-device", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, bytes_) != 0) {
     throw std::system_error(errno, std::generic_category(), "memfd_create");
@@ -32,6 +33,9 @@ EmulatedDevice::EmulatedDevice(int64_t bytes) : bytes_(Aligned(bytes)) {
   device_ = Map(file_, bytes_, PROT_NONE);
   alias_ = Map(file_, bytes_, PROT_READ | PROT_WRITE);
   free_[0] = bytes_;
+  if (context_bytes > 0 && Allocate(context_bytes) == nullptr) {
+    throw std::invalid_argument("EmulatedDevice: the context is larger than the device");
+  }
 }
 
 EmulatedDevice::~EmulatedDevice() {
@@ -53,6 +57,7 @@ void* EmulatedDevice::Allocate(int64_t bytes) {
   if (room > size) free_[offset + size] = room - size;
   used_[offset] = size;
   allocated_ += size;
+  peak_ = std::max(peak_, allocated_);
   return device_ + offset;
 }
 
@@ -99,7 +104,9 @@ void* EmulatedDevice::AllocateHost(int64_t bytes) { return AllocateAligned(bytes
 void EmulatedDevice::FreeHost(void* memory) { std::free(memory); }
 
 void EmulatedDevice::Copy(void* to, const void* from, int64_t bytes) {
-  if (to != from) std::memmove(Alias(to), Alias(from), static_cast<size_t>(bytes));
+  if (to == from) return;
+  if (Alias(to) == to || Alias(from) == from) ++host_copies_;
+  std::memmove(Alias(to), Alias(from), static_cast<size_t>(bytes));
 }
 
 void EmulatedDevice::BeginKernel() {
@@ -117,12 +124,17 @@ int64_t EmulatedDevice::free_bytes() const {
   return bytes_ - allocated_;
 }
 
+DeviceUsage EmulatedDevice::Usage() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return {context_bytes_, 0, peak_};
+}
+
 std::unique_ptr<Backend> EmulatedDevice::MakeBackend(const std::string& spill_file) {
   return MakeEmulatedBackend(this, spill_file);
 }
 
-std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes) {
-  return std::make_unique<EmulatedDevice>(bytes);
+std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes, int64_t context_bytes) {
+  return std::make_unique<EmulatedDevice>(bytes, context_bytes);
 }
 
 }  // namespace layrub

@@ -1,6 +1,7 @@
 #ifndef LAYRUB_DEVICE_EMULATED_DEVICE_HPP_
 #define LAYRUB_DEVICE_EMULATED_DEVICE_HPP_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -15,7 +16,7 @@ namespace layrub {
 class EmulatedDevice final : public Device {
  public:
   /// Throws std::system_error when the system has not so many addresses.
-  explicit EmulatedDevice(int64_t bytes);
+  EmulatedDevice(int64_t bytes, int64_t context_bytes);
   ~EmulatedDevice() override;
   EmulatedDevice(const EmulatedDevice&) = delete;
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
@@ -33,6 +34,8 @@ class EmulatedDevice final : public Device {
   void EndKernel() override;
   int64_t total_bytes() const override { return bytes_; }
   int64_t free_bytes() const override;
+  DeviceUsage Usage() override;
+  int64_t library_workspace_bytes() const override { return kAlignment; }
   int id() const override { return 0; }
   std::string Describe() const override { return "emulated device"; }
   std::unique_ptr<Backend> MakeBackend(const std::string& spill_file) override;
@@ -44,6 +47,9 @@ class EmulatedDevice final : public Device {
   void* Alias(void* memory) const;
   const void* Alias(const void* memory) const;
 
+  /// Copies for which a host would have waited: with memory of the host on one side.
+  int64_t host_copies() const { return host_copies_; }
+
  private:
   const int64_t bytes_;
   int file_ = -1;
@@ -51,7 +57,10 @@ class EmulatedDevice final : public Device {
   char* alias_ = nullptr;
   mutable std::mutex mutex_;
   std::map<int64_t, int64_t> free_, used_;  ///< ranges: offset, bytes
-  int64_t allocated_ = 0;
+  int64_t allocated_ = 0;                   ///< the context included
+  const int64_t context_bytes_;
+  int64_t peak_ = 0;
+  std::atomic<int64_t> host_copies_ = 0;
   int kernels_ = 0;  ///< that run now
   Pool pool_{this};
   Pool host_pool_;

@@ -1,5 +1,6 @@
 #include "layrub/device/cuda/cuda_device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <vector>
@@ -20,10 +21,19 @@ void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
   return nullptr;
 }
 
+/// Of the current device's memory, by whomever.
+int64_t GoneBytes() {
+  size_t free = 0, total = 0;
+  LAYRUB_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<int64_t>(total) - static_cast<int64_t>(free);
+}
+
 }  // namespace
 
 CudaDevice::CudaDevice(int id) : id_(id) {
   MakeCurrent();
+  usage_.context_bytes = GoneBytes();  // the question makes the context
+  usage_.peak_bytes = usage_.context_bytes;
   LAYRUB_CUDA(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking));
 }
 
@@ -40,12 +50,22 @@ void* CudaDevice::Allocate(int64_t bytes) {
   MakeCurrent();
   void* memory = nullptr;
   const int64_t size = Aligned(bytes > 0 ? bytes : 1);
+  const std::lock_guard<std::mutex> lock(mutex_);
   const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(size));
-  return OrNull(error, memory, "cudaMalloc", size);
+  if (OrNull(error, memory, "cudaMalloc", size) == nullptr) return nullptr;
+  sizes_[memory] = size;
+  allocated_ += size;
+  Look();
+  return memory;
 }
 
 void CudaDevice::Free(void* memory) {
   if (memory == nullptr) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto size = sizes_.find(memory); size != sizes_.end()) {
+    allocated_ -= size->second;
+    sizes_.erase(size);
+  }
   // When the process ends the driver may have gone first, and has then freed everything.
   const cudaError_t error = cudaFree(memory);
   if (error != cudaErrorCudartUnloading) LAYRUB_CUDA(error);
@@ -106,6 +126,27 @@ int64_t CudaDevice::free_bytes() const {
   size_t free = 0, total = 0;
   LAYRUB_CUDA(cudaMemGetInfo(&free, &total));
   return static_cast<int64_t>(free);
+}
+
+/// Compares what is gone with what was handed out. Under the mutex.
+void CudaDevice::Look() {
+  const int64_t gone = GoneBytes();
+  usage_.library_bytes = std::max<int64_t>(gone - usage_.context_bytes - allocated_, 0);
+  usage_.peak_bytes = std::max(usage_.peak_bytes, gone);
+}
+
+DeviceUsage CudaDevice::Usage() {
+  MakeCurrent();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Look();
+  return usage_;
+}
+
+/// What NVIDIA advises for cuBLAS, by the kind of GPU.
+int64_t CudaDevice::library_workspace_bytes() const {
+  int major = 0;
+  LAYRUB_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id_));
+  return int64_t{major >= 9 ? 32 : 4} << 20;
 }
 
 std::string CudaDevice::Describe() const {

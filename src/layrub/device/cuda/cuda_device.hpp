@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "layrub/device.hpp"
 
@@ -33,6 +34,8 @@ class CudaDevice final : public Device {
   void MakeCurrent() override;
   int64_t total_bytes() const override;
   int64_t free_bytes() const override;
+  DeviceUsage Usage() override;
+  int64_t library_workspace_bytes() const override;
   int id() const override { return id_; }
   std::string Describe() const override;
   std::unique_ptr<Backend> MakeBackend(const std::string& spill_file) override;
@@ -52,7 +55,13 @@ class CudaDevice final : public Device {
     CudaDevice* const device_;
   };
 
+  void Look();
+
   const int id_;
+  std::mutex mutex_;  ///< of the three below, and of allocations: they are counted at once
+  std::unordered_map<void*, int64_t> sizes_;
+  int64_t allocated_ = 0;
+  DeviceUsage usage_;
   cudaStream_t beside_ = nullptr;
   HostSource host_source_{this};
   Pool pool_{this};

@@ -98,6 +98,11 @@ std::vector<Call> Calls() {
   return Now()->calls;
 }
 
+void LoadLibraries(int64_t bytes) {
+  const std::lock_guard lock(mutex);
+  Now()->libraries_bytes += bytes;
+}
+
 void ForgetCalls() {
   const std::lock_guard lock(mutex);
   Now()->calls.clear();
@@ -169,12 +174,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   });
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  return Enter({"cudaDeviceGetAttribute"}, [&](Runtime& runtime) {
+    if (attribute != cudaDevAttrComputeCapabilityMajor) return cudaErrorNotSupported;
+    *value = runtime.options.compute_capability;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return Enter({"cudaMemGetInfo"}, [&](Runtime& runtime) {
     runtime.UseDevice(current_device);
     *total = static_cast<size_t>(runtime.options.device_bytes);
     *free = *total - static_cast<size_t>(runtime.devices[current_device].used +
-                                         runtime.options.others_bytes);
+                                         runtime.options.others_bytes + runtime.libraries_bytes);
     return cudaSuccess;
   });
 }

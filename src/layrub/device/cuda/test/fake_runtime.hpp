@@ -28,6 +28,7 @@ struct Options {
   int64_t pinned_bytes = int64_t{64} << 20;
   int64_t context_bytes = int64_t{5} << 20;  ///< what the first use of a device takes of it
   int64_t others_bytes = 0;                  ///< what other processes have of each device
+  int compute_capability = 8;
   Pace pace = Pace::kLate;
   uint32_t seed = 0;
   /// What a call returns instead of doing its work: anything but cudaSuccess. "work": a copy, fill,
@@ -55,6 +56,8 @@ void Reset(Options options = {});
 /// Queues `kernel` on the default stream of the calling thread's device. It may touch memory, and
 /// call nothing of CUDA.
 void Launch(std::function<void()> kernel);
+/// `bytes` of the device are gone that nobody has asked for by a call.
+void LoadLibraries(int64_t bytes);
 /// Since the last Reset or ForgetCalls.
 std::vector<Call> Calls();
 void ForgetCalls();

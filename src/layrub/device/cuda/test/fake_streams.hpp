@@ -179,6 +179,7 @@ struct Runtime {
   std::vector<std::unique_ptr<CUevent_st>> events;
   std::map<char*, Memory> memory;
   int64_t pinned = 0;
+  int64_t libraries_bytes = 0;
   double milliseconds = 0;  ///< a clock that goes on with each piece of work
   cudaError_t sticky = cudaSuccess;
   int waits = 0;

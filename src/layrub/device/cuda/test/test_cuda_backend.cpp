@@ -366,6 +366,31 @@ TEST_F(CudaBackendTest, ADeviceCopiesInOrderAndBesideTheRest) {
   for (void* used : {memory, other}) device.pool().Free(used);
 }
 
+TEST_F(CudaBackendTest, ADeviceTellsWhatItsContextAndLibrariesTake) {
+  const int64_t mib = int64_t{1} << 20;
+  fake_cuda::Reset({.context_bytes = 5 * mib, .others_bytes = 2 * mib});
+  CudaDevice device(0);
+  EXPECT_EQ(device.Usage().context_bytes, 7 * mib) << "other processes' bytes are in it";
+  EXPECT_EQ(device.Usage().peak_bytes, 7 * mib);
+  EXPECT_EQ(device.Usage().library_bytes, 0);
+  void* const memory = device.Allocate(10 * mib);
+  EXPECT_EQ(device.Usage().library_bytes, 0);
+  fake_cuda::LoadLibraries(3 * mib);
+  EXPECT_EQ(device.Usage().library_bytes, 3 * mib);
+  device.Free(memory);
+  EXPECT_EQ(device.Usage().library_bytes, 3 * mib);
+  EXPECT_EQ(device.Usage().peak_bytes, 20 * mib) << "of the moment when all was there";
+  EXPECT_EQ(device.free_bytes(), device.total_bytes() - 10 * mib);
+}
+
+TEST_F(CudaBackendTest, ADeviceTellsWhatWorkspaceItsLibrariesWant) {
+  for (const auto& [capability, mib] : {std::pair(7, 4), std::pair(9, 32)}) {
+    fake_cuda::Reset({.compute_capability = capability});
+    CudaDevice device(0);
+    EXPECT_EQ(device.library_workspace_bytes(), int64_t{mib} << 20);
+  }
+}
+
 TEST_F(CudaBackendTest, RefusesWhatNoBackendDoes) {
   CudaDevice device(0);
   const std::unique_ptr<Backend> backend = device.MakeBackend("");

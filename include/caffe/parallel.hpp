@@ -8,6 +8,10 @@
 #include "caffe/solver.hpp"
 #include "layrub/communicator.hpp"
 
+namespace boost {
+class barrier;
+}
+
 namespace caffe {
 
 /// What a solver of several does about the others: before each update the gradients of all are
@@ -87,19 +91,91 @@ class ParallelSolvers {
   DISABLE_COPY_AND_ASSIGN(ParallelSolvers);
 };
 
-/// Caffe's name for training on several GPUs; in a build without NCCL gradients go through the
-/// host's memory.
+/// The learnable parameters of a net, and their gradients, one after the other.
 template <typename Dtype>
-class NCCL {
+class Params {
  public:
-  /// `solver` was made on the first of the GPUs, with Caffe::solver_count() of them.
-  explicit NCCL(shared_ptr<Solver<Dtype>> solver) : solver_(solver) {}
+  explicit Params(shared_ptr<Solver<Dtype>> root_solver);
+  virtual ~Params() {}
+
+  size_t size() const { return size_; }
+  Dtype* data() const { return data_; }
+  Dtype* diff() const { return diff_; }
+
+ protected:
+  const size_t size_;  ///< numbers in each of the two
+  Dtype* data_ = nullptr;
+  Dtype* diff_ = nullptr;
+
+  DISABLE_COPY_AND_ASSIGN(Params);
+};
+
+/// In memory of a GPU, with the root solver's values; gradients are zero. GPU mode only.
+template <typename Dtype>
+class GPUParams : public Params<Dtype> {
+ public:
+  /// On the calling thread's device, which must be number `device`.
+  GPUParams(shared_ptr<Solver<Dtype>> root_solver, int device);
+  /// After the solvers that use them.
+  ~GPUParams() override;
+  /// Puts the parameters of `solver`, which has a net like the root's, here: they are the user's
+  /// memory from now on, that no plan moves. To be called before the solver's first step.
+  void Configure(Solver<Dtype>* solver) const;
+
+ protected:
+  using Params<Dtype>::size_;
+  using Params<Dtype>::data_;
+  using Params<Dtype>::diff_;
+
+ private:
+  layrub::Device* const device_;
+};
+
+/// Caffe's name for training with several solvers, of one process; in a build without NCCL
+/// gradients go through the host's memory. Solvers are on the device of the thread in which their
+/// NCCL is made, or on the CPU.
+///
+/// Either one object runs everything (Run), or each thread makes a solver and an NCCL of its own
+/// that meet by a name (`uid`) or by InitSingleProcess, calls Broadcast and steps its solver. The
+/// gradients are then summed by themselves (GradientSum); that Caffe's programs add the NCCL to the
+/// callbacks of solver and net changes nothing.
+template <typename Dtype>
+class NCCL : public Solver<Dtype>::Callback, public Net<Dtype>::Callback {
+ public:
+  /// Alone as yet. For Run, `solver` was made on the first of the GPUs, with Caffe::solver_count()
+  /// of them.
+  explicit NCCL(shared_ptr<Solver<Dtype>> solver);
+  /// Rank Caffe::solver_rank() of the Caffe::solver_count() with this `uid`, for which it waits.
+  NCCL(shared_ptr<Solver<Dtype>> solver, const string& uid);
+  ~NCCL();
+
+  /// A name that no other group has.
+  static string new_uid();
+  /// Makes `nccls` one group; the ranks are the places in the list.
+  static void InitSingleProcess(vector<NCCL<Dtype>*>* nccls);
+  /// Gives the solver's net the parameters of rank 0. Each of the group calls it.
+  void Broadcast();
   /// Solves, with solvers like this one on the other `gpus`. `restore`: what this one was restored
   /// from, or null.
   void Run(const vector<int>& gpus, const char* restore);
 
+  /// Kept for the user's threads to meet at; null at first.
+  boost::barrier* barrier() { return barrier_; }
+  void set_barrier(boost::barrier* value) { barrier_ = value; }
+
+ protected:
+  void on_start() override {}
+  void on_gradients_ready() override {}
+  void run(int) override {}
+
  private:
+  void Join(std::unique_ptr<layrub::Communicator> communicator);
+
   const shared_ptr<Solver<Dtype>> solver_;
+  layrub::Device* const device_;  ///< null: the CPU
+  std::unique_ptr<layrub::Communicator> communicator_;
+  std::unique_ptr<GradientSum<Dtype>> sum_;
+  boost::barrier* barrier_ = nullptr;
 
   DISABLE_COPY_AND_ASSIGN(NCCL);
 };

@@ -118,6 +118,22 @@ json Summarize(Solver<float>* solver, double seconds) {
   return summary;
 }
 
+/// What the device's driver says, and all that counts as the device's bytes; null on a CPU.
+void AddUsage(json* summary) {
+  for (const char* key :
+       {"context_bytes", "library_bytes", "device_peak_measured_bytes", "counted_device_bytes"})
+    (*summary)[key] = nullptr;
+  if (caffe::Caffe::mode() != caffe::Caffe::GPU) return;
+  const layrub::DeviceUsage usage = caffe::Caffe::device().Usage();
+  (*summary)["context_bytes"] = usage.context_bytes;
+  (*summary)["library_bytes"] = usage.library_bytes;
+  (*summary)["device_peak_measured_bytes"] = usage.peak_bytes;
+  if (!summary->contains("planned_device_bytes")) return;
+  (*summary)["counted_device_bytes"] = summary->at("planned_device_bytes").get<int64_t>() +
+                                       summary->at("pool_peak_bytes").get<int64_t>() +
+                                       usage.context_bytes + usage.library_bytes;
+}
+
 void LogSummary(const json& summary) {
   if (!summary.contains("strategy")) return;
   const auto mib = [&](const char* key) {
@@ -129,6 +145,11 @@ void LogSummary(const json& summary) {
             << (measured ? ", measured " + mib("measured_device_bytes") : "")
             << ", outside the plan " << mib("pool_peak_bytes") << ", host " << mib("host_bytes")
             << ", moved out " << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
+  if (summary["counted_device_bytes"].is_null()) return;
+  LOG(INFO) << "Memory of the device: context " << mib("context_bytes") << " (other processes'"
+            << " bytes included), libraries " << mib("library_bytes") << ", with plan and pool "
+            << mib("counted_device_bytes") << "; its driver says that "
+            << mib("device_peak_measured_bytes") << " were taken at most";
 }
 
 /// Adds `text` to the file of --json_summary, or replaces what is there.
@@ -206,6 +227,7 @@ int Train(const std::vector<std::string>&) {
   const double seconds = SecondsSince(start);
   LOG(INFO) << "Optimization Done.";
   json summary = Summarize(solver.get(), seconds);
+  AddUsage(&summary);
   summary["solvers"] = solvers;
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);

@@ -50,7 +50,13 @@ Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blo
   Dtype loss = 0;
   for (size_t i = 0; i < top.size(); ++i) {
     if (this->loss(i) == Dtype(0)) continue;
-    loss += caffe_cpu_dot(top[i]->count(), top[i]->cpu_data(), top[i]->cpu_diff());
+    const Dtype* const values = top[i]->cpu_data();
+    if (Caffe::mode() == Caffe::GPU) {
+      // The diff holds this weight since set-up: the host need not wait for it too.
+      for (int k = 0; k < top[i]->count(); ++k) loss += this->loss(i) * values[k];
+    } else {
+      loss += caffe_cpu_dot(top[i]->count(), values, top[i]->cpu_diff());
+    }
   }
   return loss;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "caffe/planned_net.hpp"
+#include "layrub/device.hpp"
 
 namespace caffe {
 
@@ -49,6 +50,7 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
                                           layer.propagate_down));
   }
   AddParams();
+  AddLibraryWorkspace();
   for (int i = 0; i < layers; ++i) AddForward(i);
   if (net_.phase_ == TRAIN) {
     for (int i = layers - 1; i >= 0; --i) {
@@ -99,6 +101,15 @@ void NetGraphBuilder<Dtype>::AddParams() {
     out_.param_data[i] = AddTensor(flat_.params[i].name, bytes, Role::kParameter, true);
     if (external) out_.outside.insert(out_.param_data[i]);
   }
+}
+
+/// Any operation may call a library; that two of them never work at the same time is why there is
+/// one workspace, of one size under all plans, since its size may decide how results are rounded.
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::AddLibraryWorkspace() {
+  if (Caffe::mode() != Caffe::GPU) return;
+  const int64_t bytes = Caffe::device().library_workspace_bytes();
+  if (bytes > 0) out_.library_workspace = AddTensor("library_workspace", bytes, Role::kUser, true);
 }
 
 template <typename Dtype>

@@ -36,6 +36,8 @@ struct NetGraph {
       op_owner;  ///< by OpId: a layer, or for updates an index into Net::learnable_params
   std::vector<layrub::TensorId> param_data, param_diff;  ///< by index into FlatNet::params
   std::vector<std::vector<layrub::TensorId>> history;    ///< likewise, one per history blob
+  /// What libraries work in on the device; kNone: they want nothing.
+  layrub::TensorId library_workspace = layrub::kNone;
   /// Tensors whose bytes are not the plan's (bytes == 0): the user's, those of another net's plan,
   /// and the tops of sources without traits, which may be filled once or point anywhere.
   std::set<layrub::TensorId> outside;
@@ -57,6 +59,7 @@ class NetGraphBuilder {
   layrub::OpId AddOp(layrub::Op op, int owner);
   bool External(const SyncedMemory& memory) const;
   void AddParams();
+  void AddLibraryWorkspace();
   void AddForward(int layer);
   int AddTop(int layer, int top, const MemoryTraits& traits);
   void AddBackward(int layer);

@@ -16,8 +16,8 @@ using layrub::Status;
 
 namespace {
 
-/// What a plan leaves of a GPU's free memory when nobody says how much it may take: the kernels and
-/// the buffers of CUDA's libraries, which come at their first use.
+/// What a plan leaves of a GPU's free memory, when nobody says how much it may take, to the kernels
+/// and the buffers of CUDA's libraries. They come at their first use.
 constexpr int64_t kLibraryBytes = int64_t{512} << 20;
 
 Status ParseBytes(const char* field, const string& text, int64_t* bytes) {
@@ -46,7 +46,9 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
         ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
     if (!status.ok()) return status;
   } else if (Caffe::mode() == Caffe::GPU) {
-    options.budget.device = std::max<int64_t>(Caffe::device().free_bytes() - kLibraryBytes, 0);
+    layrub::Device& device = Caffe::device();
+    const int64_t to_come = std::max<int64_t>(kLibraryBytes - device.Usage().library_bytes, 0);
+    options.budget.device = std::max<int64_t>(device.free_bytes() - to_come, 0);
   }
   if (parameter.has_host_memory()) {
     const Status status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);

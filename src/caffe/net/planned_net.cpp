@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "caffe/util/library_workspace.hpp"
 #include "layrub/device.hpp"
 #include "planned_memory.hpp"
 
@@ -21,6 +22,10 @@ class PlannedNet<Dtype>::OpScope {
  public:
   OpScope(PlannedNet* net, const Step& step) : net_(net), step_(step) {
     net_->SetAddresses(step_, true);
+    if (const TensorId workspace = net->memory_->net.library_workspace; workspace != kNone) {
+      library_workspace() = {net->executor_->Address(workspace),
+                             net->memory_->net.graph.tensors[workspace].bytes};
+    }
   }
   OpScope(PlannedNet* net, const Step& step, int layer, int form) : OpScope(net, step) {
     LayerRun run;
@@ -40,6 +45,7 @@ class PlannedNet<Dtype>::OpScope {
   }
   ~OpScope() {
     if (layer_) layer_->LeavePlan();
+    library_workspace() = {};
     net_->SetAddresses(step_, false);
   }
 

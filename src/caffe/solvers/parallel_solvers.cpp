@@ -207,22 +207,6 @@ Status ParallelSolvers<Dtype>::Start(const string& restore) {
   return Status::Ok();
 }
 
-template <typename Dtype>
-void NCCL<Dtype>::Run(const vector<int>& gpus, const char* restore) {
-  std::vector<layrub::Device*> devices;
-  for (int id : gpus) {
-    CHECK(Caffe::CheckDevice(id)) << "There is no GPU " << id << ". " << layrub::WhyNoGpu();
-    devices.push_back(&layrub::Gpu(id));
-  }
-  ParallelSolvers<Dtype> all(solver_.get(), layrub::Connect(devices));
-  const Status status = all.Start(restore ? restore : "");
-  CHECK(status.ok()) << status.message;
-  LOG(INFO) << "Starting Optimization";
-  solver_->Solve();
-  all.Finish();
-}
-
 INSTANTIATE_CLASS(ParallelSolvers);
-INSTANTIATE_CLASS(NCCL);
 
 }  // namespace caffe

@@ -28,6 +28,9 @@ Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
   wanted.MergeFrom(param_.placement());
   Result<PlacementOptions> options = ToOptions(wanted);
   if (!options.ok()) return options;
+  // What the device has left is without the bytes of this solver's plans, which new ones replace.
+  if (Caffe::mode() == Caffe::GPU && placed_ && !wanted.has_device_memory())
+    options.value().budget.device += planned_device_bytes_;
   options.value().machine = placement_extra_.machine;
   options.value().padding = placement_extra_.padding;
   options.value().workspace = placement_extra_.workspace;

@@ -26,6 +26,8 @@ char* Map(int file, int64_t bytes, int protection) {
 
 EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes)
     : bytes_(Aligned(bytes)), context_bytes_(context_bytes) {
+  if (context_bytes > bytes)
+    throw std::invalid_argument("EmulatedDevice: the context is larger than the device");
   file_ = memfd_create("emulated-device", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, bytes_) != 0) {
     throw std::system_error(errno, std::generic_category(), "memfd_create");
@@ -33,9 +35,7 @@ EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes)
   device_ = Map(file_, bytes_, PROT_NONE);
   alias_ = Map(file_, bytes_, PROT_READ | PROT_WRITE);
   free_[0] = bytes_;
-  if (context_bytes > 0 && Allocate(context_bytes) == nullptr) {
-    throw std::invalid_argument("EmulatedDevice: the context is larger than the device");
-  }
+  if (context_bytes > 0) Allocate(context_bytes);
 }
 
 EmulatedDevice::~EmulatedDevice() {
@@ -105,7 +105,7 @@ void EmulatedDevice::FreeHost(void* memory) { std::free(memory); }
 
 void EmulatedDevice::Copy(void* to, const void* from, int64_t bytes) {
   if (to == from) return;
-  if (Alias(to) == to || Alias(from) == from) ++host_copies_;
+  if (Alias(to) == to && Alias(from) != from) ++host_reads_;
   std::memmove(Alias(to), Alias(from), static_cast<size_t>(bytes));
 }
 

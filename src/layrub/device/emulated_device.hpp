@@ -47,8 +47,8 @@ class EmulatedDevice final : public Device {
   void* Alias(void* memory) const;
   const void* Alias(const void* memory) const;
 
-  /// Copies for which a host would have waited: with memory of the host on one side.
-  int64_t host_copies() const { return host_copies_; }
+  /// How often the host has waited for the device: copies from here to memory of the host.
+  int64_t host_reads() const { return host_reads_; }
 
  private:
   const int64_t bytes_;
@@ -60,7 +60,7 @@ class EmulatedDevice final : public Device {
   int64_t allocated_ = 0;                   ///< the context included
   const int64_t context_bytes_;
   int64_t peak_ = 0;
-  std::atomic<int64_t> host_copies_ = 0;
+  std::atomic<int64_t> host_reads_ = 0;
   int kernels_ = 0;  ///< that run now
   Pool pool_{this};
   Pool host_pool_;

@@ -2,6 +2,7 @@
 #include "caffe/common.hpp"
 #include "caffe/kernels/parallel.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "caffe/util/library_workspace.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "layrub/device.hpp"
 
@@ -14,11 +15,14 @@ class Handles {
  public:
   ~Handles() { Close(); }
 
-  /// With the thread's own workspace, which a change of the handle's stream takes away.
+  /// With the workspace of the plan at work, or the thread's own: each time, since a change of the
+  /// handle's stream takes it away.
   cublasHandle_t Cublas() {
     FollowDevice();
     if (!cublas_) OpenCublas();
-    CUBLAS_CHECK(cublasSetWorkspace(cublas_, workspace_, workspace_bytes_));
+    const LibraryWorkspace& planned = library_workspace();
+    const LibraryWorkspace& workspace = planned.memory ? planned : OwnWorkspace();
+    CUBLAS_CHECK(cublasSetWorkspace(cublas_, workspace.memory, workspace.bytes));
     return cublas_;
   }
 
@@ -39,15 +43,17 @@ class Handles {
   }
 
  private:
-  /// cuBLAS would allocate a workspace by itself: from the pool, it is counted. Its size is what
-  /// NVIDIA advises for the kind of GPU.
+  /// cuBLAS would allocate a workspace by itself: from the pool, it is counted.
+  const LibraryWorkspace& OwnWorkspace() {
+    if (workspace_.memory) return workspace_;
+    workspace_.bytes = device_->library_workspace_bytes();
+    workspace_.memory = device_->pool().Allocate(workspace_.bytes);
+    CHECK(workspace_.memory) << "GPU " << device_->id() << " has no " << workspace_.bytes
+                             << " bytes left for the workspace of cuBLAS.";
+    return workspace_;
+  }
+
   void OpenCublas() {
-    int major = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_->id()));
-    workspace_bytes_ = size_t{major >= 9 ? 32u : 4u} << 20;
-    workspace_ = device_->pool().Allocate(static_cast<int64_t>(workspace_bytes_));
-    CHECK(workspace_ != nullptr) << "GPU " << device_->id() << " has no " << workspace_bytes_
-                                 << " bytes left for the workspace of cuBLAS.";
     CUBLAS_CHECK(cublasCreate(&cublas_));
     CUBLAS_CHECK(cublasSetMathMode(
         cublas_, library_settings().tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
@@ -68,8 +74,8 @@ class Handles {
 
   void Close() {
     if (cublas_) cublasDestroy(cublas_);
-    if (workspace_) device_->pool().Free(workspace_);
-    workspace_ = nullptr;
+    if (workspace_.memory) device_->pool().Free(workspace_.memory);
+    workspace_ = {};
     if (curand_) curandDestroyGenerator(curand_);
     cublas_ = nullptr;
     curand_ = nullptr;
@@ -77,8 +83,7 @@ class Handles {
 
   layrub::Device* device_ = nullptr;
   cublasHandle_t cublas_ = nullptr;
-  void* workspace_ = nullptr;
-  size_t workspace_bytes_ = 0;
+  LibraryWorkspace workspace_;  ///< of the device's pool
   curandGenerator_t curand_ = nullptr;
   unsigned int seed_ = 0;
   bool seeded_ = false;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "layrub/device.hpp"
@@ -51,6 +52,19 @@ TEST_F(EmulatedDeviceTest, HasSoManyBytesAndNoMore) {
   EXPECT_EQ(device_->Allocate(half + 1), nullptr);
   device_->Free(second);
   EXPECT_NE(device_->Allocate(2 * half), nullptr) << "free neighbours become one range";
+}
+
+TEST(EmulatedDevice, TellsWhatIsGoneOfItsMemory) {
+  const int64_t context = 4096;
+  const std::unique_ptr<Device> device = MakeEmulatedDevice(1 << 20, context);
+  EXPECT_EQ(device->free_bytes(), (1 << 20) - context);
+  void* const memory = device->Allocate(1000);
+  device->Free(memory);
+  const DeviceUsage usage = device->Usage();
+  EXPECT_EQ(usage.context_bytes, context);
+  EXPECT_EQ(usage.library_bytes, 0);
+  EXPECT_EQ(usage.peak_bytes, context + 1024);
+  EXPECT_THROW(MakeEmulatedDevice(1 << 10, 1 << 20), std::invalid_argument);
 }
 
 TEST_F(EmulatedDeviceTest, ItsPoolGivesZeros) {

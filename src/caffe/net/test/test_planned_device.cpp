@@ -1,0 +1,132 @@
+// What plans have to do with the device that they run on: its memory, its libraries, and when the
+// host waits for it. On an emulated device, whatever device other tests run on.
+#include <memory>
+
+#include "caffe/solvers/test/parallel_training.hpp"
+#include "caffe/util/library_workspace.hpp"
+#include "layrub/device/emulated_device.hpp"
+
+namespace caffe {
+namespace {
+
+std::vector<LibraryWorkspace> workspaces_seen;
+
+/// Copies its bottom; sees where a library would work that it called.
+class LibraryCallLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestLibraryCall"; }
+  void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->ReshapeLike(*bottom[0]);
+  }
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->CopyFrom(*bottom[0]);
+    workspaces_seen.push_back(library_workspace());
+  }
+  void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>&,
+                    const vector<Blob<float>*>& bottom) override {
+    bottom[0]->CopyFrom(*top[0], true);
+    workspaces_seen.push_back(library_workspace());
+  }
+};
+LayerRegisterer<float> register_call("TestLibraryCall", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new LibraryCallLayer(param));
+});
+
+class PlannedDeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Use(int64_t{4} << 30); }
+  void TearDown() override {
+    Caffe::UseDevice(device_before_);
+    Caffe::set_mode(mode_before_);
+  }
+  /// Goes on on a device of so many bytes.
+  void Use(int64_t bytes) {
+    device_ = std::make_unique<layrub::EmulatedDevice>(bytes, 0);
+    Caffe::UseDevice(device_.get());
+    Caffe::set_mode(Caffe::GPU);
+  }
+
+  layrub::Device* const device_before_ = Caffe::chosen_device();
+  const Caffe::Brew mode_before_ = Caffe::mode();
+  std::unique_ptr<layrub::EmulatedDevice> device_;
+};
+
+/// How often the host waits for the device in an iteration.
+int64_t ReadsOfAnIteration(const SolverParameter& param, const layrub::EmulatedDevice& device) {
+  constexpr int kIterations = 3;
+  OpenSolver solver(param);
+  solver.Step(2);
+  const int64_t before = device.host_reads();
+  solver.Step(kIterations);
+  const int64_t reads = device.host_reads() - before;
+  EXPECT_EQ(reads % kIterations, 0);
+  return reads / kIterations;
+}
+
+TEST_F(PlannedDeviceTest, TheHostReadsTheLossAndNothingElseInAnIteration) {
+  const Items items;
+  for (const std::string& strategy : layrub::StrategyNames()) {
+    SolverParameter param = SolverFor(items.Net(4), strategy);
+    EXPECT_EQ(ReadsOfAnIteration(param, *device_), 1) << strategy;
+    param.set_clip_gradients(1e-3f);
+    EXPECT_EQ(ReadsOfAnIteration(param, *device_), 2) << strategy << ", the gradients' length too";
+  }
+}
+
+TEST_F(PlannedDeviceTest, LibrariesWorkInThePlansOwnBytes) {
+  const NetParameter net = ParseNet(R"(
+    layer { name: "data" type: "DummyData" top: "data" dummy_data_param {
+      shape { dim: 2 dim: 3 } data_filler { type: "constant" value: 1 } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+      inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "call" type: "TestLibraryCall" bottom: "ip" top: "call" loss_weight: 1 })");
+  for (const std::string& strategy : layrub::StrategyNames()) {
+    OpenSolver solver(SolverFor(net, strategy));
+    workspaces_seen.clear();
+    solver.Step(2);
+    const layrub::Graph& graph = solver.net()->planned()->graph();
+    const auto found =
+        std::find_if(graph.tensors.begin(), graph.tensors.end(),
+                     [](const layrub::Tensor& t) { return t.name == "library_workspace"; });
+    ASSERT_NE(found, graph.tensors.end());
+    EXPECT_EQ(found->bytes, device_->library_workspace_bytes());
+    EXPECT_TRUE(found->persistent);
+    ASSERT_EQ(workspaces_seen.size(), 4u) << strategy;
+    const auto id = static_cast<layrub::TensorId>(found - graph.tensors.begin());
+    for (const LibraryWorkspace& seen : workspaces_seen) {
+      EXPECT_EQ(seen.memory, solver.net()->planned()->executor().Address(id));
+      EXPECT_EQ(seen.bytes, found->bytes);
+    }
+    EXPECT_EQ(library_workspace().memory, nullptr) << "only while an operation runs";
+    solver.net()->ForwardFrom(0);
+    EXPECT_EQ(workspaces_seen.back().memory, nullptr) << "nor without a plan";
+  }
+}
+
+TEST_F(PlannedDeviceTest, OnACpuLibrariesNeedNone) {
+  Caffe::set_mode(Caffe::CPU);
+  OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));
+  solver.Step(1);
+  for (const layrub::Tensor& tensor : solver.net()->planned()->graph().tensors)
+    EXPECT_NE(tensor.name, "library_workspace");
+}
+
+TEST_F(PlannedDeviceTest, PlanningAgainCountsOnTheBytesOfThePlanBefore) {
+  const SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
+  const int64_t keep = [&] {
+    OpenSolver solver(SolverFor(ReadNet("mini_resnet"), "keep"));
+    EXPECT_TRUE(solver.Place().ok());
+    return solver.planned_device_bytes();
+  }();
+  Use((int64_t{512} << 20) + keep * 3 / 4);  // half a GiB is left to libraries
+  OpenSolver solver(param);
+  solver.Step(8);
+  EXPECT_LT(solver.planned_device_bytes(), keep);
+  EXPECT_EQ(solver.iter(), 8);
+}
+
+}  // namespace
+}  // namespace caffe

@@ -1,0 +1,154 @@
+// Caffe's own classes for training with several solvers, as a user's program calls them.
+#include <boost/thread/barrier.hpp>
+#include <thread>
+
+#include "caffe/solvers/test/parallel_training.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int kSolvers = 2;
+constexpr int kIterations = 3;
+
+/// Devices for the solvers of a group: what this thread's is, and more like it.
+std::vector<layrub::Device*> Devices() {
+  static std::vector<std::unique_ptr<layrub::Device>> emulated;
+  std::vector<layrub::Device*> devices(kSolvers);
+  if (Caffe::mode() == Caffe::CPU) return devices;
+  for (layrub::Device*& device : devices) {
+    emulated.push_back(layrub::MakeEmulatedDevice());
+    device = emulated.back().get();
+  }
+  return devices;
+}
+
+/// Runs `body(rank)` in a thread for each solver, which is set up as a user's program does it.
+template <typename Body>
+void InThreads(Body body) {
+  const std::vector<layrub::Device*> devices = Devices();
+  const Caffe::Brew mode = Caffe::mode();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kSolvers; ++rank) {
+    threads.emplace_back([&, rank] {
+      Caffe::set_mode(mode);
+      if (devices[rank]) Caffe::UseDevice(devices[rank]);
+      Caffe::set_solver_count(kSolvers);
+      Caffe::set_solver_rank(rank);
+      body(rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+SolverParameter ParamOf(const Items& items) {
+  SolverParameter param = SolverFor(items.Net(4), "hybrid");
+  param.set_layer_wise_reduce(true);
+  return param;
+}
+
+TEST(NCCL, SolversThatMeetByANameLearnTheSame) {
+  const Items items;
+  const SolverParameter param = ParamOf(items);
+  const string uid = NCCL<float>::new_uid();
+  EXPECT_NE(uid, NCCL<float>::new_uid());
+  std::vector<float> learned[kSolvers];
+  InThreads([&](int rank) {
+    shared_ptr<Solver<float>> solver(new OpenSolver(param));
+    NCCL<float> nccl(solver, uid);
+    solver->add_callback(&nccl);
+    if (param.layer_wise_reduce()) solver->net()->add_after_backward(&nccl);
+    nccl.Broadcast();
+    solver->Step(kIterations);
+    learned[rank] = Learned(solver.get());
+  });
+  EXPECT_TRUE(SameBits(learned[0], learned[1]));
+  EXPECT_FALSE(learned[0].empty());
+  EXPECT_TRUE(AllFinite(learned[0]));
+}
+
+TEST(NCCL, SolversLearnWhatParallelSolversLearn) {
+  const Items items;
+  const SolverParameter param = ParamOf(items);
+  std::vector<float> trained;
+  const string uid = NCCL<float>::new_uid();
+  InThreads([&](int rank) {
+    shared_ptr<OpenSolver> solver(new OpenSolver(param));
+    NCCL<float> nccl(solver, uid);
+    nccl.Broadcast();
+    solver->Step(kIterations);
+    if (rank == 0) trained = TrainedState(solver.get());
+  });
+  EXPECT_TRUE(SameBits(trained, TrainTogether(param, kSolvers, kIterations)));
+}
+
+TEST(NCCL, AListOfSolversBecomesAGroup) {
+  const Items items;
+  const SolverParameter param = ParamOf(items);
+  std::vector<float> learned[kSolvers];
+  std::vector<NCCL<float>*> members(kSolvers);
+  boost::barrier barrier(kSolvers);
+  InThreads([&](int rank) {
+    shared_ptr<Solver<float>> solver(new OpenSolver(param));
+    NCCL<float> nccl(solver);
+    EXPECT_EQ(nccl.barrier(), nullptr);
+    nccl.set_barrier(&barrier);
+    members[rank] = &nccl;
+    nccl.barrier()->wait();
+    if (rank == 0) NCCL<float>::InitSingleProcess(&members);
+    nccl.barrier()->wait();
+    nccl.Broadcast();
+    solver->Step(kIterations);
+    learned[rank] = Learned(solver.get());
+  });
+  EXPECT_TRUE(SameBits(learned[0], learned[1]));
+}
+
+TEST(NCCL, SaysWhatIsMissing) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const Items items;
+  shared_ptr<Solver<float>> solver(new OpenSolver(ParamOf(items)));
+  NCCL<float> alone(solver);
+  EXPECT_DEATH(alone.Broadcast(), "in no group: give a uid, or call InitSingleProcess");
+  EXPECT_DEATH(
+      {
+        Caffe::set_multiprocess(true);
+        NCCL<float>(solver, "uid");
+      },
+      "Solvers in several processes cannot train together");
+  EXPECT_DEATH(
+      {
+        Caffe::set_solver_rank(3);
+        NCCL<float>(solver, "uid");
+      },
+      "Solver rank 3 is none of 0..0");
+}
+
+TEST(GPUParams, TrainingInThemGivesTheSameBits) {
+  const std::unique_ptr<layrub::Device> device = layrub::MakeEmulatedDevice();
+  layrub::Device* const before = Caffe::chosen_device();
+  const Caffe::Brew mode = Caffe::mode();
+  Caffe::UseDevice(device.get());
+  Caffe::set_mode(Caffe::GPU);
+  {
+    const Items items;
+    const auto train = [&](bool configure) {
+      shared_ptr<OpenSolver> solver(new OpenSolver(ParamOf(items)));
+      const GPUParams<float> params(solver, 0);
+      if (configure) params.Configure(solver.get());
+      size_t numbers = 0;
+      for (const Blob<float>* param : solver->net()->learnable_params()) numbers += param->count();
+      EXPECT_EQ(params.size(), numbers);
+      solver->Step(kIterations);
+      const Blob<float>& first = *solver->net()->learnable_params()[0];
+      EXPECT_EQ(first.gpu_data() == params.data(), configure);
+      EXPECT_EQ(first.gpu_diff() == params.diff(), configure);
+      return TrainedState(solver.get());
+    };
+    EXPECT_TRUE(SameBits(train(true), train(false)));
+  }
+  Caffe::UseDevice(before);
+  Caffe::set_mode(mode);
+}
+
+}  // namespace
+}  // namespace caffe

@@ -54,8 +54,8 @@ std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLis
 }
 
 OpId FirstOp(const Graph& graph, Pass pass) {
-  const auto first = std::find_if(graph.ops.begin(), graph.ops.end(),
-                                  [pass](const Op& op) { return op.pass >= pass; });
+  const auto first = std::partition_point(graph.ops.begin(), graph.ops.end(),
+                                          [pass](const Op& op) { return op.pass < pass; });
   return static_cast<OpId>(first - graph.ops.begin());
 }
 

@@ -193,6 +193,7 @@ class Builder {
         return BadAlias(at, pair, "another output lies on the input");
       }
     }
+    if (decision_.tensors[pair.input].gaps.empty()) return Status::Ok();
     const auto stay = std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
                                        [](const HostStay& a, TensorId t) { return a.tensor < t; });
     if (stay != lives_.host.end() && stay->tensor == pair.input &&

@@ -12,7 +12,9 @@ class ProgramChecker {
       : graph_(graph),
         runs_(runs),
         first_(graph.ops.size(), kNone),
-        last_write_(graph.tensors.size(), kNone) {}
+        last_write_(graph.tensors.size(), kNone),
+        again_(std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recompute; })) {
+  }
 
   Status Check() {
     OpId turn = 0;
@@ -29,6 +31,7 @@ class ProgramChecker {
       }
       ++turn;
       first_[run.op] = r;
+      if (!again_) continue;
       for (const TensorId t : FormOf(run).writes) last_write_[t] = r;
     }
     return turn == static_cast<OpId>(graph_.ops.size()) ? Status::Ok() : OtherGraph();
@@ -91,6 +94,7 @@ class ProgramChecker {
   const std::vector<Run>& runs_;
   std::vector<RunId> first_;       ///< by operation: its first run so far
   std::vector<RunId> last_write_;  ///< by tensor: the last first run so far that writes it
+  const bool again_;               ///< something runs again, so that last_write_ matters
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
+#include "layrub/placement/schedule.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "layrub/placement/buckets.hpp"
-#include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/pack.hpp"
 #include "layrub/placement/waits.hpp"
-#include "layrub/strategy.hpp"
 
 namespace layrub {
 namespace {
@@ -194,12 +194,17 @@ class Emitter {
 
 }  // namespace
 
-Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding) {
-  Result<Lifetimes> lives = FindLifetimes(graph, decision);
-  if (!lives.ok()) return lives.status();
-  Emitter emitter(graph, decision, lives.value());
+Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives,
+               int64_t padding) {
+  Emitter emitter(graph, decision, lives);
   emitter.EmitAll();
-  Plan plan = emitter.Place(padding);
+  return emitter.Place(padding);
+}
+
+Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding) {
+  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  if (!lives.ok()) return lives.status();
+  Plan plan = PackSteps(graph, decision, lives.value(), padding);
   AddWaits(graph, &plan);
   return plan;
 }

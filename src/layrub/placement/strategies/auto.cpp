@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/cut_within.hpp"
 #include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/placement/strategies/loads.hpp"
@@ -15,6 +17,7 @@
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/run_within.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/waits.hpp"
 #include "layrub/timeline.hpp"
 
 namespace layrub {
@@ -36,6 +39,7 @@ constexpr int kStrideForBytes = 8;  ///< in so many times larger steps
 constexpr int64_t kLoosely = std::numeric_limits<int64_t>::max();  ///< packed in one go
 /// Another strategy's plan is packed as it would do it if it is no slower than the best by more.
 constexpr double kNear = 1.02;
+constexpr double kRounding = 1e-6;  ///< simulated times are exact to this part
 
 constexpr double kNoSegments = 1e6;
 constexpr std::array<Cuts, 6> kCuts{{
@@ -82,7 +86,7 @@ class Search {
     if (keep.ok()) {
       Decision fastest = keep.value();
       TakeFastestScratch(graph_, machine_, available_, &fastest);
-      Consider(std::move(fastest));
+      if (fastest.runs != keep.value().runs) Consider(std::move(fastest));
     }
     Consider(keep);
     if (fits_) return *best_;
@@ -161,46 +165,67 @@ class Search {
 
   /// Considers what another strategy would do, packed as it would be, too: auto is not to be
   /// slower.
-  void ConsiderOther(const Result<Decision>& decision) {
+  void ConsiderOther(Result<Decision> decision) {
     if (!decision.ok()) return;
-    Consider(decision);
-    Decision other = decision.value();
-    const bool near = fits_ && Pack(&other, kLoosely).seconds < kNear * best_seconds_;
-    if (near) Take(other, Pack(&other, 0));
+    ConsiderFaster(decision.value());
+    Try(std::move(decision.value()), true);
   }
 
   void Consider(Result<Decision> decision) {
     if (!decision.ok()) return;
-    if (std::optional<Decision> faster = FreeWorkspaces(graph_, machine_, decision.value()))
-      Try(std::move(*faster));
-    Try(std::move(decision.value()));
+    ConsiderFaster(decision.value());
+    Try(std::move(decision.value()), false);
   }
 
-  void Try(Decision decision) {
+  void ConsiderFaster(const Decision& decision) {
+    if (std::optional<Decision> faster = FreeWorkspaces(graph_, machine_, decision))
+      Try(std::move(*faster), false);
+  }
+
+  /// `tightest`: if it is about as fast as the best, packed as tight as possible, too.
+  void Try(Decision decision, bool tightest) {
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    if (!lives.ok()) return Take(decision, {});
+    const int64_t peak = LeastBytes(lives.value(), decision.runs.size());
+    if (IsHopeless(decision, peak)) return;
     // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
-    const Packed loose = Pack(&decision, kLoosely);
-    if (fits_ && loose.seconds >= best_seconds_) return;
-    if (loose.bytes <= goal_ || loose.peak > goal_) {
-      Take(decision, loose);
-    } else {
-      const Packed tight = Pack(&decision, goal_);
-      Take(decision, tight);
+    const Packed loose = Pack(&decision, lives.value(), kLoosely);
+    if (!fits_ || loose.seconds < best_seconds_) {
+      const bool enough = loose.bytes <= goal_ || peak > goal_;
+      Take(decision, enough ? loose : Pack(&decision, lives.value(), goal_));
     }
+    if (tightest && fits_ && loose.seconds < kNear * best_seconds_)
+      Take(decision, Pack(&decision, lives.value(), 0));
+  }
+
+  /// However it is packed, a decision that takes `peak` bytes somewhere is no better than the best.
+  bool IsHopeless(const Decision& decision, int64_t peak) const {
+    if (!best_ || (!fits_ && peak < best_bytes_)) return false;
+    return peak > available_ ||
+           (fits_ && ComputeSeconds(decision) * (1 - kRounding) > best_seconds_);
+  }
+
+  double ComputeSeconds(const Decision& decision) const {
+    double seconds = 0;
+    for (const layrub::Run& run : decision.runs)
+      seconds += OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
+    return seconds;
   }
 
   /// What becomes of a decision; infinite where it is impossible.
   struct Packed {
-    int64_t peak = kLoosely;
     int64_t bytes = kLoosely;
     int64_t host_bytes = kLoosely;
     double seconds = std::numeric_limits<double>::infinity();
   };
-  Packed Pack(Decision* decision, int64_t enough) const {
+  Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough) const {
     decision->enough_bytes = enough;
-    const Result<Plan> plan = Schedule(graph_, *decision);
-    if (!plan.ok()) return {};
-    return {FindPeak(graph_, plan.value()).bytes, plan.value().device_bytes,
-            plan.value().host_bytes, Simulate(graph_, plan.value(), machine_).seconds};
+    Plan plan = PackSteps(graph_, *decision, lives);
+    Packed packed{plan.device_bytes, plan.host_bytes};
+    if (available_ <= 0) return packed;  // no plan fits: how fast it is does not matter
+    AddWaits(graph_, &plan);
+    packed.seconds = Simulate(graph_, plan, machine_).seconds;
+    return packed;
   }
 
   /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
@@ -237,9 +262,11 @@ class Search {
 // every budget; where the search among them begins and ends is not, so a larger budget may, rarely,
 // give a slower plan.
 Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget) {
-  Search search(graph, machine, budget);
-  Result<Decision> found = search.Run();
-  if (search.fits() || budget.device <= 0) return found;
+  if (budget.device - budget.reserved >= FloorBytes(graph)) {
+    Search search(graph, machine, budget);
+    Result<Decision> found = search.Run();
+    if (search.fits()) return found;
+  }
   // What is told to be the smallest budget has to do, and that is what is found without any.
   return Search(graph, machine, {.device = 0, .host = budget.host}).Run();
 }

@@ -44,7 +44,8 @@ class Cutter {
   Decision Build() const {
     std::vector<bool> dropped(graph_.tensors.size());
     for (size_t t = 0; t < dropped.size(); ++t) dropped[t] = !needed_[t] && CanDrop(t);
-    for (size_t i = 0; i < Count(); ++i) {
+    const size_t count = Count();
+    for (size_t i = 0; i < count; ++i) {
       for (const TensorId t : FormOf(base_.runs[stashes_[i].op]).writes) dropped[t] = CanDrop(t);
     }
     Decision decision = base_;

@@ -44,6 +44,11 @@ std::vector<int64_t> Loads(const Lifetimes& lives, size_t runs) {
   return change;
 }
 
+int64_t LeastBytes(const Lifetimes& lives, size_t runs) {
+  const std::vector<int64_t> loads = Loads(lives, runs);
+  return loads.empty() ? 0 : *std::max_element(loads.begin(), loads.end());
+}
+
 void TakeFastestScratch(const Graph& graph, const Machine& machine, int64_t bytes,
                         Decision* decision) {
   if (WorkspaceChoices(graph) < 2) return;
@@ -69,9 +74,8 @@ std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machin
   if (WorkspaceChoices(graph) < 2) return std::nullopt;
   const Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return std::nullopt;
-  const std::vector<int64_t> loads = Loads(lives.value(), decision.runs.size());
   Decision faster = decision;
-  TakeFastestScratch(graph, machine, *std::max_element(loads.begin(), loads.end()), &faster);
+  TakeFastestScratch(graph, machine, LeastBytes(lives.value(), decision.runs.size()), &faster);
   if (faster.runs == decision.runs) return std::nullopt;
   return faster;
 }

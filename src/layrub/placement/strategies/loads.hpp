@@ -18,6 +18,8 @@ inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 /// The bytes that live on the device during each of `runs` runs, persistent tensors and workspaces
 /// among them. What packing leaves unused comes on top.
 std::vector<int64_t> Loads(const Lifetimes& lives, size_t runs);
+/// The largest of them: no packing needs fewer.
+int64_t LeastBytes(const Lifetimes& lives, size_t runs);
 
 /// Gives each operation the fastest deterministic workspace with which none of its runs needs more
 /// than `bytes` of the device, if it is faster than the one that it has (OpSeconds).

@@ -14,12 +14,6 @@
 namespace layrub {
 namespace {
 
-/// What is decided before the cache moves anything.
-struct Rung {
-  Decision decision;
-  std::vector<bool> movable;  ///< by tensor
-};
-
 /// What forwards write, and somebody else uses.
 std::vector<bool> ForwardValues(const Graph& graph, const UseLists& uses) {
   std::vector<bool> values(graph.tensors.size());
@@ -48,43 +42,35 @@ std::vector<bool> CheckpointValues(const Graph& graph, const std::vector<Run>& r
 }
 
 /// Liveness analysis, and checkpoints that may move.
-Rung MoveCheckpoints(const Graph& graph) {
-  Rung rung{InSmallestForms(graph), {}};
-  rung.movable = ForwardValues(graph, FindUses(graph, rung.decision.runs));
-  const std::vector<bool> checkpoints = CheckpointValues(graph, rung.decision.runs);
-  for (size_t t = 0; t < checkpoints.size(); ++t) {
-    rung.movable[t] = rung.movable[t] && checkpoints[t];
-  }
-  RunInPlace(graph, InPlace::kSameRole, &rung.decision);
-  return rung;
+TensorCache MoveCheckpoints(const Graph& graph) {
+  Decision decision = InSmallestForms(graph);
+  std::vector<bool> movable = ForwardValues(graph, FindUses(graph, decision.runs));
+  const std::vector<bool> checkpoints = CheckpointValues(graph, decision.runs);
+  for (size_t t = 0; t < movable.size(); ++t) movable[t] = movable[t] && checkpoints[t];
+  RunInPlace(graph, InPlace::kSameRole, &decision);
+  return TensorCache(graph, movable, std::move(decision));
 }
 
 /// Segments are computed again; what is not dropped may move.
-Rung MoveAndRecompute(const Graph& graph) {
-  Rung rung{InSmallestForms(graph), {}};
-  const std::vector<bool> dropped = RecomputeSegments(graph, &rung.decision);
-  rung.movable = ForwardValues(graph, FindUses(graph, rung.decision.runs));
-  for (size_t t = 0; t < dropped.size(); ++t) rung.movable[t] = rung.movable[t] && !dropped[t];
-  RunInPlace(graph, InPlace::kSameRole, &rung.decision);
-  return rung;
-}
-
-Decision WithCache(const Graph& graph, const Rung& rung, int64_t capacity) {
-  Decision decision = rung.decision;
-  CacheTensors(graph, capacity, rung.movable, &decision);
-  return decision;
+TensorCache MoveAndRecompute(const Graph& graph) {
+  Decision decision = InSmallestForms(graph);
+  const std::vector<bool> dropped = RecomputeSegments(graph, &decision);
+  std::vector<bool> movable = ForwardValues(graph, FindUses(graph, decision.runs));
+  for (size_t t = 0; t < movable.size(); ++t) movable[t] = movable[t] && !dropped[t];
+  RunInPlace(graph, InPlace::kSameRole, &decision);
+  return TensorCache(graph, movable, std::move(decision));
 }
 
 /// A rung that fits with an empty cache and the smallest workspaces gets as much cache as the
 /// budget holds, and for its workspaces what that leaves. Packing leaves gaps: where a plan misses
 /// the budget, less is tried, in growing steps.
-void UseWhatIsLeft(const Graph& graph, const Machine& machine, const Rung& rung,
+void UseWhatIsLeft(const Graph& graph, const Machine& machine, const TensorCache& rung,
                    const Budget& budget, Trial* trial) {
   constexpr int kTries = 5;
   constexpr int64_t kSmallestStep = 200;  // as a part of the capacity
   int64_t capacity = DeviceBytes(budget);
   for (int i = 0; i < kTries; ++i) {
-    Decision decision = WithCache(graph, rung, capacity);
+    Decision decision = rung.Within(capacity);
     TakeFastestScratch(graph, machine, capacity, &decision);
     if (trial->Fits(std::move(decision))) return;
     capacity -= std::max(trial->device_excess(), capacity / kSmallestStep) << i;
@@ -108,10 +94,9 @@ Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const 
   TakeFastestScratch(graph, machine, kNoLimit, &fastest);
   if (trial.Fits(std::move(fastest))) return trial.Best();
 
-  using MakeRung = Rung (*)(const Graph&);
-  for (const MakeRung make : {MakeRung(MoveCheckpoints), MakeRung(MoveAndRecompute)}) {
-    const Rung rung = make(graph);
-    trial.Fits(WithCache(graph, rung, 0));
+  for (const auto make : {MoveCheckpoints, MoveAndRecompute}) {
+    const TensorCache rung = make(graph);
+    trial.Fits(rung.Within(0));
     if (trial.device_excess() > 0) continue;
     UseWhatIsLeft(graph, machine, rung, budget, &trial);
     if (trial.found()) return trial.Best();

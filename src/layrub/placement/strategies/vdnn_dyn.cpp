@@ -1,4 +1,5 @@
 #include <utility>
+#include <vector>
 
 #include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
@@ -15,13 +16,16 @@ namespace layrub {
 // the smallest workspaces can be trained at all, follows from the others here.
 Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget) {
   Trial trial(graph, budget);
+  std::vector<Decision> smallest;  // of the policies for which there are faster workspaces
   for (const Offload which : {Offload::kNothing, Offload::kConv, Offload::kAll}) {
     Decision decision = OffloadInputs(graph, which);
-    TakeFastestScratch(graph, machine, kNoLimit, &decision);
-    if (trial.Fits(std::move(decision))) return trial.Best();
+    Decision fastest = decision;
+    TakeFastestScratch(graph, machine, kNoLimit, &fastest);
+    const bool faster = fastest.runs != decision.runs;
+    if (trial.Fits(std::move(fastest))) return trial.Best();
+    if (faster && which != Offload::kNothing) smallest.push_back(std::move(decision));
   }
-  for (const Offload which : {Offload::kConv, Offload::kAll}) {
-    Decision decision = OffloadInputs(graph, which);
+  for (Decision& decision : smallest) {
     if (!trial.Fits(decision)) continue;
     TakeFastestScratch(graph, machine, DeviceBytes(budget), &decision);
     trial.Fits(std::move(decision));

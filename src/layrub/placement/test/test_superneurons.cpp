@@ -67,8 +67,8 @@ HandMade Convs(int layers) {
 Lines Moves(int64_t tensors, const Graph& graph) {
   Decision decision = DefaultDecision(graph);
   RunInPlace(graph, InPlace::kSameRole, &decision);
-  CacheTensors(graph, (1 + 4 * tensors) * kAlignment, std::vector<bool>(graph.tensors.size(), true),
-               &decision);
+  const std::vector<bool> all(graph.tensors.size(), true);
+  decision = TensorCache(graph, all, std::move(decision)).Within((1 + 4 * tensors) * kAlignment);
   MustSchedule(graph, decision);
   Lines lines;
   const auto name = [&](RunId r) { return graph.ops[decision.runs[r].op].name; };
@@ -82,25 +82,25 @@ Lines Moves(int64_t tensors, const Graph& graph) {
   return lines;
 }
 
-TEST(TensorCache, MovesNothingWhileThereIsRoom) {
+TEST(Cache, MovesNothingWhileThereIsRoom) {
   // At loss: y0 .. y6 and the gradient of y6.
   EXPECT_EQ(Moves(8, Convs(6).graph), Lines{});
 }
 
-TEST(TensorCache, EvictsWhatWasUsedLongestAgoWhenARunFindsNoRoom) {
+TEST(Cache, EvictsWhatWasUsedLongestAgoWhenARunFindsNoRoom) {
   // f6 and the loss need a place each, and y0 and y1 are those whose last uses are longest ago.
   // When the backward of a convolution frees enough, what the one below it needs comes back.
   EXPECT_EQ(Moves(6, Convs(6).graph), (Lines{"y0: after f1 release f5 prefetch b2 before b1",
                                              "y1: after f2 release f6 prefetch b3 before b2"}));
 }
 
-TEST(TensorCache, WithoutRoomHasTensorsForTheirUsesAlone) {
+TEST(Cache, WithoutRoomHasTensorsForTheirUsesAlone) {
   const Lines moves = Moves(0, Convs(6).graph);
   EXPECT_EQ(moves[0], "y0: after f1 release f1 prefetch b1 before b1");
   EXPECT_EQ(moves[1], "y1: after f2 release f2 prefetch b2 before b2");
 }
 
-TEST(TensorCache, LeavesTheOperandsOfARunAlone) {
+TEST(Cache, LeavesTheOperandsOfARunAlone) {
   // The last convolution also reads y0, so that y1 leaves for it; the loss reads y1, which takes
   // another two tensors' place, not that of y0, used just now.
   Graph graph = Convs(6).graph;
@@ -111,13 +111,13 @@ TEST(TensorCache, LeavesTheOperandsOfARunAlone) {
                                     "y3: after f4 release f6 prefetch b5 before b4"}));
 }
 
-TEST(TensorCache, LeavesWhatMayNotMoveAlone) {
+TEST(Cache, LeavesWhatMayNotMoveAlone) {
   HandMade net = Convs(6);
   net.graph.tensors[1].keep = true;
   Decision decision = DefaultDecision(net.graph);
   std::vector<bool> movable(net.graph.tensors.size(), true);
   movable[2] = false;
-  CacheTensors(net.graph, 0, movable, &decision);
+  decision = TensorCache(net.graph, movable, std::move(decision)).Within(0);
   EXPECT_TRUE(decision.tensors[0].gaps.empty());
   EXPECT_TRUE(decision.tensors[1].gaps.empty());
   EXPECT_TRUE(decision.tensors[2].gaps.empty());

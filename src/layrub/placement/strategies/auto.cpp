@@ -16,6 +16,7 @@
 #include "layrub/placement/strategies/paging.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/run_within.hpp"
+#include "layrub/placement/strategies/stalls.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/waits.hpp"
 #include "layrub/timeline.hpp"
@@ -70,6 +71,14 @@ constexpr std::array<Manner, 8> kManners{{
 }};
 constexpr int kPasses = 2;  ///< what bringing tensors back costs is learnt in all but the last
 
+/// So many of the fastest attempts of RunWithin are taken up again and learn from their plans'
+/// stalls,
+constexpr size_t kRefined = 4;
+/// each so many times for so many candidates that the search may try.
+constexpr int64_t kCandidatesForPass = 8;
+/// Each time the general price of the link falls to this part: the tensors' own stalls replace it.
+constexpr double kRelief = 0.85;
+
 class Search {
  public:
   Search(const Graph& graph, const Machine& machine, const Budget& budget)
@@ -100,7 +109,10 @@ class Search {
       if (strategy != Auto && strategy != Keep) ConsiderOther(strategy(graph_, machine_, budget_));
       if (fits_ && best_seconds_ <= quickest_) return *best_;
     }
-    if (available_ >= FloorBytes(graph_)) ConsiderRooms(available_ - persistent_, 1);
+    if (available_ >= FloorBytes(graph_)) {
+      ConsiderRooms(available_ - persistent_, 1);
+      Refine();
+    }
     if (!fits_) {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(FloorBytes(graph_)));
       ConsiderRooms(goal_ - persistent_, kStrideForBytes);
@@ -112,6 +124,18 @@ class Search {
   bool fits() const { return fits_; }
 
  private:
+  /// What became of a decision; infinite if it does not fit or cannot be better than the best.
+  struct Outcome {
+    double seconds = std::numeric_limits<double>::infinity();
+    std::vector<double> stalls = {};  ///< see StallsByTensor; empty if that is not known
+  };
+  /// One way in which RunWithin used a room.
+  struct Attempt {
+    Thrift thrift;
+    int64_t forms = 0;  ///< as InFrugalForms takes it
+    double seconds = std::numeric_limits<double>::infinity();
+  };
+
   /// From all that is ever needed down to half of the largest working set (what does not fill the
   /// room beside that is easier to pack); the same for every budget.
   std::vector<int64_t> Rooms() const {
@@ -127,8 +151,7 @@ class Search {
 
   /// Candidates for every `stride`-th of the rooms that are no larger than `most`.
   void ConsiderRooms(int64_t most, int stride) {
-    const auto ops = static_cast<int64_t>(graph_.ops.size()) + 1;
-    candidates_ = std::clamp(kWork / ops, kFewestCandidates, kMostCandidates);
+    candidates_ = MostCandidates();
     int in_vain = 0, skipped = 0;
     for (const int64_t room : Rooms()) {
       if (room > most || skipped++ % stride != 0) continue;
@@ -153,14 +176,41 @@ class Search {
     const auto part = [room](double of) {
       return static_cast<int64_t>(of * static_cast<double>(room));
     };
-    const Thrift thrift{room, part(manner.headroom), manner.price, manner.haste};
-    const Decision base = InFrugalForms(graph_, part(manner.forms));
-    ReturnCosts costs;
+    Attempt attempt{{room, part(manner.headroom), manner.price, manner.haste}, part(manner.forms)};
+    const Decision base = InFrugalForms(graph_, attempt.forms);
+    Lessons lessons;
     for (int pass = 0; pass < kPasses && TakesOneMore(); ++pass) {
       Decision decision = base;
-      if (!RunWithin(graph_, machine_, thrift, &costs, &decision)) return;
-      Consider(decision);
+      if (!RunWithin(graph_, machine_, attempt.thrift, &lessons, &decision)) return;
+      attempt.seconds = std::min(attempt.seconds, Consider(std::move(decision)).seconds);
     }
+    attempts_.push_back(attempt);
+  }
+
+  /// Goes on with the fastest attempts: RunWithin has its own clock, the simulator knows better
+  /// what copies cost.
+  void Refine() {
+    if (!fits_) return;
+    std::stable_sort(attempts_.begin(), attempts_.end(),
+                     [](const Attempt& a, const Attempt& b) { return a.seconds < b.seconds; });
+    attempts_.resize(std::min(attempts_.size(), kRefined));
+    for (Attempt& attempt : attempts_) {
+      const Decision base = InFrugalForms(graph_, attempt.forms);
+      Lessons lessons;
+      for (int64_t pass = 0; pass < MostCandidates() / kCandidatesForPass; ++pass) {
+        Decision decision = base;
+        if (!RunWithin(graph_, machine_, attempt.thrift, &lessons, &decision)) break;
+        const Outcome outcome = Consider(std::move(decision), true);
+        if (outcome.stalls.empty()) break;
+        lessons.Add(outcome.stalls);
+        attempt.thrift.price *= kRelief;
+      }
+    }
+  }
+
+  int64_t MostCandidates() const {
+    const auto ops = static_cast<int64_t>(graph_.ops.size()) + 1;
+    return std::clamp(kWork / ops, kFewestCandidates, kMostCandidates);
   }
 
   /// Considers what another strategy would do, packed as it would be, too: auto is not to be
@@ -171,38 +221,47 @@ class Search {
     Try(std::move(decision.value()), true);
   }
 
-  void Consider(Result<Decision> decision) {
-    if (!decision.ok()) return;
+  Outcome Consider(Result<Decision> decision, bool to_learn = false) {
+    if (!decision.ok()) return {};
     ConsiderFaster(decision.value());
-    Try(std::move(decision.value()), false);
+    return Try(std::move(decision.value()), false, to_learn);
   }
 
   void ConsiderFaster(const Decision& decision) {
     if (std::optional<Decision> faster = FreeWorkspaces(graph_, machine_, decision))
-      Try(std::move(*faster), false);
+      Try(std::move(*faster));
   }
 
-  /// `tightest`: if it is about as fast as the best, packed as tight as possible, too.
-  void Try(Decision decision, bool tightest) {
+  /// `tightest`: if it is about as fast as the best, packed as tight as possible, too. `to_learn`:
+  /// the stalls are wanted even if it computes for longer than the best takes.
+  Outcome Try(Decision decision, bool tightest = false, bool to_learn = false) {
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    if (!lives.ok()) return Take(decision, {});
+    if (!lives.ok()) {
+      Take(decision, {});
+      return {};
+    }
     const int64_t peak = LeastBytes(lives.value(), decision.runs.size());
-    if (IsHopeless(decision, peak)) return;
+    if (IsTooLarge(peak)) return {};
+    const double computed = ComputeSeconds(decision) * (1 - kRounding);
+    if (!to_learn && fits_ && computed > best_seconds_) return {computed};
     // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
-    const Packed loose = Pack(&decision, lives.value(), kLoosely);
+    Packed loose = Pack(&decision, lives.value(), kLoosely);
+    Outcome outcome{loose.seconds, std::move(loose.stalls)};
     if (!fits_ || loose.seconds < best_seconds_) {
       const bool enough = loose.bytes <= goal_ || peak > goal_;
-      Take(decision, enough ? loose : Pack(&decision, lives.value(), goal_));
+      const Packed packed = enough ? std::move(loose) : Pack(&decision, lives.value(), goal_);
+      if (packed.bytes > available_) outcome.seconds = std::numeric_limits<double>::infinity();
+      Take(decision, packed);
     }
-    if (tightest && fits_ && loose.seconds < kNear * best_seconds_)
+    if (tightest && fits_ && outcome.seconds < kNear * best_seconds_)
       Take(decision, Pack(&decision, lives.value(), 0));
+    return outcome;
   }
 
-  /// However it is packed, a decision that takes `peak` bytes somewhere is no better than the best.
-  bool IsHopeless(const Decision& decision, int64_t peak) const {
-    if (!best_ || (!fits_ && peak < best_bytes_)) return false;
-    return peak > available_ ||
-           (fits_ && ComputeSeconds(decision) * (1 - kRounding) > best_seconds_);
+  /// However it is packed, what takes `peak` bytes somewhere does not fit, nor need fewer bytes
+  /// than the best.
+  bool IsTooLarge(int64_t peak) const {
+    return peak > available_ && best_ && (fits_ || peak >= best_bytes_);
   }
 
   double ComputeSeconds(const Decision& decision) const {
@@ -217,6 +276,7 @@ class Search {
     int64_t bytes = kLoosely;
     int64_t host_bytes = kLoosely;
     double seconds = std::numeric_limits<double>::infinity();
+    std::vector<double> stalls = {};  ///< see StallsByTensor
   };
   Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough) const {
     decision->enough_bytes = enough;
@@ -224,7 +284,9 @@ class Search {
     Packed packed{plan.device_bytes, plan.host_bytes};
     if (available_ <= 0) return packed;  // no plan fits: how fast it is does not matter
     AddWaits(graph_, &plan);
-    packed.seconds = Simulate(graph_, plan, machine_).seconds;
+    const Timeline timeline = Simulate(graph_, plan, machine_);
+    packed.seconds = timeline.seconds;
+    packed.stalls = StallsByTensor(graph_, plan, timeline);
     return packed;
   }
 
@@ -248,6 +310,7 @@ class Search {
   const int64_t persistent_;
   const double quickest_;
   std::optional<Decision> best_;
+  std::vector<Attempt> attempts_;
   int64_t candidates_ = 0;  ///< that may still be tried
   bool fits_ = false;
   int64_t best_bytes_ = 0;

@@ -34,14 +34,14 @@ constexpr double kLeastPrice = 0.02;
 class Runner {
  public:
   Runner(const Graph& graph, const Machine& machine, const Thrift& thrift, const Decision& base,
-         const ReturnCosts& costs)
+         const Lessons& lessons)
       : graph_(graph),
         machine_(machine),
         thrift_(thrift),
         originals_(base.runs),
         uses_(FindUses(graph, base.runs)),
         producers_(Producers(graph, base.runs)),
-        costs_(costs),
+        lessons_(lessons),
         paid_(graph.tensors.size()),
         states_(graph.tensors.size()),
         visited_(graph.ops.size()),
@@ -75,12 +75,12 @@ class Runner {
     FetchEarly(graph_, machine_, thrift_.room, plain_load_, decision);
   }
 
-  void Learn(ReturnCosts* costs) const {
-    costs->resize(paid_.size(), -1);
+  void Teach(Lessons* lessons) const {
+    lessons->returns.resize(paid_.size(), -1);
     for (size_t t = 0; t < paid_.size(); ++t) {
       if (paid_[t].times == 0) continue;
       const double here = paid_[t].seconds / paid_[t].times;
-      double& cost = (*costs)[t];
+      double& cost = lessons->returns[t];
       cost = cost < 0 ? here : (cost + here) / 2;
     }
   }
@@ -127,6 +127,8 @@ class Runner {
   double LinkSeconds(TensorId t) const {
     return static_cast<double>(graph_.tensors[t].bytes) / machine_.link_up + machine_.latency;
   }
+
+  double Stall(TensorId t) const { return lessons_.stalls.empty() ? 0 : lessons_.stalls[t]; }
 
   /// By forward operation, the seconds that it takes to run again with all that leads to it from
   /// what backward needs anyway.
@@ -202,7 +204,7 @@ class Runner {
   bool Bring(TensorId t, bool rather_copy) {
     double copy = kNever;
     if (!states_[t].lost) {
-      copy = std::max(0.0, Arrive(t).second - now_) + thrift_.price * LinkSeconds(t);
+      copy = std::max(0.0, Arrive(t).second - now_) + thrift_.price * LinkSeconds(t) + Stall(t);
     }
     if (producers_[t] != kNone && producers_[t] < current_ && (!rather_copy || copy == kNever)) {
       ++stamp_;
@@ -277,10 +279,11 @@ class Runner {
   /// The lower, the better it is that `t` leaves.
   double Score(TensorId t, bool covered) const {
     const State& state = states_[t];
-    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t);
+    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t) + Stall(t);
     double cost = covered && !state.copied ? kNever : copy;
     if (producers_[t] != kNone) cost = std::min(cost, chains_[producers_[t]]);
-    if (!costs_.empty() && costs_[t] >= 0) cost = costs_[t] + kOneOut;
+    const std::vector<double>& returns = lessons_.returns;
+    if (!returns.empty() && returns[t] >= 0) cost = returns[t] + Stall(t) + kOneOut;
     const double time = std::pow(UntilNeeded(t), thrift_.haste);
     return cost / (static_cast<double>(state.bytes) * time);
   }
@@ -434,7 +437,7 @@ class Runner {
   const std::vector<Run>& originals_;
   const UseLists uses_;                ///< by operations' first runs
   const std::vector<OpId> producers_;  ///< by tensor
-  const ReturnCosts& costs_;
+  const Lessons& lessons_;
   std::vector<Paid> paid_;        ///< by tensor
   std::vector<State> states_;     ///< by tensor
   std::vector<int64_t> visited_;  ///< by operation: the AgainSeconds that last counted it
@@ -458,13 +461,18 @@ class Runner {
 
 }  // namespace
 
-bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, ReturnCosts* costs,
+void Lessons::Add(const std::vector<double>& plan_stalls) {
+  stalls.resize(plan_stalls.size());
+  for (size_t t = 0; t < stalls.size(); ++t) stalls[t] = (stalls[t] + plan_stalls[t]) / 2;
+}
+
+bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, Lessons* lessons,
                Decision* decision) {
-  Runner runner(graph, machine, thrift, *decision, *costs);
+  Runner runner(graph, machine, thrift, *decision, *lessons);
   if (!runner.RunAll()) return false;
   Decision found = *decision;
   runner.Store(&found);
-  runner.Learn(costs);
+  runner.Teach(lessons);
   RunInPlace(graph, InPlace::kAnyRole, &found);
   *decision = std::move(found);
   return true;

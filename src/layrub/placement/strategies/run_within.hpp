@@ -19,8 +19,16 @@ struct Thrift {
                      ///< counts besides what it costs to bring the tensor back
 };
 
-/// By tensor, the seconds that bringing it back has taken; negative: not known.
-using ReturnCosts = std::vector<double>;
+/// What earlier attempts have cost, by tensor; empty: there was none.
+struct Lessons {
+  /// Seconds that bringing it back has taken RunWithin, by its own clock; negative: not known.
+  std::vector<double> returns;
+  /// Seconds for which operations waited for its copies when the plan was simulated.
+  std::vector<double> stalls;
+
+  /// Takes in what StallsByTensor says of another plan.
+  void Add(const std::vector<double>& plan_stalls);
+};
 
 /// Goes through the operations of `decision`, whose forms are chosen and which has no
 /// recomputations and gaps yet, on a device with little room. What lacks at an operation comes back
@@ -31,9 +39,10 @@ using ReturnCosts = std::vector<double>;
 /// the future is known, and copies are a second way back. Copies back are then issued as early as
 /// the link needs them and the room allows.
 ///
-/// `costs` is used and updated: with what a first pass has learnt, a second one chooses better.
+/// `lessons` is used, and updated by the own clock's part: with what a first attempt has taught, a
+/// second one chooses better.
 /// False, and `decision` is unchanged, if too much would run again or the search takes too long.
-bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, ReturnCosts* costs,
+bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, Lessons* lessons,
                Decision* decision);
 
 }  // namespace layrub

@@ -1,0 +1,17 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_STALLS_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_STALLS_HPP_
+
+#include <vector>
+
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+
+/// By tensor, the seconds for which operations waited because it was copied, in either direction;
+/// their sum is timeline.seconds less what the operations take. Where a copy waited for another
+/// one, the other one's time is the other tensor's. `timeline` is that of `plan`.
+std::vector<double> StallsByTensor(const Graph& graph, const Plan& plan, const Timeline& timeline);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_STALLS_HPP_

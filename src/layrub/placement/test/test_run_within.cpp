@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/strategies/frugal_forms.hpp"
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/run_within.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::HandMade;
+using testing::Uses;
+
+constexpr int64_t kUnit = kAlignment;
+
+/// One FLOP and `units` units a second over the link.
+Machine Link(double units) {
+  const double rate = units * static_cast<double>(kUnit);
+  return {"link", 1, 1e12, rate, rate, 2 * rate, 0};
+}
+
+/// x, of 8 units, is needed by its backward operation; between, y and z need 16. All take a second.
+class Away : public HandMade {
+ public:
+  Away() {
+    y = Add("y", 8), z = Add("z", 8), x = Add("x", 8);
+    Forward("x/forward", Uses({}, {x}));
+    Forward("y/forward", Uses({}, {y}));
+    Forward("z/forward", Uses({y}, {z}));
+    Backward("x/backward", Uses({x}, {}));
+    for (Op& op : graph.ops) op.forms[0].flops = 1;
+    graph.ops[0].repeatable = true;
+  }
+  TensorId x, y, z;
+};
+
+Decision Within(const Graph& graph, const Machine& machine, int64_t units, Lessons* lessons) {
+  Decision decision = InFrugalForms(graph, 0);
+  EXPECT_TRUE(RunWithin(graph, machine, {.room = units * kUnit}, lessons, &decision));
+  return decision;
+}
+
+bool RunsAgain(const Decision& decision, OpId op) {
+  return std::any_of(decision.runs.begin(), decision.runs.end(),
+                     [op](const Run& run) { return run.recompute && run.op == op; });
+}
+
+bool ComesBack(const Decision& decision, TensorId t) {
+  const std::vector<Gap>& gaps = decision.tensors[t].gaps;
+  return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return !gap.dropped; });
+}
+
+TEST(RunWithin, LeavesEverythingInPlaceWhereThereIsRoom) {
+  const Away net;
+  Lessons lessons;
+  const Decision decision = Within(net.graph, Link(1), 24, &lessons);
+  EXPECT_EQ(decision.runs.size(), net.graph.ops.size());
+  for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.gaps.empty());
+}
+
+TEST(RunWithin, BringsBackWhateverWayTakesLess) {
+  const Away net;
+  Lessons slow, fast;
+  const Decision again = Within(net.graph, Link(1), 16, &slow);  // 8 s beside 1 s
+  EXPECT_TRUE(RunsAgain(again, 0));
+  EXPECT_FALSE(ComesBack(again, net.x));
+  const Decision copied = Within(net.graph, Link(80), 16, &fast);  // 0.1 s
+  EXPECT_FALSE(RunsAgain(copied, 0));
+  EXPECT_TRUE(ComesBack(copied, net.x));
+}
+
+TEST(RunWithin, LearnsFromStalls) {
+  const Away net;
+  Lessons lessons;
+  ASSERT_TRUE(ComesBack(Within(net.graph, Link(80), 16, &lessons), net.x));
+  std::vector<double> stalls(net.graph.tensors.size());
+  stalls[net.x] = 4;
+  lessons.Add(stalls);
+  EXPECT_TRUE(RunsAgain(Within(net.graph, Link(80), 16, &lessons), 0));
+  // What no stall confirms is forgotten by and by.
+  for (int i = 0; i < 4; ++i) lessons.Add(std::vector<double>(stalls.size()));
+  EXPECT_TRUE(ComesBack(Within(net.graph, Link(80), 16, &lessons), net.x));
+}
+
+/// A chain of layers whose activations and gradients have 8 units each.
+Graph Chain(int layers) {
+  HandMade net;
+  std::vector<TensorId> x, grad;
+  for (int i = 0; i <= layers; ++i) x.push_back(net.Add("x" + std::to_string(i), 8));
+  for (int i = 0; i <= layers; ++i) grad.push_back(net.Add("g" + std::to_string(i), 8));
+  net.Forward("data", Uses({}, {x[0]}));
+  for (int i = 0; i < layers; ++i) net.Forward("f" + std::to_string(i), Uses({x[i]}, {x[i + 1]}));
+  net.Backward("loss", Uses({x[layers]}, {grad[layers]}));
+  for (int i = layers - 1; i >= 0; --i)
+    net.Backward("b" + std::to_string(i), Uses({x[i], grad[i + 1]}, {grad[i]}));
+  for (Op& op : net.graph.ops) {
+    op.forms[0].flops = 1;
+    op.repeatable = op.pass == Pass::kForward && op.name != "data";
+  }
+  return net.graph;
+}
+
+TEST(RunWithin, KeepsToItsRoom) {
+  const Graph graph = Chain(12);
+  for (int64_t units = 24; units <= 8 * 14; units += 8) {
+    for (const double speed : {1.0, 80.0}) {
+      Lessons lessons;
+      const Decision decision = Within(graph, Link(speed), units, &lessons);
+      const Lifetimes lives = FindLifetimes(graph, decision).value();
+      EXPECT_LE(LeastBytes(lives, decision.runs.size()), units * kUnit) << speed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace layrub

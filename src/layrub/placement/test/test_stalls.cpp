@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "layrub/placement/strategies/stalls.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/random_decision.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::HandMade;
+using testing::Uses;
+
+/// One FLOP and one unit a second.
+Machine Slow() { return {"slow", 1, 1e12, kAlignment, kAlignment, 2 * kAlignment, 0}; }
+
+std::vector<double> Stalls(const Graph& graph, const Plan& plan, const Machine& machine) {
+  return StallsByTensor(graph, plan, Simulate(graph, plan, machine));
+}
+
+TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4), z = net.Add("z", 4);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({x}, {y}));
+  net.Forward("z/forward", Uses({y}, {z}));
+  net.Backward("x/backward", Uses({x}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  Decision decision = FindStrategy("liveness").value()(net.graph, Slow(), {}).value();
+  // Away from after y's forward until x's backward: 4 s down beside z's second, then 4 s up.
+  decision.tensors[x].gaps = {{1, 1, 3, 3, false}};
+  const Plan plan = Schedule(net.graph, decision).value();
+  const std::vector<double> stalls = Stalls(net.graph, plan, Slow());
+  EXPECT_DOUBLE_EQ(stalls[x], 3 + 4);
+  EXPECT_DOUBLE_EQ(stalls[y], 0);
+  EXPECT_DOUBLE_EQ(stalls[z], 0);
+}
+
+TEST(Stalls, AddUpToTheTimeForWhichOperationsWaited) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 12);
+    const Plan plan = Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+    for (const Machine& machine : {Slow(), FindMachine("k40").value()}) {
+      const Timeline timeline = Simulate(graph, plan, machine);
+      const std::vector<double> stalls = StallsByTensor(graph, plan, timeline);
+      const double sum = std::accumulate(stalls.begin(), stalls.end(), 0.0);
+      EXPECT_NEAR(sum, timeline.stalled, 1e-9 * timeline.seconds) << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace layrub

@@ -13,8 +13,8 @@ class ProgramChecker {
         runs_(runs),
         first_(graph.ops.size(), kNone),
         last_write_(graph.tensors.size(), kNone),
-        again_(std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recompute; })) {
-  }
+        again_(
+            std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recompute; })) {}
 
   Status Check() {
     OpId turn = 0;

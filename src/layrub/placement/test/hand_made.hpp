@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
 #include "layrub/plan.hpp"
 
 namespace layrub::testing {
@@ -100,6 +101,12 @@ inline HandMade Chain() {
   net.Backward("b/backward", Uses({a, db}, {da}, {{da, db}}));
   net.Backward("a/backward", Uses({x, da}, {}));
   return net;
+}
+
+/// A machine with one FLOP a second, a link of `units` units a second each way, and no latency.
+inline Machine LinkMachine(double units) {
+  const double rate = units * static_cast<double>(kAlignment);
+  return {"link", 1, 1e12, rate, rate, 2 * rate, 0};
 }
 
 }  // namespace layrub::testing

@@ -15,15 +15,10 @@ namespace layrub {
 namespace {
 
 using testing::HandMade;
+using testing::LinkMachine;
 using testing::Uses;
 
 constexpr int64_t kUnit = kAlignment;
-
-/// One FLOP and `units` units a second over the link.
-Machine Link(double units) {
-  const double rate = units * static_cast<double>(kUnit);
-  return {"link", 1, 1e12, rate, rate, 2 * rate, 0};
-}
 
 /// x, of 8 units, is needed by its backward operation; between, y and z need 16. All take a second.
 class Away : public HandMade {
@@ -59,7 +54,7 @@ bool ComesBack(const Decision& decision, TensorId t) {
 TEST(RunWithin, LeavesEverythingInPlaceWhereThereIsRoom) {
   const Away net;
   Lessons lessons;
-  const Decision decision = Within(net.graph, Link(1), 24, &lessons);
+  const Decision decision = Within(net.graph, LinkMachine(1), 24, &lessons);
   EXPECT_EQ(decision.runs.size(), net.graph.ops.size());
   for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.gaps.empty());
 }
@@ -67,10 +62,10 @@ TEST(RunWithin, LeavesEverythingInPlaceWhereThereIsRoom) {
 TEST(RunWithin, BringsBackWhateverWayTakesLess) {
   const Away net;
   Lessons slow, fast;
-  const Decision again = Within(net.graph, Link(1), 16, &slow);  // 8 s beside 1 s
+  const Decision again = Within(net.graph, LinkMachine(1), 16, &slow);  // 8 s beside 1 s
   EXPECT_TRUE(RunsAgain(again, 0));
   EXPECT_FALSE(ComesBack(again, net.x));
-  const Decision copied = Within(net.graph, Link(80), 16, &fast);  // 0.1 s
+  const Decision copied = Within(net.graph, LinkMachine(80), 16, &fast);  // 0.1 s
   EXPECT_FALSE(RunsAgain(copied, 0));
   EXPECT_TRUE(ComesBack(copied, net.x));
 }
@@ -78,14 +73,14 @@ TEST(RunWithin, BringsBackWhateverWayTakesLess) {
 TEST(RunWithin, LearnsFromStalls) {
   const Away net;
   Lessons lessons;
-  ASSERT_TRUE(ComesBack(Within(net.graph, Link(80), 16, &lessons), net.x));
+  ASSERT_TRUE(ComesBack(Within(net.graph, LinkMachine(80), 16, &lessons), net.x));
   std::vector<double> stalls(net.graph.tensors.size());
   stalls[net.x] = 4;
   lessons.Add(stalls);
-  EXPECT_TRUE(RunsAgain(Within(net.graph, Link(80), 16, &lessons), 0));
+  EXPECT_TRUE(RunsAgain(Within(net.graph, LinkMachine(80), 16, &lessons), 0));
   // What no stall confirms is forgotten by and by.
   for (int i = 0; i < 4; ++i) lessons.Add(std::vector<double>(stalls.size()));
-  EXPECT_TRUE(ComesBack(Within(net.graph, Link(80), 16, &lessons), net.x));
+  EXPECT_TRUE(ComesBack(Within(net.graph, LinkMachine(80), 16, &lessons), net.x));
 }
 
 /// A chain of layers whose activations and gradients have 8 units each.
@@ -111,7 +106,7 @@ TEST(RunWithin, KeepsToItsRoom) {
   for (int64_t units = 24; units <= 8 * 14; units += 8) {
     for (const double speed : {1.0, 80.0}) {
       Lessons lessons;
-      const Decision decision = Within(graph, Link(speed), units, &lessons);
+      const Decision decision = Within(graph, LinkMachine(speed), units, &lessons);
       const Lifetimes lives = FindLifetimes(graph, decision).value();
       EXPECT_LE(LeastBytes(lives, decision.runs.size()), units * kUnit) << speed;
     }

@@ -12,10 +12,8 @@ namespace layrub {
 namespace {
 
 using testing::HandMade;
+using testing::LinkMachine;
 using testing::Uses;
-
-/// One FLOP and one unit a second.
-Machine Slow() { return {"slow", 1, 1e12, kAlignment, kAlignment, 2 * kAlignment, 0}; }
 
 std::vector<double> Stalls(const Graph& graph, const Plan& plan, const Machine& machine) {
   return StallsByTensor(graph, plan, Simulate(graph, plan, machine));
@@ -29,11 +27,11 @@ TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
   net.Forward("z/forward", Uses({y}, {z}));
   net.Backward("x/backward", Uses({x}, {}));
   for (Op& op : net.graph.ops) op.forms[0].flops = 1;
-  Decision decision = FindStrategy("liveness").value()(net.graph, Slow(), {}).value();
+  Decision decision = FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
   // Away from after y's forward until x's backward: 4 s down beside z's second, then 4 s up.
   decision.tensors[x].gaps = {{1, 1, 3, 3, false}};
   const Plan plan = Schedule(net.graph, decision).value();
-  const std::vector<double> stalls = Stalls(net.graph, plan, Slow());
+  const std::vector<double> stalls = Stalls(net.graph, plan, LinkMachine(1));
   EXPECT_DOUBLE_EQ(stalls[x], 3 + 4);
   EXPECT_DOUBLE_EQ(stalls[y], 0);
   EXPECT_DOUBLE_EQ(stalls[z], 0);
@@ -43,7 +41,7 @@ TEST(Stalls, AddUpToTheTimeForWhichOperationsWaited) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan = Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
-    for (const Machine& machine : {Slow(), FindMachine("k40").value()}) {
+    for (const Machine& machine : {LinkMachine(1), FindMachine("k40").value()}) {
       const Timeline timeline = Simulate(graph, plan, machine);
       const std::vector<double> stalls = StallsByTensor(graph, plan, timeline);
       const double sum = std::accumulate(stalls.begin(), stalls.end(), 0.0);

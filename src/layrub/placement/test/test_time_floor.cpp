@@ -14,16 +14,11 @@ namespace layrub {
 namespace {
 
 using testing::HandMade;
+using testing::LinkMachine;
 using testing::Uses;
 
 constexpr double kSecond = 1;
 constexpr int64_t kUnit = kAlignment;
-
-/// One FLOP and `units` units a second over the link.
-Machine Link(double units) {
-  const double rate = units * static_cast<double>(kUnit);
-  return {"link", 1, 1e12, rate, rate, 2 * rate, 0};
-}
 
 /// x -> y, each in 8 parts of a unit and needed by backward; each pass over a tensor takes a
 /// second, y's forward `again`.
@@ -61,21 +56,21 @@ class Pair : public HandMade {
 };
 
 TEST(TimeFloor, IsTheOperationsAloneWhereAllFits) {
-  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2).graph, Link(1), 16 * kUnit), 5);
+  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2).graph, LinkMachine(1), 16 * kUnit), 5);
 }
 
 TEST(TimeFloor, MovesBesideTheOperations) {
   // 8 units at 4 a second: 2 of the 3 seconds of forward and all of backward.
-  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, Link(4), 8 * kUnit), 5);
+  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(4), 8 * kUnit), 5);
   // At 2 a second: 4 in each pass.
-  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, Link(2), 8 * kUnit), 8);
+  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(2), 8 * kUnit), 8);
 }
 
 TEST(TimeFloor, ComputesAgainWhatTakesLessThanItsWayAndBack) {
   // Two units beside those of x, which stay.
-  EXPECT_NEAR(TimeFloor(Pair(2).graph, Link(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
+  EXPECT_NEAR(TimeFloor(Pair(2).graph, LinkMachine(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
   // A part of it: what is moved while backward computes costs nothing there.
-  const double seconds = TimeFloor(Pair(2).graph, Link(2), 8 * kUnit);
+  const double seconds = TimeFloor(Pair(2).graph, LinkMachine(2), 8 * kUnit);
   EXPECT_LT(seconds, 7);
   EXPECT_GT(seconds, 5);
 }
@@ -99,7 +94,7 @@ TEST(TimeFloor, CountsTheChainThatLeadsToWhatIsNeeded) {
       }
     }
   };
-  EXPECT_NEAR(TimeFloor(Chain().graph, Link(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
+  EXPECT_NEAR(TimeFloor(Chain().graph, LinkMachine(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
 }
 
 /// g is made first and read last; the operation between needs two other tensors. Each has 8 units.
@@ -117,13 +112,13 @@ class Shortcut : public HandMade {
 TEST(TimeFloor, KnowsWhatHasToLeaveAndComeBackAroundATightOperation) {
   const Graph graph = Shortcut().graph;
   // At one unit a second: 8 s down before the branch and 8 s up after it.
-  EXPECT_DOUBLE_EQ(TimeFloor(graph, Link(1), 16 * kUnit), 3 + 2 * 8);
-  EXPECT_DOUBLE_EQ(TimeFloor(graph, Link(1), 24 * kUnit), 3);
+  EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 3 + 2 * 8);
+  EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 24 * kUnit), 3);
   const Decision tight =
-      FindStrategy("auto").value()(graph, Link(1), {.device = 16 * kUnit}).value();
+      FindStrategy("auto").value()(graph, LinkMachine(1), {.device = 16 * kUnit}).value();
   const Plan plan = Schedule(graph, tight).value();
   EXPECT_EQ(plan.device_bytes, 16 * kUnit);
-  EXPECT_DOUBLE_EQ(Simulate(graph, plan, Link(1)).seconds, 3 + 2 * 8);
+  EXPECT_DOUBLE_EQ(Simulate(graph, plan, LinkMachine(1)).seconds, 3 + 2 * 8);
 }
 
 TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
@@ -135,15 +130,15 @@ TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
   net.Backward("split/backward", Uses({g, k}, {}));
   for (Op& op : net.graph.ops) op.forms[0].flops = kSecond;
   net.graph.ops[0].repeatable = true;
-  EXPECT_NEAR(TimeFloor(net.graph, Link(1e-6), 16 * kUnit), 4 + 1, 1e-5);
+  EXPECT_NEAR(TimeFloor(net.graph, LinkMachine(1e-6), 16 * kUnit), 4 + 1, 1e-5);
 }
 
 TEST(TimeFloor, NeverGrowsWithTheBudget) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
-    double before = TimeFloor(graph, Link(1), 0);
+    double before = TimeFloor(graph, LinkMachine(1), 0);
     for (int64_t budget = 0; budget < 100'000; budget += 5'000) {
-      const double now = TimeFloor(graph, Link(1), budget);
+      const double now = TimeFloor(graph, LinkMachine(1), budget);
       EXPECT_LE(now, before) << seed;
       before = now;
     }
@@ -153,7 +148,7 @@ TEST(TimeFloor, NeverGrowsWithTheBudget) {
 TEST(TimeFloor, IsNeverAboveWhatAPlanTakes) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
-    for (const Machine& machine : {Link(0.01), Link(1), FindMachine("k40").value()}) {
+    for (const Machine& machine : {LinkMachine(0.01), LinkMachine(1), FindMachine("k40").value()}) {
       for (const std::string& strategy : StrategyNames()) {
         const Decision loose = FindStrategy(strategy).value()(graph, machine, {}).value();
         const Decision tight =
@@ -173,7 +168,8 @@ TEST(TimeFloor, IsNeverAboveWhatARandomDecisionTakes) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
     const Plan plan = Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
-    for (const Machine& machine : {Link(0.01), Link(1), FindMachine("h200").value()}) {
+    for (const Machine& machine :
+         {LinkMachine(0.01), LinkMachine(1), FindMachine("h200").value()}) {
       EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
                 Simulate(graph, plan, machine).seconds * (1 + 1e-9))
           << seed << " " << machine.name;

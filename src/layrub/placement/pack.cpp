@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <random>
 #include <set>
 #include <utility>
 
@@ -14,18 +13,17 @@
 namespace layrub {
 namespace {
 
-/// How many pairs of overlapping intervals the orders of one call may look at together, and then
-/// the search for what is below their best: about a tenth of a second.
+/// How many pairs of overlapping intervals the orders of one call may look at together.
 constexpr int64_t kOrderBudget = 4'000'000;
-constexpr int64_t kSearchBudget = 5'000'000;
-/// For how many heights that turn out too low the search has pairs.
-constexpr int64_t kMaxFailures = 4;
-/// The search ends when the result is known to this part of the bound.
-constexpr int64_t kResolution = 400;
 /// How often one order may be changed.
-constexpr int64_t kMaxRounds = 200;
-/// How often a search moves intervals to the front only.
-constexpr int64_t kRoundsToFront = 10;
+constexpr int64_t kMaxRounds = 3;
+/// What the search for something below the best of them may take (PackSearch::looks): less than a
+/// tenth of a second.
+constexpr int64_t kSearchBudget = 115'000'000;
+/// Each search may be this part as far above the bound as the best packing before.
+constexpr double kLowering = 0.8;
+/// What would be nearer to the bound than this part of it is a search for the bound itself.
+constexpr int64_t kResolution = 400;
 
 using Order = std::vector<int32_t>;
 /// For each interval those that share a moment with it.
@@ -214,34 +212,17 @@ class Placer {
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
-/// Starts from `order` and changes it for as long as that may help: what sticks out above `bound`
-/// goes to the front, or, in every other round, the best order so far is taken up and each of those
-/// goes to some earlier place.
+/// Starts from `order` and moves what sticks out above `bound` to its front, `rounds` times.
 Packing Improve(const std::vector<Interval>& intervals, Placer* placer, Order order, int64_t bound,
                 int64_t rounds) {
-  std::minstd_rand random;
   Packing packing = placer->Place(order);
   Packing best = packing;
-  Order best_order = order;
-  const auto sticks_out = [&](int32_t i) {
-    return packing.offsets[i] + intervals[i].bytes > bound;
-  };
   for (int64_t round = 0; round < rounds && best.bytes > bound; ++round) {
-    if (round < kRoundsToFront || round % 2 == 0) {
-      std::stable_partition(order.begin(), order.end(), sticks_out);
-    } else {
-      order = best_order;
-      packing = best;
-      for (size_t from = 1; from < order.size(); ++from) {
-        if (!sticks_out(order[from])) continue;
-        const auto place = order.begin() + static_cast<int64_t>(from);
-        std::rotate(order.begin() + static_cast<int64_t>(random() % from), place, place + 1);
-      }
-    }
+    std::stable_partition(order.begin(), order.end(), [&](int32_t i) {
+      return packing.offsets[i] + intervals[i].bytes > bound;
+    });
     packing = placer->Place(order);
-    if (packing.bytes > best.bytes) continue;
-    best = packing;
-    best_order = order;
+    if (packing.bytes < best.bytes) best = packing;
   }
   return best;
 }
@@ -264,20 +245,14 @@ Packing PackInOrders(const std::vector<Interval>& intervals, const Neighbours& n
   return best;
 }
 
-/// Searches for something below `best`: the bound first, then halves of what is left.
-Packing PackBySearch(const std::vector<Interval>& intervals, Neighbours neighbours, int64_t pairs,
-                     int64_t bound, Packing best) {
-  PackSearch search(intervals, std::move(neighbours));
-  int64_t low = bound;  // what is below has not been reached
-  int64_t height = bound;
-  while (best.bytes - low > (height == bound ? 0 : bound / kResolution) &&
-         search.pairs() < kSearchBudget) {
-    if (search.Fit(height, std::max(kSearchBudget / kMaxFailures, pairs))) {
-      best = search.Result();
-    } else {
-      low = height;
-    }
-    height = low + (best.bytes - low) / 2;
+/// Searches for something below `best`, nearer and nearer to the bound.
+Packing PackBySearch(const std::vector<Interval>& intervals, int64_t bound, Packing best) {
+  PackSearch search(intervals);
+  while (best.bytes > bound) {
+    const auto above = static_cast<int64_t>(kLowering * static_cast<double>(best.bytes - bound));
+    const int64_t height = above < bound / kResolution ? bound : bound + above;
+    if (!search.Fit(height, kSearchBudget - search.looks())) break;
+    best = search.Result();
   }
   return best;
 }
@@ -289,10 +264,11 @@ Packing PackMoving(const std::vector<Interval>& intervals, int64_t enough) {
   if (best.bytes <= enough) return best;
   const int64_t bound = std::max(LargestSum(intervals, sweep), enough);
   const int64_t pairs = 2 * CountPairs(sweep) + 16 * static_cast<int64_t>(intervals.size());
-  if (best.bytes <= bound || pairs > kSearchBudget) return best;
-  Neighbours neighbours = FindNeighbours(intervals, sweep);
-  best = PackInOrders(intervals, neighbours, pairs, bound, std::move(best));
-  return PackBySearch(intervals, std::move(neighbours), pairs, bound, std::move(best));
+  if (best.bytes <= bound || pairs > kOrderBudget) return best;
+  best = PackInOrders(intervals, FindNeighbours(intervals, sweep), pairs, bound, std::move(best));
+  const auto count = static_cast<int64_t>(intervals.size());
+  if (count > kSearchBudget / count) return best;  // it would not come to an end of its first round
+  return PackBySearch(intervals, bound, std::move(best));
 }
 
 }  // namespace

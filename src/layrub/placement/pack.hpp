@@ -27,9 +27,10 @@ int64_t LargestLiveSum(const std::vector<Interval>& intervals);
 
 /// Packs by best fit in several orders, then by a search (PackSearch) below the best of them, and
 /// returns the smallest result; deterministic. Intervals that live all the time lie at the bottom,
-/// in the order given. Takes about n log n steps for n intervals where the number of pairs that
-/// overlap in time is large, otherwise time proportional to that number. Nothing more is tried once
-/// a packing needs at most `enough` bytes; best fit in order of time comes first.
+/// in the order given. Takes about n log n steps for n intervals, and what orders and search may
+/// take besides: together a tenth of a second; they are left out where even that is too short.
+/// Nothing more is tried once a packing needs at most `enough` bytes; best fit in order of time
+/// comes first.
 Packing Pack(const std::vector<Interval>& intervals, int64_t enough = 0);
 
 }  // namespace layrub

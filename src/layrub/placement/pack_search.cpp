@@ -2,30 +2,66 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "layrub/placement/almost_sorted.hpp"
 
 namespace layrub {
 namespace {
 
-/// Whoever is among the last kFresh placed costs kFreshFactor times as much, or two would take each
-/// other's place for ever.
-constexpr int64_t kFresh = 2;
-constexpr int64_t kFreshFactor = 10;
-/// How many placements with ejections lie between two times of settling.
-constexpr int64_t kSettlePeriod = 50;
+/// The last one placed costs this many times as much, or two would take each other's place for
+/// ever.
+constexpr int64_t kFreshFactor = 2;
+/// How many looks it takes to compare prices with one that is near, and to push one.
+constexpr int64_t kLooksToCompare = 8;
+constexpr int64_t kLooksToPush = 8;
+/// Pushing apart may take at most this many times as much as what has been done since the last
+/// time.
+constexpr int64_t kPushShare = 10;
+
+/// The moments at which something begins, but for those at which nothing lives that does not live
+/// at the next one too.
+std::vector<int32_t> FullestMoments(const std::vector<Interval>& intervals) {
+  std::vector<int32_t> begins, ends, moments;
+  for (const Interval& interval : intervals) {
+    begins.push_back(interval.begin);
+    ends.push_back(interval.end);
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  auto end = ends.begin();
+  for (auto begin = begins.begin(); begin != begins.end(); ++begin) {
+    const auto next = begin + 1;
+    while (*end <= *begin) ++end;
+    if (next == begins.end() || (*end <= *next && *begin < *next)) moments.push_back(*begin);
+  }
+  return moments;
+}
 
 }  // namespace
 
-PackSearch::PackSearch(const std::vector<Interval>& intervals,
-                       std::vector<std::vector<int32_t>> neighbours)
+PackSearch::PackSearch(const std::vector<Interval>& intervals)
     : intervals_(intervals),
-      neighbours_(std::move(neighbours)),
       offsets_(intervals.size(), kNowhere),
       lay_at_(intervals.size()),
       prices_(intervals.size(), 1),
-      placed_at_(intervals.size(), -kFresh) {}
+      near_(intervals.size()) {
+  const std::vector<int32_t> moments = FullestMoments(intervals);
+  levels_.resize(moments.size());
+  const auto number = [&](int32_t time) {
+    const auto moment = std::lower_bound(moments.begin(), moments.end(), time);
+    return static_cast<int32_t>(moment - moments.begin());
+  };
+  for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
+    const Span span{number(intervals[i].begin), number(intervals[i].end), i};
+    if (intervals[i].bytes > 0) {
+      by_middle_.push_back(span);
+      push_looks_ += kLooksToPush + span.end - span.begin;
+    } else {
+      offsets_[i] = 0;
+    }
+    spans_.push_back(span);
+  }
+}
 
 void PackSearch::Push(int32_t i, Waiting* waiting) const {
   const Interval& interval = intervals_[i];
@@ -33,30 +69,30 @@ void PackSearch::Push(int32_t i, Waiting* waiting) const {
                    static_cast<double>(interval.bytes) * (interval.end - interval.begin), i);
 }
 
-bool PackSearch::Fit(int64_t height, int64_t pairs) {
+bool PackSearch::Fit(int64_t height, int64_t looks) {
   Waiting waiting;
   for (int32_t i = 0; i < static_cast<int32_t>(intervals_.size()); ++i) {
     if (offsets_[i] != kNowhere && End(i) <= height) continue;
     offsets_[i] = kNowhere;
     Push(i, &waiting);
   }
-  const int64_t enough = pairs_ + pairs;
-  while (!waiting.empty() && pairs_ < enough) {
+  const int64_t enough = looks_ + looks;
+  while (!waiting.empty() && looks_ < enough) {
     const int32_t i = std::get<int32_t>(waiting.top());
     waiting.pop();
     const auto [offset, price] = CheapestOffset(i, height);
     if (price > 0) Eject(i, offset, &waiting);
     offsets_[i] = lay_at_[i] = offset;
-    placed_at_[i] = placements_++;
+    last_placed_ = i;
     if (price == 0) continue;
     ++prices_[i];
-    if (++ejections_ % kSettlePeriod == 0) Settle(height, ejections_ / kSettlePeriod % 2 == 1);
+    if ((looks_ - pushed_at_) * kPushShare >= push_looks_) PushApart(Middle(i), height);
   }
   return waiting.empty();
 }
 
 Packing PackSearch::Result() {
-  Settle(0, false);
+  PushApart(std::numeric_limits<int64_t>::max(), 0);
   Packing packing{offsets_, 0};
   for (int32_t i = 0; i < static_cast<int32_t>(intervals_.size()); ++i) {
     packing.bytes = std::max(packing.bytes, End(i));
@@ -64,21 +100,33 @@ Packing PackSearch::Result() {
   return packing;
 }
 
+/// Fills near_ with all that share a moment with `i`, lower ones first, more or less; how many.
+size_t PackSearch::FindNear(int32_t i) {
+  const Span own = spans_[i];
+  size_t count = 0;
+  for (const Span& other : by_middle_) {
+    near_[count] = other.interval;
+    count += static_cast<size_t>((other.begin < own.end) & (own.begin < other.end));
+  }
+  looks_ += static_cast<int64_t>(by_middle_.size() + kLooksToCompare * count);
+  return count;
+}
+
 /// At which offsets of `i`, up to `last`, it begins and ceases to be in the way of others.
 void PackSearch::FindChanges(int32_t i, int64_t last) {
   rises_.clear();
   falls_.clear();
-  // Little has moved since the last time, and whoever begins lower ends lower, more or less.
-  SortAlmostSorted(&neighbours_[i], [this](int32_t other) { return lay_at_[other]; });
-  for (const int32_t other : neighbours_[i]) {
+  const size_t count = FindNear(i);
+  for (size_t k = 0; k < count; ++k) {
+    const int32_t other = near_[k];
     if (offsets_[other] == kNowhere || offsets_[other] - intervals_[i].bytes >= last) continue;
-    const bool fresh = placements_ - placed_at_[other] <= kFresh;
-    const int64_t price = prices_[other] * (fresh ? kFreshFactor : 1);
+    const int64_t price = prices_[other] * (other == last_placed_ ? kFreshFactor : 1);
     rises_.push_back({offsets_[other] - intervals_[i].bytes, price});
     falls_.push_back({End(other), price});
   }
-  pairs_ += static_cast<int64_t>(neighbours_[i].size()) + 1;
-  SortAlmostSorted(&falls_, [](const Change& change) { return change.offset; });
+  const auto offset = [](const Change& change) { return change.offset; };
+  SortAlmostSorted(&rises_, offset);
+  SortAlmostSorted(&falls_, offset);
 }
 
 /// Where it costs least to put `i`, and how much. Of several holes the tightest.
@@ -105,10 +153,12 @@ std::pair<int64_t, int64_t> PackSearch::CheapestOffset(int32_t i, int64_t height
   return best;
 }
 
+/// Takes out what overlaps the bytes of `i` at `offset`.
 void PackSearch::Eject(int32_t i, int64_t offset, Waiting* waiting) {
-  for (const int32_t other : neighbours_[i]) {
+  for (const Span& span : by_middle_) {
+    const int32_t other = span.interval;
     if (offsets_[other] == kNowhere || offsets_[other] >= offset + intervals_[i].bytes ||
-        End(other) <= offset) {
+        End(other) <= offset || span.begin >= spans_[i].end || span.end <= spans_[i].begin) {
       continue;
     }
     offsets_[other] = kNowhere;
@@ -116,23 +166,41 @@ void PackSearch::Eject(int32_t i, int64_t offset, Waiting* waiting) {
   }
 }
 
-/// Pushes everything down to the bottom, or up to `height`, as far as it goes.
-void PackSearch::Settle(int64_t height, bool up) {
-  std::vector<int32_t> order;
-  for (int32_t i = 0; i < static_cast<int32_t>(intervals_.size()); ++i) {
-    if (offsets_[i] != kNowhere) order.push_back(i);
+/// Puts something of this span on what has been stacked at its moments; how high that is.
+int64_t PackSearch::Stack(const Span& span) {
+  int64_t level = 0;
+  int64_t odd = 0;  // two maxima at a time
+  int32_t moment = span.begin;
+  for (; moment + 1 < span.end; moment += 2) {
+    level = std::max(level, levels_[moment]);
+    odd = std::max(odd, levels_[moment + 1]);
   }
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return up ? End(a) > End(b) : offsets_[a] < offsets_[b];
-  });
-  std::vector<int64_t> limits(intervals_.size(), up ? height : 0);
-  for (const int32_t i : order) {
-    offsets_[i] = lay_at_[i] = up ? limits[i] - intervals_[i].bytes : limits[i];
-    for (const int32_t other : neighbours_[i]) {
-      limits[other] = up ? std::min(limits[other], offsets_[i]) : std::max(limits[other], End(i));
-    }
-    pairs_ += static_cast<int64_t>(neighbours_[i].size()) / 4;  // no sorting: about as much cheaper
+  if (moment < span.end) odd = std::max(odd, levels_[moment]);
+  level = std::max(level, odd);
+  std::fill(levels_.begin() + span.begin, levels_.begin() + span.end,
+            level + intervals_[span.interval].bytes);
+  return level;
+}
+
+/// Pushes what lies lower than `middle` down to the bottom, the rest up to `height`.
+void PackSearch::PushApart(int64_t middle, int64_t height) {
+  SortAlmostSorted(&by_middle_, [this](const Span& span) { return Middle(span.interval); });
+  const auto upper =
+      std::lower_bound(by_middle_.begin(), by_middle_.end(), middle,
+                       [this](const Span& span, int64_t m) { return Middle(span.interval) < m; });
+  std::fill(levels_.begin(), levels_.end(), 0);
+  for (auto span = by_middle_.begin(); span != upper; ++span) {
+    const int32_t i = span->interval;
+    if (offsets_[i] != kNowhere) offsets_[i] = lay_at_[i] = Stack(*span);
   }
+  std::fill(levels_.begin(), levels_.end(), 0);
+  for (auto span = by_middle_.end(); span != upper;) {
+    const int32_t i = (--span)->interval;
+    if (offsets_[i] == kNowhere) continue;
+    offsets_[i] = lay_at_[i] = height - Stack(*span) - intervals_[i].bytes;
+  }
+  looks_ += push_looks_;
+  pushed_at_ = looks_;
 }
 
 }  // namespace layrub

@@ -1,6 +1,7 @@
 #ifndef LAYRUB_PLACEMENT_PACK_SEARCH_HPP_
 #define LAYRUB_PLACEMENT_PACK_SEARCH_HPP_
 
+#include <cstddef>
 #include <cstdint>
 #include <queue>
 #include <tuple>
@@ -14,25 +15,31 @@ namespace layrub {
 /// Looks for packings below a given height by guided ejection: what finds no hole takes the place
 /// of what is cheapest to take out again, and each time that this happens to an interval it gets
 /// dearer itself (Nagata and Braysy, "A powerful route minimization heuristic for the vehicle
-/// routing problem with time windows", 2009, section 3). Every now and then all that lies is pushed
-/// to the bottom or to the top, so that small holes become large ones. Deterministic.
+/// routing problem with time windows", 2009, section 3). Then, unless that was done just before,
+/// what lies lower is pushed to the bottom and the rest to the top: what room there is comes
+/// together where it was short. Deterministic.
 class PackSearch {
  public:
-  /// `neighbours`: for each interval those that share a moment with it; none of or with intervals
-  /// of no bytes. `intervals` must outlive the search.
-  PackSearch(const std::vector<Interval>& intervals, std::vector<std::vector<int32_t>> neighbours);
+  /// `intervals` must outlive the search.
+  explicit PackSearch(const std::vector<Interval>& intervals);
 
   /// Goes on from where the call before ended and tries to place everything below `height`, which
-  /// is no less than the largest interval; looks at not many more than `pairs` pairs of neighbours.
-  bool Fit(int64_t height, int64_t pairs);
+  /// is no less than the largest interval. Gives up after about `looks` looks at one interval.
+  bool Fit(int64_t height, int64_t looks);
   /// After Fit was true: everything, as low as it falls.
   Packing Result();
-  /// How many pairs have been looked at.
-  int64_t pairs() const { return pairs_; }
+  /// How many looks there have been: a nanosecond each, more or less.
+  int64_t looks() const { return looks_; }
 
  private:
   static constexpr int64_t kNowhere = -1;
 
+  /// An interval and when it lives, in numbers of moments.
+  struct Span {
+    int32_t begin;
+    int32_t end;
+    int32_t interval;
+  };
   /// From this offset on a sum of prices changes.
   struct Change {
     int64_t offset;
@@ -42,22 +49,29 @@ class PackSearch {
   using Waiting = std::priority_queue<std::tuple<int64_t, double, int32_t>>;
 
   int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
+  /// Twice the offset in the middle of where `i` lies, or lay last.
+  int64_t Middle(int32_t i) const { return 2 * lay_at_[i] + intervals_[i].bytes; }
   void Push(int32_t i, Waiting* waiting) const;
+  size_t FindNear(int32_t i);
   void FindChanges(int32_t i, int64_t last);
   std::pair<int64_t, int64_t> CheapestOffset(int32_t i, int64_t height);
   void Eject(int32_t i, int64_t offset, Waiting* waiting);
-  void Settle(int64_t height, bool up);
+  int64_t Stack(const Span& span);
+  void PushApart(int64_t middle, int64_t height);
 
   const std::vector<Interval>& intervals_;
-  std::vector<std::vector<int32_t>> neighbours_;  ///< each in the order that FindChanges left it in
   std::vector<int64_t> offsets_;
-  std::vector<int64_t> lay_at_;     ///< the last offset that was not kNowhere
-  std::vector<int64_t> prices_;     ///< of taking an interval out: 1 + how often it had to do so
-  std::vector<int64_t> placed_at_;  ///< number of placements before
+  std::vector<int64_t> lay_at_;  ///< the last offset that was not kNowhere
+  std::vector<int64_t> prices_;  ///< of taking an interval out: 1 + how often it had to do so
   std::vector<Change> rises_, falls_;
-  int64_t placements_ = 0;
-  int64_t ejections_ = 0;
-  int64_t pairs_ = 0;
+  std::vector<int32_t> near_;
+  std::vector<Span> spans_;
+  std::vector<Span> by_middle_;  ///< all that have bytes, in the order that PushApart left them in
+  std::vector<int64_t> levels_;  ///< how high is stacked at each moment
+  int64_t push_looks_ = 0;       ///< what PushApart takes
+  int32_t last_placed_ = -1;
+  int64_t pushed_at_ = 0;  ///< looks_ when PushApart last ended
+  int64_t looks_ = 0;
 };
 
 }  // namespace layrub

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Trains a small LeNet on real digits twice, with plain memory use (keep) and under a memory plan (hybrid), and compares
-# accuracy, memory, time and the weights, bit by bit. Installs what is missing, builds, and converts the data first.
+# Trains a small LeNet on real digits with plain memory use (keep), under a memory plan (hybrid), and by the fastest plan in no
+# more bytes than that one (auto, with a budget), and compares accuracy, memory, time and the weights, bit by bit. Installs what is missing, builds, and converts the data first.
 #
 #   scripts/demo.sh            builds in build/ (BUILD_DIR=<folder> for another one)
 set -eu
@@ -20,20 +20,26 @@ mkdir -p "$out"
 gunzip -c $digits/digits.csv.gz >"$out/digits.csv"
 convert_digits "$out/digits.csv" $digits
 
-for strategy in keep hybrid; do
-  echo "Training with --placement=$strategy (log: $out/$strategy.log) ..."
-  if ! layrub train --solver=$digits/solver.prototxt --placement=$strategy --measure_memory \
+# value FILE KEY: the number beside a key of a summary; each stands on a line of its own.
+value() { sed -n "s/^ *\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+accuracy() { grep -A2 '"name": "accuracy"' "$1" | sed -n 's/^ *"value": *//p'; }
+
+train() { # STRATEGY [FLAG ...]
+  strategy=$1
+  shift
+  echo "Training with --placement=$strategy${*:+ $*} (log: $out/$strategy.log) ..."
+  if ! layrub train --solver=$digits/solver.prototxt --placement="$strategy" "$@" --measure_memory \
     --json_summary="$out/$strategy.json" 2>"$out/$strategy.log"; then
     tail -5 "$out/$strategy.log" >&2
     exit 1
   fi
   mv $digits/digits_iter_600.caffemodel "$out/$strategy.caffemodel"
   mv $digits/digits_iter_600.solverstate "$out/$strategy.solverstate"
-done
+}
 
-# value FILE KEY: the number beside a key of a summary; each stands on a line of its own.
-value() { sed -n "s/^ *\"$2\": \([^,]*\),*$/\1/p" "$1"; }
-accuracy() { grep -A2 '"name": "accuracy"' "$1" | sed -n 's/^ *"value": *//p'; }
+train keep
+train hybrid
+train auto --device_memory="$(value "$out/hybrid.json" planned_device_bytes)"
 
 row() { # STRATEGY: its line of the table; savings are against keep
   awk -v strategy="$1" -v accuracy="$(accuracy "$out/$1.json")" -v seconds="$(value "$out/$1.json" seconds)" \
@@ -53,5 +59,7 @@ printf "$format" '' test 'device bytes' 'device bytes' '' 'bytes' 'saved' ''
 printf "$format" strategy accuracy planned measured saved 'outside' 'in all' seconds
 row keep
 row hybrid
+row auto
 echo "Planned and measured: the train net with its solver, and the test net. Outside: batches read ahead."
 layrub diff "$out/keep.caffemodel" "$out/hybrid.caffemodel"
+layrub diff "$out/keep.caffemodel" "$out/auto.caffemodel"

@@ -20,6 +20,8 @@ NETS = [
     ('resnet1517', 32, 'out of memory', '11239'),
 ]
 
+TIGHT = 1.1  # of the floor: auto's budget
+
 
 def mib(count):
     return f'{count / MIB:,.0f}'
@@ -35,10 +37,12 @@ def table(columns, rows):
 
 
 def measure(net, batch, names):
-    """Plans and runs by strategy."""
+    """Plans and runs by strategy; auto within TIGHT times the floor."""
     with tempfile.TemporaryDirectory() as folder:
         model = run_layrub.generate(net, folder, f'--batch={batch}')
-        return {name: run_layrub.plan(model, name) for name in names}
+        found = {name: run_layrub.plan(model, name) for name in names}
+        floor = found[names[0]][0]['floor_bytes']
+        return {**found, 'auto': run_layrub.plan(model, 'auto', f'--device_memory={int(TIGHT * floor)}')}
 
 
 def main():
@@ -49,7 +53,7 @@ def main():
     if unknown:
         sys.exit(f'bench_memory.py: there is no {sorted(unknown)[0]} here; there are '
                  f'{", ".join(net for net, *_ in NETS)}')
-    names = run_layrub.strategies()
+    names = [name for name in run_layrub.strategies() if name != 'auto']
     bytes_rows, cost_rows = [], []
     for net, batch, caffe, hybrid in NETS:
         if wanted and net not in wanted:
@@ -57,12 +61,14 @@ def main():
         found = measure(net, batch, names)
         first = found[names[0]][0]
         bytes_rows.append([net, str(batch), mib(first['persistent_bytes']), mib(first['floor_bytes']),
-                           *(mib(found[name][0]['device_peak_bytes']) for name in names), caffe, hybrid])
+                           *(mib(plan['device_peak_bytes']) for plan, _ in found.values()),
+                           mib(found['auto'][0]['smallest_budget_bytes']), caffe, hybrid])
         cost_rows.append([net, *(f'{done.cpu_seconds:.2f}' for _, done in found.values()),
                           mib(max(done.rss_bytes for _, done in found.values()))])
-    print(table(['net, MiB', 'batch', 'state', 'floor', *names, 'paper: Caffe, MB', 'paper: hybrid, MB'], bytes_rows))
+    print(table(['net, MiB', 'batch', 'state', 'floor', *names, f'auto in {TIGHT} floors', 'auto, smallest',
+                 'paper: Caffe, MB', 'paper: hybrid, MB'], bytes_rows))
     print()
-    print(table(['processor seconds', *names, 'memory, MiB'], cost_rows))
+    print(table(['processor seconds', *names, 'auto', 'memory, MiB'], cost_rows))
 
 
 if __name__ == '__main__':

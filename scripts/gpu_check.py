@@ -6,9 +6,11 @@
   scripts/gpu_check.sh --only=resnet50_b32 --gpu=1 --out=results/h200.json
 
 Pieces: tests (every test program, on the GPU), bits (each strategy trains mini nets to the same bits as keep), copies
-(bandwidth to pinned memory: up, down, both ways at once), kernels (our own beside those of cuDNN), and nets: step time and device memory under keep, hybrid and
-auto within 12 GB and within 1.1 times the floor. Each piece ends within --limit seconds; what it had no time for is
-listed as missing. The exit code is 1 if anything fails.
+(bandwidth to pinned memory: up, down, both ways at once), kernels (our own beside those of cuDNN), and nets: step time
+and device memory under keep, hybrid and auto within 12 GB and within 1.1 times the floor. Of the memory, *counted* is
+plan, pool, context and libraries; *taken at most* is what was gone of the device at the fullest moment that the program
+looked at, and the driver's view what nvidia-smi saw beside it. Each piece ends within --limit seconds; what it had no
+time for is listed as missing. The exit code is 1 if anything fails.
 """
 
 import argparse
@@ -258,8 +260,8 @@ def train(check, model, placement, budget, flags):
             return {**row, 'ok': False, 'message': last_line(done.err)}
         with open(summary, encoding='utf-8') as file:
             said = json.load(file)
-    for key in ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'measured_device_bytes',
-                'host_bytes', 'bytes_offloaded'):
+    for key in ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'context_bytes', 'library_bytes',
+                'counted_device_bytes', 'device_peak_measured_bytes', 'host_bytes', 'bytes_offloaded'):
         row[key] = said.get(key)
     return {**row, 'driver_mib': memory.mib(), 'process_mib': done.rss_bytes / MIB}
 
@@ -320,7 +322,8 @@ def markdown(result):
         if name in NETS:
             nets += [[name, row['name'], number(row.get('iteration_seconds'), 1e-3, 1),
                       number(row.get('predicted_seconds'), 1e-3, 1), number(row.get('floor_bytes'), MIB),
-                      number(row.get('planned_bytes'), MIB), number(row.get('measured_device_bytes'), MIB),
+                      number(row.get('planned_device_bytes') or row.get('planned_bytes'), MIB),
+                      number(row.get('counted_device_bytes'), MIB), number(row.get('device_peak_measured_bytes'), MIB),
                       number(row.get('driver_mib')), number(row.get('host_bytes'), MIB),
                       row['message'].replace('|', '/')] for row in rows]
             continue
@@ -337,8 +340,8 @@ def markdown(result):
                           [[row['name'], number(row['ours_ms'], digits=3), number(row['cudnn_ms'] or None, digits=3)]
                            for row in timed]))
     if nets:
-        text.append(table(['net', 'placement', 'step, ms', 'predicted, ms', 'floor, MiB', 'planned, MiB', 'measured, MiB',
-                           "driver's view, MiB", 'host, MiB', 'remark'], nets))
+        text.append(table(['net', 'placement', 'step, ms', 'predicted, ms', 'floor, MiB', 'planned, MiB', 'counted, MiB',
+                           'taken at most, MiB', "driver's view, MiB", 'host, MiB', 'remark'], nets))
     return '\n'.join(text)
 
 

@@ -92,6 +92,8 @@ const std::vector<Command>& Commands() {
        "  --format=text|json     for people or for programs (text)\n"
        "  --all_layers           all rows of the table of layers, not only those that matter most\n"
        "  --largest_batch        look for the largest batch in very deep nets too (takes long)\n"
+       "  --smallest_budget      look for the smallest budget in the deepest nets too (takes "
+       "long)\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
        Plan},

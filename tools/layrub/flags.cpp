@@ -37,6 +37,8 @@ DEFINE_string(format, "text", "How to print a plan: text or json.");
 DEFINE_bool(all_layers, false, "Print a row for every layer of the plan, however many.");
 DEFINE_bool(largest_batch, false,
             "Look for the largest batch within --device_memory even where that takes long.");
+DEFINE_bool(smallest_budget, false,
+            "Look for the smallest device memory that fits even where that takes long.");
 DEFINE_string(dump, "", "A folder for graph.txt and plan.txt.");
 DEFINE_string(data_shape, "", "Shape C,H,W of one item where a data source is not there.");
 DEFINE_bool(synthetic, false, "Random data of the right shape instead of what data layers read.");

@@ -30,6 +30,7 @@ DECLARE_string(json_summary);
 DECLARE_string(format);
 DECLARE_bool(all_layers);
 DECLARE_bool(largest_batch);
+DECLARE_bool(smallest_budget);
 DECLARE_string(dump);
 DECLARE_string(data_shape);
 DECLARE_bool(synthetic);

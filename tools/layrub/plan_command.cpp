@@ -43,7 +43,7 @@ int Plan(const std::vector<std::string>&) {
   if (!built.ok()) return ExitCode(built.status());
   const caffe::SolverGraphs& graphs = built.value();
   WarnOfForeignProfile(graphs.train, options.value().machine);
-  layrub::Result<PlanReport> made = MakeReport(graphs, options.value());
+  layrub::Result<PlanReport> made = MakeReport(graphs, options.value(), FLAGS_smallest_budget);
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
   const bool affords_batches = AffordsBatches(graphs.train, options.value().strategy);

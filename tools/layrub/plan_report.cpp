@@ -17,9 +17,10 @@ using layrub::Result;
 namespace {
 
 /// Operations of graphs for which questions are asked that take many plans to answer: what every
-/// other strategy would do; the largest batch, with a strategy that searches among plans and with
-/// one that does not. Each takes a few seconds at most.
+/// other strategy would do; the smallest budget, with a strategy that searches among plans; the
+/// largest batch, with one that does and with one that does not. Each takes a few seconds at most.
 constexpr size_t kAlternativeOps = 3000;
+constexpr size_t kSearchedBudgetOps = 50'000;
 constexpr size_t kSearchedBatchOps = 1000;
 constexpr size_t kBatchOps = 3000;
 
@@ -123,7 +124,8 @@ bool AffordsBatches(const Graph& graph, const std::string& strategy) {
   return graph.ops.size() <= (layrub::UsesCosts(strategy) ? kSearchedBatchOps : kBatchOps);
 }
 
-Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options) {
+Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options,
+                              bool ask_smallest) {
   const Graph& graph = graphs.train;
   PlanReport report;
   report.options = options;
@@ -131,13 +133,17 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Result<SolverPlans> plans = strategies.WithinBudget(options.strategy);
   report.fits = plans.status();
   if (!plans.ok() && report.fits.code != layrub::Code::kDoesNotFit) return report.fits;
-  const Result<SolverPlans>& smallest = strategies.Smallest(options.strategy);
-  if (!smallest.ok()) return smallest.status();
+  const bool searches = layrub::UsesCosts(options.strategy);
+  report.nets = plans.ok() ? plans.value() : SolverPlans();
+  if (!plans.ok() || ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps) {
+    const Result<SolverPlans>& smallest = strategies.Smallest(options.strategy);
+    if (!smallest.ok()) return smallest.status();
+    report.smallest_bytes = smallest.value().device_bytes;
+    if (!plans.ok()) report.nets = smallest.value();
+  }
   const Result<SolverPlans>& keep = strategies.Smallest("keep");
   if (!keep.ok()) return keep.status();
 
-  report.smallest_bytes = smallest.value().device_bytes;
-  report.nets = plans.ok() ? plans.value() : smallest.value();
   const layrub::Timeline timeline = Simulate(graph, report.plan(), options.machine);
   report.seconds = timeline.seconds;
   report.stalled = timeline.stalled;
@@ -163,9 +169,9 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
     breakdown[layrub::Name(static_cast<layrub::Role>(role))] = report.peak.by_role[role];
   }
   breakdown["gaps"] = report.peak.gaps;
-  const nlohmann::ordered_json largest_batch = report.largest_batch
-                                                   ? nlohmann::ordered_json(*report.largest_batch)
-                                                   : nlohmann::ordered_json();
+  const auto or_null = [](const auto& known) {
+    return known ? nlohmann::ordered_json(*known) : nlohmann::ordered_json();
+  };
   const nlohmann::ordered_json json = {
       {"verdict", report.fits.ok() ? "fits" : "does_not_fit"},
       {"strategy", report.plan().strategy},
@@ -174,8 +180,8 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"persistent_bytes", report.persistent_bytes},
       {"keep_peak_bytes", report.keep_peak_bytes},
       {"floor_bytes", report.floor_bytes},
-      {"smallest_budget_bytes", report.smallest_bytes},
-      {"largest_batch", largest_batch},
+      {"smallest_budget_bytes", or_null(report.smallest_bytes)},
+      {"largest_batch", or_null(report.largest_batch)},
       {"recomputed_ops", report.recomputed_ops},
       {"recomputed_flops", report.recomputed_flops},
       {"host_peak_bytes", report.plan().host_bytes},

@@ -38,8 +38,9 @@ struct PlanReport {
   double seconds = 0;  ///< predicted
   double stalled = 0;  ///< of these, waiting for copies
   double keep_seconds = 0;
-  double floor_seconds = 0;               ///< layrub::TimeFloor within the budget
-  int64_t smallest_bytes = 0;             ///< the smallest budget that the strategy can do with
+  double floor_seconds = 0;  ///< layrub::TimeFloor within the budget
+  /// The smallest budget that the strategy can do with. None: the plan fits, and nobody asked.
+  std::optional<int64_t> smallest_bytes;
   std::vector<Alternative> alternatives;  ///< none for graphs that take long to plan
   std::vector<std::string> readable;      ///< blobs whose data is there after a pass
   int blobs = 0;                          ///< how many blobs there are
@@ -56,10 +57,11 @@ struct PlanReport {
 /// plans of the strategy.
 bool AffordsBatches(const layrub::Graph& graph, const std::string& strategy);
 
-/// All but the largest batch. kInvalid when the strategy is not known or the graph is malformed; a
+/// All but the largest batch. `ask_smallest`: look for the smallest budget even where that takes a
+/// second search of seconds. kInvalid when the strategy is not known or the graph is malformed; a
 /// budget that is too small is part of the report.
 layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
-                                      const caffe::PlacementOptions& options);
+                                      const caffe::PlacementOptions& options, bool ask_smallest);
 
 /// For programs: the keys are documented in docs/placement.md.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report);

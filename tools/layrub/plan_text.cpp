@@ -257,9 +257,9 @@ std::string HelpToFit(const PlanReport& report) {
     return "--placement=" + fastest->strategy + " fits, at " +
            Fixed(*fastest->seconds / report.keep_seconds, 2) + " x plain Caffe's time";
   }
-  if (smallest && *smallest->smallest_bytes < report.smallest_bytes)
+  if (smallest && *smallest->smallest_bytes < *report.smallest_bytes)
     return Flags(smallest->strategy, *smallest->smallest_bytes) + " is the least of all strategies";
-  const std::string budget = "--device_memory=" + std::to_string(report.smallest_bytes);
+  const std::string budget = "--device_memory=" + std::to_string(*report.smallest_bytes);
   if (report.largest_batch.value_or(0) == 0) return budget + ", or a smaller batch or net";
   return budget + " or --batch=" + std::to_string(*report.largest_batch);
 }
@@ -299,8 +299,11 @@ void Answers(std::ostream& out, const PlanReport& report) {
     out << line << Wrap(text, kAnswerColumn, kAnswerColumn) << "\n";
   };
   out << "\n";
-  answer("smallest budget", "--device_memory=" + std::to_string(report.smallest_bytes) + " (" +
-                                FormatBytes(report.smallest_bytes) + ")");
+  answer("smallest budget",
+         report.smallest_bytes
+             ? "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
+                   FormatBytes(*report.smallest_bytes) + ")"
+             : "--smallest_budget looks for it; it takes as long as this plan did");
   if (report.largest_batch) {
     const int batch = *report.largest_batch;
     answer("largest batch", batch == 0 ? "none: not even one item fits into the budget"

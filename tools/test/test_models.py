@@ -66,6 +66,12 @@ class Models(unittest.TestCase):
                 self.assertLess(done.cpu_seconds, 3)
                 self.assertLess(done.rss_bytes, 1024 * MIB)
 
+    def test_a_second_search_for_very_large_nets_is_made_on_demand_only(self):
+        model = generate("resnet", self.folder, "--blocks=3,60,1285,3")
+        unasked, asked = (plan(model, "auto", *flags)[0] for flags in ((), ("--smallest_budget",)))
+        self.assertIsNone(unasked["smallest_budget_bytes"])
+        self.assertGreaterEqual(asked["smallest_budget_bytes"], asked["floor_bytes"])
+
 
 if __name__ == "__main__":
     unittest.main()

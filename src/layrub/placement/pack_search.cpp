@@ -17,6 +17,9 @@ constexpr int64_t kLooksToPush = 8;
 /// Pushing apart may take at most this many times as much as what has been done since the last
 /// time.
 constexpr int64_t kPushShare = 10;
+/// How many looks at each pair of intervals a try may take before it begins anew. For hundreds of
+/// intervals that is more than anybody gives it.
+constexpr int64_t kPatience = 1500;
 
 /// The moments at which something begins, but for those at which nothing lives that does not live
 /// at the next one too.
@@ -70,14 +73,25 @@ void PackSearch::Push(int32_t i, Waiting* waiting) const {
 }
 
 bool PackSearch::Fit(int64_t height, int64_t looks) {
+  const auto count = static_cast<int64_t>(by_middle_.size());
+  const int64_t enough = looks_ + looks;
+  while (!TryToFit(height, std::min(enough, looks_ + kPatience * count * count))) {
+    if (looks_ >= enough) return false;
+    for (const Span& span : by_middle_) offsets_[span.interval] = kNowhere;
+  }
+  return true;
+}
+
+/// Goes on from where everything lies, until there have been so many looks in all.
+bool PackSearch::TryToFit(int64_t height, int64_t looks) {
   Waiting waiting;
-  for (int32_t i = 0; i < static_cast<int32_t>(intervals_.size()); ++i) {
+  for (const Span& span : by_middle_) {
+    const int32_t i = span.interval;
     if (offsets_[i] != kNowhere && End(i) <= height) continue;
     offsets_[i] = kNowhere;
     Push(i, &waiting);
   }
-  const int64_t enough = looks_ + looks;
-  while (!waiting.empty() && looks_ < enough) {
+  while (!waiting.empty() && looks_ < looks) {
     const int32_t i = std::get<int32_t>(waiting.top());
     waiting.pop();
     const auto [offset, price] = CheapestOffset(i, height);

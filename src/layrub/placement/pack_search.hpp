@@ -17,7 +17,8 @@ namespace layrub {
 /// dearer itself (Nagata and Braysy, "A powerful route minimization heuristic for the vehicle
 /// routing problem with time windows", 2009, section 3). Then, unless that was done just before,
 /// what lies lower is pushed to the bottom and the rest to the top: what room there is comes
-/// together where it was short. Deterministic.
+/// together where it was short. What takes long for so few begins anew with the prices reached.
+/// Deterministic.
 class PackSearch {
  public:
   /// `intervals` must outlive the search.
@@ -51,6 +52,7 @@ class PackSearch {
   int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
   /// Twice the offset in the middle of where `i` lies, or lay last.
   int64_t Middle(int32_t i) const { return 2 * lay_at_[i] + intervals_[i].bytes; }
+  bool TryToFit(int64_t height, int64_t looks);
   void Push(int32_t i, Waiting* waiting) const;
   size_t FindNear(int32_t i);
   void FindChanges(int32_t i, int64_t last);

@@ -158,6 +158,17 @@ TEST(Pack, StaysWithinTwoPercentOfTheBoundOnHardRandomInstances) {
   }
 }
 
+TEST(Pack, FindsTightPackingsOfFewIntervals) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    for (const int longest : {8, 25, 50}) {
+      const std::vector<Interval> intervals = Random(50, 1, longest, seed);
+      EXPECT_LE(static_cast<double>(Pack(intervals).bytes),
+                1.02 * static_cast<double>(LargestLiveSum(intervals)))
+          << "seed " << seed << ", durations up to " << longest;
+    }
+  }
+}
+
 TEST(Pack, TakesAFractionOfASecondForHundredsOfIntervals) {
   const std::vector<Interval> intervals = Random(300, 500, 150, 15);
   double fewest = 1;

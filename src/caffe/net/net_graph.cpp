@@ -187,7 +187,12 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     // Versions of one blob, views included, have one group.
     const int32_t group =
         before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
-    version.data = AddTensor(VersionName(id), external ? 0 : BlobBytes(blob),
+    // A user may reshape an input, as far as its memory goes, and write it before the next plan.
+    const auto input_bytes = static_cast<int64_t>(flat_.blobs[blob].blob->data()->size());
+    version.data = AddTensor(VersionName(id),
+                             external ? 0
+                             : user   ? input_bytes
+                                      : BlobBytes(blob),
                              user ? Role::kUser : Role::kActivation, user, user ? kNone : group);
     if (external) out_.outside.insert(version.data);
   }

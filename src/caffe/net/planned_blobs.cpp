@@ -127,9 +127,15 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
       Adopt(history[i][k]->data(), graph.history[i][k]);
     }
   }
+  // The first version of a tensor has its value. Views come later and follow in the pass: until
+  // then they may hold what they shared before their origin was reshaped.
+  std::vector<bool> adopted(graph.graph.tensors.size());
   for (const NetGraph::Version& version : graph.versions) {
     const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
-    if (graph.graph.tensors[version.data].persistent) Adopt(blob.data(), version.data);
+    if (graph.graph.tensors[version.data].persistent && !adopted[version.data]) {
+      Adopt(blob.data(), version.data);
+      adopted[version.data] = true;
+    }
     if (version.diff != kNone && graph.graph.tensors[version.diff].persistent)
       Adopt(blob.diff(), version.diff);
   }

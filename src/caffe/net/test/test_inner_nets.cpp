@@ -40,6 +40,11 @@ vector<float> Gradients(const Net<float>& net) {
   return values;
 }
 
+vector<float> Output(const Net<float>& net) {
+  const Blob<float>& blob = *net.output_blobs()[0];
+  return {blob.cpu_data(), blob.cpu_data() + blob.count()};
+}
+
 /// Zeroes what layers declare as their state: parameters of inner nets that are not the layer's.
 void ResetStates(const Net<float>& net) {
   int states = 0;
@@ -143,6 +148,7 @@ class InnerNetsUnder : public ::testing::TestWithParam<string> {
     const float expected = Pass(&plain_, first);
     EXPECT_EQ(Pass(&planned_, first), expected);
     EXPECT_TRUE(SameBits(Gradients(planned_), Gradients(plain_)));
+    EXPECT_TRUE(SameBits(Output(planned_), Output(plain_)));
   }
 
   Net<float> plain_{ParseNet(kNet)};

@@ -57,6 +57,11 @@ class Backend {
   /// recorder.
   virtual double SecondsOf(const Event& event) = 0;
 
+  /// The contents of `bytes` of device memory are of no use any more; the memory stays the
+  /// caller's. Where the device tier is RAM of the process, whole pages go back to the system until
+  /// they are written again; elsewhere (an allocation of CUDA goes back whole) nothing happens.
+  virtual void Discard(void* /*device*/, int64_t /*bytes*/) {}
+
   /// Bytes handed out now, of each tier.
   virtual int64_t Allocated(Tier tier) const = 0;
   /// One line for logs: "cpu, 2 threads".

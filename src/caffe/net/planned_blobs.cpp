@@ -181,19 +181,32 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
       if (layer.use_count() == 1 && blob.use_count() == 2) count(*blob);  // the layer's, the net's
     }
   }
+  // What takes which tensor's value from where.
+  std::map<TensorId, int> takers;
+  std::vector<std::pair<TensorId, const void*>> values;
   for (const auto& [memory, tensor] : memory_->bound) {
     // An input that a layer has overwritten in place is, for a whole pass, what the user wrote.
     const int input = memory_->input_version[tensor];
     const TensorId written = input < 0 ? tensor : memory_->net.versions[input].data;
-    const void* value = nullptr;
+    std::pair<TensorId, const void*> value{tensor, nullptr};
     const bool held = memory.use_count() > 1 + ending[memory.get()];  // 1: ours
     if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && held))
-      value = executor_->Find(tensor);
+      value.second = executor_->Find(tensor);
     const bool persistent = memory_->net.graph.tensors[written].persistent;
-    if (!value && persistent && (wanted != Wanted::kHeld || held)) value = executor_->Find(written);
-    const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
-    memory->Unbind(value, std::min(bytes, memory->size()));
-    if (!value && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));
+    if (!value.second && persistent && (wanted != Wanted::kHeld || held))
+      value = {written, executor_->Find(written)};
+    values.push_back(value);
+    ++takers[value.first];
+  }
+  auto value = values.begin();
+  for (const auto& [memory, tensor] : memory_->bound) {
+    const auto& [from, address] = *value++;
+    const int64_t bytes = memory_->net.graph.tensors[tensor].bytes;
+    memory->Unbind(address, std::min(static_cast<size_t>(bytes), memory->size()));
+    if (!address && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));
+    // Planned bytes that nobody reads again go at once, or all values would be there twice.
+    if (--takers[from] == 0 && address && address == executor_->Address(from))
+      backend_->Discard(executor_->Address(from), bytes);
   }
   memory_->bound.clear();
 }

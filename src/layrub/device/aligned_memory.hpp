@@ -1,6 +1,9 @@
 #ifndef LAYRUB_DEVICE_ALIGNED_MEMORY_HPP_
 #define LAYRUB_DEVICE_ALIGNED_MEMORY_HPP_
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -15,6 +18,16 @@ namespace layrub {
 inline void* AllocateAligned(int64_t bytes) {
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) return nullptr;
   return std::aligned_alloc(kAlignment, static_cast<size_t>(Aligned(bytes > 0 ? bytes : 1)));
+}
+
+/// Gives the pages that lie wholly within `bytes` at `memory`, which AllocateAligned gave, back to
+/// the system until they are touched again. Their contents are undefined from now on.
+inline void DiscardPages(void* memory, int64_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + static_cast<uintptr_t>(bytes)) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace layrub

@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "layrub/device/aligned_memory.hpp"
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/emulated_device.hpp"
 #include "layrub/device/ram_tier.hpp"
@@ -68,6 +69,10 @@ class CpuBackend final : public Backend {
 
   void Zero(void* device, int64_t bytes) override {
     if (bytes > 0) std::memset(Reachable(device), 0, static_cast<size_t>(bytes));
+  }
+
+  void Discard(void* device, int64_t bytes) override {
+    if (emulated_ == nullptr) DiscardPages(device, bytes);
   }
 
   Event Record(Lane lane) override {

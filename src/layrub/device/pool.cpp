@@ -1,5 +1,7 @@
 #include "layrub/pool.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +18,11 @@ constexpr int64_t kWasteShare = 8;
 class Ram final : public MemorySource {
  public:
   void* Allocate(int64_t bytes) override { return AllocateAligned(bytes); }
-  void Free(void* memory) override { std::free(memory); }
+  // The C library may keep what is freed: between blocks that are in use, it does.
+  void Free(void* memory) override {
+    DiscardPages(memory, static_cast<int64_t>(malloc_usable_size(memory)));
+    std::free(memory);
+  }
   void Zero(void* memory, int64_t bytes) override {
     std::memset(memory, 0, static_cast<size_t>(bytes));
   }

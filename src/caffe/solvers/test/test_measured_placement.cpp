@@ -1,4 +1,6 @@
 // Planning again from measured times.
+#include <sys/resource.h>
+
 #include "caffe/net/test/training.hpp"
 #include "layrub/profile.hpp"
 
@@ -102,6 +104,38 @@ TEST(MeasuredPlacement, StartsAgainWhenAnInputChangesItsShape) {
   step(6, 1);
   const layrub::Graph& graph = solver.net()->planned()->graph();
   EXPECT_EQ(layrub::MeasuredOperations(graph, machine), static_cast<int>(graph.ops.size()));
+}
+
+/// The most memory that the process has ever held.
+int64_t MostBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} << 10;
+}
+
+TEST(MeasuredPlacement, TheStateIsNeverHeldTwice) {
+  if (Caffe::mode() == Caffe::GPU)
+    GTEST_SKIP() << "while nets are placed, the host holds what leaves a device";
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  constexpr int64_t kState = 12 * 16 * kMiB;  // four matrices, their gradients and histories
+  std::string net = R"(
+    layer { name: "in" type: "DummyData" top: "x" top: "y"
+            dummy_data_param { shape { dim: 1 dim: 2048 } shape { dim: 1 dim: 2048 } } })";
+  for (const char* const name : {"x", "a", "b", "c"}) {
+    const std::string bottom(name);
+    const std::string top(1, bottom == "x" ? 'a' : static_cast<char>(bottom[0] + 1));
+    net += "layer { name: 'ip_" + top + "' type: 'InnerProduct' bottom: '" + bottom + "' top: '" +
+           top + "' inner_product_param { num_output: 2048 bias_term: false } }";
+  }
+  net += "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'd' bottom: 'y' top: 'loss' }";
+  const int64_t before = MostBytes();
+  OpenSolver solver(SolverFor(ParseNet(net)));
+  solver.Step(1);
+  EXPECT_LT(MostBytes() - before, kState + 64 * kMiB);
+  ASSERT_TRUE(solver.Place().ok());
+  solver.Step(1);
+  EXPECT_LT(MostBytes() - before, kState + 64 * kMiB);
+  EXPECT_GT(MostBytes() - before, kState / 2);  // or others have hidden what is looked at
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -49,6 +50,23 @@ TEST(CpuBackend, CountsAlignedBytesOfEachTier) {
   backend->Free(Tier::kHost, nullptr);
   EXPECT_EQ(backend->Allocated(Tier::kDevice), 0);
   EXPECT_EQ(backend->Allocated(Tier::kHost), 0);
+}
+
+TEST(CpuBackend, DiscardGivesPagesBackAndLeavesTheNeighboursAlone) {
+  const auto backend = MakeCpuBackend();
+  constexpr int64_t kBytes = int64_t{1} << 20, kBegin = 100, kEnd = kBytes - 100;
+  char* const device = static_cast<char*>(backend->Allocate(Tier::kDevice, kBytes));
+  ASSERT_NE(device, nullptr);
+  std::memset(device, 7, kBytes);
+  backend->Discard(device + kBegin, kEnd - kBegin);
+  EXPECT_EQ(std::count(device, device + kBegin, 7), kBegin);
+  EXPECT_EQ(std::count(device + kEnd, device + kBytes, 7), kBytes - kEnd);
+  EXPECT_EQ(device[kBytes / 2], 0);  // a page that is new
+  std::memset(device, 8, kBytes);
+  EXPECT_EQ(std::count(device, device + kBytes, 8), kBytes);
+  backend->Discard(device, 0);
+  EXPECT_EQ(device[0], 8);
+  backend->Free(Tier::kDevice, device);
 }
 
 TEST(CpuBackend, GivesNullForImpossibleSizes) {

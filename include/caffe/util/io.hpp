@@ -3,6 +3,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <functional>
 #include <string>
 
 #include "caffe/common.hpp"
@@ -53,6 +54,12 @@ void WriteProtoToBinaryFile(const Message& proto, const char* filename);
 inline void WriteProtoToBinaryFile(const Message& proto, const string& filename) {
   WriteProtoToBinaryFile(proto, filename.c_str());
 }
+
+/// Writes the message that all that `pieces` hands to its argument merge into, in the order of
+/// field numbers: the file's bytes are those of that message, and one piece at a time is in memory.
+void WriteProtoToBinaryFile(
+    const string& filename,
+    const std::function<void(const std::function<void(const Message&)>& write)>& pieces);
 
 // Images and databases' records. These log an error and return false, or an empty image, when they
 // cannot read.

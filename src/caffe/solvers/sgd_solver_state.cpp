@@ -9,14 +9,22 @@ namespace caffe {
 
 template <typename Dtype>
 void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string& model_filename) {
-  SolverState state;
-  state.set_iter(this->iter_);
-  state.set_learned_net(model_filename);
-  state.set_current_step(this->current_step_);
-  for (const auto& blob : history_) blob->ToProto(state.add_history());
   const string filename = this->SnapshotFilename(".solverstate");
   LOG(INFO) << "Snapshotting solver state to binary proto file " << filename;
-  WriteProtoToBinaryFile(state, filename);
+  WriteProtoToBinaryFile(filename, [&](const auto& write) {
+    SolverState head;
+    head.set_iter(this->iter_);
+    head.set_learned_net(model_filename);
+    write(head);
+    for (const auto& blob : history_) {
+      SolverState piece;
+      blob->ToProto(piece.add_history());
+      write(piece);
+    }
+    SolverState tail;
+    tail.set_current_step(this->current_step_);
+    write(tail);
+  });
 }
 
 template <typename Dtype>

@@ -40,9 +40,16 @@ template <typename Dtype>
 string Solver<Dtype>::SnapshotToBinaryProto() {
   const string filename = SnapshotFilename(".caffemodel");
   LOG(INFO) << "Snapshotting to binary proto file " << filename;
-  NetParameter net;
-  net_->ToProto(&net, param_.snapshot_diff());
-  WriteProtoToBinaryFile(net, filename);
+  WriteProtoToBinaryFile(filename, [this](const auto& write) {  // what Net::ToProto gives
+    NetParameter head;
+    head.set_name(net_->name());
+    write(head);
+    for (const auto& layer : net_->layers()) {
+      NetParameter piece;
+      layer->ToProto(piece.add_layer(), param_.snapshot_diff());
+      write(piece);
+    }
+  });
   return filename;
 }
 

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 
 #include "caffe/util/atomic_file.hpp"
 
@@ -122,18 +123,17 @@ void SucceededOrDie(const string& error) {
   if (!error.empty()) LOG(FATAL) << error;
 }
 
-// Creates the file, lets `write` fill it, and puts it in place.
+// Creates the file, lets `write` fill it, and puts it in place. `write` returns an error text,
+// empty when all went well.
 template <typename Write>
 void WriteFile(const string& filename, const Write& write) {
   AtomicFile file(filename);
   const int fd = open(file.temp_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) file.Fail(strerror(errno));
   FileOutputStream stream(fd);
-  const bool written = write(&stream);
-  if (!stream.Close() || !written) {
-    file.Fail(stream.GetErrno() != 0 ? strerror(stream.GetErrno())
-                                     : "the message cannot be written");
-  }
+  const string error = write(&stream);
+  if (!stream.Close() || !error.empty())
+    file.Fail(stream.GetErrno() != 0 ? strerror(stream.GetErrno()) : error);
   file.Commit();
 }
 
@@ -162,8 +162,9 @@ void ReadProtoFromTextFileOrDie(const char* filename, Message* proto) {
 }
 
 void WriteProtoToTextFile(const Message& proto, const char* filename) {
-  WriteFile(filename,
-            [&proto](FileOutputStream* stream) { return TextFormat::Print(proto, stream); });
+  WriteFile(filename, [&proto](FileOutputStream* stream) -> string {
+    return TextFormat::Print(proto, stream) ? "" : "the message cannot be written";
+  });
 }
 
 bool ReadProtoFromBinaryFile(const char* filename, Message* proto) {
@@ -175,13 +176,28 @@ void ReadProtoFromBinaryFileOrDie(const char* filename, Message* proto) {
 }
 
 void WriteProtoToBinaryFile(const Message& proto, const char* filename) {
-  const size_t size = proto.ByteSizeLong();
-  CHECK_LE(size, static_cast<size_t>(INT_MAX))
-      << "Cannot write " << filename
-      << ": the message is larger than a binary protocol file can be. "
-      << "snapshot_format: HDF5 has no such limit.";
-  WriteFile(filename,
-            [&proto](FileOutputStream* stream) { return proto.SerializeToZeroCopyStream(stream); });
+  WriteProtoToBinaryFile(string(filename), [&proto](const auto& write) { write(proto); });
+}
+
+void WriteProtoToBinaryFile(
+    const string& filename,
+    const std::function<void(const std::function<void(const Message&)>& write)>& pieces) {
+  WriteFile(filename, [&pieces](FileOutputStream* stream) {
+    string error;
+    size_t size = 0;
+    pieces([&](const Message& piece) {
+      if (!error.empty()) return;
+      size += piece.ByteSizeLong();
+      if (size > static_cast<size_t>(INT_MAX)) {
+        error =
+            "the message is larger than a binary protocol file can be. snapshot_format: HDF5 has "
+            "no such limit.";
+      } else if (!piece.SerializeToZeroCopyStream(stream)) {
+        error = "the message cannot be written";
+      }
+    });
+    return error;
+  });
 }
 
 bool ReadFileToDatum(const string& filename, const int label, Datum* datum) {

@@ -1,7 +1,6 @@
 // Planning again from measured times.
-#include <sys/resource.h>
-
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/most_bytes.hpp"
 #include "layrub/profile.hpp"
 
 namespace caffe {
@@ -106,17 +105,9 @@ TEST(MeasuredPlacement, StartsAgainWhenAnInputChangesItsShape) {
   EXPECT_EQ(layrub::MeasuredOperations(graph, machine), static_cast<int>(graph.ops.size()));
 }
 
-/// The most memory that the process has ever held.
-int64_t MostBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} << 10;
-}
-
 TEST(MeasuredPlacement, TheStateIsNeverHeldTwice) {
   if (Caffe::mode() == Caffe::GPU)
     GTEST_SKIP() << "while nets are placed, the host holds what leaves a device";
-  constexpr int64_t kMiB = int64_t{1} << 20;
   constexpr int64_t kState = 12 * 16 * kMiB;  // four matrices, their gradients and histories
   std::string net = R"(
     layer { name: "in" type: "DummyData" top: "x" top: "y"

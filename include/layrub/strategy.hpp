@@ -10,6 +10,7 @@
 #include "layrub/graph.hpp"
 #include "layrub/machine.hpp"
 #include "layrub/plan.hpp"
+#include "layrub/short_list.hpp"
 #include "layrub/status.hpp"
 
 namespace layrub {
@@ -32,7 +33,7 @@ struct Run {
   int32_t scratch = 0;
   /// A subset of the form's may_alias. The input's value is not needed on the device after this
   /// run: it is its last use, or a gap begins here (an offloaded one whose host copy exists).
-  std::vector<AliasPair> aliases;
+  ShortList<AliasPair> aliases;
   /// The operation, a forward one, has run before and runs again, in the same form and with the
   /// same deterministic workspace, for outputs that were dropped. It is repeatable, finds in its
   /// operands what it found the first time, and gives no tensor an older state. Persistent tensors
@@ -59,7 +60,7 @@ struct TensorDecision {
   /// Resident for the whole iteration, from its first run to the end; otherwise from first to last
   /// use.
   bool whole = false;
-  std::vector<Gap> gaps;  ///< in order; empty when `whole`
+  ShortList<Gap> gaps;  ///< in order; empty when `whole`
 };
 
 /// What happens to each tensor; the scheduler says when and the packer where. A strategy returns

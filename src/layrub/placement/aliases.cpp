@@ -1,8 +1,7 @@
 #include "layrub/placement/aliases.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <utility>
 
 namespace layrub {
 namespace {
@@ -12,79 +11,95 @@ namespace {
 /// optimal.
 class Matching {
  public:
-  Matching(const Graph& graph, const std::vector<AliasPair>& candidates) {
-    for (const AliasPair& pair : candidates) {
-      if (Allows(graph, pair)) inputs_of_[pair.output].push_back(pair.input);
-    }
-  }
-
-  static bool Allows(const Graph& graph, const AliasPair& pair) {
-    const Tensor& output = graph.tensors[pair.output];
-    const Tensor& input = graph.tensors[pair.input];
-    return !output.persistent && !input.persistent && Aligned(output.bytes) <= Aligned(input.bytes);
-  }
-
-  std::vector<AliasPair> Solve(const Graph& graph) {
-    std::vector<TensorId> outputs;
-    for (const auto& [output, inputs] : inputs_of_) outputs.push_back(output);
-    std::stable_sort(outputs.begin(), outputs.end(), [&](TensorId a, TensorId b) {
-      return graph.tensors[a].bytes > graph.tensors[b].bytes;
+  Matching(const Graph& graph, const ShortList<AliasPair>& candidates)
+      : pairs_(candidates.begin(), candidates.end()) {
+    std::stable_sort(pairs_.begin(), pairs_.end(), [&](const AliasPair& a, const AliasPair& b) {
+      return std::pair(graph.tensors[b.output].bytes, a.output) <
+             std::pair(graph.tensors[a.output].bytes, b.output);
     });
-    for (const TensorId output : outputs) {
-      std::set<TensorId> visited;
-      Augment(output, &visited);
+    for (const AliasPair& pair : pairs_) inputs_.push_back(pair.input);
+    std::sort(inputs_.begin(), inputs_.end());
+    inputs_.erase(std::unique(inputs_.begin(), inputs_.end()), inputs_.end());
+    outputs_.assign(inputs_.size(), kNone);
+  }
+
+  ShortList<AliasPair> Solve() {
+    std::vector<size_t> firsts;  // by output: its first pair
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      if (i == 0 || pairs_[i].output != pairs_[i - 1].output) firsts.push_back(i);
     }
-    std::map<TensorId, TensorId> input_of;
-    for (const auto& [input, output] : output_on_) input_of[output] = input;
-    std::vector<AliasPair> chosen;
-    for (const TensorId output : outputs) {
-      if (input_of.count(output) > 0) chosen.push_back({output, input_of[output]});
+    for (const size_t first : firsts) {
+      visited_.assign(inputs_.size(), false);
+      Augment(first);
+    }
+    ShortList<AliasPair> chosen;
+    for (const size_t first : firsts) {
+      const auto input = std::find(outputs_.begin(), outputs_.end(), static_cast<int64_t>(first));
+      if (input != outputs_.end())
+        chosen.push_back({pairs_[first].output, inputs_[input - outputs_.begin()]});
     }
     return chosen;
   }
 
  private:
-  bool Augment(TensorId output, std::set<TensorId>* visited) {
-    for (const TensorId input : inputs_of_[output]) {
-      if (!visited->insert(input).second) continue;
-      const auto taken = output_on_.find(input);
-      if (taken == output_on_.end() || Augment(taken->second, visited)) {
-        output_on_[input] = output;
+  /// Lays the output whose first pair is `first` on an input, other outputs changing theirs.
+  bool Augment(size_t first) {
+    for (size_t i = first; i < pairs_.size() && pairs_[i].output == pairs_[first].output; ++i) {
+      const size_t input =
+          std::lower_bound(inputs_.begin(), inputs_.end(), pairs_[i].input) - inputs_.begin();
+      if (visited_[input]) continue;
+      visited_[input] = true;
+      if (outputs_[input] == kNone || Augment(static_cast<size_t>(outputs_[input]))) {
+        outputs_[input] = static_cast<int64_t>(first);
         return true;
       }
     }
     return false;
   }
 
-  std::map<TensorId, std::vector<TensorId>> inputs_of_;
-  std::map<TensorId, TensorId> output_on_;
+  std::vector<AliasPair> pairs_;   ///< larger outputs first, those of one output side by side
+  std::vector<TensorId> inputs_;   ///< sorted
+  std::vector<int64_t> outputs_;   ///< by input: the first pair of the output that lies on it
+  std::vector<bool> visited_;      ///< by input: Augment has been there
 };
+
+bool Allows(const Graph& graph, const AliasPair& pair) {
+  const Tensor& output = graph.tensors[pair.output];
+  const Tensor& input = graph.tensors[pair.input];
+  return !output.persistent && !input.persistent && Aligned(output.bytes) <= Aligned(input.bytes);
+}
+
+bool Has(std::span<const TensorId> tensors, TensorId t) {
+  return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
+}
 
 }  // namespace
 
-std::vector<AliasPair> BestAliases(const Graph& graph, const std::vector<AliasPair>& candidates) {
-  if (candidates.empty()) return {};
-  if (candidates.size() == 1 && Matching::Allows(graph, candidates.front())) return candidates;
-  return Matching(graph, candidates).Solve(graph);
+ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> candidates) {
+  ShortList<AliasPair> allowed;
+  for (const AliasPair& pair : candidates) {
+    if (Allows(graph, pair)) allowed.push_back(pair);
+  }
+  return allowed.size() < 2 ? allowed : Matching(graph, allowed).Solve();
 }
 
 int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip) {
-  std::vector<TensorId> operands;
-  operands.reserve(form.reads.size() + form.writes.size());
-  operands = form.reads;
-  operands.insert(operands.end(), form.writes.begin(), form.writes.end());
-  std::sort(operands.begin(), operands.end());
-  operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
-  std::erase_if(operands, [&](TensorId t) {
-    return graph.tensors[t].persistent || (!skip.empty() && skip[t]);
-  });
-  int64_t bytes = 0;
-  for (const TensorId t : operands) bytes += Aligned(graph.tensors[t].bytes);
-
-  const auto present = [&](TensorId t) {
-    return std::binary_search(operands.begin(), operands.end(), t);
+  const std::span<const TensorId> reads = form.reads, writes = form.writes;
+  const auto bytes_of = [&](TensorId t) {
+    const bool left_out = graph.tensors[t].persistent || (!skip.empty() && skip[t]);
+    return left_out ? 0 : Aligned(graph.tensors[t].bytes);
   };
-  std::vector<AliasPair> pairs;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (!Has(reads.first(i), reads[i])) bytes += bytes_of(reads[i]);
+  }
+  for (size_t i = 0; i < writes.size(); ++i) {
+    if (!Has(writes.first(i), writes[i]) && !Has(reads, writes[i])) bytes += bytes_of(writes[i]);
+  }
+  ShortList<AliasPair> pairs;
+  const auto present = [&](TensorId t) {
+    return (skip.empty() || !skip[t]) && (Has(reads, t) || Has(writes, t));
+  };
   for (const AliasPair& pair : form.may_alias) {
     if (present(pair.output) && present(pair.input)) pairs.push_back(pair);
   }

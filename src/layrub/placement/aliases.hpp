@@ -2,16 +2,18 @@
 #define LAYRUB_PLACEMENT_ALIASES_HPP_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/short_list.hpp"
 
 namespace layrub {
 
 /// The pairs out of `candidates` that save the most bytes when each input carries at most one
 /// output and each output lies on at most one input. Pairs whose output is larger than the input,
 /// or that touch a persistent tensor, are left out. In order of falling output size.
-std::vector<AliasPair> BestAliases(const Graph& graph, const std::vector<AliasPair>& candidates);
+ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> candidates);
 
 /// Device bytes that an operation in `form` needs besides persistent tensors and scratch: its
 /// distinct operands, aligned, outputs that may lie on an input counted once. Tensors t with

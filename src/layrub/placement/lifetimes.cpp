@@ -85,7 +85,7 @@ class Builder {
   }
 
   Status AddGaps(TensorId t) {
-    const std::vector<Gap>& gaps = decision_.tensors[t].gaps;
+    const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
     const std::span<const Use> uses = uses_[t];
     RunId begin = uses.front().run;
     bool fetched = false;

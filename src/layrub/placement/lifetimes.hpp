@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/short_list.hpp"
 #include "layrub/status.hpp"
 #include "layrub/strategy.hpp"
 
@@ -26,8 +27,8 @@ struct Residence {
 /// A stretch during which a tensor has a range of the host tier.
 struct HostStay {
   TensorId tensor = kNone;
-  std::vector<RunId> offloads;  ///< runs after which the value is copied there; the first one
-                                ///< begins the stay
+  ShortList<RunId> offloads;  ///< runs after which the value is copied there; the first one
+                              ///< begins the stay
   RunId end = kNone;            ///< Decision::runs.size(): to the end of the plan
 };
 

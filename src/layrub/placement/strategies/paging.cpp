@@ -25,14 +25,9 @@ class Pager {
         decision_(*decision),
         run_count_(static_cast<RunId>(decision->runs.size())),
         uses_(FindUses(graph, decision->runs)),
-        touched_(run_count_),
+        touched_(decision->runs.size(), [this](const auto& add) { FindTouched(add); }),
         states_(graph.tensors.size()),
-        load_(run_count_) {
-    for (TensorId t = 0; t < static_cast<TensorId>(uses_.size()); ++t) {
-      if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses_[t])) continue;
-      for (const Use& use : uses_[t]) touched_[use.run].push_back(t);
-    }
-  }
+        load_(run_count_) {}
 
   /// Fills gaps and loads.
   void Sweep() {
@@ -75,6 +70,14 @@ class Pager {
       return next != other.next ? next < other.next : tensor < other.tensor;
     }
   };
+
+  template <typename Add>
+  void FindTouched(const Add& add) const {
+    for (TensorId t = 0; t < static_cast<TensorId>(uses_.size()); ++t) {
+      if (graph_.tensors[t].persistent || !Materialised(graph_.tensors[t], uses_[t])) continue;
+      for (const Use& use : uses_[t]) add(use.run, t);
+    }
+  }
 
   const Form& FormOf(RunId r) const {
     return graph_.ops[decision_.runs[r].op].forms[decision_.runs[r].form];
@@ -132,7 +135,7 @@ class Pager {
   void End(RunId r) {
     for (const TensorId t : touched_[r]) {
       State& state = states_[t];
-      const std::vector<Gap>& gaps = decision_.tensors[t].gaps;
+      const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
       const bool dropped = state.dropped < gaps.size() && gaps[state.dropped].after == r;
       if (dropped) ++state.dropped;
       const RunId next = NextUse(t);
@@ -150,9 +153,9 @@ class Pager {
   Decision& decision_;
   const RunId run_count_;
   const UseLists uses_;
-  std::vector<std::vector<TensorId>> touched_;  ///< by run
-  std::vector<State> states_;                   ///< by tensor
-  std::vector<int64_t> load_;                   ///< by run
+  Buckets<TensorId> touched_;   ///< by run
+  std::vector<State> states_;   ///< by tensor
+  std::vector<int64_t> load_;   ///< by run
   std::priority_queue<Idle> large_, small_;
   std::vector<Away> gaps_;
   int64_t resident_ = 0;

@@ -15,7 +15,7 @@ void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form
 }
 
 /// Where an activation or saved tensor is away; empty if it stays.
-std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
+ShortList<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
                                    OpId first_backward) {
   const Tensor& tensor = graph.tensors[t];
   if (tensor.persistent || tensor.bytes == 0) return {};
@@ -29,7 +29,7 @@ std::vector<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<con
 }
 
 /// The value that a tensor has after run `r` is written by it, on no older one.
-bool BeginsAt(RunId r, std::span<const Use> uses, const std::vector<Gap>& gaps) {
+bool BeginsAt(RunId r, std::span<const Use> uses, const ShortList<Gap>& gaps) {
   return (!uses.empty() && uses.front().run == r) ||
          std::any_of(gaps.begin(), gaps.end(),
                      [r](const Gap& gap) { return gap.dropped && gap.before == r; });
@@ -37,7 +37,7 @@ bool BeginsAt(RunId r, std::span<const Use> uses, const std::vector<Gap>& gaps) 
 
 /// Run `r` is the last that needs the value of `tensor`, and it does not change it.
 bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
-            const std::vector<Gap>& gaps) {
+            const ShortList<Gap>& gaps) {
   const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
   if (use == uses.end() || use->writes) return false;
   if (use + 1 == uses.end()) return !tensor.keep;
@@ -48,10 +48,10 @@ bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
 
 /// Outputs of run `r` on inputs that nobody needs afterwards, besides the aliases that the decision
 /// has.
-std::vector<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
+ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
                                    const Decision& decision) {
   const Run& chosen = decision.runs[r];
-  std::vector<AliasPair> candidates;
+  ShortList<AliasPair> candidates;
   for (const AliasPair& pair : graph.ops[chosen.op].forms[chosen.form].may_alias) {
     const Tensor& output = graph.tensors[pair.output];
     const Tensor& input = graph.tensors[pair.input];
@@ -96,9 +96,8 @@ void MoveBetweenPasses(const Graph& graph, Decision* decision) {
 void RunInPlace(const Graph& graph, InPlace which, Decision* decision) {
   const UseLists uses = FindUses(graph, decision->runs);
   for (RunId r = 0; r < static_cast<RunId>(decision->runs.size()); ++r) {
-    const std::vector<AliasPair> more = MoreAliases(graph, r, which, uses, *decision);
-    std::vector<AliasPair>& aliases = decision->runs[r].aliases;
-    aliases.insert(aliases.end(), more.begin(), more.end());
+    for (const AliasPair& pair : MoreAliases(graph, r, which, uses, *decision))
+      decision->runs[r].aliases.push_back(pair);
   }
 }
 

@@ -101,7 +101,7 @@ class Runner {
     RunId last = kNone;      ///< last run that used it
     RunId release = kNone;   ///< run after which it left
     RunId prefetch = kNone;  ///< if fetched: run before which it came back
-    std::vector<Gap> gaps{};
+    ShortList<Gap> gaps{};
   };
   struct Paid {
     double seconds = 0;
@@ -308,7 +308,7 @@ class Runner {
   /// Lets tensors leave until `need` more bytes are there, as far as possible; operands of the run
   /// at hand stay, but outputs may come to lie on the inputs of `pairs`, which is added to
   /// `aliases`.
-  void MakeRoom(int64_t need, std::vector<AliasPair> pairs, std::vector<AliasPair>* aliases) {
+  void MakeRoom(int64_t need, std::vector<AliasPair> pairs, ShortList<AliasPair>* aliases) {
     for (const int64_t above : {thrift_.room / kSmallPart, int64_t{0}}) {
       while (held_ + need > thrift_.room - thrift_.headroom && looks_ < kMostLooks) {
         const Victim victim = FindVictim(above, pairs);
@@ -360,7 +360,7 @@ class Runner {
       if (!states_[t].resident) outputs.push_back(t);
     }
     for (const TensorId t : operands_) states_[t].next += again ? 0 : 1;
-    const std::vector<AliasPair> aliases = PlaceOutputs(o, outputs);
+    const ShortList<AliasPair> aliases = PlaceOutputs(o, outputs);
     Run run = originals_[o];
     run.recompute = again;
     for (const AliasPair& pair : aliases) {
@@ -387,13 +387,13 @@ class Runner {
   }
 
   /// Makes room for outputs and workspace; returns which outputs lie on which inputs.
-  std::vector<AliasPair> PlaceOutputs(OpId o, const Tensors& outputs) {
+  ShortList<AliasPair> PlaceOutputs(OpId o, const Tensors& outputs) {
     std::vector<AliasPair> pairs = AliasPairs(FormOf(o), outputs);
     std::vector<AliasPair> ending, covering;
     for (const AliasPair& pair : pairs) {
       if (UntilNeeded(pair.input) == kNever) ending.push_back(pair);
     }
-    std::vector<AliasPair> aliases = BestAliases(graph_, ending);
+    ShortList<AliasPair> aliases = BestAliases(graph_, ending);
     for (const AliasPair& taken : aliases) {
       Cover(taken.input);
       RemoveConflicts(taken, &pairs);

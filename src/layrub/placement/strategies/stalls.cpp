@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "layrub/short_list.hpp"
+
 namespace layrub {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 /// lane waits for in between.
 struct Causes {
   int32_t before = kNone;
-  std::vector<int32_t> waits;
+  ShortList<int32_t> waits;
 };
 
 std::vector<Causes> FindCauses(const Plan& plan, const std::vector<const Span*>& spans) {

@@ -37,7 +37,7 @@ class Dice {
   }
   bool Chance(int percent) { return Pick(0, 100) < percent; }
   const Form& FormOf(const Run& run) const { return graph_.ops[run.op].forms[run.form]; }
-  const std::vector<Gap>& GapsOf(TensorId id) const { return decision_.tensors[id].gaps; }
+  const ShortList<Gap>& GapsOf(TensorId id) const { return decision_.tensors[id].gaps; }
 
   void ChooseForm(OpId op) {
     Run choice;

@@ -85,7 +85,8 @@ TEST(BestAliases, FindsAMaximumMatchingWhereTheFirstChoiceBlocksAnother) {
   const TensorId large = net.Add("large", 5);
   const TensorId small = net.Add("small", 4);
   // The larger output sees `a` first, but the smaller one can lie on `a` alone.
-  const std::vector<AliasPair> best = BestAliases(net.graph, {{large, a}, {large, b}, {small, a}});
+  const ShortList<AliasPair> best =
+      BestAliases(net.graph, ShortList<AliasPair>{{large, a}, {large, b}, {small, a}});
   EXPECT_EQ(best, (std::vector<AliasPair>{{large, b}, {small, a}}));
 }
 
@@ -94,7 +95,8 @@ TEST(BestAliases, PrefersTheLargerOfTwoOutputsThatCompete) {
   const TensorId a = net.Add("a", 8);
   const TensorId small = net.Add("small", 4);
   const TensorId large = net.Add("large", 5);
-  EXPECT_EQ(BestAliases(net.graph, {{small, a}, {large, a}}), (std::vector<AliasPair>{{large, a}}));
+  EXPECT_EQ(BestAliases(net.graph, ShortList<AliasPair>{{small, a}, {large, a}}),
+            (ShortList<AliasPair>{{large, a}}));
 }
 
 TEST(SmallestScratch, IsTheFirstOfTheSmallest) {

@@ -274,8 +274,8 @@ TEST(RecomputeOnce, RunsEachOperationAgainWhereItsOutputIsNeededFirst) {
   EXPECT_EQ(RunNames(graph, decision.runs),
             (Lines{"data/forward", "a/forward", "b/forward", "c/forward", "again a/forward",
                    "again b/forward", "c/backward", "b/backward", "a/backward"}));
-  EXPECT_EQ(decision.tensors[2].gaps, (std::vector<Gap>{{2, 2, 4, 4, true}}));
-  EXPECT_EQ(decision.tensors[3].gaps, (std::vector<Gap>{{3, 3, 5, 5, true}}));
+  EXPECT_EQ(decision.tensors[2].gaps, (ShortList<Gap>{{2, 2, 4, 4, true}}));
+  EXPECT_EQ(decision.tensors[3].gaps, (ShortList<Gap>{{3, 3, 5, 5, true}}));
   MustSchedule(graph, decision);
 }
 

@@ -47,7 +47,7 @@ bool RunsAgain(const Decision& decision, OpId op) {
 }
 
 bool ComesBack(const Decision& decision, TensorId t) {
-  const std::vector<Gap>& gaps = decision.tensors[t].gaps;
+  const ShortList<Gap>& gaps = decision.tensors[t].gaps;
   return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return !gap.dropped; });
 }
 

@@ -146,13 +146,13 @@ TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
   EXPECT_EQ(MustPlan(net.graph, "liveness").device_bytes, (4 * 8 + 2 * 2 + 1) * kAlignment);
   const Decision chain = Decide(Chain().graph, "liveness");
   EXPECT_TRUE(chain.runs[4].aliases.empty());
-  EXPECT_EQ(chain.runs[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_EQ(chain.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
 }
 
 TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
   const HandMade net = Chain();
   const Decision decision = Decide(net.graph, "intra");
-  EXPECT_EQ(decision.runs[4].aliases, (std::vector<AliasPair>{{5, 3}}));
+  EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
   const Plan plan = MustPlan(net.graph, "intra");
   EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
   // x, a, c, and b with the gradients of b and a on it.
@@ -169,8 +169,8 @@ TEST(Intra, TakesTheMaskFormWhereTheGradientOverwritesY) {
   const Decision decision = Decide(net.graph, "intra");
   EXPECT_EQ(decision.runs[7].form, 1);
   EXPECT_EQ(decision.runs[9].form, 1);
-  EXPECT_EQ(decision.runs[6].aliases, (std::vector<AliasPair>{{dy1, y1}}));
-  EXPECT_EQ(decision.runs[8].aliases, (std::vector<AliasPair>{{dy0, y0}}));
+  EXPECT_EQ(decision.runs[6].aliases, (ShortList<AliasPair>{{dy1, y1}}));
+  EXPECT_EQ(decision.runs[8].aliases, (ShortList<AliasPair>{{dy0, y0}}));
   // x, one range for each of the two blobs, two masks, the loss.
   EXPECT_EQ(MustPlan(net.graph, "intra").device_bytes, (3 * 8 + 2 * 2 + 1) * kAlignment);
 }
@@ -178,7 +178,7 @@ TEST(Intra, TakesTheMaskFormWhereTheGradientOverwritesY) {
 TEST(Intra, KeepsADataThatSomebodyReadsAfterItsGradientWasWritten) {
   HandMade net = Chain();
   net.graph.ops[6].forms[0].reads.push_back(3);
-  EXPECT_EQ(Decide(net.graph, "intra").runs[4].aliases, (std::vector<AliasPair>{{5, 4}}));
+  EXPECT_EQ(Decide(net.graph, "intra").runs[4].aliases, (ShortList<AliasPair>{{5, 4}}));
 }
 
 TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {
@@ -191,7 +191,7 @@ TEST(Inter, MovesWhatHybridMovesAndGivesGradientsBytesOfTheirOwn) {
   }
   const Decision decision = Decide(Chain().graph, "inter");
   EXPECT_TRUE(decision.runs[4].aliases.empty());
-  EXPECT_EQ(decision.runs[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_EQ(decision.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
   // At c/backward: a, b, c and the gradient of b; x is on the host.
   EXPECT_EQ(MustPlan(Chain().graph, "inter").device_bytes, (1 + 16) * kAlignment);
 }
@@ -201,8 +201,8 @@ TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
   const Decision decision = Decide(net.graph, "hybrid");
   // Only x is away long enough; b and c are read by the first backward operation, a by the second.
   for (TensorId t = 0; t < 7; ++t) {
-    const std::vector<Gap>& gaps = decision.tensors[t].gaps;
-    EXPECT_EQ(gaps, t == 1 ? (std::vector<Gap>{{1, 2, 5, 6}}) : std::vector<Gap>{})
+    const ShortList<Gap>& gaps = decision.tensors[t].gaps;
+    EXPECT_EQ(gaps, t == 1 ? (ShortList<Gap>{{1, 2, 5, 6}}) : ShortList<Gap>{})
         << net.graph.tensors[t].name;
   }
 }
@@ -210,8 +210,8 @@ TEST(Hybrid, MovesWhatBackwardReadsButNotWhatItReadsFirst) {
 TEST(Hybrid, PutsGradientsOnWhatTheirOperationReadsLast) {
   const HandMade net = Chain();
   const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.runs[4].aliases, (std::vector<AliasPair>{{5, 3}}));
-  EXPECT_EQ(decision.runs[5].aliases, (std::vector<AliasPair>{{6, 5}}));
+  EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
+  EXPECT_EQ(decision.runs[5].aliases, (ShortList<AliasPair>{{6, 5}}));
   EXPECT_EQ(MustPlan(net.graph, "hybrid").device_bytes, (1 + 12) * kAlignment);
 }
 
@@ -238,7 +238,7 @@ TEST(Hybrid, KeepsNoInputUnderAnOutputThatSomebodyNeedsLater) {
   HandMade net = Chain();
   net.graph.tensors[3].keep = true;
   const Decision decision = Decide(net.graph, "hybrid");
-  EXPECT_EQ(decision.runs[4].aliases, (std::vector<AliasPair>{{5, 4}}));
+  EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 4}}));
   EXPECT_EQ(Names(net.graph, MustPlan(net.graph, "hybrid").readable), (Lines{"b"}));
 }
 

@@ -20,7 +20,7 @@ using testing::SmallestBudget;
 using testing::Uses;
 using testing::VdnnNet;
 
-std::vector<Gap> GapsOf(const VdnnNet& net, const Decision& decision, const std::string& name) {
+ShortList<Gap> GapsOf(const VdnnNet& net, const Decision& decision, const std::string& name) {
   return decision.tensors[net.Find(name)].gaps;
 }
 
@@ -92,7 +92,7 @@ TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
   const VdnnNet net;
   const auto fetch = [&](Offload which, const std::string& name) {
     const Decision decision = OffloadInputs(net.graph, which);
-    const std::vector<Gap> gaps = GapsOf(net, decision, name);
+    const ShortList<Gap> gaps = GapsOf(net, decision, name);
     return gaps.empty() ? std::string("stays") : net.graph.ops[gaps[0].prefetch].name;
   };
   // All: loss/backward claims p for conv3, the first one below that lacks its input. Conv3 then

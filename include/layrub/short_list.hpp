@@ -1,0 +1,76 @@
+#ifndef LAYRUB_SHORT_LIST_HPP_
+#define LAYRUB_SHORT_LIST_HPP_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
+namespace layrub {
+
+/// A list of plain values that mostly has one of them or none: the first value has its place in the
+/// list itself, so that a decision about a deep net is not hundreds of thousands of allocations.
+/// What there is of it is as in std::vector.
+template <typename Value>
+class ShortList {
+ public:
+  ShortList() = default;
+  ShortList(std::initializer_list<Value> values) { Append(values.begin(), values.end()); }
+  ShortList(const ShortList& other) { Append(other.begin(), other.end()); }
+  ShortList(ShortList&& other) noexcept { Swap(&other); }
+  ShortList& operator=(ShortList other) noexcept {
+    Swap(&other);
+    return *this;
+  }
+  ~ShortList() = default;
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Value* begin() { return more_ ? more_.get() : &one_; }
+  Value* end() { return begin() + size_; }
+  const Value* begin() const { return more_ ? more_.get() : &one_; }
+  const Value* end() const { return begin() + size_; }
+  Value& operator[](size_t i) { return begin()[i]; }
+  const Value& operator[](size_t i) const { return begin()[i]; }
+  const Value& front() const { return *begin(); }
+  const Value& back() const { return *(end() - 1); }
+
+  void push_back(Value value) {
+    if (size_ == room_) Grow();
+    begin()[size_++] = value;
+  }
+  void clear() { size_ = 0; }
+
+  bool operator==(const ShortList& other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
+  bool operator!=(const ShortList& other) const { return !(*this == other); }
+
+ private:
+  void Append(const Value* first, const Value* last) {
+    for (; first != last; ++first) push_back(*first);
+  }
+  void Grow() {
+    auto more = std::make_unique<Value[]>(2 * size_t{room_});
+    std::copy(begin(), end(), more.get());
+    more_ = std::move(more);
+    room_ *= 2;
+  }
+  void Swap(ShortList* other) noexcept {
+    std::swap(size_, other->size_);
+    std::swap(room_, other->room_);
+    std::swap(one_, other->one_);
+    std::swap(more_, other->more_);
+  }
+
+  uint32_t size_ = 0;
+  uint32_t room_ = 1;
+  Value one_{};
+  std::unique_ptr<Value[]> more_;  ///< all values, where they are more than one
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_SHORT_LIST_HPP_

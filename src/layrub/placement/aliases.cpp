@@ -57,10 +57,10 @@ class Matching {
     return false;
   }
 
-  std::vector<AliasPair> pairs_;   ///< larger outputs first, those of one output side by side
-  std::vector<TensorId> inputs_;   ///< sorted
-  std::vector<int64_t> outputs_;   ///< by input: the first pair of the output that lies on it
-  std::vector<bool> visited_;      ///< by input: Augment has been there
+  std::vector<AliasPair> pairs_;  ///< larger outputs first, those of one output side by side
+  std::vector<TensorId> inputs_;  ///< sorted
+  std::vector<int64_t> outputs_;  ///< by input: the first pair of the output that lies on it
+  std::vector<bool> visited_;     ///< by input: Augment has been there
 };
 
 bool Allows(const Graph& graph, const AliasPair& pair) {

@@ -29,7 +29,7 @@ struct HostStay {
   TensorId tensor = kNone;
   ShortList<RunId> offloads;  ///< runs after which the value is copied there; the first one
                               ///< begins the stay
-  RunId end = kNone;            ///< Decision::runs.size(): to the end of the plan
+  RunId end = kNone;          ///< Decision::runs.size(): to the end of the plan
 };
 
 /// A decision spelled out: where each tensor is during each run.

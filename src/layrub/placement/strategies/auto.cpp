@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -158,7 +159,8 @@ class Search {
       const double before = fits_ ? best_seconds_ : std::numeric_limits<double>::infinity();
       for (size_t i = 0; i < std::max(kCuts.size(), kManners.size()); ++i) {
         if (i < kCuts.size() && TakesOneMore()) {
-          Consider(CutWithin(graph_, machine_, room, kCuts[i]));
+          Consider(
+              CutWithin(graph_, machine_, StartIn(PartOf(room, kCuts[i].forms)), room, kCuts[i]));
         }
         if (i < kManners.size()) ConsiderManner(room, kManners[i]);
       }
@@ -170,19 +172,28 @@ class Search {
     }
   }
 
+  static int64_t PartOf(int64_t room, double part) {
+    return static_cast<int64_t>(part * static_cast<double>(room));
+  }
+
+  /// What candidates start from whose forms take at most `forms` bytes.
+  const Start& StartIn(int64_t forms) {
+    const auto [start, is_new] = starts_.try_emplace(forms);
+    if (is_new) start->second = InFrugalForms(graph_, forms);
+    return start->second;
+  }
+
   bool TakesOneMore() { return candidates_-- > 0; }
 
   void ConsiderManner(int64_t room, const Manner& manner) {
-    const auto part = [room](double of) {
-      return static_cast<int64_t>(of * static_cast<double>(room));
-    };
-    Attempt attempt{{room, part(manner.headroom), manner.price, manner.haste}, part(manner.forms)};
-    const Decision base = InFrugalForms(graph_, attempt.forms);
+    Attempt attempt{{room, PartOf(room, manner.headroom), manner.price, manner.haste},
+                    PartOf(room, manner.forms)};
+    const Start& start = StartIn(attempt.forms);
     Lessons lessons;
     for (int pass = 0; pass < kPasses && TakesOneMore(); ++pass) {
-      Decision decision = base;
-      if (!RunWithin(graph_, machine_, attempt.thrift, &lessons, &decision)) return;
-      attempt.seconds = std::min(attempt.seconds, Consider(std::move(decision)).seconds);
+      auto decision = RunWithin(graph_, machine_, start, attempt.thrift, &lessons);
+      if (!decision) return;
+      attempt.seconds = std::min(attempt.seconds, Consider(std::move(*decision)).seconds);
     }
     attempts_.push_back(attempt);
   }
@@ -195,12 +206,12 @@ class Search {
                      [](const Attempt& a, const Attempt& b) { return a.seconds < b.seconds; });
     attempts_.resize(std::min(attempts_.size(), kRefined));
     for (Attempt& attempt : attempts_) {
-      const Decision base = InFrugalForms(graph_, attempt.forms);
+      const Start& start = StartIn(attempt.forms);
       Lessons lessons;
       for (int64_t pass = 0; pass < MostCandidates() / kCandidatesForPass; ++pass) {
-        Decision decision = base;
-        if (!RunWithin(graph_, machine_, attempt.thrift, &lessons, &decision)) break;
-        const Outcome outcome = Consider(std::move(decision), true);
+        auto decision = RunWithin(graph_, machine_, start, attempt.thrift, &lessons);
+        if (!decision) break;
+        const Outcome outcome = Consider(std::move(*decision), true);
         if (outcome.stalls.empty()) break;
         lessons.Add(outcome.stalls);
         attempt.thrift.price *= kRelief;
@@ -310,6 +321,7 @@ class Search {
   const int64_t persistent_;
   const double quickest_;
   std::optional<Decision> best_;
+  std::map<int64_t, Start> starts_;  ///< see StartIn
   std::vector<Attempt> attempts_;
   int64_t candidates_ = 0;  ///< that may still be tried
   bool fits_ = false;

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <vector>
 
-#include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/placement/strategies/paging.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/recompute.hpp"
@@ -25,13 +24,15 @@ struct Stash {
 /// Everything about a graph in chosen forms that does not depend on what is computed again.
 class Cutter {
  public:
-  Cutter(const Graph& graph, const Machine& machine, int64_t room, const Cuts& cuts)
+  Cutter(const Graph& graph, const Machine& machine, const Start& start, int64_t room,
+         const Cuts& cuts)
       : graph_(graph),
         machine_(machine),
         room_(room),
         cuts_(cuts),
-        base_(InFrugalForms(graph, static_cast<int64_t>(cuts.forms * static_cast<double>(room)))),
-        producers_(Producers(graph, base_.runs)),
+        base_(start.decision),
+        uses_(start.uses),
+        producers_(start.producers),
         needed_(graph.tensors.size()) {
     for (const Run& run : base_.runs) {
       if (graph.ops[run.op].pass != Pass::kBackward) continue;
@@ -49,10 +50,10 @@ class Cutter {
       for (const TensorId t : FormOf(base_.runs[stashes_[i].op]).writes) dropped[t] = CanDrop(t);
     }
     Decision decision = base_;
-    RecomputeOnce(graph_, dropped, &decision);
-    RunInPlace(graph_, InPlace::kAnyRole, &decision);
+    const UseLists uses = RecomputeOnce(graph_, dropped, &decision);
+    RunInPlace(graph_, uses, InPlace::kAnyRole, &decision);
     const auto headroom = static_cast<int64_t>(cuts_.headroom * static_cast<double>(room_));
-    PageWithin(graph_, machine_, room_, headroom, &decision);
+    PageWithin(graph_, machine_, uses, room_, headroom, &decision);
     return decision;
   }
 
@@ -93,25 +94,24 @@ class Cutter {
 
   /// Marks the tensors that are read in a later segment than the one that makes them.
   void FindCrossing() {
-    const UseLists uses = FindUses(graph_, base_.runs);
     const OpId end = FirstOp(graph_, Pass::kBackward);
-    std::vector<OpId> last(uses.size(), kNone);             // by tensor: its last use in forward
+    std::vector<OpId> last(uses_.size(), kNone);            // by tensor: its last use in forward
     std::vector<int64_t> made(end + 1), crossing(end + 1);  // bytes by forward operation
-    for (size_t t = 0; t < uses.size(); ++t) {
-      if (graph_.tensors[t].persistent || !Materialised(graph_.tensors[t], uses[t])) continue;
-      for (const Use& use : uses[t]) {
+    for (size_t t = 0; t < uses_.size(); ++t) {
+      if (graph_.tensors[t].persistent || !Materialised(graph_.tensors[t], uses_[t])) continue;
+      for (const Use& use : uses_[t]) {
         if (use.run < end) last[t] = use.run;
       }
       if (last[t] == kNone) continue;
-      made[uses[t].front().run] += graph_.tensors[t].bytes;
-      crossing[uses[t].front().run] += graph_.tensors[t].bytes;
+      made[uses_[t].front().run] += graph_.tensors[t].bytes;
+      crossing[uses_[t].front().run] += graph_.tensors[t].bytes;
       crossing[last[t]] -= graph_.tensors[t].bytes;
     }
     std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
     const std::vector<int32_t> segment = Segments(made, crossing);
-    crossing_.assign(uses.size(), false);
-    for (size_t t = 0; t < uses.size(); ++t) {
-      crossing_[t] = last[t] != kNone && segment[uses[t].front().run] != segment[last[t]];
+    crossing_.assign(uses_.size(), false);
+    for (size_t t = 0; t < uses_.size(); ++t) {
+      crossing_[t] = last[t] != kNone && segment[uses_[t].front().run] != segment[last[t]];
     }
   }
 
@@ -174,8 +174,9 @@ class Cutter {
   const Machine& machine_;
   const int64_t room_;
   const Cuts& cuts_;
-  const Decision base_;
-  const std::vector<OpId> producers_;
+  const Decision& base_;
+  const UseLists& uses_;
+  const std::vector<OpId>& producers_;
   std::vector<bool> needed_;    ///< by backward
   std::vector<bool> crossing_;  ///< tensors that leave their segment
   std::vector<Stash> stashes_;
@@ -186,8 +187,9 @@ class Cutter {
 
 }  // namespace
 
-Decision CutWithin(const Graph& graph, const Machine& machine, int64_t room, const Cuts& cuts) {
-  return Cutter(graph, machine, room, cuts).Build();
+Decision CutWithin(const Graph& graph, const Machine& machine, const Start& start, int64_t room,
+                   const Cuts& cuts) {
+  return Cutter(graph, machine, start, room, cuts).Build();
 }
 
 }  // namespace layrub

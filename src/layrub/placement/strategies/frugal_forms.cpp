@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
-#include "layrub/placement/uses.hpp"
+#include "layrub/placement/strategies/recompute.hpp"
 
 namespace layrub {
 namespace {
@@ -48,7 +48,7 @@ int64_t WorkingSet(const Graph& graph, const Makers& makers, const Form& form) {
 
 }  // namespace
 
-Decision InFrugalForms(const Graph& graph, int64_t most) {
+Start InFrugalForms(const Graph& graph, int64_t most) {
   Decision decision = DefaultDecision(graph);
   Makers makers = FindMakers(graph);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
@@ -69,7 +69,9 @@ Decision InFrugalForms(const Graph& graph, int64_t most) {
     decision.runs[o].scratch = SmallestScratch(graph, *best);
     for (const TensorId t : best->reads) makers.needed[t] = true;
   }
-  return decision;
+  UseLists uses = FindUses(graph, decision.runs);
+  std::vector<OpId> producers = Producers(graph, decision.runs);
+  return {std::move(decision), std::move(uses), std::move(producers)};
 }
 
 }  // namespace layrub

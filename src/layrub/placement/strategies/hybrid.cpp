@@ -9,8 +9,9 @@ namespace layrub {
 // strategy.
 Result<Decision> Hybrid(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = InSmallestForms(graph);
-  MoveBetweenPasses(graph, &decision);
-  RunInPlace(graph, InPlace::kAnyRole, &decision);
+  const UseLists uses = FindUses(graph, decision.runs);
+  MoveBetweenPasses(graph, uses, &decision);
+  RunInPlace(graph, uses, InPlace::kAnyRole, &decision);
   return decision;
 }
 

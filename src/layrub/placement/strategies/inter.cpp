@@ -6,9 +6,11 @@ namespace layrub {
 // What backward needs of the forward waits in the host tier; everything else, gradients above all,
 // lives as under `liveness`. Source: Layrub (PPoPP 2018 poster; ACM TACO 15(3), article 37, 2018),
 // inter-layer strategy.
-Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget) {
-  Result<Decision> decision = Liveness(graph, machine, budget);
-  if (decision.ok()) MoveBetweenPasses(graph, &decision.value());
+Result<Decision> Inter(const Graph& graph, const Machine&, const Budget&) {
+  Decision decision = InSmallestForms(graph);
+  const UseLists uses = FindUses(graph, decision.runs);
+  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
+  MoveBetweenPasses(graph, uses, &decision);
   return decision;
 }
 

@@ -30,8 +30,9 @@ Result<Decision> Intra(const Graph& graph, const Machine&, const Budget&) {
   const UseLists uses = FindUses(graph, decision.runs);
   AvoidOverwritten(graph, OverwrittenBy(graph, uses), &decision);
   AvoidOverwritten(graph, OverwrittenByGradients(graph, uses), &decision);
-  KeepBlobsWhole(graph, &decision);
-  RunInPlace(graph, InPlace::kAnyRole, &decision);
+  const UseLists final_uses = FindUses(graph, decision.runs);
+  KeepBlobsWhole(graph, final_uses, &decision);
+  RunInPlace(graph, final_uses, InPlace::kAnyRole, &decision);
   return decision;
 }
 

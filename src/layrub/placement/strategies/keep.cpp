@@ -12,7 +12,7 @@ namespace layrub {
 Result<Decision> Keep(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = DefaultDecision(graph);
   AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.runs)), &decision);
-  KeepBlobsWhole(graph, &decision);
+  KeepBlobsWhole(graph, FindUses(graph, decision.runs), &decision);
   for (Run& run : decision.runs) {
     const int32_t granted = GrantedScratch(graph, graph.ops[run.op].forms[run.form]);
     if (granted != kNone) run.scratch = granted;

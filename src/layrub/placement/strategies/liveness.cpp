@@ -8,7 +8,7 @@ namespace layrub {
 // (PPoPP 2018), liveness analysis.
 Result<Decision> Liveness(const Graph& graph, const Machine&, const Budget&) {
   Decision decision = InSmallestForms(graph);
-  RunInPlace(graph, InPlace::kSameRole, &decision);
+  RunInPlace(graph, FindUses(graph, decision.runs), InPlace::kSameRole, &decision);
   return decision;
 }
 

@@ -18,14 +18,15 @@ constexpr int64_t kSmallPart = 2000;
 /// Goes through a program run by run with the tensors that are on the device.
 class Pager {
  public:
-  Pager(const Graph& graph, int64_t limit, int64_t headroom, Decision* decision)
+  Pager(const Graph& graph, const UseLists& uses, int64_t limit, int64_t headroom,
+        const Decision& decision)
       : graph_(graph),
         limit_(limit),
         headroom_(headroom),
-        decision_(*decision),
-        run_count_(static_cast<RunId>(decision->runs.size())),
-        uses_(FindUses(graph, decision->runs)),
-        touched_(decision->runs.size(), [this](const auto& add) { FindTouched(add); }),
+        decision_(decision),
+        run_count_(static_cast<RunId>(decision.runs.size())),
+        uses_(uses),
+        touched_(decision.runs.size(), [this](const auto& add) { FindTouched(add); }),
         states_(graph.tensors.size()),
         load_(run_count_) {}
 
@@ -39,9 +40,9 @@ class Pager {
     }
   }
 
-  void Store() {
-    for (const Away& away : gaps_) decision_.tensors[away.tensor].gaps.push_back(away.gap);
-    for (TensorDecision& tensor : decision_.tensors) {
+  void Store(Decision* decision) const {
+    for (const Away& away : gaps_) decision->tensors[away.tensor].gaps.push_back(away.gap);
+    for (TensorDecision& tensor : decision->tensors) {
       std::sort(tensor.gaps.begin(), tensor.gaps.end(),
                 [](const Gap& a, const Gap& b) { return a.after < b.after; });
     }
@@ -150,12 +151,12 @@ class Pager {
   const Graph& graph_;
   const int64_t limit_;
   const int64_t headroom_;
-  Decision& decision_;
+  const Decision& decision_;
   const RunId run_count_;
-  const UseLists uses_;
-  Buckets<TensorId> touched_;   ///< by run
-  std::vector<State> states_;   ///< by tensor
-  std::vector<int64_t> load_;   ///< by run
+  const UseLists& uses_;
+  Buckets<TensorId> touched_;  ///< by run
+  std::vector<State> states_;  ///< by tensor
+  std::vector<int64_t> load_;  ///< by run
   std::priority_queue<Idle> large_, small_;
   std::vector<Away> gaps_;
   int64_t resident_ = 0;
@@ -163,17 +164,17 @@ class Pager {
 
 }  // namespace
 
-void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, int64_t headroom,
-                Decision* decision) {
-  Pager pager(graph, bytes, headroom, decision);
+void PageWithin(const Graph& graph, const Machine& machine, const UseLists& uses, int64_t bytes,
+                int64_t headroom, Decision* decision) {
+  Pager pager(graph, uses, bytes, headroom, *decision);
   pager.Sweep();
-  pager.Store();
+  pager.Store(decision);
   FetchEarly(graph, machine, bytes, pager.load(), decision);
 }
 
 int64_t PeakLoad(const Graph& graph, const Decision& decision) {
-  Decision unchanged = decision;
-  Pager pager(graph, std::numeric_limits<int64_t>::max(), 0, &unchanged);
+  const UseLists uses = FindUses(graph, decision.runs);
+  Pager pager(graph, uses, std::numeric_limits<int64_t>::max(), 0, decision);
   pager.Sweep();
   return pager.peak();
 }

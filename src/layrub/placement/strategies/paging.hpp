@@ -5,6 +5,7 @@
 
 #include "layrub/graph.hpp"
 #include "layrub/machine.hpp"
+#include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -18,9 +19,10 @@ namespace layrub {
 /// does (L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", 1966).
 /// Its copy to the host has from its last use until then. A copy back is issued as early as
 /// `machine` needs it, one after the other on the link, and as the room allows.
-/// `headroom` of the bytes are for copies back that come early: all else keeps to the rest.
-void PageWithin(const Graph& graph, const Machine& machine, int64_t bytes, int64_t headroom,
-                Decision* decision);
+/// `headroom` of the bytes are for copies back that come early: all else keeps to the rest. `uses`
+/// are those of the decision's runs.
+void PageWithin(const Graph& graph, const Machine& machine, const UseLists& uses, int64_t bytes,
+                int64_t headroom, Decision* decision);
 
 /// The most bytes that are not persistent at any run of `decision`, and the run; no gaps between
 /// ranges.

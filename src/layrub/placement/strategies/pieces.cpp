@@ -16,7 +16,7 @@ void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form
 
 /// Where an activation or saved tensor is away; empty if it stays.
 ShortList<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
-                                   OpId first_backward) {
+                                 OpId first_backward) {
   const Tensor& tensor = graph.tensors[t];
   if (tensor.persistent || tensor.bytes == 0) return {};
   const auto later = std::find_if(uses.begin(), uses.end(),
@@ -36,8 +36,7 @@ bool BeginsAt(RunId r, std::span<const Use> uses, const ShortList<Gap>& gaps) {
 }
 
 /// Run `r` is the last that needs the value of `tensor`, and it does not change it.
-bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
-            const ShortList<Gap>& gaps) {
+bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses, const ShortList<Gap>& gaps) {
   const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
   if (use == uses.end() || use->writes) return false;
   if (use + 1 == uses.end()) return !tensor.keep;
@@ -49,7 +48,7 @@ bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses,
 /// Outputs of run `r` on inputs that nobody needs afterwards, besides the aliases that the decision
 /// has.
 ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
-                                   const Decision& decision) {
+                                 const Decision& decision) {
   const Run& chosen = decision.runs[r];
   ShortList<AliasPair> candidates;
   for (const AliasPair& pair : graph.ops[chosen.op].forms[chosen.form].may_alias) {
@@ -84,8 +83,7 @@ Decision InSmallestForms(const Graph& graph) {
   return decision;
 }
 
-void MoveBetweenPasses(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->runs);
+void MoveBetweenPasses(const Graph& graph, const UseLists& uses, Decision* decision) {
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
     if (!Materialised(graph.tensors[t], uses[t])) continue;
@@ -93,8 +91,7 @@ void MoveBetweenPasses(const Graph& graph, Decision* decision) {
   }
 }
 
-void RunInPlace(const Graph& graph, InPlace which, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->runs);
+void RunInPlace(const Graph& graph, const UseLists& uses, InPlace which, Decision* decision) {
   for (RunId r = 0; r < static_cast<RunId>(decision->runs.size()); ++r) {
     for (const AliasPair& pair : MoreAliases(graph, r, which, uses, *decision))
       decision->runs[r].aliases.push_back(pair);
@@ -123,8 +120,7 @@ void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten,
   }
 }
 
-void KeepBlobsWhole(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->runs);
+void KeepBlobsWhole(const Graph& graph, const UseLists& uses, Decision* decision) {
   for (TensorDecision& tensor : decision->tensors) tensor.whole = true;
   for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
     for (size_t i = 1; i < chain.size(); ++i) {

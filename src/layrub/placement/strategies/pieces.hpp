@@ -9,7 +9,8 @@
 namespace layrub {
 
 // What several strategies do, one step each: forms first, since uses depend on them; then
-// recomputations, since runs are counted with them; then moves and aliases in any order.
+// recomputations, since runs are counted with them; then moves and aliases in any order. `uses` are
+// those of the decision's runs.
 
 /// DefaultDecision with each operation in the form with the fewest bytes of operands: a backward
 /// that can do with a mask does.
@@ -19,7 +20,7 @@ Decision InSmallestForms(const Graph& graph);
 /// last forward use, frees its bytes one operation later and issues its way back one operation
 /// before its first backward use. What the first backward operation reads stays, and so does what
 /// would be away for no operation at all. Layrub's inter-layer rule.
-void MoveBetweenPasses(const Graph& graph, Decision* decision);
+void MoveBetweenPasses(const Graph& graph, const UseLists& uses, Decision* decision);
 
 enum class InPlace {
   kSameRole,  ///< data on data, gradients on gradients
@@ -28,7 +29,7 @@ enum class InPlace {
 /// Lays outputs on inputs that nobody needs after their operation, as far as the chosen forms
 /// allow, so that the most bytes are saved. Recomputations too: forms and gaps first. Operations
 /// and tensors stay as long as they did.
-void RunInPlace(const Graph& graph, InPlace which, Decision* decision);
+void RunInPlace(const Graph& graph, const UseLists& uses, InPlace which, Decision* decision);
 
 /// For each tensor, the operation that writes the next version of its blob; graph.ops.size() if
 /// there is none.
@@ -40,7 +41,7 @@ void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten, 
 
 /// Keeps all tensors for the whole iteration, the versions of a named blob in one range where
 /// nobody needs the version before.
-void KeepBlobsWhole(const Graph& graph, Decision* decision);
+void KeepBlobsWhole(const Graph& graph, const UseLists& uses, Decision* decision);
 
 }  // namespace layrub
 

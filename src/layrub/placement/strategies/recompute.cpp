@@ -4,8 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "layrub/placement/uses.hpp"
-
 namespace layrub {
 namespace {
 
@@ -66,8 +64,8 @@ void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
   }
 }
 
-void DropUnread(const Graph& graph, Decision* decision) {
-  const UseLists uses = FindUses(graph, decision->runs);
+UseLists DropUnread(const Graph& graph, Decision* decision) {
+  UseLists uses = FindUses(graph, decision->runs);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     TensorDecision& tensor = decision->tensors[t];
     const bool stays = graph.tensors[t].persistent || tensor.whole || !tensor.gaps.empty();
@@ -78,9 +76,10 @@ void DropUnread(const Graph& graph, Decision* decision) {
         tensor.gaps.push_back({after, after, before, before, true});
     }
   }
+  return uses;
 }
 
-void RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision) {
+UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision) {
   const std::vector<Run> originals = std::exchange(decision->runs, {});
   const std::vector<OpId> producers = Producers(graph, originals);
   std::vector<bool> away = dropped;
@@ -90,7 +89,7 @@ void RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decisio
     }
     decision->runs.push_back(run);
   }
-  DropUnread(graph, decision);
+  return DropUnread(graph, decision);
 }
 
 }  // namespace layrub

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -26,13 +27,14 @@ void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
 /// Opens a dropped gap wherever a recomputation writes a tensor without reading it: nobody needs
 /// the value that the tensor had before. An operation's first run may rely on more than it declares
 /// (a user's layer may leave a derivative in Forward for Backward). Tensors that stay resident, or
-/// have gaps already, are left alone.
-void DropUnread(const Graph& graph, Decision* decision);
+/// have gaps already, are left alone. Returns the uses of the decision's runs.
+UseLists DropUnread(const Graph& graph, Decision* decision);
 
 /// Gives up `dropped` tensors, all of which have producers, after their last forward use, and
 /// brings them back, to stay, just before the backward operation that reads them first. So no
-/// operation runs more than twice. `decision` has no recomputations yet.
-void RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision);
+/// operation runs more than twice. `decision` has no recomputations yet. Returns the uses of its
+/// runs.
+UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision);
 
 }  // namespace layrub
 

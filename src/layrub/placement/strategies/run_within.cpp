@@ -33,14 +33,14 @@ constexpr double kLeastPrice = 0.02;
 
 class Runner {
  public:
-  Runner(const Graph& graph, const Machine& machine, const Thrift& thrift, const Decision& base,
+  Runner(const Graph& graph, const Machine& machine, const Thrift& thrift, const Start& start,
          const Lessons& lessons)
       : graph_(graph),
         machine_(machine),
         thrift_(thrift),
-        originals_(base.runs),
-        uses_(FindUses(graph, base.runs)),
-        producers_(Producers(graph, base.runs)),
+        originals_(start.decision.runs),
+        uses_(start.uses),
+        producers_(start.producers),
         lessons_(lessons),
         paid_(graph.tensors.size()),
         states_(graph.tensors.size()),
@@ -435,8 +435,8 @@ class Runner {
   const Machine& machine_;
   const Thrift thrift_;
   const std::vector<Run>& originals_;
-  const UseLists uses_;                ///< by operations' first runs
-  const std::vector<OpId> producers_;  ///< by tensor
+  const UseLists& uses_;                ///< by operations' first runs
+  const std::vector<OpId>& producers_;  ///< by tensor
   const Lessons& lessons_;
   std::vector<Paid> paid_;        ///< by tensor
   std::vector<State> states_;     ///< by tensor
@@ -466,16 +466,16 @@ void Lessons::Add(const std::vector<double>& plan_stalls) {
   for (size_t t = 0; t < stalls.size(); ++t) stalls[t] = (stalls[t] + plan_stalls[t]) / 2;
 }
 
-bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, Lessons* lessons,
-               Decision* decision) {
-  Runner runner(graph, machine, thrift, *decision, *lessons);
-  if (!runner.RunAll()) return false;
-  Decision found = *decision;
+std::optional<Decision> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
+                                  const Thrift& thrift, Lessons* lessons) {
+  Runner runner(graph, machine, thrift, start, *lessons);
+  if (!runner.RunAll()) return std::nullopt;
+  Decision found;
+  found.tensors.resize(graph.tensors.size());
   runner.Store(&found);
   runner.Teach(lessons);
-  RunInPlace(graph, InPlace::kAnyRole, &found);
-  *decision = std::move(found);
-  return true;
+  RunInPlace(graph, FindUses(graph, found.runs), InPlace::kAnyRole, &found);
+  return found;
 }
 
 }  // namespace layrub

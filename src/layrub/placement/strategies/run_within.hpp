@@ -2,10 +2,12 @@
 #define LAYRUB_PLACEMENT_STRATEGIES_RUN_WITHIN_HPP_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "layrub/graph.hpp"
 #include "layrub/machine.hpp"
+#include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -30,20 +32,19 @@ struct Lessons {
   void Add(const std::vector<double>& plan_stalls);
 };
 
-/// Goes through the operations of `decision`, whose forms are chosen and which has no
-/// recomputations and gaps yet, on a device with little room. What lacks at an operation comes back
-/// just before it: over the link or, where that takes less, computed again, which may bring back
-/// what that needs in turn. When room lacks, the tensor leaves whose return costs the least for its
-/// bytes and for the time until then; an output may also lie on an operand that is needed later.
-/// Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4; here
-/// the future is known, and copies are a second way back. Copies back are then issued as early as
-/// the link needs them and the room allows.
+/// Goes through the operations of `start` on a device with little room. What lacks at an operation
+/// comes back just before it: over the link or, where that takes less, computed again, which may
+/// bring back what that needs in turn. When room lacks, the tensor leaves whose return costs the
+/// least for its bytes and for the time until then; an output may also lie on an operand that is
+/// needed later. Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections
+/// 2 and 4; here the future is known, and copies are a second way back. Copies back are then issued
+/// as early as the link needs them and the room allows.
 ///
 /// `lessons` is used, and updated by the own clock's part: with what a first attempt has taught, a
 /// second one chooses better.
-/// False, and `decision` is unchanged, if too much would run again or the search takes too long.
-bool RunWithin(const Graph& graph, const Machine& machine, const Thrift& thrift, Lessons* lessons,
-               Decision* decision);
+/// Nothing if too much would run again or the search takes too long.
+std::optional<Decision> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
+                                  const Thrift& thrift, Lessons* lessons);
 
 }  // namespace layrub
 

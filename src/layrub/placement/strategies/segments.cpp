@@ -7,7 +7,6 @@
 #include "layrub/placement/aliases.hpp"
 #include "layrub/placement/strategies/conv_like.hpp"
 #include "layrub/placement/strategies/recompute.hpp"
-#include "layrub/placement/uses.hpp"
 
 namespace layrub {
 namespace {
@@ -91,9 +90,9 @@ std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& origin
   return checkpoints;
 }
 
-std::vector<bool> RecomputeSegments(const Graph& graph, Decision* decision) {
+Recomputed RecomputeSegments(const Graph& graph, Decision* decision) {
   const std::vector<Run> originals = std::exchange(decision->runs, {});
-  const Segments segments = Cut(graph, originals);
+  Segments segments = Cut(graph, originals);
   const std::vector<bool> memory_centric = MemoryCentric(graph, originals, segments);
   std::vector<bool> away = segments.dropped;
   for (const Run& run : originals) {
@@ -109,8 +108,7 @@ std::vector<bool> RecomputeSegments(const Graph& graph, Decision* decision) {
     }
     decision->runs.push_back(run);
   }
-  DropUnread(graph, decision);
-  return segments.dropped;
+  return {std::move(segments.dropped), DropUnread(graph, decision)};
 }
 
 }  // namespace layrub

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -15,15 +16,20 @@ namespace layrub {
 /// each operation.
 std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& originals);
 
+/// What RecomputeSegments has done.
+struct Recomputed {
+  std::vector<bool> dropped;  ///< by tensor
+  UseLists uses;              ///< of the decision's runs
+};
+
 /// The forward pass is cut into segments, each of which begins with a checkpoint. Operations of
 /// which nobody after the next checkpoint uses anything in the forward pass run again: what they
 /// make is dropped after its last forward use. Checkpoints and the last segment keep everything. A
 /// segment whose dropped tensors, together with the backward operation that needs them first, need
 /// no more bytes than the most demanding operation of the net, is computed again once and stays
 /// ("speed-centric"); another is computed again for each backward operation that reads of it, and
-/// dropped each time ("memory-centric"). Returns what is dropped, by tensor. `decision` has no
-/// recomputations yet.
-std::vector<bool> RecomputeSegments(const Graph& graph, Decision* decision);
+/// dropped each time ("memory-centric"). `decision` has no recomputations yet.
+Recomputed RecomputeSegments(const Graph& graph, Decision* decision);
 
 }  // namespace layrub
 

@@ -83,8 +83,8 @@ Result<Decision> Sqrt(const Graph& graph, const Machine&, const Budget&) {
     const int segment = segments[stays[t].begin];
     dropped[t] = segment == segments[stays[t].end] && segment != segments.back();
   }
-  RecomputeOnce(graph, dropped, &decision);
-  RunInPlace(graph, InPlace::kAnyRole, &decision);
+  const UseLists uses = RecomputeOnce(graph, dropped, &decision);
+  RunInPlace(graph, uses, InPlace::kAnyRole, &decision);
   return decision;
 }
 

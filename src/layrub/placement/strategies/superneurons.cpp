@@ -44,21 +44,22 @@ std::vector<bool> CheckpointValues(const Graph& graph, const std::vector<Run>& r
 /// Liveness analysis, and checkpoints that may move.
 TensorCache MoveCheckpoints(const Graph& graph) {
   Decision decision = InSmallestForms(graph);
-  std::vector<bool> movable = ForwardValues(graph, FindUses(graph, decision.runs));
+  UseLists uses = FindUses(graph, decision.runs);
+  std::vector<bool> movable = ForwardValues(graph, uses);
   const std::vector<bool> checkpoints = CheckpointValues(graph, decision.runs);
   for (size_t t = 0; t < movable.size(); ++t) movable[t] = movable[t] && checkpoints[t];
-  RunInPlace(graph, InPlace::kSameRole, &decision);
-  return TensorCache(graph, movable, std::move(decision));
+  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
+  return TensorCache(graph, movable, std::move(uses), std::move(decision));
 }
 
 /// Segments are computed again; what is not dropped may move.
 TensorCache MoveAndRecompute(const Graph& graph) {
   Decision decision = InSmallestForms(graph);
-  const std::vector<bool> dropped = RecomputeSegments(graph, &decision);
-  std::vector<bool> movable = ForwardValues(graph, FindUses(graph, decision.runs));
+  auto [dropped, uses] = RecomputeSegments(graph, &decision);
+  std::vector<bool> movable = ForwardValues(graph, uses);
   for (size_t t = 0; t < movable.size(); ++t) movable[t] = movable[t] && !dropped[t];
-  RunInPlace(graph, InPlace::kSameRole, &decision);
-  return TensorCache(graph, movable, std::move(decision));
+  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
+  return TensorCache(graph, movable, std::move(uses), std::move(decision));
 }
 
 /// A rung that fits with an empty cache and the smallest workspaces gets as much cache as the

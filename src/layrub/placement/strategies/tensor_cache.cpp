@@ -101,10 +101,11 @@ class Sweep {
 
 }  // namespace
 
-TensorCache::TensorCache(const Graph& graph, const std::vector<bool>& movable, Decision decision)
+TensorCache::TensorCache(const Graph& graph, const std::vector<bool>& movable, UseLists uses,
+                         Decision decision)
     : graph_(graph),
       decision_(std::move(decision)),
-      uses_(FindUses(graph, decision_.runs)),
+      uses_(std::move(uses)),
       held_(graph.tensors.size()) {
   const Result<Lifetimes> lives = FindLifetimes(graph, decision_);
   if (!lives.ok()) return;

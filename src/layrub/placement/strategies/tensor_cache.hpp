@@ -15,8 +15,9 @@ namespace layrub {
 class TensorCache {
  public:
   /// Of the `movable` tensors those that have gaps, are persistent or marked keep do not move after
-  /// all. Refers to `graph`.
-  TensorCache(const Graph& graph, const std::vector<bool>& movable, Decision decision);
+  /// all. `uses` are those of the decision's runs. Refers to `graph`.
+  TensorCache(const Graph& graph, const std::vector<bool>& movable, UseLists uses,
+              Decision decision);
 
   /// The decision with the offloaded gaps that come of running it on a device of `capacity` bytes:
   /// when a run finds no room, those movable tensors leave whose last use is longest ago, operands
@@ -31,7 +32,7 @@ class TensorCache {
  private:
   const Graph& graph_;
   const Decision decision_;
-  UseLists uses_;
+  const UseLists uses_;
   /// By run; movable tensors count for as long as they would without the cache, first to last use.
   std::vector<int64_t> loads_;
   std::vector<int64_t> held_;    ///< by tensor: bytes until it first leaves; 0: it does not move

@@ -88,7 +88,7 @@ Decision OffloadInputs(const Graph& graph, Offload which) {
       if (points[o] - after >= 2) decision.tensors[t].gaps = {{after, after, points[o], o}};
     }
   }
-  RunInPlace(graph, InPlace::kSameRole, &decision);
+  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
   return decision;
 }
 

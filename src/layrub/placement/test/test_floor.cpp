@@ -87,7 +87,7 @@ TEST(BestAliases, FindsAMaximumMatchingWhereTheFirstChoiceBlocksAnother) {
   // The larger output sees `a` first, but the smaller one can lie on `a` alone.
   const ShortList<AliasPair> best =
       BestAliases(net.graph, ShortList<AliasPair>{{large, a}, {large, b}, {small, a}});
-  EXPECT_EQ(best, (std::vector<AliasPair>{{large, b}, {small, a}}));
+  EXPECT_EQ(best, (ShortList<AliasPair>{{large, b}, {small, a}}));
 }
 
 TEST(BestAliases, PrefersTheLargerOfTwoOutputsThatCompete) {

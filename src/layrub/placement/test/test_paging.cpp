@@ -39,7 +39,7 @@ Machine Unit() { return {"unit", 1, 1e9, 1, 1, 2, 0}; }
 
 Decision Paged(const Graph& graph, int64_t bytes, int64_t headroom = 0) {
   Decision decision = DefaultDecision(graph);
-  PageWithin(graph, Unit(), bytes, headroom, &decision);
+  PageWithin(graph, Unit(), FindUses(graph, decision.runs), bytes, headroom, &decision);
   return decision;
 }
 
@@ -113,15 +113,16 @@ TEST(PageWithin, KeepsRandomGraphsWithinTheRoomOrTheirWorkingSets) {
     // After their last use these stay where they are.
     for (Tensor& tensor : graph.tensors) tensor.keep = false;
     const Decision decision = InSmallestForms(graph);
+    const UseLists uses = FindUses(graph, decision.runs);
     const int64_t all = PeakLoad(graph, decision);
     Decision least = decision;
-    PageWithin(graph, Unit(), 0, 0, &least);
+    PageWithin(graph, Unit(), uses, 0, 0, &least);
     const Result<Plan> smallest = Schedule(graph, least);
     ASSERT_TRUE(smallest.ok()) << smallest.status().message;
     const int64_t sets = FindPeak(graph, smallest.value()).bytes - PersistentBytes(graph);
     for (const int64_t room : {all, (all + sets) / 2, sets}) {
       Decision paged = decision;
-      PageWithin(graph, Unit(), room, 0, &paged);
+      PageWithin(graph, Unit(), uses, room, 0, &paged);
       const Result<Plan> plan = Schedule(graph, paged);
       ASSERT_TRUE(plan.ok()) << plan.status().message;
       EXPECT_LE(FindPeak(graph, plan.value()).bytes - PersistentBytes(graph), room) << seed;

@@ -36,9 +36,8 @@ class Away : public HandMade {
 };
 
 Decision Within(const Graph& graph, const Machine& machine, int64_t units, Lessons* lessons) {
-  Decision decision = InFrugalForms(graph, 0);
-  EXPECT_TRUE(RunWithin(graph, machine, {.room = units * kUnit}, lessons, &decision));
-  return decision;
+  const Start start = InFrugalForms(graph, 0);
+  return RunWithin(graph, machine, start, {.room = units * kUnit}, lessons).value();
 }
 
 bool RunsAgain(const Decision& decision, OpId op) {

@@ -66,9 +66,11 @@ HandMade Convs(int layers) {
 /// "y0: after f1 release f3 prefetch b2 before b1".
 Lines Moves(int64_t tensors, const Graph& graph) {
   Decision decision = DefaultDecision(graph);
-  RunInPlace(graph, InPlace::kSameRole, &decision);
+  UseLists uses = FindUses(graph, decision.runs);
+  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
   const std::vector<bool> all(graph.tensors.size(), true);
-  decision = TensorCache(graph, all, std::move(decision)).Within((1 + 4 * tensors) * kAlignment);
+  const TensorCache cache(graph, all, std::move(uses), std::move(decision));
+  decision = cache.Within((1 + 4 * tensors) * kAlignment);
   MustSchedule(graph, decision);
   Lines lines;
   const auto name = [&](RunId r) { return graph.ops[decision.runs[r].op].name; };
@@ -117,7 +119,8 @@ TEST(Cache, LeavesWhatMayNotMoveAlone) {
   Decision decision = DefaultDecision(net.graph);
   std::vector<bool> movable(net.graph.tensors.size(), true);
   movable[2] = false;
-  decision = TensorCache(net.graph, movable, std::move(decision)).Within(0);
+  UseLists uses = FindUses(net.graph, decision.runs);
+  decision = TensorCache(net.graph, movable, std::move(uses), std::move(decision)).Within(0);
   EXPECT_TRUE(decision.tensors[0].gaps.empty());
   EXPECT_TRUE(decision.tensors[1].gaps.empty());
   EXPECT_TRUE(decision.tensors[2].gaps.empty());
@@ -140,7 +143,7 @@ TEST(Checkpoints, AreConvLikeForwardsAndWhatCannotRunAgain) {
 TEST(RecomputeSegments, DropsWhatASegmentKeepsToItself) {
   const VdnnNet net;
   Decision decision = InSmallestForms(net.graph);
-  const std::vector<bool> dropped = RecomputeSegments(net.graph, &decision);
+  const std::vector<bool> dropped = RecomputeSegments(net.graph, &decision).dropped;
   for (size_t t = 0; t < dropped.size(); ++t) {
     const std::string& name = net.graph.tensors[t].name;
     // r1 and sum are used beyond the next checkpoint; the last segment keeps everything.

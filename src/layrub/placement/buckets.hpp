@@ -2,6 +2,8 @@
 #define LAYRUB_PLACEMENT_BUCKETS_HPP_
 
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -16,22 +18,22 @@ class Buckets {
   /// `fill(add)` calls add(key, value) for all values; those of one key keep their order. It is
   /// called twice, to count and to fill, and says the same both times.
   template <typename Fill>
-  Buckets(size_t keys, Fill fill) : first_(keys + 1) {
-    fill([this](size_t key, const Value&) { ++first_[key + 1]; });
-    for (size_t key = 0; key < keys; ++key) first_[key + 1] += first_[key];
+  Buckets(size_t keys, Fill fill) : first_(keys + 2) {
+    fill([this](size_t key, const Value&) { ++first_[key + 2]; });
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
     values_.resize(first_.back());
-    std::vector<size_t> next(first_.begin(), first_.end() - 1);
-    fill([&](size_t key, const Value& value) { values_[next[key]++] = value; });
+    // While it is filled, first_[key + 1] says where the next value of `key` goes.
+    fill([this](size_t key, const Value& value) { values_[first_[key + 1]++] = value; });
   }
 
-  size_t size() const { return first_.empty() ? 0 : first_.size() - 1; }
+  size_t size() const { return first_.empty() ? 0 : first_.size() - 2; }
   std::span<const Value> operator[](size_t key) const {
     return {values_.data() + first_[key], first_[key + 1] - first_[key]};
   }
 
  private:
   std::vector<Value> values_;
-  std::vector<size_t> first_;  ///< by key, and one more: where its values begin
+  std::vector<uint32_t> first_;  ///< by key, and one more: where its values begin
 };
 
 }  // namespace layrub

@@ -48,12 +48,13 @@ class Windows {
         seconds_(seconds),
         working_sets_(WorkingSets(graph)),
         room_(room),
+        short_(IsShort()),
         maker_(graph.tensors.size(), kNone),
         last_read_(graph.tensors.size(), kNone),
         survives_(graph.tensors.size(), true),
         seen_(graph.tensors.size()),
         touched_(graph.tensors.size(), kNone) {
-    for (OpId o = 0; o < Count(); ++o) Look(o);
+    for (OpId o = 0; o < Count() && short_; ++o) Look(o);
   }
 
   double Seconds() {
@@ -71,6 +72,13 @@ class Windows {
   double Bytes(TensorId t) const { return static_cast<double>(graph_.tensors[t].bytes); }
   int64_t Slack(OpId o) const { return std::max<int64_t>(0, room_ - working_sets_[o]); }
   bool Fits(TensorId t, OpId o) const { return graph_.tensors[t].bytes <= Slack(o); }
+
+  bool IsShort() const {
+    const int64_t all = std::accumulate(
+        graph_.tensors.begin(), graph_.tensors.end(), int64_t{0},
+        [](int64_t sum, const Tensor& tensor) { return sum + !tensor.persistent * tensor.bytes; });
+    return room_ - *std::max_element(working_sets_.begin(), working_sets_.end()) < all;
+  }
 
   void Look(OpId o) {
     const Op& op = graph_.ops[o];
@@ -108,6 +116,7 @@ class Windows {
   double Window(OpId first, OpId last) {
     const double computed =
         std::accumulate(seconds_.begin() + first + 1, seconds_.begin() + last, 0.0);
+    if (!short_) return seconds_[first] + computed;
     FindReturns(first, last);
     double least = std::max(computed, LeaveSeconds(first, last));
     for (const double price : Prices()) {
@@ -199,6 +208,7 @@ class Windows {
   const std::vector<double>& seconds_;
   const std::vector<int64_t> working_sets_;
   const int64_t room_;
+  const bool short_;              ///< an operation has less slack than all tensors take
   std::vector<Facts> facts_;      ///< by operation
   std::vector<OpId> maker_;       ///< by tensor, the operation that makes it again; kNone: none
   std::vector<OpId> last_read_;   ///< by tensor, the last operation that reads it in all its forms

@@ -1,7 +1,7 @@
 #include "layrub/placement/uses.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <utility>
 
 #include "layrub/placement/aliases.hpp"
@@ -11,12 +11,15 @@ namespace layrub {
 UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
   std::vector<std::pair<TensorId, Use>> all;
   all.reserve(4 * runs.size());
-  std::vector<RunId> last(graph.tensors.size(), kNone);  // by tensor: the last run noted
   for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
     const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
+    const size_t before = all.size();
     const auto note = [&](TensorId t, bool reads, bool writes) {
       if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;
-      if (std::exchange(last[t], r) != r) all.push_back({t, {r, reads, writes}});
+      for (size_t i = before; i < all.size(); ++i) {
+        if (all[i].first == t) return;
+      }
+      all.push_back({t, {r, reads, writes}});
     };
     for (const TensorId t : form.reads) {
       note(t, true, std::find(form.writes.begin(), form.writes.end(), t) != form.writes.end());
@@ -36,19 +39,26 @@ bool Materialised(const Tensor& tensor, std::span<const Use> uses) {
 }
 
 std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLists& uses) {
-  std::map<int32_t, std::vector<TensorId>> versions;
+  std::vector<std::pair<int32_t, TensorId>> versions;
   for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
     const Tensor& tensor = graph.tensors[t];
     if (tensor.blob == kNone || tensor.persistent || !Materialised(tensor, uses[t])) continue;
-    versions[tensor.blob].push_back(t);
+    versions.push_back({tensor.blob, t});
   }
+  std::sort(versions.begin(), versions.end());
   std::vector<std::vector<TensorId>> chains;
-  for (auto& [blob, chain] : versions) {
-    if (chain.size() < 2) continue;
-    std::stable_sort(chain.begin(), chain.end(), [&](TensorId a, TensorId b) {
-      return uses[a].front().run < uses[b].front().run;
-    });
-    chains.push_back(std::move(chain));
+  for (auto begin = versions.begin(); begin != versions.end();) {
+    const auto end =
+        std::find_if(begin, versions.end(),
+                     [blob = begin->first](const auto& version) { return version.first != blob; });
+    if (end - begin > 1) {
+      std::vector<TensorId>& chain = chains.emplace_back();
+      std::transform(begin, end, std::back_inserter(chain), [](const auto& v) { return v.second; });
+      std::stable_sort(chain.begin(), chain.end(), [&](TensorId a, TensorId b) {
+        return uses[a].front().run < uses[b].front().run;
+      });
+    }
+    begin = end;
   }
   return chains;
 }
@@ -62,6 +72,7 @@ OpId FirstOp(const Graph& graph, Pass pass) {
 Decision DefaultDecision(const Graph& graph) {
   Decision decision;
   decision.tensors.resize(graph.tensors.size());
+  decision.runs.reserve(graph.ops.size());
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     decision.runs.push_back({o, 0, SmallestScratch(graph, graph.ops[o].forms.front()), {}, false});
   }

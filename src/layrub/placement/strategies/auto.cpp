@@ -82,14 +82,18 @@ constexpr double kRelief = 0.85;
 
 class Search {
  public:
-  Search(const Graph& graph, const Machine& machine, const Budget& budget)
+  /// `floor`: FloorBytes(graph).
+  Search(const Graph& graph, const Machine& machine, const Budget& budget, int64_t floor)
       : graph_(graph),
         machine_(machine),
         budget_(budget),
         available_(budget.device - budget.reserved),
         goal_(available_),
+        floor_(floor),
         persistent_(PersistentBytes(graph)),
-        quickest_(TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
+        quickest_(available_ < floor
+                      ? 0
+                      : TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
 
   Result<Decision> Run() {
     Result<Decision> keep = Keep(graph_, machine_, {});
@@ -110,12 +114,12 @@ class Search {
       if (strategy != Auto && strategy != Keep) ConsiderOther(strategy(graph_, machine_, budget_));
       if (fits_ && best_seconds_ <= quickest_) return *best_;
     }
-    if (available_ >= FloorBytes(graph_)) {
+    if (available_ >= floor_) {
       ConsiderRooms(available_ - persistent_, 1);
       Refine();
     }
     if (!fits_) {
-      goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(FloorBytes(graph_)));
+      goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
       ConsiderRooms(goal_ - persistent_, kStrideForBytes);
     }
     if (!fits_) best_->enough_bytes = 0;
@@ -141,7 +145,7 @@ class Search {
   /// room beside that is easier to pack); the same for every budget.
   std::vector<int64_t> Rooms() const {
     const auto most = static_cast<double>(PeakLoad(graph_, InSmallestForms(graph_)));
-    const double least = static_cast<double>(FloorBytes(graph_) - persistent_) / 2;
+    const double least = static_cast<double>(floor_ - persistent_) / 2;
     std::vector<int64_t> rooms;
     for (int64_t i = 0; i <= kRooms && least > 0; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(kRooms);
@@ -318,8 +322,9 @@ class Search {
   const Budget budget_;
   const int64_t available_;
   int64_t goal_;  ///< bytes that packing tries to reach
+  const int64_t floor_;
   const int64_t persistent_;
-  const double quickest_;
+  const double quickest_;  ///< with all the room that there is; 0: nothing fits
   std::optional<Decision> best_;
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::vector<Attempt> attempts_;
@@ -337,13 +342,14 @@ class Search {
 // every budget; where the search among them begins and ends is not, so a larger budget may, rarely,
 // give a slower plan.
 Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget) {
-  if (budget.device - budget.reserved >= FloorBytes(graph)) {
-    Search search(graph, machine, budget);
+  const int64_t floor = FloorBytes(graph);
+  if (budget.device - budget.reserved >= floor) {
+    Search search(graph, machine, budget, floor);
     Result<Decision> found = search.Run();
     if (search.fits()) return found;
   }
   // What is told to be the smallest budget has to do, and that is what is found without any.
-  return Search(graph, machine, {.device = 0, .host = budget.host}).Run();
+  return Search(graph, machine, {.device = 0, .host = budget.host}, floor).Run();
 }
 
 }  // namespace layrub

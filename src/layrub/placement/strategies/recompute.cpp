@@ -83,6 +83,7 @@ UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Dec
   const std::vector<Run> originals = std::exchange(decision->runs, {});
   const std::vector<OpId> producers = Producers(graph, originals);
   std::vector<bool> away = dropped;
+  decision->runs.reserve(2 * originals.size());
   for (const Run& run : originals) {
     if (graph.ops[run.op].pass != Pass::kForward) {
       AppendReplay(graph, originals, producers, FormOf(graph, run).reads, &away, &decision->runs);

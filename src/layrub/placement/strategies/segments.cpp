@@ -95,6 +95,7 @@ Recomputed RecomputeSegments(const Graph& graph, Decision* decision) {
   Segments segments = Cut(graph, originals);
   const std::vector<bool> memory_centric = MemoryCentric(graph, originals, segments);
   std::vector<bool> away = segments.dropped;
+  decision->runs.reserve(2 * originals.size());
   for (const Run& run : originals) {
     const size_t replay = decision->runs.size();
     if (graph.ops[run.op].pass != Pass::kForward) {

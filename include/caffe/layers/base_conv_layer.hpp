@@ -11,7 +11,7 @@ namespace caffe {
 
 namespace kernels {
 struct Convolution;
-struct ConvolutionScratch;
+struct AlgorithmScratch;
 }  // namespace kernels
 
 /// Convolution over any number of spatial axes, in either direction: a subclass says by
@@ -69,7 +69,7 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   kernels::Convolution Problem(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
 
   /// What the pass number `pass` of the operation at work has.
-  kernels::ConvolutionScratch Scratch(int pass) const;
+  kernels::AlgorithmScratch Scratch(int pass) const;
 
   bool reversed_ = false;
 };

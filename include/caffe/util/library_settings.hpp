@@ -8,8 +8,9 @@ struct LibrarySettings {
   /// Products of single precision numbers may be rounded to TF32 (10 bits of mantissa), which newer
   /// GPUs multiply several times as fast.
   bool tf32 = false;
-  /// Convolutions of shapes that were not measured on this GPU before are measured when they are
-  /// planned, in every algorithm; what is found is kept (AlgorithmCache).
+  /// Operations that the library has algorithms for, of shapes that were not measured on this GPU
+  /// before, are measured when they are planned, in every algorithm; what is found is kept
+  /// (AlgorithmCache).
   bool measure = false;
 };
 

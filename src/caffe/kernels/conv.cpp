@@ -73,7 +73,7 @@ std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const
 
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                        const Dtype* weights, Dtype* y, const ConvolutionScratch& scratch) {
+                        const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
 #ifdef USE_CUDNN
   if (!scratch.algorithm.empty())
@@ -91,7 +91,7 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
 
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
-                             const Dtype* weights, Dtype* dx, const ConvolutionScratch& scratch) {
+                             const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseBackwardData(context, conv, dy, weights, dx);
 #ifdef USE_CUDNN
   if (!scratch.algorithm.empty())
@@ -117,7 +117,7 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, Dtype* dweights,
-                                const ConvolutionScratch& scratch) {
+                                const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise)
     return DepthwiseBackwardWeights(context, conv, x, dy, dweights);
 #ifdef USE_CUDNN
@@ -138,11 +138,11 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
   template std::vector<Workspace> ConvolutionWorkspaces<Dtype>(                                    \
       const DeviceContext&, const Convolution&, const std::vector<ConvolutionPass>&);              \
   template void ConvolutionForward(const DeviceContext&, const Convolution&, const Dtype*,         \
-                                   const Dtype*, Dtype*, const ConvolutionScratch&);               \
+                                   const Dtype*, Dtype*, const AlgorithmScratch&);                 \
   template void ConvolutionBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
-                                        const Dtype*, Dtype*, const ConvolutionScratch&);          \
+                                        const Dtype*, Dtype*, const AlgorithmScratch&);            \
   template void ConvolutionBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
-                                           const Dtype*, Dtype*, const ConvolutionScratch&)
+                                           const Dtype*, Dtype*, const AlgorithmScratch&)
 LAYRUB_INSTANTIATE_CONV(float);
 LAYRUB_INSTANTIATE_CONV(double);
 #undef LAYRUB_INSTANTIATE_CONV

@@ -2,11 +2,10 @@
 #define CAFFE_KERNELS_CONV_HPP_
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
+#include "caffe/kernels/engines.hpp"
 #include "caffe/kernels/im2col.hpp"
-#include "caffe/memory_traits.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -39,27 +38,19 @@ template <typename Dtype>
 std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes);
 
-/// What a pass works with: the memory of the workspace that was chosen for its operation, and its
-/// own part of that one's name (AlgorithmOf): kDepthwise, a library's, or empty for the product of
-/// matrices.
-struct ConvolutionScratch {
-  void* memory = nullptr;
-  std::string_view algorithm = {};
-};
-
 /// y = x * weights
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                        const Dtype* weights, Dtype* y, const ConvolutionScratch& scratch);
+                        const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch);
 /// dx = the adjoint of ConvolutionForward with regard to x, applied to dy
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
-                             const Dtype* weights, Dtype* dx, const ConvolutionScratch& scratch);
+                             const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch);
 /// dweights += the adjoint with regard to the weights
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, Dtype* dweights,
-                                const ConvolutionScratch& scratch);
+                                const AlgorithmScratch& scratch);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
+#include <string>
 
+#include "caffe/kernels/copy.hpp"
+#include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
 
 namespace caffe {
@@ -164,6 +168,31 @@ void ForColumns(const DeviceContext& context, const LrnGrid& grid, Body body) {
   }
 }
 
+/// All that times depend on.
+template <typename Dtype>
+std::string NameOf(const LrnGrid& grid, const LrnFunction<Dtype>& function) {
+  std::ostringstream name;
+  name << grid.outer << "x" << grid.length << "x" << grid.width << " window "
+       << 2 * grid.length_pad + 1 << "x" << 2 * grid.width_pad + 1 << " alpha " << function.alpha
+       << " beta " << function.beta << " k " << function.k;
+  return name.str();
+}
+
+/// The library wants y, which nobody has kept. False if it cannot do it.
+template <typename Dtype>
+bool BackwardByLibrary(const DeviceContext& context, const LrnGrid& grid,
+                       const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy,
+                       Dtype* dx, const AlgorithmScratch& scratch) {
+  const int64_t n = grid.count();
+  Dtype* const y = static_cast<Dtype*>(scratch.memory);
+  Dtype* const apart = dx == x || dx == dy ? y + n : dx;
+  if (!LibraryLrnForward(grid, function, x, y) ||
+      !LibraryLrnBackward(grid, function, x, y, dy, apart))
+    return false;
+  Copy(context, n, apart, dx);
+  return true;
+}
+
 }  // namespace
 
 int64_t LrnForwardScratch(const LrnGrid& grid) {
@@ -175,14 +204,59 @@ int64_t LrnBackwardScratch(const LrnGrid& grid) {
 }
 
 template <typename Dtype>
+std::vector<Workspace> LrnForwardEngines(const DeviceContext& context, const LrnGrid& grid,
+                                         const LrnFunction<Dtype>& function) {
+  const int64_t value = sizeof(Dtype), n = grid.count();
+  Rivals<Dtype> rivals{"lrn forward " + NameOf(grid, function),
+                       value * LrnForwardScratch(grid),
+                       value * n,
+                       {n, n},
+                       {}};
+  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
+    if (scratch.algorithm == kCudnn)
+      return LibraryLrnForward<Dtype>(grid, function, operands[0], operands[1]);
+    LrnForward<Dtype>(context, grid, function, operands[0], operands[1], nullptr, scratch);
+    return true;
+  };
+  return ChooseRival(context, rivals);
+}
+
+template <typename Dtype>
+std::vector<Workspace> LrnBackwardEngines(const DeviceContext& context, const LrnGrid& grid,
+                                          const LrnFunction<Dtype>& function) {
+  const int64_t value = sizeof(Dtype), n = grid.count();
+  Rivals<Dtype> rivals{"lrn backward " + NameOf(grid, function),
+                       value * LrnBackwardScratch(grid),
+                       2 * value * n,
+                       {n, n, n},
+                       {}};
+  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
+    if (scratch.algorithm == kCudnn)
+      return BackwardByLibrary<Dtype>(context, grid, function, operands[0], operands[1],
+                                      operands[2], scratch);
+    LrnBackward<Dtype>(context, grid, function, operands[0], operands[1], operands[2], scratch);
+    return true;
+  };
+  return ChooseRival(context, rivals);
+}
+
+template <typename Dtype>
 void LrnForward(const DeviceContext& context, const LrnGrid& grid,
                 const LrnFunction<Dtype>& function, const Dtype* x, Dtype* y, Dtype* copy,
-                Dtype* scratch) {
+                const AlgorithmScratch& scratch) {
+  if (scratch.algorithm == kCudnn) {
+    if (copy != nullptr) Copy(context, grid.count(), x, copy);
+    Dtype* const apart = x == y ? static_cast<Dtype*>(scratch.memory) : y;
+    CHECK(LibraryLrnForward(grid, function, x, apart)) << "cuDNN has no such LRN";
+    Copy(context, grid.count(), apart, y);
+    return;
+  }
   const LrnGrid g = grid;
   const LrnFunction<Dtype> f = function;
   const int slots = WindowRows(grid);
+  Dtype* const room = static_cast<Dtype*>(scratch.memory);
   ForColumns(context, grid, [=] LAYRUB_HOST_DEVICE(int64_t outer, const Columns& columns) {
-    const LrnRows<Dtype> rows(scratch + outer * (slots + 2) * g.width, g.width, slots);
+    const LrnRows<Dtype> rows(room + outer * (slots + 2) * g.width, g.width, slots);
     const int64_t at = outer * g.length * g.width;
     GridForward(g, columns, f, rows, x + at, y + at, copy == nullptr ? nullptr : copy + at);
   });
@@ -191,23 +265,33 @@ void LrnForward(const DeviceContext& context, const LrnGrid& grid,
 template <typename Dtype>
 void LrnBackward(const DeviceContext& context, const LrnGrid& grid,
                  const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy, Dtype* dx,
-                 Dtype* scratch) {
+                 const AlgorithmScratch& scratch) {
+  if (scratch.algorithm == kCudnn) {
+    CHECK(BackwardByLibrary(context, grid, function, x, dy, dx, scratch))
+        << "cuDNN has no such LRN";
+    return;
+  }
   const LrnGrid g = grid;
   const LrnFunction<Dtype> f = function;
   const int slots = WindowRows(grid);
+  Dtype* const room = static_cast<Dtype*>(scratch.memory);
   ForColumns(context, grid, [=] LAYRUB_HOST_DEVICE(int64_t outer, const Columns& columns) {
-    const LrnRows<Dtype> rows(scratch + outer * (3 * slots + 2) * g.width, g.width, slots);
+    const LrnRows<Dtype> rows(room + outer * (3 * slots + 2) * g.width, g.width, slots);
     const int64_t at = outer * g.length * g.width;
     GridBackward(g, columns, f, rows, x + at, dy + at, dx + at);
   });
 }
 
 #define INSTANTIATE(Dtype)                                                                         \
+  template std::vector<Workspace> LrnForwardEngines(const DeviceContext&, const LrnGrid&,          \
+                                                    const LrnFunction<Dtype>&);                    \
+  template std::vector<Workspace> LrnBackwardEngines(const DeviceContext&, const LrnGrid&,         \
+                                                     const LrnFunction<Dtype>&);                   \
   template void LrnForward<Dtype>(const DeviceContext&, const LrnGrid&, const LrnFunction<Dtype>&, \
-                                  const Dtype*, Dtype*, Dtype*, Dtype*);                           \
+                                  const Dtype*, Dtype*, Dtype*, const AlgorithmScratch&);          \
   template void LrnBackward<Dtype>(const DeviceContext&, const LrnGrid&,                           \
                                    const LrnFunction<Dtype>&, const Dtype*, const Dtype*, Dtype*,  \
-                                   Dtype*);
+                                   const AlgorithmScratch&);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -1,7 +1,9 @@
 #include "caffe/kernels/pooling.hpp"
 
 #include <limits>
+#include <string>
 
+#include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
 
 namespace caffe {
@@ -106,6 +108,15 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
 
 }  // namespace
 
+bool WholeWindows(const PoolingWindow& window) {
+  const auto fit = [](int64_t pooled, int64_t kernel, int64_t stride, int64_t pad, int64_t size) {
+    return (pooled - 1) * stride + kernel <= size + 2 * pad;
+  };
+  const PoolingWindow& p = window;
+  return fit(p.pooled_height, p.kernel_h, p.stride_h, p.pad_h, p.height) &&
+         fit(p.pooled_width, p.kernel_w, p.stride_w, p.pad_w, p.width);
+}
+
 int PoolingIndexBytes(const PoolingWindow& window) {
   const int64_t positions = window.KernelSize();
   return positions <= 1 << 8 ? 1 : positions <= 1 << 16 ? 2 : 4;
@@ -139,7 +150,11 @@ void MaxPoolBackward(const DeviceContext& context, const PoolingWindow& window, 
 
 template <typename Dtype>
 void AveragePoolForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
-                        Dtype* y) {
+                        Dtype* y, const AlgorithmScratch& scratch) {
+  if (scratch.algorithm == kCudnn) {
+    CHECK(LibraryAveragePoolForward(window, x, y)) << "cuDNN has no such average pooling";
+    return;
+  }
   const PoolingWindow p = window;
   ParallelForRows(context, p.planes * p.pooled_height, p.pooled_width,
                   [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
@@ -161,7 +176,11 @@ void AveragePoolForward(const DeviceContext& context, const PoolingWindow& windo
 
 template <typename Dtype>
 void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
-                         Dtype* dx) {
+                         Dtype* dx, const AlgorithmScratch& scratch) {
+  if (scratch.algorithm == kCudnn) {
+    CHECK(LibraryAveragePoolBackward(window, dy, dx)) << "cuDNN has no such average pooling";
+    return;
+  }
   const PoolingWindow p = window;
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int at_y = static_cast<int>(row % p.height);
@@ -184,15 +203,47 @@ void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& wind
   ParallelForSegments(context, p.planes * p.height, p.width, RowCost(p), segment);
 }
 
+template <typename Dtype>
+std::vector<Workspace> AveragePoolEngines(const DeviceContext& context, const PoolingWindow& window,
+                                          bool backward) {
+  if (!WholeWindows(window)) return {};
+  const PoolingWindow& p = window;
+  const auto size = [](int64_t height, int64_t width) {
+    return std::to_string(height) + "x" + std::to_string(width);
+  };
+  Rivals<Dtype> rivals;
+  rivals.what = std::string("average pooling ") + (backward ? "backward " : "forward ") +
+                std::to_string(p.planes) + "x" + size(p.height, p.width) + " " +
+                size(p.pooled_height, p.pooled_width) + " kernel " + size(p.kernel_h, p.kernel_w) +
+                " pad " + size(p.pad_h, p.pad_w) + " stride " + size(p.stride_h, p.stride_w);
+  rivals.operands = {p.planes * p.height * p.width, p.planes * p.pooled_height * p.pooled_width};
+  rivals.run = [&](const AlgorithmScratch& scratch, const std::vector<Dtype*>& operands) {
+    Dtype *const plane = operands[0], *const pooled = operands[1];
+    if (scratch.algorithm == kCudnn) {
+      return backward ? LibraryAveragePoolBackward<Dtype>(window, pooled, plane)
+                      : LibraryAveragePoolForward<Dtype>(window, plane, pooled);
+    }
+    if (backward) {
+      AveragePoolBackward<Dtype>(context, window, pooled, plane);
+    } else {
+      AveragePoolForward<Dtype>(context, window, plane, pooled);
+    }
+    return true;
+  };
+  return ChooseRival(context, rivals);
+}
+
 #define LAYRUB_INSTANTIATE_POOLING(Dtype)                                                        \
   template void MaxPoolForward(const DeviceContext&, const PoolingWindow&, const Dtype*, Dtype*, \
                                void*, Dtype*);                                                   \
   template void MaxPoolBackward(const DeviceContext&, const PoolingWindow&, const Dtype*,        \
                                 const void*, Dtype*);                                            \
   template void AveragePoolForward(const DeviceContext&, const PoolingWindow&, const Dtype*,     \
-                                   Dtype*);                                                      \
+                                   Dtype*, const AlgorithmScratch&);                             \
   template void AveragePoolBackward(const DeviceContext&, const PoolingWindow&, const Dtype*,    \
-                                    Dtype*)
+                                    Dtype*, const AlgorithmScratch&);                            \
+  template std::vector<Workspace> AveragePoolEngines<Dtype>(const DeviceContext&,                \
+                                                            const PoolingWindow&, bool)
 LAYRUB_INSTANTIATE_POOLING(float);
 LAYRUB_INSTANTIATE_POOLING(double);
 #undef LAYRUB_INSTANTIATE_POOLING

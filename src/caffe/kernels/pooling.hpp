@@ -2,8 +2,9 @@
 #define CAFFE_KERNELS_POOLING_HPP_
 
 #include <cstdint>
+#include <vector>
 
-#include "caffe/device_context.hpp"
+#include "caffe/kernels/engines.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -19,6 +20,9 @@ struct PoolingWindow {
 
   int64_t KernelSize() const { return int64_t{kernel_h} * kernel_w; }
 };
+
+/// No window sticks out of the padded plane.
+bool WholeWindows(const PoolingWindow& window);
 
 /// Bytes of one entry of the max-pooling index: the smallest unsigned type that can number the
 /// kernel's positions.
@@ -39,10 +43,14 @@ void MaxPoolBackward(const DeviceContext& context, const PoolingWindow& window, 
 /// the padded plane.
 template <typename Dtype>
 void AveragePoolForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
-                        Dtype* y);
+                        Dtype* y, const AlgorithmScratch& scratch = {});
 template <typename Dtype>
 void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
-                         Dtype* dx);
+                         Dtype* dx, const AlgorithmScratch& scratch = {});
+/// The choices for one or the other (OwnOrLibrary).
+template <typename Dtype>
+std::vector<Workspace> AveragePoolEngines(const DeviceContext& context, const PoolingWindow& window,
+                                          bool backward);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -214,7 +214,7 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
 }
 
 template <typename Dtype>
-kernels::ConvolutionScratch BaseConvolutionLayer<Dtype>::Scratch(int pass) const {
+kernels::AlgorithmScratch BaseConvolutionLayer<Dtype>::Scratch(int pass) const {
   return {this->template ScratchBytes<void>(), AlgorithmOf(this->workspace(), pass)};
 }
 
@@ -224,7 +224,7 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& top) {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
   const Dtype* weights = Data(context, *this->blobs_[kWeights]);
-  const kernels::ConvolutionScratch scratch = Scratch(0);
+  const kernels::AlgorithmScratch scratch = Scratch(0);
   for (size_t i = 0; i < bottom.size(); ++i) {
     const Dtype* x = Data(context, *bottom[i]);
     Dtype* y = MutableData(context, top[i]);

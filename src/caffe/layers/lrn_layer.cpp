@@ -68,8 +68,12 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   traits.forward.scratch_bytes = value * kernels::LrnForwardScratch(grid);
+  traits.forward.workspaces =
+      kernels::LrnForwardEngines<Dtype>(DeviceContext::Current(), grid, Function());
   traits.forward.flops = (window + 10) * n;
   if (!propagate_down[0]) return traits;
+  const std::vector<Workspace> engines =
+      kernels::LrnBackwardEngines<Dtype>(DeviceContext::Current(), grid, Function());
   for (const Operand& x : {BottomData(0), Saved(0)}) {
     OperandForm form;
     form.name = x.kind == Operand::kSaved ? "saved" : "x";
@@ -77,6 +81,7 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     form.writes = {BottomDiff(0)};
     form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};
     form.scratch_bytes = value * kernels::LrnBackwardScratch(grid);
+    form.workspaces = engines;
     form.flops = (2 * window + 20) * n;
     traits.backward.push_back(form);
   }
@@ -88,7 +93,7 @@ void LRNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
                                 const vector<Blob<Dtype>*>& top) {
   kernels::LrnForward(context, Grid(*bottom[0]), Function(), Data(context, *bottom[0]),
                       MutableData(context, top[0]), this->template SavedBytes<Dtype>(0),
-                      this->template ScratchBytes<Dtype>());
+                      {this->template ScratchBytes<void>(), this->workspace()});
 }
 
 template <typename Dtype>
@@ -99,7 +104,8 @@ void LRNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   const Dtype* saved = this->template SavedBytes<Dtype>(0);
   kernels::LrnBackward(context, Grid(*bottom[0]), Function(),
                        saved ? saved : Data(context, *bottom[0]), Diff(context, *top[0]),
-                       MutableDiff(context, bottom[0]), this->template ScratchBytes<Dtype>());
+                       MutableDiff(context, bottom[0]),
+                       {this->template ScratchBytes<void>(), this->workspace()});
 }
 
 INSTANTIATE_CLASS(LRNLayer);

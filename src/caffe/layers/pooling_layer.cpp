@@ -120,6 +120,9 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   for (int i = 0; i < static_cast<int>(top.size()); ++i)
     traits.forward.writes.push_back(TopData(i));
   traits.forward.flops = static_cast<double>(top[0]->count()) * window.KernelSize();
+  const DeviceContext context = DeviceContext::Current();
+  if (!max_pooling_)
+    traits.forward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, false);
   OperandForm backward;
   backward.name = max_pooling_ ? "index" : "shape";
   if (max_pooling_) {
@@ -131,6 +134,8 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     if (max_pooling_) backward.reads.push_back(Saved(kIndex));
     backward.writes = {BottomDiff(0)};
     backward.flops = traits.forward.flops;
+    if (!max_pooling_)
+      backward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, true);
   }
   traits.backward.push_back(backward);
   return traits;
@@ -147,7 +152,8 @@ void PoolingLayer<Dtype>::ForwardOn(const DeviceContext& context,
     kernels::MaxPoolForward(context, window, x, y, this->template SavedBytes<void>(kIndex),
                             top.size() > 1 ? MutableData(context, top[1]) : nullptr);
   } else {
-    kernels::AveragePoolForward(context, window, x, y);
+    kernels::AveragePoolForward(context, window, x, y,
+                                {this->template ScratchBytes<void>(), this->workspace()});
   }
 }
 
@@ -162,7 +168,8 @@ void PoolingLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   if (max_pooling_) {
     kernels::MaxPoolBackward(context, window, dy, this->template SavedBytes<void>(kIndex), dx);
   } else {
-    kernels::AveragePoolBackward(context, window, dy, dx);
+    kernels::AveragePoolBackward(context, window, dy, dx,
+                                 {this->template ScratchBytes<void>(), this->workspace()});
   }
 }
 

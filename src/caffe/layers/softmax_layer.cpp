@@ -17,7 +17,14 @@ template <typename Dtype>
 MemoryTraits SoftmaxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                          const vector<Blob<Dtype>*>& /*top*/,
                                          const vector<bool>& propagate_down) const {
-  return TraitsFromOutput(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, propagate_down[0]);
+  const DeviceContext context = DeviceContext::Current();
+  const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
+  MemoryTraits traits = TraitsFromOutput(shape.count() * int64_t{sizeof(Dtype)}, propagate_down[0]);
+  traits.forward.workspaces = kernels::SoftmaxEngines<Dtype>(context, shape, false);
+  if (!propagate_down[0]) return traits;
+  const vector<Workspace> engines = kernels::SoftmaxEngines<Dtype>(context, shape, true);
+  for (OperandForm& form : traits.backward) form.workspaces = engines;
+  return traits;
 }
 
 template <typename Dtype>
@@ -26,7 +33,8 @@ void SoftmaxLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                     const vector<Blob<Dtype>*>& top) {
   Dtype* y = MutableData(context, top[0]);
   kernels::SoftmaxForward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
-                          Data(context, *bottom[0]), y);
+                          Data(context, *bottom[0]), y,
+                          {this->template ScratchBytes<void>(), this->workspace()});
   if (Dtype* saved = this->template SavedBytes<Dtype>(0)) {
     kernels::Copy(context, top[0]->count(), y, saved);
   }
@@ -40,7 +48,8 @@ void SoftmaxLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   const Dtype* saved = this->template SavedBytes<Dtype>(0);
   kernels::SoftmaxBackward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
                            saved ? saved : Data(context, *top[0]), Diff(context, *top[0]),
-                           MutableDiff(context, bottom[0]));
+                           MutableDiff(context, bottom[0]),
+                           {this->template ScratchBytes<void>(), this->workspace()});
 }
 
 INSTANTIATE_CLASS(SoftmaxLayer);

@@ -13,7 +13,6 @@
 #include "caffe/kernels/cuda/cudnn_problem.hpp"
 #include "caffe/kernels/depthwise.hpp"
 #include "caffe/util/algorithm_table.hpp"
-#include "caffe/util/benchmark.hpp"
 #include "caffe/util/library_settings.hpp"
 
 namespace caffe {
@@ -184,12 +183,10 @@ Workspace MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
   Blob<Dtype> y({conv.images, conv.num_output, static_cast<int>(window.OutputSize())});
   Blob<Dtype> w({conv.num_output, static_cast<int>(window.KernelSize())});
   const DeviceContext context = DeviceContext::Current();
-  const ConvolutionScratch scratch{nullptr, kDepthwise};
+  const AlgorithmScratch scratch{nullptr, kDepthwise};
   Workspace depthwise;
   depthwise.name = kDepthwise;
-  for (int run = 0; run < 4; ++run) {
-    Timer timer;
-    timer.Start();
+  depthwise.seconds = SecondsOf([&] {
     switch (pass) {
       case ConvolutionPass::kForward:
         ConvolutionForward(context, conv, x.gpu_data(), w.gpu_data(), y.mutable_gpu_data(),
@@ -203,10 +200,8 @@ Workspace MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
         ConvolutionBackwardWeights(context, conv, x.gpu_data(), y.gpu_data(), w.mutable_gpu_data(),
                                    scratch);
     }
-    const double seconds = std::max(timer.MicroSeconds() / 1e6, 1e-9);
-    // The first run takes the memory.
-    if (run == 1 || (run > 1 && seconds < depthwise.seconds)) depthwise.seconds = seconds;
-  }
+    return true;
+  });
   return depthwise;
 }
 
@@ -251,8 +246,8 @@ const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* proble
 }
 
 template <typename Pass, typename Dtype>
-void RunPass(CudnnProblem* problem, const ConvolutionScratch& scratch, const Dtype* a,
-             const Dtype* b, Dtype* out) {
+void RunPass(CudnnProblem* problem, const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
+             Dtype* out) {
   const int number = NumberOf<Pass>(scratch.algorithm);
   CHECK_GE(number, 0) << "cuDNN has no algorithm '" << scratch.algorithm << "' for "
                       << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
@@ -294,7 +289,7 @@ std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolut
 
 template <typename Dtype>
 void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pass,
-              const ConvolutionScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out) {
+              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out) {
   ConvolutionDims dims;
   CudnnProblem* const problem =
       DimsOf(conv, &dims) ? FindCudnnProblem(dims, cudnn::dataType<Dtype>::type) : nullptr;
@@ -313,7 +308,7 @@ void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pas
   template std::vector<Workspace> CudnnChoices<Dtype>(const DeviceContext&, const Convolution&, \
                                                       const std::vector<ConvolutionPass>&);     \
   template void CudnnRun(const DeviceContext&, const Convolution&, ConvolutionPass,             \
-                         const ConvolutionScratch&, const Dtype*, const Dtype*, Dtype*)
+                         const AlgorithmScratch&, const Dtype*, const Dtype*, Dtype*)
 LAYRUB_INSTANTIATE_CUDNN(float);
 LAYRUB_INSTANTIATE_CUDNN(double);
 #undef LAYRUB_INSTANTIATE_CUDNN

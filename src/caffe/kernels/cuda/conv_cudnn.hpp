@@ -21,7 +21,7 @@ std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolut
 /// run a convolution of these sizes in this thread.
 template <typename Dtype>
 void CudnnRun(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
-              const ConvolutionScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out);
+              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out);
 
 }  // namespace kernels
 }  // namespace caffe

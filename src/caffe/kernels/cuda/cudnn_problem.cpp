@@ -114,7 +114,7 @@ AlgorithmCache& CudnnTimes() {
   cudaDeviceProp properties;
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
   const std::string name =
-      std::string("convolutions-") + properties.name + "-cudnn" + std::to_string(cudnnGetVersion());
+      std::string("algorithms-") + properties.name + "-cudnn" + std::to_string(cudnnGetVersion());
   const std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<AlgorithmCache>& cache = caches[name];
   if (!cache) cache = std::make_unique<AlgorithmCache>(AlgorithmCache::PathFor(name));

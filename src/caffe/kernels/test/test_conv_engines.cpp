@@ -96,7 +96,7 @@ class ConvolutionEngines : public ::testing::Test {
     std::fill_n(out.mutable_cpu_data(), out.count(), adds ? Dtype(0.25) : Dtype(NAN));
     SyncedMemory memory(std::max<size_t>(choice.bytes, 1));
     const DeviceContext context = DeviceContext::Current();
-    const ConvolutionScratch scratch{
+    const AlgorithmScratch scratch{
         context.gpu ? memory.mutable_gpu_data() : memory.mutable_cpu_data(), choice.name};
     const Dtype* const w = Data(context, w_);
     Dtype* const result = MutableData(context, &out);

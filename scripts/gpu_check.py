@@ -146,8 +146,8 @@ def run_test(check, program, **environment):
     """Runs a test program on the device; TimeoutExpired if the piece's time is up before it ends."""
     launch = os.path.join(ROOT, 'bin', 'launch')
     command = [launch, 'tests/' + os.path.basename(program)] if os.path.exists(launch) else [program]
-    environment = dict(os.environ, LAYRUB_SOURCE_DIR=ROOT, LAYRUB_TEST_DEVICE='cpu' if check.options.cpu else 'cuda',
-                       **environment)
+    device = 'cpu' if check.options.cpu else f'cuda:{check.options.gpu}'
+    environment = dict(os.environ, LAYRUB_SOURCE_DIR=ROOT, LAYRUB_TEST_DEVICE=device, **environment)
     with tempfile.TemporaryDirectory() as folder:
         return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True,
                               timeout=max(1.0, check.end - time.monotonic()), check=False)

@@ -1,7 +1,9 @@
 // Which device the tests of a program run on, by the environment variable LAYRUB_TEST_DEVICE: cpu
-// (as if it were not set), emulated, or cuda, which skips all tests where there is no GPU.
+// (as if it were not set), emulated, or cuda (GPU 0; cuda:1 for GPU 1, and so on), which skips all
+// tests where there is no GPU.
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <string>
 
@@ -11,19 +13,31 @@
 namespace caffe {
 namespace {
 
+/// The GPU that `device` ("cuda" or "cuda:1") names; -1 if it names none.
+int GpuNamed(const std::string& device) {
+  if (device == "cuda") return 0;
+  const std::string prefix = "cuda:";
+  if (device.compare(0, prefix.size(), prefix) != 0) return -1;
+  int gpu = -1;
+  const char* const end = device.data() + device.size();
+  const auto parsed = std::from_chars(device.data() + prefix.size(), end, gpu);
+  return parsed.ec == std::errc() && parsed.ptr == end ? gpu : -1;
+}
+
 class DeviceEnvironment : public ::testing::Environment {
  public:
   void SetUp() override {
     const char* const wanted = std::getenv("LAYRUB_TEST_DEVICE");
     const std::string device = wanted ? wanted : "cpu";
     if (device == "cpu") return;
-    if (device == "cuda") {
+    if (const int gpu = GpuNamed(device); gpu >= 0) {
       if (layrub::GpuCount() == 0) GTEST_SKIP() << layrub::WhyNoGpu();
+      ASSERT_LT(gpu, layrub::GpuCount()) << "LAYRUB_TEST_DEVICE is " << device << ".";
       // A forked process cannot use the GPU of its parent.
       GTEST_FLAG_SET(death_test_style, "threadsafe");
-      Caffe::SetDevice(0);
+      Caffe::SetDevice(gpu);
     } else {
-      ASSERT_EQ(device, "emulated") << "LAYRUB_TEST_DEVICE is cpu, emulated or cuda.";
+      ASSERT_EQ(device, "emulated") << "LAYRUB_TEST_DEVICE is cpu, emulated, cuda or cuda:1.";
       // Never taken down: static blobs of tests may live on it.
       Caffe::UseDevice(layrub::MakeEmulatedDevice().release());
     }

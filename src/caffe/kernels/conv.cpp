@@ -23,6 +23,12 @@ struct GroupSizes {
   int64_t image;  ///< values of one group's share of an image
 };
 
+/// A pointwise convolution's products with the same weights: those of one group, of all images. It
+/// steps over values of one product's factor, and of its result.
+GemmBatch OverImages(const Convolution& conv, int64_t factor, int64_t result) {
+  return {conv.images, 0, conv.group * factor, conv.group * result};
+}
+
 bool TwoAxes(const Convolution& conv) { return conv.window.axes == 2 && !conv.force_nd; }
 
 template <typename Dtype>
@@ -81,11 +87,20 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
 #endif
   Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
+  const int64_t output = size.rows * size.columns;
+  if (conv.Pointwise()) {
+    for (int64_t group = 0; group < conv.group; ++group) {
+      BatchedGemm(context, OverImages(conv, size.image, output), Transpose::kNo, Transpose::kNo,
+                  size.rows, size.columns, size.inner, Dtype(1),
+                  weights + group * size.rows * size.inner, x + group * size.image, Dtype(0),
+                  y + group * output);
+    }
+    return;
+  }
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
     const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
     Gemm(context, Transpose::kNo, Transpose::kNo, size.rows, size.columns, size.inner, Dtype(1),
-         weights + i % conv.group * size.rows * size.inner, columns, Dtype(0),
-         y + i * size.rows * size.columns);
+         weights + i % conv.group * size.rows * size.inner, columns, Dtype(0), y + i * output);
   }
 }
 
@@ -97,15 +112,22 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
   if (!scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
 #endif
-  Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
+  Dtype* const columns = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
+  const int64_t output = size.rows * size.columns;
+  if (conv.Pointwise()) {
+    for (int64_t group = 0; group < conv.group; ++group) {
+      BatchedGemm(context, OverImages(conv, output, size.image), Transpose::kYes, Transpose::kNo,
+                  size.inner, size.columns, size.rows, Dtype(1),
+                  weights + group * size.rows * size.inner, dy + group * output, Dtype(0),
+                  dx + group * size.image);
+    }
+    return;
+  }
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
-    Dtype* image = dx + i * size.image;
-    Dtype* columns = conv.Pointwise() ? image : workspace;
+    Dtype* const image = dx + i * size.image;
     Gemm(context, Transpose::kYes, Transpose::kNo, size.inner, size.columns, size.rows, Dtype(1),
-         weights + i % conv.group * size.rows * size.inner, dy + i * size.rows * size.columns,
-         Dtype(0), columns);
-    if (conv.Pointwise()) continue;
+         weights + i % conv.group * size.rows * size.inner, dy + i * output, Dtype(0), columns);
     if (TwoAxes(conv)) {
       Col2im(context, conv.window, columns, image);
     } else {

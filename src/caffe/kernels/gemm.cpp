@@ -22,6 +22,26 @@ void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, doubl
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
 }
 
+#ifdef __CUDACC__
+/// By columns, as cuBLAS counts: what is a row-major C is its transpose there, and the factors
+/// change places.
+void CublasBatch(const GemmBatch& batch, cublasOperation_t tb, cublasOperation_t ta, int n, int m,
+                 int k, float alpha, const float* b, int ldb, const float* a, int lda, float beta,
+                 float* c) {
+  CUBLAS_CHECK(cublasSgemmStridedBatched(Caffe::cublas_handle(), tb, ta, n, m, k, &alpha, b, ldb,
+                                         batch.b_step, a, lda, batch.a_step, &beta, c, n,
+                                         batch.c_step, BlasSize(batch.count)));
+}
+
+void CublasBatch(const GemmBatch& batch, cublasOperation_t tb, cublasOperation_t ta, int n, int m,
+                 int k, double alpha, const double* b, int ldb, const double* a, int lda,
+                 double beta, double* c) {
+  CUBLAS_CHECK(cublasDgemmStridedBatched(Caffe::cublas_handle(), tb, ta, n, m, k, &alpha, b, ldb,
+                                         batch.b_step, a, lda, batch.a_step, &beta, c, n,
+                                         batch.c_step, BlasSize(batch.count)));
+}
+#endif
+
 }  // namespace
 
 template <typename Dtype>
@@ -43,10 +63,36 @@ void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, in
            tb ? inner : columns, beta, c);
 }
 
+template <typename Dtype>
+void BatchedGemm(const DeviceContext& context, const GemmBatch& batch, Transpose trans_a,
+                 Transpose trans_b, int64_t m, int64_t n, int64_t k, Dtype alpha, const Dtype* a,
+                 const Dtype* b, Dtype beta, Dtype* c) {
+  if (batch.count == 0 || m == 0 || n == 0) return;
+#ifdef __CUDACC__
+  if (context.launch) {
+    const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
+    CublasBatch(batch, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, BlasSize(n),
+                BlasSize(m), BlasSize(k), alpha, b, BlasSize(tb ? k : n), a, BlasSize(ta ? m : k),
+                beta, c);
+    return;
+  }
+#endif
+  for (int64_t i = 0; i < batch.count; ++i) {
+    Gemm(context, trans_a, trans_b, m, n, k, alpha, a + i * batch.a_step, b + i * batch.b_step,
+         beta, c + i * batch.c_step);
+  }
+}
+
 template void Gemm<float>(const DeviceContext&, Transpose, Transpose, int64_t, int64_t, int64_t,
                           float, const float*, const float*, float, float*);
 template void Gemm<double>(const DeviceContext&, Transpose, Transpose, int64_t, int64_t, int64_t,
                            double, const double*, const double*, double, double*);
+template void BatchedGemm<float>(const DeviceContext&, const GemmBatch&, Transpose, Transpose,
+                                 int64_t, int64_t, int64_t, float, const float*, const float*,
+                                 float, float*);
+template void BatchedGemm<double>(const DeviceContext&, const GemmBatch&, Transpose, Transpose,
+                                  int64_t, int64_t, int64_t, double, const double*, const double*,
+                                  double, double*);
 
 }  // namespace kernels
 }  // namespace caffe

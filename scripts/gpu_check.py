@@ -7,9 +7,9 @@
 
 Pieces: tests (every test program, on the GPU), bits (each strategy trains mini nets to the same bits as keep), copies
 (bandwidth to pinned memory: up, down, both ways at once), kernels (our own beside those of cuDNN), and nets: step time
-and device memory under keep, hybrid and auto within 12 GB and within 1.1 times the floor. Of the memory, *counted* is
-plan, pool, context and libraries; *taken at most* is what was gone of the device at the fullest moment that the program
-looked at, and the driver's view what nvidia-smi saw beside it. Each piece ends within --limit seconds; what it had no
+and device memory under keep, hybrid and auto within 12 GB, and within 1.1 times the floor besides context and libraries.
+Of the memory, *counted* is plan, pool, context and libraries; *taken at most* is what was gone of the device at the
+fullest moment that the program looked at, and the driver's view what nvidia-smi saw beside it. Each piece ends within --limit seconds; what it had no
 time for is listed as missing. The exit code is 1 if anything fails.
 """
 
@@ -199,16 +199,18 @@ def write_solver(folder, model, iterations):
     return path
 
 
-def floor_on_device(check, model):
-    """What no plan of the net goes below on the checked device, where libraries want a workspace too; 0: it fails."""
+def on_device(check, model):
+    """What no plan of the net goes below on the checked device, where libraries want a workspace too, and what a budget
+    leaves to the context and libraries there; zeros: it fails."""
     with tempfile.TemporaryDirectory() as folder:
         summary = os.path.join(folder, 'summary.json')
         done = check.run('train', f'--solver={write_solver(folder, model, 1)}', '--placement=keep', '--deterministic',
                          f'--json_summary={summary}', *check.device)
         if done.code != 0:
-            return 0
+            return 0, 0
         with open(summary, encoding='utf-8') as file:
-            return json.load(file)['floor_bytes']
+            said = json.load(file)
+        return said['floor_bytes'], said['device_overhead_bytes'] or 0
 
 
 def bits(check):
@@ -216,7 +218,7 @@ def bits(check):
     for net in MINI_NETS:
         model = os.path.join(ROOT, 'src/caffe/net/test/nets', net + '.prototxt')
         floor = run_layrub.plan(model, 'keep')[0]['floor_bytes']
-        least = floor_on_device(check, model)
+        least = sum(on_device(check, model))
         for strategy in [*run_layrub.strategies(), 'auto 1.2']:
             name, _, factor = strategy.partition(' ')
             budget = [f'--device_memory={least + int((float(factor) - 1) * floor)}'] if factor else []
@@ -240,11 +242,13 @@ def copies(check):
         yield row
 
 
-def train(check, model, placement, budget, flags):
-    """A row: what a training of few iterations took, or why there was none."""
+def train(check, model, placement, budget, overhead, flags):
+    """A row: what a training of few iterations took, or why there was none. A plan that is made without the device has
+    `overhead` bytes less than the device's budget."""
     row = {'name': placement + (f', {budget / MIB:,.0f} MiB' if budget else ''), 'ok': True, 'message': ''}
     limit = [f'--device_memory={budget}'] if budget else []
-    planned = run_layrub.run('plan', f'--model={model}', f'--placement={placement}', '--format=json', *flags, *limit)
+    planned = run_layrub.run('plan', f'--model={model}', f'--placement={placement}', '--format=json', *flags,
+                             *([f'--device_memory={budget - overhead}'] if budget else []))
     if planned.code == 0:
         row['planned_bytes'] = json.loads(planned.out)['device_peak_bytes']
         room = check.options.memory_mib * MIB
@@ -277,10 +281,11 @@ def net(check, name):
             flags = [*flags, f'--machine={profile}']
         said = json.loads(run_layrub.run_or_exit('plan', f'--model={model}', '--placement=hybrid', '--format=json',
                                                  *flags).out)
-        tight = int(1.1 * said['floor_bytes'])
+        overhead = on_device(check, os.path.join(ROOT, 'src/caffe/net/test/nets/lenet.prototxt'))[1]
+        tight = int(1.1 * said['floor_bytes']) + overhead
         budgets = [('keep', 0), ('hybrid', 0), ('auto', CARD_12GB), ('auto', tight)]
         for placement, budget in budgets:
-            yield {**train(check, model, placement, budget, flags), 'floor_bytes': said['floor_bytes']}
+            yield {**train(check, model, placement, budget, overhead, flags), 'floor_bytes': said['floor_bytes']}
 
 
 # ---------------------------------------------------------------- running pieces and telling of them

@@ -42,7 +42,7 @@ std::shared_ptr<layrub::Backend> MakeBackend(const std::string& spill_file);
 
 /// The options that a `placement { ... }` message asks for; kInvalid names the field that cannot be
 /// read or the blob size or strategy that does not exist. Fields that are not set keep their
-/// defaults; without device_memory, a plan in GPU mode may take what the device has free now.
+/// defaults. In GPU mode, device_memory is less DeviceUsage::overhead_bytes; not set: what is free.
 layrub::Result<PlacementOptions> ToOptions(const PlacementParameter& parameter);
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #ifndef LAYRUB_DEVICE_HPP_
 #define LAYRUB_DEVICE_HPP_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,13 @@ struct DeviceUsage {
   /// allocations are rounded up by.
   int64_t library_bytes = 0;
   int64_t peak_bytes = 0;  ///< all together, at the fullest moment that was looked at
+  /// What libraries are likely to take in the end: they come at their first use.
+  int64_t expected_library_bytes = 0;
+
+  /// What a budget for all of this process's device memory has to leave to those two.
+  int64_t overhead_bytes() const {
+    return context_bytes + std::max(library_bytes, expected_library_bytes);
+  }
 };
 
 /// A processor with memory of its own: a GPU, or RAM that plays one (MakeEmulatedDevice). Work is
@@ -79,9 +87,10 @@ std::string WhyNoGpu();
 
 /// RAM that plays a device of `bytes`: with addresses of its own, which only copies and, between
 /// BeginKernel and EndKernel, kernels may touch; any other access is a segmentation fault. Memory
-/// is taken from the system as it is touched. `context_bytes` of it are gone from the beginning.
+/// is taken from the system as it is touched. `context_bytes` of it are gone from the beginning,
+/// `library_bytes` are expected to go.
 std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes = int64_t{16} << 30,
-                                           int64_t context_bytes = 0);
+                                           int64_t context_bytes = 0, int64_t library_bytes = 0);
 
 }  // namespace layrub
 

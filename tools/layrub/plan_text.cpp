@@ -292,6 +292,12 @@ std::string Readable(const PlanReport& report) {
          " blobs; placement { keep: \"NAME\" } adds one";
 }
 
+/// What a budget has to hold, too, on a machine that is known to have memory of its own.
+std::string BesidesPlans(const PlanReport& report) {
+  if (report.options.machine.capacity == 0) return "";
+  return "; on a GPU add what its context and libraries take, which 'layrub train' says";
+}
+
 void Answers(std::ostream& out, const PlanReport& report) {
   const auto answer = [&out](const std::string& name, const std::string& text) {
     std::string line = "  " + name;
@@ -302,7 +308,7 @@ void Answers(std::ostream& out, const PlanReport& report) {
   answer("smallest budget",
          report.smallest_bytes
              ? "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
-                   FormatBytes(*report.smallest_bytes) + ")"
+                   FormatBytes(*report.smallest_bytes) + ")" + BesidesPlans(report)
              : "--smallest_budget looks for it; it takes as long as this plan did");
   if (report.largest_batch) {
     const int batch = *report.largest_batch;

@@ -120,13 +120,14 @@ json Summarize(Solver<float>* solver, double seconds) {
 
 /// What the device's driver says, and all that counts as the device's bytes; null on a CPU.
 void AddUsage(json* summary) {
-  for (const char* key :
-       {"context_bytes", "library_bytes", "device_peak_measured_bytes", "counted_device_bytes"})
+  for (const char* key : {"context_bytes", "library_bytes", "device_overhead_bytes",
+                          "device_peak_measured_bytes", "counted_device_bytes"})
     (*summary)[key] = nullptr;
   if (caffe::Caffe::mode() != caffe::Caffe::GPU) return;
   const layrub::DeviceUsage usage = caffe::Caffe::device().Usage();
   (*summary)["context_bytes"] = usage.context_bytes;
   (*summary)["library_bytes"] = usage.library_bytes;
+  (*summary)["device_overhead_bytes"] = usage.overhead_bytes();
   (*summary)["device_peak_measured_bytes"] = usage.peak_bytes;
   if (!summary->contains("planned_device_bytes")) return;
   (*summary)["counted_device_bytes"] = summary->at("planned_device_bytes").get<int64_t>() +

@@ -16,10 +16,6 @@ using layrub::Status;
 
 namespace {
 
-/// What a plan leaves of a GPU's free memory, when nobody says how much it may take, to the kernels
-/// and the buffers of CUDA's libraries. They come at their first use.
-constexpr int64_t kLibraryBytes = int64_t{512} << 20;
-
 Status ParseBytes(const char* field, const string& text, int64_t* bytes) {
   const Result<int64_t> parsed = layrub::ParseBytes(text);
   if (!parsed.ok()) return Status::Invalid(string(field) + ": " + parsed.status().message);
@@ -45,9 +41,12 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     const Status status =
         ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
     if (!status.ok()) return status;
+    if (Caffe::mode() == Caffe::GPU)
+      options.budget.reserved = Caffe::device().Usage().overhead_bytes();
   } else if (Caffe::mode() == Caffe::GPU) {
     layrub::Device& device = Caffe::device();
-    const int64_t to_come = std::max<int64_t>(kLibraryBytes - device.Usage().library_bytes, 0);
+    const layrub::DeviceUsage usage = device.Usage();
+    const int64_t to_come = usage.overhead_bytes() - usage.context_bytes - usage.library_bytes;
     options.budget.device = std::max<int64_t>(device.free_bytes() - to_come, 0);
   }
   if (parameter.has_host_memory()) {

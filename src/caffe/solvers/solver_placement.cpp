@@ -81,12 +81,13 @@ Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
     options.executor.transient =
         std::make_shared<layrub::TransientMemory>(MakeBackend(options.spill_file));
   }
+  const int64_t overhead = options.budget.reserved;
   const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& history) {
     options.plan = plan.plan;
     options.strategy = plan.plan->strategy;
     // What the others leave to it, should its shapes change.
     const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
-    options.budget.reserved = planned_device_bytes_ - own;
+    options.budget.reserved = overhead + planned_device_bytes_ - own;
     return net->Place(options, history);
   };
   if (Status status = place(net_.get(), plans.train, ParameterHistory()); !status.ok())

@@ -93,8 +93,17 @@ Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status
   const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
   if (!smallest.ok()) return smallest.status();
   const SolverPlans& plans = smallest.value();
-  options.budget.reserved = plans.device_bytes - plans.train.plan->device_bytes;
+  options.budget.reserved += plans.device_bytes - plans.train.plan->device_bytes;
   return MakeSizedPlan(graphs.train, options).status();
+}
+
+/// `status`, with what of the budget the plans cannot have.
+Status WithOthers(Status status, const layrub::Budget& budget) {
+  if (status.code == layrub::Code::kDoesNotFit && budget.reserved > 0) {
+    status.message += "; " + layrub::FormatBytes(budget.reserved) +
+                      " of it are for the context and libraries of the device";
+  }
+  return status;
 }
 
 }  // namespace
@@ -113,21 +122,24 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions&
   PlacementOptions train_options = options;
   for (const SizedPlan& test : tests.value()) train_options.budget.reserved += test.resident;
   const Result<SizedPlan> train = MakeSizedPlan(graphs.train, train_options);
-  if (!train.ok()) return WhyNot(graphs, options, train.status());
+  if (!train.ok()) return WithOthers(WhyNot(graphs, options, train.status()), options.budget);
 
-  const int64_t budget = options.budget.device;
+  const int64_t budget = options.budget.device - options.budget.reserved;
   if (layrub::KeepsWhatFits(options.strategy)) {  // all blobs of all nets readable, as in Caffe
     const Result<SizedPlans> whole = PlanTests(graphs.tests, options, options.strategy);
     if (whole.ok() && Total(train.value(), whole.value()).apart <= budget) tests = whole;
   }
   const SolverPlans plans = Combine(train.value(), tests.value(), budget);
   if (plans.device_bytes <= budget) return plans;
-  return Status::DoesNotFit("a test net needs " + layrub::FormatBytes(plans.largest_transient) +
-                            " beside the " +
-                            layrub::FormatBytes(plans.device_bytes - plans.largest_transient) +
-                            " that training keeps, the budget is " + layrub::FormatBytes(budget) +
-                            "; give --device_memory=" + std::to_string(plans.device_bytes) +
-                            " or a smaller batch in the TEST phase");
+  const int64_t needed = plans.device_bytes + options.budget.reserved;
+  return WithOthers(
+      Status::DoesNotFit(
+          "a test net needs " + layrub::FormatBytes(plans.largest_transient) + " beside the " +
+          layrub::FormatBytes(plans.device_bytes - plans.largest_transient) +
+          " that training keeps, the budget is " + layrub::FormatBytes(options.budget.device) +
+          "; give --device_memory=" + std::to_string(needed) +
+          " or a smaller batch in the TEST phase"),
+      options.budget);
 }
 
 Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options) {

@@ -24,8 +24,8 @@ char* Map(int file, int64_t bytes, int protection) {
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes)
-    : bytes_(Aligned(bytes)), context_bytes_(context_bytes) {
+EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t library_bytes)
+    : bytes_(Aligned(bytes)), context_bytes_(context_bytes), library_bytes_(library_bytes) {
   if (context_bytes > bytes)
     throw std::invalid_argument("EmulatedDevice: the context is larger than the device");
   file_ = memfd_create("emulated-device", MFD_CLOEXEC);
@@ -126,15 +126,16 @@ int64_t EmulatedDevice::free_bytes() const {
 
 DeviceUsage EmulatedDevice::Usage() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {context_bytes_, 0, peak_};
+  return {context_bytes_, 0, peak_, library_bytes_};
 }
 
 std::unique_ptr<Backend> EmulatedDevice::MakeBackend(const std::string& spill_file) {
   return MakeEmulatedBackend(this, spill_file);
 }
 
-std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes, int64_t context_bytes) {
-  return std::make_unique<EmulatedDevice>(bytes, context_bytes);
+std::unique_ptr<Device> MakeEmulatedDevice(int64_t bytes, int64_t context_bytes,
+                                           int64_t library_bytes) {
+  return std::make_unique<EmulatedDevice>(bytes, context_bytes, library_bytes);
 }
 
 }  // namespace layrub

@@ -16,7 +16,7 @@ namespace layrub {
 class EmulatedDevice final : public Device {
  public:
   /// Throws std::system_error when the system has not so many addresses.
-  EmulatedDevice(int64_t bytes, int64_t context_bytes);
+  EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t library_bytes = 0);
   ~EmulatedDevice() override;
   EmulatedDevice(const EmulatedDevice&) = delete;
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
@@ -59,6 +59,7 @@ class EmulatedDevice final : public Device {
   std::map<int64_t, int64_t> free_, used_;  ///< ranges: offset, bytes
   int64_t allocated_ = 0;                   ///< the context included
   const int64_t context_bytes_;
+  const int64_t library_bytes_;
   int64_t peak_ = 0;
   std::atomic<int64_t> host_reads_ = 0;
   int kernels_ = 0;  ///< that run now

@@ -9,6 +9,9 @@
 namespace caffe {
 namespace {
 
+constexpr int64_t kContext = int64_t{6} << 20;
+constexpr int64_t kLibraries = int64_t{9} << 20;
+
 std::vector<LibraryWorkspace> workspaces_seen;
 
 /// Copies its bottom; sees where a library would work that it called.
@@ -42,9 +45,9 @@ class PlannedDeviceTest : public ::testing::Test {
     Caffe::UseDevice(device_before_);
     Caffe::set_mode(mode_before_);
   }
-  /// Goes on on a device of so many bytes.
-  void Use(int64_t bytes) {
-    device_ = std::make_unique<layrub::EmulatedDevice>(bytes, 0);
+  /// Goes on on a device of so many bytes, of which so many go elsewhere.
+  void Use(int64_t bytes, int64_t context_bytes = 0, int64_t library_bytes = 0) {
+    device_ = std::make_unique<layrub::EmulatedDevice>(bytes, context_bytes, library_bytes);
     Caffe::UseDevice(device_.get());
     Caffe::set_mode(Caffe::GPU);
   }
@@ -121,11 +124,55 @@ TEST_F(PlannedDeviceTest, PlanningAgainCountsOnTheBytesOfThePlanBefore) {
     EXPECT_TRUE(solver.Place().ok());
     return solver.planned_device_bytes();
   }();
-  Use((int64_t{512} << 20) + keep * 3 / 4);  // half a GiB is left to libraries
+  Use(2 * kContext + kLibraries + keep * 3 / 4, 2 * kContext, kLibraries);
   OpenSolver solver(param);
   solver.Step(8);
   EXPECT_LT(solver.planned_device_bytes(), keep);
   EXPECT_EQ(solver.iter(), 8);
+}
+
+/// Places the nets of `param` within `bytes` of the device.
+layrub::Status PlaceWithin(SolverParameter param, int64_t bytes, int64_t* planned = nullptr) {
+  param.mutable_placement()->set_device_memory(std::to_string(bytes));
+  OpenSolver solver(param);
+  const layrub::Status status = solver.Place();
+  if (planned) *planned = solver.planned_device_bytes();
+  return status;
+}
+
+TEST_F(PlannedDeviceTest, TheContextAndLibrariesAreInTheBudget) {
+  SolverParameter param = SolverFor(ReadNet("mini_resnet"), "hybrid");
+  *param.add_test_net_param() = ReadNet("mini_resnet");
+  param.mutable_test_net_param(0)->mutable_state()->set_phase(TEST);
+  param.add_test_iter(1);
+  param.set_test_interval(100);
+  const std::string needed = "--device_memory=";
+  const std::string least = PlaceWithin(param, 1).message;
+  const int64_t alone = std::stoll(least.substr(least.find(needed) + needed.size()));
+  EXPECT_EQ(least.find("context"), std::string::npos) << least;
+
+  Use(int64_t{1} << 30, kContext, kLibraries);
+  const int64_t all = alone + kContext + kLibraries;
+  for (const int64_t tight : {kContext, all - 1}) {
+    const std::string message = PlaceWithin(param, tight).message;
+    EXPECT_NE(message.find(needed + std::to_string(all)), std::string::npos) << message;
+    EXPECT_NE(message.find("15.0 MiB of it are for the context and libraries"), std::string::npos)
+        << message;
+  }
+  int64_t planned = 0;
+  EXPECT_TRUE(PlaceWithin(param, all, &planned).ok());
+  EXPECT_EQ(planned, alone);
+}
+
+TEST_F(PlannedDeviceTest, PlanningAgainLeavesTheContextAndLibrariesTheirBytes) {
+  Use(int64_t{1} << 30, kContext, kLibraries);
+  SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
+  constexpr int64_t kPlans = int64_t{2} << 20;
+  param.mutable_placement()->set_device_memory(std::to_string(kPlans + kContext + kLibraries));
+  OpenSolver solver(param);
+  solver.Step(8);
+  EXPECT_FALSE(solver.machine().measured.empty());
+  EXPECT_LE(solver.planned_device_bytes(), kPlans);
 }
 
 }  // namespace

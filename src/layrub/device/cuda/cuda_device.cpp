@@ -11,6 +11,9 @@
 namespace layrub {
 namespace {
 
+/// What CUDA's libraries take, about: code of kernels, buffers.
+constexpr int64_t kLibraryBytes = int64_t{512} << 20;
+
 /// What an allocation gave: nullptr where CUDA says that there is not so much memory.
 void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
   if (error == cudaSuccess) return memory;
@@ -34,6 +37,7 @@ CudaDevice::CudaDevice(int id) : id_(id) {
   MakeCurrent();
   usage_.context_bytes = GoneBytes();  // the question makes the context
   usage_.peak_bytes = usage_.context_bytes;
+  usage_.expected_library_bytes = kLibraryBytes;
   LAYRUB_CUDA(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking));
 }
 

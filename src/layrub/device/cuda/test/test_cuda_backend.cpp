@@ -377,6 +377,7 @@ TEST_F(CudaBackendTest, ADeviceTellsWhatItsContextAndLibrariesTake) {
   EXPECT_EQ(device.Usage().library_bytes, 0);
   fake_cuda::LoadLibraries(3 * mib);
   EXPECT_EQ(device.Usage().library_bytes, 3 * mib);
+  EXPECT_EQ(device.Usage().overhead_bytes(), (7 + 512) * mib) << "more libraries are to come";
   device.Free(memory);
   EXPECT_EQ(device.Usage().library_bytes, 3 * mib);
   EXPECT_EQ(device.Usage().peak_bytes, 20 * mib) << "of the moment when all was there";

@@ -1,22 +1,25 @@
 #!/bin/sh
-# Builds the tests of the backend, the executor, planned nets and several solvers with the thread sanitizer, in a folder of
+# Builds the tests of the backends, the executor, planned nets and several solvers with the thread sanitizer, in a folder of
 # their own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build-tsan}
 [ $# -eq 0 ] || shift
-if [ $# -eq 0 ]; then
-  for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
-    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
-    set -- "$@" "$(basename "$source" .cpp)"
-  done
-fi
 
 generator=
 if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
 # shellcheck disable=SC2086 # no generator: no argument
 cmake $generator -S "$root" -B "$build" -D SANITIZE=thread > /dev/null
+
+if [ $# -eq 0 ]; then
+  for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
+    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
+    set -- "$@" "$(basename "$source" .cpp)"
+  done
+  # It is there where CUDA's headers are.
+  if cmake --build "$build" --target help | grep -qw test_cuda_backend; then set -- "$@" test_cuda_backend; fi
+fi
 cmake --build "$build" --parallel "$(nproc)" --target "$@"
 
 export OPENBLAS_NUM_THREADS=1

@@ -6,6 +6,7 @@
 
 #include "caffe/blob.hpp"
 #include "caffe/device_context.hpp"
+#include "caffe/test/device_scope.hpp"
 #include "layrub/device.hpp"
 
 namespace caffe {
@@ -13,11 +14,6 @@ namespace {
 
 class DeviceMemory : public ::testing::Test {
  protected:
-  void SetUp() override { Caffe::UseDevice(device_.get()); }
-  void TearDown() override {
-    Caffe::set_mode(before_);
-    Caffe::UseDevice(chosen_before_);
-  }
   float OnDevice(const void* address) {
     float value = 0;
     device_->Copy(&value, address, sizeof(value));
@@ -25,9 +21,8 @@ class DeviceMemory : public ::testing::Test {
   }
   void SetOnDevice(void* address, float value) { device_->Copy(address, &value, sizeof(value)); }
 
-  const Caffe::Brew before_ = Caffe::mode();
-  layrub::Device* const chosen_before_ = Caffe::chosen_device();
   const std::unique_ptr<layrub::Device> device_ = layrub::MakeEmulatedDevice(1 << 20);
+  const DeviceScope scope_{device_.get()};
 };
 
 TEST_F(DeviceMemory, TheFirstTouchGivesZerosOnThatSide) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "caffe/solvers/test/parallel_training.hpp"
+#include "caffe/test/device_scope.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/emulated_device.hpp"
 
@@ -41,20 +42,15 @@ LayerRegisterer<float> register_call("TestLibraryCall", [](const LayerParameter&
 class PlannedDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override { Use(int64_t{4} << 30); }
-  void TearDown() override {
-    Caffe::UseDevice(device_before_);
-    Caffe::set_mode(mode_before_);
-  }
   /// Goes on on a device of so many bytes, of which so many go elsewhere.
   void Use(int64_t bytes, int64_t context_bytes = 0, int64_t library_bytes = 0) {
+    scope_.reset();
     device_ = std::make_unique<layrub::EmulatedDevice>(bytes, context_bytes, library_bytes);
-    Caffe::UseDevice(device_.get());
-    Caffe::set_mode(Caffe::GPU);
+    scope_ = std::make_unique<DeviceScope>(device_.get(), Caffe::GPU);
   }
 
-  layrub::Device* const device_before_ = Caffe::chosen_device();
-  const Caffe::Brew mode_before_ = Caffe::mode();
   std::unique_ptr<layrub::EmulatedDevice> device_;
+  std::unique_ptr<DeviceScope> scope_;
 };
 
 /// How often the host waits for the device in an iteration.

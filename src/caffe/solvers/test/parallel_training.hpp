@@ -10,6 +10,7 @@
 
 #include "caffe/net/test/training.hpp"
 #include "caffe/parallel.hpp"
+#include "caffe/test/device_scope.hpp"
 #include "caffe/util/db.hpp"
 
 namespace caffe {
@@ -36,8 +37,7 @@ inline layrub::Group Threads(int count) {
 /// The parameters that learn, one after the other. (Statistics are each solver's own.)
 inline std::vector<float> Learned(Solver<float>* solver) {
   // Read by a thread of the solver's device.
-  layrub::Device* const here = Caffe::chosen_device();
-  Caffe::UseDevice(solver->net()->planned()->executor().backend()->device());
+  const DeviceScope scope(solver->net()->planned()->executor().backend()->device());
   std::vector<float> values;
   const Net<float>& net = *solver->net();
   for (size_t i = 0; i < net.learnable_params().size(); ++i) {
@@ -45,7 +45,6 @@ inline std::vector<float> Learned(Solver<float>* solver) {
     if (net.params_lr()[i] != 0)
       values.insert(values.end(), param.cpu_data(), param.cpu_data() + param.count());
   }
-  Caffe::UseDevice(here);
   return values;
 }
 

@@ -125,29 +125,22 @@ TEST(NCCL, SaysWhatIsMissing) {
 
 TEST(GPUParams, TrainingInThemGivesTheSameBits) {
   const std::unique_ptr<layrub::Device> device = layrub::MakeEmulatedDevice();
-  layrub::Device* const before = Caffe::chosen_device();
-  const Caffe::Brew mode = Caffe::mode();
-  Caffe::UseDevice(device.get());
-  Caffe::set_mode(Caffe::GPU);
-  {
-    const Items items;
-    const auto train = [&](bool configure) {
-      shared_ptr<OpenSolver> solver(new OpenSolver(ParamOf(items)));
-      const GPUParams<float> params(solver, 0);
-      if (configure) params.Configure(solver.get());
-      size_t numbers = 0;
-      for (const Blob<float>* param : solver->net()->learnable_params()) numbers += param->count();
-      EXPECT_EQ(params.size(), numbers);
-      solver->Step(kIterations);
-      const Blob<float>& first = *solver->net()->learnable_params()[0];
-      EXPECT_EQ(first.gpu_data() == params.data(), configure);
-      EXPECT_EQ(first.gpu_diff() == params.diff(), configure);
-      return TrainedState(solver.get());
-    };
-    EXPECT_TRUE(SameBits(train(true), train(false)));
-  }
-  Caffe::UseDevice(before);
-  Caffe::set_mode(mode);
+  const DeviceScope scope(device.get(), Caffe::GPU);
+  const Items items;
+  const auto train = [&](bool configure) {
+    shared_ptr<OpenSolver> solver(new OpenSolver(ParamOf(items)));
+    const GPUParams<float> params(solver, 0);
+    if (configure) params.Configure(solver.get());
+    size_t numbers = 0;
+    for (const Blob<float>* param : solver->net()->learnable_params()) numbers += param->count();
+    EXPECT_EQ(params.size(), numbers);
+    solver->Step(kIterations);
+    const Blob<float>& first = *solver->net()->learnable_params()[0];
+    EXPECT_EQ(first.gpu_data() == params.data(), configure);
+    EXPECT_EQ(first.gpu_diff() == params.diff(), configure);
+    return TrainedState(solver.get());
+  };
+  EXPECT_TRUE(SameBits(train(true), train(false)));
 }
 
 }  // namespace

@@ -50,10 +50,14 @@ print(":".join(found for path in sys.path for found in sorted(glob.glob((path or
   look "$library" $python && found=yes || found=
   IFS=$old_ifs
   [ -z "$found" ] || continue
+  # Up to CUDA 12 the names of all of Python's packages end in the version.
+  cuda=$(sed -n 's/^libcudart\.so\.\([0-9]*\).*/\1/p' "$root/lib/cuda_libraries")
+  end=
+  [ "${cuda:-13}" -ge 13 ] || end=-cu$cuda
   echo "$(basename "$program"): $library was found neither in LD_LIBRARY_PATH, nor where the system looks, nor in" \
     "/usr/local/cuda*, nor among Python's packages (nvidia/*/lib). Install CUDA's libraries, for example with" \
-    "'pip install nvidia-cublas nvidia-cudnn-cu13 nvidia-curand nvidia-nccl-cu13', or name their folder in" \
-    "LD_LIBRARY_PATH." >&2
+    "'pip install nvidia-cuda-runtime$end nvidia-cublas$end nvidia-curand$end nvidia-cudnn-cu${cuda:-13}" \
+    "nvidia-nccl-cu${cuda:-13}', or name their folder in LD_LIBRARY_PATH." >&2
   exit 1
 done < "$root/lib/cuda_libraries"
 

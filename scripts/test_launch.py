@@ -82,6 +82,13 @@ class Launch(unittest.TestCase):
         self.assertIn('LD_LIBRARY_PATH', done.stderr)
         self.assertEqual(done.stdout, '')
 
+    def test_the_remedy_is_for_the_version_of_cuda_that_the_bundle_was_made_with(self):
+        for version, package in (('12', 'nvidia-cublas-cu12'), ('13', 'nvidia-cublas')):
+            self.need('libinvented.so.1', f'libcudart.so.{version}')
+            words = self.start('layrub').stderr.split()
+            self.assertIn(package, words)
+            self.assertIn(f'nvidia-cudnn-cu{version}', words)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -41,14 +41,21 @@ void ApplyStateFlags(caffe::NetState* state) {
   for (const std::string& stage : SplitList(FLAGS_stage)) state->add_stage(stage);
 }
 
+namespace {
+
+/// On the command line, be it with nothing behind the '=', which a script may not have meant.
+bool Given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
+}  // namespace
+
 void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
-  if (!FLAGS_placement.empty()) placement->set_strategy(FLAGS_placement);
-  if (!FLAGS_device_memory.empty()) {
+  if (Given("placement")) placement->set_strategy(FLAGS_placement);
+  if (Given("device_memory")) {
     placement->set_device_memory(FLAGS_device_memory);
   } else if (const int64_t capacity = MachineFlag().capacity; capacity > 0) {
     placement->set_device_memory(std::to_string(capacity));
   }
-  if (!FLAGS_host_memory.empty()) placement->set_host_memory(FLAGS_host_memory);
+  if (Given("host_memory")) placement->set_host_memory(FLAGS_host_memory);
   if (!FLAGS_spill_file.empty()) placement->set_spill_file(FLAGS_spill_file);
   if (FLAGS_deterministic) placement->set_deterministic(true);
 }
@@ -56,7 +63,7 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
 void RefusePlacementFlags(const std::string& command) {
   for (const char* flag :
        {"placement", "device_memory", "host_memory", "spill_file", "machine", "deterministic"}) {
-    if (gflags::GetCommandLineFlagInfoOrDie(flag).is_default) continue;
+    if (!Given(flag)) continue;
     Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
   }
 }

@@ -91,10 +91,11 @@ class BadInput(DigitsTest):
                     self.fails(result, pattern)
 
     def test_sizes_that_are_none_are_refused(self):
-        for size in ("-1", "12XB", "1e9", "0x10", "nan", "99999999999999999999", "8 GiB 1"):
+        for size in ("", "-1", "12XB", "1e9", "0x10", "nan", "99999999999999999999", "8 GiB 1"):
             self.fails(run("plan", "--solver=solver.prototxt", "--device_memory=" + size),
                        "device_memory: '%s' is not a size" % size)
         self.fails(run("train", "--solver=solver.prototxt", "--host_memory=much"), "host_memory: 'much'")
+        self.fails(run("plan", "--solver=solver.prototxt", "--placement="), "no placement strategy ''")
 
     def test_weights_that_are_none_are_refused(self):
         self.train()

@@ -7,6 +7,7 @@
 #
 # CMAKE_FLAGS go to cmake, such as CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
 set -eu
+case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
 if [ $# -gt 0 ]; then
   [ -f "$1/CMakeCache.txt" ] || { echo "bundle: $1 is no build folder" >&2; exit 1; }

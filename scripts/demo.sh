@@ -1,9 +1,11 @@
 #!/bin/sh
 # Trains a small LeNet on real digits with plain memory use (keep), under a memory plan (hybrid), and by the fastest plan in no
-# more bytes than that one (auto, with a budget), and compares accuracy, memory, time and the weights, bit by bit. Installs what is missing, builds, and converts the data first.
+# more bytes than that one (auto, with a budget), and compares accuracy, memory, time and the weights, bit by bit. Installs
+# what is missing, builds, and converts the data first.
 #
 #   scripts/demo.sh            builds in build/ (BUILD_DIR=<folder> for another one)
 set -eu
+case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 cd "$(dirname "$0")/.."
 build=${BUILD_DIR:-build}
 digits=examples/digits

@@ -2,6 +2,7 @@
 # Installs what is missing, builds, and runs all tests.
 # BUILD names the build folder (default: build); arguments go to cmake, such as -D WERROR=ON.
 set -eu
+case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-$root/build}

@@ -2,6 +2,7 @@
 # Builds the tests of the backends, the executor, planned nets and several solvers with the thread sanitizer, in a folder of
 # their own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
+case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build-tsan}

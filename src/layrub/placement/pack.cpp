@@ -19,9 +19,9 @@ constexpr int64_t kOrderBudget = 4'000'000;
 constexpr int64_t kMaxRounds = 3;
 /// What the search for something below the best of them may take (PackSearch::looks): less than a
 /// tenth of a second.
-constexpr int64_t kSearchBudget = 115'000'000;
+constexpr int64_t kSearchBudget = 82'000'000;
 /// Each search may be this part as far above the bound as the best packing before.
-constexpr double kLowering = 0.8;
+constexpr double kLowering = 0.9;
 /// What would be nearer to the bound than this part of it is a search for the bound itself.
 constexpr int64_t kResolution = 400;
 

@@ -1,6 +1,7 @@
 #include "layrub/placement/pack_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "layrub/placement/almost_sorted.hpp"
@@ -11,15 +12,16 @@ namespace {
 /// The last one placed costs this many times as much, or two would take each other's place for
 /// ever.
 constexpr int64_t kFreshFactor = 2;
-/// How many looks it takes to compare prices with one that is near, and to push one.
-constexpr int64_t kLooksToCompare = 8;
-constexpr int64_t kLooksToPush = 8;
-/// Pushing apart may take at most this many times as much as what has been done since the last
-/// time.
-constexpr int64_t kPushShare = 10;
+/// How many looks it takes to compare prices with one that is near, and to push one; and at how
+/// many moments a push looks in the time of one look.
+constexpr int64_t kLooksToCompare = 13;
+constexpr int64_t kLooksToPush = 3;
+constexpr int32_t kMomentsInOne = 3;
+/// After pushing apart, so many times as much is done before the next time.
+constexpr int64_t kPushRest = 3;
 /// How many looks at each pair of intervals a try may take before it begins anew. For hundreds of
 /// intervals that is more than anybody gives it.
-constexpr int64_t kPatience = 1500;
+constexpr int64_t kPatience = 900;
 
 /// The moments at which something begins, but for those at which nothing lives that does not live
 /// at the next one too.
@@ -47,7 +49,7 @@ PackSearch::PackSearch(const std::vector<Interval>& intervals)
       offsets_(intervals.size(), kNowhere),
       lay_at_(intervals.size()),
       prices_(intervals.size(), 1),
-      near_(intervals.size()) {
+      all_near_(intervals.size()) {
   const std::vector<int32_t> moments = FullestMoments(intervals);
   levels_.resize(moments.size());
   const auto number = [&](int32_t time) {
@@ -55,10 +57,10 @@ PackSearch::PackSearch(const std::vector<Interval>& intervals)
     return static_cast<int32_t>(moment - moments.begin());
   };
   for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
-    const Span span{number(intervals[i].begin), number(intervals[i].end), i};
+    const Span span{number(intervals[i].begin), number(intervals[i].end), i, 0};
     if (intervals[i].bytes > 0) {
       by_middle_.push_back(span);
-      push_looks_ += kLooksToPush + span.end - span.begin;
+      push_looks_ += kLooksToPush + (span.end - span.begin) / kMomentsInOne;
     } else {
       offsets_[i] = 0;
     }
@@ -100,7 +102,7 @@ bool PackSearch::TryToFit(int64_t height, int64_t looks) {
     last_placed_ = i;
     if (price == 0) continue;
     ++prices_[i];
-    if ((looks_ - pushed_at_) * kPushShare >= push_looks_) PushApart(Middle(i), height);
+    if (looks_ - pushed_at_ >= kPushRest * push_looks_) PushApart(Middle(i), height);
   }
   return waiting.empty();
 }
@@ -114,25 +116,24 @@ Packing PackSearch::Result() {
   return packing;
 }
 
-/// Fills near_ with all that share a moment with `i`, lower ones first, more or less; how many.
-size_t PackSearch::FindNear(int32_t i) {
+/// Fills near_ with all that share a moment with `i`, lower ones first, more or less.
+void PackSearch::FindNear(int32_t i) {
   const Span own = spans_[i];
   size_t count = 0;
   for (const Span& other : by_middle_) {
-    near_[count] = other.interval;
+    all_near_[count] = other.interval;
     count += static_cast<size_t>((other.begin < own.end) & (own.begin < other.end));
   }
+  near_ = {all_near_.data(), count};
   looks_ += static_cast<int64_t>(by_middle_.size() + kLooksToCompare * count);
-  return count;
 }
 
 /// At which offsets of `i`, up to `last`, it begins and ceases to be in the way of others.
 void PackSearch::FindChanges(int32_t i, int64_t last) {
   rises_.clear();
   falls_.clear();
-  const size_t count = FindNear(i);
-  for (size_t k = 0; k < count; ++k) {
-    const int32_t other = near_[k];
+  FindNear(i);
+  for (const int32_t other : near_) {
     if (offsets_[other] == kNowhere || offsets_[other] - intervals_[i].bytes >= last) continue;
     const int64_t price = prices_[other] * (other == last_placed_ ? kFreshFactor : 1);
     rises_.push_back({offsets_[other] - intervals_[i].bytes, price});
@@ -167,12 +168,11 @@ std::pair<int64_t, int64_t> PackSearch::CheapestOffset(int32_t i, int64_t height
   return best;
 }
 
-/// Takes out what overlaps the bytes of `i` at `offset`.
+/// Takes out what overlaps the bytes of `i` at `offset`; near_ is for `i`.
 void PackSearch::Eject(int32_t i, int64_t offset, Waiting* waiting) {
-  for (const Span& span : by_middle_) {
-    const int32_t other = span.interval;
+  for (const int32_t other : near_) {
     if (offsets_[other] == kNowhere || offsets_[other] >= offset + intervals_[i].bytes ||
-        End(other) <= offset || span.begin >= spans_[i].end || span.end <= spans_[i].begin) {
+        End(other) <= offset) {
       continue;
     }
     offsets_[other] = kNowhere;
@@ -182,26 +182,24 @@ void PackSearch::Eject(int32_t i, int64_t offset, Waiting* waiting) {
 
 /// Puts something of this span on what has been stacked at its moments; how high that is.
 int64_t PackSearch::Stack(const Span& span) {
-  int64_t level = 0;
-  int64_t odd = 0;  // two maxima at a time
-  int32_t moment = span.begin;
-  for (; moment + 1 < span.end; moment += 2) {
-    level = std::max(level, levels_[moment]);
-    odd = std::max(odd, levels_[moment + 1]);
+  const auto begin = levels_.begin() + span.begin, end = levels_.begin() + span.end;
+  std::array<double, 4> most{};  // maxima that do not wait for one another
+  auto level = begin;
+  for (; end - level >= 4; level += 4) {
+    for (int i = 0; i < 4; ++i) most[i] = most[i] < level[i] ? level[i] : most[i];
   }
-  if (moment < span.end) odd = std::max(odd, levels_[moment]);
-  level = std::max(level, odd);
-  std::fill(levels_.begin() + span.begin, levels_.begin() + span.end,
-            level + intervals_[span.interval].bytes);
-  return level;
+  for (; level != end; ++level) most[0] = std::max(most[0], *level);
+  const double highest = *std::max_element(most.begin(), most.end());
+  std::fill(begin, end, highest + static_cast<double>(intervals_[span.interval].bytes));
+  return static_cast<int64_t>(highest);
 }
 
 /// Pushes what lies lower than `middle` down to the bottom, the rest up to `height`.
 void PackSearch::PushApart(int64_t middle, int64_t height) {
-  SortAlmostSorted(&by_middle_, [this](const Span& span) { return Middle(span.interval); });
-  const auto upper =
-      std::lower_bound(by_middle_.begin(), by_middle_.end(), middle,
-                       [this](const Span& span, int64_t m) { return Middle(span.interval) < m; });
+  for (Span& span : by_middle_) span.middle = Middle(span.interval);
+  SortAlmostSorted(&by_middle_, [](const Span& span) { return span.middle; });
+  const auto upper = std::lower_bound(by_middle_.begin(), by_middle_.end(), middle,
+                                      [](const Span& span, int64_t m) { return span.middle < m; });
   std::fill(levels_.begin(), levels_.end(), 0);
   for (auto span = by_middle_.begin(); span != upper; ++span) {
     const int32_t i = span->interval;

@@ -1,9 +1,9 @@
 #ifndef LAYRUB_PLACEMENT_PACK_SEARCH_HPP_
 #define LAYRUB_PLACEMENT_PACK_SEARCH_HPP_
 
-#include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -40,6 +40,7 @@ class PackSearch {
     int32_t begin;
     int32_t end;
     int32_t interval;
+    int64_t middle;  ///< Middle(interval) when PushApart last looked
   };
   /// From this offset on a sum of prices changes.
   struct Change {
@@ -54,7 +55,7 @@ class PackSearch {
   int64_t Middle(int32_t i) const { return 2 * lay_at_[i] + intervals_[i].bytes; }
   bool TryToFit(int64_t height, int64_t looks);
   void Push(int32_t i, Waiting* waiting) const;
-  size_t FindNear(int32_t i);
+  void FindNear(int32_t i);
   void FindChanges(int32_t i, int64_t last);
   std::pair<int64_t, int64_t> CheapestOffset(int32_t i, int64_t height);
   void Eject(int32_t i, int64_t offset, Waiting* waiting);
@@ -66,11 +67,13 @@ class PackSearch {
   std::vector<int64_t> lay_at_;  ///< the last offset that was not kNowhere
   std::vector<int64_t> prices_;  ///< of taking an interval out: 1 + how often it had to do so
   std::vector<Change> rises_, falls_;
-  std::vector<int32_t> near_;
+  std::vector<int32_t> all_near_;  ///< where near_ lies
+  std::span<const int32_t> near_;  ///< see FindNear
   std::vector<Span> spans_;
   std::vector<Span> by_middle_;  ///< all that have bytes, in the order that PushApart left them in
-  std::vector<int64_t> levels_;  ///< how high is stacked at each moment
-  int64_t push_looks_ = 0;       ///< what PushApart takes
+  /// How high is stacked at each moment; exact, and processors compare doubles side by side.
+  std::vector<double> levels_;
+  int64_t push_looks_ = 0;  ///< what PushApart takes
   int32_t last_placed_ = -1;
   int64_t pushed_at_ = 0;  ///< looks_ when PushApart last ended
   int64_t looks_ = 0;

@@ -148,7 +148,7 @@ TEST(Pack, StaysWithinTwoPercentOfTheBoundOnHardRandomInstances) {
     unsigned seed;
   };
   for (const auto& [smallest, longest, seed] :
-       {Instance{500, 150, 16}, {250, 150, 16}, {250, 300, 11}}) {
+       {Instance{500, 150, 15}, {500, 150, 16}, {250, 150, 16}, {250, 300, 11}}) {
     const std::vector<Interval> intervals = Random(300, smallest, longest, seed);
     const Packing packing = Pack(intervals);
     EXPECT_TRUE(IsCorrect(intervals, packing)) << "seed " << seed;

@@ -17,8 +17,8 @@ template <typename Value>
 class ShortList {
  public:
   ShortList() = default;
-  ShortList(std::initializer_list<Value> values) { Append(values.begin(), values.end()); }
-  ShortList(const ShortList& other) { Append(other.begin(), other.end()); }
+  ShortList(std::initializer_list<Value> values) { Fill(values.begin(), values.size()); }
+  ShortList(const ShortList& other) { Fill(other.begin(), other.size()); }
   ShortList(ShortList&& other) noexcept { Swap(&other); }
   ShortList& operator=(ShortList other) noexcept {
     Swap(&other);
@@ -39,7 +39,8 @@ class ShortList {
 
   void push_back(Value value) {
     if (size_ == room_) Grow();
-    begin()[size_++] = value;
+    (more_ ? more_[size_] : one_) = value;
+    ++size_;
   }
   void clear() { size_ = 0; }
 
@@ -49,8 +50,15 @@ class ShortList {
   bool operator!=(const ShortList& other) const { return !(*this == other); }
 
  private:
-  void Append(const Value* first, const Value* last) {
-    for (; first != last; ++first) push_back(*first);
+  /// Called once, by a constructor.
+  void Fill(const Value* values, size_t count) {
+    if (count == 1) one_ = *values;
+    if (count > 1) {
+      more_ = std::make_unique<Value[]>(count);
+      std::copy(values, values + count, more_.get());
+      room_ = static_cast<uint32_t>(count);
+    }
+    size_ = static_cast<uint32_t>(count);
   }
   void Grow() {
     auto more = std::make_unique<Value[]>(2 * size_t{room_});

@@ -61,10 +61,11 @@ class ShortList {
     size_ = static_cast<uint32_t>(count);
   }
   void Grow() {
-    auto more = std::make_unique<Value[]>(2 * size_t{room_});
-    std::copy(begin(), end(), more.get());
+    const uint32_t room = std::max(2 * room_, 2u);
+    auto more = std::make_unique<Value[]>(room);
+    std::copy_n(begin(), size_, more.get());
     more_ = std::move(more);
-    room_ *= 2;
+    room_ = room;
   }
   void Swap(ShortList* other) noexcept {
     std::swap(size_, other->size_);

@@ -56,9 +56,9 @@ class Builder {
                            " cannot lie on " + graph_.tensors[pair.input].name + ": " + what);
   }
 
-  void Add(TensorId t, RunId begin, RunId end, bool fetched = false) {
+  void Add(TensorId t, RunId begin, RunId end, RunId fetched_for = kNone) {
     lives_.residences.push_back(
-        {t, begin, end, fetched, kNone, Aligned(graph_.tensors[t].bytes), kNone});
+        {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), kNone});
   }
 
   Status AddTensor(TensorId t) {
@@ -88,7 +88,7 @@ class Builder {
     const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
     const std::span<const Use> uses = uses_[t];
     RunId begin = uses.front().run;
-    bool fetched = false;
+    RunId fetched_for = kNone;
     HostStay stay{t, {}, kNone};
     auto use = uses.begin();
     RunId last_write = kNone;
@@ -113,10 +113,10 @@ class Builder {
       if (!gap.dropped && (stay.offloads.empty() || last_write > stay.offloads.back())) {
         stay.offloads.push_back(gap.after);
       }
-      Add(t, begin, gap.release, fetched);
+      Add(t, begin, gap.release, fetched_for);
       begin = gap.prefetch;
-      fetched = !gap.dropped;
-      if (fetched) stay.end = gap.prefetch;
+      fetched_for = gap.dropped ? kNone : gap.before;
+      if (!gap.dropped) stay.end = gap.prefetch;
     }
     while (use != uses.end()) pass_use();
     RunId end = uses.back().run;
@@ -124,7 +124,7 @@ class Builder {
       const bool host_is_valid = !stay.offloads.empty() && last_write <= stay.offloads.back();
       (host_is_valid ? stay.end : end) = run_count_;
     }
-    Add(t, begin, end, fetched);
+    Add(t, begin, end, fetched_for);
     if (!stay.offloads.empty()) lives_.host.push_back(std::move(stay));
     return Status::Ok();
   }
@@ -152,10 +152,10 @@ class Builder {
     const RunId begin = output == nullptr        ? kNone
                         : output->begin != kNone ? output->begin
                                                  : uses_[pair.output].front().run;
-    if (begin != at || output->fetched) {
+    if (begin != at || output->fetched_for != kNone) {
       return BadAlias(at, pair, "this operation is not where the output begins");
     }
-    if (input == nullptr || (input->begin == at && !input->fetched)) {
+    if (input == nullptr || (input->begin == at && input->fetched_for == kNone)) {
       return BadAlias(at, pair, "the input is not on the device before the operation");
     }
     if (output->on != kNone) return BadAlias(at, pair, "the output already lies on another tensor");

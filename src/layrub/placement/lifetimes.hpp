@@ -16,7 +16,8 @@ struct Residence {
   TensorId tensor = kNone;
   RunId begin = kNone;   ///< kNone: from the start of the plan
   RunId end = kNone;     ///< Decision::runs.size(): to the end of the plan
-  bool fetched = false;  ///< it begins with a copy from the host tier
+  /// The run that needs the value if a copy from the host tier brings it, at `begin`; else kNone.
+  RunId fetched_for = kNone;
   /// The tensor whose range it takes over at `begin`; kNone: a range of its own.
   TensorId on = kNone;
   int64_t bytes = 0;  ///< aligned bytes of the range: those of the first tensor that `on` leads to

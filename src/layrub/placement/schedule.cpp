@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -68,7 +69,7 @@ class Emitter {
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
       const Residence& residence = lives_.residences[i];
       if (residence.begin != kNone) {
-        add(Key(residence.begin, residence.fetched ? kFetch : kBegin), i);
+        add(Key(residence.begin, residence.fetched_for != kNone ? kFetch : kBegin), i);
       }
       if (residence.end < RunCount()) add(Key(residence.end, kEnd), i);
     }
@@ -79,7 +80,7 @@ class Emitter {
   }
 
   void EmitRun(RunId r) {
-    for (const int32_t i : events_[Key(r, kFetch)]) {
+    for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
       const TensorId t = lives_.residences[i].tensor;
       Begin(lives_.residences[i]);
       Emit(StepKind::kPrefetch, Tier::kDevice, t).lane = Lane::kLoad;
@@ -102,6 +103,14 @@ class Emitter {
       Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
       host_[i].end = StepCount();
     }
+  }
+
+  std::vector<int32_t> FirstNeededFirst(std::span<const int32_t> fetched) const {
+    std::vector<int32_t> sorted(fetched.begin(), fetched.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [this](int32_t a, int32_t b) {
+      return lives_.residences[a].fetched_for < lives_.residences[b].fetched_for;
+    });
+    return sorted;
   }
 
   void EmitCompute(const Run& run) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "layrub/placement/strategies/run_within.hpp"
 #include "layrub/placement/strategies/stalls.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/vary.hpp"
 #include "layrub/placement/waits.hpp"
 #include "layrub/timeline.hpp"
 
@@ -27,12 +29,12 @@ namespace {
 
 /// Room for what is not persistent is tried in so many steps.
 constexpr int64_t kRooms = 200;
-/// Operations in all candidates of one search: large graphs get fewer candidates.
-constexpr int64_t kWork = 160'000;
+/// Candidates of one search: fewer for larger graphs, each of which takes longer.
+constexpr int64_t kWork = 1'500'000'000;  ///< candidates times squared operations
 constexpr int64_t kFewestCandidates = 4;
-constexpr int64_t kMostCandidates = 120;
+constexpr int64_t kMostCandidates = 600;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
-constexpr int kPatience = 3;
+constexpr int kPatience = 4;
 
 /// The smallest budget is looked for from so many floors downward.
 constexpr double kNearFloor = 1.05;
@@ -59,26 +61,31 @@ struct Manner {
   double headroom;
   double price;
   double haste;
+  double foresight;
+  bool saves_count;
 };
-constexpr std::array<Manner, 8> kManners{{
-    {0, 0, 0, 1},
-    {0, 0, 1, 0.5},
-    {0, 0, 0, 0.5},
-    {1, 0, 0.3, 1},
-    {0, 0.2, 1, 0.5},
-    {0, 0, 0.3, 1},
-    {1, 0, 1, 1},
-    {0, 0, 3, 0.5},
+constexpr std::array<Manner, 14> kManners{{
+    {0, 0, 0.3, 1, 0.03, true},
+    {0, 0, 0, 0.5, 0, false},
+    {0, 0, 0.1, 1, 0.03, false},
+    {0, 0, 1, 0.5, 0, true},
+    {0, 0, 0, 1, 0, false},
+    {0, 0, 0, 0.5, 0, true},
+    {0, 0, 0.1, 1, 0.03, true},
+    {1, 0, 0.3, 1, 0.03, true},
+    {0, 0, 0.6, 0.5, 0.03, true},
+    {0, 0, 0.6, 1, 0, true},
+    {1, 0, 0.3, 1, 0, false},
+    {0, 0.2, 1, 0.5, 0, false},
+    {1, 0, 1, 1, 0, false},
+    {0, 0, 3, 0.5, 0, false},
 }};
-constexpr int kPasses = 2;  ///< what bringing tensors back costs is learnt in all but the last
+constexpr int kPasses = 2;  ///< the second one knows what the first one needed again
 
-/// So many of the fastest attempts of RunWithin are taken up again and learn from their plans'
-/// stalls,
-constexpr size_t kRefined = 4;
-/// each so many times for so many candidates that the search may try.
-constexpr int64_t kCandidatesForPass = 8;
-/// Each time the general price of the link falls to this part: the tensors' own stalls replace it.
-constexpr double kRelief = 0.85;
+/// The fastest attempts of so many manners are varied; they get what candidates are left, and at
+/// least this part of all.
+constexpr size_t kVaried = 4;
+constexpr double kLeastVaried = 0.4;
 
 class Search {
  public:
@@ -129,16 +136,18 @@ class Search {
   bool fits() const { return fits_; }
 
  private:
-  /// What became of a decision; infinite if it does not fit or cannot be better than the best.
+  /// What becomes of a decision; infinite if it does not fit or cannot be better than the best.
   struct Outcome {
     double seconds = std::numeric_limits<double>::infinity();
-    std::vector<double> stalls = {};  ///< see StallsByTensor; empty if that is not known
+    std::vector<double> returns = {};  ///< see ReturnsByTensor; empty if they are not known
   };
   /// One way in which RunWithin used a room.
   struct Attempt {
     Thrift thrift;
     int64_t forms = 0;  ///< as InFrugalForms takes it
-    double seconds = std::numeric_limits<double>::infinity();
+    const Manner* manner = nullptr;
+    Lessons lessons;
+    Outcome outcome;
   };
 
   /// From all that is ever needed down to half of the largest working set (what does not fill the
@@ -156,7 +165,7 @@ class Search {
 
   /// Candidates for every `stride`-th of the rooms that are no larger than `most`.
   void ConsiderRooms(int64_t most, int stride) {
-    candidates_ = MostCandidates();
+    candidates_ = static_cast<int64_t>((1 - kLeastVaried) * static_cast<double>(MostCandidates()));
     int in_vain = 0, skipped = 0;
     for (const int64_t room : Rooms()) {
       if (room > most || skipped++ % stride != 0) continue;
@@ -190,42 +199,69 @@ class Search {
   bool TakesOneMore() { return candidates_-- > 0; }
 
   void ConsiderManner(int64_t room, const Manner& manner) {
-    Attempt attempt{{room, PartOf(room, manner.headroom), manner.price, manner.haste},
-                    PartOf(room, manner.forms)};
-    const Start& start = StartIn(attempt.forms);
-    Lessons lessons;
+    Attempt attempt{{room, PartOf(room, manner.headroom), manner.price, manner.haste,
+                     manner.foresight, manner.saves_count},
+                    PartOf(room, manner.forms),
+                    &manner,
+                    {},
+                    {}};
     for (int pass = 0; pass < kPasses && TakesOneMore(); ++pass) {
-      auto decision = RunWithin(graph_, machine_, start, attempt.thrift, &lessons);
-      if (!decision) return;
-      attempt.seconds = std::min(attempt.seconds, Consider(std::move(*decision)).seconds);
+      auto found = Run(attempt);
+      if (!found) return;
+      attempt.outcome = Consider(std::move(found->decision));
+      attempts_.push_back(attempt);
+      attempt.lessons.needs = std::move(found->needs);
     }
-    attempts_.push_back(attempt);
   }
 
-  /// Goes on with the fastest attempts: RunWithin has its own clock, the simulator knows better
-  /// what copies cost.
+  std::optional<Frugal> Run(const Attempt& attempt) {
+    return RunWithin(graph_, machine_, StartIn(attempt.forms), attempt.thrift, attempt.lessons);
+  }
+
+  /// Goes on with the fastest attempts.
   void Refine() {
     if (!fits_) return;
-    std::stable_sort(attempts_.begin(), attempts_.end(),
-                     [](const Attempt& a, const Attempt& b) { return a.seconds < b.seconds; });
-    attempts_.resize(std::min(attempts_.size(), kRefined));
-    for (Attempt& attempt : attempts_) {
-      const Start& start = StartIn(attempt.forms);
-      Lessons lessons;
-      for (int64_t pass = 0; pass < MostCandidates() / kCandidatesForPass; ++pass) {
-        auto decision = RunWithin(graph_, machine_, start, attempt.thrift, &lessons);
-        if (!decision) break;
-        const Outcome outcome = Consider(std::move(*decision), true);
-        if (outcome.stalls.empty()) break;
-        lessons.Add(outcome.stalls);
-        attempt.thrift.price *= kRelief;
-      }
+    std::erase_if(attempts_, [](const Attempt& a) { return a.outcome.returns.empty(); });
+    std::stable_sort(attempts_.begin(), attempts_.end(), [](const Attempt& a, const Attempt& b) {
+      return a.outcome.seconds < b.outcome.seconds;
+    });
+    std::vector<const Attempt*> best;
+    for (const Attempt& attempt : attempts_) {
+      const bool is_new = std::none_of(best.begin(), best.end(), [&](const Attempt* other) {
+        return other->manner == attempt.manner;
+      });
+      if (is_new && best.size() < kVaried) best.push_back(&attempt);
+    }
+    const int64_t steps =
+        (candidates_ + static_cast<int64_t>(kLeastVaried * static_cast<double>(MostCandidates()))) /
+        static_cast<int64_t>(kVaried);
+    for (const Attempt* attempt : best) Climb(*attempt, steps);
+  }
+
+  /// Varies an attempt step by step, packed in one go, for as long as it becomes no slower. As that
+  /// may lead to where nothing fits any more, it then goes back, ever further.
+  void Climb(const Attempt& start, int64_t steps) {
+    std::vector<Attempt> way{start};
+    std::mt19937 random;  // NOLINT(cert-msc51-cpp): every search is to go the same way
+    for (; steps > 0; --steps) {
+      Attempt next = way.back();
+      next.lessons = Vary(graph_, machine_, next.outcome.returns, std::move(next.lessons), &random);
+      const auto found = Run(next);
+      if (!found) continue;
+      next.outcome = Estimate(found->decision);
+      if (next.outcome.seconds <= way.back().outcome.seconds) way.push_back(std::move(next));
+    }
+    for (size_t back = 1; back < way.size(); back *= 2) {
+      const Attempt& attempt = way[way.size() - back];
+      const double before = best_seconds_;
+      if (attempt.outcome.seconds < before) Consider(Run(attempt)->decision);
+      if (best_seconds_ < before) return;
     }
   }
 
   int64_t MostCandidates() const {
     const auto ops = static_cast<int64_t>(graph_.ops.size()) + 1;
-    return std::clamp(kWork / ops, kFewestCandidates, kMostCandidates);
+    return std::clamp(kWork / (ops * ops), kFewestCandidates, kMostCandidates);
   }
 
   /// Considers what another strategy would do, packed as it would be, too: auto is not to be
@@ -236,10 +272,10 @@ class Search {
     Try(std::move(decision.value()), true);
   }
 
-  Outcome Consider(Result<Decision> decision, bool to_learn = false) {
+  Outcome Consider(Result<Decision> decision) {
     if (!decision.ok()) return {};
     ConsiderFaster(decision.value());
-    return Try(std::move(decision.value()), false, to_learn);
+    return Try(std::move(decision.value()));
   }
 
   void ConsiderFaster(const Decision& decision) {
@@ -247,9 +283,15 @@ class Search {
       Try(std::move(*faster));
   }
 
-  /// `tightest`: if it is about as fast as the best, packed as tight as possible, too. `to_learn`:
-  /// the stalls are wanted even if it computes for longer than the best takes.
-  Outcome Try(Decision decision, bool tightest = false, bool to_learn = false) {
+  /// Packed in one go, and not taken.
+  Outcome Estimate(Decision decision) const {
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    if (!lives.ok() || LeastBytes(lives.value(), decision.runs.size()) > available_) return {};
+    return Pack(&decision, lives.value(), kLoosely).outcome;
+  }
+
+  /// `tightest`: if it is about as fast as the best, packed as tight as possible, too.
+  Outcome Try(Decision decision, bool tightest = false) {
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
     if (!lives.ok()) {
       Take(decision, {});
@@ -258,11 +300,11 @@ class Search {
     const int64_t peak = LeastBytes(lives.value(), decision.runs.size());
     if (IsTooLarge(peak)) return {};
     const double computed = ComputeSeconds(decision) * (1 - kRounding);
-    if (!to_learn && fits_ && computed > best_seconds_) return {computed};
+    if (fits_ && computed > best_seconds_) return {};
     // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
     Packed loose = Pack(&decision, lives.value(), kLoosely);
-    Outcome outcome{loose.seconds, std::move(loose.stalls)};
-    if (!fits_ || loose.seconds < best_seconds_) {
+    Outcome outcome = loose.outcome;
+    if (!fits_ || outcome.seconds < best_seconds_) {
       const bool enough = loose.bytes <= goal_ || peak > goal_;
       const Packed packed = enough ? std::move(loose) : Pack(&decision, lives.value(), goal_);
       if (packed.bytes > available_) outcome.seconds = std::numeric_limits<double>::infinity();
@@ -286,12 +328,10 @@ class Search {
     return seconds;
   }
 
-  /// What becomes of a decision; infinite where it is impossible.
   struct Packed {
     int64_t bytes = kLoosely;
     int64_t host_bytes = kLoosely;
-    double seconds = std::numeric_limits<double>::infinity();
-    std::vector<double> stalls = {};  ///< see StallsByTensor
+    Outcome outcome = {};
   };
   Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough) const {
     decision->enough_bytes = enough;
@@ -300,8 +340,7 @@ class Search {
     if (available_ <= 0) return packed;  // no plan fits: how fast it is does not matter
     AddWaits(graph_, &plan);
     const Timeline timeline = Simulate(graph_, plan, machine_);
-    packed.seconds = timeline.seconds;
-    packed.stalls = StallsByTensor(graph_, plan, timeline);
+    packed.outcome = {timeline.seconds, ReturnsByTensor(graph_, plan, timeline)};
     return packed;
   }
 
@@ -309,11 +348,11 @@ class Search {
   /// needs fewer bytes.
   void Take(const Decision& decision, const Packed& packed) {
     const bool fits = packed.bytes <= available_ && packed.host_bytes <= budget_.host;
-    if (fits && fits_ && packed.seconds >= best_seconds_) return;
+    if (fits && fits_ && packed.outcome.seconds >= best_seconds_) return;
     if (!fits && (fits_ || (best_ && packed.bytes >= best_bytes_))) return;
     best_ = decision;
     best_bytes_ = packed.bytes;
-    best_seconds_ = packed.seconds;
+    best_seconds_ = packed.outcome.seconds;
     fits_ = fits;
   }
 

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
+#include "layrub/placement/buckets.hpp"
 #include "layrub/placement/strategies/fetch_early.hpp"
+#include "layrub/placement/strategies/link_clock.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/recompute.hpp"
 #include "layrub/placement/uses.hpp"
@@ -42,7 +44,11 @@ class Runner {
         uses_(start.uses),
         producers_(start.producers),
         lessons_(lessons),
-        paid_(graph.tensors.size()),
+        expected_(graph.tensors.size(),
+                  [&lessons](const auto& add) {
+                    for (const Need& need : lessons.needs) add(need.tensor, need.op);
+                  }),
+        clock_(machine, thrift.room, thrift.saves_count),
         states_(graph.tensors.size()),
         visited_(graph.ops.size()),
         starts_(graph.ops.size() + 1) {
@@ -72,18 +78,10 @@ class Runner {
     for (size_t t = 0; t < states_.size(); ++t) {
       decision->tensors[t].gaps = std::move(states_[t].gaps);
     }
-    FetchEarly(graph_, machine_, thrift_.room, plain_load_, decision);
+    FetchEarly(graph_, machine_, thrift_.room, loads_, decision);
   }
 
-  void Teach(Lessons* lessons) const {
-    lessons->returns.resize(paid_.size(), -1);
-    for (size_t t = 0; t < paid_.size(); ++t) {
-      if (paid_[t].times == 0) continue;
-      const double here = paid_[t].seconds / paid_[t].times;
-      double& cost = lessons->returns[t];
-      cost = cost < 0 ? here : (cost + here) / 2;
-    }
-  }
+  std::vector<Need> TakeNeeds() { return std::move(needs_); }
 
  private:
   struct State {
@@ -96,16 +94,14 @@ class Runner {
     int64_t size = 0;
     int64_t bytes = 0;       ///< of its range now; 0: none, or an output has taken it over
     size_t next = 0;         ///< index of its next use by an operation's first run
+    size_t expected = 0;     ///< index of the next need that lessons tell of
+    OpId noted = kNone;      ///< operation of its last entry in needs_
     int32_t pending = 0;     ///< operations that wait until all they read is there
     int32_t level = 0;       ///< the innermost of these
     RunId last = kNone;      ///< last run that used it
     RunId release = kNone;   ///< run after which it left
     RunId prefetch = kNone;  ///< if fetched: run before which it came back
     ShortList<Gap> gaps{};
-  };
-  struct Paid {
-    double seconds = 0;
-    int32_t times = 0;
   };
   /// What leaves next: a tensor, or the input of a pair.
   struct Victim {
@@ -124,11 +120,13 @@ class Runner {
   static bool Has(const Tensors& tensors, TensorId t) {
     return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
   }
-  double LinkSeconds(TensorId t) const {
-    return static_cast<double>(graph_.tensors[t].bytes) / machine_.link_up + machine_.latency;
+  double LinkSeconds(TensorId t) const { return clock_.Seconds(graph_.tensors[t].bytes); }
+  double Toll(TensorId t) const { return lessons_.tolls.empty() ? 0 : lessons_.tolls[t]; }
+  double Weight(TensorId t) const { return lessons_.weights.empty() ? 1 : lessons_.weights[t]; }
+  Away AwayOf(TensorId t) const {
+    const State& state = states_[t];
+    return {graph_.tensors[t].bytes, state.size, state.last, state.release, state.copied};
   }
-
-  double Stall(TensorId t) const { return lessons_.stalls.empty() ? 0 : lessons_.stalls[t]; }
 
   /// By forward operation, the seconds that it takes to run again with all that leads to it from
   /// what backward needs anyway.
@@ -148,14 +146,25 @@ class Runner {
     }
   }
 
-  /// Seconds until the operations, in their order, need `t` again; kNever: they do not.
-  double UntilNeeded(TensorId t) const {
-    const State& state = states_[t];
+  /// Seconds until the operations, in their order, need `t` again or one that runs again is
+  /// expected to; kNever: they do not.
+  double UntilNeeded(TensorId t) {
+    State& state = states_[t];
     if (state.pending > 0) return kAtOnce + kOneOut * (depth_ - state.level);
-    if (state.next < uses_[t].size()) {
-      return std::max(kAtOnce, starts_[uses_[t][state.next].run] - starts_[current_]);
-    }
-    return graph_.tensors[t].keep ? starts_.back() : kNever;
+    double until = graph_.tensors[t].keep ? starts_.back() : kNever;
+    const auto need = [&](OpId o) {
+      until = std::min(until, std::max(kAtOnce, starts_[o] - starts_[current_]));
+    };
+    if (state.next < uses_[t].size()) need(uses_[t][state.next].run);
+    PassExpected(t, current_);
+    if (state.expected < expected_[t].size()) need(expected_[t][state.expected]);
+    return until;
+  }
+
+  /// Forgets what lessons expect before operation `until`.
+  void PassExpected(TensorId t, OpId until) {
+    size_t& next = states_[t].expected;
+    while (next < expected_[t].size() && expected_[t][next] < until) ++next;
   }
 
   bool Execute(OpId o, bool again) {
@@ -166,10 +175,17 @@ class Runner {
     for (const TensorId t : FormOf(o).reads) {
       if (Touches(FormOf(o), t, again) && !Has(reads, t)) reads.push_back(t);
     }
+    if (again) Note(reads);
     const bool complete = BringAll(reads);
     if (complete) Emit(o, again, reads);
     --depth_;
     return complete;
+  }
+
+  void Note(const Tensors& needed) {
+    for (const TensorId t : needed) {
+      if (std::exchange(states_[t].noted, current_) != current_) needs_.push_back({t, current_});
+    }
   }
 
   /// What comes back may drive out what has just come; the second time nothing is computed again.
@@ -188,10 +204,7 @@ class Runner {
     for (const bool rather_copy : {false, true, true}) {
       for (const TensorId t : reads) {
         if (states_[t].resident || !possible) continue;
-        const double before = now_;
         possible = Bring(t, rather_copy);
-        paid_[t].seconds += now_ - before;
-        ++paid_[t].times;
       }
     }
     for (size_t i = 0; i < reads.size(); ++i) {
@@ -204,7 +217,7 @@ class Runner {
   bool Bring(TensorId t, bool rather_copy) {
     double copy = kNever;
     if (!states_[t].lost) {
-      copy = std::max(0.0, Arrive(t).second - now_) + thrift_.price * LinkSeconds(t) + Stall(t);
+      copy = clock_.Wait(AwayOf(t)) + thrift_.price * LinkSeconds(t) + Toll(t);
     }
     if (producers_[t] != kNone && producers_[t] < current_ && (!rather_copy || copy == kNever)) {
       ++stamp_;
@@ -213,6 +226,12 @@ class Runner {
     if (copy == kNever) return false;
     Fetch(t);
     return true;
+  }
+
+  /// What has to come back soon anyway costs little more now.
+  double PartToCount(TensorId t) {
+    if (thrift_.foresight == 0) return 1;
+    return 1 - std::exp(-UntilNeeded(t) / (thrift_.foresight * starts_.back()));
   }
 
   /// Seconds to compute `t` again from what is there, each operation counted once; where they reach
@@ -227,33 +246,17 @@ class Runner {
       const State& state = states_[read];
       if (!Touches(FormOf(o), read, true) || state.resident) continue;
       const double copy = state.lost ? kNever : LinkSeconds(read);
-      sum += producers_[read] == kNone
-                 ? copy
-                 : std::min(copy, AgainSeconds(read, std::min(copy, most - sum)));
+      const double back = producers_[read] == kNone
+                              ? copy
+                              : std::min(copy, AgainSeconds(read, std::min(copy, most - sum)));
+      sum += back * PartToCount(read);
     }
     return sum;
   }
 
-  /// The first run before which a copy of `t` could have been issued to be here by now, or as soon
-  /// as possible, and when it is here.
-  std::pair<RunId, double> Arrive(TensorId t) const {
-    const State& state = states_[t];
-    const double takes = LinkSeconds(t);
-    RunId first = Count();
-    double begin = now_;
-    while (first > state.release + 1 && begin > now_ - takes &&
-           load_[first - 1] + state.size <= thrift_.room) {
-      begin = begins_[--first];
-    }
-    return {first, std::max(begin, link_free_) + takes};
-  }
-
   void Fetch(TensorId t) {
-    const auto [first, here] = Arrive(t);
+    clock_.Fetch(AwayOf(t));
     MakeRoom(states_[t].size, {}, nullptr);
-    for (RunId r = first; r < Count(); ++r) load_[r] += states_[t].size;
-    link_free_ = here;
-    now_ = std::max(now_, here);
     states_[t].fetched = true;
     states_[t].prefetch = Count();
     Enter(t);
@@ -277,15 +280,14 @@ class Runner {
   }
 
   /// The lower, the better it is that `t` leaves.
-  double Score(TensorId t, bool covered) const {
+  double Score(TensorId t, bool covered) {
     const State& state = states_[t];
-    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t) + Stall(t);
+    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t) + Toll(t);
     double cost = covered && !state.copied ? kNever : copy;
     if (producers_[t] != kNone) cost = std::min(cost, chains_[producers_[t]]);
-    const std::vector<double>& returns = lessons_.returns;
-    if (!returns.empty() && returns[t] >= 0) cost = returns[t] + Stall(t) + kOneOut;
-    const double time = std::pow(UntilNeeded(t), thrift_.haste);
-    return cost / (static_cast<double>(state.bytes) * time);
+    const double until = UntilNeeded(t);
+    const double time = thrift_.haste == 1 ? until : std::pow(until, thrift_.haste);
+    return Weight(t) * cost / (static_cast<double>(state.bytes) * time);
   }
 
   Victim FindVictim(int64_t above, const std::vector<AliasPair>& pairs) {
@@ -360,6 +362,9 @@ class Runner {
       if (!states_[t].resident) outputs.push_back(t);
     }
     for (const TensorId t : operands_) states_[t].next += again ? 0 : 1;
+    if (again) {
+      for (const TensorId t : reads) PassExpected(t, current_ + 1);
+    }
     const ShortList<AliasPair> aliases = PlaceOutputs(o, outputs);
     Run run = originals_[o];
     run.recompute = again;
@@ -372,10 +377,8 @@ class Runner {
       held_ -= states_[pair.output].bytes;
       states_[pair.output].bytes = std::exchange(states_[pair.input].bytes, 0);
     }
-    load_.push_back(held_ + Scratch(o));
-    plain_load_.push_back(load_.back());
-    begins_.push_back(now_);
-    now_ += seconds_[o];
+    loads_.push_back(held_ + Scratch(o));
+    clock_.Run(seconds_[o], loads_.back());
     runs_.push_back(std::move(run));
     for (const TensorId t : operands_) {
       State& state = states_[t];
@@ -438,43 +441,35 @@ class Runner {
   const UseLists& uses_;                ///< by operations' first runs
   const std::vector<OpId>& producers_;  ///< by tensor
   const Lessons& lessons_;
-  std::vector<Paid> paid_;        ///< by tensor
+  const Buckets<OpId> expected_;  ///< by tensor: Lessons::needs
+  std::vector<Need> needs_;
+  LinkClock clock_;
   std::vector<State> states_;     ///< by tensor
   std::vector<int64_t> visited_;  ///< by operation: the AgainSeconds that last counted it
   std::vector<double> starts_;    ///< by operation, if nothing waits; one more entry: the end
   std::vector<double> seconds_;   ///< by operation
   std::vector<double> chains_;    ///< by operation, see FindChains
   std::vector<Run> runs_;
-  std::vector<int64_t> load_;        ///< by run, with copies back as early as Fetch has them
-  std::vector<int64_t> plain_load_;  ///< by run, with copies back just before they are needed
-  std::vector<double> begins_;       ///< by run, about when it begins
-  Tensors residents_;                ///< all that is resident, and some that has left
-  Tensors operands_;                 ///< of the run at hand
-  OpId current_ = 0;                 ///< the operation whose first run comes next
+  std::vector<int64_t> loads_;  ///< by run, with copies back just before they are needed
+  Tensors residents_;           ///< all that is resident, and some that has left
+  Tensors operands_;            ///< of the run at hand
+  OpId current_ = 0;            ///< the operation whose first run comes next
   int64_t held_ = 0;
   int64_t stamp_ = 0;
   int64_t looks_ = 0;
   int32_t depth_ = 0;
-  double now_ = 0;
-  double link_free_ = 0;  ///< when the last copy back is here
 };
 
 }  // namespace
 
-void Lessons::Add(const std::vector<double>& plan_stalls) {
-  stalls.resize(plan_stalls.size());
-  for (size_t t = 0; t < stalls.size(); ++t) stalls[t] = (stalls[t] + plan_stalls[t]) / 2;
-}
-
-std::optional<Decision> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
-                                  const Thrift& thrift, Lessons* lessons) {
-  Runner runner(graph, machine, thrift, start, *lessons);
+std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
+                                const Thrift& thrift, const Lessons& lessons) {
+  Runner runner(graph, machine, thrift, start, lessons);
   if (!runner.RunAll()) return std::nullopt;
-  Decision found;
-  found.tensors.resize(graph.tensors.size());
-  runner.Store(&found);
-  runner.Teach(lessons);
-  RunInPlace(graph, FindUses(graph, found.runs), InPlace::kAnyRole, &found);
+  Frugal found{{}, runner.TakeNeeds()};
+  found.decision.tensors.resize(graph.tensors.size());
+  runner.Store(&found.decision);
+  RunInPlace(graph, FindUses(graph, found.decision.runs), InPlace::kAnyRole, &found.decision);
   return found;
 }
 

@@ -19,32 +19,45 @@ struct Thrift {
   double price = 0;      ///< what a second of the link counts where no operation waits for it
   double haste = 1;  ///< exponent of the time until a tensor is needed again, 0 to 1: how much that
                      ///< counts besides what it costs to bring the tensor back
+  /// Part of an iteration: what has to come back within about that time anyway counts little when
+  /// an operation that runs again needs it; 0: all counts.
+  double foresight = 0;
+  bool saves_count = false;  ///< see LinkClock
 };
 
-/// What earlier attempts have cost, by tensor; empty: there was none.
-struct Lessons {
-  /// Seconds that bringing it back has taken RunWithin, by its own clock; negative: not known.
-  std::vector<double> returns;
-  /// Seconds for which operations waited for its copies when the plan was simulated.
-  std::vector<double> stalls;
+/// An operation during which another one ran again and read a tensor.
+struct Need {
+  TensorId tensor = kNone;
+  OpId op = kNone;
+};
 
-  /// Takes in what StallsByTensor says of another plan.
-  void Add(const std::vector<double>& plan_stalls);
+/// What attempts have taught.
+struct Lessons {
+  std::vector<Need> needs;      ///< to be expected, in the order of their operations
+  std::vector<double> weights;  ///< by tensor: so many times what bringing it back costs counts
+                                ///< when something has to leave; empty: 1
+  std::vector<double> tolls;    ///< by tensor: seconds that its copies count in addition; empty: 0
+};
+
+/// What RunWithin has found.
+struct Frugal {
+  Decision decision;
+  std::vector<Need> needs;  ///< of this decision, as Lessons has them
 };
 
 /// Goes through the operations of `start` on a device with little room. What lacks at an operation
-/// comes back just before it: over the link or, where that takes less, computed again, which may
-/// bring back what that needs in turn. When room lacks, the tensor leaves whose return costs the
-/// least for its bytes and for the time until then; an output may also lie on an operand that is
-/// needed later. Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections
-/// 2 and 4; here the future is known, and copies are a second way back. Copies back are then issued
-/// as early as the link needs them and the room allows.
+/// comes back just before it: over the link or, where that takes less by LinkClock, computed again,
+/// which may bring back what that needs in turn. When room lacks, the tensor leaves whose return
+/// costs the least for its bytes and for the time until then; an output may also lie on an operand
+/// that is needed later. What only operations that run again need is given up as soon as the others
+/// are done with it, unless `lessons` expect that need. Copies back are then issued as early as the
+/// link needs them and the room allows.
+/// Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4; here
+/// the future is known, and copies are a second way back.
 ///
-/// `lessons` is used, and updated by the own clock's part: with what a first attempt has taught, a
-/// second one chooses better.
 /// Nothing if too much would run again or the search takes too long.
-std::optional<Decision> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
-                                  const Thrift& thrift, Lessons* lessons);
+std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
+                                const Thrift& thrift, const Lessons& lessons);
 
 }  // namespace layrub
 

@@ -58,4 +58,17 @@ std::vector<double> StallsByTensor(const Graph& graph, const Plan& plan, const T
   return stalls;
 }
 
+std::vector<double> ReturnsByTensor(const Graph& graph, const Plan& plan,
+                                    const Timeline& timeline) {
+  std::vector<double> returns = StallsByTensor(graph, plan, timeline);
+  for (const Span& span : timeline.spans) {
+    const Step& step = plan.steps[span.step];
+    if (step.kind != StepKind::kRecompute) continue;
+    for (const TensorId t : graph.ops[step.op].forms[step.form].writes) {
+      returns[t] += span.end - span.begin;
+    }
+  }
+  return returns;
+}
+
 }  // namespace layrub

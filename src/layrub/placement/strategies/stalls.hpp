@@ -12,6 +12,9 @@ namespace layrub {
 /// one, the other one's time is the other tensor's. `timeline` is that of `plan`.
 std::vector<double> StallsByTensor(const Graph& graph, const Plan& plan, const Timeline& timeline);
 
+/// By tensor, the seconds that bringing it back takes: its stalls, and what runs again to write it.
+std::vector<double> ReturnsByTensor(const Graph& graph, const Plan& plan, const Timeline& timeline);
+
 }  // namespace layrub
 
 #endif  // LAYRUB_PLACEMENT_STRATEGIES_STALLS_HPP_

@@ -35,9 +35,15 @@ class Away : public HandMade {
   TensorId x, y, z;
 };
 
-Decision Within(const Graph& graph, const Machine& machine, int64_t units, Lessons* lessons) {
+Frugal Found(const Graph& graph, const Machine& machine, int64_t units,
+             const Lessons& lessons = {}) {
   const Start start = InFrugalForms(graph, 0);
   return RunWithin(graph, machine, start, {.room = units * kUnit}, lessons).value();
+}
+
+Decision Within(const Graph& graph, const Machine& machine, int64_t units,
+                const Lessons& lessons = {}) {
+  return Found(graph, machine, units, lessons).decision;
 }
 
 bool RunsAgain(const Decision& decision, OpId op) {
@@ -52,34 +58,67 @@ bool ComesBack(const Decision& decision, TensorId t) {
 
 TEST(RunWithin, LeavesEverythingInPlaceWhereThereIsRoom) {
   const Away net;
-  Lessons lessons;
-  const Decision decision = Within(net.graph, LinkMachine(1), 24, &lessons);
+  const Decision decision = Within(net.graph, LinkMachine(1), 24);
   EXPECT_EQ(decision.runs.size(), net.graph.ops.size());
   for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.gaps.empty());
 }
 
 TEST(RunWithin, BringsBackWhateverWayTakesLess) {
   const Away net;
-  Lessons slow, fast;
-  const Decision again = Within(net.graph, LinkMachine(1), 16, &slow);  // 8 s beside 1 s
+  const Decision again = Within(net.graph, LinkMachine(1), 16);  // 8 s beside 1 s
   EXPECT_TRUE(RunsAgain(again, 0));
   EXPECT_FALSE(ComesBack(again, net.x));
-  const Decision copied = Within(net.graph, LinkMachine(80), 16, &fast);  // 0.1 s
+  const Decision copied = Within(net.graph, LinkMachine(80), 16);  // 0.1 s
   EXPECT_FALSE(RunsAgain(copied, 0));
   EXPECT_TRUE(ComesBack(copied, net.x));
 }
 
-TEST(RunWithin, LearnsFromStalls) {
+TEST(RunWithin, ComputesAgainWhatLessonsPutATollOn) {
   const Away net;
+  ASSERT_TRUE(ComesBack(Within(net.graph, LinkMachine(80), 16), net.x));
   Lessons lessons;
-  ASSERT_TRUE(ComesBack(Within(net.graph, LinkMachine(80), 16, &lessons), net.x));
-  std::vector<double> stalls(net.graph.tensors.size());
-  stalls[net.x] = 4;
-  lessons.Add(stalls);
-  EXPECT_TRUE(RunsAgain(Within(net.graph, LinkMachine(80), 16, &lessons), 0));
-  // What no stall confirms is forgotten by and by.
-  for (int i = 0; i < 4; ++i) lessons.Add(std::vector<double>(stalls.size()));
-  EXPECT_TRUE(ComesBack(Within(net.graph, LinkMachine(80), 16, &lessons), net.x));
+  lessons.tolls.resize(net.graph.tensors.size());
+  lessons.tolls[net.x] = 4;
+  EXPECT_TRUE(RunsAgain(Within(net.graph, LinkMachine(80), 16, lessons), 0));
+}
+
+TEST(RunWithin, HoldsWhatLessonsGiveWeight) {
+  HandMade net;
+  const TensorId x = net.Add("x", 8), y = net.Add("y", 8), z = net.Add("z", 8);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({}, {y}));
+  net.Forward("z/forward", Uses({}, {z}));
+  net.Backward("z/backward", Uses({z}, {}));
+  net.Backward("y/backward", Uses({y}, {}));
+  net.Backward("x/backward", Uses({x}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  for (OpId o = 0; o < 3; ++o) net.graph.ops[o].repeatable = true;
+  ASSERT_TRUE(RunsAgain(Within(net.graph, LinkMachine(1), 16), 0));  // needed last
+  Lessons lessons;
+  lessons.weights.resize(net.graph.tensors.size(), 1);
+  lessons.weights[x] = 100;
+  const Decision decision = Within(net.graph, LinkMachine(1), 16, lessons);
+  EXPECT_FALSE(RunsAgain(decision, 0));
+  EXPECT_TRUE(RunsAgain(decision, 1));
+}
+
+TEST(RunWithin, HoldsWhatItHasLearntThatItNeedsToRunAgain) {
+  HandMade net;  // only y/forward needs x, and y does not stay while z is made
+  const TensorId x = net.Add("x", 1), y = net.Add("y", 8);
+  const TensorId u = net.Add("u", 8), z = net.Add("z", 8);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({x}, {y}));
+  net.Forward("u/forward", Uses({}, {u}));
+  net.Forward("z/forward", Uses({u}, {z}));
+  net.Backward("y/backward", Uses({y}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  for (OpId o = 0; o < 2; ++o) net.graph.ops[o].repeatable = true;
+  const Frugal first = Found(net.graph, LinkMachine(0.01), 17);
+  ASSERT_TRUE(RunsAgain(first.decision, 0));
+  ASSERT_TRUE(RunsAgain(first.decision, 1));
+  const Decision second = Within(net.graph, LinkMachine(0.01), 17, {first.needs, {}, {}});
+  EXPECT_FALSE(RunsAgain(second, 0));
+  EXPECT_TRUE(RunsAgain(second, 1));
 }
 
 /// A chain of layers whose activations and gradients have 8 units each.
@@ -104,8 +143,7 @@ TEST(RunWithin, KeepsToItsRoom) {
   const Graph graph = Chain(12);
   for (int64_t units = 24; units <= 8 * 14; units += 8) {
     for (const double speed : {1.0, 80.0}) {
-      Lessons lessons;
-      const Decision decision = Within(graph, LinkMachine(speed), units, &lessons);
+      const Decision decision = Within(graph, LinkMachine(speed), units);
       const Lifetimes lives = FindLifetimes(graph, decision).value();
       EXPECT_LE(LeastBytes(lives, decision.runs.size()), units * kUnit) << speed;
     }

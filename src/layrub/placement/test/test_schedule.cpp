@@ -125,6 +125,22 @@ TEST(Schedule, MovesATensorAwayDuringItsGap) {
   EXPECT_EQ(plan.steps[20].lane, Lane::kLoad);
 }
 
+TEST(Schedule, BringsBackFirstWhatIsNeededFirst) {
+  HandMade net;
+  const TensorId a = net.Add("a", 1), b = net.Add("b", 1), c = net.Add("c", 1);
+  net.Forward("ab", Uses({}, {a, b}));
+  net.Forward("c", Uses({}, {c}));
+  net.Backward("b/backward", Uses({b}, {}));
+  net.Backward("a/backward", Uses({a}, {}));
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[a].gaps = {{0, 0, 2, 3, false}};
+  decision.tensors[b].gaps = {{0, 0, 2, 2, false}};
+  const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
+  const auto place = [&](const char* step) { return std::find(steps.begin(), steps.end(), step); };
+  ASSERT_NE(place("prefetch a"), steps.end());
+  EXPECT_LT(place("prefetch b"), place("prefetch a"));
+}
+
 TEST(Schedule, CopiesAValueToTheHostOnce) {
   const HandMade net = Chain();
   Decision decision = DefaultDecision(net.graph);

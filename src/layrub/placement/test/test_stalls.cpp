@@ -50,5 +50,27 @@ TEST(Stalls, AddUpToTheTimeForWhichOperationsWaited) {
   }
 }
 
+TEST(Returns, AreStallsAndWhatRunsAgain) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("y/forward", Uses({}, {y}));
+  net.Backward("y/backward", Uses({y}, {}));
+  net.Backward("x/backward", Uses({x}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  net.graph.ops[0].repeatable = true;
+  Decision decision = FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
+  layrub::Run again = decision.runs[0];
+  again.recompute = true;
+  decision.runs.insert(decision.runs.begin() + 3, again);
+  decision.tensors[x].gaps = {{0, 0, 3, 3, true}};   // computed again
+  decision.tensors[y].gaps = {{1, 1, 2, 2, false}};  // 4 s down, 4 s up
+  const Plan plan = Schedule(net.graph, decision).value();
+  const Timeline timeline = Simulate(net.graph, plan, LinkMachine(1));
+  const std::vector<double> returns = ReturnsByTensor(net.graph, plan, timeline);
+  EXPECT_DOUBLE_EQ(returns[x], 1);
+  EXPECT_DOUBLE_EQ(returns[y], 4 + 4);
+}
+
 }  // namespace
 }  // namespace layrub

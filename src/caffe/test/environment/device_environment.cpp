@@ -31,7 +31,7 @@ class DeviceEnvironment : public ::testing::Environment {
     const std::string device = wanted ? wanted : "cpu";
     if (device == "cpu") return;
     if (const int gpu = GpuNamed(device); gpu >= 0) {
-      if (layrub::GpuCount() == 0) GTEST_SKIP() << layrub::WhyNoGpu();
+      if (layrub::GpuCount() == 0) GTEST_SKIP() << "skipped: no device. " << layrub::WhyNoGpu();
       ASSERT_LT(gpu, layrub::GpuCount()) << "LAYRUB_TEST_DEVICE is " << device << ".";
       // A forked process cannot use the GPU of its parent.
       GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -165,7 +165,7 @@ class Search {
 
   /// Candidates for every `stride`-th of the rooms that are no larger than `most`.
   void ConsiderRooms(int64_t most, int stride) {
-    candidates_ = static_cast<int64_t>((1 - kLeastVaried) * static_cast<double>(MostCandidates()));
+    candidates_ = PartOf(MostCandidates(), 1 - kLeastVaried);
     int in_vain = 0, skipped = 0;
     for (const int64_t room : Rooms()) {
       if (room > most || skipped++ % stride != 0) continue;
@@ -185,8 +185,8 @@ class Search {
     }
   }
 
-  static int64_t PartOf(int64_t room, double part) {
-    return static_cast<int64_t>(part * static_cast<double>(room));
+  static int64_t PartOf(int64_t all, double part) {
+    return static_cast<int64_t>(part * static_cast<double>(all));
   }
 
   /// What candidates start from whose forms take at most `forms` bytes.
@@ -232,9 +232,8 @@ class Search {
       });
       if (is_new && best.size() < kVaried) best.push_back(&attempt);
     }
-    const int64_t steps =
-        (candidates_ + static_cast<int64_t>(kLeastVaried * static_cast<double>(MostCandidates()))) /
-        static_cast<int64_t>(kVaried);
+    const int64_t left = std::max<int64_t>(candidates_, 0) + PartOf(MostCandidates(), kLeastVaried);
+    const int64_t steps = left / static_cast<int64_t>(kVaried);
     for (const Attempt* attempt : best) Climb(*attempt, steps);
   }
 

@@ -26,6 +26,8 @@ constexpr int64_t kSmallPart = 2000;
 constexpr size_t kMostRuns = 4;
 constexpr int32_t kDeepest = 2000;
 constexpr int64_t kMostLooks = 3'000'000;
+/// Where more tensors than that are waited for, nobody asks which of them would find no room.
+constexpr size_t kMostWaiting = 40;
 /// Seconds, far below those of any operation, that order what is needed at once: the outermost of
 /// the operations that wait for one another can wait longest.
 constexpr double kAtOnce = 1e-12;
@@ -61,6 +63,9 @@ class Runner {
       State& state = states_[t];
       state.placed = !graph.tensors[t].persistent && Materialised(graph.tensors[t], uses_[t]);
       state.size = Aligned(graph.tensors[t].bytes);
+    }
+    for (OpId o = 0; o < FirstOp(graph, Pass::kBackward); ++o) {
+      largest_ = std::max(largest_, WorkingSet(o).second);
     }
     FindChains();
   }
@@ -195,6 +200,8 @@ class Runner {
       levels.push_back(states_[t].level);
       states_[t].level = depth_;
       ++states_[t].pending;
+      waiting_.push_back(t);
+      waiting_bytes_ += states_[t].size;
     }
     const auto complete = [&] {
       return std::all_of(reads.begin(), reads.end(),
@@ -210,7 +217,9 @@ class Runner {
     for (size_t i = 0; i < reads.size(); ++i) {
       --states_[reads[i]].pending;
       states_[reads[i]].level = levels[i];
+      waiting_bytes_ -= states_[reads[i]].size;
     }
+    waiting_.resize(waiting_.size() - reads.size());
     return possible && complete();
   }
 
@@ -228,6 +237,42 @@ class Runner {
     return true;
   }
 
+  /// What running `o` again touches, and the bytes that this takes at least.
+  std::pair<Tensors, int64_t> WorkingSet(OpId o) const {
+    const Form& form = FormOf(o);
+    std::pair<Tensors, int64_t> set{{}, Scratch(o)};
+    auto& [operands, bytes] = set;
+    for (const auto* touched : {&form.reads, &form.writes}) {
+      for (const TensorId t : *touched) {
+        if (!Touches(form, t, true) || Has(operands, t)) continue;
+        operands.push_back(t);
+        bytes += states_[t].size;
+      }
+    }
+    for (const AliasPair& pair : form.may_alias) {
+      const bool both = Has(operands, pair.output) && Has(operands, pair.input);
+      if (both) bytes -= states_[pair.output].size;
+    }
+    return set;
+  }
+
+  /// Seconds to move away and back what operations that wait have already, where that finds no room
+  /// beside `o`, run again.
+  double DisplacedSeconds(OpId o) const {
+    if (waiting_bytes_ + largest_ <= thrift_.room || waiting_.size() > kMostWaiting) return 0;
+    auto [operands, bytes] = WorkingSet(o);
+    int64_t smallest = 0;
+    for (const TensorId t : waiting_) {
+      const State& state = states_[t];
+      if (!state.resident || Has(operands, t)) continue;
+      operands.push_back(t);
+      bytes += state.bytes;
+      smallest = smallest == 0 ? state.size : std::min(smallest, state.size);
+    }
+    const int64_t lacking = bytes - thrift_.room;
+    return lacking <= 0 || smallest == 0 ? 0 : 2 * clock_.Seconds(std::max(lacking, smallest));
+  }
+
   /// What has to come back soon anyway costs little more now.
   double PartToCount(TensorId t) {
     if (thrift_.foresight == 0) return 1;
@@ -240,7 +285,7 @@ class Runner {
     const OpId o = producers_[t];
     if (visited_[o] == stamp_) return 0;
     visited_[o] = stamp_;
-    double sum = seconds_[o];
+    double sum = seconds_[o] + DisplacedSeconds(o);
     for (const TensorId read : FormOf(o).reads) {
       if (sum >= most) return sum;
       const State& state = states_[read];
@@ -452,8 +497,11 @@ class Runner {
   std::vector<Run> runs_;
   std::vector<int64_t> loads_;  ///< by run, with copies back just before they are needed
   Tensors residents_;           ///< all that is resident, and some that has left
-  Tensors operands_;            ///< of the run at hand
-  OpId current_ = 0;            ///< the operation whose first run comes next
+  Tensors waiting_;             ///< what the operations at work, outermost first, wait for or have
+  int64_t waiting_bytes_ = 0;
+  int64_t largest_ = 0;  ///< bytes of any working set of a forward operation
+  Tensors operands_;     ///< of the run at hand
+  OpId current_ = 0;     ///< the operation whose first run comes next
   int64_t held_ = 0;
   int64_t stamp_ = 0;
   int64_t looks_ = 0;

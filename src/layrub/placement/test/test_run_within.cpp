@@ -121,6 +121,27 @@ TEST(RunWithin, HoldsWhatItHasLearntThatItNeedsToRunAgain) {
   EXPECT_TRUE(RunsAgain(second, 1));
 }
 
+TEST(RunWithin, CountsWhatRunningAgainWouldDisplace) {
+  HandMade net;  // x comes back beside g: copied it needs 8 units more, computed again, from a, 16
+  const TensorId a = net.Add("a", 8), x = net.Add("x", 8), y = net.Add("y", 20);
+  const TensorId g = net.Add("g", 8);
+  net.Forward("a/forward", Uses({}, {a}));
+  net.Forward("x/forward", Uses({a}, {x}));
+  net.Forward("y/forward", Uses({}, {y}));
+  net.Backward("y/backward", Uses({}, {g}));
+  net.Backward("x/backward", Uses({g, x}, {}));
+  net.Backward("a/backward", Uses({a}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  for (OpId o = 0; o < 2; ++o) net.graph.ops[o].repeatable = true;
+  const Decision ample = Within(net.graph, LinkMachine(2), 24);
+  EXPECT_TRUE(RunsAgain(ample, 1));
+  EXPECT_FALSE(ComesBack(ample, x));
+  const Decision tight = Within(net.graph, LinkMachine(2), 20);
+  EXPECT_FALSE(RunsAgain(tight, 1));
+  EXPECT_TRUE(ComesBack(tight, x));
+  EXPECT_FALSE(ComesBack(tight, g));
+}
+
 /// A chain of layers whose activations and gradients have 8 units each.
 Graph Chain(int layers) {
   HandMade net;

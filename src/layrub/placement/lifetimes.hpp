@@ -14,8 +14,8 @@ namespace layrub {
 /// A stretch of runs, both ends included, during which a tensor has a range of the device.
 struct Residence {
   TensorId tensor = kNone;
-  RunId begin = kNone;   ///< kNone: from the start of the plan
-  RunId end = kNone;     ///< Decision::runs.size(): to the end of the plan
+  RunId begin = kNone;  ///< kNone: from the start of the plan
+  RunId end = kNone;    ///< Decision::runs.size(): to the end of the plan
   /// The run that needs the value if a copy from the host tier brings it, at `begin`; else kNone.
   RunId fetched_for = kNone;
   /// The tensor whose range it takes over at `begin`; kNone: a range of its own.

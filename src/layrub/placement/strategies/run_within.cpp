@@ -11,9 +11,8 @@
 #include "layrub/placement/strategies/fetch_early.hpp"
 #include "layrub/placement/strategies/link_clock.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
-#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/strategies/run_costs.hpp"
 #include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
 namespace layrub {
 namespace {
@@ -41,6 +40,7 @@ class Runner {
          const Lessons& lessons)
       : graph_(graph),
         machine_(machine),
+        costs_(graph, machine, start),
         thrift_(thrift),
         originals_(start.decision.runs),
         uses_(start.uses),
@@ -52,22 +52,8 @@ class Runner {
                   }),
         clock_(machine, thrift.room, thrift.saves_count),
         states_(graph.tensors.size()),
-        visited_(graph.ops.size()),
-        starts_(graph.ops.size() + 1) {
-    for (size_t o = 0; o < graph.ops.size(); ++o) {
-      const Run& run = originals_[o];
-      seconds_.push_back(OpSeconds(graph.ops[o], run.form, run.scratch, machine));
-      starts_[o + 1] = starts_[o] + seconds_[o];
-    }
-    for (size_t t = 0; t < uses_.size(); ++t) {
-      State& state = states_[t];
-      state.placed = !graph.tensors[t].persistent && Materialised(graph.tensors[t], uses_[t]);
-      state.size = Aligned(graph.tensors[t].bytes);
-    }
-    for (OpId o = 0; o < FirstOp(graph, Pass::kBackward); ++o) {
-      largest_ = std::max(largest_, WorkingSet(o).second);
-    }
-    FindChains();
+        visited_(graph.ops.size()) {
+    for (size_t t = 0; t < states_.size(); ++t) states_[t].size = Aligned(graph.tensors[t].bytes);
   }
 
   /// False: given up.
@@ -90,7 +76,6 @@ class Runner {
 
  private:
   struct State {
-    bool placed = false;    ///< it has bytes at all
     bool resident = false;  ///< on the device
     bool fetched = false;   ///< back from the host, and no run has used it yet
     bool copied = false;    ///< the host tier has its value
@@ -116,12 +101,8 @@ class Runner {
   };
   using Tensors = std::vector<TensorId>;
 
-  const Form& FormOf(OpId o) const { return graph_.ops[o].forms[originals_[o].form]; }
+  const Form& FormOf(OpId o) const { return costs_.FormOf(o); }
   RunId Count() const { return static_cast<RunId>(runs_.size()); }
-  int64_t Scratch(OpId o) const { return ScratchBytes(graph_, FormOf(o), originals_[o].scratch); }
-  bool Touches(const Form& form, TensorId t, bool again) const {
-    return states_[t].placed && (!again || TouchedAgain(graph_, form, t));
-  }
   static bool Has(const Tensors& tensors, TensorId t) {
     return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
   }
@@ -133,32 +114,14 @@ class Runner {
     return {graph_.tensors[t].bytes, state.size, state.last, state.release, state.copied};
   }
 
-  /// By forward operation, the seconds that it takes to run again with all that leads to it from
-  /// what backward needs anyway.
-  void FindChains() {
-    std::vector<bool> needed(uses_.size());
-    for (size_t t = 0; t < uses_.size(); ++t) {
-      needed[t] = std::any_of(uses_[t].begin(), uses_[t].end(), [&](const Use& use) {
-        return use.reads && graph_.ops[use.run].pass != Pass::kForward;
-      });
-    }
-    chains_ = seconds_;
-    for (OpId o = 0; o < FirstOp(graph_, Pass::kBackward); ++o) {
-      for (const TensorId t : FormOf(o).reads) {
-        const OpId maker = producers_[t];
-        if (!needed[t] && maker != kNone && maker < o) chains_[o] += chains_[maker];
-      }
-    }
-  }
-
   /// Seconds until the operations, in their order, need `t` again or one that runs again is
   /// expected to; kNever: they do not.
   double UntilNeeded(TensorId t) {
     State& state = states_[t];
     if (state.pending > 0) return kAtOnce + kOneOut * (depth_ - state.level);
-    double until = graph_.tensors[t].keep ? starts_.back() : kNever;
+    double until = graph_.tensors[t].keep ? costs_.Total() : kNever;
     const auto need = [&](OpId o) {
-      until = std::min(until, std::max(kAtOnce, starts_[o] - starts_[current_]));
+      until = std::min(until, std::max(kAtOnce, costs_.StartOf(o) - costs_.StartOf(current_)));
     };
     if (state.next < uses_[t].size()) need(uses_[t][state.next].run);
     PassExpected(t, current_);
@@ -178,7 +141,7 @@ class Runner {
     ++depth_;
     Tensors reads;
     for (const TensorId t : FormOf(o).reads) {
-      if (Touches(FormOf(o), t, again) && !Has(reads, t)) reads.push_back(t);
+      if (costs_.Touches(FormOf(o), t, again) && !Has(reads, t)) reads.push_back(t);
     }
     if (again) Note(reads);
     const bool complete = BringAll(reads);
@@ -237,30 +200,12 @@ class Runner {
     return true;
   }
 
-  /// What running `o` again touches, and the bytes that this takes at least.
-  std::pair<Tensors, int64_t> WorkingSet(OpId o) const {
-    const Form& form = FormOf(o);
-    std::pair<Tensors, int64_t> set{{}, Scratch(o)};
-    auto& [operands, bytes] = set;
-    for (const auto* touched : {&form.reads, &form.writes}) {
-      for (const TensorId t : *touched) {
-        if (!Touches(form, t, true) || Has(operands, t)) continue;
-        operands.push_back(t);
-        bytes += states_[t].size;
-      }
-    }
-    for (const AliasPair& pair : form.may_alias) {
-      const bool both = Has(operands, pair.output) && Has(operands, pair.input);
-      if (both) bytes -= states_[pair.output].size;
-    }
-    return set;
-  }
-
   /// Seconds to move away and back what operations that wait have already, where that finds no room
   /// beside `o`, run again.
   double DisplacedSeconds(OpId o) const {
-    if (waiting_bytes_ + largest_ <= thrift_.room || waiting_.size() > kMostWaiting) return 0;
-    auto [operands, bytes] = WorkingSet(o);
+    if (waiting_bytes_ + costs_.largest() <= thrift_.room || waiting_.size() > kMostWaiting)
+      return 0;
+    auto [operands, bytes] = costs_.WorkingSetOf(o);
     int64_t smallest = 0;
     for (const TensorId t : waiting_) {
       const State& state = states_[t];
@@ -276,7 +221,7 @@ class Runner {
   /// What has to come back soon anyway costs little more now.
   double PartToCount(TensorId t) {
     if (thrift_.foresight == 0) return 1;
-    return 1 - std::exp(-UntilNeeded(t) / (thrift_.foresight * starts_.back()));
+    return 1 - std::exp(-UntilNeeded(t) / (thrift_.foresight * costs_.Total()));
   }
 
   /// Seconds to compute `t` again from what is there, each operation counted once; where they reach
@@ -285,11 +230,11 @@ class Runner {
     const OpId o = producers_[t];
     if (visited_[o] == stamp_) return 0;
     visited_[o] = stamp_;
-    double sum = seconds_[o] + DisplacedSeconds(o);
+    double sum = costs_.Seconds(o) + DisplacedSeconds(o);
     for (const TensorId read : FormOf(o).reads) {
       if (sum >= most) return sum;
       const State& state = states_[read];
-      if (!Touches(FormOf(o), read, true) || state.resident) continue;
+      if (!costs_.Touches(FormOf(o), read, true) || state.resident) continue;
       const double copy = state.lost ? kNever : LinkSeconds(read);
       const double back = producers_[read] == kNone
                               ? copy
@@ -329,7 +274,7 @@ class Runner {
     const State& state = states_[t];
     const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t) + Toll(t);
     double cost = covered && !state.copied ? kNever : copy;
-    if (producers_[t] != kNone) cost = std::min(cost, chains_[producers_[t]]);
+    if (producers_[t] != kNone) cost = std::min(cost, costs_.Chain(producers_[t]));
     const double until = UntilNeeded(t);
     const double time = thrift_.haste == 1 ? until : std::pow(until, thrift_.haste);
     return Weight(t) * cost / (static_cast<double>(state.bytes) * time);
@@ -402,7 +347,7 @@ class Runner {
     Tensors outputs;
     operands_ = reads;
     for (const TensorId t : form.writes) {
-      if (!Touches(form, t, again) || Has(operands_, t)) continue;
+      if (!costs_.Touches(form, t, again) || Has(operands_, t)) continue;
       operands_.push_back(t);
       if (!states_[t].resident) outputs.push_back(t);
     }
@@ -422,8 +367,8 @@ class Runner {
       held_ -= states_[pair.output].bytes;
       states_[pair.output].bytes = std::exchange(states_[pair.input].bytes, 0);
     }
-    loads_.push_back(held_ + Scratch(o));
-    clock_.Run(seconds_[o], loads_.back());
+    loads_.push_back(held_ + costs_.Scratch(o));
+    clock_.Run(costs_.Seconds(o), loads_.back());
     runs_.push_back(std::move(run));
     for (const TensorId t : operands_) {
       State& state = states_[t];
@@ -454,7 +399,7 @@ class Runner {
         covering.push_back(pair);
       }
     }
-    int64_t need = Scratch(o);
+    int64_t need = costs_.Scratch(o);
     for (const TensorId t : outputs) need += states_[t].size;
     for (const AliasPair& pair : aliases) need -= states_[pair.output].size;
     MakeRoom(need, covering, &aliases);
@@ -481,6 +426,7 @@ class Runner {
 
   const Graph& graph_;
   const Machine& machine_;
+  const RunCosts costs_;
   const Thrift thrift_;
   const std::vector<Run>& originals_;
   const UseLists& uses_;                ///< by operations' first runs
@@ -491,17 +437,13 @@ class Runner {
   LinkClock clock_;
   std::vector<State> states_;     ///< by tensor
   std::vector<int64_t> visited_;  ///< by operation: the AgainSeconds that last counted it
-  std::vector<double> starts_;    ///< by operation, if nothing waits; one more entry: the end
-  std::vector<double> seconds_;   ///< by operation
-  std::vector<double> chains_;    ///< by operation, see FindChains
   std::vector<Run> runs_;
   std::vector<int64_t> loads_;  ///< by run, with copies back just before they are needed
   Tensors residents_;           ///< all that is resident, and some that has left
   Tensors waiting_;             ///< what the operations at work, outermost first, wait for or have
   int64_t waiting_bytes_ = 0;
-  int64_t largest_ = 0;  ///< bytes of any working set of a forward operation
-  Tensors operands_;     ///< of the run at hand
-  OpId current_ = 0;     ///< the operation whose first run comes next
+  Tensors operands_;  ///< of the run at hand
+  OpId current_ = 0;  ///< the operation whose first run comes next
   int64_t held_ = 0;
   int64_t stamp_ = 0;
   int64_t looks_ = 0;

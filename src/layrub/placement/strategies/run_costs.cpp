@@ -1,0 +1,73 @@
+#include "layrub/placement/strategies/run_costs.hpp"
+
+#include <algorithm>
+
+#include "layrub/placement/aliases.hpp"
+#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/uses.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+
+RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& start)
+    : graph_(graph), start_(start), placed_(graph.tensors.size()), starts_(graph.ops.size() + 1) {
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    const Run& run = start.decision.runs[o];
+    seconds_.push_back(OpSeconds(graph.ops[o], run.form, run.scratch, machine));
+    starts_[o + 1] = starts_[o] + seconds_[o];
+  }
+  for (size_t t = 0; t < placed_.size(); ++t) {
+    placed_[t] = !graph.tensors[t].persistent && Materialised(graph.tensors[t], start.uses[t]);
+  }
+  for (OpId o = 0; o < FirstOp(graph, Pass::kBackward); ++o) {
+    largest_ = std::max(largest_, WorkingSetOf(o).bytes);
+  }
+  FindChains();
+}
+
+int64_t RunCosts::Scratch(OpId o) const {
+  return ScratchBytes(graph_, FormOf(o), start_.decision.runs[o].scratch);
+}
+
+bool RunCosts::Touches(const Form& form, TensorId t, bool again) const {
+  return placed_[t] && (!again || TouchedAgain(graph_, form, t));
+}
+
+RunCosts::WorkingSet RunCosts::WorkingSetOf(OpId o) const {
+  const Form& form = FormOf(o);
+  WorkingSet set{{}, Scratch(o)};
+  const auto has = [&set](TensorId t) {
+    return std::find(set.operands.begin(), set.operands.end(), t) != set.operands.end();
+  };
+  for (const auto* touched : {&form.reads, &form.writes}) {
+    for (const TensorId t : *touched) {
+      if (!Touches(form, t, true) || has(t)) continue;
+      set.operands.push_back(t);
+      set.bytes += Aligned(graph_.tensors[t].bytes);
+    }
+  }
+  for (const AliasPair& pair : form.may_alias) {
+    if (has(pair.output) && has(pair.input)) {
+      set.bytes -= Aligned(graph_.tensors[pair.output].bytes);
+    }
+  }
+  return set;
+}
+
+void RunCosts::FindChains() {
+  std::vector<bool> needed(placed_.size());
+  for (size_t t = 0; t < needed.size(); ++t) {
+    needed[t] = std::any_of(start_.uses[t].begin(), start_.uses[t].end(), [&](const Use& use) {
+      return use.reads && graph_.ops[use.run].pass != Pass::kForward;
+    });
+  }
+  chains_ = seconds_;
+  for (OpId o = 0; o < FirstOp(graph_, Pass::kBackward); ++o) {
+    for (const TensorId t : FormOf(o).reads) {
+      const OpId maker = start_.producers[t];
+      if (!needed[t] && maker != kNone && maker < o) chains_[o] += chains_[maker];
+    }
+  }
+}
+
+}  // namespace layrub

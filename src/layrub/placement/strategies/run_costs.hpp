@@ -1,0 +1,59 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_RUN_COSTS_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_RUN_COSTS_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
+#include "layrub/placement/strategies/frugal_forms.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// What the operations of a Start touch and take, in the forms chosen there. The graph and the
+/// Start have to live as long.
+class RunCosts {
+ public:
+  /// What running an operation again touches, and the bytes that this takes at least.
+  struct WorkingSet {
+    std::vector<TensorId> operands;
+    int64_t bytes = 0;
+  };
+
+  RunCosts(const Graph& graph, const Machine& machine, const Start& start);
+
+  const Form& FormOf(OpId o) const { return graph_.ops[o].forms[start_.decision.runs[o].form]; }
+  int64_t Scratch(OpId o) const;  ///< bytes of its workspace
+  double Seconds(OpId o) const { return seconds_[o]; }
+
+  /// When it begins if nothing ever waits; the number of operations: when all has ended.
+  double StartOf(OpId o) const { return starts_[o]; }
+  double Total() const { return starts_.back(); }
+
+  /// Seconds that a forward operation takes to run again with all that leads to it from what
+  /// backward needs anyway.
+  double Chain(OpId o) const { return chains_[o]; }
+
+  /// Whether running a form (`again`: once more) touches the bytes of `t`, if that has any but
+  /// persistent ones.
+  bool Touches(const Form& form, TensorId t, bool again) const;
+
+  WorkingSet WorkingSetOf(OpId o) const;
+  int64_t largest() const { return largest_; }  ///< of a forward operation's WorkingSet
+
+ private:
+  void FindChains();
+
+  const Graph& graph_;
+  const Start& start_;
+  std::vector<bool> placed_;  ///< by tensor: it has bytes that are not persistent
+  std::vector<double> seconds_;
+  std::vector<double> starts_;
+  std::vector<double> chains_;
+  int64_t largest_ = 0;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_RUN_COSTS_HPP_

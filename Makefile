@@ -22,7 +22,7 @@ runtest: test
 	@cd $(BUILD) && ctest --output-on-failure --parallel $$(nproc)
 
 demo:
-	@scripts/demo.sh
+	@BUILD=$(BUILD) scripts/demo.sh
 
 # A folder and an archive that run on other machines.
 bundle:

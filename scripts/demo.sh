@@ -3,11 +3,11 @@
 # more bytes than that one (auto, with a budget), and compares accuracy, memory, time and the weights, bit by bit. Installs
 # what is missing, builds, and converts the data first.
 #
-#   scripts/demo.sh            builds in build/ (BUILD_DIR=<folder> for another one)
+#   scripts/demo.sh            builds in build/ (BUILD=<folder> for another one)
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 cd "$(dirname "$0")/.."
-build=${BUILD_DIR:-build}
+build=${BUILD:-build}
 digits=examples/digits
 
 scripts/install_deps.sh

@@ -4,6 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,16 @@ const std::vector<Command>& Commands() {
        "  --placement=NAME       memory strategy (auto): {strategies}\n"
        "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
-       "  --machine=NAME|FILE    plan for this machine: a known one, or what --profile measured\n"
+       "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
+       "  --machine=NAME|FILE    plan for this machine: a known one, or what 'layrub time "
+       "--profile'\n"
+       "                         measured\n"
        "  --gpu=ID[,ID]|all      train on these GPUs, each with the whole batch, on its part of "
        "the "
        "data\n"
        "  --cpu_solvers=N        N solvers, each with the whole batch, on its part of the data\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
-       "  --spill_file=PATH      move it to a file (or to one in a folder) instead of RAM\n"
        "  --measure_memory       report the device memory that training really touched\n"
        "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
        "                         bit by bit (exit code 1 when they differ)\n"
@@ -55,8 +58,14 @@ const std::vector<Command>& Commands() {
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
        "  --batch=N              batch size of the data layers\n"
-       "  --placement=NAME       memory strategy (liveness)\n"
+       "  --placement=NAME       memory strategy (liveness): {strategies}\n"
        "  --device_memory=SIZE   run within this much device memory, such as 8GiB\n"
+       "  --host_memory=SIZE     limit for what is moved off the device\n"
+       "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
+       "  --machine=NAME|FILE    its memory is the budget where --device_memory is not given\n"
+       "  --deterministic        reproducible results, the same under every plan\n"
+       "  --gpu=ID               run on this GPU\n"
+       "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
@@ -67,6 +76,7 @@ const std::vector<Command>& Commands() {
        "  --iterations=N         passes to average over (50)\n"
        "  --profile=FILE         measure this machine and each operation of training, for "
        "--machine\n"
+       "  --gpu=ID               run on this GPU\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
@@ -85,6 +95,7 @@ const std::vector<Command>& Commands() {
        "                         a100, h100, h200, or a file from layrub time --profile\n"
        "  --gpu=ID[,ID]|all      as one of these GPUs, which train together\n"
        "  --cpu_solvers=N        as one of N solvers that train together\n"
+       "  --deterministic        for training with this flag\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there\n"
@@ -95,6 +106,7 @@ const std::vector<Command>& Commands() {
        "  --smallest_budget      look for the smallest budget in the deepest nets too (takes "
        "long)\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
+       "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
        Plan},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
@@ -102,7 +114,10 @@ const std::vector<Command>& Commands() {
        "differ.\n"
        "Example: layrub diff keep_iter_500.caffemodel hybrid_iter_500.caffemodel\n",
        Diff},
-      {"device_query", "", 0, "describe the device", "Example: layrub device_query\n", DeviceQuery},
+      {"device_query", "", 0, "describe the device",
+       "  --gpu=ID[,ID]|all      only these GPUs (all)\n"
+       "Example: layrub device_query\n",
+       DeviceQuery},
   };
   return commands;
 }
@@ -157,6 +172,19 @@ std::string CommandUsage(const Command& command) {
          (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
 }
 
+/// Tells of flags of this program that were given to a command whose help does not name them.
+void WarnOfUnusedFlags(const Command& command) {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    const std::regex named("--" + flag.name + "\\b");
+    if (flag.is_default || !flag.filename.ends_with("layrub/flags.cpp") ||
+        std::regex_search(command.help, named))
+      continue;
+    LOG(WARNING) << "--" << flag.name << " has no effect on 'layrub " << command.name << "'.";
+  }
+}
+
 int Help(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::cout << Usage();
@@ -181,6 +209,7 @@ int Run(const std::vector<std::string>& words) {
     Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name +
          " --help' explains the flags.");
   }
+  WarnOfUnusedFlags(command);
   return command.run(arguments);
 }
 

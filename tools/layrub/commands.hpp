@@ -1,6 +1,7 @@
 #ifndef TOOLS_LAYRUB_COMMANDS_HPP_
 #define TOOLS_LAYRUB_COMMANDS_HPP_
 
+#include <ios>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,11 @@ int Diff(const std::vector<std::string>& arguments);
 int ExitCode(const layrub::Status& status);
 /// Ends the program unless the flag has a value: "layrub train needs --solver=FILE: ...".
 void Require(const std::string& command, const std::string& flag, const std::string& value);
+
+/// Replaces what is in the file that `flag` names, or adds to it. Ends the program when that is not
+/// possible: with no text to add, before the work whose outcome is to be written.
+void WriteFile(const std::string& flag, const std::string& path, const std::string& text,
+               std::ios::openmode mode = std::ios::trunc);
 
 /// The pieces of a comma list; none for "".
 std::vector<std::string> SplitList(const std::string& list);

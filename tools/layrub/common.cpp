@@ -2,6 +2,7 @@
 
 #include <boost/algorithm/string.hpp>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 
 #include "caffe/common.hpp"
@@ -26,6 +27,14 @@ void Require(const std::string& command, const std::string& flag, const std::str
   if (!value.empty()) return;
   Fail("'" + command + "' needs --" + flag + "=FILE; 'layrub " + command +
        " --help' shows an example.");
+}
+
+void WriteFile(const std::string& flag, const std::string& path, const std::string& text,
+               std::ios::openmode mode) {
+  std::ofstream file(path, mode);
+  file << text;
+  file.close();
+  if (!file) Fail("--" + flag + ": cannot write " + path);
 }
 
 std::vector<std::string> SplitList(const std::string& list) {

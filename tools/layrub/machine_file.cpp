@@ -76,15 +76,18 @@ Machine ReadMachineFile(const std::string& path, std::ifstream* file) {
   json root;
   try {
     root = json::parse(*file);
-  } catch (const json::parse_error& error) {
+  } catch (const json::exception& error) {
     FailIn(path, std::string("is no JSON: ") + error.what());
   }
   if (!root.is_object()) FailIn(path, "is no JSON object.");
   Machine machine;
   machine.name = Text(root, "name", path);
   for (const Rate& rate : kRates) machine.*rate.member = Number(root, rate.key, path);
-  if (root.contains("capacity"))
-    machine.capacity = static_cast<int64_t>(Number(root, "capacity", path));
+  if (root.contains("capacity")) {
+    const double capacity = Number(root, "capacity", path);
+    if (capacity >= 0x1p63) FailIn(path, "key 'capacity' is no number of bytes below 2^63.");
+    machine.capacity = static_cast<int64_t>(capacity);
+  }
   if (root.contains("operations")) ReadOperations(root["operations"], path, &machine);
   const double links = root.contains("links") ? Number(root, "links", path) : 1;
   return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
@@ -140,10 +143,7 @@ void WriteMachineFile(const std::string& path, const Machine& machine) {
     }
   }
   std::sort(root["operations"].begin(), root["operations"].end());
-  std::ofstream file(path);
-  file << root.dump(1) << "\n";
-  file.close();
-  if (!file) Fail("--profile: cannot write " + path);
+  WriteFile("profile", path, root.dump(1) + "\n");
 }
 
 }  // namespace layrub_tool

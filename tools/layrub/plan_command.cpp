@@ -1,7 +1,6 @@
 #include <glog/logging.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "layrub/commands.hpp"
@@ -14,19 +13,12 @@ namespace layrub_tool {
 
 namespace {
 
-void WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) Fail("--dump: cannot write " + path);
-}
-
 void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   std::error_code error;
   std::filesystem::create_directories(FLAGS_dump, error);
   if (error) Fail("--dump: cannot make the folder " + FLAGS_dump + ": " + error.message());
-  WriteFile(FLAGS_dump + "/graph.txt", layrub::ToText(graph));
-  WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
+  WriteFile("dump", FLAGS_dump + "/graph.txt", layrub::ToText(graph));
+  WriteFile("dump", FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
 
 }  // namespace
@@ -46,10 +38,13 @@ int Plan(const std::vector<std::string>&) {
   layrub::Result<PlanReport> made = MakeReport(graphs, options.value(), FLAGS_smallest_budget);
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
-  const bool affords_batches = AffordsBatches(graphs.train, options.value().strategy);
+  const bool affords_batches = AffordsBatches(graphs.train, options.value());
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
-  if (report.limited() && !report.batch_unasked)
-    report.largest_batch = LargestBatch(options.value());
+  if (report.limited() && !report.batch_unasked) {
+    const LargestBatch found = FindLargestBatch(options.value());
+    report.largest_batch = found.batch;
+    report.batch_unasked = found.given_up;
+  }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
   std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
                                        : ToText(graphs.train, report, FLAGS_all_layers))

@@ -5,6 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "layrub/planned_nets.hpp"
+
 namespace layrub_tool {
 
 using caffe::PlacementOptions;
@@ -18,10 +20,12 @@ namespace {
 
 /// Operations of graphs for which questions are asked that take many plans to answer: what every
 /// other strategy would do; the smallest budget, with a strategy that searches among plans; the
-/// largest batch, with one that does and with one that does not. Each takes a few seconds at most.
+/// largest batch, with one that does (where the host has a limit, it searches for every batch) and
+/// with one that does not. Each takes a few seconds at most.
 constexpr size_t kAlternativeOps = 3000;
 constexpr size_t kSearchedBudgetOps = 50'000;
 constexpr size_t kSearchedBatchOps = 1000;
+constexpr size_t kLimitedBatchOps = 200;
 constexpr size_t kBatchOps = 3000;
 
 void AddRecomputations(const Graph& graph, PlanReport* report) {
@@ -76,8 +80,7 @@ class Strategies {
 
   bool CanFit(const std::string& strategy) {
     const Result<SolverPlans>& smallest = Smallest(strategy);
-    return smallest.ok() && smallest.value().device_bytes <= options_.budget.device &&
-           smallest.value().train.plan->host_bytes <= options_.budget.host;
+    return smallest.ok() && Within(options_.budget, smallest.value());
   }
 
  private:
@@ -91,6 +94,12 @@ class Strategies {
   const PlacementOptions& options_;
   std::map<std::string, Result<SolverPlans>> smallest_;
 };
+
+/// None if no device budget would do, as the host has too little memory.
+std::optional<int64_t> DeviceBytesWithin(int64_t host, const SolverPlans& plans) {
+  if (plans.train.plan->host_bytes > host) return {};
+  return plans.device_bytes;
+}
 
 /// Those other than the one of `options`, which fits or does not.
 std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOptions& options,
@@ -106,8 +115,8 @@ std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOpt
       if (!plans.ok()) continue;
       other.seconds = Simulate(graph, *plans.value().train.plan, options.machine).seconds;
       fits = true;
-    } else if (strategies->Smallest(strategy).ok()) {
-      other.smallest_bytes = strategies->Smallest(strategy).value().device_bytes;
+    } else if (const auto& smallest = strategies->Smallest(strategy); smallest.ok()) {
+      other.smallest_bytes = DeviceBytesWithin(options.budget.host, smallest.value());
     }
     found.push_back(other);
   }
@@ -120,8 +129,10 @@ bool PlanReport::limited() const {
   return options.budget.device != std::numeric_limits<int64_t>::max();
 }
 
-bool AffordsBatches(const Graph& graph, const std::string& strategy) {
-  return graph.ops.size() <= (layrub::UsesCosts(strategy) ? kSearchedBatchOps : kBatchOps);
+bool AffordsBatches(const Graph& graph, const PlacementOptions& options) {
+  if (!layrub::UsesCosts(options.strategy)) return graph.ops.size() <= kBatchOps;
+  const bool host_limited = options.budget.host != layrub::Budget().host;
+  return graph.ops.size() <= (host_limited ? kLimitedBatchOps : kSearchedBatchOps);
 }
 
 Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions& options,
@@ -138,8 +149,15 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   if (!plans.ok() || ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps) {
     const Result<SolverPlans>& smallest = strategies.Smallest(options.strategy);
     if (!smallest.ok()) return smallest.status();
-    report.smallest_bytes = smallest.value().device_bytes;
+    report.smallest_bytes = DeviceBytesWithin(options.budget.host, smallest.value());
     if (!plans.ok()) report.nets = smallest.value();
+  } else {
+    report.smallest_unasked = true;
+  }
+  // A strategy that searches may find less when it knows its budget.
+  if (plans.ok() && !report.smallest_unasked) {
+    const int64_t found = plans.value().device_bytes;
+    report.smallest_bytes = std::min(report.smallest_bytes.value_or(found), found);
   }
   const Result<SolverPlans>& keep = strategies.Smallest("keep");
   if (!keep.ok()) return keep.status();

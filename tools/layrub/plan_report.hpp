@@ -14,7 +14,8 @@ namespace layrub_tool {
 /// Another strategy, in the same budget.
 struct Alternative {
   std::string strategy;
-  /// Where it does not fit, the smallest budget it can do with, test nets included.
+  /// Where it does not fit, the smallest budget it can do with, test nets included; none: the host
+  /// tier's limit is too small for it.
   std::optional<int64_t> smallest_bytes;
   std::optional<double> seconds;  ///< predicted within the budget; none: it does not fit
 };
@@ -39,23 +40,25 @@ struct PlanReport {
   double stalled = 0;  ///< of these, waiting for copies
   double keep_seconds = 0;
   double floor_seconds = 0;  ///< layrub::TimeFloor within the budget
-  /// The smallest budget that the strategy can do with. None: the plan fits, and nobody asked.
+  /// The smallest budget that the strategy is known to do with. None: nobody asked, or its plan
+  /// that takes the fewest device bytes needs more of the host than it may have.
   std::optional<int64_t> smallest_bytes;
+  bool smallest_unasked = false;  ///< the plan fits, and the smallest budget was not looked for
   std::vector<Alternative> alternatives;  ///< none for graphs that take long to plan
   std::vector<std::string> readable;      ///< blobs whose data is there after a pass
   int blobs = 0;                          ///< how many blobs there are
   /// The largest batch that fits into the budget, 0: not even one item. None: there is no budget,
-  /// the net has no data layer with a batch size, or nobody asked.
+  /// nobody asked, or the net allows no other batch.
   std::optional<int> largest_batch;
-  bool batch_unasked = false;  ///< there is a budget, but the largest batch was not looked for
+  bool batch_unasked = false;  ///< there is a budget, but the largest batch was not looked for long
 
   const layrub::Plan& plan() const { return *nets.train.plan; }
   bool limited() const;  ///< there is a device budget
 };
 
 /// Whether the graph is small enough for finding the largest batch unasked, which takes a dozen
-/// plans of the strategy.
-bool AffordsBatches(const layrub::Graph& graph, const std::string& strategy);
+/// plans of the strategy within the budget of `options`.
+bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& options);
 
 /// All but the largest batch. `ask_smallest`: look for the smallest budget even where that takes a
 /// second search of seconds. kInvalid when the strategy is not known or the graph is malformed; a

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -24,6 +25,7 @@ constexpr size_t kReadableNames = 6;
 constexpr size_t kAnswerColumn = 20;
 /// Times that differ by less count as equal.
 constexpr double kSameTime = 1.01;
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 const char* RoleText(Role role) {
   switch (role) {
@@ -257,9 +259,11 @@ std::string HelpToFit(const PlanReport& report) {
     return "--placement=" + fastest->strategy + " fits, at " +
            Fixed(*fastest->seconds / report.keep_seconds, 2) + " x plain Caffe's time";
   }
-  if (smallest && *smallest->smallest_bytes < *report.smallest_bytes)
+  if (smallest && *smallest->smallest_bytes < report.smallest_bytes.value_or(kUnlimited))
     return Flags(smallest->strategy, *smallest->smallest_bytes) + " is the least of all strategies";
-  const std::string budget = "--device_memory=" + std::to_string(*report.smallest_bytes);
+  const std::string budget = report.smallest_bytes
+                                 ? "--device_memory=" + std::to_string(*report.smallest_bytes)
+                                 : "--host_memory=" + std::to_string(report.plan().host_bytes);
   if (report.largest_batch.value_or(0) == 0) return budget + ", or a smaller batch or net";
   return budget + " or --batch=" + std::to_string(*report.largest_batch);
 }
@@ -298,24 +302,43 @@ std::string BesidesPlans(const PlanReport& report) {
   return "; on a GPU add what its context and libraries take, which 'layrub train' says";
 }
 
-void Answers(std::ostream& out, const PlanReport& report) {
+std::string SmallestBudget(const PlanReport& report) {
+  if (report.smallest_unasked)
+    return "--smallest_budget looks for it; it takes as long as this plan did";
+  if (!report.smallest_bytes) return "none is known with this --host_memory";
+  return "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
+         FormatBytes(*report.smallest_bytes) + ")" + BesidesPlans(report);
+}
+
+std::string LargestBatchText(const PlanReport& report) {
+  if (report.batch_unasked) return "--largest_batch looks for it; it takes many plans of this net";
+  if (!report.largest_batch) return "the net's own: no --batch changes it";
+  if (*report.largest_batch == 0) return "none: not even one item fits into the budget";
+  return "--batch=" + std::to_string(*report.largest_batch) + " in this budget";
+}
+
+/// In the phase TEST there is nothing to be trained.
+bool Trains(const Graph& graph) {
+  const bool trained = std::any_of(graph.tensors.begin(), graph.tensors.end(), [](const auto& t) {
+    return t.role == Role::kParameterGradient;
+  });
+  return !trained || std::any_of(graph.ops.begin(), graph.ops.end(),
+                                 [](const auto& op) { return op.pass == layrub::Pass::kBackward; });
+}
+
+void Answers(std::ostream& out, const Graph& graph, const PlanReport& report) {
   const auto answer = [&out](const std::string& name, const std::string& text) {
     std::string line = "  " + name;
     line.resize(kAnswerColumn, ' ');
     out << line << Wrap(text, kAnswerColumn, kAnswerColumn) << "\n";
   };
   out << "\n";
-  answer("smallest budget",
-         report.smallest_bytes
-             ? "--device_memory=" + std::to_string(*report.smallest_bytes) + " (" +
-                   FormatBytes(*report.smallest_bytes) + ")" + BesidesPlans(report)
-             : "--smallest_budget looks for it; it takes as long as this plan did");
-  if (report.largest_batch) {
-    const int batch = *report.largest_batch;
-    answer("largest batch", batch == 0 ? "none: not even one item fits into the budget"
-                                       : "--batch=" + std::to_string(batch) + " in this budget");
-  } else if (report.batch_unasked) {
-    answer("largest batch", "--largest_batch looks for it; it takes many plans of this net");
+  answer("smallest budget", SmallestBudget(report));
+  if (report.limited()) answer("largest batch", LargestBatchText(report));
+  if (!Trains(graph)) {
+    answer("note",
+           "this net has no loss, so that training does not change it; --phase=TEST plans "
+           "for running it");
   }
   answer("would help", report.fits.ok() ? HelpToBeFaster(report) : HelpToFit(report));
   answer("readable", Readable(report));
@@ -329,7 +352,7 @@ std::string ToText(const Graph& graph, const PlanReport& report, bool all_layers
   Summary(out, report);
   Breakdown(out, graph, report);
   LayerTable(&out, report.layers).Write(all_layers);
-  Answers(out, report);
+  Answers(out, graph, report);
   return out.str();
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <limits>
@@ -24,7 +25,7 @@ using caffe::SolverParameter;
 
 namespace {
 
-/// A child process that has not found the largest batch after so many seconds never will.
+/// Nobody who has not asked for the largest batch waits for it longer than so many seconds.
 constexpr unsigned kPatience = 60;
 
 /// The solver that the flags name; with --model, SGD on that model.
@@ -71,11 +72,14 @@ SolverGraphs GraphsWithBatch(int batch, const PlacementOptions& options) {
 }
 
 bool FitsByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
-  if (options.budget.host == layrub::Budget().host) {
-    const auto smallest = SmallestPlans(graphs, options);
-    return smallest.ok() && smallest.value().device_bytes <= options.budget.device;
-  }
-  return PlanNets(graphs, options).ok();
+  if (const auto smallest = SmallestPlans(graphs, options);
+      smallest.ok() && Within(options.budget, smallest.value()))
+    return true;
+  // A strategy may find less when it knows its budget, or take less of the host.
+  const bool host_limited = options.budget.host != layrub::Budget().host;
+  return (layrub::UsesCosts(options.strategy) ||
+          (host_limited && layrub::UsesBudget(options.strategy))) &&
+         PlanNets(graphs, options).ok();
 }
 
 /// A strategy that searches among plans tries what all others do: it is asked only where none of
@@ -105,19 +109,19 @@ int BatchLimit(const SolverGraphs& one_item) {
   return static_cast<int>(std::numeric_limits<int>::max() / largest);
 }
 
-int FindLargestBatch(const PlacementOptions& options) {
+int TryBatches(const PlacementOptions& options) {
   return LargestThatFits(BatchLimit(GraphsWithBatch(1, options)),
                          [&](int batch) { return Fits(GraphsWithBatch(batch, options), options); });
 }
 
-/// What `find` returns when it runs in a child process of its own, silently; none when that ends in
-/// any other way than by returning.
-std::optional<int> InChild(const std::function<int()>& find) {
+/// What `find` returns when it runs in a child process of its own, silently, for `patience` seconds
+/// at most (0: as long as it takes); none when that ends in any other way than by returning.
+LargestBatch InChild(unsigned patience, const std::function<int()>& find) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
-    alarm(kPatience);
+    alarm(patience);
     if (!std::freopen("/dev/null", "w", stderr)) _exit(kFailure);
     const int found = find();
     const bool written = write(ends[1], &found, sizeof(found)) == sizeof(found);
@@ -129,7 +133,8 @@ std::optional<int> InChild(const std::function<int()>& find) {
   close(ends[0]);
   int status = 0;
   if (child > 0) waitpid(child, &status, 0);
-  return told ? std::optional<int>(found) : std::nullopt;
+  if (told) return {found};
+  return {{}, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM};
 }
 
 }  // namespace
@@ -183,8 +188,12 @@ layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const Placement
   return solver->MemoryGraphs(options);
 }
 
-std::optional<int> LargestBatch(const PlacementOptions& options) {
-  return InChild([&options] { return FindLargestBatch(options); });
+bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans) {
+  return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
+}
+
+LargestBatch FindLargestBatch(const PlacementOptions& options) {
+  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&options] { return TryBatches(options); });
 }
 
 }  // namespace layrub_tool

@@ -26,10 +26,19 @@ WantedNets NetsOfFlags();
 layrub::Result<caffe::SolverGraphs> BuildGraphs(const WantedNets& nets,
                                                 const caffe::PlacementOptions& options);
 
+/// Neither device nor host bytes are more than the budget has.
+bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
+
+struct LargestBatch {
+  /// 0: not even one. None when there is none to find: no layer has a batch size, or the net allows
+  /// none but its own.
+  std::optional<int> batch;
+  bool given_up = false;  ///< it took a minute, and --largest_batch has not asked for it
+};
+
 /// The largest --batch whose plans fit into the budget of `options`, found by doubling and then by
-/// bisection; 0: not even one. None when it cannot be found out: no layer has a batch size, or the
-/// net allows none but its own. The nets are tried in a child process, which may fail.
-std::optional<int> LargestBatch(const caffe::PlacementOptions& options);
+/// bisection. The nets are tried in a child process, which may fail.
+LargestBatch FindLargestBatch(const caffe::PlacementOptions& options);
 
 }  // namespace layrub_tool
 

@@ -4,6 +4,7 @@
 #include "caffe/planned_net.hpp"
 #include "layrub/bytes.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/device.hpp"
 #include "layrub/flags.hpp"
 
 namespace layrub_tool {
@@ -72,8 +73,11 @@ int Test(const std::vector<std::string>&) {
 }
 
 int DeviceQuery(const std::vector<std::string>&) {
-  LOG(INFO) << "Querying GPUs " << (FLAGS_gpu.empty() ? "all" : FLAGS_gpu);
-  caffe::Caffe::DeviceQuery();
+  if (FLAGS_gpu.empty()) FLAGS_gpu = layrub::GpuCount() > 0 ? "all" : "";
+  for (layrub::Device* device : ChooseDevices(false, 0)) {
+    caffe::Caffe::UseDevice(device);
+    caffe::Caffe::DeviceQuery();
+  }
   return kSuccess;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -153,15 +152,6 @@ void LogSummary(const json& summary) {
             << mib("device_peak_measured_bytes") << " were taken at most";
 }
 
-/// Adds `text` to the file of --json_summary, or replaces what is there.
-void WriteSummary(const std::string& text, std::ios::openmode mode) {
-  if (FLAGS_json_summary.empty()) return;
-  std::ofstream file(FLAGS_json_summary, mode);
-  file << text;
-  file.close();
-  if (!file) Fail("--json_summary: cannot write " + FLAGS_json_summary);
-}
-
 /// Trains with and without the plan, and tells whether there is a difference.
 int Verify(const caffe::SolverParameter& param) {
   const auto difference =
@@ -184,10 +174,9 @@ int Train(const std::vector<std::string>&) {
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
-  WriteSummary("",
-               std::ios::app);  // a file that cannot be written is found before hours of training
-  caffe::SignalHandler signals(SignalEffect("sigint_effect", FLAGS_sigint_effect),
-                               SignalEffect("sighup_effect", FLAGS_sighup_effect));
+  if (!FLAGS_json_summary.empty()) WriteFile("json_summary", FLAGS_json_summary, "", std::ios::app);
+  const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
+  const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
   const caffe::SolverParameter param = ReadSolver();
   const std::vector<layrub::Device*> devices = ChooseDevices(
       param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU,
@@ -197,6 +186,7 @@ int Train(const std::vector<std::string>&) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
     return Verify(param);
   }
+  caffe::SignalHandler signals(sigint, sighup);
   caffe::Caffe::set_solver_count(solvers);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
@@ -232,7 +222,8 @@ int Train(const std::vector<std::string>&) {
   summary["solvers"] = solvers;
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
-  WriteSummary(summary.dump(2) + "\n", std::ios::trunc);
+  if (!FLAGS_json_summary.empty())
+    WriteFile("json_summary", FLAGS_json_summary, summary.dump(2) + "\n");
   return kSuccess;
 }
 

@@ -40,6 +40,16 @@ class CommandLine(DigitsTest):
         self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
         self.fails(run("time", "--model=x", "--placement=keep"), "without a memory plan.*--placement")
         self.fails(run("plan"), "either --model=FILE or --solver=FILE")
+        self.fails(run("device_query", "--gpu=first"), "--gpu=first")
+        self.fails(run("device_query", "--gpu=0"), "no GPU")
+
+    def test_flags_that_a_command_does_not_use_are_told(self):
+        model = "--model=examples/digits/train_test.prototxt"
+        result = run("plan", model, "--max_iter=3", "--batch=7")
+        self.assertEqual(0, result.code)
+        self.assertRegex(result.err, "--max_iter has no effect on 'layrub plan'")
+        self.assertNotIn("--batch has", result.err)
+        self.assertNotIn("--model has", result.err)
 
     def test_flags_stand_before_or_after_the_command_with_one_dash_or_two(self):
         model = "examples/digits/train_test.prototxt"
@@ -85,6 +95,10 @@ class CommandLine(DigitsTest):
         refused("key 'link_up' is no number above 0")
         write("bad.json", json.dumps(dict(keys, operations=[{"op": "a", "form": "x", "bytes_moved": 1, "seconds": "1"}])))
         refused(r"operations\[0\]: key 'seconds' is no number above 0")
+        write("bad.json", json.dumps(keys).replace('"flops": 1', '"flops": 1e999'))
+        refused("is no JSON: .*1e999")
+        write("bad.json", json.dumps(dict(keys, capacity=1e30)))
+        refused("key 'capacity' is no number of bytes")
 
     # Plans.
 
@@ -226,6 +240,14 @@ class CommandLine(DigitsTest):
         result = run("train", "--solver=solver.prototxt", "--verify_placement=1", "--device_memory=1KiB")
         self.assertEqual(2, result.code, result.last)
         self.fails(run("train", "--solver=solver.prototxt", "--verify_placement=-1"), "--verify_placement")
+        command = [os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--verify_placement=1000000"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as verifying:
+            for line in verifying.stderr:
+                if "With the plan: iteration" in line:
+                    verifying.send_signal(signal.SIGINT)
+                    break
+            verifying.stderr.read()
+            self.assertEqual(-signal.SIGINT, verifying.wait(timeout=60))
 
     def test_diff_finds_one_flipped_bit(self):
         self.train()

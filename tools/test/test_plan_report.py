@@ -15,6 +15,10 @@ layer { name: "data" type: "MemoryData" top: "data" top: "label"
 layer { name: "lay" type: "Reshape" bottom: "data" top: "rows" reshape_param { shape { dim: 4 dim: 4 } } }
 layer { name: "loss" type: "EuclideanLoss" bottom: "rows" bottom: "rows" top: "loss" }
 """
+DEPLOY = """
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 8 } } }
+layer { name: "fc" type: "InnerProduct" bottom: "data" top: "fc" inner_product_param { num_output: 4 } }
+"""
 
 
 class PlanReport(DigitsTest):
@@ -70,7 +74,33 @@ class PlanReport(DigitsTest):
         text = self.text(DIGITS, "--placement=keep", f"--device_memory={smallest}", code=2)
         self.assertRegex(text, r"would help +--placement=auto fits")
 
+    def test_the_limit_of_the_host_counts_in_every_answer(self):
+        flags = (RESNET, "--placement=hybrid", "--host_memory=1MiB")
+        text = self.text(*flags, "--device_memory=2GiB", code=2)
+        self.assertIn("smallest budget   none is known with this --host_memory", text)
+        self.assertIsNone(self.plan(*flags)["smallest_budget_bytes"])
+        flat = re.sub(r"\s+", " ", self.text(*flags, "--device_memory=400MiB", code=2))
+        strategy, budget = re.search(r"would help --placement=(\w+) --device_memory=(\d+) is the least", flat).groups()
+        fits = self.plan(RESNET, "--placement=" + strategy, "--host_memory=1MiB", f"--device_memory={budget}")
+        self.assertEqual("fits", fits["verdict"])
+
+    def test_a_net_without_a_loss_is_told_of(self):
+        write("deploy.prototxt", DEPLOY)
+        self.assertRegex(self.text("--model=deploy.prototxt"), r"note +this net has no loss.*--phase=TEST")
+        for flags in (["--model=deploy.prototxt", "--phase=TEST"], [DIGITS]):
+            self.assertNotIn("no loss", self.text(*flags))
+        text = self.text("--model=deploy.prototxt", "--device_memory=1GiB")
+        self.assertIn("largest batch     the net's own", text)
+
     # In keys.
+
+    def test_what_fits_is_not_below_the_smallest_budget(self):
+        model = f"--model={SOURCE}/src/caffe/net/test/nets/lenet.prototxt"
+        told, floor = (self.plan(model)[key] for key in ("smallest_budget_bytes", "floor_bytes"))
+        budget = (told + floor) // 2  # a search that knows its budget finds less
+        said = self.plan(model, f"--device_memory={budget}")
+        self.assertEqual("fits", said["verdict"])
+        self.assertLessEqual(said["smallest_budget_bytes"], said["total_device_bytes"])
 
     def test_the_smallest_budget_is_the_border_and_training_agrees(self):
         for strategy in ("keep", "hybrid", "sqrt"):

@@ -32,6 +32,7 @@ uint64_t Digest(const void* data, int64_t bytes) {
 namespace {
 
 constexpr int kSeed = 1;
+constexpr double kTellSeconds = 5;  ///< from one line on what has been done to the next
 
 /// Something that training has after an iteration. The pointer is valid until the next one.
 struct Value {
@@ -137,6 +138,7 @@ Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
   if (Status status = training->Place(); !status.ok()) return status;
   for (int i = 0; i < iterations; ++i) {
     training->Iterate();
+    LOG_EVERY_T(INFO, kTellSeconds) << "With the plan: iteration " << i + 1 << " of " << iterations;
     if (digests) digests->push_back(DigestsOf(*training));
   }
   return training;
@@ -173,6 +175,8 @@ Result<string> VerifyPlacement(const SolverParameter& param, int iterations, con
     Training training(task);
     for (; iteration < iterations && unplanned.empty(); ++iteration) {
       training.Iterate();
+      LOG_EVERY_T(INFO, kTellSeconds)
+          << "Without a plan: iteration " << iteration + 1 << " of " << iterations;
       const Digests digests = DigestsOf(training);
       different = std::mismatch(digests.begin(), digests.end(), planned[iteration].begin()).first -
                   digests.begin();

@@ -10,25 +10,25 @@
 namespace layrub {
 namespace {
 
-/// `flag` is "device_memory"; what lies under that limit is "device memory".
-Status DoesNotFit(const std::string& strategy, const std::string& flag, const std::string& where,
-                  int64_t needed, int64_t budget) {
-  std::string what = flag;
-  what.replace(what.find('_'), 1, " ");
+/// `what` is needed where there are `budget` bytes; `flag` would give it enough of them.
+Status DoesNotFit(const std::string& strategy, const std::string& what, int64_t needed,
+                  int64_t budget, const std::string& flag) {
   return Status::DoesNotFit("strategy " + strategy + " needs " + FormatBytes(needed) + " (" +
-                            std::to_string(needed) + " bytes) of " + what + where +
-                            ", the budget is " + FormatBytes(budget) +
-                            "; its smallest budget is --" + flag + "=" + std::to_string(needed));
+                            std::to_string(needed) + " bytes) of " + what + ", the budget is " +
+                            FormatBytes(budget) + "; " + flag + "=" + std::to_string(needed));
 }
 
 Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
   if (const int64_t needed = plan.device_bytes + budget.reserved; needed > budget.device) {
     const Peak peak = FindPeak(graph, plan);
     const std::string where = peak.op == kNone ? "" : " at " + graph.ops[peak.op].name;
-    return DoesNotFit(plan.strategy, "device_memory", where, needed, budget.device);
+    return DoesNotFit(plan.strategy, "device memory" + where, needed, budget.device,
+                      "its smallest budget is --device_memory");
   }
+  // A strategy that looks at its budget might take less of the host in more device memory.
   if (plan.host_bytes > budget.host)
-    return DoesNotFit(plan.strategy, "host_memory", "", plan.host_bytes, budget.host);
+    return DoesNotFit(plan.strategy, "host memory", plan.host_bytes, budget.host,
+                      "it fits with --host_memory");
   return Status::Ok();
 }
 
@@ -102,7 +102,8 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   for (const bool searches : {false, true}) {
     for (const std::string& other : StrategyNames()) {
       if (!fitting.empty() && searches) break;
-      if (UsesCosts(other) == searches && PlanBy(other, graph, machine, budget, padding).ok())
+      if (other == strategy || UsesCosts(other) != searches) continue;
+      if (PlanBy(other, graph, machine, budget, padding).ok())
         fitting.push_back("--placement=" + other);
     }
   }

@@ -53,6 +53,9 @@ void Require(const std::string& command, const std::string& flag, const std::str
 void WriteFile(const std::string& flag, const std::string& path, const std::string& text,
                std::ios::openmode mode = std::ios::trunc);
 
+/// The flag is on the command line, be it with nothing behind the '=', which a script may not have
+/// meant.
+bool Given(const char* flag);
 /// The pieces of a comma list; none for "".
 std::vector<std::string> SplitList(const std::string& list);
 /// Level and stages as the flags say, added to `state`.

@@ -50,12 +50,7 @@ void ApplyStateFlags(caffe::NetState* state) {
   for (const std::string& stage : SplitList(FLAGS_stage)) state->add_stage(stage);
 }
 
-namespace {
-
-/// On the command line, be it with nothing behind the '=', which a script may not have meant.
 bool Given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
-
-}  // namespace
 
 void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (Given("placement")) placement->set_strategy(FLAGS_placement);

@@ -42,7 +42,7 @@ std::vector<int> DataShapeFlag() {
 
 void ApplyDataFlags(NetParameter* net) {
   const std::string batch = "--batch=" + std::to_string(FLAGS_batch);
-  if (FLAGS_batch < 0) Fail(batch + ": a number from 1 upwards is needed.");
+  if (Given("batch") && FLAGS_batch < 1) Fail(batch + ": a number from 1 upwards is needed.");
   if (FLAGS_batch > 0 && caffe::SetBatchSize(FLAGS_batch, net) == 0)
     Fail(batch + ": no layer of the net has a batch_size.");
   if (FLAGS_synthetic) *net = caffe::WithSyntheticData(*net, DataShapeFlag());
@@ -50,7 +50,7 @@ void ApplyDataFlags(NetParameter* net) {
 
 void ApplyDataFlags(SolverParameter* solver) {
   if (FLAGS_synthetic && solver->random_seed() < 0) solver->set_random_seed(kSyntheticSeed);
-  if (!FLAGS_synthetic && FLAGS_batch == 0) return;
+  if (!FLAGS_synthetic && !Given("batch")) return;
   if (solver->has_net()) *solver->mutable_net_param() = ReadNet(solver->net());
   if (solver->has_train_net()) *solver->mutable_train_net_param() = ReadNet(solver->train_net());
   for (const std::string& file : solver->test_net()) *solver->add_test_net_param() = ReadNet(file);

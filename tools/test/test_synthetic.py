@@ -54,9 +54,10 @@ class Synthetic(DigitsTest):
     def test_flags_that_make_no_sense_are_refused(self):
         write("none.prototxt", 'layer { name: "in" type: "Input" top: "in" input_param { shape { dim: 2 } } }')
         self.fails(run("plan", "--model=none.prototxt", "--batch=4"), "--batch=4: no layer .* batch_size")
-        self.fails(run("plan", f"--model={RESNET}", "--batch=-1"), "--batch=-1: a number from 1")
         self.solver(RESNET)
-        self.fails(run("train", "--solver=solver.prototxt", "--max_iter=-1"), "--max_iter")
+        for number in ("-1", "0"):
+            self.fails(run("plan", f"--model={RESNET}", "--batch=" + number), f"--batch={number}: a number from 1")
+            self.fails(run("train", "--solver=solver.prototxt", "--max_iter=" + number), "--max_iter")
         for command in (["train", "--solver=solver.prototxt"], ["time", f"--model={RESNET}"]):
             self.fails(run(*command, "--data_shape=3,4,4"), "--data_shape goes with --synthetic")
 

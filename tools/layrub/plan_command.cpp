@@ -41,7 +41,8 @@ int Plan(const std::vector<std::string>&) {
   const bool affords_batches = AffordsBatches(graphs.train, options.value());
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
   if (report.limited() && !report.batch_unasked) {
-    const LargestBatch found = FindLargestBatch(options.value());
+    const LargestBatch found =
+        FindLargestBatch(options.value(), FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;
     report.batch_unasked = found.given_up;
   }

@@ -157,7 +157,8 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   // A strategy that searches may find less when it knows its budget.
   if (plans.ok() && !report.smallest_unasked) {
     const int64_t found = plans.value().device_bytes;
-    report.smallest_bytes = std::min(report.smallest_bytes.value_or(found), found);
+    report.below_smallest = !report.smallest_bytes || found < *report.smallest_bytes;
+    if (report.below_smallest) report.smallest_bytes = found;
   }
   const Result<SolverPlans>& keep = strategies.Smallest("keep");
   if (!keep.ok()) return keep.status();

@@ -44,6 +44,7 @@ struct PlanReport {
   /// that takes the fewest device bytes needs more of the host than it may have.
   std::optional<int64_t> smallest_bytes;
   bool smallest_unasked = false;  ///< the plan fits, and the smallest budget was not looked for
+  bool below_smallest = false;    ///< the plan takes less than those that were made for few bytes
   std::vector<Alternative> alternatives;  ///< none for graphs that take long to plan
   std::vector<std::string> readable;      ///< blobs whose data is there after a pass
   int blobs = 0;                          ///< how many blobs there are

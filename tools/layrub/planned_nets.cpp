@@ -71,14 +71,17 @@ SolverGraphs GraphsWithBatch(int batch, const PlacementOptions& options) {
   return BuildGraphs(NetsOfFlags(), options).value();
 }
 
+bool HostLimited(const PlacementOptions& options) {
+  return options.budget.host != layrub::Budget().host;
+}
+
+/// By the plan that takes the fewest device bytes; where another one may take less of the host, by
+/// the one within the budget.
 bool FitsByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
   if (const auto smallest = SmallestPlans(graphs, options);
       smallest.ok() && Within(options.budget, smallest.value()))
     return true;
-  // A strategy may find less when it knows its budget, or take less of the host.
-  const bool host_limited = options.budget.host != layrub::Budget().host;
-  return (layrub::UsesCosts(options.strategy) ||
-          (host_limited && layrub::UsesBudget(options.strategy))) &&
+  return HostLimited(options) && layrub::UsesBudget(options.strategy) &&
          PlanNets(graphs, options).ok();
 }
 
@@ -109,9 +112,21 @@ int BatchLimit(const SolverGraphs& one_item) {
   return static_cast<int>(std::numeric_limits<int>::max() / largest);
 }
 
-int TryBatches(const PlacementOptions& options) {
-  return LargestThatFits(BatchLimit(GraphsWithBatch(1, options)),
-                         [&](int batch) { return Fits(GraphsWithBatch(batch, options), options); });
+/// A strategy that searches may find a plan when it knows its budget, and not without.
+bool FitsKnowingTheBudget(const SolverGraphs& graphs, const PlacementOptions& options) {
+  return layrub::UsesCosts(options.strategy) && !HostLimited(options) &&
+         layrub::FloorBytes(graphs.train) <= options.budget.device &&
+         PlanNets(graphs, options).ok();
+}
+
+int TryBatches(const PlacementOptions& options, bool try_harder) {
+  const int limit = BatchLimit(GraphsWithBatch(1, options));
+  int batch = LargestThatFits(
+      limit, [&](int items) { return Fits(GraphsWithBatch(items, options), options); });
+  while (try_harder && batch < limit &&
+         FitsKnowingTheBudget(GraphsWithBatch(batch + 1, options), options))
+    ++batch;
+  return batch;
 }
 
 /// What `find` returns when it runs in a child process of its own, silently, for `patience` seconds
@@ -192,8 +207,9 @@ bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans) {
   return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
 }
 
-LargestBatch FindLargestBatch(const PlacementOptions& options) {
-  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&options] { return TryBatches(options); });
+LargestBatch FindLargestBatch(const PlacementOptions& options, bool try_harder) {
+  return InChild(FLAGS_largest_batch ? 0 : kPatience,
+                 [&] { return TryBatches(options, try_harder); });
 }
 
 }  // namespace layrub_tool

@@ -116,7 +116,7 @@ class Walk:
             source, target = ('device', 'host') if kind == 'offload' else ('host', 'device')
             self.open[source][tensor.name].use(self.now, None)  # until the range is freed
             self.open[target][tensor.name].use(self.now, self.now)
-        elif kind in ('fill', 'compute', 'recompute', 'update'):
+        elif kind in ('fill', 'compute', 'recompute', 'update', 'feed'):
             self.run(self.graph.ops[words[1]], words)
         elif kind != 'wait':
             raise ValueError

@@ -24,7 +24,8 @@ from plan_floor import floor
 PACKING_BOUND = 1.02
 MIB = 2.0 ** 20
 LANES = ('compute', 'save', 'load')
-LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'offload': 1, 'prefetch': 2}
+LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'offload': 1, 'prefetch': 2, 'feed': 2}
+OPERATIONS = ('fill', 'compute', 'recompute', 'update', 'feed')
 
 
 # ---------------------------------------------------------------- the walk
@@ -113,7 +114,7 @@ class Walk:
 
     def run(self):
         for words in self.plan.steps:
-            form = self.form(words) if LANE_OF_KIND.get(words[0]) == 0 else None
+            form = self.form(words) if words[0] in OPERATIONS else None
             self.read_somewhere.update(t.name for t in (form.reads if form else ()))
         for self.number, words in enumerate(self.plan.steps):
             try:
@@ -143,7 +144,7 @@ class Walk:
             lane = LANE_OF_KIND[kind]
             self.clocks[self.number] = (lane, tuple(self.now[lane]))
             self.now[lane][lane] += 1
-            if lane:
+            if kind not in OPERATIONS:
                 self.copy(tensors[words[1]], kind == 'offload')
             else:
                 self.operation(self.graph.ops[words[1]], words)

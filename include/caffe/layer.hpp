@@ -16,6 +16,8 @@
 
 namespace caffe {
 
+class HostFeed;
+
 /// How one call of a layer's body runs: which backward form was chosen, and where its buffers are.
 struct LayerRun {
   int form = 0;              ///< index into MemoryTraits::backward
@@ -26,6 +28,7 @@ struct LayerRun {
   /// and no other effect. Persistent values (running statistics) are neither read for update nor
   /// written.
   bool recompute = false;
+  HostFeed* feed = nullptr;  ///< for what a source copies from the host; null: it copies as always
 };
 
 template <typename Dtype>
@@ -158,6 +161,8 @@ class Layer {
   int form() const { return run_.form; }
   /// True in a forward that repeats what this pass has run before: see LayerRun::recompute.
   bool recomputing() const { return planned_ && run_.recompute; }
+  /// See LayerRun::feed.
+  HostFeed* feed() const { return planned_ ? run_.feed : nullptr; }
   /// Saved buffer `index`, or null when the form in force does not read it. Written in forward,
   /// read in backward.
   template <typename T>

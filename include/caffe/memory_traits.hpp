@@ -91,6 +91,9 @@ struct MemoryTraits {
   bool repeatable = true;
   /// The tops' data are written by the user between passes (Input).
   bool user_tops = false;
+  /// The forward brings values of the host to the tops, and may do so by Layer::feed: a plan for a
+  /// device counts it as copies beside the operations.
+  bool fed = false;
   std::vector<View>
       data_views;  ///< forward: top data is a view of bottom data; neither listed in `forward`
   std::vector<View> diff_views;  ///< backward: bottom diff is a view of top diff

@@ -32,8 +32,9 @@ struct PlacementOptions {
   bool measure = false;  ///< a solver plans again, whatever the strategy and its plan
 };
 
-/// Leaves in `graph` the workspaces that the options allow. kInvalid: there is an operation with
-/// none.
+/// Leaves in `graph` the workspaces that the options allow, and its feeds if the plan is for a
+/// device with memory of its own: in GPU mode, or where the machine's capacity is known. kInvalid:
+/// there is an operation with no workspace.
 layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph);
 
 /// A backend of the calling thread's device in GPU mode, of the CPU otherwise. `spill_file` as for

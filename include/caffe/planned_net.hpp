@@ -36,6 +36,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   friend class Net<Dtype>;
   struct Memory;
   struct ShapeChange;
+  class LoadLane;
   class OpScope;
   /// Whose values a net that leaves its plan wants to have in its public blobs: all; those that
   /// live across passes; or (the net is being destroyed) what somebody else holds on to.
@@ -72,6 +73,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;
+  bool Feeds(layrub::TensorId tensor) const;
   Place TakeInput(layrub::TensorId tensor);
   void DropCopies();
   void CopyValue(void* to, const void* from, size_t bytes) const;

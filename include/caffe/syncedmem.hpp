@@ -79,8 +79,6 @@ class SyncedMemory {
   /// when the caller has waited for the stream.
   void async_gpu_push(const cudaStream_t& stream);
 #endif
-  /// Brings the GPU side up to date, beside what runs on the device.
-  void PushBeside();
 
   /// Hands the bytes to a plan: pool memory is freed and every later access goes to `binding`,
   /// which must outlive the bond. Binding again replaces the bond. User-owned memory may not be
@@ -97,7 +95,6 @@ class SyncedMemory {
   void ToGpu();
   void AllocateCpu();
   void AllocateGpu();
-  void PrepareToPush();
   void ReleaseCpu();
   void ReleaseGpu();
   void CheckUnplanned(const char* call) const;

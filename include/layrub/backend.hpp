@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -42,6 +43,9 @@ class Backend {
   /// Queues a copy on kSave (device -> host) or kLoad (host -> device). Memory of the process may
   /// take the place of either side.
   virtual void Copy(Lane lane, void* to, const void* from, int64_t bytes) = 0;
+  /// Queues a call of `function` on kSave or kLoad: some thread makes it when all that was queued
+  /// there before is done. It may not call the backend or its device.
+  virtual void Call(Lane lane, std::function<void()> function) = 0;
   /// Queues zeroing device memory on the compute lane.
   virtual void Zero(void* device, int64_t bytes) = 0;
 

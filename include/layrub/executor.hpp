@@ -20,7 +20,7 @@ class OpRunner {
   virtual ~OpRunner() = default;
   /// Runs operation `op` as `step` says (form, scratch variant) on the compute lane. Every tensor
   /// that the form reads or writes has an address (Executor::Address); nothing else may be touched.
-  /// Fill operations are not passed on.
+  /// Fill operations are not passed on. A Feed queues its copies on the load lane.
   virtual void Run(const Step& step) = 0;
 };
 
@@ -85,7 +85,7 @@ class Executor {
   /// still held the poison when it was allocated, and so does now what is not allocated. Waits
   /// until all lanes are idle.
   bool SentinelsIntact() const;
-  /// Bytes copied since construction, of each direction.
+  /// Bytes copied since construction, of each direction; prefetched: what was fed included.
   int64_t bytes_offloaded() const;
   int64_t bytes_prefetched() const;
 

@@ -94,6 +94,7 @@ enum class OpKind : uint8_t {
   kCompute,  ///< runs a layer
   kFill,     ///< zeroes the one tensor it writes (a diff that is read but that no layer writes)
   kUpdate,   ///< one parameter's solver step
+  kFeed,     ///< copies what it writes from memory of the process over the load lane; reads nothing
 };
 
 struct Op {
@@ -119,7 +120,8 @@ struct Graph {
 /// Ok, or kInvalid naming the operation or tensor: ids in range, names unique and without white
 /// space, bytes not negative, passes in order, every read written before (persistent tensors
 /// excepted), scratch used by one operation only, alias outputs written by their form and no larger
-/// than their inputs, every Fill writes exactly one tensor.
+/// than their inputs, every Fill writes exactly one tensor, a Feed is a forward that writes and
+/// does nothing else.
 Status Validate(const Graph& graph);
 
 /// Bytes of the persistent tensors, aligned: S of the floors.

@@ -17,7 +17,7 @@ namespace layrub {
 enum class Lane : uint8_t {
   kCompute,  ///< Fill, Compute, Recompute, Update
   kSave,     ///< Offload: device -> host tier
-  kLoad,     ///< Prefetch: host tier -> device
+  kLoad,     ///< Prefetch: host tier -> device; Feed
 };
 inline constexpr int kLanes = 3;
 
@@ -40,6 +40,8 @@ enum class StepKind : uint8_t {
   kUpdate,     ///< compute lane: run the update `op`
   kRecompute,  ///< compute lane: run the forward `op` again, as kCompute has run it, for outputs
                ///< that were dropped; persistent tensors that its form writes are left alone
+  kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
+               ///< `tensor` is the first of that
 };
 
 /// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does
@@ -98,6 +100,9 @@ struct Peak {
   int64_t gaps = 0;
 };
 Peak FindPeak(const Graph& graph, const Plan& plan);
+
+/// Bytes that `step` moves between host and device; 0 for what copies nothing.
+int64_t CopiedBytes(const Graph& graph, const Step& step);
 
 const char* Name(StepKind kind);
 const char* Name(Lane lane);

@@ -31,7 +31,8 @@ struct Timeline {
 /// Seconds that `op` takes in form `form` with workspace `scratch` (of the form's) while no copy
 /// runs: what `machine` has measured for the form with this workspace; what it has measured for
 /// another workspace or another form, in proportion of the estimates; or the estimate: what the
-/// workspace says it takes, else max(flops / rate, bytes / bandwidth) + latency.
+/// workspace says it takes, else max(flops / rate, bytes / bandwidth) + latency. 0 for a Feed,
+/// whose time is that of a copy.
 double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine);
 /// The key in Machine::measured of `form` with its workspace `scratch`: the form's name, followed
 /// by a slash and the workspace's where that has one.

@@ -42,9 +42,9 @@ class Batch {
   Blob<Dtype> data_, label_;
 };
 
-/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, in host memory
-/// and, in GPU mode, in memory of the device too, beside what runs there. A forward copies the
-/// oldest into the tops.
+/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, in memory of
+/// the host (pinned in GPU mode). A forward copies the oldest into the tops, under a plan for a
+/// device beside what computes; it may be filled again when that is done.
 ///
 /// A subclass shapes the tops and every prefetch_[i] in DataLayerSetUp, overrides load_batch, which
 /// runs in the thread, and stops the thread in its destructor.
@@ -66,11 +66,6 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;
   Blob<Dtype> transformed_data_;
-
- private:
-  void ReturnBatch();
-
-  Batch<Dtype>* in_use_ = nullptr;  ///< may still be on its way from here to the tops
 };
 
 }  // namespace caffe

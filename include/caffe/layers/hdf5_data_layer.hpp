@@ -45,6 +45,7 @@ class HDF5DataLayer : public Layer<Dtype> {
   unsigned int current_file_;
   int current_row_;
   std::vector<shared_ptr<Blob<Dtype>>> hdf_blobs_;
+  std::vector<shared_ptr<Blob<Dtype>>> staged_;  ///< the batch, for a feed: files come and go
   std::vector<unsigned int> data_permutation_;
   std::vector<unsigned int> file_permutation_;
   uint64_t offset_ = 0;

@@ -61,6 +61,8 @@ class MemoryDataLayer : public BaseDataLayer<Dtype> {
   void Expect(size_t images, size_t labels);
   /// Forwards go on with the first of the `n` images at `data`.
   void Restart(Dtype* data, Dtype* labels, int n);
+
+  Blob<Dtype> staged_[2];  ///< the batch, for a feed: what users gave may change
 };
 
 }  // namespace caffe

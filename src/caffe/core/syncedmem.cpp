@@ -87,22 +87,6 @@ void SyncedMemory::ToGpu() {
   }
 }
 
-/// New memory is zeroed, and its last owner may still be at work, on the compute stream: what goes
-/// beside that stream must not be earlier.
-void SyncedMemory::PrepareToPush() {
-  if (gpu_ptr_) return;
-  AllocateGpu();
-  device_->Synchronize();
-}
-
-void SyncedMemory::PushBeside() {
-  CHECK(!binding_) << "Planned memory is not pushed.";
-  if (head_ != HEAD_AT_CPU) return ToGpu();
-  PrepareToPush();
-  device_->CopyBeside(gpu_ptr_, cpu_ptr_, static_cast<int64_t>(size_));
-  head_ = SYNCED;
-}
-
 /// The address of a planned value on the side that is asked for. It lives on one side; on the other
 /// one there is a copy beside the plan while somebody uses it.
 void* SyncedMemory::Planned(bool write, bool gpu) {
@@ -189,7 +173,12 @@ void SyncedMemory::Unbind(const void* value, size_t bytes) {
 #ifndef CPU_ONLY
 void SyncedMemory::async_gpu_push(const cudaStream_t& stream) {
   CHECK(head_ == HEAD_AT_CPU) << "async_gpu_push needs its data on the host.";
-  PrepareToPush();
+  if (!gpu_ptr_) {
+    // New memory is zeroed, and its last owner may still be at work, on the compute stream: what
+    // goes beside that stream must not be earlier.
+    AllocateGpu();
+    device_->Synchronize();
+  }
   CUDA_CHECK(cudaMemcpyAsync(gpu_ptr_, cpu_ptr_, size_, cudaMemcpyHostToDevice, stream));
   head_ = SYNCED;
 }

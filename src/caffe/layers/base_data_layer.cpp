@@ -2,9 +2,8 @@
 
 #include <boost/thread.hpp>
 
-#include "caffe/kernels/copy.hpp"
 #include "caffe/util/failure.hpp"
-#include "layrub/device.hpp"
+#include "fill_top.hpp"
 #include "source_traits.hpp"
 
 namespace caffe {
@@ -54,10 +53,6 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
     while (!must_stop()) {
       Batch<Dtype>* batch = prefetch_free_.pop();
       load_batch(batch);
-      if (Caffe::mode() == Caffe::GPU) {
-        batch->data_.data()->PushBeside();
-        if (this->output_labels_) batch->label_.data()->PushBeside();
-      }
       prefetch_full_.push(batch);
     }
   } catch (const boost::thread_interrupted&) {
@@ -65,19 +60,9 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
   }
 }
 
-/// What was copied last is done with when the device has come so far.
-template <typename Dtype>
-void BasePrefetchingDataLayer<Dtype>::ReturnBatch() {
-  if (!in_use_) return;
-  if (Caffe::mode() == Caffe::GPU) Caffe::device().Synchronize();
-  prefetch_free_.push(in_use_);
-  in_use_ = nullptr;
-}
-
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
                                               const vector<Blob<Dtype>*>& top) {
-  ReturnBatch();
   const Batch<Dtype>* batch = prefetch_full_.peek();
   top[0]->ReshapeLike(batch->data_);
   if (this->output_labels_) top[1]->ReshapeLike(batch->label_);
@@ -87,16 +72,22 @@ template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                                 const vector<Blob<Dtype>*>& /*bottom*/,
                                                 const vector<Blob<Dtype>*>& top) {
-  ReturnBatch();
-  Batch<Dtype>* batch = in_use_ = prefetch_full_.pop("Waiting for data");
-  const auto copy = [&context, this](const Blob<Dtype>& from, Blob<Dtype>* to) {
+  Batch<Dtype>* batch = prefetch_full_.pop("Waiting for data");
+  HostFeed* const feed = this->feed();
+  const auto fill = [&context, feed, this](const Blob<Dtype>& from, Blob<Dtype>* to) {
     CHECK_EQ(from.count(), to->count())
         << "Layer " << this->layer_param_.name() << ": forward without reshape.";
-    kernels::Copy(context, from.count(), Data(context, from), MutableData(context, to));
+    FillTop(context, feed, from, to);
   };
-  copy(batch->data_, top[0]);
-  if (this->output_labels_) copy(batch->label_, top[1]);
-  if (!context.gpu) ReturnBatch();
+  fill(batch->data_, top[0]);
+  if (this->output_labels_) fill(batch->label_, top[1]);
+  // The thread waits for a free batch, and so for the copies; nobody else does.
+  const auto give_back = [this, batch] { prefetch_free_.push(batch); };
+  if (feed) {
+    feed->Then(give_back);
+  } else {
+    give_back();
+  }
 }
 
 INSTANTIATE_CLASS(BaseDataLayer);

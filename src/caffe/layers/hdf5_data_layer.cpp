@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "caffe/kernels/copy.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/rng.hpp"
+#include "fill_top.hpp"
 #include "source_traits.hpp"
 
 namespace caffe {
@@ -62,6 +62,7 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
     vector<int> shape = hdf_blobs_[i]->shape();
     shape[0] = static_cast<int>(param.batch_size());
     top[i]->Reshape(shape);
+    staged_.emplace_back(new Blob<Dtype>());
   }
 }
 
@@ -110,8 +111,13 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                      const vector<Blob<Dtype>*>& /*bottom*/,
                                      const vector<Blob<Dtype>*>& top) {
   const int rows = static_cast<int>(this->layer_param_.hdf5_data_param().batch_size());
+  HostFeed* const feed = this->feed();
+  const DeviceContext rows_on = feed ? DeviceContext() : context;
   vector<Dtype*> to;
-  for (Blob<Dtype>* blob : top) to.push_back(MutableData(context, blob));
+  for (size_t i = 0; i < top.size(); ++i) {
+    if (feed) staged_[i]->ReshapeLike(*top[i]);
+    to.push_back(MutableData(rows_on, feed ? staged_[i].get() : top[i]));
+  }
   for (int row = 0, run; row < rows; row += run) {
     while (Skip()) Next();
     run = RowsInOrder(rows - row);
@@ -122,12 +128,13 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
           << this->layer_param_.top(i) << " in " << hdf_filenames_[file_permutation_[current_file_]]
           << " have another size than those of "
           << "the first file.";
-      kernels::CopyFromHost(context, run * width,
+      kernels::CopyFromHost(rows_on, run * width,
                             hdf_blobs_[i]->cpu_data() + data_permutation_[current_row_] * width,
                             to[i] + row * width);
     }
     for (int i = 0; i < run; ++i) Next();
   }
+  for (size_t i = 0; feed && i < top.size(); ++i) FillTop(context, feed, *staged_[i], top[i]);
 }
 
 INSTANTIATE_CLASS(HDF5DataLayer);

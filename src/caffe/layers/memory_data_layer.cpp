@@ -4,7 +4,7 @@
 #include <opencv2/core/core.hpp>
 #endif
 
-#include "caffe/kernels/copy.hpp"
+#include "fill_top.hpp"
 
 namespace caffe {
 
@@ -112,9 +112,9 @@ void MemoryDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
   CHECK_LE(pos_ + batch_size_, static_cast<size_t>(n_))
       << "Layer " << name << ": batches of " << batch_size_ << " do not fit the " << n_
       << " images that were given.";
-  kernels::CopyFromHost(context, top[0]->count(), data_ + pos_ * size_,
-                        MutableData(context, top[0]));
-  kernels::CopyFromHost(context, top[1]->count(), labels_ + pos_, MutableData(context, top[1]));
+  HostFeed* const feed = this->feed();
+  FillTop(context, feed, data_ + pos_ * size_, &staged_[0], top[0]);
+  FillTop(context, feed, labels_ + pos_, &staged_[1], top[1]);
   pos_ = (pos_ + batch_size_) % n_;
   if (pos_ == 0) has_new_data_ = false;
 }

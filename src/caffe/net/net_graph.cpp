@@ -153,6 +153,7 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   for (TensorId saved : entry.saved) {
     if (saved != kNone) AddOnce(saved, &form.writes);
   }
+  if (traits.fed && form.reads.empty() && !form.writes.empty()) op.kind = OpKind::kFeed;
   op.forms.push_back(std::move(form));
   AddOp(std::move(op), layer);
   for (size_t i = 0; i < entry.top.size(); ++i) newest_[flat.top[i]] = entry.top[i];

@@ -60,6 +60,12 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
 }
 
 Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {
+  // Where the host's memory is the device's, a lane of its own would only make a copy slower.
+  if (Caffe::mode() == Caffe::CPU && options.machine.capacity == 0) {
+    for (layrub::Op& op : graph->ops) {
+      if (op.kind == layrub::OpKind::kFeed) op.kind = layrub::OpKind::kCompute;
+    }
+  }
   if (options.workspace >= 0) layrub::KeepWorkspace(options.workspace, graph);
   if (!options.deterministic) return Status::Ok();
   return layrub::KeepDeterministic(graph);

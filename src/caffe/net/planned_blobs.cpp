@@ -258,8 +258,25 @@ void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) co
   CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
 }
 
+/// The operation at work is a Feed that writes `tensor`.
+template <typename Dtype>
+bool PlannedNet<Dtype>::Feeds(TensorId tensor) const {
+  const Step& step = plan().steps[executor_->current_step()];
+  if (step.kind != layrub::StepKind::kFeed) return false;
+  const auto& writes = graph().ops[step.op].forms[0].writes;
+  return std::find(writes.begin(), writes.end(), tensor) != writes.end();
+}
+
 template <typename Dtype>
 Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
+  // What is asked for here may be on its way over the load lane, or be a Feed's whose bytes that
+  // lane has waited for.
+  if (executor_->running())
+    backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
+  if (memory_->in_op && Feeds(tensor)) {
+    memory_->fed_by_hand = true;
+    return {executor_->Address(tensor), backend_->device() != nullptr};
+  }
   if (memory_->in_op) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device.hpp"
 #include "planned_memory.hpp"
@@ -14,6 +16,26 @@ using layrub::kNone;
 using layrub::Step;
 using layrub::StepKind;
 using layrub::TensorId;
+
+/// Copies on the load lane, into tensors that the operation at work writes.
+template <typename Dtype>
+class PlannedNet<Dtype>::LoadLane : public HostFeed {
+ public:
+  explicit LoadLane(PlannedNet* net) : net_(net) {}
+  bool Copy(SyncedMemory* to, const void* from, size_t bytes) override {
+    const Binding* const binding = to->binding();
+    if (!binding || binding->resolver != net_ || bytes > binding->bytes) return false;
+    net_->backend_->Copy(layrub::Lane::kLoad, net_->executor_->Address(binding->tensor), from,
+                         static_cast<int64_t>(bytes));
+    return true;
+  }
+  void Then(std::function<void()> done) override {
+    net_->backend_->Call(layrub::Lane::kLoad, std::move(done));
+  }
+
+ private:
+  PlannedNet* const net_;
+};
 
 /// Lets a layer's or solver's body at the operands of its operation, and nothing else, while this
 /// lives.
@@ -31,6 +53,7 @@ class PlannedNet<Dtype>::OpScope {
     LayerRun run;
     run.form = form;
     run.recompute = step.kind == StepKind::kRecompute;
+    if (step.kind == StepKind::kFeed) run.feed = &feed_;
     for (TensorId saved : net->memory_->net.layers[layer].saved)
       run.saved.push_back(saved == kNone ? nullptr : net->executor_->Address(saved));
     const std::vector<layrub::Scratch>& scratch =
@@ -52,6 +75,7 @@ class PlannedNet<Dtype>::OpScope {
  private:
   PlannedNet* net_;
   const Step& step_;
+  LoadLane feed_{net_};
   Layer<Dtype>* layer_ = nullptr;
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
@@ -208,7 +232,8 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
   }
   for (TensorId tensor : form.writes) {
     if (left_alone(tensor)) continue;
-    void* address = set ? executor_->Address(tensor) : nullptr;
+    // The load lane alone has been told to wait for the bytes of a Feed: see Resolve.
+    void* address = set && step.kind != StepKind::kFeed ? executor_->Address(tensor) : nullptr;
     memory_->bindings[tensor].readable = memory_->bindings[tensor].writable = address;
   }
   memory_->in_op = set;
@@ -231,6 +256,9 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     RunBackward(owner, step);
   }
   DropCopies();
+  // What the body did by itself is as far as the step is concerned done on its lane.
+  if (std::exchange(memory_->fed_by_hand, false))
+    backend_->Wait(layrub::Lane::kLoad, backend_->Record(layrub::Lane::kCompute));
 }
 
 /// A layer may have given `version` another blob's memory (ShareData, ShareDiff) or its own

@@ -44,6 +44,8 @@ void CopyLane::Copy(void* to, const void* from, int64_t bytes) {
   if (bytes > 0) Push({.to = to, .from = from, .bytes = bytes});
 }
 
+void CopyLane::Call(std::function<void()> function) { Push({.function = std::move(function)}); }
+
 void CopyLane::Wait(const CopyLane* other, uint64_t ticket) {
   Push({.lane = other, .ticket = ticket});
 }
@@ -53,10 +55,10 @@ uint64_t CopyLane::Record() {
   return recorded_;
 }
 
-void CopyLane::Push(const Item& item) {
+void CopyLane::Push(Item item) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    items_.push_back(item);
+    items_.push_back(std::move(item));
   }
   pushed_.fetch_add(1, std::memory_order_release);
   queued_.notify_one();
@@ -85,7 +87,7 @@ void CopyLane::Work() {
       std::unique_lock<std::mutex> lock(mutex_);
       queued_.wait(lock, [&] { return stop_ || !items_.empty(); });
       if (items_.empty()) return;
-      item = items_.front();
+      item = std::move(items_.front());
       items_.pop_front();
     }
     ++taken;
@@ -96,6 +98,8 @@ void CopyLane::Work() {
 void CopyLane::Execute(const Item& item) {
   if (item.to != nullptr) {
     copier_(item.to, item.from, item.bytes);
+  } else if (item.function) {
+    item.function();
   } else if (item.lane != nullptr) {
     item.lane->Await(item.ticket);
   } else {

@@ -45,6 +45,8 @@ class CopyLane {
   CopyLane& operator=(const CopyLane&) = delete;
 
   void Copy(void* to, const void* from, int64_t bytes);
+  /// Calls `function`, in the lane's thread.
+  void Call(std::function<void()> function);
   /// Lets the lane go on only when `other` has reached `ticket`.
   void Wait(const CopyLane* other, uint64_t ticket);
   /// The ticket that is reached when all that has been queued is done.
@@ -57,16 +59,17 @@ class CopyLane {
   double SecondsOf(uint64_t ticket) const;
 
  private:
-  /// A copy if `to`, a wait if `lane`, else a mark: `ticket` is reached.
+  /// A copy if `to`, a call if `function`, a wait if `lane`, else a mark: `ticket` is reached.
   struct Item {
     void* to = nullptr;
     const void* from = nullptr;
     int64_t bytes = 0;
+    std::function<void()> function = {};
     const CopyLane* lane = nullptr;
     uint64_t ticket = 0;
   };
 
-  void Push(const Item& item);
+  void Push(Item item);
   void Work();
   void Execute(const Item& item);
 

@@ -67,6 +67,10 @@ class CpuBackend final : public Backend {
     CopyLaneOf(lane).Copy(to, from, bytes);
   }
 
+  void Call(Lane lane, std::function<void()> function) override {
+    CopyLaneOf(lane).Call(std::move(function));
+  }
+
   void Zero(void* device, int64_t bytes) override {
     if (bytes > 0) std::memset(Reachable(device), 0, static_cast<size_t>(bytes));
   }
@@ -121,7 +125,7 @@ class CpuBackend final : public Backend {
 
   CopyLane& CopyLaneOf(Lane lane) {
     if (lane == Lane::kCompute)
-      throw std::invalid_argument("CpuBackend: the compute lane does not copy");
+      throw std::invalid_argument("CpuBackend: the compute lane neither copies nor calls");
     return lane == Lane::kSave ? save_ : load_;
   }
 

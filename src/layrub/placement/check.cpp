@@ -46,7 +46,8 @@ std::vector<std::string> Checker::Run() {
 /// The form that an operation's step asks for, or null: not an operation, or there is no such form.
 const Form* Checker::ChosenForm(const Step& step) const {
   const bool runs = step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
-                    step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate;
+                    step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate ||
+                    step.kind == StepKind::kFeed;
   if (!runs || step.op < 0 || step.op >= static_cast<OpId>(graph_.ops.size())) return nullptr;
   const std::vector<Form>& forms = graph_.ops[step.op].forms;
   return step.form >= 0 && step.form < static_cast<int32_t>(forms.size()) ? &forms[step.form]
@@ -104,6 +105,7 @@ void Checker::CheckStep() {
     case StepKind::kCompute:
     case StepKind::kRecompute:
     case StepKind::kUpdate:
+    case StepKind::kFeed:
       return CheckOp(step);
   }
 }
@@ -130,6 +132,9 @@ bool Checker::HasValidIds(const Step& step) {
     case StepKind::kRecompute:
     case StepKind::kUpdate:
       if (ChosenForm(step) != nullptr) return true;
+      break;
+    case StepKind::kFeed:
+      if (ChosenForm(step) != nullptr && is_tensor(step.tensor)) return true;
       break;
   }
   Object("names a tensor, lane, operation or form that does not exist");

@@ -32,7 +32,7 @@ void Checker::CheckCopy(const Step& step) {
 }
 
 void Checker::CheckOp(const Step& step) {
-  order_.Queue(now_, Lane::kCompute);
+  order_.Queue(now_, step.kind == StepKind::kFeed ? Lane::kLoad : Lane::kCompute);
   const Form& form = *ChosenForm(step);
   const bool again = step.kind == StepKind::kRecompute;
   if (again) {
@@ -114,7 +114,8 @@ void Checker::CheckTurn(const Step& step) {
                                                           : std::string("none")));
   }
   turn_ = std::max(turn_, step.op + 1);
-  constexpr std::array<StepKind, 3> kKinds{StepKind::kCompute, StepKind::kFill, StepKind::kUpdate};
+  constexpr std::array<StepKind, 4> kKinds{StepKind::kCompute, StepKind::kFill, StepKind::kUpdate,
+                                           StepKind::kFeed};
   const StepKind kind = kKinds[static_cast<size_t>(op.kind)];
   if (step.kind != kind) Object(std::string("must be run by a step of kind ") + Name(kind));
   const auto pass = static_cast<size_t>(op.pass);

@@ -112,8 +112,18 @@ class Validator {
       if (op.kind == OpKind::kFill && (form.writes.size() != 1 || !form.reads.empty())) {
         return Bad(op, "a fill writes exactly one tensor and reads none");
       }
+      if (op.kind == OpKind::kFeed && !IsFeed(op, form)) {
+        return Bad(op, "a feed is a forward that only writes tensors that are not persistent");
+      }
     }
     return Status::Ok();
+  }
+
+  bool IsFeed(const Op& op, const Form& form) const {
+    const auto persistent = [this](TensorId t) { return graph_.tensors[t].persistent; };
+    return op.pass == Pass::kForward && !op.repeatable && form.reads.empty() &&
+           form.scratch.empty() && !form.writes.empty() &&
+           std::none_of(form.writes.begin(), form.writes.end(), persistent);
   }
 
   Status CheckOperands(const Op& op, const Form& form) {

@@ -18,6 +18,8 @@ static const char* Name(OpKind kind) {
       return "fill";
     case OpKind::kUpdate:
       return "update";
+    case OpKind::kFeed:
+      return "feed";
   }
   return "unknown";
 }
@@ -130,7 +132,7 @@ class GraphReader {
     Op op;
     const bool repeatable = fields.size() == 5 && fields[4] == "repeatable";
     if ((fields.size() != 4 && !repeatable) || !IsName(fields[1]) ||
-        !FindName(fields[2], 3, &op.pass) || !FindName(fields[3], 3, &op.kind)) {
+        !FindName(fields[2], 3, &op.pass) || !FindName(fields[3], 4, &op.kind)) {
       return reader_.Malformed(
           "op <name> <forward|backward|update> <compute|fill|update> [repeatable]");
     }

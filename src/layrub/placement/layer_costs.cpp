@@ -49,6 +49,9 @@ class Accounts {
       if (step.kind == StepKind::kPrefetch) dropped[step.tensor] = false;
       if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
         Add(step.tensor, &LayerCost::traffic);
+      if (step.kind == StepKind::kFeed) {
+        for (const TensorId t : graph_.ops[step.op].forms[0].writes) Add(t, &LayerCost::traffic);
+      }
       if (step.kind != StepKind::kRecompute) continue;
       for (const TensorId t : graph_.ops[step.op].forms[step.form].writes) {
         if (dropped[t]) Add(t, &LayerCost::recomputed);

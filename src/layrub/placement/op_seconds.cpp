@@ -40,6 +40,7 @@ std::string MeasuredName(const Form& form, int32_t scratch) {
 }
 
 double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine) {
+  if (op.kind == OpKind::kFeed) return 0;
   const Form& chosen = op.forms[form];
   const double estimate = Estimate(chosen, static_cast<size_t>(scratch), machine);
   const auto found = machine.measured.find(op.name);

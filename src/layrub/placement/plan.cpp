@@ -19,6 +19,16 @@ int64_t ResidentBytes(const Graph& graph, const Plan& plan) {
   return end;
 }
 
+int64_t CopiedBytes(const Graph& graph, const Step& step) {
+  if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
+    return graph.tensors[step.tensor].bytes;
+  int64_t bytes = 0;
+  if (step.kind == StepKind::kFeed) {
+    for (const TensorId t : graph.ops[step.op].forms[0].writes) bytes += graph.tensors[t].bytes;
+  }
+  return bytes;
+}
+
 const char* Name(StepKind kind) {
   switch (kind) {
     case StepKind::kAlloc:
@@ -41,6 +51,8 @@ const char* Name(StepKind kind) {
       return "update";
     case StepKind::kRecompute:
       return "recompute";
+    case StepKind::kFeed:
+      return "feed";
   }
   return "unknown";
 }

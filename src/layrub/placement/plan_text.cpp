@@ -32,6 +32,7 @@ void AppendStep(const Graph& graph, const Step& step, std::string* text) {
       *text += tensor(step.tensor) + " on" + tensor(step.on);
       break;
     case StepKind::kFill:
+    case StepKind::kFeed:
       *text += " " + graph.ops[step.op].name;
       break;
     case StepKind::kOffload:
@@ -114,7 +115,7 @@ class PlanReader {
                            " is expected here, not " + std::to_string(number));
     }
     Step step;
-    if (fields.size() < 2 || !FindName(fields[1], 10, &step.kind)) {
+    if (fields.size() < 2 || !FindName(fields[1], 11, &step.kind)) {
       return reader_.Error("this is no kind of step");
     }
     if (Status status = ReadStep(&step); !status.ok()) return status;
@@ -156,6 +157,9 @@ class PlanReader {
       case StepKind::kFill:
         if (fields.size() != 3) return reader_.Malformed("<step> fill <operation>");
         return FindOp(fields[2], step);
+      case StepKind::kFeed:
+        if (fields.size() != 3) return reader_.Malformed("<step> feed <operation>");
+        return FindFeed(fields[2], step);
       case StepKind::kCompute:
       case StepKind::kRecompute:
       case StepKind::kUpdate:
@@ -203,6 +207,16 @@ class PlanReader {
       return reader_.Error("the graph has no operation '" + std::string(name) + "'");
     }
     step->op = found->second;
+    return Status::Ok();
+  }
+
+  Status FindFeed(std::string_view name, Step* step) const {
+    if (Status status = FindOp(name, step); !status.ok()) return status;
+    const Op& op = graph_.ops[step->op];
+    if (op.kind != OpKind::kFeed || op.forms.empty() || op.forms[0].writes.empty())
+      return reader_.Error("operation " + op.name + " is no feed");
+    step->lane = Lane::kLoad;
+    step->tensor = op.forms[0].writes[0];
     return Status::Ok();
   }
 

@@ -55,9 +55,10 @@ double Median(std::vector<double> values) {
 
 /// Seconds that the step of `span` takes with nothing beside it.
 double SecondsAlone(const Graph& graph, const Step& step, const Machine& machine) {
-  if (step.op != kNone) return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
+  if (step.op != kNone && step.kind != StepKind::kFeed)
+    return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
   const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
-  return machine.latency + static_cast<double>(graph.tensors[step.tensor].bytes) / rate;
+  return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
 }
 
 /// Steps of one kind in one iteration: seconds that they take alone, and that they took by

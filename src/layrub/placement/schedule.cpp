@@ -123,11 +123,16 @@ class Emitter {
       case OpKind::kUpdate:
         step.kind = StepKind::kUpdate;
         break;
+      case OpKind::kFeed:
+        step.kind = StepKind::kFeed;
+        step.lane = Lane::kLoad;
+        step.tensor = graph_.ops[run.op].forms[0].writes[0];
+        break;
       case OpKind::kCompute:
         step.kind = run.recompute ? StepKind::kRecompute : StepKind::kCompute;
         break;
     }
-    if (step.kind != StepKind::kFill) {
+    if (step.kind != StepKind::kFill && step.kind != StepKind::kFeed) {
       step.form = run.form;
       step.scratch = run.scratch;
     }

@@ -13,7 +13,9 @@ constexpr double kTick = 1e-12;  ///< seconds; shorter than anything a machine d
 
 size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 
-bool IsCopy(StepKind kind) { return kind == StepKind::kOffload || kind == StepKind::kPrefetch; }
+bool IsCopy(StepKind kind) {
+  return kind == StepKind::kOffload || kind == StepKind::kPrefetch || kind == StepKind::kFeed;
+}
 
 /// One lane: its steps and Waits in plan order, and what it is doing.
 struct Queue {
@@ -114,8 +116,7 @@ class Simulation {
           queue.seconds_left =
               IsCopy(step.kind) ? machine_.latency
                                 : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
-          queue.bytes_left =
-              IsCopy(step.kind) ? static_cast<double>(graph_.tensors[step.tensor].bytes) : 0;
+          queue.bytes_left = IsCopy(step.kind) ? static_cast<double>(CopiedBytes(graph_, step)) : 0;
           spans_[i] = {i, step.lane, now_, now_};
         }
         ++queue.next;

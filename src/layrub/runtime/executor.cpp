@@ -22,6 +22,7 @@ struct Executor::Impl : TransientMemory::User {
   void RunStep(int32_t index, OpRunner* runner);
   void Copy(const Step& step, Tier from, Tier to);
   void Compute(const Step& step, OpRunner* runner);
+  void Feed(const Step& step);
   const void* OnHost(TensorId tensor) const;
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
@@ -31,9 +32,9 @@ struct Executor::Impl : TransientMemory::User {
   Backend* const backend;
   const std::shared_ptr<TransientMemory> transient;
   Residency residency;
-  std::vector<bool> awaited;      ///< per step: a Wait names it
-  std::vector<Event> events;      ///< per awaited step: its end
-  std::vector<Event> prefetches;  ///< per tensor: its last Prefetch
+  std::vector<bool> awaited;  ///< per step: a Wait names it
+  std::vector<Event> events;  ///< per awaited step: its end
+  std::vector<Event> loads;   ///< per tensor: its last Prefetch or Feed
   /// Values of a host tier that is no memory, each instead of its host range.
   std::map<TensorId, std::unique_ptr<char[]>> fetched;
   std::optional<Recorder> recorder;
@@ -52,7 +53,7 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
       residency(graph, plan, b, Join(options), options.poison, options.canary),
       awaited(p.steps.size()),
       events(p.steps.size()),
-      prefetches(g.tensors.size()) {
+      loads(g.tensors.size()) {
   for (const Step& step : plan.steps) {
     if (step.kind == StepKind::kWait) awaited[step.step] = true;
   }
@@ -135,7 +136,11 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
     case StepKind::kPrefetch:
       Copy(step, Tier::kHost, Tier::kDevice);
       prefetched += graph.tensors[step.tensor].bytes;
-      prefetches[step.tensor] = backend->Record(Lane::kLoad);
+      loads[step.tensor] = backend->Record(Lane::kLoad);
+      break;
+    case StepKind::kFeed:
+      Compute(step, runner);
+      Feed(step);
       break;
     case StepKind::kFill:
     case StepKind::kCompute:
@@ -194,6 +199,12 @@ void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
   }
 }
 
+void Executor::Impl::Feed(const Step& step) {
+  const Event fed = backend->Record(Lane::kLoad);
+  for (const TensorId tensor : graph.ops[step.op].forms[0].writes) loads[tensor] = fed;
+  prefetched += CopiedBytes(graph, step);
+}
+
 Executor::Executor(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options)
     : impl_(std::make_unique<Impl>(graph, plan, backend, options)) {}
 
@@ -208,7 +219,7 @@ void* Executor::Address(TensorId tensor) const {
 const void* Executor::Find(TensorId tensor) {
   const Place& on_device = impl_->residency.At(tensor, Tier::kDevice);
   if (on_device.valid) {
-    impl_->backend->Wait(Lane::kCompute, impl_->prefetches[tensor]);
+    impl_->backend->Wait(Lane::kCompute, impl_->loads[tensor]);
     return on_device.address;
   }
   const Place& on_host = impl_->residency.At(tensor, Tier::kHost);

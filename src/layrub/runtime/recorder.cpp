@@ -27,6 +27,7 @@ std::optional<Lane> LaneOf(const Step& step) {
     case StepKind::kOffload:
       return Lane::kSave;
     case StepKind::kPrefetch:
+    case StepKind::kFeed:
       return Lane::kLoad;
     case StepKind::kAlloc:
     case StepKind::kFree:
@@ -42,7 +43,10 @@ Recorder::Recorder(const Plan& plan, Backend* backend)
   timeline_.spans.reserve(plan.steps.size());
 }
 
-void Recorder::Start() { start_ = backend_->Record(Lane::kCompute); }
+void Recorder::Start() {
+  start_ = backend_->Record(Lane::kCompute);
+  backend_->Wait(Lane::kLoad, start_);  // it may be the first to work
+}
 
 void Recorder::Begin(int32_t index) {
   const std::optional<Lane> lane = RecordedLane(plan_.steps[index]);

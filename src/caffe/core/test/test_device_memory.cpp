@@ -74,16 +74,6 @@ TEST_F(DeviceMemory, ComesFromAndGoesBackToTheDevicesPools) {
   EXPECT_EQ(device_->host_pool().used(), 0);
 }
 
-TEST_F(DeviceMemory, IsPushedBesideTheComputeStream) {
-  SyncedMemory memory(sizeof(float));
-  for (const float value : {1.f, 2.f}) {
-    *static_cast<float*>(memory.mutable_cpu_data()) = value;
-    memory.PushBeside();
-    EXPECT_EQ(memory.head(), SyncedMemory::SYNCED);
-    EXPECT_EQ(OnDevice(memory.gpu_data()), value);
-  }
-}
-
 TEST_F(DeviceMemory, TooLittleOfItIsAnErrorThatSaysWhere) {
   SyncedMemory memory(size_t{2} << 20);
   EXPECT_DEATH(memory.gpu_data(), "Out of memory on the device: 2097152 bytes");

@@ -1,4 +1,5 @@
 #include <array>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <unordered_map>
@@ -17,18 +18,12 @@ constexpr double kOriginSeconds = 30;
 /// Copies to and from a file go through pinned memory in pieces of this size.
 constexpr int64_t kStagingBytes = int64_t{8} << 20;
 
-/// Bytes on their way between a file and pinned memory; done by a thread of CUDA when the stream
-/// has come so far.
-struct FileCopy {
-  SpillFile* file;
-  void* to;
-  const void* from;
-  int64_t bytes;
-};
-
-void CUDART_CB CopyFile(void* erased) {
-  const std::unique_ptr<FileCopy> copy(static_cast<FileCopy*>(erased));
-  copy->file->Copy(copy->to, copy->from, copy->bytes);
+/// Of a `std::function`: calls it and ends it. A thread of CUDA does so when a stream has come so
+/// far.
+void CUDART_CB CallFunction(void* erased) {
+  const std::unique_ptr<std::function<void()>> function(
+      static_cast<std::function<void()>*>(erased));
+  (*function)();
 }
 
 class CudaBackend final : public Backend {
@@ -97,6 +92,14 @@ class CudaBackend final : public Backend {
     }
   }
 
+  void Call(Lane lane, std::function<void()> function) override {
+    if (lane == Lane::kCompute)
+      throw std::invalid_argument("CudaBackend: the compute lane does not call");
+    device_->MakeCurrent();
+    auto owned = std::make_unique<std::function<void()>>(std::move(function));
+    LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CallFunction, owned.release()));
+  }
+
   void Zero(void* device, int64_t bytes) override {
     if (bytes > 0) device_->Zero(device, bytes);
   }
@@ -155,10 +158,11 @@ class CudaBackend final : public Backend {
     for (int64_t at = 0; at < bytes; at += kStagingBytes) {
       const int64_t count = std::min(kStagingBytes, bytes - at);
       const bool save = lane == Lane::kSave;
-      auto file_copy = save ? std::make_unique<FileCopy>(file_.get(), to + at, staging, count)
-                            : std::make_unique<FileCopy>(file_.get(), staging, from + at, count);
+      void* const target = save ? to + at : staging;
+      const void* const source = save ? staging : from + at;
       if (save) Queue(lane, staging, from + at, count);
-      LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CopyFile, file_copy.release()));
+      Call(lane,
+           [file = file_.get(), target, source, count] { file->Copy(target, source, count); });
       if (!save) Queue(lane, to + at, staging, count);
     }
   }

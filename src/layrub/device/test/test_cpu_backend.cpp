@@ -110,6 +110,18 @@ TEST(CpuBackend, CopiesOfOneLaneKeepTheirOrder) {
   }
 }
 
+TEST(CpuBackend, CallsAFunctionWhenTheCopiesBeforeItAreDone) {
+  const auto backend = MakeCpuBackend();
+  const std::vector<int> numbers = Numbers(1 << 18, 1);
+  std::vector<int> from = numbers, to(1 << 18);
+  backend->Copy(Lane::kLoad, to.data(), from.data(), BytesOf(from));
+  backend->Call(Lane::kLoad, [&from] { std::fill(from.begin(), from.end(), 0); });
+  backend->Wait(Lane::kCompute, backend->Record(Lane::kLoad));
+  EXPECT_EQ(to, numbers);
+  EXPECT_EQ(from, std::vector<int>(1 << 18));
+  EXPECT_THROW(backend->Call(Lane::kCompute, [] {}), std::invalid_argument);
+}
+
 TEST(CpuBackend, OneLaneWaitsForTheOther) {
   const auto backend = MakeCpuBackend();
   std::vector<int> device = Numbers(1 << 18, 0), host(1 << 18), back(1 << 18);

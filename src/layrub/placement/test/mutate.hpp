@@ -38,10 +38,12 @@ namespace mutate {
 
 inline bool IsRun(const Step& step) {
   return step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
-         step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate;
+         step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate ||
+         step.kind == StepKind::kFeed;
 }
 
 inline std::optional<Lane> LaneOf(const Step& step) {
+  if (step.kind == StepKind::kFeed) return Lane::kLoad;
   if (IsRun(step)) return Lane::kCompute;
   if (step.kind == StepKind::kOffload) return Lane::kSave;
   if (step.kind == StepKind::kPrefetch) return Lane::kLoad;

@@ -46,6 +46,7 @@ class PlanWriter {
                                  [&](const Op& candidate) { return candidate.name == name; });
     const StepKind kind = op->kind == OpKind::kFill     ? StepKind::kFill
                           : op->kind == OpKind::kUpdate ? StepKind::kUpdate
+                          : op->kind == OpKind::kFeed   ? StepKind::kFeed
                                                         : StepKind::kCompute;
     return Append({.kind = kind,
                    .op = static_cast<OpId>(op - graph_.ops.begin()),

@@ -17,7 +17,8 @@ void NetBuilder::Source() {
     graph_.tensors[values_[data].data].persistent = true;
   } else {
     label_ = Add("label", Pick(1, 300), Role::kActivation, blobs_++);
-    AddOp("data/forward", Pass::kForward, OpKind::kCompute, false,
+    const bool fed = BytesOf(label_) % 2 == 0;
+    AddOp("data/forward", Pass::kForward, fed ? OpKind::kFeed : OpKind::kCompute, false,
           {MakeForm("default", {}, {values_[data].data, label_})});
   }
   loss_weight_ = AddPersistent("loss.weight", 4, Role::kActivationGradient);

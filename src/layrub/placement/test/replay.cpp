@@ -111,6 +111,8 @@ class Player {
         return Push(Lane::kCompute, Operands(step, index));
       case StepKind::kRecompute:
         return Push(Lane::kCompute, Again(step, index));
+      case StepKind::kFeed:
+        return Push(Lane::kLoad, Operands(step, index));
     }
   }
 

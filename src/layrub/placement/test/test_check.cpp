@@ -221,7 +221,7 @@ TEST_F(CheckPlan, TracksEmptyTensorsToo) {
 }
 
 TEST_F(CheckPlan, SurvivesStepsThatNameNothing) {
-  for (int kind = 0; kind <= static_cast<int>(StepKind::kUpdate); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(StepKind::kFeed); ++kind) {
     for (int32_t id : {-7, kNone, 1000}) {
       Plan plan = plan_;
       plan.steps[at_.relu] = {

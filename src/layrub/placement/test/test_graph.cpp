@@ -68,6 +68,13 @@ TEST(Validate, NamesWhatIsWrong) {
        },
        "tensor number 99"},
       {[](Graph* g) { g->ops[1].kind = OpKind::kFill; }, "operation a/forward: a fill writes"},
+      {[](Graph* g) { g->ops[1].kind = OpKind::kFeed; },
+       "operation a/forward: a feed is a forward"},
+      {[](Graph* g) {
+         g->ops[0].kind = OpKind::kFeed;
+         g->ops[0].repeatable = true;
+       },
+       "operation data/forward: a feed is a forward"},
   };
   for (const Case& bad : cases) {
     Graph graph = Chain().graph;

@@ -66,6 +66,18 @@ TEST(LayerCosts, OfHybridAreCopiesAndWaitsForThem) {
   EXPECT_GT(costs.total.aliased, 0);
 }
 
+TEST(LayerCosts, OfASourceAreTheCopiesFromTheHost) {
+  Graph graph = Chain().graph;
+  graph.ops[0].kind = OpKind::kFeed;
+  const Costs costs = CostsOf(graph, "liveness");
+  EXPECT_EQ(costs.layers[0].layer, "data");
+  EXPECT_EQ(costs.layers[0].traffic, 4 * kAlignment);
+  EXPECT_EQ(costs.total.traffic, costs.layers[0].traffic);
+  EXPECT_EQ(costs.total.offloaded, 0);
+  EXPECT_NEAR(costs.layers[0].copying, 4, 1e-9);
+  EXPECT_NEAR(costs.layers[0].exposed, 4, 1e-9);
+}
+
 TEST(LayerCosts, OfSqrtAreOperationsThatRunAgain) {
   HandMade net;
   TensorId bottom = net.Add("x", 4);

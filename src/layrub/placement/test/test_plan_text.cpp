@@ -143,6 +143,8 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "0 wait save 1\n", "line 3: expected '<step> wait"},
       {head + "0 wait sideways for 1\n", "line 3: expected '<step> wait"},
       {head + "0 fill q\n", "line 3: the graph has no operation 'q'"},
+      {head + "0 feed\n", "line 3: expected '<step> feed <operation>'"},
+      {head + "0 feed data/forward\n", "line 3: operation data/forward is no feed"},
       {head + "0 compute data/forward form=0\n",
        "line 3: expected '<step> <compute|recompute|update>"},
       {head + "0 compute data/forward form=1 scratch=0\n",

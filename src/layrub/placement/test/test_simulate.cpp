@@ -123,6 +123,22 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
   EXPECT_NEAR(copy_of_b(), 2048, 1e-6);
 }
 
+TEST(Simulate, AFeedTakesTheTimeOfItsCopiesOnTheLoadLane) {
+  Graph graph = Timed(Chain(), 100);
+  graph.ops[0].kind = OpKind::kFeed;
+  const Plan plan = MustSchedule(graph, DefaultDecision(graph));
+  Machine machine = Unit();
+  machine.link_up = 2;
+  machine.latency = 3;
+  const Timeline timeline = Simulate(graph, plan, machine);
+  const Span& feed = SpanOf(timeline, plan, StepKind::kFeed);
+  EXPECT_EQ(feed.lane, Lane::kLoad);
+  EXPECT_DOUBLE_EQ(feed.end, 1024 / 2.0 + 3);
+  EXPECT_DOUBLE_EQ(timeline.stalled, feed.end) << "the first operation reads what is fed";
+  EXPECT_DOUBLE_EQ(timeline.seconds, feed.end + 6 * (100 + 3));
+  EXPECT_EQ(OpSeconds(graph.ops[0], 0, 0, machine), 0) << "it takes none of the compute lane";
+}
+
 TEST(Simulate, OperationsAndCopiesSlowEachOtherDown) {
   const Graph graph = Timed(Chain(), 2000);
   Decision decision = DefaultDecision(graph);

@@ -43,6 +43,23 @@ Graph Chain() {
   return graph;
 }
 
+Graph FedChain() {
+  Graph graph = Chain();
+  graph.name = "fed_chain";
+  const auto feed = [&](const char* name, OpId before) {
+    const auto id = static_cast<TensorId>(graph.tensors.size());
+    graph.tensors.push_back({name, kBytes, Role::kActivation, false, false, kNone});
+    graph.ops[before].forms[0].reads.push_back(id);
+    graph.ops.insert(
+        graph.ops.begin() + before,
+        {std::string(name) + "/feed", Pass::kForward, OpKind::kFeed, false, {Reading({}, {id})}});
+  };
+  feed("z", kForwardC);
+  feed("y", kForwardC);
+  feed("x", kForwardA);
+  return graph;
+}
+
 Step Alloc(TensorId tensor, int slot, Tier tier) {
   Step step;
   step.kind = StepKind::kAlloc;

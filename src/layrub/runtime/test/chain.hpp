@@ -17,6 +17,10 @@ enum Ops : OpId { kForwardA, kForwardB, kForwardC, kFillC, kBackwardC, kBackward
 /// input -> A -> B -> C and back; C may lie on B and A's gradient on B's.
 Graph Chain();
 
+/// The chain, fed from the host besides: `x` before A is made of it, then `y` and `z`, of which C
+/// is made too. In a tight plan they take bytes that others have used.
+Graph FedChain();
+
 /// A goes to the host after B was made of it and comes back for B's backward; C lies on B.
 Plan ChainPlan();
 

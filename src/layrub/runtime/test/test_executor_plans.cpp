@@ -27,7 +27,7 @@ constexpr int kSeeds = 40;
 constexpr int64_t kPadding = 2 * kAlignment;
 
 std::vector<Graph> Graphs() {
-  std::vector<Graph> graphs{Chain()};
+  std::vector<Graph> graphs{Chain(), FedChain()};
   for (int seed = 1; seed <= kSeeds; ++seed) graphs.push_back(RandomGraph(seed, 3 + seed % 23));
   return graphs;
 }
@@ -142,7 +142,7 @@ TEST_P(PlansTest, MovesTheBytesOfThePlan) {
     const int64_t down = testing::BytesOffloaded(graph, plan);
     int64_t up = 0;
     for (const Step& step : plan.steps) {
-      if (step.kind == StepKind::kPrefetch) up += graph.tensors[step.tensor].bytes;
+      if (step.kind != StepKind::kOffload) up += CopiedBytes(graph, step);
     }
     Executor executor(graph, plan, backend_.get());
     Run(&executor);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layrub/device.hpp"
+
 namespace layrub::testing {
 namespace {
 
@@ -100,6 +102,10 @@ void Toy::Attach(Executor* executor) {
     if (!graph_.tensors[i].persistent || value.empty()) continue;
     std::memcpy(executor->Address(i), value.data(), value.size());
   }
+  for (const Op& op : graph_.ops) {
+    if (op.kind != OpKind::kFeed) continue;
+    for (const TensorId i : op.forms[0].writes) fed_[i] = AllocateHost(graph_.tensors[i].bytes);
+  }
 }
 
 void Toy::RunIteration() {
@@ -118,8 +124,33 @@ void Toy::Run(const Step& step) {
     for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
     ++next_;
   }
+  if (step.kind == StepKind::kFeed) return Feed(step);
   launch_([this, work = WorkOf(step)] { Do(work); });
   if (!again) expected_.Run(step.op, step.form);
+}
+
+/// What is copied from is of no use as soon as the copies are done.
+void Toy::Feed(const Step& step) {
+  expected_.Run(step.op, step.form);
+  Backend* const backend = executor_->backend();
+  std::vector<std::pair<uint8_t*, int64_t>> sources;
+  for (const TensorId tensor : graph_.ops[step.op].forms[step.form].writes) {
+    const int64_t bytes = graph_.tensors[tensor].bytes;
+    const HostMemory& from = fed_.at(tensor);
+    std::memcpy(from.get(), expected_.Value(tensor).data(), static_cast<size_t>(bytes));
+    backend->Copy(Lane::kLoad, executor_->Address(tensor), from.get(), bytes);
+    sources.emplace_back(from.get(), bytes);
+  }
+  backend->Call(Lane::kLoad, [sources] {
+    for (const auto& [from, bytes] : sources) std::memset(from, 0x5A, static_cast<size_t>(bytes));
+  });
+}
+
+Toy::HostMemory Toy::AllocateHost(int64_t bytes) const {
+  Device* const device = executor_->backend()->device();
+  if (!device) return {new uint8_t[static_cast<size_t>(bytes)], [](uint8_t* at) { delete[] at; }};
+  return {static_cast<uint8_t*>(device->AllocateHost(bytes)),
+          [device](uint8_t* at) { device->FreeHost(at); }};
 }
 
 Toy::Work Toy::WorkOf(const Step& step) {

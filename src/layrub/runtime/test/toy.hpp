@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,7 +56,8 @@ class Toy : public OpRunner {
   Toy(const Graph& graph, Launch launch)
       : graph_(graph), expected_(graph), launch_(std::move(launch)) {}
 
-  /// Copies the persistent values to their places. `executor` must outlive this.
+  /// Copies the persistent values to their places, takes memory for what is fed. `executor` must
+  /// outlive this.
   void Attach(Executor* executor);
   /// Runs all three passes, then compares what the plan promises to leave.
   void RunIteration();
@@ -86,6 +89,11 @@ class Toy : public OpRunner {
     std::vector<Write> writes;
   };
 
+  /// Memory of the host, pinned where there is a device, which a feed copies from.
+  using HostMemory = std::unique_ptr<uint8_t, std::function<void(uint8_t*)>>;
+
+  void Feed(const Step& step);
+  HostMemory AllocateHost(int64_t bytes) const;
   Work WorkOf(const Step& step);
   std::vector<Read> ReadsOf(const Step& step) const;
   Write WriteOf(const Step& step, TensorId output) const;
@@ -98,7 +106,8 @@ class Toy : public OpRunner {
   Interpreter expected_;
   const Launch launch_;
   Executor* executor_ = nullptr;
-  OpId next_ = 0;  ///< the first operation that the interpreter has not run
+  std::map<TensorId, HostMemory> fed_;  ///< by what is copied from there
+  OpId next_ = 0;                       ///< the first operation that the interpreter has not run
   std::vector<std::string> wrong_;
 };
 

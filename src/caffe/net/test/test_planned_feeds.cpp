@@ -1,0 +1,210 @@
+// Sources under a plan for a device: their batches wait in memory of the host and reach the planned
+// tops over the load lane, whatever users' layers make of that. On an emulated device.
+#include <memory>
+
+#include "caffe/layers/base_data_layer.hpp"
+#include "caffe/net/test/training.hpp"
+#include "caffe/test/device_scope.hpp"
+#include "layrub/device/emulated_device.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int kSteps = 6;
+
+/// Batches of the user's: images and labels that count on, half as many images from batch
+/// `shrinks_at` on.
+class CountingDataLayer : public BasePrefetchingDataLayer<float> {
+ public:
+  explicit CountingDataLayer(const LayerParameter& param)
+      : BasePrefetchingDataLayer<float>(param),
+        shrinks_at_(static_cast<int>(param.data_param().rand_skip())) {}
+  ~CountingDataLayer() override { StopInternalThread(); }
+  const char* type() const override { return "TestCountingData"; }
+  void DataLayerSetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({8, 6});
+    top[1]->Reshape({8});
+  }
+
+ protected:
+  void load_batch(Batch<float>* batch) override {
+    const int images = shrinks_at_ > 0 && batches_ >= shrinks_at_ ? 4 : 8;
+    batch->data_.Reshape({images, 6});
+    batch->label_.Reshape({images});
+    for (int i = 0; i < images * 6; ++i)
+      batch->data_.mutable_cpu_data()[i] = static_cast<float>((i + 5 * batches_) % 13 - 6) / 4;
+    for (int i = 0; i < images; ++i)
+      batch->label_.mutable_cpu_data()[i] = static_cast<float>((i + batches_) % 4);
+    ++batches_;
+  }
+  const int shrinks_at_;
+  int batches_ = 0;
+};
+
+/// The same, with a forward of its own for each device, written as for Caffe.
+class OwnForwardDataLayer : public CountingDataLayer {
+ public:
+  using CountingDataLayer::CountingDataLayer;
+
+ protected:
+  void Forward_gpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    Batch<float>* batch = prefetch_full_.pop();
+    caffe_copy(batch->data_.count(), batch->data_.gpu_data(), top[0]->mutable_gpu_data());
+    caffe_copy(batch->label_.count(), batch->label_.gpu_data(), top[1]->mutable_gpu_data());
+    Caffe::device().Synchronize();
+    prefetch_free_.push(batch);
+  }
+};
+
+/// The same; fills the host's side of its tops on any device.
+class HostForwardDataLayer : public CountingDataLayer {
+ public:
+  using CountingDataLayer::CountingDataLayer;
+
+ protected:
+  void Forward_gpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    Batch<float>* batch = prefetch_full_.pop();
+    std::copy_n(batch->data_.cpu_data(), batch->data_.count(), top[0]->mutable_cpu_data());
+    std::copy_n(batch->label_.cpu_data(), batch->label_.count(), top[1]->mutable_cpu_data());
+    prefetch_free_.push(batch);
+  }
+};
+
+template <typename LayerType>
+shared_ptr<Layer<float>> Make(const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new LayerType(param));
+}
+LayerRegisterer<float> register_counting("TestCountingData", Make<CountingDataLayer>);
+LayerRegisterer<float> register_own("TestOwnForwardData", Make<OwnForwardDataLayer>);
+LayerRegisterer<float> register_host("TestHostForwardData", Make<HostForwardDataLayer>);
+
+/// A source at the start and one that comes when others have given bytes back.
+NetParameter NetOf(const string& type, const string& data_param = "prefetch: 2") {
+  const string source = "type: '" + type + "' data_param { " + data_param + " } }";
+  return ParseNet("layer { name: 'data' top: 'data' top: 'label' " + source + R"(
+    layer { name: "ip1" type: "InnerProduct" bottom: "data" top: "ip1"
+            inner_product_param { num_output: 7 weight_filler { type: "xavier" } } }
+    layer { name: "tanh1" type: "TanH" bottom: "ip1" top: "tanh1" }
+    layer { name: "ip2" type: "InnerProduct" bottom: "tanh1" top: "ip2"
+            inner_product_param { num_output: 6 weight_filler { type: "xavier" } } }
+    layer { name: "late" top: "late" top: "late_label" )" +
+                  source + R"(
+    layer { name: "silence" type: "Silence" bottom: "late_label" }
+    layer { name: "sum" type: "Eltwise" bottom: "ip2" bottom: "late" top: "sum" }
+    layer { name: "tanh2" type: "TanH" bottom: "sum" top: "tanh2" }
+    layer { name: "ip3" type: "InnerProduct" bottom: "tanh2" top: "ip3"
+            inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip3" bottom: "label" top: "loss" })");
+}
+
+int Feeds(const layrub::Plan& plan) {
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
+    return step.kind == layrub::StepKind::kFeed;
+  }));
+}
+
+/// On the CPU, without a plan.
+vector<float> TrainUnplanned(const NetParameter& net) {
+  const DeviceScope scope(Caffe::chosen_device(), Caffe::CPU);
+  OpenSolver solver(SolverFor(net));
+  for (int i = 0; i < kSteps; ++i) {
+    solver.net()->ClearParamDiffs();
+    solver.net()->ForwardBackward();
+    solver.ApplyUpdate();
+  }
+  return TrainedState(&solver);
+}
+
+class PlannedFeeds : public testing::TestWithParam<string> {
+ protected:
+  vector<float> Train(const NetParameter& net, int feeds = 2, int64_t capacity = 0) {
+    OpenSolver solver(SolverFor(net, GetParam()));
+    solver.mutable_placement_extra()->padding = 512;
+    solver.mutable_placement_extra()->executor.poison = true;
+    solver.mutable_placement_extra()->machine.capacity = capacity;
+    solver.Step(kSteps);
+    EXPECT_EQ(Feeds(solver.net()->planned()->plan()), feeds);
+    EXPECT_TRUE(solver.net()->planned()->executor().SentinelsIntact());
+    return TrainedState(&solver);
+  }
+  void ExpectTheBitsOfTheCpu(const NetParameter& net) {
+    const vector<float> state = Train(net);
+    EXPECT_TRUE(AllFinite(state));
+    EXPECT_TRUE(SameBits(state, TrainUnplanned(net)));
+  }
+
+  layrub::EmulatedDevice device_{int64_t{1} << 30, 0};
+  const DeviceScope scope_{&device_, Caffe::GPU};
+};
+
+TEST_P(PlannedFeeds, BringTheBatchesInTheirOrder) {
+  for (const char* prefetch : {"prefetch: 1", "prefetch: 4"})
+    ExpectTheBitsOfTheCpu(NetOf("TestCountingData", prefetch));
+}
+
+TEST_P(PlannedFeeds, TakeNothingOfTheDeviceAndLetTheHostReadTheLossOnly) {
+  SolverParameter param = SolverFor(NetOf("TestCountingData"), GetParam());
+  param.mutable_placement()->set_deterministic(true);
+  OpenSolver solver(param);
+  solver.Step(1);
+  device_.pool().ResetPeak();
+  const int64_t reads = device_.host_reads();
+  solver.Step(kSteps);
+  EXPECT_EQ(device_.pool().peak(), 0);
+  EXPECT_EQ(device_.host_reads() - reads, kSteps);
+  EXPECT_GT(device_.host_pool().used(), 0) << "pinned memory, for what is read ahead";
+}
+
+TEST_P(PlannedFeeds, LeaveLayersWithAForwardOfTheirOwnToDoAsTheyWish) {
+  for (const char* type : {"TestOwnForwardData", "TestHostForwardData"})
+    ExpectTheBitsOfTheCpu(NetOf(type));
+}
+
+TEST_P(PlannedFeeds, MayBringBatchesOfAnotherShape) {
+  ExpectTheBitsOfTheCpu(NetOf("TestCountingData", "prefetch: 2 rand_skip: 3"));
+}
+
+TEST_P(PlannedFeeds, AreThereOnACpuOnlyInPlansForADevice) {
+  const DeviceScope scope(&device_, Caffe::CPU);
+  const NetParameter net = NetOf("TestCountingData");
+  const vector<float> state = TrainUnplanned(net);
+  EXPECT_TRUE(SameBits(Train(net, 0), state));
+  EXPECT_TRUE(SameBits(Train(net, 2, int64_t{1} << 30), state));
+}
+
+/// Reads the tops of the sources as soon as they have run.
+class Reader : public Net<float>::Callback {
+ public:
+  explicit Reader(const Net<float>* net) : net_(net) {}
+  vector<float> seen;
+
+ protected:
+  void run(int layer) override {
+    if (string(net_->layers()[layer]->type()) != "TestCountingData") return;
+    for (const Blob<float>* top : net_->top_vecs()[layer])
+      seen.insert(seen.end(), top->cpu_data(), top->cpu_data() + top->count());
+  }
+
+ private:
+  const Net<float>* const net_;
+};
+
+TEST_P(PlannedFeeds, AreOverWhereSomebodyReadsATopWithinThePass) {
+  const auto read = [](const string& strategy) {
+    OpenSolver solver(SolverFor(NetOf("TestCountingData"), strategy));
+    Reader reader(solver.net().get());
+    solver.net()->add_after_forward(&reader);
+    for (int i = 0; i < kSteps; ++i) solver.net()->ForwardBackward();
+    return reader.seen;
+  };
+  const vector<float> seen = read(GetParam());
+  EXPECT_EQ(seen.size(), size_t{kSteps} * 2 * (48 + 8));
+  const DeviceScope scope(&device_, Caffe::CPU);
+  EXPECT_EQ(seen, read("keep"));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedFeeds, testing::ValuesIn(layrub::StrategyNames()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace caffe

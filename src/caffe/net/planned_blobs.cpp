@@ -269,15 +269,8 @@ bool PlannedNet<Dtype>::Feeds(TensorId tensor) const {
 
 template <typename Dtype>
 Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
-  // What is asked for here may be on its way over the load lane, or be a Feed's whose bytes that
-  // lane has waited for.
-  if (executor_->running())
-    backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
-  if (memory_->in_op && Feeds(tensor)) {
-    memory_->fed_by_hand = true;
-    return {executor_->Address(tensor), backend_->device() != nullptr};
-  }
-  if (memory_->in_op) {
+  const bool feeds = memory_->in_op && Feeds(tensor);
+  if (memory_->in_op && !feeds) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
     LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
@@ -285,6 +278,11 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
                << memory_->net.graph.tensors[tensor].name
                << "', which the layer's memory traits do not declare.";
   }
+  // The value may be on its way over the load lane; that of a Feed has bytes that this lane alone
+  // has waited for.
+  if (executor_->running())
+    backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
+  memory_->fed_by_hand |= feeds;
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;

@@ -73,7 +73,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;
-  bool Feeds(layrub::TensorId tensor) const;
+  void RunFeed(int layer, const layrub::Step& step);
   Place TakeInput(layrub::TensorId tensor);
   void DropCopies();
   void CopyValue(void* to, const void* from, size_t bytes) const;

@@ -258,19 +258,9 @@ void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) co
   CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
 }
 
-/// The operation at work is a Feed that writes `tensor`.
-template <typename Dtype>
-bool PlannedNet<Dtype>::Feeds(TensorId tensor) const {
-  const Step& step = plan().steps[executor_->current_step()];
-  if (step.kind != layrub::StepKind::kFeed) return false;
-  const auto& writes = graph().ops[step.op].forms[0].writes;
-  return std::find(writes.begin(), writes.end(), tensor) != writes.end();
-}
-
 template <typename Dtype>
 Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
-  const bool feeds = memory_->in_op && Feeds(tensor);
-  if (memory_->in_op && !feeds) {
+  if (memory_->in_op) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
     LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
@@ -278,11 +268,9 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
                << memory_->net.graph.tensors[tensor].name
                << "', which the layer's memory traits do not declare.";
   }
-  // The value may be on its way over the load lane; that of a Feed has bytes that this lane alone
-  // has waited for.
+  // It may be on its way over the load lane.
   if (executor_->running())
     backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
-  memory_->fed_by_hand |= feeds;
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;

@@ -33,8 +33,8 @@ struct PlannedNet<Dtype>::Memory {
   const std::function<void(int)>* update = nullptr;
   Dtype loss = 0;
   bool in_op = false;
-  bool fed_by_hand = false;  // the Feed at work touches its tensors on the compute lane
-  int backward_at = 0;       // the layer of the net whose backward began last
+  size_t fed = 0;       // tensors that the Feed at work has copied by the load lane
+  int backward_at = 0;  // the layer of the net whose backward began last
 };
 
 }  // namespace caffe

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
@@ -25,6 +24,7 @@ class PlannedNet<Dtype>::LoadLane : public HostFeed {
   bool Copy(SyncedMemory* to, const void* from, size_t bytes) override {
     const Binding* const binding = to->binding();
     if (!binding || binding->resolver != net_ || bytes > binding->bytes) return false;
+    ++net_->memory_->fed;
     net_->backend_->Copy(layrub::Lane::kLoad, net_->executor_->Address(binding->tensor), from,
                          static_cast<int64_t>(bytes));
     return true;
@@ -232,8 +232,7 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
   }
   for (TensorId tensor : form.writes) {
     if (left_alone(tensor)) continue;
-    // The load lane alone has been told to wait for the bytes of a Feed: see Resolve.
-    void* address = set && step.kind != StepKind::kFeed ? executor_->Address(tensor) : nullptr;
+    void* address = set ? executor_->Address(tensor) : nullptr;
     memory_->bindings[tensor].readable = memory_->bindings[tensor].writable = address;
   }
   memory_->in_op = set;
@@ -250,15 +249,14 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     const OpScope scope(this, step, owner, memory_->backward_form[owner]);
     memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], memory_->top[owner]);
     for (int version : memory_->net.layers[owner].top) Settle(version);
+  } else if (step.kind == StepKind::kFeed) {
+    RunFeed(owner, step);
   } else if (op.pass == layrub::Pass::kForward) {
     RunForward(owner, step);
   } else {
     RunBackward(owner, step);
   }
   DropCopies();
-  // What the body did by itself is as far as the step is concerned done on its lane.
-  if (std::exchange(memory_->fed_by_hand, false))
-    backend_->Wait(layrub::Lane::kLoad, backend_->Record(layrub::Lane::kCompute));
 }
 
 /// A layer may have given `version` another blob's memory (ShareData, ShareDiff) or its own
@@ -292,6 +290,7 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
     as_planned &= tops[i]->shape() == memory_->flat.blobs[blob].blob->shape();
   }
   if (as_planned) return;
+  backend_->Synchronize();  // the tops may be on their way over the load lane
   ShapeChange change{layer, {}};
   for (const Blob<Dtype>* top : tops) {
     change.tops.emplace_back(top->cpu_data(), top->cpu_data() + top->count());
@@ -325,6 +324,21 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
   for (auto* callback : net_->after_forward_) callback->run(flat.owner);
+}
+
+/// The body may do its work on the compute lane instead, as any other: that lane then comes after
+/// all that the plan lets the load lane wait for, and the step ends with both.
+template <typename Dtype>
+void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
+  using layrub::Lane;
+  const int32_t before = executor_->current_step() - 1;
+  if (before >= 0 && plan().steps[before].kind == StepKind::kWait)
+    backend_->Wait(Lane::kCompute, backend_->Record(Lane::kLoad));
+  memory_->fed = 0;
+  RunForward(layer, step);
+  DropCopies();
+  if (memory_->fed < graph().ops[step.op].forms[0].writes.size())
+    backend_->Wait(Lane::kLoad, backend_->Record(Lane::kCompute));
 }
 
 /// Callbacks run for every layer, also for those that have nothing to do in backward.

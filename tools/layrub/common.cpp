@@ -1,4 +1,5 @@
 #include <glog/logging.h>
+#include <unistd.h>
 
 #include <boost/algorithm/string.hpp>
 #include <cstdlib>
@@ -15,6 +16,10 @@ namespace layrub_tool {
 void Fail(const std::string& message) {
   std::cerr << "layrub: " << message << std::endl;
   std::exit(kFailure);
+}
+
+void Tell(const std::string& what) {
+  if (isatty(STDERR_FILENO)) std::cerr << "layrub: " << what << " ..." << std::endl;
 }
 
 int ExitCode(const layrub::Status& status) {

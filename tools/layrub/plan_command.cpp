@@ -35,12 +35,14 @@ int Plan(const std::vector<std::string>&) {
   if (!built.ok()) return ExitCode(built.status());
   const caffe::SolverGraphs& graphs = built.value();
   WarnOfForeignProfile(graphs.train, options.value().machine);
+  Tell("looking for plans of " + std::to_string(graphs.train.ops.size()) + " operations");
   layrub::Result<PlanReport> made = MakeReport(graphs, options.value(), FLAGS_smallest_budget);
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
   const bool affords_batches = AffordsBatches(graphs.train, options.value());
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
   if (report.limited() && !report.batch_unasked) {
+    Tell("looking for the largest batch");
     const LargestBatch found =
         FindLargestBatch(options.value(), FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What `layrub plan` answers: in words, in keys, and always what `layrub train` would do."""
 import os
+import pty
 import re
+import subprocess
 import unittest
 
-from command_line import SOURCE, DigitsTest, run, write
+from command_line import BIN, SOURCE, DigitsTest, run, write
 
 DIGITS = "--solver=solver.prototxt"
 RESNET = f"--model={SOURCE}/models/resnet18/train_val.prototxt"
@@ -83,6 +85,17 @@ class PlanReport(DigitsTest):
         strategy, budget = re.search(r"would help --placement=(\w+) --device_memory=(\d+) is the least", flat).groups()
         fits = self.plan(RESNET, "--placement=" + strategy, "--host_memory=1MiB", f"--device_memory={budget}")
         self.assertEqual("fits", fits["verdict"])
+
+    def test_who_waits_at_a_terminal_is_told_what_for(self):
+        said, terminal = pty.openpty()
+        command = [os.path.join(BIN, "layrub"), "plan", DIGITS, "--device_memory=2MiB"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, text=True, check=True)
+        told = os.read(said, 10000).decode()
+        os.close(said)
+        os.close(terminal)
+        self.assertRegex(told, r"^layrub: looking for plans of \d+ operations \.\.\.\s+layrub: looking for the largest batch")
+        self.assertEqual(done.stdout, self.text(DIGITS, "--device_memory=2MiB"))
+        self.assertEqual("", run("plan", DIGITS).err)
 
     def test_a_net_without_a_loss_is_told_of(self):
         write("deploy.prototxt", DEPLOY)

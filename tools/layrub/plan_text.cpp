@@ -278,8 +278,13 @@ std::string HelpToBeFaster(const PlanReport& report) {
            FormatSeconds(report.seconds - *fastest->seconds) + " less";
   }
   if (report.seconds > report.keep_seconds * kSameTime) {
-    return Flags("keep", report.keep_budget_bytes) + " would save the " +
-           FormatSeconds(report.seconds - report.keep_seconds) + " that this plan costs";
+    const int64_t capacity = report.options.machine.capacity;
+    const bool possible = capacity == 0 || report.keep_budget_bytes <= capacity;
+    return (possible ? Flags("keep", report.keep_budget_bytes)
+                     : "nothing in this machine's memory: keep, which needs " +
+                           FormatBytes(report.keep_budget_bytes) + ",") +
+           " would save the " + FormatSeconds(report.seconds - report.keep_seconds) +
+           " that this plan costs";
   }
   return "nothing: no time is lost to memory";
 }

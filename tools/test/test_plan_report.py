@@ -86,6 +86,12 @@ class PlanReport(DigitsTest):
         fits = self.plan(RESNET, "--placement=" + strategy, "--host_memory=1MiB", f"--device_memory={budget}")
         self.assertEqual("fits", fits["verdict"])
 
+    def test_no_more_memory_is_advised_than_the_machine_has(self):
+        k40 = (RESNET, "--machine=k40")
+        self.assertRegex(self.text(*k40, "--device_memory=360MiB"), r"would help +--placement=keep --device_memory=\d+ would")
+        text = self.text(*k40, "--device_memory=2200MiB", "--batch=300")
+        self.assertRegex(text, r"would help +nothing in this machine's memory: keep, which needs [\d.]+ MiB, would\s+save")
+
     def test_who_waits_at_a_terminal_is_told_what_for(self):
         said, terminal = pty.openpty()
         command = [os.path.join(BIN, "layrub"), "plan", DIGITS, "--device_memory=2MiB"]

@@ -26,7 +26,7 @@ option(BUILD_TESTS "Build the tests" ON)
 option(WERROR "Treat compiler warnings as errors" OFF)
 set(BLAS Open CACHE STRING "BLAS library: Open or MKL")
 set(SANITIZE "" CACHE STRING "Sanitizer: thread, address or none")
-set(CUDA_ARCH "" CACHE STRING "CUDA architectures, such as 75;90; empty: this machine's GPU, else all from 7.5 on")
+set(CUDA_ARCH "" CACHE STRING "CUDA architectures, such as 75;90; all: from 7.5 on; empty: this machine's GPU, else all")
 set_property(CACHE BLAS PROPERTY STRINGS Open MKL)
 set_property(CACHE SANITIZE PROPERTY STRINGS "" thread address)
 

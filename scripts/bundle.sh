@@ -5,7 +5,8 @@
 #   scripts/bundle.sh            builds in build-bundle/ (with CUDA where nvcc is found, without OpenCV)
 #   scripts/bundle.sh BUILD      takes what is built in the folder BUILD
 #
-# CMAKE_FLAGS go to cmake, such as CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
+# It is for all GPUs from compute capability 7.5 on, whatever this machine has. CMAKE_FLAGS go to cmake, such as
+# CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -22,7 +23,7 @@ else
   generator=
   [ -f "$build/CMakeCache.txt" ] || ! command -v ninja > /dev/null || generator='-G Ninja'
   # shellcheck disable=SC2086 # lists of words
-  cmake $generator -S . -B "$build" -D CPU_ONLY=$cpu_only -D USE_OPENCV=OFF ${CMAKE_FLAGS:-}
+  cmake $generator -S . -B "$build" -D CPU_ONLY=$cpu_only -D USE_OPENCV=OFF -D CUDA_ARCH=all ${CMAKE_FLAGS:-}
   cmake --build "$build" --parallel "$(nproc)"
 fi
 

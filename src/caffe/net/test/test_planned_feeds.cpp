@@ -192,10 +192,10 @@ class Reader : public Net<float>::Callback {
 };
 
 TEST_P(PlannedFeeds, AreOverWhereSomebodyReadsATopWithinThePass) {
-  constexpr int kWidth = 100000;  // so much that a copy takes longer than what comes next
+  constexpr int kWidth = 40000;  // so much that a copy takes longer than what comes next
   const NetParameter net = ParseNet(R"(
     layer { name: "data" type: "TestCountingData" top: "data" top: "label"
-            data_param { batch_size: 100000 } }
+            data_param { batch_size: 40000 } }
     layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
             inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })");

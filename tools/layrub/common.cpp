@@ -61,8 +61,10 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (Given("placement")) placement->set_strategy(FLAGS_placement);
   if (Given("device_memory")) {
     placement->set_device_memory(FLAGS_device_memory);
-  } else if (const int64_t capacity = MachineFlag().capacity; capacity > 0) {
-    placement->set_device_memory(std::to_string(capacity));
+  } else if (Given("machine") && !placement->has_device_memory()) {
+    // Of the device at hand it is known what is free.
+    const int64_t capacity = MachineFlag().capacity;
+    if (capacity > 0) placement->set_device_memory(std::to_string(capacity));
   }
   if (Given("host_memory")) placement->set_host_memory(FLAGS_host_memory);
   if (!FLAGS_spill_file.empty()) placement->set_spill_file(FLAGS_spill_file);

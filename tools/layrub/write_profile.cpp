@@ -62,6 +62,7 @@ Machine MeasureDevice() {
   if (caffe::Caffe::mode() == caffe::Caffe::GPU) {
     const std::string lines = caffe::Caffe::device().Describe();
     machine.name = lines.substr(0, lines.find('\n'));
+    machine.capacity = caffe::Caffe::device().total_bytes();
   } else {
     machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";
   }

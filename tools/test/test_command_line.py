@@ -160,6 +160,7 @@ class CommandLine(DigitsTest):
         write("solver.prototxt", SOLVER + 'placement { device_memory: "1KiB" }\n')
         self.assertEqual(2, run("plan", "--solver=solver.prototxt", "--placement=hybrid").code)
         self.assertEqual(2, run("train", "--solver=solver.prototxt", "--placement=hybrid").code)
+        self.assertEqual(2, run("plan", "--solver=solver.prototxt", "--machine=k40").code)
         self.assertEqual("auto", self.plan("--solver=solver.prototxt", "--device_memory=1GiB")["strategy"])
         with open("examples/digits/train_test.prototxt", "a") as file:
             file.write('placement { strategy: "hybrid" }\n')

@@ -131,6 +131,7 @@ void LearnInterference(const Graph& graph, const Plan& plan,
 
 int MeasuredOperations(const Graph& graph, const Machine& machine) {
   return static_cast<int>(std::count_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+    if (op.kind == OpKind::kFeed) return true;  // its time is that of a copy
     const auto forms = machine.measured.find(op.name);
     if (forms == machine.measured.end()) return false;
     return std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& form) {

@@ -44,6 +44,15 @@ TEST_F(Profile, TakesTheMedianOfEachOperation) {
   for (const Op& op : graph_.ops) EXPECT_NEAR(OpSeconds(op, 0, 0, learnt), 4000, 1e-6) << op.name;
 }
 
+TEST_F(Profile, AFeedIsACopyAndNoOperationToMeasure) {
+  graph_.ops[0].kind = OpKind::kFeed;
+  plan_ = MakePlan(graph_, Unit(), {}, "hybrid").value();
+  Machine learnt = Unit();
+  LearnOperations(graph_, plan_, {On(learnt)}, &learnt);
+  EXPECT_EQ(learnt.measured.count(graph_.ops[0].name), 0u);
+  EXPECT_EQ(MeasuredOperations(graph_, learnt), static_cast<int>(graph_.ops.size()));
+}
+
 TEST_F(Profile, OperationsOfAnotherBatchDoNotCountAsMeasured) {
   Machine learnt = Unit();
   LearnOperations(graph_, plan_, {On(learnt)}, &learnt);

@@ -163,6 +163,20 @@ TEST_F(CudaBackendTest, NeverWaitsOnTheHostWithinAnIteration) {
   }
 }
 
+TEST_F(CudaBackendTest, APlanIsOneAllocationOnTheDeviceAndOnePinned) {
+  CudaDevice device(0);
+  const std::unique_ptr<Backend> backend = device.MakeBackend("");
+  fake_cuda::ForgetCalls();
+  const Executor executor(graph_, plan_, backend.get());
+  std::map<std::string, std::vector<int64_t>> taken;
+  for (const Call& call : fake_cuda::Calls()) {
+    if (Takes(call.name)) taken[call.name].push_back(call.bytes);
+  }
+  const std::map<std::string, std::vector<int64_t>> expected = {
+      {"cudaHostAlloc", {plan_.host_bytes}}, {"cudaMalloc", {plan_.device_bytes}}};
+  EXPECT_EQ(taken, expected);
+}
+
 TEST_F(CudaBackendTest, TakesNothingFromTheSecondIterationOn) {
   const Graph graph = RandomGraph(3, 40);
   for (const bool record : {false, true}) {

@@ -22,8 +22,8 @@ void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Tim
 void LearnInterference(const Graph& graph, const Plan& plan,
                        const std::vector<Timeline>& iterations, Machine* machine);
 
-/// How many operations of `graph` have a form that was measured, or are Feeds, which take the time of
-/// copies: fewer than all for a profile of another net, another batch or another solver.
+/// How many operations of `graph` have a form that was measured, or are Feeds, which take the time
+/// of copies: fewer than all for a profile of another net, another batch or another solver.
 int MeasuredOperations(const Graph& graph, const Machine& machine);
 
 }  // namespace layrub

@@ -104,7 +104,8 @@ int BatchLimit(const SolverGraphs& one_item) {
   int64_t largest = 1;
   const auto look = [&largest](const layrub::Graph& graph) {
     for (const layrub::Tensor& tensor : graph.tensors) {
-      if (!tensor.persistent) largest = std::max(largest, tensor.bytes / int64_t{sizeof(float)});
+      const bool of_a_batch = tensor.blob != layrub::kNone && !tensor.persistent;
+      if (of_a_batch) largest = std::max(largest, tensor.bytes / int64_t{sizeof(float)});
     }
   };
   look(one_item.train);

@@ -148,6 +148,9 @@ class PlanReport(DigitsTest):
             self.assertEqual("fits", self.plan(*args, f"--batch={batch}")["verdict"])
             self.assertEqual("does_not_fit", self.plan(*args, f"--batch={batch + 1}")["verdict"])
         self.assertIsNone(self.plan(RESNET)["largest_batch"])  # there is no budget
+        # The largest blob may have 2^31 - 1 values, whatever a convolution's workspace for one image has.
+        batch = self.plan(RESNET, "--placement=hybrid", "--device_memory=1TiB")["largest_batch"]
+        self.assertEqual((2**31 - 1) // (64 * 112 * 112), batch)
 
     def test_a_net_that_allows_one_batch_only_is_planned_all_the_same(self):
         write("rigid.prototxt", RIGID)

@@ -25,6 +25,9 @@ using caffe::SolverParameter;
 
 namespace {
 
+/// The largest batch of a strategy that searches is found to such a part, unless it was asked for:
+/// each step takes a search.
+constexpr int kSearchedPart = 100;
 /// Nobody who has not asked for the largest batch waits for it longer than so many seconds.
 constexpr unsigned kPatience = 60;
 
@@ -51,15 +54,16 @@ NetParameter ShapesOf(const NetParameter& net) {
   return caffe::WithoutSources(filtered, DataShapeFlag());
 }
 
-/// The largest number from 0 to `limit` that fits, where what fits includes all that is smaller.
-int LargestThatFits(int limit, const std::function<bool(int)>& fits) {
+/// The largest number from 0 to `limit` that fits, where what fits includes all that is smaller;
+/// or one that is smaller by less than a part of 1 / `part` of it (0: the largest).
+int LargestThatFits(int limit, int part, const std::function<bool(int)>& fits) {
   int64_t below = 0, above = 1;
   while (above <= limit && fits(static_cast<int>(above))) {
     below = above;
     above *= 2;
   }
   above = std::min<int64_t>(above, int64_t{limit} + 1);
-  while (above - below > 1) {
+  while (above - below > (part > 0 ? std::max<int64_t>(below / part, 1) : 1)) {
     const int64_t middle = (below + above) / 2;
     (fits(static_cast<int>(middle)) ? below : above) = middle;
   }
@@ -122,8 +126,9 @@ bool FitsKnowingTheBudget(const SolverGraphs& graphs, const PlacementOptions& op
 
 int TryBatches(const PlacementOptions& options, bool try_harder) {
   const int limit = BatchLimit(GraphsWithBatch(1, options));
+  const int part = layrub::UsesCosts(options.strategy) && !try_harder ? kSearchedPart : 0;
   int batch = LargestThatFits(
-      limit, [&](int items) { return Fits(GraphsWithBatch(items, options), options); });
+      limit, part, [&](int items) { return Fits(GraphsWithBatch(items, options), options); });
   while (try_harder && batch < limit &&
          FitsKnowingTheBudget(GraphsWithBatch(batch + 1, options), options))
     ++batch;

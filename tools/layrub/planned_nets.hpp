@@ -38,8 +38,8 @@ struct LargestBatch {
 
 /// The largest --batch whose plans fit into the budget of `options`, found by doubling and then by
 /// bisection. The nets are tried in a child process, which may fail. `try_harder`: a strategy that
-/// searches is asked for plans within the budget too, not only for those of the fewest bytes; this
-/// takes a search for each larger batch, and rarely finds one.
+/// searches is asked for plans within the budget too, not only for those of the fewest bytes, and
+/// to the last item, not to 1 %; each batch that is tried takes a search.
 LargestBatch FindLargestBatch(const caffe::PlacementOptions& options, bool try_harder);
 
 }  // namespace layrub_tool

@@ -1,10 +1,17 @@
 // Sources under a plan for a device: their batches wait in memory of the host and reach the planned
 // tops over the load lane, whatever users' layers make of that. On an emulated device.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "caffe/layers/base_data_layer.hpp"
 #include "caffe/net/test/training.hpp"
 #include "caffe/test/device_scope.hpp"
+#ifdef USE_HDF5
+#include "caffe/util/hdf5.hpp"
+#endif
 #include "layrub/device/emulated_device.hpp"
 
 namespace caffe {
@@ -165,6 +172,38 @@ TEST_P(PlannedFeeds, LeaveLayersWithAForwardOfTheirOwnToDoAsTheyWish) {
 TEST_P(PlannedFeeds, MayBringBatchesOfAnotherShape) {
   ExpectTheBitsOfTheCpu(NetOf("TestCountingData", "prefetch: 2 rand_skip: 3"));
 }
+
+#ifdef USE_HDF5
+TEST_P(PlannedFeeds, BringTheRowsOfFilesThatComeAndGo) {
+  const string folder = testing::TempDir() + "planned_feeds_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream list(folder + "/list");
+  for (int f = 0; f < 2; ++f) {
+    const string path = folder + "/" + std::to_string(f) + ".h5";
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    Blob<float> data({5, 6}), label({5});
+    for (int i = 0; i < 30; ++i)
+      data.mutable_cpu_data()[i] = static_cast<float>((7 * f + i) % 11 - 5) / 3;
+    for (int i = 0; i < 5; ++i) label.mutable_cpu_data()[i] = static_cast<float>((f + i) % 4);
+    hdf5_save_nd_dataset(file, "data", data);
+    hdf5_save_nd_dataset(file, "label", label);
+    H5Fclose(file);
+    list << path << "\n";
+  }
+  list.close();
+  const NetParameter net = ParseNet(R"(
+    layer { name: "h5" type: "HDF5Data" top: "data" top: "label"
+            hdf5_data_param { batch_size: 3 source: ")" +
+                                    folder + R"(/list" } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+            inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })");
+  const vector<float> state = Train(net, 1);
+  EXPECT_TRUE(AllFinite(state));
+  EXPECT_TRUE(SameBits(state, TrainUnplanned(net)));
+  std::filesystem::remove_all(folder);
+}
+#endif
 
 TEST_P(PlannedFeeds, AreThereOnACpuOnlyInPlansForADevice) {
   const DeviceScope scope(&device_, Caffe::CPU);

@@ -15,7 +15,8 @@ cmake $generator -S "$root" -B "$build" -D SANITIZE=thread > /dev/null
 
 if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
-    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
+    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
+    "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
   # It is there where CUDA's headers are.

@@ -54,6 +54,7 @@ class CountingDataLayer : public BasePrefetchingDataLayer<float> {
 class OwnForwardDataLayer : public CountingDataLayer {
  public:
   using CountingDataLayer::CountingDataLayer;
+  ~OwnForwardDataLayer() override { StopInternalThread(); }
 
  protected:
   void Forward_gpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
@@ -69,6 +70,7 @@ class OwnForwardDataLayer : public CountingDataLayer {
 class HostForwardDataLayer : public CountingDataLayer {
  public:
   using CountingDataLayer::CountingDataLayer;
+  ~HostForwardDataLayer() override { StopInternalThread(); }
 
  protected:
   void Forward_gpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {

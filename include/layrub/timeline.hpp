@@ -24,7 +24,7 @@ struct Span {
 /// overlay.
 struct Timeline {
   std::vector<Span> spans;  ///< in plan order
-  double seconds = 0;       ///< from first begin to last end
+  double seconds = 0;       ///< from first begin to last end, waits of the compute lane included
   double stalled = 0;       ///< time the compute lane waited for a copy
 };
 

@@ -61,6 +61,7 @@ void Recorder::End(int32_t index) {
 void Recorder::Finish() {
   const double origin = backend_->SecondsOf(start_);
   double first = 0, last = 0;
+  bool recorded = false;
   timeline_.spans.clear();
   timeline_.stalled = 0;
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -69,12 +70,14 @@ void Recorder::Finish() {
     if (!lane) continue;
     const double begin = backend_->SecondsOf(begins_[i]) - origin;
     const double end = backend_->SecondsOf(ends_[i]) - origin;
+    // An iteration may begin with a wait, for a lane that is still asleep.
+    first = recorded ? std::min(first, begin) : begin;
+    last = std::max(last, end);
+    recorded = true;
     if (IsStall(step)) {
       timeline_.stalled += end - begin;
       continue;
     }
-    first = timeline_.spans.empty() ? begin : std::min(first, begin);
-    last = std::max(last, end);
     timeline_.spans.push_back({static_cast<int32_t>(i), *lane, begin, end});
   }
   timeline_.seconds = last - first;

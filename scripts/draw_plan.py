@@ -107,6 +107,13 @@ class Walk:
             self.begin(words[1], tensor, Range(int(words[3]), tensor.size))
         elif kind == 'free':
             self.free(words[1], self.open[words[1]].pop(tensor.name))
+        elif kind == 'move':
+            tensor = self.graph.tensors[words[1]]
+            before = self.open['device'].pop(tensor.name)
+            before.use(self.now, self.now)
+            self.free('device', before)
+            self.begin('device', tensor, Range(int(words[2]), tensor.size))
+            self.open['device'][tensor.name].use(self.now, self.now)
         elif kind == 'alias':
             below = self.open['device'][words[3]]
             below.use(self.now, self.now)  # by the operation that puts its output there

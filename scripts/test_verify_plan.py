@@ -199,6 +199,23 @@ class VerifyPlan(unittest.TestCase):
     def without(step):
         return [other for other in STEPS if other != step]
 
+    def test_proves_a_tensor_that_moves_and_objects_to_one_that_moves_wrongly(self):
+        at = STEPS.index('wait compute for prefetch x')
+
+        def moved(step, waits=True):
+            steps = STEPS[:at + waits] + [step] + STEPS[at + 1:]
+            return self.verify(steps, device=2304)
+
+        found = moved('move x 1792')
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['live_bytes'], found['moved_bytes']), (2304, 512))
+        found = moved('move x 512')  # where it lay at first: b.grad is there
+        self.assertTrue(any('overlap a live range' in o for o in found['objections']))
+        found = moved('move w 1792')
+        self.assertTrue(any('persistent' in o for o in found['objections']))
+        found = moved('move x 1792', waits=False)
+        self.assertTrue(any('without waiting' in o for o in found['objections']))
+
     def test_proves_a_right_plan_and_measures_it(self):
         found = self.verify(STEPS)
         self.assertEqual(found['objections'], [])

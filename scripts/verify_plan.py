@@ -24,7 +24,8 @@ from plan_floor import floor
 PACKING_BOUND = 1.02
 MIB = 2.0 ** 20
 LANES = ('compute', 'save', 'load')
-LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'offload': 1, 'prefetch': 2, 'feed': 2}
+LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'move': 0, 'offload': 1,
+                'prefetch': 2, 'feed': 2}
 OPERATIONS = ('fill', 'compute', 'recompute', 'update', 'feed')
 
 
@@ -104,6 +105,7 @@ class Walk:
         self.ran = {}  # operation -> how it ran first: form and workspace, what it found and left
         self.recomputed = 0
         self.offloaded = 0
+        self.moved = 0
         self.number = 0
         self.only_persistent = True
         self.read_somewhere = set()
@@ -144,7 +146,9 @@ class Walk:
             lane = LANE_OF_KIND[kind]
             self.clocks[self.number] = (lane, tuple(self.now[lane]))
             self.now[lane][lane] += 1
-            if kind not in OPERATIONS:
+            if kind == 'move':
+                self.move(tensors[words[1]], int(words[2]))
+            elif kind not in OPERATIONS:
                 self.copy(tensors[words[1]], kind == 'offload')
             else:
                 self.operation(self.graph.ops[words[1]], words)
@@ -153,18 +157,35 @@ class Walk:
         if tensor.name in arena.range_of:
             self.object('has a range already')
             return
-        size = tensor.size
         if tensor.persistent and arena is self.device and not self.only_persistent:
             self.object('persistent tensors are allocated before anything else')
+        arena.add(tensor.name, offset, self.size_at(arena, tensor, offset))
+        if tensor.persistent and arena is self.device:
+            arena.range_of[tensor.name][3] = (tensor.name, 0)
+
+    def size_at(self, arena, tensor, offset):
+        """Bytes of a new range; 0 (and said) where it may not lie."""
+        size = tensor.size
         if offset % ALIGNMENT or offset < 0 or offset + size > arena.size:
             self.object(f'{size} bytes at {offset} are misaligned or outside of the arena')
             size = 0
         elif size and arena.overlapping(offset, size):
             self.object(f'{size} bytes at {offset} overlap a live range')
             size = 0
-        arena.add(tensor.name, offset, size)
-        if tensor.persistent and arena is self.device:
-            arena.range_of[tensor.name][3] = (tensor.name, 0)
+        return size
+
+    def move(self, tensor, offset):
+        self.moved += tensor.size
+        self.read(self.device, tensor)
+        block = self.device.range_of[tensor.name]
+        if tensor.persistent or block[2] > 1:
+            self.object('is persistent, or not the only tensor in its range')
+        held, size = block[3], self.size_at(self.device, tensor, offset)
+        self.device.peak = max(self.device.peak, self.device.live_bytes + size)
+        self.device.remove(tensor.name)
+        self.device.add(tensor.name, offset, size)
+        self.write(self.device, tensor)
+        self.device.range_of[tensor.name][3] = held
 
     def free(self, arena, tensor):
         if tensor.name not in arena.range_of:
@@ -351,6 +372,7 @@ def verify(graph, plan):
         'device_bytes': plan.device_bytes, 'host_bytes': plan.host_bytes,
         'live_bytes': live, 'packing': round(plan.device_bytes / live, 4) if live else 1.0,
         'floor_bytes': floor_bytes, 'floor_op': floor_op, 'offloaded_bytes': walk.offloaded,
+        'moved_bytes': walk.moved,
         'recomputed': walk.recomputed, 'objections': walk.objections,
     }
 
@@ -362,6 +384,7 @@ def summary(found):
             f'(bound {PACKING_BOUND}), floor {found["floor_bytes"] / MIB:.2f} MiB at '
             f'{found["floor_op"] or "none"}, host {found["host_bytes"] / MIB:.2f} MiB, '
             f'offloaded {found["offloaded_bytes"] / MIB:.2f} MiB, '
+            f'moved within the device {found["moved_bytes"] / MIB:.2f} MiB, '
             f'{found["recomputed"]} operations run again')
 
 

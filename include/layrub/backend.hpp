@@ -40,8 +40,9 @@ class Backend {
   /// False: an address of the host tier only stands for a byte that Copy reads and writes.
   virtual bool HostIsMemory() const = 0;
 
-  /// Queues a copy on kSave (device -> host) or kLoad (host -> device). Memory of the process may
-  /// take the place of either side.
+  /// Queues a copy on kSave (device -> host), kLoad (host -> device) or kCompute (within the
+  /// device; the two ranges share no byte). On the copy lanes, memory of the process may take the
+  /// place of either side.
   virtual void Copy(Lane lane, void* to, const void* from, int64_t bytes) = 0;
   /// Queues a call of `function` on kSave or kLoad: some thread makes it when all that was queued
   /// there before is done. It may not call the backend or its device.

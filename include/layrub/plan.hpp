@@ -15,7 +15,7 @@ namespace layrub {
 
 /// Three queues that run side by side; steps of one lane run in plan order.
 enum class Lane : uint8_t {
-  kCompute,  ///< Fill, Compute, Recompute, Update
+  kCompute,  ///< Fill, Compute, Recompute, Update, Move
   kSave,     ///< Offload: device -> host tier
   kLoad,     ///< Prefetch: host tier -> device; Feed
 };
@@ -42,6 +42,9 @@ enum class StepKind : uint8_t {
                ///< that were dropped; persistent tensors that its form writes are left alone
   kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
                ///< `tensor` is the first of that
+  kMove,  ///< compute lane: copy `tensor` from its device range, to which no other is bound, to
+          ///< [offset, offset + Aligned(bytes)), which overlaps no live range, nor the one that it
+          ///< leaves; it owns that from here on, and gives the other back
 };
 
 /// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does

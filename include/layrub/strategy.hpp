@@ -73,6 +73,9 @@ struct Decision {
   /// Device bytes that are few enough: packing looks no further once it needs no more. Packed
   /// tighter, copies wait for one another more often.
   int64_t enough_bytes = 0;
+  /// Packing in one go does, or, where that needs more, tensors are moved within the device between
+  /// runs, as few as are found to do; so enough_bytes is reached more often, and sooner.
+  bool may_move = false;
 };
 
 /// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the

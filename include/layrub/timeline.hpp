@@ -34,6 +34,8 @@ struct Timeline {
 /// workspace says it takes, else max(flops / rate, bytes / bandwidth) + latency. 0 for a Feed,
 /// whose time is that of a copy.
 double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine);
+/// Seconds that copying so many bytes within the device takes.
+double MoveSeconds(int64_t bytes, const Machine& machine);
 /// The key in Machine::measured of `form` with its workspace `scratch`: the form's name, followed
 /// by a slash and the workspace's where that has one.
 std::string MeasuredName(const Form& form, int32_t scratch);

@@ -28,8 +28,10 @@ constexpr size_t kSearchedBatchOps = 1000;
 constexpr size_t kLimitedBatchOps = 200;
 constexpr size_t kBatchOps = 3000;
 
-void AddRecomputations(const Graph& graph, PlanReport* report) {
+void AddRecomputationsAndMoves(const Graph& graph, PlanReport* report) {
   for (const layrub::Step& step : report->plan().steps) {
+    if (step.kind == layrub::StepKind::kMove)
+      report->moved_bytes += graph.tensors[step.tensor].bytes;
     if (step.kind != layrub::StepKind::kRecompute) continue;
     ++report->recomputed_ops;
     report->recomputed_flops += graph.ops[step.op].forms[step.form].flops;
@@ -168,7 +170,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.stalled = timeline.stalled;
   report.peak = layrub::FindPeak(graph, report.plan());
   report.layers = LayerCosts(graph, report.plan(), timeline);
-  AddRecomputations(graph, &report);
+  AddRecomputationsAndMoves(graph, &report);
   AddReadable(graph, &report);
   report.persistent_bytes = layrub::PersistentBytes(graph);
   const Plan& keep_plan = *keep.value().train.plan;
@@ -201,6 +203,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"floor_bytes", report.floor_bytes},
       {"smallest_budget_bytes", or_null(report.smallest_bytes)},
       {"largest_batch", or_null(report.largest_batch)},
+      {"moved_bytes", report.moved_bytes},
       {"recomputed_ops", report.recomputed_ops},
       {"recomputed_flops", report.recomputed_flops},
       {"host_peak_bytes", report.plan().host_bytes},

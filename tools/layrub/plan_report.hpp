@@ -29,6 +29,7 @@ struct PlanReport {
                             ///< strategy that take the fewest bytes
   layrub::Peak peak;        ///< of the train net, as all that follows
   std::vector<layrub::LayerCost> layers;
+  int64_t moved_bytes = 0;      ///< copied within the device
   int recomputed_ops = 0;       ///< operations that run again
   double recomputed_flops = 0;  ///< of these
   double recomputed_seconds = 0;

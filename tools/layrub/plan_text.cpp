@@ -125,6 +125,10 @@ void Summary(std::ostream& out, const PlanReport& report) {
       Fixed(report.seconds / report.keep_seconds, 2) +
           " x plain Caffe's, by the model of machine " + report.options.machine.name);
   if (report.stalled > 0) Row(out, "  waiting", FormatSeconds(report.stalled), "for copies");
+  if (report.moved_bytes > 0) {
+    Row(out, "  moving", FormatBytes(report.moved_bytes),
+        "within the device, so that all lies side by side");
+  }
   if (report.recomputed_ops > 0) {
     Row(out, "  computing again", FormatSeconds(report.recomputed_seconds),
         std::to_string(report.recomputed_ops) + " forward operations, " +

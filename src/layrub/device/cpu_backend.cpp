@@ -64,7 +64,8 @@ class CpuBackend final : public Backend {
   bool HostIsMemory() const override { return host_->IsMemory(); }
 
   void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
-    CopyLaneOf(lane).Copy(to, from, bytes);
+    if (lane != Lane::kCompute) return CopyLaneOf(lane).Copy(to, from, bytes);
+    if (bytes > 0) std::memcpy(Reachable(to), Reachable(from), static_cast<size_t>(bytes));
   }
 
   void Call(Lane lane, std::function<void()> function) override {
@@ -125,7 +126,7 @@ class CpuBackend final : public Backend {
 
   CopyLane& CopyLaneOf(Lane lane) {
     if (lane == Lane::kCompute)
-      throw std::invalid_argument("CpuBackend: the compute lane neither copies nor calls");
+      throw std::invalid_argument("CpuBackend: the compute lane does not call");
     return lane == Lane::kSave ? save_ : load_;
   }
 

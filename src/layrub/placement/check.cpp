@@ -101,6 +101,8 @@ void Checker::CheckStep() {
     case StepKind::kOffload:
     case StepKind::kPrefetch:
       return CheckCopy(step);
+    case StepKind::kMove:
+      return CheckMove(step);
     case StepKind::kFill:
     case StepKind::kCompute:
     case StepKind::kRecompute:
@@ -122,6 +124,7 @@ bool Checker::HasValidIds(const Step& step) {
     case StepKind::kFree:
     case StepKind::kOffload:
     case StepKind::kPrefetch:
+    case StepKind::kMove:
       if (is_tensor(step.tensor)) return true;
       break;
     case StepKind::kWait:
@@ -149,7 +152,14 @@ void Checker::CheckAlloc(const Step& step) {
   if (tensor.persistent && step.tier == Tier::kDevice && !only_persistent_so_far_) {
     Object(tensor.name + " is persistent and has to be allocated before anything else");
   }
-  int64_t bytes = Aligned(tensor.bytes);
+  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step, memory));
+  if (tensor.persistent && step.tier == Tier::kDevice)
+    memory.arena.Of(step.tensor).holds = {step.tensor, 0};
+}
+
+/// The bytes of the range that begins at the step's offset; 0 (and said) where it may not lie.
+int64_t Checker::BytesAt(const Step& step, const Memory& memory) {
+  int64_t bytes = Aligned(graph_.tensors[step.tensor].bytes);
   const std::string range = "[" + std::to_string(step.offset) + ", +" + std::to_string(bytes) + ")";
   if (step.offset % kAlignment != 0)
     Object("offset " + std::to_string(step.offset) + " is not aligned");
@@ -161,9 +171,7 @@ void Checker::CheckAlloc(const Step& step) {
     Object("range " + range + " overlaps the live " + memory.name + " range of " + NameOf(other));
     bytes = 0;  // said once: the wrong range takes no part in what follows
   }
-  memory.arena.Alloc(step.tensor, step.offset, bytes);
-  if (tensor.persistent && step.tier == Tier::kDevice)
-    memory.arena.Of(step.tensor).holds = {step.tensor, 0};
+  return bytes;
 }
 
 void Checker::CheckFree(const Step& step) {

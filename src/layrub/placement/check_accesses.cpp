@@ -31,6 +31,21 @@ void Checker::CheckCopy(const Step& step) {
   WriteBytes(to, step.tensor, read ? Value{step.tensor, version_[step.tensor]} : Value{});
 }
 
+void Checker::CheckMove(const Step& step) {
+  order_.Queue(now_, Lane::kCompute);
+  const bool read = ReadValue(device_, step.tensor);
+  Arena& arena = device_.arena;
+  if (!arena.Has(step.tensor)) return;
+  if (graph_.tensors[step.tensor].persistent)
+    Object(NameOf(step.tensor) + " is persistent and has to stay where it is");
+  if (arena.Of(step.tensor).bound > 1)
+    Object(NameOf(step.tensor) + " is not the only tensor in its range");
+  const int64_t bytes = BytesAt(step, device_);
+  arena.Free(step.tensor);
+  arena.Alloc(step.tensor, step.offset, bytes);
+  WriteBytes(device_, step.tensor, read ? Value{step.tensor, version_[step.tensor]} : Value{});
+}
+
 void Checker::CheckOp(const Step& step) {
   order_.Queue(now_, step.kind == StepKind::kFeed ? Lane::kLoad : Lane::kCompute);
   const Form& form = *ChosenForm(step);

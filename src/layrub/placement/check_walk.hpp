@@ -40,6 +40,7 @@ class Checker {
   void CheckStep();
   bool HasValidIds(const Step& step);
   void CheckAlloc(const Step& step);
+  void CheckMove(const Step& step);
   void CheckFree(const Step& step);
   void CheckAlias(const Step& step);
   void CheckWait(const Step& step);
@@ -52,6 +53,7 @@ class Checker {
   void CheckEnd();
   void CheckLeftOver(TensorId tensor);
 
+  int64_t BytesAt(const Step& step, const Memory& memory);
   bool ReadValue(Memory& memory, TensorId tensor);
   void WriteBytes(Memory& memory, TensorId tensor, Value value);
   /// Where the bytes of `tensor` in its range end: a tensor put on a larger one touches less.

@@ -129,7 +129,7 @@ class Accounts {
     double end = 0;
     for (int i = step - 1; i >= 0; --i) {
       const Step& before = plan_.steps[i];
-      if (before.op != kNone) break;
+      if (before.op != kNone || before.kind == StepKind::kMove) break;
       if (before.kind != StepKind::kWait || before.lane != Lane::kCompute) continue;
       if (ends[before.step] <= end) continue;
       end = ends[before.step];

@@ -52,4 +52,8 @@ double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& mac
   return part > 0 ? part * estimate : estimate;
 }
 
+double MoveSeconds(int64_t bytes, const Machine& machine) {
+  return 2 * static_cast<double>(bytes) / machine.memory_bandwidth + machine.latency;
+}
+
 }  // namespace layrub

@@ -257,7 +257,7 @@ Packing PackBySearch(const std::vector<Interval>& intervals, int64_t bound, Pack
   return best;
 }
 
-Packing PackMoving(const std::vector<Interval>& intervals, int64_t enough) {
+Packing PackOthers(const std::vector<Interval>& intervals, int64_t enough) {
   if (intervals.empty()) return {};
   const Sweep sweep(intervals);
   Packing best = PackInTime(intervals, sweep);
@@ -277,7 +277,7 @@ int64_t LargestLiveSum(const std::vector<Interval>& intervals) {
   return LargestSum(intervals, Sweep(intervals));
 }
 
-Packing Pack(const std::vector<Interval>& intervals, int64_t enough) {
+Packing PackWhole(const std::vector<Interval>& intervals, std::vector<int32_t>* others) {
   Packing packing{std::vector<int64_t>(intervals.size()), 0};
   if (intervals.empty()) return packing;
   int32_t begin = intervals.front().begin;
@@ -286,20 +286,25 @@ Packing Pack(const std::vector<Interval>& intervals, int64_t enough) {
     begin = std::min(begin, interval.begin);
     end = std::max(end, interval.end);
   }
-  std::vector<Interval> moving;
-  Order index;
   for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
     if (intervals[i].begin == begin && intervals[i].end == end) {
       packing.offsets[i] = packing.bytes;
       packing.bytes += intervals[i].bytes;
     } else {
-      moving.push_back(intervals[i]);
-      index.push_back(i);
+      others->push_back(i);
     }
   }
-  const Packing above = PackMoving(moving, enough - packing.bytes);
-  for (size_t i = 0; i < index.size(); ++i) {
-    packing.offsets[index[i]] = packing.bytes + above.offsets[i];
+  return packing;
+}
+
+Packing Pack(const std::vector<Interval>& intervals, int64_t enough) {
+  Order others;
+  Packing packing = PackWhole(intervals, &others);
+  std::vector<Interval> some;
+  for (const int32_t i : others) some.push_back(intervals[i]);
+  const Packing above = PackOthers(some, enough - packing.bytes);
+  for (size_t i = 0; i < others.size(); ++i) {
+    packing.offsets[others[i]] = packing.bytes + above.offsets[i];
   }
   packing.bytes += above.bytes;
   return packing;

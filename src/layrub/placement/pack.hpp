@@ -25,9 +25,13 @@ struct Packing {
 /// The largest sum of bytes that live at the same moment: no packing is smaller.
 int64_t LargestLiveSum(const std::vector<Interval>& intervals);
 
+/// Puts the intervals that live all the time at the bottom, in the order given, and lists the
+/// others.
+Packing PackWhole(const std::vector<Interval>& intervals, std::vector<int32_t>* others);
+
 /// Packs by best fit in several orders, then by a search (PackSearch) below the best of them, and
-/// returns the smallest result; deterministic. Intervals that live all the time lie at the bottom,
-/// in the order given. Takes about n log n steps for n intervals, and what orders and search may
+/// returns the smallest result; deterministic. Begins with PackWhole.
+/// Takes about n log n steps for n intervals, and what orders and search may
 /// take besides: together a tenth of a second; they are left out where even that is too short.
 /// Nothing more is tried once a packing needs at most `enough` bytes; best fit in order of time
 /// comes first.

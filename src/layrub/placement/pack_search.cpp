@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "layrub/placement/almost_sorted.hpp"
 
@@ -44,21 +45,21 @@ std::vector<int32_t> FullestMoments(const std::vector<Interval>& intervals) {
 
 }  // namespace
 
-PackSearch::PackSearch(const std::vector<Interval>& intervals)
-    : intervals_(intervals),
-      offsets_(intervals.size(), kNowhere),
-      lay_at_(intervals.size()),
-      prices_(intervals.size(), 1),
-      all_near_(intervals.size()) {
-  const std::vector<int32_t> moments = FullestMoments(intervals);
+PackSearch::PackSearch(std::vector<Interval> intervals)
+    : intervals_(std::move(intervals)),
+      offsets_(intervals_.size(), kNowhere),
+      lay_at_(intervals_.size()),
+      prices_(intervals_.size(), 1),
+      all_near_(intervals_.size()) {
+  const std::vector<int32_t> moments = FullestMoments(intervals_);
   levels_.resize(moments.size());
   const auto number = [&](int32_t time) {
     const auto moment = std::lower_bound(moments.begin(), moments.end(), time);
     return static_cast<int32_t>(moment - moments.begin());
   };
-  for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
-    const Span span{number(intervals[i].begin), number(intervals[i].end), i, 0};
-    if (intervals[i].bytes > 0) {
+  for (int32_t i = 0; i < static_cast<int32_t>(intervals_.size()); ++i) {
+    const Span span{number(intervals_[i].begin), number(intervals_[i].end), i, 0};
+    if (intervals_[i].bytes > 0) {
       by_middle_.push_back(span);
       push_looks_ += kLooksToPush + (span.end - span.begin) / kMomentsInOne;
     } else {
@@ -66,6 +67,15 @@ PackSearch::PackSearch(const std::vector<Interval>& intervals)
     }
     spans_.push_back(span);
   }
+}
+
+PackSearch::PackSearch(std::vector<Interval> intervals, const PackSearch& before, int32_t changed)
+    : PackSearch(std::move(intervals)) {
+  std::copy(before.offsets_.begin(), before.offsets_.end(), offsets_.begin());
+  std::copy(before.lay_at_.begin(), before.lay_at_.end(), lay_at_.begin());
+  std::copy(before.prices_.begin(), before.prices_.end(), prices_.begin());
+  offsets_[changed] = kNowhere;
+  prices_[changed] = 1;
 }
 
 void PackSearch::Push(int32_t i, Waiting* waiting) const {

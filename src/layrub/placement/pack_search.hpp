@@ -21,8 +21,10 @@ namespace layrub {
 /// Deterministic.
 class PackSearch {
  public:
-  /// `intervals` must outlive the search.
-  explicit PackSearch(const std::vector<Interval>& intervals);
+  explicit PackSearch(std::vector<Interval> intervals);
+  /// Goes on with the prices and places of `before`. The first of the intervals are its own, but
+  /// for the one numbered `changed`.
+  PackSearch(std::vector<Interval> intervals, const PackSearch& before, int32_t changed);
 
   /// Goes on from where the call before ended and tries to place everything below `height`, which
   /// is no less than the largest interval. Gives up after about `looks` looks at one interval.
@@ -31,6 +33,8 @@ class PackSearch {
   Packing Result();
   /// How many looks there have been: a nanosecond each, more or less.
   int64_t looks() const { return looks_; }
+  /// The more, the more often interval `i` was in the way.
+  int64_t price(int32_t i) const { return prices_[i]; }
 
  private:
   static constexpr int64_t kNowhere = -1;
@@ -62,7 +66,7 @@ class PackSearch {
   int64_t Stack(const Span& span);
   void PushApart(int64_t middle, int64_t height);
 
-  const std::vector<Interval>& intervals_;
+  std::vector<Interval> intervals_;
   std::vector<int64_t> offsets_;
   std::vector<int64_t> lay_at_;  ///< the last offset that was not kNowhere
   std::vector<int64_t> prices_;  ///< of taking an interval out: 1 + how often it had to do so

@@ -21,6 +21,11 @@ class LiveBytes {
       range_of_[step.tensor] = static_cast<int32_t>(ranges_.size());
       ranges_.push_back({Aligned(graph_.tensors[step.tensor].bytes), 1, RoleOf(step.tensor)});
       Count(ranges_.back(), 1);
+    } else if (step.kind == StepKind::kMove) {
+      Range& range = ranges_[range_of_[step.tensor]];
+      Count(range, -1);
+      range.bytes = Aligned(graph_.tensors[step.tensor].bytes);
+      Count(range, 1);
     } else if (step.kind == StepKind::kAlias) {
       range_of_[step.tensor] = range_of_[step.on];
       Range& range = ranges_[range_of_[step.tensor]];

@@ -53,6 +53,8 @@ const char* Name(StepKind kind) {
       return "recompute";
     case StepKind::kFeed:
       return "feed";
+    case StepKind::kMove:
+      return "move";
   }
   return "unknown";
 }

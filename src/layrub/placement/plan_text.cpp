@@ -16,6 +16,7 @@ static const char* Name(Tier tier) { return tier == Tier::kDevice ? "device" : "
 namespace {
 
 constexpr char kHeader[] = "layrub-plan 1";
+constexpr int kStepKinds = 12;
 
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
   const auto tensor = [&](TensorId t) { return " " + graph.tensors[t].name; };
@@ -30,6 +31,9 @@ void AppendStep(const Graph& graph, const Step& step, std::string* text) {
       break;
     case StepKind::kAlias:
       *text += tensor(step.tensor) + " on" + tensor(step.on);
+      break;
+    case StepKind::kMove:
+      *text += tensor(step.tensor) + " " + std::to_string(step.offset);
       break;
     case StepKind::kFill:
     case StepKind::kFeed:
@@ -115,7 +119,7 @@ class PlanReader {
                            " is expected here, not " + std::to_string(number));
     }
     Step step;
-    if (fields.size() < 2 || !FindName(fields[1], 11, &step.kind)) {
+    if (fields.size() < 2 || !FindName(fields[1], kStepKinds, &step.kind)) {
       return reader_.Error("this is no kind of step");
     }
     if (Status status = ReadStep(&step); !status.ok()) return status;
@@ -147,6 +151,10 @@ class PlanReader {
       case StepKind::kPrefetch:
         step->lane = step->kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
         if (fields.size() != 3) return reader_.Malformed("<step> <offload|prefetch> <tensor>");
+        return FindTensor(fields[2], &step->tensor);
+      case StepKind::kMove:
+        if (fields.size() != 4 || !ParseNumber(fields[3], &step->offset))
+          return reader_.Malformed("<step> move <tensor> <offset>");
         return FindTensor(fields[2], &step->tensor);
       case StepKind::kWait:
         if (fields.size() != 5 || !FindName(fields[2], kLanes, &step->lane) || fields[3] != "for" ||

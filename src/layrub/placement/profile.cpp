@@ -57,6 +57,7 @@ double Median(std::vector<double> values) {
 double SecondsAlone(const Graph& graph, const Step& step, const Machine& machine) {
   if (step.op != kNone && step.kind != StepKind::kFeed)
     return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
+  if (step.kind == StepKind::kMove) return MoveSeconds(graph.tensors[step.tensor].bytes, machine);
   const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
   return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
 }
@@ -109,6 +110,7 @@ void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Tim
     for (const Span& span : timeline.spans) {
       if (IsCopy(span)) continue;
       const Step& step = plan.steps[span.step];
+      if (step.op == kNone) continue;
       const double lost = Overlap(span, copies) * (1 - machine->compute_while_copying);
       seconds[{step.op, step.form, step.scratch}].push_back(span.end - span.begin - lost);
     }

@@ -8,6 +8,7 @@
 
 #include "layrub/placement/buckets.hpp"
 #include "layrub/placement/pack.hpp"
+#include "layrub/placement/pack_moves.hpp"
 #include "layrub/placement/waits.hpp"
 
 namespace layrub {
@@ -47,10 +48,14 @@ class Emitter {
     end_pass();
   }
 
+  Plan TakeSteps() { return std::move(plan_); }
+
   /// Sets offsets and arena sizes.
   Plan Place(int64_t padding) {
-    plan_.device_bytes = Place(device_, padding, Tier::kDevice, decision_.enough_bytes);
-    plan_.host_bytes = Place(host_, padding, Tier::kHost, 0);
+    plan_.host_bytes = Place(Sorted(host_, padding, Tier::kHost), Tier::kHost, 0);
+    const Ranges device = Sorted(device_, padding, Tier::kDevice);
+    plan_.device_bytes = decision_.may_move ? PlaceMoving(device)
+                                            : Place(device, Tier::kDevice, decision_.enough_bytes);
     plan_.readable = lives_.readable;
     return std::move(plan_);
   }
@@ -80,6 +85,7 @@ class Emitter {
   }
 
   void EmitRun(RunId r) {
+    run_starts_.push_back(StepCount());
     for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
       const TensorId t = lives_.residences[i].tensor;
       Begin(lives_.residences[i]);
@@ -167,13 +173,18 @@ class Emitter {
     Emit(StepKind::kAlloc, tier, tensor).offset = range;
   }
 
+  /// The ranges of a tier in the order in which they are packed.
+  struct Ranges {
+    std::vector<Interval> intervals;
+    std::vector<int32_t> number;  ///< of each, in the tier
+  };
+
   /// Persistent tensors lie at the bottom: their bytes are the ones that hold between iterations.
-  int64_t Place(std::vector<Interval> intervals, int64_t padding, Tier tier, int64_t enough_bytes) {
+  Ranges Sorted(const std::vector<Interval>& intervals, int64_t padding, Tier tier) const {
     const bool device = tier == Tier::kDevice;
     int32_t start = 0;  // the Allocs before the first run happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
-    std::vector<int32_t> position(intervals.size());  // of each range among the sorted ones
-    std::vector<Interval> sorted;
+    Ranges sorted;
     for (const bool persistent : {true, false}) {
       for (const Step& step : plan_.steps) {
         if (step.kind != StepKind::kAlloc || step.tier != tier) continue;
@@ -182,17 +193,116 @@ class Emitter {
         interval.bytes = Aligned(interval.bytes + padding);
         interval.begin = std::max(interval.begin, start);
         interval.end = std::min(interval.end, StepCount() + 1);
-        position[step.offset] = static_cast<int32_t>(sorted.size());
-        sorted.push_back(interval);
+        sorted.number.push_back(static_cast<int32_t>(step.offset));
+        sorted.intervals.push_back(interval);
       }
     }
-    const Packing packing = Pack(sorted, enough_bytes);
-    for (Step& step : plan_.steps) {
-      if (step.kind == StepKind::kAlloc && step.tier == tier) {
-        step.offset = packing.offsets[position[step.offset]];
-      }
-    }
+    return sorted;
+  }
+
+  int64_t Place(const Ranges& ranges, Tier tier, int64_t enough_bytes) {
+    const Packing packing = Pack(ranges.intervals, enough_bytes);
+    SetOffsets(ranges, packing, tier);
     return packing.bytes;
+  }
+
+  void SetOffsets(const Ranges& ranges, const Packing& packing, Tier tier) {
+    std::vector<int64_t> offsets(ranges.number.size());
+    for (size_t i = 0; i < offsets.size(); ++i) offsets[ranges.number[i]] = packing.offsets[i];
+    for (Step& step : plan_.steps) {
+      if (step.kind == StepKind::kAlloc && step.tier == tier) step.offset = offsets[step.offset];
+    }
+  }
+
+  /// With Moves where packing in one go takes too much, and Moves help.
+  int64_t PlaceMoving(const Ranges& ranges) {
+    const int64_t enough = decision_.enough_bytes;
+    const Packing at_once = Pack(ranges.intervals, std::numeric_limits<int64_t>::max());
+    // In half steps, with a moment of its own before each run's first step.
+    std::vector<Interval> intervals = ranges.intervals;
+    for (Interval& interval : intervals) {
+      interval.begin = 2 * interval.begin;
+      interval.end = 2 * interval.end - 1;
+    }
+    std::vector<int32_t> moments;
+    for (const int32_t start : run_starts_) moments.push_back(2 * start - 1);
+    std::vector<Movable> movable;
+    const std::vector<Movable> by_block = FindMovable();
+    for (const int32_t block : ranges.number) movable.push_back(by_block[block]);
+    const auto found =
+        at_once.bytes <= enough ? std::nullopt : PackMoving(intervals, movable, moments, enough);
+    if (!found) {
+      SetOffsets(ranges, at_once, Tier::kDevice);
+      return at_once.bytes;
+    }
+    SetOffsets(ranges, found->packing, Tier::kDevice);
+    EmitMoves(ranges, found->shifts);
+    return found->packing.bytes;
+  }
+
+  /// By block: before which runs it may be moved, as moments. One tensor alone is in it then,
+  /// neither on its way nor smaller than the block, which others may still lie on.
+  std::vector<Movable> FindMovable() const {
+    struct Runs {
+      RunId first = kNone;
+      RunId last = kNone;
+      RunId most = std::numeric_limits<RunId>::max();
+    };
+    std::vector<Runs> runs(lives_.blocks);
+    for (const Residence& residence : lives_.residences) {
+      Runs& block = runs[residence.block];
+      if (residence.on == kNone) block.first = FirstUse(residence) + 1;
+      if (Aligned(graph_.tensors[residence.tensor].bytes) < residence.bytes)
+        block.most = std::min(block.most, residence.begin);
+      if (residence.begin == kNone) block.most = kNone;
+      block.last = std::max(block.last, std::min(residence.end, RunCount() - 1));
+    }
+    std::vector<Movable> movable(runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const auto [first, last, most] = runs[i];
+      if (first <= std::min(last, most) && most >= 0)
+        movable[i] = {2 * run_starts_[first] - 1, 2 * run_starts_[std::min(last, most)] - 1};
+    }
+    return movable;
+  }
+
+  RunId FirstUse(const Residence& residence) const {
+    for (const Gap& gap : decision_.tensors[residence.tensor].gaps) {
+      if (gap.prefetch == residence.begin) return gap.before;
+    }
+    return residence.begin;
+  }
+
+  void EmitMoves(const Ranges& ranges, const std::vector<Shift>& shifts) {
+    std::vector<Step> steps;
+    steps.reserve(plan_.steps.size() + shifts.size());
+    auto shift = shifts.begin();
+    for (int32_t i = 0; i < StepCount(); ++i) {
+      for (; shift != shifts.end() && shift->at == 2 * i - 1; ++shift) {
+        Step step;
+        step.kind = StepKind::kMove;
+        step.tensor = TensorIn(ranges.number[shift->interval], i);
+        step.offset = shift->offset;
+        steps.push_back(step);
+      }
+      steps.push_back(plan_.steps[i]);
+    }
+    for (int32_t& end : plan_.pass_end) {
+      const int32_t last = end;
+      end += static_cast<int32_t>(std::count_if(
+          shifts.begin(), shifts.end(), [&](const Shift& s) { return s.at < 2 * last - 1; }));
+    }
+    plan_.steps = std::move(steps);
+  }
+
+  /// The tensor that is in a block, alone, when the run begins whose first step is `at`.
+  TensorId TensorIn(int32_t block, int32_t at) const {
+    const auto start = std::lower_bound(run_starts_.begin(), run_starts_.end(), at);
+    const auto r = static_cast<RunId>(start - run_starts_.begin());
+    const auto is_in = [&](const Residence& residence) {
+      return residence.block == block && residence.begin < r && r <= residence.end;
+    };
+    return std::find_if(lives_.residences.begin(), lives_.residences.end(), is_in)->tensor;
   }
 
   static constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
@@ -200,13 +310,20 @@ class Emitter {
   const Graph& graph_;
   const Decision& decision_;
   const Lifetimes& lives_;
-  std::vector<Interval> device_;  ///< by block
-  std::vector<Interval> host_;    ///< by index into Lifetimes::host
-  Buckets<int32_t> events_;       ///< by Key: indices into Lifetimes::residences or ::host
+  std::vector<Interval> device_;     ///< by block
+  std::vector<Interval> host_;       ///< by index into Lifetimes::host
+  std::vector<int32_t> run_starts_;  ///< by run: its first step
+  Buckets<int32_t> events_;          ///< by Key: indices into Lifetimes::residences or ::host
   Plan plan_;
 };
 
 }  // namespace
+
+Plan StepsOf(const Graph& graph, const Decision& decision, const Lifetimes& lives) {
+  Emitter emitter(graph, decision, lives);
+  emitter.EmitAll();
+  return emitter.TakeSteps();
+}
 
 Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives,
                int64_t padding) {

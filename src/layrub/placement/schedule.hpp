@@ -10,6 +10,9 @@
 
 namespace layrub {
 
+/// The steps of PackSteps, placed nowhere.
+Plan StepsOf(const Graph& graph, const Decision& decision, const Lifetimes& lives);
+
 /// Schedule for a decision whose lifetimes are known, but for the Waits, which AddWaits inserts:
 /// all there is to know about the bytes of its plan.
 Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives,

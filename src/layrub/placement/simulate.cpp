@@ -37,7 +37,8 @@ class Simulation {
         finished_(plan.steps.size()) {
     for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
       const Step& step = plan.steps[i];
-      if (step.kind == StepKind::kWait || step.op != kNone || IsCopy(step.kind)) {
+      if (step.kind == StepKind::kWait || step.kind == StepKind::kMove || step.op != kNone ||
+          IsCopy(step.kind)) {
         queues_[Index(step.lane)].steps.push_back(i);
       }
     }
@@ -103,6 +104,12 @@ class Simulation {
     queue->running = kNone;
   }
 
+  double ComputeSeconds(const Step& step) const {
+    return step.kind == StepKind::kMove
+               ? MoveSeconds(graph_.tensors[step.tensor].bytes, machine_)
+               : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
+  }
+
   /// Starts what can start. A step that takes no time ends in the next event, at the same moment.
   void StartAll() {
     for (Queue& queue : queues_) {
@@ -113,9 +120,7 @@ class Simulation {
           if (!finished_[step.step]) break;
         } else {
           queue.running = i;
-          queue.seconds_left =
-              IsCopy(step.kind) ? machine_.latency
-                                : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
+          queue.seconds_left = IsCopy(step.kind) ? machine_.latency : ComputeSeconds(step);
           queue.bytes_left = IsCopy(step.kind) ? static_cast<double>(CopiedBytes(graph_, step)) : 0;
           spans_[i] = {i, step.lane, now_, now_};
         }

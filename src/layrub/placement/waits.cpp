@@ -153,9 +153,10 @@ class WaitAdder {
     std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
     std::vector<int64_t> begin_of(graph_.tensors.size());
     for (const Step& step : plan_.steps) {
-      if (step.kind != StepKind::kAlloc && step.kind != StepKind::kAlias) continue;
+      const bool own = step.kind == StepKind::kAlloc || step.kind == StepKind::kMove;
+      if (!own && step.kind != StepKind::kAlias) continue;
       if (graph_.tensors[step.tensor].persistent) continue;
-      const int64_t begin = step.kind == StepKind::kAlloc ? step.offset : begin_of[step.on];
+      const int64_t begin = own ? step.offset : begin_of[step.on];
       if (step.tier == Tier::kDevice) begin_of[step.tensor] = begin;
       std::vector<int64_t>& bounds = offsets[static_cast<size_t>(step.tier)];
       bounds.push_back(begin);
@@ -185,11 +186,19 @@ class WaitAdder {
     if (range.first < range.last) accesses_.push_back({tier, range, writes});
   }
 
+  /// Of a Move, also where its tensor is from then on.
   void FindAccesses(const Step& step) {
     accesses_.clear();
     if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch) {
       Add(Tier::kDevice, step.tensor, step.kind == StepKind::kPrefetch);
       Add(Tier::kHost, step.tensor, step.kind == StepKind::kOffload);
+      return;
+    }
+    if (step.kind == StepKind::kMove) {
+      Add(Tier::kDevice, step.tensor, false);
+      RangeOf(Tier::kDevice, step.tensor) =
+          touched_[static_cast<size_t>(Tier::kDevice)].RangeAt(step.offset, BytesOf(step.tensor));
+      Add(Tier::kDevice, step.tensor, true);
       return;
     }
     const Form& form = graph_.ops[step.op].forms[step.form];

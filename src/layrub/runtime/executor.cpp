@@ -142,6 +142,13 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       Compute(step, runner);
       Feed(step);
       break;
+    case StepKind::kMove: {
+      const Place from = residency.Move(index);
+      backend->Copy(Lane::kCompute, residency.At(step.tensor, Tier::kDevice).address, from.address,
+                    graph.tensors[step.tensor].bytes);
+      residency.GiveBack(from, Tier::kDevice);
+      break;
+    }
     case StepKind::kFill:
     case StepKind::kCompute:
     case StepKind::kRecompute:

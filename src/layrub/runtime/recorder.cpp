@@ -23,6 +23,7 @@ std::optional<Lane> LaneOf(const Step& step) {
     case StepKind::kCompute:
     case StepKind::kRecompute:
     case StepKind::kUpdate:
+    case StepKind::kMove:
       return Lane::kCompute;
     case StepKind::kOffload:
       return Lane::kSave;

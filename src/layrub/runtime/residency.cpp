@@ -20,12 +20,12 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       users_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (step.kind != StepKind::kAlloc) continue;
+    if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
     if (!MemoryOf(step.tier).Contains(step.offset, EndOf(step))) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
                                   graph.tensors[step.tensor].name + " outside the arena");
     }
-    if (!graph.tensors[step.tensor].persistent) continue;
+    if (!graph.tensors[step.tensor].persistent || step.kind == StepKind::kMove) continue;
     Bind(static_cast<int32_t>(i));
     PlaceOf(step.tensor, step.tier).valid = true;
   }
@@ -52,15 +52,34 @@ void Residency::Bind(int32_t index) {
 void Residency::Alloc(int32_t index) {
   const Step& step = plan_.steps[index];
   if (graph_.tensors[step.tensor].persistent) return;
+  CheckIntact(step);
+  Bind(index);
+}
+
+/// What nobody had until now is as it was left.
+void Residency::CheckIntact(const Step& step) {
   if (poison_ && MemoryOf(step.tier).EndOfChanges(step.offset, EndOf(step)) != step.offset) {
     intact_ = false;
   }
+}
+
+Place Residency::Move(int32_t index) {
+  const Step& step = plan_.steps[index];
+  const Place from = PlaceOf(step.tensor, Tier::kDevice);
+  CheckIntact(step);
   Bind(index);
+  PlaceOf(step.tensor, Tier::kDevice).valid = from.valid;
+  return from;
 }
 
 void Residency::Free(TensorId tensor, Tier tier) {
   Place& place = PlaceOf(tensor, tier);
   if (place.range == kNone) return;
+  GiveBack(place, tier);
+  place = {};
+}
+
+void Residency::GiveBack(const Place& place, Tier tier) {
   if (--users_[place.range] == 0 && poison_) {
     const Step& alloc = plan_.steps[place.range];
     if (tier == Tier::kDevice) {
@@ -68,7 +87,6 @@ void Residency::Free(TensorId tensor, Tier tier) {
     }
     MemoryOf(tier).Restore(alloc.offset, EndOf(alloc));
   }
-  place = {};
 }
 
 void Residency::Alias(TensorId tensor, TensorId on) {

@@ -15,7 +15,8 @@ namespace layrub {
 /// A tensor's range in one tier.
 struct Place {
   char* address = nullptr;  ///< nullptr also when the value was overwritten by an alias
-  int32_t range = kNone;    ///< number of the Alloc step that gave the bytes; shared by aliases
+  int32_t range = kNone;    ///< number of the Alloc or Move step that gave the bytes; shared by
+                            ///< aliases
   bool valid = false;  ///< the value has been written there, or the copy that does it is queued
 };
 
@@ -37,6 +38,11 @@ class Residency {
   /// Runs Alloc step number `index`; nothing happens for tensors that are bound for good.
   void Alloc(int32_t index);
   void Free(TensorId tensor, Tier tier);
+  /// Runs Move step number `index`, but for the copy; returns where the value is, to be given back
+  /// once it is copied.
+  Place Move(int32_t index);
+  /// One tensor less is bound to the range of `place`.
+  void GiveBack(const Place& place, Tier tier);
   void Alias(TensorId tensor, TensorId on);
   /// The value is, or will be when the lane gets there, in `tier`.
   void Copied(TensorId tensor, Tier tier);
@@ -55,6 +61,7 @@ class Residency {
   Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
   const Memory& MemoryOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
   void Bind(int32_t index);
+  void CheckIntact(const Step& step);
   int64_t EndOf(const Step& alloc) const;
   bool RestIntact(Tier tier) const;
 
@@ -65,8 +72,9 @@ class Residency {
   Memory host_;
   std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
-  std::vector<int32_t> users_;  ///< per Alloc step: how many tensors are bound to its range
-  int64_t touched_ = 0;         ///< of ranges that have been poisoned again
+  std::vector<int32_t>
+      users_;            ///< per Alloc and Move step: how many tensors are bound to its range
+  int64_t touched_ = 0;  ///< of ranges that have been poisoned again
   bool intact_ = true;
 };
 

@@ -11,6 +11,7 @@
 
 #include "layrub/placement/aliases.hpp"
 #include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/paged_waits.hpp"
 #include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/cut_within.hpp"
 #include "layrub/placement/strategies/frugal_forms.hpp"
@@ -30,15 +31,16 @@ namespace {
 /// Room for what is not persistent is tried in so many steps.
 constexpr int64_t kRooms = 200;
 /// Candidates of one search: fewer for larger graphs, each of which takes longer.
-constexpr int64_t kWork = 1'500'000'000;  ///< candidates times squared operations
+constexpr int64_t kWork = 3'000'000'000;  ///< candidates times squared operations
 constexpr int64_t kFewestCandidates = 4;
-constexpr int64_t kMostCandidates = 600;
+constexpr int64_t kMostCandidates = 1200;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
 constexpr int kPatience = 4;
 
 /// The smallest budget is looked for from so many floors downward.
 constexpr double kNearFloor = 1.05;
 constexpr int kStrideForBytes = 8;  ///< in so many times larger steps
+constexpr int64_t kTight = 200;     ///< and packed into no more than the peak and such a part of it
 
 constexpr int64_t kLoosely = std::numeric_limits<int64_t>::max();  ///< packed in one go
 /// Another strategy's plan is packed as it would do it if it is no slower than the best by more.
@@ -129,7 +131,6 @@ class Search {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
       ConsiderRooms(goal_ - persistent_, kStrideForBytes);
     }
-    if (!fits_) best_->enough_bytes = 0;
     return *best_;
   }
 
@@ -140,6 +141,11 @@ class Search {
   struct Outcome {
     double seconds = std::numeric_limits<double>::infinity();
     std::vector<double> returns = {};  ///< see ReturnsByTensor; empty if they are not known
+  };
+  struct Packed {
+    int64_t bytes = kLoosely;
+    int64_t host_bytes = kLoosely;
+    double seconds = std::numeric_limits<double>::infinity();
   };
   /// One way in which RunWithin used a room.
   struct Attempt {
@@ -282,15 +288,27 @@ class Search {
       Try(std::move(*faster));
   }
 
-  /// Packed in one go, and not taken.
-  Outcome Estimate(Decision decision) const {
+  Outcome Estimate(const Decision& decision) const {
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
     if (!lives.ok() || LeastBytes(lives.value(), decision.runs.size()) > available_) return {};
-    return Pack(&decision, lives.value(), kLoosely).outcome;
+    return Estimate(decision, lives.value());
   }
 
-  /// `tightest`: if it is about as fast as the best, packed as tight as possible, too.
-  Outcome Try(Decision decision, bool tightest = false) {
+  /// About what it takes once it is packed into what is available, which its peak fits.
+  Outcome Estimate(const Decision& decision, const Lifetimes& lives) const {
+    Plan plan = StepsOf(graph_, decision, lives);
+    if (!AddPagedWaits(graph_, available_, &plan)) return {};
+    return Simulated(plan);
+  }
+
+  Outcome Simulated(const Plan& plan) const {
+    const Timeline timeline = Simulate(graph_, plan, machine_);
+    return {timeline.seconds, ReturnsByTensor(graph_, plan, timeline)};
+  }
+
+  /// `as_it_is`: if it is about as fast as the best, packed as tight as possible without Moves,
+  /// too.
+  Outcome Try(Decision decision, bool as_it_is = false) {
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
     if (!lives.ok()) {
       Take(decision, {});
@@ -300,18 +318,26 @@ class Search {
     if (IsTooLarge(peak)) return {};
     const double computed = ComputeSeconds(decision) * (1 - kRounding);
     if (fits_ && computed > best_seconds_) return {};
-    // Packing takes the longest: in one go first, and well only what is fast and not hopeless.
-    Packed loose = Pack(&decision, lives.value(), kLoosely);
-    Outcome outcome = loose.outcome;
+    Outcome outcome;
+    if (peak <= available_) outcome = Estimate(decision, lives.value());
+    // Packing takes the longest: only what is fast.
     if (!fits_ || outcome.seconds < best_seconds_) {
-      const bool enough = loose.bytes <= goal_ || peak > goal_;
-      const Packed packed = enough ? std::move(loose) : Pack(&decision, lives.value(), goal_);
+      const Packed packed = PackToGoal(&decision, lives.value(), peak);
       if (packed.bytes > available_) outcome.seconds = std::numeric_limits<double>::infinity();
       Take(decision, packed);
     }
-    if (tightest && fits_ && outcome.seconds < kNear * best_seconds_)
-      Take(decision, Pack(&decision, lives.value(), 0));
+    if (as_it_is && fits_ && outcome.seconds < kNear * best_seconds_)
+      Take(decision, Pack(&decision, lives.value(), 0, false));
     return outcome;
+  }
+
+  /// While the smallest budget is looked for, into hardly more than the peak if that can be done.
+  Packed PackToGoal(Decision* decision, const Lifetimes& lives, int64_t peak) const {
+    if (peak > goal_) return Pack(decision, lives, kLoosely);
+    if (goal_ == available_) return Pack(decision, lives, goal_);
+    const int64_t tight = peak + (peak - persistent_) / kTight;
+    Packed packed = Pack(decision, lives, tight);
+    return packed.bytes <= goal_ ? packed : Pack(decision, lives, goal_, false);
   }
 
   /// However it is packed, what takes `peak` bytes somewhere does not fit, nor need fewer bytes
@@ -327,19 +353,15 @@ class Search {
     return seconds;
   }
 
-  struct Packed {
-    int64_t bytes = kLoosely;
-    int64_t host_bytes = kLoosely;
-    Outcome outcome = {};
-  };
-  Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough) const {
+  Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough,
+              bool may_move = true) const {
     decision->enough_bytes = enough;
+    decision->may_move = may_move;
     Plan plan = PackSteps(graph_, *decision, lives);
     Packed packed{plan.device_bytes, plan.host_bytes};
-    if (available_ <= 0) return packed;  // no plan fits: how fast it is does not matter
+    if (packed.bytes > available_) return packed;  // how fast it is does not matter
     AddWaits(graph_, &plan);
-    const Timeline timeline = Simulate(graph_, plan, machine_);
-    packed.outcome = {timeline.seconds, ReturnsByTensor(graph_, plan, timeline)};
+    packed.seconds = Simulate(graph_, plan, machine_).seconds;
     return packed;
   }
 
@@ -347,11 +369,11 @@ class Search {
   /// needs fewer bytes.
   void Take(const Decision& decision, const Packed& packed) {
     const bool fits = packed.bytes <= available_ && packed.host_bytes <= budget_.host;
-    if (fits && fits_ && packed.outcome.seconds >= best_seconds_) return;
+    if (fits && fits_ && packed.seconds >= best_seconds_) return;
     if (!fits && (fits_ || (best_ && packed.bytes >= best_bytes_))) return;
     best_ = decision;
     best_bytes_ = packed.bytes;
-    best_seconds_ = packed.outcome.seconds;
+    best_seconds_ = packed.seconds;
     fits_ = fits;
   }
 

@@ -44,7 +44,7 @@ inline bool IsRun(const Step& step) {
 
 inline std::optional<Lane> LaneOf(const Step& step) {
   if (step.kind == StepKind::kFeed) return Lane::kLoad;
-  if (IsRun(step)) return Lane::kCompute;
+  if (IsRun(step) || step.kind == StepKind::kMove) return Lane::kCompute;
   if (step.kind == StepKind::kOffload) return Lane::kSave;
   if (step.kind == StepKind::kPrefetch) return Lane::kLoad;
   return std::nullopt;
@@ -55,6 +55,7 @@ inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tenso
   if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
     return step.tensor == tensor;
   if (tier == Tier::kHost) return false;
+  if (step.kind == StepKind::kMove) return step.tensor == tensor;
   if (step.kind == StepKind::kAlias) return step.on == tensor;
   if (!IsRun(step)) return false;
   const Form& form = graph.ops[step.op].forms[step.form];
@@ -191,17 +192,17 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
 
 }  // namespace mutate
 
-/// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped;
-/// each Free, Wait and Alloc is moved as far as it takes to do harm. Quadratic in the longest life
-/// of a tensor: for small plans.
+/// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped,
+/// but for Moves, without which some plans do; each Free, Wait, Alloc and Move is moved as far as
+/// it takes to do harm. Quadratic in the longest life of a tensor: for small plans.
 inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   using Kind = Mutation::Kind;
   std::vector<Mutation> all;
-  std::vector<int32_t> live;  // Alloc steps whose tensor has not been freed
+  std::vector<int32_t> live;  // of each tensor on the device, the step that put it where it is
   int32_t last_alloc = kNone;
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
-    all.push_back({Kind::kDrop, i, kNone});
+    if (step.kind != StepKind::kMove) all.push_back({Kind::kDrop, i, kNone});
     const auto takes_bytes = [&](int32_t alloc) {
       return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
     };
@@ -216,6 +217,15 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       }
       live.push_back(i);
       last_alloc = i;
+    } else if (step.kind == StepKind::kMove) {
+      std::erase_if(live, [&](int32_t alloc) {
+        return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
+      });
+      const auto other = std::find_if(live.rbegin(), live.rend(), [&](int32_t alloc) {
+        return plan.steps[alloc].tier == Tier::kDevice;
+      });
+      if (other != live.rend()) all.push_back({Kind::kOverlap, i, *other});
+      live.push_back(i);
     } else if (step.kind == StepKind::kFree) {
       std::erase_if(live, [&](int32_t alloc) {
         return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;

@@ -37,6 +37,9 @@ class PlanWriter {
   int32_t Prefetch(const std::string& tensor) {
     return Append({.kind = StepKind::kPrefetch, .tensor = Find(tensor)});
   }
+  int32_t Move(const std::string& tensor, int64_t offset) {
+    return Append({.kind = StepKind::kMove, .tensor = Find(tensor), .offset = offset});
+  }
   int32_t Wait(Lane lane, int32_t step) {
     return Append({.kind = StepKind::kWait, .lane = lane, .step = step});
   }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/recompute.hpp"
 #include "layrub/placement/uses.hpp"
 
@@ -146,6 +148,18 @@ class Dice {
 
 Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless) {
   return Dice(graph, seed, reckless).Throw();
+}
+
+Decision IntoItsPeak(const Graph& graph, Decision decision) {
+  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  if (lives.ok()) decision.enough_bytes = LeastBytes(lives.value(), decision.runs.size());
+  decision.may_move = true;
+  return decision;
+}
+
+int64_t MovesIn(const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(),
+                       [](const Step& step) { return step.kind == StepKind::kMove; });
 }
 
 }  // namespace layrub::testing

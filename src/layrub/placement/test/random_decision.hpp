@@ -16,6 +16,12 @@ namespace layrub::testing {
 /// that Schedule may refuse.
 Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless);
 
+/// `decision`, packed into the bytes that live at its peak, if Moves do that.
+Decision IntoItsPeak(const Graph& graph, Decision decision);
+
+/// How many Moves a plan has.
+int64_t MovesIn(const Plan& plan);
+
 }  // namespace layrub::testing
 
 #endif  // LAYRUB_PLACEMENT_TEST_RANDOM_DECISION_HPP_

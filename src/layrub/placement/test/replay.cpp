@@ -105,6 +105,11 @@ class Player {
       case StepKind::kPrefetch:
         return Push(Lane::kLoad,
                     {index, {}, {Of(step.tensor, 1, false), Of(step.tensor, 0, true)}});
+      case StepKind::kMove: {
+        const Access from = Of(step.tensor, 0, false);
+        offset_[0][step.tensor] = step.offset;
+        return Push(Lane::kCompute, {index, {}, {from, Of(step.tensor, 0, true)}});
+      }
       case StepKind::kFill:
       case StepKind::kCompute:
       case StepKind::kUpdate:

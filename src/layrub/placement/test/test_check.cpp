@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -149,6 +150,70 @@ TEST_F(CheckPlan, ObjectsToPersistentTensorsThatMoveOrEnd) {
   EXPECT_TRUE(Objects(graph, plan_, "b is persistent and needs a range of its own"));
 }
 
+/// x is made, copied to the host, moved, and read; then a tensor comes to lie where it was.
+class CheckMove : public ::testing::Test {
+ protected:
+  CheckMove() {
+    GraphWriter net;
+    const TensorId w = net.Add("w", 256, Role::kParameter, true);
+    const TensorId x = net.Add("x", 512, Role::kActivation);
+    const TensorId y = net.Add("y", 512, Role::kActivation);
+    net.Add("first", Pass::kForward, OpKind::kCompute, {w}, {x});
+    net.Add("second", Pass::kForward, OpKind::kCompute, {x}, {y}, {{y, x}});
+    graph_ = net.graph;
+  }
+
+  Plan PlanThat(int64_t goes_to, int64_t y_lies_at, const std::string& moved = "x",
+                bool waits = true) const {
+    PlanWriter p(graph_, 2048, 512);
+    p.Alloc("w", 0);
+    p.Alloc("x", 256);
+    const int32_t first = p.Run("first");
+    p.Alloc("x", 0, Tier::kHost);
+    p.Wait(Lane::kSave, first);
+    const int32_t save = p.Offload("x");
+    p.Move(moved, goes_to);
+    p.Alloc("y", y_lies_at);
+    if (waits) p.Wait(Lane::kCompute, save);
+    p.Run("second");
+    p.Free("x");
+    p.Free("x", Tier::kHost);
+    p.Free("y");
+    p.EndPass(Pass::kForward);
+    return p.plan;
+  }
+
+  Graph graph_;
+};
+
+TEST_F(CheckMove, AcceptsOneAndWhoeverTakesTheBytesThatItLeaves) {
+  EXPECT_EQ(Join(Check(graph_, PlanThat(768, 1280))), "");
+  EXPECT_EQ(Join(Check(graph_, PlanThat(768, 256))), "");
+}
+
+TEST_F(CheckMove, ObjectsToWhereItMayNotGo) {
+  EXPECT_TRUE(Objects(graph_, PlanThat(512, 1280), "overlaps the live device range of x"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(1792, 1024), "is not inside the device arena"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(800, 1536), "offset 800 is not aligned"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1024), "overlaps the live device range of x"));
+}
+
+TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
+  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "w"), "w is persistent and has to stay"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "y"), "reads y, which has no device range"));
+  Plan shared = PlanThat(768, 1280);
+  Step& alloc = *std::find_if(shared.steps.begin(), shared.steps.end(),
+                              [](const Step& s) { return s.kind == StepKind::kMove; });
+  std::swap(alloc, *(&alloc + 1));
+  (&alloc)[0] = {.kind = StepKind::kAlias, .tensor = 2, .on = 1};
+  EXPECT_TRUE(Objects(graph_, shared, "x is not the only tensor in its range"));
+}
+
+TEST_F(CheckMove, ObjectsToBytesTakenBeforeTheyAreSaved) {
+  EXPECT_TRUE(Objects(graph_, PlanThat(768, 256, "x", false),
+                      "writes y without waiting for step 5 (offload x)"));
+}
+
 TEST_F(CheckPlan, ObjectsToAnAliasThatEndsAPersistentValue) {
   GraphWriter net;
   const TensorId x = net.Add("x", 1, Role::kUser, true), y = net.Add("y", 1, Role::kActivation);
@@ -221,7 +286,7 @@ TEST_F(CheckPlan, TracksEmptyTensorsToo) {
 }
 
 TEST_F(CheckPlan, SurvivesStepsThatNameNothing) {
-  for (int kind = 0; kind <= static_cast<int>(StepKind::kFeed); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(StepKind::kMove); ++kind) {
     for (int32_t id : {-7, kNone, 1000}) {
       Plan plan = plan_;
       plan.steps[at_.relu] = {

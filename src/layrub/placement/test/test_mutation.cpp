@@ -98,6 +98,20 @@ TEST_F(MutationTest, OfPlansOfRandomDecisionsIsObjectedTo) {
   for (int count : tried) EXPECT_GT(count, 300);
 }
 
+TEST_F(MutationTest, OfPlansThatMoveTensorsWithinTheDeviceIsObjectedTo) {
+  Tried tried;
+  int64_t moves = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Graph graph = RandomGraph(seed, 100);
+    const Plan plan =
+        Schedule(graph, testing::IntoItsPeak(graph, RandomDecision(graph, seed, false))).value();
+    if (testing::MovesIn(plan) == 0) continue;
+    moves += testing::MovesIn(plan);
+    ExpectObjections(graph, plan, &tried);
+  }
+  EXPECT_GT(moves, 3);
+}
+
 TEST_F(MutationTest, KeepsReferencesToTheSameSteps) {
   const std::vector<Step>& before = plan_.steps;
   const auto same_waits = [&](const Plan& mutated, size_t left_out) {

@@ -162,6 +162,27 @@ TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
   EXPECT_GT(copied_and_dropped, 100);
 }
 
+TEST(RandomPlans, ThatMoveTensorsWithinTheDeviceAreProvedAndPackedIntoTheirPeak) {
+  int64_t moves = 0;
+  int at_the_peak = 0, above = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph graph = RandomGraph(seed, static_cast<int>(5 * seed));
+    const Decision decision =
+        testing::IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const Result<Plan> plan = Schedule(graph, decision);
+    ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
+    ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
+    ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
+    const Result<Plan> read = PlanFromText(ToText(plan.value(), graph), graph);
+    ASSERT_TRUE(read.ok()) << read.status().message;
+    ASSERT_EQ(read.value(), plan.value());
+    moves += testing::MovesIn(plan.value());
+    (plan.value().device_bytes <= decision.enough_bytes ? at_the_peak : above) += 1;
+  }
+  EXPECT_GT(moves, 10);
+  EXPECT_GT(at_the_peak, above);
+}
+
 TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
   int refused = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/uses.hpp"
 #include "layrub/timeline.hpp"
@@ -47,6 +49,25 @@ TEST(Simulate, AddsOperationsUp) {
     EXPECT_DOUBLE_EQ(timeline.spans[i].begin, 3.0 * static_cast<double>(i));
     EXPECT_EQ(timeline.spans[i].lane, Lane::kCompute);
   }
+}
+
+TEST(Simulate, AMoveReadsAndWritesItsBytesOnTheComputeLane) {
+  HandMade net;
+  const TensorId x = net.Add("x", 256);
+  net.Forward("data/forward", Uses({}, {x}));
+  net.graph.ops[0].forms[0].flops = 100;
+  Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+  const auto run = std::find_if(plan.steps.begin(), plan.steps.end(),
+                                [](const Step& step) { return step.op != kNone; });
+  plan.steps.insert(run + 1, {.kind = StepKind::kMove, .tensor = x, .offset = 256});
+  Machine machine = Unit();
+  machine.memory_bandwidth = 2;
+  machine.latency = 10;
+  const Timeline timeline = Simulate(net.graph, plan, machine);
+  const auto bytes = static_cast<double>(net.graph.tensors[x].bytes);
+  EXPECT_DOUBLE_EQ(timeline.seconds, 110 + 2 * bytes / 2 + 10);
+  ASSERT_EQ(timeline.spans.size(), 2u);
+  EXPECT_EQ(timeline.spans[1].lane, Lane::kCompute);
 }
 
 TEST(Simulate, TakesTheSlowerOfArithmeticAndMemoryPlusLatency) {

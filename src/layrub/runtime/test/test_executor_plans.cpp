@@ -188,6 +188,27 @@ TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   }
 }
 
+TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
+  const std::unique_ptr<Backend> backend = MakeCpuBackend();
+  int64_t moves = 0;
+  for (int seed = 0; seed < 20; ++seed) {
+    const Graph graph = RandomGraph(seed, 100);
+    const Decision decision = IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    for (const bool poison : {false, true}) {
+      const Plan plan = Schedule(graph, decision, poison ? kPadding : 0).value();
+      Executor executor(graph, plan, backend.get(), {.record = true, .poison = poison});
+      Toy toy(graph);
+      toy.Attach(&executor);
+      for (int i = 0; i < kIterations; ++i) toy.RunIteration();
+      EXPECT_EQ(toy.wrong(), std::vector<std::string>()) << graph.name;
+      EXPECT_EQ(StateOf(&executor), RunWithoutPlan(graph)) << graph.name;
+      EXPECT_TRUE(!poison || executor.SentinelsIntact()) << graph.name;
+      moves += MovesIn(plan);
+    }
+  }
+  EXPECT_GT(moves, 3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, PlansTest, ::testing::ValuesIn(StrategyNames()),
                          [](const auto& info) { return info.param; });
 

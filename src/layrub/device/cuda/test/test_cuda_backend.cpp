@@ -16,6 +16,7 @@
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 #include "layrub/executor.hpp"
+#include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/runtime/test/chain.hpp"
@@ -202,6 +203,20 @@ TEST_P(PacesTest, EveryStrategyComputesTheBitsOfNoPlan) {
       EXPECT_EQ(job.Iterate(kIterations), Nothing()) << strategy << ", " << graph.name;
     }
   }
+}
+
+TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceComputeTheBitsOfNoPlan) {
+  int64_t moves = 0;
+  for (int seed = 0; seed < 20; ++seed) {
+    const Graph graph = RandomGraph(seed, 100);
+    const Decision decision = IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const Plan plan = Schedule(graph, decision).value();
+    if (MovesIn(plan) == 0) continue;
+    moves += MovesIn(plan);
+    Job job(graph, plan);
+    EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
+  }
+  EXPECT_GT(moves, 3);
 }
 
 TEST_P(PacesTest, ReadsNothingThatIsGone) {
@@ -433,7 +448,6 @@ TEST_F(CudaBackendTest, RefusesWhatNoBackendDoes) {
   CudaDevice device(0);
   const std::unique_ptr<Backend> backend = device.MakeBackend("");
   int value = 0;
-  EXPECT_THROW(backend->Copy(Lane::kCompute, &value, &value, 4), std::invalid_argument);
   EXPECT_THROW(backend->Call(Lane::kCompute, [] {}), std::invalid_argument);
   EXPECT_THROW(backend->Free(Tier::kDevice, &value), std::invalid_argument);
   EXPECT_EQ(backend->Allocate(Tier::kDevice, int64_t{1} << 60), nullptr);

@@ -1,0 +1,164 @@
+#include "layrub/placement/paged_waits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace layrub {
+namespace {
+
+/// For each lane, the last step that matters; kNone: none.
+struct Steps {
+  std::array<int32_t, kLanes> last{kNone, kNone, kNone};
+  void Add(Lane lane, int32_t step) {
+    int32_t& own = last[static_cast<size_t>(lane)];
+    own = std::max(own, step);
+  }
+  void Add(const Steps& other) {
+    for (int lane = 0; lane < kLanes; ++lane) last[lane] = std::max(last[lane], other.last[lane]);
+  }
+};
+
+/// The bytes of a tensor, and of those that lie on it.
+struct Pages {
+  int64_t bytes = 0;
+  int32_t bound = 1;
+  Steps written;  ///< who has to have finished before they are read: who writes them comes first
+  Steps touched;  ///< and before they are written
+};
+
+class Pager {
+ public:
+  Pager(const Graph& graph, int64_t bytes, Plan* plan)
+      : graph_(graph),
+        plan_(*plan),
+        of_{std::vector<int32_t>(graph.tensors.size(), kNone),
+            std::vector<int32_t>(graph.tensors.size(), kNone)},
+        number_(plan->steps.size()) {
+    free_.push_back({bytes, {}});
+  }
+
+  bool Run() {
+    const std::vector<Step> steps = std::move(plan_.steps);
+    plan_.steps.clear();
+    plan_.steps.reserve(2 * steps.size());
+    size_t pass = 0;
+    const std::array<int32_t, 3> ends = plan_.pass_end;
+    for (int32_t i = 0; i < static_cast<int32_t>(steps.size()); ++i) {
+      for (; pass < ends.size() && ends[pass] == i; ++pass) plan_.pass_end[pass] = Count();
+      if (!Take(steps[i], i)) return false;
+    }
+    for (; pass < ends.size(); ++pass) plan_.pass_end[pass] = Count();
+    return true;
+  }
+
+ private:
+  int32_t Count() const { return static_cast<int32_t>(plan_.steps.size()); }
+  Pages& Of(Tier tier, TensorId t) { return pages_[of_[static_cast<size_t>(tier)][t]]; }
+  bool Has(Tier tier, TensorId t) const { return of_[static_cast<size_t>(tier)][t] != kNone; }
+
+  bool Take(const Step& step, int32_t number) {
+    switch (step.kind) {
+      case StepKind::kAlloc:
+        if (!Alloc(step)) return false;
+        break;
+      case StepKind::kFree:
+        Free(step);
+        break;
+      case StepKind::kAlias:
+        of_[0][step.tensor] = of_[0][step.on];
+        ++Of(Tier::kDevice, step.tensor).bound;
+        break;
+      default:
+        Wait(step);
+        number_[number] = Count();
+        Note(step, number);
+    }
+    plan_.steps.push_back(step);
+    return true;
+  }
+
+  bool Alloc(const Step& step) {
+    const bool device = step.tier == Tier::kDevice;
+    Pages pages{Aligned(graph_.tensors[step.tensor].bytes), 1, {}, {}};
+    for (int64_t need = device ? pages.bytes : 0; need > 0;) {
+      if (free_.empty()) return false;
+      auto& [bytes, touched] = free_.front();
+      pages.touched.Add(touched);
+      const int64_t taken = std::min(need, bytes);
+      need -= taken;
+      bytes -= taken;
+      if (bytes == 0) free_.pop_front();
+    }
+    of_[static_cast<size_t>(step.tier)][step.tensor] = static_cast<int32_t>(pages_.size());
+    pages_.push_back(pages);
+    return true;
+  }
+
+  void Free(const Step& step) {
+    Pages& pages = Of(step.tier, step.tensor);
+    if (--pages.bound == 0 && step.tier == Tier::kDevice)
+      free_.emplace_back(pages.bytes, pages.touched);
+    of_[static_cast<size_t>(step.tier)][step.tensor] = kNone;
+  }
+
+  /// Calls f(pages, whether they are written) for all that `step` touches.
+  template <typename F>
+  void ForEach(const Step& step, const F& f) {
+    if (step.op == kNone) {
+      f(Of(Tier::kDevice, step.tensor), step.kind == StepKind::kPrefetch);
+      f(Of(Tier::kHost, step.tensor), step.kind == StepKind::kOffload);
+      return;
+    }
+    const Form& form = graph_.ops[step.op].forms[step.form];
+    const auto touch = [&](TensorId t, bool writes) {
+      const bool counts = t != kNone && !graph_.tensors[t].persistent;
+      if (counts && Has(Tier::kDevice, t)) f(Of(Tier::kDevice, t), writes);
+    };
+    for (const TensorId t : form.reads) touch(t, false);
+    for (const TensorId t : form.writes) touch(t, true);
+    if (!form.scratch.empty()) touch(form.scratch[step.scratch].tensor, true);
+  }
+
+  void Wait(const Step& step) {
+    Steps needed;
+    ForEach(step, [&](const Pages& pages, bool writes) {
+      needed.Add(writes ? pages.touched : pages.written);
+    });
+    Steps& known = known_[static_cast<size_t>(step.lane)];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (lane == static_cast<int>(step.lane) || needed.last[lane] <= known.last[lane]) continue;
+      Step wait;
+      wait.kind = StepKind::kWait;
+      wait.lane = step.lane;
+      wait.step = number_[needed.last[lane]];
+      plan_.steps.push_back(wait);
+      known.last[lane] = needed.last[lane];
+    }
+  }
+
+  void Note(const Step& step, int32_t number) {
+    ForEach(step, [&](Pages& pages, bool writes) {
+      pages.touched.Add(step.lane, number);
+      if (writes) pages.written.Add(step.lane, number);
+    });
+  }
+
+  const Graph& graph_;
+  Plan& plan_;
+  std::array<std::vector<int32_t>, 2> of_;  ///< by tier and tensor: index into pages_
+  std::vector<Pages> pages_;
+  std::deque<std::pair<int64_t, Steps>> free_;  ///< bytes, and who touched them; free longest first
+  std::array<Steps, kLanes> known_;             ///< what the next step of a lane comes after
+  std::vector<int32_t> number_;                 ///< by step: its number with the Waits
+};
+
+}  // namespace
+
+bool AddPagedWaits(const Graph& graph, int64_t bytes, Plan* plan) {
+  return Pager(graph, bytes, plan).Run();
+}
+
+}  // namespace layrub

@@ -1,0 +1,111 @@
+#include "layrub/placement/paged_waits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/schedule.hpp"
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/test/plan_writer.hpp"
+#include "layrub/placement/test/random_decision.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/strategy.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::GraphWriter;
+using testing::PlanWriter;
+using testing::RandomDecision;
+using testing::RandomGraph;
+
+/// x is saved and freed; y is made; x comes back.
+class AddPagedWaitsTest : public ::testing::Test {
+ protected:
+  AddPagedWaitsTest() {
+    GraphWriter net;
+    const TensorId x = net.Add("x", 512, Role::kActivation);
+    const TensorId y = net.Add("y", 256, Role::kActivation);
+    net.Add("first", Pass::kForward, OpKind::kCompute, {}, {x});
+    net.Add("second", Pass::kForward, OpKind::kCompute, {}, {y});
+    net.Add("third", Pass::kForward, OpKind::kCompute, {x, y}, {});
+    graph_ = net.graph;
+    PlanWriter p(graph_, 0, 512);
+    p.Alloc("x", 0);
+    p.Run("first");
+    p.Alloc("x", 0, Tier::kHost);
+    p.Offload("x");
+    p.Free("x");
+    p.Alloc("y", 0);
+    p.Run("second");
+    p.Alloc("x", 0);
+    p.Prefetch("x");
+    p.Run("third");
+    p.EndPass(Pass::kForward);
+    plan_ = p.plan;
+    for (Step& step : plan_.steps) {
+      if (step.kind == StepKind::kOffload) step.lane = Lane::kSave;
+      if (step.kind == StepKind::kPrefetch) step.lane = Lane::kLoad;
+    }
+  }
+
+  /// "who waits for whom", in order.
+  std::vector<std::string> WaitsWithin(int64_t bytes) {
+    Plan plan = plan_;
+    if (!AddPagedWaits(graph_, bytes, &plan)) return {"does not fit"};
+    EXPECT_EQ(plan.pass_end[0], static_cast<int32_t>(plan.steps.size()));
+    std::vector<std::string> waits;
+    for (const Step& step : plan.steps) {
+      if (step.kind != StepKind::kWait) continue;
+      waits.push_back(std::string(Name(step.lane)) + " for " + Name(plan.steps[step.step].kind));
+    }
+    return waits;
+  }
+
+  Graph graph_;
+  Plan plan_;
+};
+
+TEST_F(AddPagedWaitsTest, TakesWhatHasBeenFreeLongest) {
+  // x comes back to bytes that nobody has had, or to some that it had itself.
+  EXPECT_EQ(WaitsWithin(1280), (std::vector<std::string>{"save for compute", "load for offload",
+                                                         "compute for prefetch"}));
+  EXPECT_EQ(WaitsWithin(1024),
+            (std::vector<std::string>{"save for compute", "load for compute", "load for offload",
+                                      "compute for prefetch"}));
+}
+
+TEST_F(AddPagedWaitsTest, SaysWhereMoreBytesLiveThanThereAre) {
+  EXPECT_EQ(WaitsWithin(767), (std::vector<std::string>{"does not fit"}));
+  EXPECT_EQ(WaitsWithin(768).size(), 4u);
+}
+
+TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
+    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const Lifetimes lives = FindLifetimes(graph, decision).value();
+    const int64_t peak = LeastBytes(lives, decision.runs.size());
+    const Plan steps = StepsOf(graph, decision, lives);
+    for (const int64_t bytes : {peak, 2 * peak}) {
+      Plan paged = steps;
+      ASSERT_TRUE(AddPagedWaits(graph, bytes, &paged)) << seed;
+      const Timeline timeline = Simulate(graph, paged, Machine{});
+      std::erase_if(paged.steps, [](const Step& step) { return step.kind == StepKind::kWait; });
+      EXPECT_EQ(paged.steps, steps.steps) << seed;
+      const auto timed = std::count_if(steps.steps.begin(), steps.steps.end(), [](const Step& s) {
+        return s.op != kNone || s.kind == StepKind::kOffload || s.kind == StepKind::kPrefetch;
+      });
+      EXPECT_EQ(timeline.spans.size(), timed) << "a lane waits for ever: seed " << seed;
+    }
+    Plan paged = steps;
+    EXPECT_FALSE(peak > 0 && AddPagedWaits(graph, peak - 1, &paged)) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace layrub

@@ -114,7 +114,11 @@ std::optional<MovingPacking> PackMoving(const std::vector<Interval>& intervals,
   }
   const int64_t bottom = found.packing.bytes;
   const auto count = static_cast<int64_t>(some.size());
-  if (LargestLiveSum(some) > enough - bottom || count * count > kLooks) return std::nullopt;
+  if (LargestLiveSum(some) > enough - bottom) return std::nullopt;
+  if (count * count > kLooks) {  // a search would not come to an end of its first round
+    found.packing = Pack(intervals, enough);
+    return found.packing.bytes <= enough ? std::optional(std::move(found)) : std::nullopt;
+  }
   Parts parts(std::move(some), std::move(some_movable), moments, enough - bottom);
   PackSearch search(parts.all());
   int64_t looks = 0;

@@ -30,8 +30,9 @@ struct Movable {
 /// Packs into `enough` bytes, moving intervals where it does not do otherwise: PackSearch, and as
 /// often as that fails, the interval that it had to take out most often is cut in two, at the
 /// moment of `moments` (in order) at which the fewest bytes live. So what cannot be packed without
-/// gaps is packed into hardly more than live at once. Nothing if that fails, or takes about a tenth
-/// of a second. Intervals that live all the time lie at the bottom, in the order given.
+/// gaps is packed into hardly more than live at once. Thousands of intervals are left to Pack.
+/// Nothing if that fails, or takes about a tenth of a second. Intervals that live all the time lie
+/// at the bottom, in the order given.
 std::optional<MovingPacking> PackMoving(const std::vector<Interval>& intervals,
                                         const std::vector<Movable>& movable,
                                         const std::vector<int32_t>& moments, int64_t enough);

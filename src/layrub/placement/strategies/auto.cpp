@@ -131,6 +131,7 @@ class Search {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
       ConsiderRooms(goal_ - persistent_, kStrideForBytes);
     }
+    if (!fits_) PackTightest();
     return *best_;
   }
 
@@ -189,6 +190,13 @@ class Search {
       if (in_vain == kPatience || TimeFloor(graph_, machine_, persistent_ + room) >= best_seconds_)
         return;
     }
+  }
+
+  /// What needs the fewest bytes may need still fewer in fixed places.
+  void PackTightest() {
+    Decision decision = *best_;
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    if (lives.ok()) Take(decision, Pack(&decision, lives.value(), 0, false));
   }
 
   static int64_t PartOf(int64_t all, double part) {

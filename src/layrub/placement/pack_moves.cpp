@@ -12,6 +12,9 @@ namespace {
 /// each of them may take before something is cut.
 constexpr int64_t kLooks = 100'000'000;
 constexpr int64_t kLooksBeforeCut = 20'000'000;
+/// With few intervals, so many looks at each pair of them before a cut, and so many cuts' worth.
+constexpr int64_t kPatience = 2000;
+constexpr int64_t kMostCuts = 5;
 
 /// Intervals, some of them in parts. The first part of each has its number.
 class Parts {
@@ -121,10 +124,12 @@ std::optional<MovingPacking> PackMoving(const std::vector<Interval>& intervals,
   }
   Parts parts(std::move(some), std::move(some_movable), moments, enough - bottom);
   PackSearch search(parts.all());
+  const int64_t before_cut = std::min(kLooksBeforeCut, kPatience * count * count);
+  const int64_t most = std::min(kLooks, kMostCuts * before_cut);
   int64_t looks = 0;
-  while (!search.Fit(enough - bottom, std::min(kLooksBeforeCut, kLooks - looks))) {
+  while (!search.Fit(enough - bottom, std::min(before_cut, most - looks))) {
     looks += search.looks();
-    const int32_t cut = looks < kLooks ? parts.CutDearest(search) : Parts::kNone;
+    const int32_t cut = looks < most ? parts.CutDearest(search) : Parts::kNone;
     if (cut == Parts::kNone) return std::nullopt;
     search = PackSearch(parts.all(), search, cut);
   }

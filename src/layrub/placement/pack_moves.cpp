@@ -8,13 +8,13 @@
 namespace layrub {
 namespace {
 
-/// What all searches of one call may take (PackSearch::looks), about a tenth of a second, and what
-/// each of them may take before something is cut.
-constexpr int64_t kLooks = 100'000'000;
+/// What one search may take (PackSearch::looks) before something is cut; with few intervals, so
+/// many looks at each pair of them.
 constexpr int64_t kLooksBeforeCut = 20'000'000;
-/// With few intervals, so many looks at each pair of them before a cut, and so many cuts' worth.
 constexpr int64_t kPatience = 2000;
-constexpr int64_t kMostCuts = 5;
+/// How many searches there may be in one call, and what they take at most: a tenth of a second.
+constexpr int64_t kMostSearches = 5;
+constexpr int64_t kLooks = kMostSearches * kLooksBeforeCut;
 
 /// Intervals, some of them in parts. The first part of each has its number.
 class Parts {
@@ -125,7 +125,7 @@ std::optional<MovingPacking> PackMoving(const std::vector<Interval>& intervals,
   Parts parts(std::move(some), std::move(some_movable), moments, enough - bottom);
   PackSearch search(parts.all());
   const int64_t before_cut = std::min(kLooksBeforeCut, kPatience * count * count);
-  const int64_t most = std::min(kLooks, kMostCuts * before_cut);
+  const int64_t most = kMostSearches * before_cut;
   int64_t looks = 0;
   while (!search.Fit(enough - bottom, std::min(before_cut, most - looks))) {
     looks += search.looks();

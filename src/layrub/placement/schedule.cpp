@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -218,6 +219,14 @@ class Emitter {
   int64_t PlaceMoving(const Ranges& ranges) {
     const int64_t enough = decision_.enough_bytes;
     const Packing at_once = Pack(ranges.intervals, std::numeric_limits<int64_t>::max());
+    const auto found = at_once.bytes <= enough ? std::nullopt : PackBetweenRuns(ranges, enough);
+    const Packing& packing = found ? found->packing : at_once;
+    SetOffsets(ranges, packing, Tier::kDevice);
+    if (found && !found->shifts.empty()) EmitMoves(ranges, found->shifts);
+    return packing.bytes;
+  }
+
+  std::optional<MovingPacking> PackBetweenRuns(const Ranges& ranges, int64_t enough) const {
     // In half steps, with a moment of its own before each run's first step.
     std::vector<Interval> intervals = ranges.intervals;
     for (Interval& interval : intervals) {
@@ -229,15 +238,7 @@ class Emitter {
     std::vector<Movable> movable;
     const std::vector<Movable> by_block = FindMovable();
     for (const int32_t block : ranges.number) movable.push_back(by_block[block]);
-    const auto found =
-        at_once.bytes <= enough ? std::nullopt : PackMoving(intervals, movable, moments, enough);
-    if (!found) {
-      SetOffsets(ranges, at_once, Tier::kDevice);
-      return at_once.bytes;
-    }
-    SetOffsets(ranges, found->packing, Tier::kDevice);
-    EmitMoves(ranges, found->shifts);
-    return found->packing.bytes;
+    return PackMoving(intervals, movable, moments, enough);
   }
 
   /// By block: before which runs it may be moved, as moments. One tensor alone is in it then,

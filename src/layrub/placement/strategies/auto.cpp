@@ -306,10 +306,6 @@ class Search {
   Outcome Estimate(const Decision& decision, const Lifetimes& lives) const {
     Plan plan = StepsOf(graph_, decision, lives);
     if (!AddPagedWaits(graph_, available_, &plan)) return {};
-    return Simulated(plan);
-  }
-
-  Outcome Simulated(const Plan& plan) const {
     const Timeline timeline = Simulate(graph_, plan, machine_);
     return {timeline.seconds, ReturnsByTensor(graph_, plan, timeline)};
   }

@@ -171,20 +171,24 @@ TEST_P(PlansTest, AllocatesNothingLargeWhileItRuns) {
   }
 }
 
+void ExpectTheBitsOfNoPlan(const Graph& graph, const Plan& plan, Backend* backend,
+                           const ExecutorOptions& options) {
+  Executor executor(graph, plan, backend, options);
+  Toy toy(graph);
+  toy.Attach(&executor);
+  for (int i = 0; i < kIterations; ++i) toy.RunIteration();
+  EXPECT_EQ(toy.wrong(), std::vector<std::string>()) << graph.name;
+  EXPECT_EQ(StateOf(&executor), RunWithoutPlan(graph)) << graph.name;
+  EXPECT_TRUE(!options.poison || executor.SentinelsIntact()) << graph.name;
+}
+
 TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend();
   for (int seed = 1; seed <= 3 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
     const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, false), kPadding);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
-    const bool poison = seed % 2 == 0;
-    Executor executor(graph, plan.value(), backend.get(), {.poison = poison});
-    Toy toy(graph);
-    toy.Attach(&executor);
-    for (int i = 0; i < kIterations; ++i) toy.RunIteration();
-    EXPECT_EQ(toy.wrong(), std::vector<std::string>()) << graph.name;
-    EXPECT_EQ(StateOf(&executor), RunWithoutPlan(graph)) << graph.name;
-    EXPECT_TRUE(!poison || executor.SentinelsIntact()) << graph.name;
+    ExpectTheBitsOfNoPlan(graph, plan.value(), backend.get(), {.poison = seed % 2 == 0});
   }
 }
 
@@ -196,13 +200,7 @@ TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
     const Decision decision = IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
     for (const bool poison : {false, true}) {
       const Plan plan = Schedule(graph, decision, poison ? kPadding : 0).value();
-      Executor executor(graph, plan, backend.get(), {.record = true, .poison = poison});
-      Toy toy(graph);
-      toy.Attach(&executor);
-      for (int i = 0; i < kIterations; ++i) toy.RunIteration();
-      EXPECT_EQ(toy.wrong(), std::vector<std::string>()) << graph.name;
-      EXPECT_EQ(StateOf(&executor), RunWithoutPlan(graph)) << graph.name;
-      EXPECT_TRUE(!poison || executor.SentinelsIntact()) << graph.name;
+      ExpectTheBitsOfNoPlan(graph, plan, backend.get(), {.record = true, .poison = poison});
       moves += MovesIn(plan);
     }
   }

@@ -5,6 +5,7 @@
 
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/largest_batch.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
@@ -43,8 +44,8 @@ int Plan(const std::vector<std::string>&) {
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
   if (report.limited() && !report.batch_unasked) {
     Tell("looking for the largest batch");
-    const LargestBatch found =
-        FindLargestBatch(options.value(), FLAGS_largest_batch || report.below_smallest);
+    const LargestBatch found = FindLargestBatch(options.value(), graphs, report.smallest_bytes,
+                                                FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;
     report.batch_unasked = found.given_up;
   }

@@ -58,7 +58,7 @@ struct PlanReport {
   bool limited() const;  ///< there is a device budget
 };
 
-/// Whether the graph is small enough for finding the largest batch unasked, which takes a dozen
+/// Whether the graph is small enough for finding the largest batch unasked, which takes a few
 /// plans of the strategy within the budget of `options`.
 bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& options);
 

@@ -1,7 +1,6 @@
 #ifndef TOOLS_LAYRUB_PLANNED_NETS_HPP_
 #define TOOLS_LAYRUB_PLANNED_NETS_HPP_
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,19 +27,6 @@ layrub::Result<caffe::SolverGraphs> BuildGraphs(const WantedNets& nets,
 
 /// Neither device nor host bytes are more than the budget has.
 bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
-
-struct LargestBatch {
-  /// 0: not even one. None when there is none to find: no layer has a batch size, or the net allows
-  /// none but its own.
-  std::optional<int> batch;
-  bool given_up = false;  ///< it took a minute, and --largest_batch has not asked for it
-};
-
-/// The largest --batch whose plans fit into the budget of `options`, found by doubling and then by
-/// bisection. The nets are tried in a child process, which may fail. `try_harder`: a strategy that
-/// searches is asked for plans within the budget too, not only for those of the fewest bytes, and
-/// to the last item, not to 1 %; each batch that is tried takes a search.
-LargestBatch FindLargestBatch(const caffe::PlacementOptions& options, bool try_harder);
 
 }  // namespace layrub_tool
 

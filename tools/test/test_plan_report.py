@@ -8,6 +8,8 @@ import unittest
 
 from command_line import BIN, SOURCE, DigitsTest, run, write
 
+MIB = 2 ** 20
+
 DIGITS = "--solver=solver.prototxt"
 RESNET = f"--model={SOURCE}/models/resnet18/train_val.prototxt"
 # A net that reads data and allows no other batch than its own.
@@ -152,6 +154,14 @@ class PlanReport(DigitsTest):
         # The largest blob may have 2^31 - 1 values, whatever a convolution's workspace for one image has.
         batch = self.plan(RESNET, "--placement=hybrid", "--device_memory=1TiB")["largest_batch"]
         self.assertEqual((2**31 - 1) // (64 * 112 * 112), batch)
+
+    def test_a_search_finds_the_largest_batch_but_for_hardly_more_than_a_hundredth(self):
+        for budget in (400 * MIB, 2000 * MIB):
+            batch = self.plan(RESNET, f"--device_memory={budget}")["largest_batch"]
+            told, beyond = (self.plan(RESNET, f"--batch={items}")["smallest_budget_bytes"]
+                            for items in (batch, batch + batch // 50 + 1))
+            self.assertLessEqual(told, budget)
+            self.assertGreater(beyond, budget)
 
     def test_a_net_that_allows_one_batch_only_is_planned_all_the_same(self):
         write("rigid.prototxt", RIGID)

@@ -1,0 +1,201 @@
+#include "layrub/largest_batch.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <limits>
+
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/planned_nets.hpp"
+
+namespace layrub_tool {
+
+using caffe::PlacementOptions;
+using caffe::SolverGraphs;
+
+namespace {
+
+/// The largest batch of a strategy that searches is found to such a part, unless it was asked for:
+/// each step takes a search.
+constexpr int kSearchedPart = 100;
+/// Nobody who has not asked for the largest batch waits for it longer than so many seconds.
+constexpr unsigned kPatience = 60;
+
+/// What is known of a batch.
+struct Tried {
+  bool fits = false;
+  /// Device bytes of plans of it: of those that fit, or else of the fewest that are known.
+  int64_t bytes = 0;
+  bool by_itself = true;  ///< they are plans of the strategy that was asked for
+};
+
+bool HostLimited(const PlacementOptions& options) {
+  return options.budget.host != layrub::Budget().host;
+}
+
+/// By the plan that takes the fewest device bytes; where another one may take less of the host, by
+/// the one within the budget.
+Tried TryByItself(const SolverGraphs& graphs, const PlacementOptions& options) {
+  Tried tried{false, std::numeric_limits<int64_t>::max()};
+  if (const auto smallest = SmallestPlans(graphs, options); smallest.ok())
+    tried = {Within(options.budget, smallest.value()), smallest.value().device_bytes};
+  if (!tried.fits && HostLimited(options) && layrub::UsesBudget(options.strategy)) {
+    if (const auto plans = PlanNets(graphs, options); plans.ok())
+      tried = {true, plans.value().device_bytes};
+  }
+  return tried;
+}
+
+/// A strategy that searches among plans tries what all others do: it is asked only where none of
+/// them fits and the bound does not rule it out.
+Tried Try(const SolverGraphs& graphs, const PlacementOptions& options) {
+  const int64_t floor = layrub::FloorBytes(graphs.train);
+  if (floor > options.budget.device) return {false, floor};
+  if (layrub::UsesCosts(options.strategy)) {
+    PlacementOptions others = options;
+    for (const std::string& strategy : layrub::StrategyNames()) {
+      if (layrub::UsesCosts(strategy)) continue;
+      others.strategy = strategy;
+      Tried tried = TryByItself(graphs, others);
+      tried.by_itself = false;
+      if (tried.fits) return tried;
+    }
+  }
+  return TryByItself(graphs, options);
+}
+
+/// A strategy that searches may find a plan when it knows its budget, and not without.
+bool FitsKnowingTheBudget(const SolverGraphs& graphs, const PlacementOptions& options) {
+  return layrub::UsesCosts(options.strategy) && !HostLimited(options) &&
+         layrub::FloorBytes(graphs.train) <= options.budget.device &&
+         PlanNets(graphs, options).ok();
+}
+
+/// Values of the largest blob that a batch may have a part in.
+int64_t LargestBlob(const layrub::Graph& graph) {
+  int64_t largest = 1;
+  for (const layrub::Tensor& tensor : graph.tensors) {
+    const bool of_a_batch = tensor.blob != layrub::kNone && !tensor.persistent;
+    if (of_a_batch) largest = std::max(largest, tensor.bytes / int64_t{sizeof(float)});
+  }
+  return largest;
+}
+
+/// Finds the largest batch from 1 to `limit` that fits, where what fits includes all that is
+/// smaller. Each step goes where what was seen last says that the border is, but in ever longer
+/// strides, so that there are few where that is wrong.
+class BatchSearch {
+ public:
+  BatchSearch(const PlacementOptions& options, const SolverGraphs& graphs,
+              std::optional<int64_t> bytes)
+      : options_(options),
+        graphs_(graphs),
+        bytes_(bytes),
+        persistent_(layrub::PersistentBytes(graphs.train)) {
+    const SolverGraphs one_item = GraphsWithBatch(1);
+    int64_t largest = LargestBlob(one_item.train);
+    items_ = static_cast<double>(LargestBlob(graphs.train)) / static_cast<double>(largest);
+    for (const layrub::Graph& test : one_item.tests) largest = std::max(largest, LargestBlob(test));
+    limit_ = std::numeric_limits<int>::max() / largest;  // what a blob may have
+  }
+
+  /// The largest one. With a `part`: to 1 / `part` of it, and one that is known to fit is taken for
+  /// the largest where, by what it takes, the next one would not.
+  int Find(int part) {
+    int64_t below = 0, above = limit_ + 1, stride = 1;
+    double about = Items(items_, bytes_.value_or(layrub::FloorBytes(graphs_.train)));
+    int64_t next = Between(1, limit_, about);
+    while (true) {
+      const Tried tried = TryBatch(static_cast<int>(next));
+      about = Items(static_cast<double>(next), tried.bytes);
+      (tried.fits ? below : above) = next;
+      const int64_t width = part > 0 ? std::max<int64_t>(below / part, 1) : 1;
+      const bool guessed =
+          part > 0 && tried.fits && tried.by_itself && about < static_cast<double>(below + width);
+      if (above - below <= width || guessed) return static_cast<int>(below);
+      stride = std::min(stride, (above - below) / 2);
+      next = tried.fits ? Between(below + stride, above - 1, about)
+                        : Between(below + 1, above - stride, about);
+      stride *= 2;
+    }
+  }
+
+  /// From a batch that fits on, as long as there are plans within the budget.
+  int FindKnowingTheBudget(int batch) {
+    while (batch < limit_ && FitsKnowingTheBudget(GraphsWithBatch(batch + 1), options_)) ++batch;
+    return batch;
+  }
+
+ private:
+  static int64_t Between(int64_t least, int64_t most, double number) {
+    return static_cast<int64_t>(
+        std::clamp(number, static_cast<double>(least), static_cast<double>(most)));
+  }
+
+  SolverGraphs GraphsWithBatch(int batch) const {
+    FLAGS_batch = batch;
+    return BuildGraphs(NetsOfFlags(), options_).value();
+  }
+
+  Tried TryBatch(int batch) const {
+    const SolverGraphs graphs = GraphsWithBatch(batch);
+    const bool known = bytes_ && graphs.train == graphs_.train && graphs.tests == graphs_.tests;
+    return known ? Tried{*bytes_ <= options_.budget.device, *bytes_} : Try(graphs, options_);
+  }
+
+  /// How many would take all of the budget, if so many items take so many bytes.
+  double Items(double items, int64_t bytes) const {
+    const int64_t left = std::max<int64_t>(options_.budget.device - persistent_, 0);
+    return items * static_cast<double>(left) /
+           static_cast<double>(std::max<int64_t>(bytes - persistent_, 1));
+  }
+
+  const PlacementOptions& options_;
+  const SolverGraphs& graphs_;
+  const std::optional<int64_t> bytes_;
+  const int64_t persistent_;
+  double items_ = 0;  ///< of `graphs_`
+  int64_t limit_ = 0;
+};
+
+/// What `find` returns when it runs in a child process of its own, silently, for `patience` seconds
+/// at most (0: as long as it takes); none when that ends in any other way than by returning.
+LargestBatch InChild(unsigned patience, const std::function<int()>& find) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(patience);
+    if (!std::freopen("/dev/null", "w", stderr)) _exit(kFailure);
+    const int found = find();
+    const bool written = write(ends[1], &found, sizeof(found)) == sizeof(found);
+    _exit(written ? kSuccess : kFailure);
+  }
+  close(ends[1]);
+  int found = 0;
+  const bool told = child > 0 && read(ends[0], &found, sizeof(found)) == sizeof(found);
+  close(ends[0]);
+  int status = 0;
+  if (child > 0) waitpid(child, &status, 0);
+  if (told) return {found};
+  return {{}, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM};
+}
+
+}  // namespace
+
+LargestBatch FindLargestBatch(const PlacementOptions& options, const SolverGraphs& graphs,
+                              std::optional<int64_t> bytes, bool try_harder) {
+  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&] {
+    BatchSearch search(options, graphs, bytes);
+    const bool searches = layrub::UsesCosts(options.strategy);
+    const int batch = search.Find(searches && !try_harder ? kSearchedPart : 0);
+    return try_harder ? search.FindKnowingTheBudget(batch) : batch;
+  });
+}
+
+}  // namespace layrub_tool

@@ -19,6 +19,11 @@ function(layrub_find_plain name header suffix)
   target_link_libraries(caffe_deps INTERFACE ${libraries})
 endfunction()
 
+# layrub_find_nccl(<folder>...): sets NCCL_INCLUDE_DIR. Its header is all that a build needs.
+function(layrub_find_nccl)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${ARGN} ENV NCCL_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
+endfunction()
+
 add_library(caffe_deps INTERFACE)
 find_package(Threads REQUIRED)
 find_package(Boost REQUIRED COMPONENTS system thread)
@@ -66,12 +71,19 @@ else()
     layrub_find_plain(CUDNN cudnn.h include cudnn)
     list(APPEND CAFFE_DEFINITIONS USE_CUDNN)
   endif()
-  if(USE_NCCL)
-    layrub_find_plain(NCCL nccl.h include nccl)
-    list(APPEND CAFFE_DEFINITIONS USE_NCCL)
-  endif()
 endif()
 target_compile_definitions(caffe_deps INTERFACE ${CAFFE_DEFINITIONS})
+
+if(NOT CPU_ONLY)
+  layrub_find_nccl(${CUDAToolkit_INCLUDE_DIRS})
+  if(NCCL_INCLUDE_DIR)
+    message(STATUS "NCCL: opened when several GPUs train together (${NCCL_INCLUDE_DIR}/nccl.h)")
+    list(APPEND CAFFE_DEFINITIONS USE_NCCL)  # programs ask for it; of the library, layrub_device alone
+  else()
+    message(STATUS "NCCL: no nccl.h, so several GPUs sum their gradients through the host's memory; "
+                   "-D NCCL_INCLUDE_DIR=... names its folder")
+  endif()
+endif()
 
 find_package(nlohmann_json REQUIRED)
 if(BUILD_TESTS)

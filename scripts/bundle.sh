@@ -58,6 +58,10 @@ find "$out/libexec" "$out/tests" "$out/lib" -type f > "$build/bundle/files"
 LD_LIBRARY_PATH=$out/lib ldd $(cat "$build/bundle/files") | awk '$2 == "=>" { print $1, $3 }' | sort -u > "$build/bundle/needed"
 awk -v skip="$system" '$1 !~ skip' "$build/bundle/needed" | grep -Ev "$cuda|^libcaffe\." > "$build/bundle/copied" || true
 awk '{ print $1 }' "$build/bundle/needed" | grep -E "$cuda" > "$out/lib/cuda_libraries" || true
+# Not linked to, but opened when several GPUs train together.
+case $kind:$(cache NCCL_INCLUDE_DIR) in
+  cuda:/*) echo 'libnccl.so.2 optional' >> "$out/lib/cuda_libraries" ;;
+esac
 mkdir "$out/licenses"
 while read -r library path; do
   [ "$path" != not ] || { echo "bundle: $library was not found" >&2; exit 1; }

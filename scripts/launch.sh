@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts a program of the bundle that this file lies in, with CUDA's libraries from where this machine has them: in
-# LD_LIBRARY_PATH, where the system looks, in CUDA's usual folders, or among Python's packages (nvidia/*/lib).
+# LD_LIBRARY_PATH, where the system looks, in CUDA's usual folders, or among Python's packages (nvidia/*/lib). They are
+# listed in lib/cuda_libraries; one that a line calls optional is opened by the program itself when it is needed.
 #
 #   bin/layrub ...              any program of libexec, by its name
 #   bin/launch FILE ...         any program of the bundle: bin/launch tests/test_blob
@@ -30,7 +31,7 @@ look() {
 
 system=
 python=
-while read -r library; do
+while read -r library need; do
   old_ifs=$IFS
   IFS=:
   # shellcheck disable=SC2086 # folders between colons
@@ -50,14 +51,15 @@ print(":".join(found for path in sys.path for found in sorted(glob.glob((path or
   look "$library" $python && found=yes || found=
   IFS=$old_ifs
   [ -z "$found" ] || continue
+  [ "$need" != optional ] || continue
   # Up to CUDA 12 the names of all of Python's packages end in the version.
   cuda=$(sed -n 's/^libcudart\.so\.\([0-9]*\).*/\1/p' "$root/lib/cuda_libraries")
   end=
   [ "${cuda:-13}" -ge 13 ] || end=-cu$cuda
   echo "$(basename "$program"): $library was found neither in LD_LIBRARY_PATH, nor where the system looks, nor in" \
     "/usr/local/cuda*, nor among Python's packages (nvidia/*/lib). Install CUDA's libraries, for example with" \
-    "'pip install nvidia-cuda-runtime$end nvidia-cublas$end nvidia-curand$end nvidia-cudnn-cu${cuda:-13}" \
-    "nvidia-nccl-cu${cuda:-13}', or name their folder in LD_LIBRARY_PATH." >&2
+    "'pip install nvidia-cudnn-cu${cuda:-13} nvidia-cublas$end nvidia-curand$end nvidia-cuda-runtime$end'," \
+    "or name their folder in LD_LIBRARY_PATH." >&2
   exit 1
 done < "$root/lib/cuda_libraries"
 

@@ -74,6 +74,13 @@ class Launch(unittest.TestCase):
         self.need('libc.so.6')
         self.assertEqual(self.start('layrub').stdout, 'layrub  from nowhere\n')
 
+    def test_an_optional_library_is_looked_for_as_the_others_and_may_be_missing(self):
+        self.need('libinvented.so.1', 'libother.so.2 optional', 'libmissing.so.3 optional')
+        one = touch(self.folder, 'mine', 'libinvented.so.1')
+        two = touch(self.folder, 'site/nvidia/two/lib', 'libother.so.2')
+        done = self.start('layrub', LD_LIBRARY_PATH=one, PYTHONPATH=os.path.join(self.folder, 'site'))
+        self.assertEqual((done.returncode, done.stdout), (0, f'layrub  from {one}:{two}:{one}\n'), done.stderr)
+
     def test_a_library_that_is_nowhere_is_named_and_so_is_the_remedy(self):
         self.need('libinvented.so.1')
         done = self.start('layrub')

@@ -19,8 +19,11 @@ if [ $# -eq 0 ]; then
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
-  # It is there where CUDA's headers are.
-  if cmake --build "$build" --target help | grep -qw test_cuda_backend; then set -- "$@" test_cuda_backend; fi
+  # They are there where the headers of CUDA and NCCL are.
+  targets=$(cmake --build "$build" --target help)
+  for test in test_cuda_backend test_nccl_communicator; do
+    if echo "$targets" | grep -qw $test; then set -- "$@" $test; fi
+  done
 fi
 cmake --build "$build" --parallel "$(nproc)" --target "$@"
 

@@ -131,7 +131,7 @@ class GPUParams : public Params<Dtype> {
   layrub::Device* const device_;
 };
 
-/// Caffe's name for training with several solvers, of one process; in a build without NCCL
+/// Caffe's name for training with several solvers, of one process; where NCCL is not found
 /// gradients go through the host's memory. Solvers are on the device of the thread in which their
 /// NCCL is made, or on the CPU.
 ///

@@ -56,10 +56,12 @@ class Exchange {
   Device* device(int rank) const { return devices_[rank]; }
 
   void Push(int rank, Task task) {
-    if (devices_[rank]) devices_[rank]->Synchronize();
+    const bool alone = size() == 1;  // there is nothing to exchange
+    if (devices_[rank] && !alone) devices_[rank]->Synchronize();
     {
       const std::lock_guard lock(mutex_);
       if (failed_) throw GroupFailed(reason_);
+      if (alone) return;
       queues_[rank].push_back(std::move(task));
     }
     changed_.notify_all();
@@ -208,10 +210,11 @@ Group Connect(const std::vector<Device*>& devices) {
   const bool gpus = std::all_of(devices.begin(), devices.end(), [](const Device* device) {
     return device != nullptr && device->LaunchesKernels();
   });
-  if (!gpus) return ConnectThreads(devices);
-  Group group = ConnectGpus(devices);
+  if (!gpus || devices.size() < 2) return ConnectThreads(devices);
+  std::string why_not;
+  Group group = ConnectGpus(devices, &why_not);
   if (!group.empty()) return group;
-  LOG(WARNING) << "This build has no NCCL (USE_NCCL): gradients go through the host's memory.";
+  LOG(WARNING) << "Gradients go through the host's memory, which is slower: " << why_not;
   return ConnectThreads(devices);
 }
 

@@ -1,34 +1,31 @@
 #ifdef USE_NCCL
-#include <nccl.h>
-
 #include <mutex>
+#include <string>
 
-#include "layrub/communicator.hpp"
 #include "layrub/device/cuda/check.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
-
-/// Ends the program, naming the call, when it fails.
-#define LAYRUB_NCCL(call)                                              \
-  do {                                                                 \
-    const ncclResult_t layrub_error = (call);                          \
-    if (layrub_error != ncclSuccess) {                                 \
-      LOG(FATAL) << #call << ": " << ncclGetErrorString(layrub_error); \
-    }                                                                  \
-  } while (0)
+#include "layrub/device/cuda/nccl_library.hpp"
 
 namespace layrub {
 namespace {
 
+/// Ends the program when `call` has failed.
+void Must(const Nccl& nccl, const char* call, ncclResult_t result) {
+  if (result == ncclSuccess) return;
+  LOG(FATAL) << call << ": " << nccl.GetErrorString(result) << ".";
+}
+
 /// What the members of a group share: why it has ended, and how to end what runs.
 class Shared {
  public:
-  explicit Shared(std::vector<ncclComm_t> comms) : comms_(std::move(comms)) {}
+  Shared(const Nccl& nccl, std::vector<ncclComm_t> comms) : nccl_(nccl), comms_(std::move(comms)) {}
   ~Shared() {
     for (ncclComm_t comm : comms_) {
-      if (!failed_) ncclCommDestroy(comm);
+      if (!failed_) nccl_.CommDestroy(comm);
     }
   }
 
+  const Nccl& nccl() const { return nccl_; }
   ncclComm_t comm(int rank) const { return comms_[rank]; }
   int size() const { return static_cast<int>(comms_.size()); }
 
@@ -42,10 +39,11 @@ class Shared {
     if (failed_) return;
     failed_ = true;
     reason_ = reason;
-    for (ncclComm_t comm : comms_) ncclCommAbort(comm);
+    for (ncclComm_t comm : comms_) nccl_.CommAbort(comm);
   }
 
  private:
+  const Nccl nccl_;
   const std::vector<ncclComm_t> comms_;
   std::mutex mutex_;
   bool failed_ = false;
@@ -66,6 +64,7 @@ class NcclCommunicator final : public Communicator {
     exchanged_ = std::make_unique<CudaEvent>();
   }
   ~NcclCommunicator() override {
+    if (queued_) shared_->Abort("member " + std::to_string(rank_) + " has left its group");
     device_->MakeCurrent();
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
@@ -76,16 +75,16 @@ class NcclCommunicator final : public Communicator {
   Device* device() const override { return device_; }
 
   void Broadcast(const std::vector<Values>& values) override {
-    Queue(values, [this](const Values& v) {
-      return ncclBroadcast(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v), 0,
-                           shared_->comm(rank_), stream_);
+    Queue("ncclBroadcast", values, [this](const Values& v) {
+      return shared_->nccl().Broadcast(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v), 0,
+                                       shared_->comm(rank_), stream_);
     });
   }
 
   void Sum(const std::vector<Values>& values) override {
-    Queue(values, [this](const Values& v) {
-      return ncclAllReduce(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v), ncclSum,
-                           shared_->comm(rank_), stream_);
+    Queue("ncclAllReduce", values, [this](const Values& v) {
+      return shared_->nccl().AllReduce(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v),
+                                       ncclSum, shared_->comm(rank_), stream_);
     });
   }
 
@@ -93,6 +92,7 @@ class NcclCommunicator final : public Communicator {
     shared_->ThrowIfFailed();
     device_->MakeCurrent();
     Order(stream_, exchanged_.get(), ComputeStream());
+    queued_ = false;
   }
 
   void Abort(const std::string& reason) override { shared_->Abort(reason); }
@@ -107,13 +107,15 @@ class NcclCommunicator final : public Communicator {
   }
 
   template <typename Call>
-  void Queue(const std::vector<Values>& values, Call call) {
+  void Queue(const char* name, const std::vector<Values>& values, Call call) {
     shared_->ThrowIfFailed();
     device_->MakeCurrent();
     Order(ComputeStream(), computed_.get(), stream_);
-    LAYRUB_NCCL(ncclGroupStart());
-    for (const Values& v : values) LAYRUB_NCCL(call(v));
-    LAYRUB_NCCL(ncclGroupEnd());
+    queued_ = true;
+    const Nccl& nccl = shared_->nccl();
+    Must(nccl, "ncclGroupStart", nccl.GroupStart());
+    for (const Values& v : values) Must(nccl, name, call(v));
+    Must(nccl, "ncclGroupEnd", nccl.GroupEnd());
   }
 
   const std::shared_ptr<Shared> shared_;
@@ -121,21 +123,30 @@ class NcclCommunicator final : public Communicator {
   Device* const device_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<CudaEvent> computed_, exchanged_;
+  bool queued_ = false;  ///< something that no Wait has come after
 };
 
 }  // namespace
 
-Group ConnectGpus(const std::vector<Device*>& gpus) {
+Group ConnectByNccl(const Nccl& nccl, const std::vector<Device*>& gpus) {
   std::vector<int> ids;
   for (const Device* gpu : gpus) ids.push_back(gpu->id());
   std::vector<ncclComm_t> comms(gpus.size());
-  LAYRUB_NCCL(ncclCommInitAll(comms.data(), static_cast<int>(ids.size()), ids.data()));
-  const auto shared = std::make_shared<Shared>(std::move(comms));
+  Must(nccl, "ncclCommInitAll",
+       nccl.CommInitAll(comms.data(), static_cast<int>(ids.size()), ids.data()));
+  const auto shared = std::make_shared<Shared>(nccl, std::move(comms));
   Group group;
   for (size_t rank = 0; rank < gpus.size(); ++rank) {
     group.push_back(std::make_unique<NcclCommunicator>(shared, static_cast<int>(rank), gpus[rank]));
   }
   return group;
+}
+
+Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not) {
+  const std::optional<Nccl> nccl = OpenNccl(kNcclFile, why_not);
+  if (!nccl) return {};
+  LOG(INFO) << "Gradients are summed by NCCL " << VersionOf(*nccl);
+  return ConnectByNccl(*nccl, gpus);
 }
 
 }  // namespace layrub
@@ -146,7 +157,10 @@ Group ConnectGpus(const std::vector<Device*>& gpus) {
 
 namespace layrub {
 
-Group ConnectGpus(const std::vector<Device*>&) { return {}; }
+Group ConnectGpus(const std::vector<Device*>&, std::string* why_not) {
+  *why_not = "this build has no NCCL, as there was no nccl.h.";
+  return {};
+}
 
 }  // namespace layrub
 

@@ -9,7 +9,10 @@ int GpuCount() { return 0; }
 
 Device& Gpu(int) { throw std::logic_error("Gpu: there is none"); }
 
-Group ConnectGpus(const std::vector<Device*>&) { return {}; }
+Group ConnectGpus(const std::vector<Device*>&, std::string* why_not) {
+  *why_not = WhyNoGpu();
+  return {};
+}
 
 std::string WhyNoGpu() { return "Cannot use GPU in CPU-only Caffe: check mode."; }
 

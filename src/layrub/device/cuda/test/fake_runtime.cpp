@@ -20,24 +20,6 @@ std::unique_ptr<Runtime>& Now() {
   return runtime;
 }
 
-/// One call of the API: noted, refused if the test or what has failed before says so, else `body`.
-template <typename Body>
-cudaError_t Enter(Call call, Body body) {
-  if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
-  const std::lock_guard lock(mutex);
-  Runtime& runtime = *Now();
-  cudaError_t error = runtime.sticky;
-  if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
-  runtime.calls.push_back(std::move(call));
-  if (error == cudaSuccess) {
-    error = body(runtime);
-    runtime.GoOn();
-  }
-  if (error == cudaSuccess) error = runtime.sticky;
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
-
 cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device) {
   const auto size = static_cast<int64_t>(bytes);
   runtime.UseDevice(current_device);
@@ -78,6 +60,22 @@ cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
 }
 
 }  // namespace
+
+cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
+  if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
+  const std::lock_guard lock(mutex);
+  Runtime& runtime = *Now();
+  cudaError_t error = runtime.sticky;
+  if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
+  runtime.calls.push_back(std::move(call));
+  if (error == cudaSuccess) {
+    error = body(runtime);
+    runtime.GoOn();
+  }
+  if (error == cudaSuccess) error = runtime.sticky;
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
 
 void Reset(Options options) {
   const std::lock_guard lock(mutex);
@@ -328,7 +326,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return Enter({"cudaEventSynchronize"}, [&](Runtime& runtime) {
-    if (event->mark) runtime.Reach(*event->mark);
+    if (event->mark) runtime.Reach(event->mark);
     return cudaSuccess;
   });
 }

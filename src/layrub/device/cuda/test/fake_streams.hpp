@@ -20,7 +20,7 @@
 
 /// A point of a stream's work.
 struct Mark {
-  CUstream_st* stream = nullptr;
+  CUstream_st* stream = nullptr;  ///< null: nobody has queued it yet
   bool happened = false;
   double milliseconds = 0;
 };
@@ -134,15 +134,18 @@ struct Runtime {
   }
 
   /// Does what `mark` needs and nothing more.
-  void Reach(const Mark& mark) {
-    while (!mark.happened) Step(mark.stream);
+  void Reach(const std::shared_ptr<Mark> mark) {
+    while (!mark->happened && mark->stream) Step(mark->stream);
+    if (mark->happened) return;
+    violations.push_back("the host waits for what nobody has queued");
+    mark->happened = true;
   }
   void Finish(CUstream_st* stream) {
     while (!stream->queue.empty()) Step(stream);
   }
   void Step(CUstream_st* stream) {
     if (!Ready(*stream)) {
-      Reach(*stream->queue.front().wait);
+      Reach(stream->queue.front().wait);
     } else {
       DoNext(stream);
       GoOn();
@@ -186,6 +189,10 @@ struct Runtime {
   std::vector<Call> calls;
   std::vector<std::string> violations;
 };
+
+/// One call of the API, or of a library that works on its streams: noted, refused if the test or
+/// what has failed before says so, else `body`, under the lock.
+cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body);
 
 }  // namespace layrub::fake_cuda
 

@@ -1,0 +1,290 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "layrub/device/cuda/cuda_device.hpp"
+#include "layrub/device/cuda/nccl_library.hpp"
+#include "layrub/device/cuda/test/fake_runtime.hpp"
+
+// GPUs that exchange values by NCCL, on a fake of CUDA's runtime and a fake of NCCL, which is found
+// in the program's own search path: is the library found, or said what is wrong with it; are the
+// sums ordered with what the GPUs compute; and what happens when something fails?
+namespace layrub {
+namespace {
+
+using fake_cuda::Alive;
+using fake_cuda::Pace;
+
+constexpr int kMembers = 3;
+constexpr int64_t kCount = 100;
+constexpr char kOldFile[] = "libold_nccl.so.2";
+
+/// What member `rank` has computed in `round`.
+float Part(int rank, int round, int64_t i) {
+  return static_cast<float>(rank * 1000 + round * 10 + i % 7);
+}
+
+int TimesCalled(const std::string& name) {
+  const std::vector<fake_cuda::Call> calls = fake_cuda::Calls();
+  return static_cast<int>(std::count_if(calls.begin(), calls.end(),
+                                        [&](const auto& call) { return call.name == name; }));
+}
+
+/// GPUs that have an array each.
+struct Gpus {
+  explicit Gpus(int count = kMembers) {
+    for (int id = 0; id < count; ++id) {
+      devices.push_back(std::make_unique<CudaDevice>(id));
+      values.push_back(static_cast<float*>(devices.back()->Allocate(kBytes)));
+    }
+  }
+  ~Gpus() {
+    for (size_t id = 0; id < devices.size(); ++id) devices[id]->Free(values[id]);
+  }
+  std::vector<Device*> list() const {
+    std::vector<Device*> all;
+    for (const auto& device : devices) all.push_back(device.get());
+    return all;
+  }
+  /// A kernel that writes the part of `round`, which is done when it is done.
+  void Compute(int id, int round) {
+    devices[id]->MakeCurrent();
+    fake_cuda::Launch([array = values[id], id, round] {
+      for (int64_t i = 0; i < kCount; ++i) array[i] = Part(id, round, i);
+    });
+  }
+  /// A kernel that adds to `sums` what there is then.
+  void Collect(int id, std::vector<float>* sums) {
+    devices[id]->MakeCurrent();
+    fake_cuda::Launch([array = values[id], sums] {
+      for (int64_t i = 0; i < kCount; ++i) sums->push_back(array[i]);
+    });
+  }
+  void Synchronize() {
+    for (const auto& device : devices) device->Synchronize();
+  }
+
+  static constexpr int64_t kBytes = kCount * int64_t{sizeof(float)};
+  std::vector<std::unique_ptr<CudaDevice>> devices;
+  std::vector<float*> values;
+};
+
+/// Runs `body(rank)` for each member in a thread of its own.
+void ForEach(size_t members, const std::function<void(int)>& body) {
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < members; ++rank)
+    threads.emplace_back([&body, rank] { body(static_cast<int>(rank)); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Members compute and sum in turns; true: each had every sum, and what came after it came after
+/// it.
+bool SumsAreRight(bool threads) {
+  constexpr int kRounds = 3;
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  if (group.size() != kMembers) return false;
+  std::vector<std::vector<float>> sums(kMembers);
+  const auto turn = [&](int rank, int round) {
+    gpus.Compute(rank, round);
+    group[rank]->Sum({{gpus.values[rank], 40}, {gpus.values[rank] + 40, kCount - 40}});
+    group[rank]->Wait();
+    gpus.Collect(rank, &sums[rank]);
+  };
+  if (threads) {
+    ForEach(kMembers, [&](int rank) {
+      for (int round = 0; round < kRounds; ++round) turn(rank, round);
+    });
+  } else {
+    for (int round = 0; round < kRounds; ++round) {
+      for (int rank = 0; rank < kMembers; ++rank) turn(rank, round);
+    }
+  }
+  gpus.Synchronize();
+  std::vector<float> expected;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int64_t i = 0; i < kCount; ++i)
+      expected.push_back(Part(0, round, i) + Part(1, round, i) + Part(2, round, i));
+  }
+  return std::all_of(sums.begin(), sums.end(), [&](const auto& all) { return all == expected; });
+}
+
+class NcclTest : public ::testing::Test {
+ protected:
+  void SetUp() override { fake_cuda::Reset({.devices = kMembers}); }
+  void TearDown() override {
+    EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
+    EXPECT_EQ(fake_cuda::Violations(), std::vector<std::string>());
+    EXPECT_EQ(TimesCalled("ncclCommInitAll") * kMembers,
+              TimesCalled("ncclCommDestroy") + TimesCalled("ncclCommAbort"));
+    fake_cuda::Reset();
+  }
+};
+
+TEST_F(NcclTest, SumsWhatHasBeenComputedForWhatIsComputedNext) {
+  for (const bool threads : {false, true}) {
+    for (const Pace pace : {Pace::kEarly, Pace::kLate, Pace::kRandom}) {
+      for (uint32_t seed = 0; seed < (pace == Pace::kRandom ? 20 : 1); ++seed) {
+        fake_cuda::Reset({.devices = kMembers, .pace = pace, .seed = seed});
+        EXPECT_TRUE(SumsAreRight(threads)) << threads << " " << static_cast<int>(pace) << seed;
+      }
+    }
+  }
+}
+
+TEST_F(NcclTest, NoWaitOfAStreamCanBeLeftOut) {
+  int waits = 0;
+  fake_cuda::Reset({.devices = kMembers, .drop_wait = [&waits](int) { return ++waits < 0; }});
+  EXPECT_TRUE(SumsAreRight(false));
+  EXPECT_EQ(waits, 2 * 3 * kMembers);  // for a sum, and for what comes after it
+  for (int left_out = 0; left_out < waits; ++left_out) {
+    bool shows = false;
+    for (uint32_t seed = 0; seed < 1000 && !shows; ++seed) {
+      fake_cuda::Reset({.devices = kMembers,
+                        .pace = Pace::kRandom,
+                        .seed = seed,
+                        .drop_wait = [left_out](int wait) { return wait == left_out; }});
+      shows = !SumsAreRight(false);
+    }
+    EXPECT_TRUE(shows) << left_out;
+  }
+}
+
+TEST_F(NcclTest, BroadcastsTheValuesOfRank0) {
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  std::vector<float> got[kMembers];
+  ForEach(kMembers, [&](int rank) {
+    gpus.Compute(rank, 0);
+    const int64_t pairs = kCount / 2;
+    group[rank]->Broadcast({{gpus.values[rank], pairs, Element::kDouble}});
+    group[rank]->Wait();
+    gpus.Collect(rank, &got[rank]);
+  });
+  gpus.Synchronize();
+  for (const std::vector<float>& values : got) {
+    ASSERT_EQ(values.size(), size_t{kCount});
+    for (int64_t i = 0; i < kCount; ++i) ASSERT_EQ(values[i], Part(0, 0, i)) << i;
+  }
+}
+
+TEST_F(NcclTest, NoCallWaitsOnTheHost) {
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  fake_cuda::ForgetCalls();
+  for (const auto& member : group) {
+    member->Sum({{gpus.values[member->rank()], kCount}});
+    member->Wait();
+  }
+  for (const char* call : {"cudaStreamSynchronize", "cudaEventSynchronize", "cudaMemcpy"})
+    EXPECT_EQ(TimesCalled(call), 0) << call;
+  EXPECT_EQ(TimesCalled("ncclAllReduce"), kMembers);
+  group.clear();
+  fake_cuda::ForgetCalls();
+}
+
+TEST_F(NcclTest, SeveralGpusAreConnectedByItAndOneByNothing) {
+  Gpus gpus;
+  EXPECT_EQ(Connect({gpus.devices[0].get()})[0]->device(), gpus.devices[0].get());
+  EXPECT_EQ(TimesCalled("ncclCommInitAll"), 0);
+  const Group group = Connect(gpus.list());
+  EXPECT_EQ(TimesCalled("ncclCommInitAll"), 1);
+  ASSERT_EQ(group.size(), size_t{kMembers});
+  for (int rank = 0; rank < kMembers; ++rank) {
+    EXPECT_EQ(group[rank]->rank(), rank);
+    EXPECT_EQ(group[rank]->size(), kMembers);
+    EXPECT_EQ(group[rank]->device(), gpus.devices[rank].get());
+  }
+}
+
+TEST_F(NcclTest, AMissingLibraryIsNamedAndSoIsTheRemedy) {
+  std::string why_not;
+  EXPECT_FALSE(OpenNccl("libnccl_of_nobody.so.2", &why_not));
+  EXPECT_EQ(why_not.find("NCCL was not found (libnccl_of_nobody.so.2: cannot open"), size_t{0})
+      << why_not;
+  EXPECT_NE(why_not.find("pip install nvidia-nccl-cu"), std::string::npos) << why_not;
+  EXPECT_NE(why_not.find("libnccl.so.2 in LD_LIBRARY_PATH"), std::string::npos) << why_not;
+  EXPECT_EQ(std::count(why_not.begin(), why_not.end(), '\n'), 0);
+}
+
+TEST_F(NcclTest, ALibraryThatIsTooOldIsNamedAndSoIsWhatItLacks) {
+  std::string why_not;
+  EXPECT_FALSE(OpenNccl(kOldFile, &why_not));
+  EXPECT_NE(why_not.find("NCCL 2.3.7 is too old"), std::string::npos) << why_not;
+  EXPECT_NE(why_not.find("libold_nccl.so.2 has no ncclCommAbort"), std::string::npos) << why_not;
+  EXPECT_NE(why_not.find("install NCCL 2.4 or newer"), std::string::npos) << why_not;
+}
+
+TEST_F(NcclTest, ALibraryOfSomethingElseWillNotDo) {
+  std::string why_not;
+  EXPECT_FALSE(OpenNccl("libm.so.6", &why_not));
+  EXPECT_NE(why_not.find("libm.so.6 has no ncclGetVersion"), std::string::npos) << why_not;
+}
+
+TEST_F(NcclTest, OpensItInSeveralThreadsAndTellsItsVersion) {
+  ForEach(8, [](int) {
+    std::string why_not;
+    const std::optional<Nccl> nccl = OpenNccl(kNcclFile, &why_not);
+    ASSERT_TRUE(nccl) << why_not;
+    EXPECT_EQ(VersionOf(*nccl), "2.23.4");
+  });
+}
+
+TEST_F(NcclTest, AnAbortEndsAllWaits) {
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  group[0]->Sum({{gpus.values[0], kCount}});
+  group[0]->Wait();
+  group[1]->Abort("out of paper");
+  group[1]->Abort("too late");
+  for (const auto& member : group) {
+    try {
+      member->Sum({{gpus.values[member->rank()], kCount}});
+      FAIL() << member->rank();
+    } catch (const GroupFailed& failure) {
+      EXPECT_STREQ(failure.what(), "out of paper");
+    }
+    EXPECT_THROW(member->Wait(), GroupFailed);
+  }
+  gpus.Synchronize();
+  EXPECT_EQ(TimesCalled("ncclCommAbort"), kMembers);
+}
+
+TEST_F(NcclTest, FailsWhenAMemberLeavesInTheMiddle) {
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  group[0]->Sum({{gpus.values[0], kCount}});
+  group[0].reset();
+  EXPECT_THROW(group[1]->Wait(), GroupFailed);
+}
+
+TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
+  for (const std::string call :
+       {"ncclCommInitAll", "ncclGroupStart", "ncclAllReduce", "ncclBroadcast", "ncclGroupEnd"}) {
+    EXPECT_DEATH(
+        {
+          fake_cuda::Reset({.devices = kMembers, .fail = [&](const std::string& made) {
+                              return made == call ? cudaErrorUnknown : cudaSuccess;
+                            }});
+          Gpus gpus;
+          std::string why_not;
+          Group group = ConnectGpus(gpus.list(), &why_not);
+          group[0]->Sum({{gpus.values[0], kCount}});
+          group[0]->Broadcast({{gpus.values[0], kCount}});
+        },
+        call + ": unhandled cuda error");
+  }
+}
+
+}  // namespace
+}  // namespace layrub

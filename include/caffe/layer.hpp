@@ -49,7 +49,7 @@ struct InnerNet {
 /// devices: ForwardOn and BackwardOn), and, to take part in memory planning, what its operations
 /// touch (Traits).
 ///
-/// Not thread safe. A body allocates nothing: it gets its workspace from Scratch and Saved.
+/// Not thread safe. A body allocates nothing: its workspace is ScratchBytes and SavedBytes.
 template <typename Dtype>
 class Layer {
  public:

@@ -2,7 +2,6 @@
 #define LAYRUB_POOL_HPP_
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -33,8 +32,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr when `limit` would
-  /// be passed or there is no memory. Zero bytes give a valid unique pointer.
+  /// Zero-filled memory of at least `bytes` (aligned to kAlignment), or nullptr when there is not
+  /// so much. Zero bytes give a valid unique pointer.
   void* Allocate(int64_t bytes);
   void Free(void* memory);
   /// Gives cached blocks back to the system.
@@ -44,9 +43,6 @@ class Pool {
   int64_t used() const;
   int64_t peak() const;
   void ResetPeak();
-  /// Allocations that would take used() above this fail. Unlimited by default.
-  void set_limit(int64_t bytes);
-  int64_t limit() const;
 
   /// The one pool of CPU-side blobs.
   static Pool& Cpu();
@@ -60,7 +56,6 @@ class Pool {
   std::unordered_map<void*, int64_t> sizes_;
   int64_t used_ = 0;
   int64_t peak_ = 0;
-  int64_t limit_ = std::numeric_limits<int64_t>::max();
 };
 
 }  // namespace layrub

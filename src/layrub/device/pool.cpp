@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include "layrub/device/aligned_memory.hpp"
@@ -55,10 +56,8 @@ void* Pool::Allocate(int64_t bytes) {
   void* memory = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (size > limit_ - used_) return nullptr;
     const auto fit = cached_.lower_bound(size);
-    if (fit != cached_.end() && fit->first - size <= size / kWasteShare &&
-        fit->first <= limit_ - used_) {
+    if (fit != cached_.end() && fit->first - size <= size / kWasteShare) {
       size = fit->first;
       memory = fit->second;
       cached_.erase(fit);
@@ -106,16 +105,6 @@ int64_t Pool::peak() const {
 void Pool::ResetPeak() {
   std::lock_guard<std::mutex> lock(mutex_);
   peak_ = used_;
-}
-
-void Pool::set_limit(int64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  limit_ = bytes;
-}
-
-int64_t Pool::limit() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return limit_;
 }
 
 Pool& Pool::Cpu() {

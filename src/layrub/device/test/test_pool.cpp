@@ -69,33 +69,6 @@ TEST(Pool, CountsUseAndPeakWithoutTheCache) {
   EXPECT_EQ(pool.used(), 0);
 }
 
-TEST(Pool, KeepsToItsLimit) {
-  Pool pool;
-  pool.set_limit(4096);
-  EXPECT_EQ(pool.limit(), 4096);
-  void* a = pool.Allocate(3000);
-  ASSERT_NE(a, nullptr);
-  EXPECT_EQ(pool.Allocate(1025), nullptr);
-  void* b = pool.Allocate(1024);
-  EXPECT_NE(b, nullptr);
-  EXPECT_EQ(pool.Allocate(0), nullptr);
-  pool.Free(a);
-  EXPECT_NE(pool.Allocate(0), nullptr);
-  pool.set_limit(0);
-  EXPECT_EQ(pool.Allocate(1), nullptr);
-}
-
-TEST(Pool, ACachedBlockThatWouldPassTheLimitIsNotUsed) {
-  Pool pool;
-  void* block = pool.Allocate(4096 + 256);
-  pool.Free(block);
-  pool.set_limit(4096);
-  void* other = pool.Allocate(4096);
-  ASSERT_NE(other, nullptr);
-  EXPECT_NE(other, block);
-  EXPECT_EQ(pool.used(), 4096);
-}
-
 TEST(Pool, ZeroBytesGiveUniquePointers) {
   Pool pool;
   void* a = pool.Allocate(0);

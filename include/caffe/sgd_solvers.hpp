@@ -41,6 +41,12 @@ class SGDSolver : public Solver<Dtype> {
   // update_ and temp_ are workspace for subclasses; they take no memory before their first use.
   vector<shared_ptr<Blob<Dtype>>> history_, update_, temp_;
 
+ private:
+  void TellOfClipping();
+
+  /// Of the gradients: the sum of squares of each parameter's, the norm, the factor to clip by.
+  Blob<Dtype> clipping_;
+
   DISABLE_COPY_AND_ASSIGN(SGDSolver);
 };
 

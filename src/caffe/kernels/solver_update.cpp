@@ -1,5 +1,7 @@
 #include "caffe/kernels/solver_update.hpp"
 
+#include <cmath>
+
 #include "caffe/kernels/parallel.hpp"
 
 namespace caffe {
@@ -46,13 +48,34 @@ void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* 
       [=] LAYRUB_HOST_DEVICE(int64_t, Dtype total) { sum[0] = total; });
 }
 
+template <typename Dtype>
+void ClipFactor(const DeviceContext& context, int64_t n, const Dtype* squares, Dtype limit,
+                Dtype* norm, Dtype* factor) {
+  ParallelFor(context, 1, [=] LAYRUB_HOST_DEVICE(int64_t) {
+    Dtype sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += squares[i];
+    norm[0] = std::sqrt(sum);
+    factor[0] = norm[0] <= limit ? Dtype(1) : limit / norm[0];
+  });
+}
+
+template <typename Dtype>
+void ScaleBy(const DeviceContext& context, int64_t n, const Dtype* factor, Dtype* gradient) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    if (factor[0] != Dtype(1)) gradient[i] *= factor[0];
+  });
+}
+
 #define INSTANTIATE(Dtype)                                                                     \
   template void Scale<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype*);                    \
   template void AddDecayL2<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*); \
   template void AddDecayL1<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*); \
   template void SgdUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype*, Dtype*); \
   template void SubtractStep<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);      \
-  template void SumSquares<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);
+  template void SumSquares<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);        \
+  template void ClipFactor<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype, Dtype*,  \
+                                  Dtype*);                                                     \
+  template void ScaleBy<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -31,6 +31,13 @@ void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dt
 /// sum[0] = sum of x * x
 template <typename Dtype>
 void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* sum);
+/// norm[0] = root of the sum of n squares; factor[0] = what makes it `limit`, 1 where it is no more
+template <typename Dtype>
+void ClipFactor(const DeviceContext& context, int64_t n, const Dtype* squares, Dtype limit,
+                Dtype* norm, Dtype* factor);
+/// gradient *= factor[0]; nothing is touched where that is 1
+template <typename Dtype>
+void ScaleBy(const DeviceContext& context, int64_t n, const Dtype* factor, Dtype* gradient);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -82,32 +82,41 @@ void SGDSolver<Dtype>::ApplyUpdate() {
     ComputeUpdateValue(param_id, rate);
     this->net_->learnable_params()[param_id]->Update();
   });
+  TellOfClipping();
   ++this->iter_;
 }
 
+/// All of it is queued on the device: the host learns what came of it when the update is done.
 template <typename Dtype>
 void SGDSolver<Dtype>::ClipGradients() {
   const Dtype limit = this->param_.clip_gradients();
   if (limit < 0) return;
   const DeviceContext context = DeviceContext::Current();
   const vector<Blob<Dtype>*>& params = this->net_->learnable_params();
-  Blob<Dtype> squares(vector<int>{static_cast<int>(params.size())});
+  const auto count = static_cast<int>(params.size());
+  if (clipping_.count() != count + 2) clipping_.Reshape({count + 2});
+  Dtype* const squares = MutableData(context, &clipping_);  // what does not learn leaves a zero
+  Dtype* const norm = squares + count;
+  Dtype* const factor = norm + 1;
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;
-    kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]),
-                        MutableData(context, &squares) + i);
+    kernels::SumSquares(context, params[i]->count(), Diff(context, *params[i]), squares + i);
   }
-  Dtype sum = 0;  // what does not learn has left a zero
-  for (size_t i = 0; i < params.size(); ++i) sum += squares.cpu_data()[i];
-  const Dtype norm = std::sqrt(sum);
-  if (norm <= limit) return;
-  const Dtype factor = limit / norm;
-  LOG_IF(INFO, Caffe::root_solver()) << "Gradient clipping: scaling down gradients (L2 norm "
-                                     << norm << " > " << limit << ") by scale factor " << factor;
+  kernels::ClipFactor(context, count, squares, limit, norm, factor);
   for (size_t i = 0; i < params.size(); ++i) {
     if (!Learns(*this->net_, i)) continue;
-    kernels::Scale(context, params[i]->count(), factor, MutableDiff(context, params[i]));
+    kernels::ScaleBy(context, params[i]->count(), factor, MutableDiff(context, params[i]));
   }
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::TellOfClipping() {
+  const Dtype limit = this->param_.clip_gradients();
+  if (limit < 0 || clipping_.count() == 0 || !Caffe::root_solver()) return;
+  const Dtype* const norm = clipping_.cpu_data() + clipping_.count() - 2;
+  if (norm[0] <= limit) return;
+  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm[0] << " > " << limit
+            << ") by scale factor " << norm[1];
 }
 
 template <typename Dtype>

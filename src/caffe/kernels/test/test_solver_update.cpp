@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "caffe/kernels/solver_update.hpp"
@@ -44,6 +45,26 @@ TEST(SolverUpdate, StepsWithMomentum) {
   EXPECT_EQ(weight.values(), (std::vector<float>{8.5f, 9}));
   Scale(context, 2, 2.f, weight.data());
   EXPECT_EQ(weight.values(), (std::vector<float>{17, 18}));
+}
+
+TEST(SolverUpdate, ClipsToANormWhereItIsMore) {
+  const DeviceContext context = DeviceContext::Current();
+  const Array<double> squares({9, 0, 16}), norm({0}), factor({0}), gradient({3, -4});
+  for (const double limit : {5.0, 2.5}) {
+    ClipFactor(context, 3, squares.data(), limit, norm.data(), factor.data());
+    EXPECT_EQ(norm.values(), std::vector<double>{5});
+    EXPECT_EQ(factor.values(), std::vector<double>{limit / 5});
+    ScaleBy(context, 2, factor.data(), gradient.data());
+    EXPECT_EQ(gradient.values(), (std::vector<double>{3 * limit / 5, -4 * limit / 5}));
+  }
+}
+
+TEST(SolverUpdate, ANormThatIsNoNumberMakesTheGradientsNone) {
+  const DeviceContext context = DeviceContext::Current();
+  const Array<float> squares({NAN}), norm({0}), factor({0}), gradient({1});
+  ClipFactor(context, 1, squares.data(), 5.0f, norm.data(), factor.data());
+  ScaleBy(context, 1, factor.data(), gradient.data());
+  EXPECT_TRUE(std::isnan(gradient.values()[0]));
 }
 
 TEST(SolverUpdate, SumsSquares) {

@@ -65,13 +65,35 @@ int64_t ReadsOfAnIteration(const SolverParameter& param, const layrub::EmulatedD
   return reads / kIterations;
 }
 
+/// Sees whether the host waits for the device between the backward and the last update.
+class WatchfulSolver : public OpenSolver {
+ public:
+  WatchfulSolver(const SolverParameter& param, const layrub::EmulatedDevice& device)
+      : OpenSolver(param), device_(device) {}
+
+ protected:
+  void ClipGradients() override {
+    reads_ = device_.host_reads();
+    OpenSolver::ClipGradients();
+  }
+  void ComputeUpdateValue(int param_id, float rate) override {
+    OpenSolver::ComputeUpdateValue(param_id, rate);
+    EXPECT_EQ(device_.host_reads(), reads_);
+  }
+
+ private:
+  const layrub::EmulatedDevice& device_;
+  int64_t reads_ = 0;
+};
+
 TEST_F(PlannedDeviceTest, TheHostReadsTheLossAndNothingElseInAnIteration) {
   const Items items;
   for (const std::string& strategy : layrub::StrategyNames()) {
     SolverParameter param = SolverFor(items.Net(4), strategy);
     EXPECT_EQ(ReadsOfAnIteration(param, *device_), 1) << strategy;
     param.set_clip_gradients(1e-3f);
-    EXPECT_EQ(ReadsOfAnIteration(param, *device_), 2) << strategy << ", the gradients' length too";
+    EXPECT_EQ(ReadsOfAnIteration(param, *device_), 2) << strategy << ", the norm at its end too";
+    WatchfulSolver(param, *device_).Step(2);
   }
 }
 

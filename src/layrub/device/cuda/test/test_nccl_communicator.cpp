@@ -1,3 +1,4 @@
+#include <glog/logging.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -117,7 +118,10 @@ bool SumsAreRight(bool threads) {
 
 class NcclTest : public ::testing::Test {
  protected:
-  void SetUp() override { fake_cuda::Reset({.devices = kMembers}); }
+  void SetUp() override {
+    FLAGS_minloglevel = google::GLOG_WARNING;  // each group tells of its library
+    fake_cuda::Reset({.devices = kMembers});
+  }
   void TearDown() override {
     EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
     EXPECT_EQ(fake_cuda::Violations(), std::vector<std::string>());

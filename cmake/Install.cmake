@@ -12,7 +12,7 @@ if(TARGET layrub)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh")
 install(FILES src/caffe/proto/caffe.proto DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/caffe/proto)
 
 install(EXPORT CaffeTargets DESTINATION ${caffe_package_dir})

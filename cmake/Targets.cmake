@@ -173,22 +173,29 @@ function(layrub_add_tools)
   endif()
 endfunction()
 
+# layrub_kernels_beside(<result> <file>): in a build with CUDA, the .cu file beside the .cpp file; else nothing.
+function(layrub_kernels_beside result file)
+  string(REGEX REPLACE "cpp$" "cu" kernels ${file})
+  set(${result} "" PARENT_SCOPE)
+  if(NOT CPU_ONLY AND EXISTS ${kernels})
+    set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "${layrub_cuda_flags}")
+    set(${result} ${kernels} PARENT_SCOPE)
+  endif()
+endfunction()
+
 # examples/<folder>/<name>.cpp is the program <name>, in a build with CUDA together with <name>.cu.
 function(layrub_add_examples)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*/*.cpp)
   foreach(main ${mains})
     get_filename_component(name ${main} NAME_WE)
-    string(REGEX REPLACE "cpp$" "cu" kernels ${main})
-    if(CPU_ONLY OR NOT EXISTS ${kernels})
-      set(kernels "")
-    endif()
+    layrub_kernels_beside(kernels ${main})
     layrub_add_program(${name} ${main} ${kernels})
     set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
   endforeach()
 endfunction()
 
 # src/**/test/test_<thing>.cpp and tools/test/test_<thing>.cpp are each a test program of that name
-# and one ctest entry. Other .cpp files of the folder are helpers, linked to each of its tests.
+# and one ctest entry, in a build with CUDA together with test_<thing>.cu. Other .cpp files of the folder are helpers, linked to each of its tests.
 # Tests of base and placement link to the pure library alone, which proves that those parts need
 # nothing else. scripts/test_<thing>.py are ctest entries as well.
 #
@@ -239,7 +246,8 @@ function(layrub_add_tests)
     if("caffe" IN_LIST library)
       list(APPEND helper_objects $<TARGET_OBJECTS:device_environment>)
     endif()
-    add_executable(${name} ${test} ${helper_objects})
+    layrub_kernels_beside(kernels ${test})
+    add_executable(${name} ${test} ${kernels} ${helper_objects})
     layrub_set_up_test(${name} "${library}")
     if(name STREQUAL "test_nccl_communicator")
       layrub_add_fake_nccl(${name})

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "caffe/kernels/test/user_kernels.hpp"
 #include "caffe/test/body_memory.hpp"
 #include "caffe/util/math_functions.hpp"
 
@@ -161,6 +162,25 @@ TYPED_TEST(GpuMathFunctions, RandomNumbersLieWhereTheyShould) {
   caffe_gpu_rng_gaussian<T>(n, T(5), T(0.1), this->At(memory));
   const std::vector<T> normal = Get<T>(memory.address(), n);
   EXPECT_NEAR(caffe_cpu_asum<T>(n, normal.data()) / n, 5, 0.05);
+}
+
+TYPED_TEST(GpuMathFunctions, AddAtomicallyInKernelsOfUsers) {
+  using T = TypeParam;
+  std::vector<T> values(1000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i);
+  BodyMemory gpu_values(values.size() * sizeof(T)), gpu_sums(2 * sizeof(T));
+  Put(values, gpu_values.address());
+  Put(std::vector<T>{1, 2}, gpu_sums.address());
+  AddEach(1000, this->At(gpu_values), 2, this->At(gpu_sums));
+  EXPECT_EQ(Get<T>(gpu_sums.address(), 2), (std::vector<T>{249501, 250002}));
+}
+
+using CublasHandle = GpuMathFunctions<float>;
+TEST_F(CublasHandle, IsThereForFilesOfUsers) {
+  BodyMemory memory(3 * sizeof(float));
+  Put(std::vector<float>{1, 2, 3}, memory.address());
+  ScaleByCublas(3, 2, At(memory));
+  EXPECT_EQ(Get<float>(memory.address(), 3), (std::vector<float>{2, 4, 6}));
 }
 
 #else

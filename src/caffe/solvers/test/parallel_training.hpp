@@ -22,17 +22,27 @@ class SolverCount {
   ~SolverCount() { Caffe::set_solver_count(1); }
 };
 
-/// A group of `count` members whose devices are what this thread's is: the CPU, or emulated ones.
-inline layrub::Group Threads(int count) {
+/// This thread's device and more like it: null for the CPU, GPUs where there are so many, or else
+/// emulated ones.
+inline std::vector<layrub::Device*> DevicesLikeThis(int count) {
   static std::vector<std::unique_ptr<layrub::Device>> emulated;
   std::vector<layrub::Device*> devices(count);
-  if (Caffe::mode() == Caffe::GPU) devices[0] = &Caffe::device();
-  for (int rank = 1; rank < count && devices[0]; ++rank) {
+  if (Caffe::mode() == Caffe::CPU) return devices;
+  devices[0] = &Caffe::device();
+  const bool gpus = devices[0]->LaunchesKernels() && layrub::GpuCount() >= count;
+  for (int rank = 1; rank < count; ++rank) {
+    if (gpus) {
+      devices[rank] = &layrub::Gpu(rank <= devices[0]->id() ? rank - 1 : rank);
+      continue;
+    }
     emulated.push_back(layrub::MakeEmulatedDevice());
     devices[rank] = emulated.back().get();
   }
-  return layrub::ConnectThreads(devices);
+  return devices;
 }
+
+/// A group of `count` members on devices like this thread's.
+inline layrub::Group Threads(int count) { return layrub::ConnectThreads(DevicesLikeThis(count)); }
 
 /// The parameters that learn, one after the other. (Statistics are each solver's own.)
 inline std::vector<float> Learned(Solver<float>* solver) {

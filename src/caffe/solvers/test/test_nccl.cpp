@@ -10,22 +10,10 @@ namespace {
 constexpr int kSolvers = 2;
 constexpr int kIterations = 3;
 
-/// Devices for the solvers of a group: what this thread's is, and more like it.
-std::vector<layrub::Device*> Devices() {
-  static std::vector<std::unique_ptr<layrub::Device>> emulated;
-  std::vector<layrub::Device*> devices(kSolvers);
-  if (Caffe::mode() == Caffe::CPU) return devices;
-  for (layrub::Device*& device : devices) {
-    emulated.push_back(layrub::MakeEmulatedDevice());
-    device = emulated.back().get();
-  }
-  return devices;
-}
-
 /// Runs `body(rank)` in a thread for each solver, which is set up as a user's program does it.
 template <typename Body>
 void InThreads(Body body) {
-  const std::vector<layrub::Device*> devices = Devices();
+  const std::vector<layrub::Device*> devices = DevicesLikeThis(kSolvers);
   const Caffe::Brew mode = Caffe::mode();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kSolvers; ++rank) {
@@ -101,6 +89,35 @@ TEST(NCCL, AListOfSolversBecomesAGroup) {
     learned[rank] = Learned(solver.get());
   });
   EXPECT_TRUE(SameBits(learned[0], learned[1]));
+}
+
+/// What the library really does, with as many GPUs as there are: one will do.
+TEST(NCCL, SumsAndBroadcastsOnTheGpusOfThisMachine) {
+  if (!DeviceContext::Current().launch) GTEST_SKIP() << "There is no GPU here.";
+  constexpr int kCount = 100000;
+  constexpr int64_t kBytes = kCount * int64_t{sizeof(float)};
+  std::vector<layrub::Device*> gpus;
+  for (int id = 0; id < layrub::GpuCount(); ++id) gpus.push_back(&layrub::Gpu(id));
+  std::string why_not;
+  layrub::Group group = layrub::ConnectGpus(gpus, &why_not);
+  if (group.empty()) GTEST_SKIP() << why_not;
+  std::vector<std::vector<float>> sums(gpus.size(), std::vector<float>(kCount));
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < gpus.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::vector<float> mine(kCount, static_cast<float>(rank + 1));
+      void* const values = gpus[rank]->Allocate(kBytes);
+      gpus[rank]->Copy(values, mine.data(), kBytes);
+      group[rank]->Broadcast({{values, kCount}});  // ones
+      group[rank]->Sum({{values, kCount}});
+      group[rank]->Wait();
+      gpus[rank]->Copy(sums[rank].data(), values, kBytes);
+      gpus[rank]->Free(values);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<float>& sum : sums)
+    EXPECT_EQ(sum, std::vector<float>(kCount, static_cast<float>(gpus.size())));
 }
 
 TEST(NCCL, SaysWhatIsMissing) {

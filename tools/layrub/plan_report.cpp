@@ -80,6 +80,22 @@ class Strategies {
     return PlanNets(graphs_, options);
   }
 
+  /// The smallest device budget of plans that are within the host's. None if none is known.
+  std::optional<int64_t> SmallestBytes(const std::string& strategy) {
+    const Result<SolverPlans>& smallest = Smallest(strategy);
+    if (smallest.ok() && smallest.value().train.plan->host_bytes <= options_.budget.host)
+      return smallest.value().device_bytes;
+    if (!layrub::UsesCosts(strategy)) return {};
+    // One that searches looks for few device bytes first, but tries what the others do, too.
+    std::optional<int64_t> least;
+    for (const std::string& other : layrub::StrategyNames()) {
+      if (layrub::UsesCosts(other)) continue;
+      const std::optional<int64_t> bytes = SmallestBytes(other);
+      if (bytes && (!least || *bytes < *least)) least = bytes;
+    }
+    return least;
+  }
+
   bool CanFit(const std::string& strategy) {
     const Result<SolverPlans>& smallest = Smallest(strategy);
     return smallest.ok() && Within(options_.budget, smallest.value());
@@ -97,12 +113,6 @@ class Strategies {
   std::map<std::string, Result<SolverPlans>> smallest_;
 };
 
-/// None if no device budget would do, as the host has too little memory.
-std::optional<int64_t> DeviceBytesWithin(int64_t host, const SolverPlans& plans) {
-  if (plans.train.plan->host_bytes > host) return {};
-  return plans.device_bytes;
-}
-
 /// Those other than the one of `options`, which fits or does not.
 std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOptions& options,
                                           bool fits, Strategies* strategies) {
@@ -117,8 +127,8 @@ std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOpt
       if (!plans.ok()) continue;
       other.seconds = Simulate(graph, *plans.value().train.plan, options.machine).seconds;
       fits = true;
-    } else if (const auto& smallest = strategies->Smallest(strategy); smallest.ok()) {
-      other.smallest_bytes = DeviceBytesWithin(options.budget.host, smallest.value());
+    } else {
+      other.smallest_bytes = strategies->SmallestBytes(strategy);
     }
     found.push_back(other);
   }
@@ -151,7 +161,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   if (!plans.ok() || ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps) {
     const Result<SolverPlans>& smallest = strategies.Smallest(options.strategy);
     if (!smallest.ok()) return smallest.status();
-    report.smallest_bytes = DeviceBytesWithin(options.budget.host, smallest.value());
+    report.smallest_bytes = strategies.SmallestBytes(options.strategy);
     if (!plans.ok()) report.nets = smallest.value();
   } else {
     report.smallest_unasked = true;

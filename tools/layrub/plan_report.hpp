@@ -42,7 +42,8 @@ struct PlanReport {
   double keep_seconds = 0;
   double floor_seconds = 0;  ///< layrub::TimeFloor within the budget
   /// The smallest budget that the strategy is known to do with. None: nobody asked, or its plan
-  /// that takes the fewest device bytes needs more of the host than it may have.
+  /// that takes the fewest device bytes needs more of the host than it may have; where it searches,
+  /// those of the strategies that it tries, too.
   std::optional<int64_t> smallest_bytes;
   bool smallest_unasked = false;  ///< the plan fits, and the smallest budget was not looked for
   bool below_smallest = false;    ///< the plan takes less than those that were made for few bytes

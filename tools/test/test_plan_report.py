@@ -88,6 +88,12 @@ class PlanReport(DigitsTest):
         fits = self.plan(RESNET, "--placement=" + strategy, "--host_memory=1MiB", f"--device_memory={budget}")
         self.assertEqual("fits", fits["verdict"])
 
+    def test_a_search_knows_a_smallest_budget_where_the_host_has_too_little_for_its_own(self):
+        flags = (RESNET, "--host_memory=1MiB")
+        smallest = self.plan(*flags, "--device_memory=400MiB")["smallest_budget_bytes"]
+        self.assertGreater(smallest, self.plan(RESNET)["smallest_budget_bytes"])
+        self.assertEqual("fits", self.plan(*flags, f"--device_memory={smallest}")["verdict"])
+
     def test_no_more_memory_is_advised_than_the_machine_has(self):
         k40 = (RESNET, "--machine=k40")
         self.assertRegex(self.text(*k40, "--device_memory=360MiB"), r"would help +--placement=keep --device_memory=\d+ would")

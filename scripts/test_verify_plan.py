@@ -216,6 +216,21 @@ class VerifyPlan(unittest.TestCase):
         found = moved('move x 1792', waits=False)
         self.assertTrue(any('without waiting' in o for o in found['objections']))
 
+    def test_proves_a_tensor_that_slides_to_bytes_that_it_leaves(self):
+        steps = self.changed('alloc device loss 1536', 'alloc device loss 1792')
+        at = steps.index('wait compute for prefetch x')
+
+        def slid(step, waits=True):
+            return self.verify(steps[:at + waits] + [step] + steps[at + 1:], device=2048)
+
+        found = slid('move x 1280')
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['live_bytes'], found['moved_bytes']), (2048, 512))
+        found = slid('move x 768')  # where a.grad is
+        self.assertTrue(any('overlap a live range' in o for o in found['objections']))
+        found = slid('move x 1280', waits=False)
+        self.assertTrue(any('without waiting' in o for o in found['objections']))
+
     def test_proves_a_right_plan_and_measures_it(self):
         found = self.verify(STEPS)
         self.assertEqual(found['objections'], [])

@@ -180,9 +180,11 @@ class Walk:
         block = self.device.range_of[tensor.name]
         if tensor.persistent or block[2] > 1:
             self.object('is persistent, or not the only tensor in its range')
-        held, size = block[3], self.size_at(self.device, tensor, offset)
-        self.device.peak = max(self.device.peak, self.device.live_bytes + size)
-        self.device.remove(tensor.name)
+        held, live = block[3], self.device.live_bytes
+        self.device.remove(tensor.name)  # it may go to bytes that it leaves
+        size = self.size_at(self.device, tensor, offset)
+        shared = max(0, min(block[0] + block[1], offset + size) - max(block[0], offset))
+        self.device.peak = max(self.device.peak, live + size - shared)
         self.device.add(tensor.name, offset, size)
         self.write(self.device, tensor)
         self.device.range_of[tensor.name][3] = held

@@ -41,7 +41,7 @@ class Backend {
   virtual bool HostIsMemory() const = 0;
 
   /// Queues a copy on kSave (device -> host), kLoad (host -> device) or kCompute (within the
-  /// device; the two ranges share no byte). On the copy lanes, memory of the process may take the
+  /// device; the two ranges may overlap). On the copy lanes, memory of the process may take the
   /// place of either side.
   virtual void Copy(Lane lane, void* to, const void* from, int64_t bytes) = 0;
   /// Queues a call of `function` on kSave or kLoad: some thread makes it when all that was queued

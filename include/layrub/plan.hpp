@@ -43,8 +43,8 @@ enum class StepKind : uint8_t {
   kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
                ///< `tensor` is the first of that
   kMove,  ///< compute lane: copy `tensor` from its device range, to which no other is bound, to
-          ///< [offset, offset + Aligned(bytes)), which overlaps no live range, nor the one that it
-          ///< leaves; it owns that from here on, and gives the other back
+          ///< [offset, offset + Aligned(bytes)), which overlaps no live range but perhaps that one;
+          ///< it owns the new range from here on, and gives back what else the old one had
 };
 
 /// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does

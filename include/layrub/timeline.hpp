@@ -34,8 +34,12 @@ struct Timeline {
 /// workspace says it takes, else max(flops / rate, bytes / bandwidth) + latency. 0 for a Feed,
 /// whose time is that of a copy.
 double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& machine);
-/// Seconds that copying so many bytes within the device takes.
-double MoveSeconds(int64_t bytes, const Machine& machine);
+/// Seconds that copying `bytes` within the device to where they begin `distance` bytes higher or
+/// lower takes. Where the two ranges overlap, they go in pieces of `distance` bytes, a latency
+/// each.
+double MoveSeconds(int64_t bytes, int64_t distance, const Machine& machine);
+/// By step of `plan`: how far a Move takes its tensor, in bytes; 0 for other steps.
+std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan);
 /// The key in Machine::measured of `form` with its workspace `scratch`: the form's name, followed
 /// by a slash and the workspace's where that has one.
 std::string MeasuredName(const Form& form, int32_t scratch);

@@ -65,7 +65,7 @@ class CpuBackend final : public Backend {
 
   void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
     if (lane != Lane::kCompute) return CopyLaneOf(lane).Copy(to, from, bytes);
-    if (bytes > 0) std::memcpy(Reachable(to), Reachable(from), static_cast<size_t>(bytes));
+    if (bytes > 0) std::memmove(Reachable(to), Reachable(from), static_cast<size_t>(bytes));
   }
 
   void Call(Lane lane, std::function<void()> function) override {

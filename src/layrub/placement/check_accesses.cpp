@@ -40,9 +40,8 @@ void Checker::CheckMove(const Step& step) {
     Object(NameOf(step.tensor) + " is persistent and has to stay where it is");
   if (arena.Of(step.tensor).bound > 1)
     Object(NameOf(step.tensor) + " is not the only tensor in its range");
-  const int64_t bytes = BytesAt(step, device_);
-  arena.Free(step.tensor);
-  arena.Alloc(step.tensor, step.offset, bytes);
+  arena.Free(step.tensor);  // it may go to bytes that it leaves
+  arena.Alloc(step.tensor, step.offset, BytesAt(step, device_));
   WriteBytes(device_, step.tensor, read ? Value{step.tensor, version_[step.tensor]} : Value{});
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdlib>
+#include <vector>
 
 #include "layrub/timeline.hpp"
 
@@ -52,8 +54,28 @@ double OpSeconds(const Op& op, int32_t form, int32_t scratch, const Machine& mac
   return part > 0 ? part * estimate : estimate;
 }
 
-double MoveSeconds(int64_t bytes, const Machine& machine) {
-  return 2 * static_cast<double>(bytes) / machine.memory_bandwidth + machine.latency;
+double MoveSeconds(int64_t bytes, int64_t distance, const Machine& machine) {
+  if (bytes == 0 || distance == 0) return 0;
+  const int64_t pieces = (bytes - 1) / distance + 1;
+  return 2 * static_cast<double>(bytes) / machine.memory_bandwidth +
+         static_cast<double>(pieces) * machine.latency;
+}
+
+std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan) {
+  std::vector<int64_t> distances(plan.steps.size());
+  std::vector<int64_t> offset_of(graph.tensors.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (step.kind == StepKind::kAlias) {
+      offset_of[step.tensor] = offset_of[step.on];
+    } else if (step.kind == StepKind::kMove) {
+      distances[i] = std::abs(step.offset - offset_of[step.tensor]);
+      offset_of[step.tensor] = step.offset;
+    } else if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
+      offset_of[step.tensor] = step.offset;
+    }
+  }
+  return distances;
 }
 
 }  // namespace layrub

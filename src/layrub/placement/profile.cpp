@@ -53,11 +53,13 @@ double Median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// Seconds that the step of `span` takes with nothing beside it.
-double SecondsAlone(const Graph& graph, const Step& step, const Machine& machine) {
+/// Seconds that a step takes with nothing beside it. `distance`: see MoveDistances.
+double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
+                    const Machine& machine) {
   if (step.op != kNone && step.kind != StepKind::kFeed)
     return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
-  if (step.kind == StepKind::kMove) return MoveSeconds(graph.tensors[step.tensor].bytes, machine);
+  if (step.kind == StepKind::kMove)
+    return MoveSeconds(graph.tensors[step.tensor].bytes, distance, machine);
   const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
   return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
 }
@@ -82,6 +84,7 @@ double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timel
                    const Machine& machine, bool copies) {
   constexpr double kMuch = 0.25;
   constexpr double kLeast = 0.25;  // even shares with both copies; below, it was something else
+  const std::vector<int64_t> distances = MoveDistances(graph, plan);
   std::vector<double> speeds;
   for (const Timeline& timeline : iterations) {
     const std::vector<Stretch> others = Busy(timeline, !copies);
@@ -89,7 +92,8 @@ double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timel
     for (const Span& span : timeline.spans) {
       if (IsCopy(span) != copies) continue;
       const double seconds = span.end - span.begin, overlap = Overlap(span, others);
-      const double alone = SecondsAlone(graph, plan.steps[span.step], machine);
+      const double alone =
+          SecondsAlone(graph, plan.steps[span.step], distances[span.step], machine);
       if (overlap == 0) undisturbed.Add(alone, seconds, 0);
       if (overlap > kMuch * seconds) disturbed.Add(alone, seconds, overlap);
     }

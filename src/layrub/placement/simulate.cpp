@@ -33,6 +33,7 @@ class Simulation {
       : graph_(graph),
         plan_(plan),
         machine_(machine),
+        distances_(MoveDistances(graph, plan)),
         spans_(plan.steps.size()),
         finished_(plan.steps.size()) {
     for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
@@ -104,9 +105,10 @@ class Simulation {
     queue->running = kNone;
   }
 
-  double ComputeSeconds(const Step& step) const {
+  double ComputeSeconds(int32_t index) const {
+    const Step& step = plan_.steps[index];
     return step.kind == StepKind::kMove
-               ? MoveSeconds(graph_.tensors[step.tensor].bytes, machine_)
+               ? MoveSeconds(graph_.tensors[step.tensor].bytes, distances_[index], machine_)
                : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
   }
 
@@ -120,7 +122,7 @@ class Simulation {
           if (!finished_[step.step]) break;
         } else {
           queue.running = i;
-          queue.seconds_left = IsCopy(step.kind) ? machine_.latency : ComputeSeconds(step);
+          queue.seconds_left = IsCopy(step.kind) ? machine_.latency : ComputeSeconds(i);
           queue.bytes_left = IsCopy(step.kind) ? static_cast<double>(CopiedBytes(graph_, step)) : 0;
           spans_[i] = {i, step.lane, now_, now_};
         }
@@ -146,6 +148,7 @@ class Simulation {
   const Graph& graph_;
   const Plan& plan_;
   const Machine& machine_;
+  const std::vector<int64_t> distances_;  ///< of Moves, by step
   std::array<Queue, kLanes> queues_;
   std::array<double, kLanes> rates_{};  ///< by lane, see SetRates
   std::vector<Span> spans_;             ///< by step

@@ -146,7 +146,7 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       const Place from = residency.Move(index);
       backend->Copy(Lane::kCompute, residency.At(step.tensor, Tier::kDevice).address, from.address,
                     graph.tensors[step.tensor].bytes);
-      residency.GiveBack(from, Tier::kDevice);
+      residency.Moved(step.tensor, from);
       break;
     }
     case StepKind::kFill:

@@ -21,7 +21,7 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
-    if (!MemoryOf(step.tier).Contains(step.offset, EndOf(step))) {
+    if (!MemoryOf(step.tier).Contains(step.offset, BytesOf(step).end)) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
                                   graph.tensors[step.tensor].name + " outside the arena");
     }
@@ -39,8 +39,14 @@ Place& Residency::PlaceOf(TensorId tensor, Tier tier) {
   return places_[tensor][static_cast<size_t>(tier)];
 }
 
-int64_t Residency::EndOf(const Step& alloc) const {
-  return alloc.offset + graph_.tensors[alloc.tensor].bytes;
+Residency::Bytes Residency::BytesOf(const Step& alloc) const {
+  return {alloc.offset, alloc.offset + graph_.tensors[alloc.tensor].bytes};
+}
+
+/// The bytes of `all` below and above `some`; either may be none.
+std::array<Residency::Bytes, 2> Residency::Outside(const Bytes& all, const Bytes& some) {
+  return {Bytes{all.begin, std::clamp(some.begin, all.begin, all.end)},
+          Bytes{std::clamp(some.end, all.begin, all.end), all.end}};
 }
 
 void Residency::Bind(int32_t index) {
@@ -52,40 +58,47 @@ void Residency::Bind(int32_t index) {
 void Residency::Alloc(int32_t index) {
   const Step& step = plan_.steps[index];
   if (graph_.tensors[step.tensor].persistent) return;
-  CheckIntact(step);
+  CheckIntact(step, {});
   Bind(index);
 }
 
-/// What nobody had until now is as it was left.
-void Residency::CheckIntact(const Step& step) {
-  if (poison_ && MemoryOf(step.tier).EndOfChanges(step.offset, EndOf(step)) != step.offset) {
-    intact_ = false;
+/// What `step` takes and nobody had until now, but for its tensor at `had`, is as it was left.
+void Residency::CheckIntact(const Step& step, const Bytes& had) {
+  if (!poison_) return;
+  for (const auto& [begin, end] : Outside(BytesOf(step), had)) {
+    if (begin < end && MemoryOf(step.tier).EndOfChanges(begin, end) != begin) intact_ = false;
   }
 }
 
 Place Residency::Move(int32_t index) {
   const Step& step = plan_.steps[index];
   const Place from = PlaceOf(step.tensor, Tier::kDevice);
-  CheckIntact(step);
+  CheckIntact(step, BytesOf(plan_.steps[from.range]));
   Bind(index);
   PlaceOf(step.tensor, Tier::kDevice).valid = from.valid;
   return from;
 }
 
+void Residency::Moved(TensorId tensor, const Place& from) {
+  GiveBack(from.range, BytesOf(plan_.steps[At(tensor, Tier::kDevice).range]));
+}
+
 void Residency::Free(TensorId tensor, Tier tier) {
   Place& place = PlaceOf(tensor, tier);
   if (place.range == kNone) return;
-  GiveBack(place, tier);
+  GiveBack(place.range, {});
   place = {};
 }
 
-void Residency::GiveBack(const Place& place, Tier tier) {
-  if (--users_[place.range] == 0 && poison_) {
-    const Step& alloc = plan_.steps[place.range];
-    if (tier == Tier::kDevice) {
-      touched_ = std::max(touched_, device_.EndOfChanges(alloc.offset, EndOf(alloc)));
-    }
-    MemoryOf(tier).Restore(alloc.offset, EndOf(alloc));
+/// One tensor less is bound to the range that step number `range` gave; at `kept` it still is.
+void Residency::GiveBack(int32_t range, const Bytes& kept) {
+  if (--users_[range] > 0 || !poison_) return;
+  const Step& alloc = plan_.steps[range];
+  for (const auto& [begin, end] : Outside(BytesOf(alloc), kept)) {
+    if (begin == end) continue;
+    if (alloc.tier == Tier::kDevice)
+      touched_ = std::max(touched_, device_.EndOfChanges(begin, end));
+    MemoryOf(alloc.tier).Restore(begin, end);
   }
 }
 
@@ -133,7 +146,8 @@ bool Residency::RestIntact(Tier tier) const {
   for (const auto& places : places_) {
     const int32_t range = places[static_cast<size_t>(tier)].range;
     if (range == kNone) continue;
-    live.emplace_back(plan_.steps[range].offset, EndOf(plan_.steps[range]));
+    const Bytes bytes = BytesOf(plan_.steps[range]);
+    live.emplace_back(bytes.begin, bytes.end);
   }
   std::sort(live.begin(), live.end());
   int64_t begin = 0;

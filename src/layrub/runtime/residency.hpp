@@ -38,11 +38,10 @@ class Residency {
   /// Runs Alloc step number `index`; nothing happens for tensors that are bound for good.
   void Alloc(int32_t index);
   void Free(TensorId tensor, Tier tier);
-  /// Runs Move step number `index`, but for the copy; returns where the value is, to be given back
-  /// once it is copied.
+  /// Runs Move step number `index`, but for the copy; returns where the value is.
   Place Move(int32_t index);
-  /// One tensor less is bound to the range of `place`.
-  void GiveBack(const Place& place, Tier tier);
+  /// The value of `tensor` has been copied from where Move found it. What it has left is free.
+  void Moved(TensorId tensor, const Place& from);
   void Alias(TensorId tensor, TensorId on);
   /// The value is, or will be when the lane gets there, in `tier`.
   void Copied(TensorId tensor, Tier tier);
@@ -60,9 +59,17 @@ class Residency {
   Place& PlaceOf(TensorId tensor, Tier tier);
   Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
   const Memory& MemoryOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
+  /// Bytes [begin, end) of a tier.
+  struct Bytes {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+
   void Bind(int32_t index);
-  void CheckIntact(const Step& step);
-  int64_t EndOf(const Step& alloc) const;
+  void GiveBack(int32_t range, const Bytes& kept);
+  void CheckIntact(const Step& step, const Bytes& had);
+  Bytes BytesOf(const Step& alloc) const;
+  static std::array<Bytes, 2> Outside(const Bytes& all, const Bytes& some);
   bool RestIntact(Tier tier) const;
 
   const Graph& graph_;

@@ -9,6 +9,7 @@
 #include "layrub/check.hpp"
 #include "layrub/placement/strategies/conv_like.hpp"
 #include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
 
@@ -87,16 +88,22 @@ TEST_P(NetPlans, PackTightly) {
   EXPECT_EQ(sum, plan.device_bytes);
 }
 
+/// Also when tensors slide within the device.
 TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
+  const layrub::Plan plan = Plan();
+  const layrub::Plan sliding = layrub::testing::WithSlides(graph_, plan, /*seed=*/1);
+  const bool frees = strategy_ != "keep" && strategy_ != "intra";
+  EXPECT_EQ(layrub::testing::SlidesIn(graph_, sliding) > 10, frees);
   const std::string stem =
       ::testing::TempDir() + "net_plans_" + std::get<0>(GetParam()) + "_" + strategy_;
   std::ofstream(stem + ".graph.txt") << layrub::ToText(graph_);
-  std::ofstream(stem + ".plan.txt") << layrub::ToText(Plan(), graph_);
+  std::ofstream(stem + ".plan.txt") << layrub::ToText(plan, graph_);
+  std::ofstream(stem + ".sliding.txt") << layrub::ToText(sliding, graph_);
   const std::string command = "python3 " + SourceFolder() + "/scripts/verify_plan.py " + stem +
-                              ".graph.txt " + stem + ".plan.txt";
+                              ".graph.txt " + stem + ".plan.txt " + stem + ".sliding.txt";
   EXPECT_EQ(std::system(command.c_str()), 0);
-  std::remove((stem + ".graph.txt").c_str());
-  std::remove((stem + ".plan.txt").c_str());
+  for (const char* text : {".graph.txt", ".plan.txt", ".sliding.txt"})
+    std::remove((stem + text).c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, NetPlans,

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -83,7 +85,9 @@ class CudaBackend final : public Backend {
   void Copy(Lane lane, void* to, const void* from, int64_t bytes) override {
     if (bytes <= 0) return;
     device_->MakeCurrent();
-    if (file_ && lane != Lane::kCompute) {
+    if (lane == Lane::kCompute) {
+      CopyWithin(static_cast<char*>(to), static_cast<const char*>(from), bytes);
+    } else if (file_) {
       CopyStaged(lane, static_cast<char*>(to), static_cast<const char*>(from), bytes);
     } else {
       Queue(lane, to, from, bytes);
@@ -148,6 +152,18 @@ class CudaBackend final : public Backend {
   void Queue(Lane lane, void* to, const void* from, int64_t bytes) {
     LAYRUB_CUDA(
         cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, StreamOf(lane)));
+  }
+
+  /// CUDA does not say what a copy between ranges that overlap gives. So it goes in pieces as long
+  /// as the way to go, which overlap none, those first that lie where others go.
+  void CopyWithin(char* to, const char* from, int64_t bytes) {
+    const int64_t distance = std::abs(to - from);
+    if (distance == 0) return;
+    for (int64_t done = 0, count = 0; done < bytes; done += count) {
+      count = std::min(distance, bytes - done);
+      const int64_t at = to < from ? done : bytes - done - count;
+      Queue(Lane::kCompute, to + at, from + at, count);
+    }
   }
 
   /// By way of pinned memory, which the stream fills and empties in turn.

@@ -100,6 +100,8 @@ TEST(CpuBackend, CopiesWithinTheDeviceAtOnce) {
   std::vector<int> to(64);
   backend->Copy(Lane::kCompute, to.data(), from.data(), BytesOf(from));
   EXPECT_EQ(to, from);
+  backend->Copy(Lane::kCompute, to.data() + 9, to.data(), BytesOf(from) / 2);
+  EXPECT_TRUE(std::equal(from.begin(), from.begin() + 32, to.begin() + 9)) << "they overlap";
   backend->Copy(Lane::kCompute, nullptr, nullptr, 0);
 }
 

@@ -13,7 +13,8 @@
 namespace layrub::testing {
 namespace {
 
-/// One operand of a step: so many cells of kAlignment bytes, and the number that belongs there.
+/// One operand of a step: so many cells of kAlignment bytes, and the number that belongs there,
+/// which with the place in the operand says what is in a cell.
 struct Access {
   bool write = false;
   size_t tier = 0;
@@ -184,12 +185,15 @@ class Player {
     return "";
   }
 
+  static uint64_t In(const Access& access, int64_t cell) {
+    return access.number << 32 | static_cast<uint64_t>(cell - access.begin);
+  }
   void Put(const Access& access) {
-    for (int64_t i = access.begin; i < access.end; ++i) memory_[access.tier][i] = access.number;
+    for (int64_t i = access.begin; i < access.end; ++i) memory_[access.tier][i] = In(access, i);
   }
   bool Holds(const Access& access) const {
     for (int64_t i = access.begin; i < access.end; ++i) {
-      if (memory_[access.tier][i] != access.number) return false;
+      if (memory_[access.tier][i] != In(access, i)) return false;
     }
     return true;
   }

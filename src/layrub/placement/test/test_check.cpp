@@ -172,9 +172,9 @@ class CheckMove : public ::testing::Test {
     p.Alloc("x", 0, Tier::kHost);
     p.Wait(Lane::kSave, first);
     const int32_t save = p.Offload("x");
+    if (waits) p.Wait(Lane::kCompute, save);
     p.Move(moved, goes_to);
     p.Alloc("y", y_lies_at);
-    if (waits) p.Wait(Lane::kCompute, save);
     p.Run("second");
     p.Free("x");
     p.Free("x", Tier::kHost);
@@ -191,8 +191,14 @@ TEST_F(CheckMove, AcceptsOneAndWhoeverTakesTheBytesThatItLeaves) {
   EXPECT_EQ(Join(Check(graph_, PlanThat(768, 256))), "");
 }
 
+TEST_F(CheckMove, AcceptsOneToBytesThatItLeaves) {
+  EXPECT_EQ(Join(Check(graph_, PlanThat(512, 1280))), "");
+  EXPECT_EQ(Join(Check(graph_, PlanThat(512, 1024))), "");
+  EXPECT_TRUE(Objects(graph_, PlanThat(512, 256), "overlaps the live device range of x"));
+}
+
 TEST_F(CheckMove, ObjectsToWhereItMayNotGo) {
-  EXPECT_TRUE(Objects(graph_, PlanThat(512, 1280), "overlaps the live device range of x"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(0, 1280), "overlaps the live device range of w"));
   EXPECT_TRUE(Objects(graph_, PlanThat(1792, 1024), "is not inside the device arena"));
   EXPECT_TRUE(Objects(graph_, PlanThat(800, 1536), "offset 800 is not aligned"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 1024), "overlaps the live device range of x"));
@@ -210,6 +216,8 @@ TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
 }
 
 TEST_F(CheckMove, ObjectsToBytesTakenBeforeTheyAreSaved) {
+  EXPECT_TRUE(Objects(graph_, PlanThat(512, 1280, "x", false),
+                      "(move x): writes x without waiting for step 5 (offload x)"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 256, "x", false),
                       "writes y without waiting for step 5 (offload x)"));
 }

@@ -59,15 +59,18 @@ TEST(Simulate, AMoveReadsAndWritesItsBytesOnTheComputeLane) {
   Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   const auto run = std::find_if(plan.steps.begin(), plan.steps.end(),
                                 [](const Step& step) { return step.op != kNone; });
-  plan.steps.insert(run + 1, {.kind = StepKind::kMove, .tensor = x, .offset = 256});
+  const auto move = plan.steps.insert(run + 1, {.kind = StepKind::kMove, .tensor = x});
   Machine machine = Unit();
   machine.memory_bandwidth = 2;
   machine.latency = 10;
-  const Timeline timeline = Simulate(net.graph, plan, machine);
-  const auto bytes = static_cast<double>(net.graph.tensors[x].bytes);
-  EXPECT_DOUBLE_EQ(timeline.seconds, 110 + 2 * bytes / 2 + 10);
-  ASSERT_EQ(timeline.spans.size(), 2u);
-  EXPECT_EQ(timeline.spans[1].lane, Lane::kCompute);
+  const int64_t bytes = net.graph.tensors[x].bytes;
+  for (const int pieces : {1, 4}) {
+    move->offset = bytes / pieces;
+    const Timeline timeline = Simulate(net.graph, plan, machine);
+    EXPECT_DOUBLE_EQ(timeline.seconds, 110 + 2 * static_cast<double>(bytes) / 2 + 10 * pieces);
+    ASSERT_EQ(timeline.spans.size(), 2u);
+    EXPECT_EQ(timeline.spans[1].lane, Lane::kCompute);
+  }
 }
 
 TEST(Simulate, TakesTheSlowerOfArithmeticAndMemoryPlusLatency) {

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "layrub/backend.hpp"
+#include "layrub/device.hpp"
 #include "layrub/executor.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/runtime/test/allocation_hook.hpp"
 #include "layrub/runtime/test/chain.hpp"
@@ -205,6 +207,25 @@ TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
     }
   }
   EXPECT_GT(moves, 3);
+}
+
+TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
+  const std::unique_ptr<Device> device = MakeEmulatedDevice(int64_t{1} << 26);
+  const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(), emulated = device->MakeBackend("");
+  device->BeginKernel();  // the toy's operations are host functions
+  int64_t slides = 0;
+  for (int seed = 0; seed < 2 * kSeeds; ++seed) {
+    const Graph graph = RandomGraph(seed, 3 + seed % 23);
+    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const bool poison = seed % 2 == 0;
+    const Plan packed = Schedule(graph, decision, poison ? kPadding : 0).value();
+    const Plan plan = WithSlides(graph, packed, seed);
+    slides += SlidesIn(graph, plan);
+    for (Backend* const backend : {on_cpu.get(), emulated.get()})
+      ExpectTheBitsOfNoPlan(graph, plan, backend, {.record = true, .poison = poison});
+  }
+  device->EndKernel();
+  EXPECT_GT(slides, 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, PlansTest, ::testing::ValuesIn(StrategyNames()),

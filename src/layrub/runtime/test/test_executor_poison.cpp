@@ -65,6 +65,39 @@ char* AddressOf(Executor* executor, TensorId tensor) {
   return static_cast<char*>(executor->Address(tensor));
 }
 
+constexpr int64_t kSlide = 3 * kAlignment;
+
+/// The chain's plan with B elsewhere, so that A can slide up before B is made of it.
+Plan Sliding() {
+  Plan plan = ChainPlan();
+  std::swap(plan.steps[4].offset, plan.steps[15].offset);
+  Step move;
+  move.kind = StepKind::kMove;
+  move.tensor = kA;
+  move.offset = 2 * kBytes + kSlide;
+  plan.steps.insert(plan.steps.begin() + 4, move);
+  for (Step& step : plan.steps) step.step += step.kind == StepKind::kWait;
+  for (int32_t& end : plan.pass_end) ++end;
+  return plan;
+}
+
+TEST_F(PoisonTest, WhatASlideLeavesIsPoisonAndWhatItCoversIsNot) {
+  std::vector<float> left(kSlide / sizeof(float));
+  const bool intact = Intact(Sliding(), kForwardB, [&](Executor* e) {
+    std::memcpy(left.data(), AddressOf(e, kInput) + 2 * kBytes, kSlide);
+    EXPECT_EQ(AddressOf(e, kA), AddressOf(e, kInput) + 2 * kBytes + kSlide);
+  });
+  EXPECT_TRUE(intact);
+  EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](float value) { return std::isnan(value); }));
+}
+
+TEST_F(PoisonTest, SeesAWriteToWhatASlideLeavesOrWillTake) {
+  EXPECT_FALSE(
+      Intact(Sliding(), kForwardB, [](Executor* e) { AddressOf(e, kInput)[2 * kBytes] = 1; }));
+  EXPECT_FALSE(
+      Intact(Sliding(), kForwardA, [](Executor* e) { AddressOf(e, kInput)[3 * kBytes] = 1; }));
+}
+
 TEST_F(PoisonTest, SentinelsAreIntactWhereNobodyWrites) {
   EXPECT_TRUE(Intact(Padded(), kForwardA, [](Executor*) {}));
   EXPECT_TRUE(Intact(ChainPlan(), kForwardA, [](Executor*) {}));

@@ -121,6 +121,11 @@ std::vector<std::string> Violations() {
   return Now()->violations;
 }
 
+void ForgetViolations() {
+  const std::lock_guard lock(mutex);
+  Now()->violations.clear();
+}
+
 }  // namespace layrub::fake_cuda
 
 // NOLINTNEXTLINE(build/namespaces)
@@ -128,7 +133,10 @@ using namespace layrub::fake_cuda;
 
 namespace {
 
-Work CopyWork(void* to, const void* from, size_t bytes) {
+Work CopyWork(Runtime& runtime, void* to, const void* from, size_t bytes) {
+  const auto distance = std::abs(static_cast<char*>(to) - static_cast<const char*>(from));
+  if (static_cast<size_t>(distance) < bytes)
+    runtime.violations.push_back("a copy reads what it writes");
   return {.act = [=] { std::memmove(to, from, bytes); }, .touches = {to, from}};
 }
 
@@ -241,7 +249,7 @@ cudaError_t cudaMemsetAsync(void* address, int value, size_t bytes, cudaStream_t
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   return Enter({"cudaMemcpy", static_cast<int64_t>(bytes)}, [&](Runtime& runtime) {
     CUstream_st* const stream = runtime.StreamOf(nullptr);
-    stream->queue.push_back(CopyWork(to, from, bytes));
+    stream->queue.push_back(CopyWork(runtime, to, from, bytes));
     if (!runtime.OnDevice(to) || !runtime.OnDevice(from)) runtime.Finish(stream);
     return cudaSuccess;
   });
@@ -254,7 +262,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
       return runtime.Pinned(side) || runtime.OnDevice(side);
     };
     runtime.calls.back().pageable = !known(to) || !known(from);
-    runtime.StreamOf(stream)->queue.push_back(CopyWork(to, from, bytes));
+    runtime.StreamOf(stream)->queue.push_back(CopyWork(runtime, to, from, bytes));
     return cudaSuccess;
   });
 }

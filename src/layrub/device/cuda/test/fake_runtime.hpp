@@ -64,6 +64,7 @@ void ForgetCalls();
 Alive WhatIsAlive();
 /// What a program on a GPU would have broken or been refused, a sentence each.
 std::vector<std::string> Violations();
+void ForgetViolations();
 
 }  // namespace layrub::fake_cuda
 

@@ -18,6 +18,7 @@
 #include "layrub/executor.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/toy.hpp"
@@ -219,6 +220,19 @@ TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceComputeTheBitsOfNoPlan) {
   EXPECT_GT(moves, 3);
 }
 
+TEST_P(PacesTest, PlansInWhichTensorsSlideComputeTheBitsOfNoPlan) {
+  int64_t slides = 0;
+  for (int seed = 1; seed <= 30; ++seed) {
+    const Graph graph = RandomGraph(seed, 3 + seed % 23);
+    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const Plan plan = WithSlides(graph, Schedule(graph, decision).value(), seed);
+    slides += SlidesIn(graph, plan);
+    Job job(graph, plan, "", {.poison = seed % 3 == 0});
+    EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
+  }
+  EXPECT_GT(slides, 100);
+}
+
 TEST_P(PacesTest, ReadsNothingThatIsGone) {
   for (int seed = 1; seed <= 6; ++seed) {
     const Graph graph = RandomGraph(seed, 20);
@@ -250,23 +264,6 @@ TEST_P(PacesTest, AFileAsHostTierGivesTheSameBits) {
     EXPECT_FALSE(job.backend->HostIsMemory());
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
   }
-}
-
-TEST_P(PacesTest, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
-  CudaDevice device(0);
-  const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
-  const int64_t bytes = (int64_t{17} << 20) + 1000;  // two stagings and a part of one
-  auto* const from = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
-  auto* const to = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
-  void* const file = backend->Allocate(Tier::kHost, bytes);
-  for (int64_t i = 0; i < bytes; ++i) from[i] = static_cast<char>(i * 7919 >> 8);
-  backend->Copy(Lane::kSave, file, from, bytes);
-  backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
-  backend->Copy(Lane::kLoad, to, file, bytes);
-  backend->Synchronize();
-  EXPECT_EQ(std::memcmp(from, to, static_cast<size_t>(bytes)), 0);
-  for (void* memory : {from, to}) backend->Free(Tier::kDevice, memory);
-  backend->Free(Tier::kHost, file);
 }
 
 TEST_P(PacesTest, SeveralDevicesWorkInTurnsAndInThreads) {
@@ -398,24 +395,6 @@ TEST_F(CudaBackendTest, WorkThatFailsLaterEndsTheProgramNamingACall) {
     EXPECT_DEATH(RunChain(n == 3), "cuda[A-Za-z]+\\(.*an illegal memory access was encountered\\.");
     fake_cuda::Reset();
   }
-}
-
-TEST_F(CudaBackendTest, ADeviceCopiesInOrderAndBesideTheRest) {
-  CudaDevice device(0);
-  const std::vector<int> sent = {1, 2, 3};
-  std::vector<int> received(3);
-  const int64_t bytes = 12;
-  void* const memory = device.pool().Allocate(bytes);
-  void* const other = device.pool().Allocate(bytes);
-  device.Synchronize();  // zeroing them must not come after what goes beside the stream
-  device.CopyBeside(memory, sent.data(), bytes);
-  device.Copy(other, memory, bytes);
-  device.Zero(memory, bytes);
-  device.Copy(received.data(), other, bytes);
-  EXPECT_EQ(received, sent);
-  device.Copy(received.data(), memory, bytes);
-  EXPECT_EQ(received, std::vector<int>(3));
-  for (void* used : {memory, other}) device.pool().Free(used);
 }
 
 TEST_F(CudaBackendTest, ADeviceTellsWhatItsContextAndLibrariesTake) {

@@ -1,0 +1,101 @@
+// Copies of the backend for GPUs, on a runtime that does work as early or as late as it may.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/device/cuda/cuda_device.hpp"
+#include "layrub/device/cuda/test/fake_runtime.hpp"
+
+namespace layrub {
+namespace {
+
+using fake_cuda::Pace;
+
+class CudaCopies : public ::testing::TestWithParam<Pace> {
+ protected:
+  void SetUp() override { fake_cuda::Reset({.pace = GetParam()}); }
+  void TearDown() override {
+    EXPECT_EQ(fake_cuda::WhatIsAlive(), fake_cuda::Alive());
+    EXPECT_EQ(fake_cuda::Violations(), std::vector<std::string>());
+    fake_cuda::Reset();
+  }
+};
+
+TEST_P(CudaCopies, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
+  CudaDevice device(0);
+  const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
+  const int64_t bytes = (int64_t{17} << 20) + 1000;  // two stagings and a part of one
+  auto* const from = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
+  auto* const to = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
+  void* const file = backend->Allocate(Tier::kHost, bytes);
+  for (int64_t i = 0; i < bytes; ++i) from[i] = static_cast<char>(i * 7919 >> 8);
+  backend->Copy(Lane::kSave, file, from, bytes);
+  backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
+  backend->Copy(Lane::kLoad, to, file, bytes);
+  backend->Synchronize();
+  EXPECT_EQ(std::memcmp(from, to, static_cast<size_t>(bytes)), 0);
+  for (void* memory : {from, to}) backend->Free(Tier::kDevice, memory);
+  backend->Free(Tier::kHost, file);
+}
+
+TEST_P(CudaCopies, CopiesBetweenRangesThatOverlapGoInPiecesThatDoNot) {
+  CudaDevice device(0);
+  const std::unique_ptr<Backend> backend = device.MakeBackend("");
+  const int64_t bytes = 5000, most = 6000;
+  auto* const memory = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes + most));
+  for (const int64_t distance : {256, 1024, 2500, 4999, 5000, 6000}) {
+    for (const bool up : {false, true}) {
+      for (int64_t i = 0; i < bytes + most; ++i) memory[i] = static_cast<char>(i * 7919 >> 8);
+      char* const from = memory + (up ? 0 : distance);
+      char* const to = memory + (up ? distance : 0);
+      const std::string value(from, bytes);
+      fake_cuda::ForgetCalls();
+      backend->Copy(Lane::kCompute, to, from, bytes);
+      EXPECT_EQ(static_cast<int64_t>(fake_cuda::Calls().size()), (bytes - 1) / distance + 1);
+      backend->Synchronize();
+      EXPECT_EQ(std::string(to, bytes), value) << distance << (up ? " up" : " down");
+    }
+  }
+  fake_cuda::ForgetCalls();
+  backend->Copy(Lane::kCompute, memory, memory, bytes);
+  EXPECT_EQ(fake_cuda::Calls().size(), 0u);
+  backend->Free(Tier::kDevice, memory);
+}
+
+TEST_P(CudaCopies, ADeviceCopiesInOrderAndBesideTheRest) {
+  CudaDevice device(0);
+  const std::vector<int> sent = {1, 2, 3};
+  std::vector<int> received(3);
+  const int64_t bytes = 12;
+  void* const memory = device.pool().Allocate(bytes);
+  void* const other = device.pool().Allocate(bytes);
+  device.Synchronize();  // zeroing them must not come after what goes beside the stream
+  device.CopyBeside(memory, sent.data(), bytes);
+  device.Copy(other, memory, bytes);
+  device.Zero(memory, bytes);
+  device.Copy(received.data(), other, bytes);
+  EXPECT_EQ(received, sent);
+  device.Copy(received.data(), memory, bytes);
+  EXPECT_EQ(received, std::vector<int>(3));
+  for (void* used : {memory, other}) device.pool().Free(used);
+}
+
+TEST_P(CudaCopies, TheRuntimeSeesACopyBetweenRangesThatOverlap) {
+  CudaDevice device(0);
+  auto* const memory = static_cast<char*>(device.Allocate(1024));
+  EXPECT_TRUE(fake_cuda::Violations().empty());
+  device.Copy(memory + 256, memory, 512);
+  EXPECT_EQ(fake_cuda::Violations(), std::vector<std::string>{"a copy reads what it writes"});
+  device.Free(memory);
+  fake_cuda::ForgetViolations();
+}
+
+INSTANTIATE_TEST_SUITE_P(Paces, CudaCopies,
+                         ::testing::Values(Pace::kEarly, Pace::kLate, Pace::kRandom));
+
+}  // namespace
+}  // namespace layrub

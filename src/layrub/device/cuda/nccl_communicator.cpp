@@ -113,9 +113,15 @@ class NcclCommunicator final : public Communicator {
     Order(ComputeStream(), computed_.get(), stream_);
     queued_ = true;
     const Nccl& nccl = shared_->nccl();
-    Must(nccl, "ncclGroupStart", nccl.GroupStart());
-    for (const Values& v : values) Must(nccl, name, call(v));
-    Must(nccl, "ncclGroupEnd", nccl.GroupEnd());
+    Must("ncclGroupStart", nccl.GroupStart());
+    for (const Values& v : values) Must(name, call(v));
+    Must("ncclGroupEnd", nccl.GroupEnd());
+  }
+
+  /// A call fails as well when another member ends the group meanwhile, whose reason counts then.
+  void Must(const char* call, ncclResult_t result) {
+    if (result != ncclSuccess) shared_->ThrowIfFailed();
+    layrub::Must(shared_->nccl(), call, result);
   }
 
   const std::shared_ptr<Shared> shared_;

@@ -11,6 +11,7 @@
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/nccl_library.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
+#include "layrub/device/cuda/test/fake_streams.hpp"
 
 // GPUs that exchange values by NCCL, on a fake of CUDA's runtime and a fake of NCCL, which is found
 // in the program's own search path: is the library found, or said what is wrong with it; are the
@@ -270,6 +271,30 @@ TEST_F(NcclTest, FailsWhenAMemberLeavesInTheMiddle) {
   group[0]->Sum({{gpus.values[0], kCount}});
   group[0].reset();
   EXPECT_THROW(group[1]->Wait(), GroupFailed);
+}
+
+TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
+  Group* ending = nullptr;
+  fake_cuda::Reset({.devices = kMembers, .fail = [&ending](const std::string& call) {
+                      if (ending == nullptr || call != "ncclGroupEnd") return cudaSuccess;
+                      fake_cuda::at_work = true;  // what Abort calls does not wait for this call
+                      (*ending)[1]->Abort("out of paper");
+                      fake_cuda::at_work = false;
+                      return cudaErrorUnknown;
+                    }});
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  ending = &group;
+  try {
+    group[0]->Sum({{gpus.values[0], kCount}});
+    FAIL();
+  } catch (const GroupFailed& failure) {
+    EXPECT_STREQ(failure.what(), "out of paper");
+  }
+  ending = nullptr;
+  group.clear();
+  fake_cuda::ForgetCalls();
 }
 
 TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {

@@ -40,7 +40,7 @@ cmake --install "$build" --prefix "$out" --strip > /dev/null
 cmake --install "$build" --prefix "$out" --strip --component tests > /dev/null
 rm -rf "$out/include" "$out/share"
 mv "$out/bin" "$out/libexec"
-mkdir "$out/bin"
+mkdir -p "$out/bin" "$out/tests"
 cp scripts/launch.sh "$out/bin/launch"
 for program in "$out"/libexec/*; do ln -s launch "$out/bin/$(basename "$program")"; done
 

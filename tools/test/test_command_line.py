@@ -211,7 +211,8 @@ class CommandLine(DigitsTest):
     # Training.
 
     def test_training_under_a_plan_gives_the_same_bits_in_the_memory_that_was_planned(self):
-        for strategy in ("keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all", "vdnn_conv", "superneurons"):
+        moving = ("inter", "hybrid", "vdnn_all", "vdnn_all_fast", "vdnn_conv", "vdnn_conv_fast")
+        for strategy in ("keep", "liveness", "intra", *moving, "sqrt", "superneurons"):
             planned = self.plan("--solver=solver.prototxt", "--placement=" + strategy)
             summary, result = self.train("--placement=" + strategy, "--measure_memory")
             self.assertEqual(planned["device_peak_bytes"], summary["train_device_bytes"])
@@ -221,7 +222,7 @@ class CommandLine(DigitsTest):
                 self.assertIsNone(summary[of_a_gpu])
             self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
             self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 512)
-            self.assertEqual(strategy in ("inter", "hybrid", "vdnn_all", "vdnn_conv"), summary["bytes_offloaded"] > 0)
+            self.assertEqual(strategy in moving, summary["bytes_offloaded"] > 0)
             self.assertEqual(strategy == "sqrt", planned["recomputed_ops"] > 0)
             self.assertEqual(strategy == "sqrt", planned["recomputed_flops"] > 0)
             self.assertRegex(result.err, r"\] Placement: " + strategy + r", device [\d.]+ MiB \(keep ")

@@ -3,6 +3,7 @@
 
 #include "layrub/base/text.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/vdnn.hpp"
 
 namespace layrub {
 namespace {
@@ -15,7 +16,7 @@ struct Entry {
   bool uses_costs = false;
 };
 
-constexpr std::array<Entry, 11> kStrategies{{
+constexpr std::array<Entry, 13> kStrategies{{
     {"keep", Keep, true},
     {"liveness", Liveness},
     {"intra", Intra},
@@ -23,7 +24,9 @@ constexpr std::array<Entry, 11> kStrategies{{
     {"hybrid", Hybrid},
     {"sqrt", Sqrt},
     {"vdnn_all", VdnnAll},
+    {"vdnn_all_fast", VdnnAllFast},
     {"vdnn_conv", VdnnConv},
+    {"vdnn_conv_fast", VdnnConvFast},
     {.name = "vdnn_dyn", .strategy = VdnnDyn, .uses_budget = true},
     {.name = "superneurons", .strategy = SuperNeurons, .uses_budget = true},
     {"auto", Auto, true, true, true},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layrub/placement/strategies/conv_like.hpp"
+#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/uses.hpp"
 
@@ -89,6 +90,11 @@ Decision OffloadInputs(const Graph& graph, Offload which) {
     }
   }
   RunInPlace(graph, uses, InPlace::kSameRole, &decision);
+  return decision;
+}
+
+Decision InFastestWorkspaces(const Graph& graph, const Machine& machine, Decision decision) {
+  TakeFastestScratch(graph, machine, kNoLimit, &decision);
   return decision;
 }
 

@@ -2,6 +2,7 @@
 #define LAYRUB_PLACEMENT_STRATEGIES_VDNN_HPP_
 
 #include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -20,6 +21,14 @@ enum class Offload {
 /// smallest. Source: Rhu, Gimelshein, Clemons, Zulfiqar, Keckler, "vDNN" (MICRO-49, 2016),
 /// section 3.
 Decision OffloadInputs(const Graph& graph, Offload which);
+
+/// `decision` with each operation's fastest deterministic workspace, whatever it needs: vDNN's
+/// performance-optimal algorithms.
+Decision InFastestWorkspaces(const Graph& graph, const Machine& machine, Decision decision);
+
+// Strategies, each in the file of its name.
+Result<Decision> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget& budget);
 
 }  // namespace layrub
 

@@ -19,8 +19,7 @@ Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budge
   std::vector<Decision> smallest;  // of the policies for which there are faster workspaces
   for (const Offload which : {Offload::kNothing, Offload::kConv, Offload::kAll}) {
     Decision decision = OffloadInputs(graph, which);
-    Decision fastest = decision;
-    TakeFastestScratch(graph, machine, kNoLimit, &fastest);
+    Decision fastest = InFastestWorkspaces(graph, machine, decision);
     const bool faster = fastest.runs != decision.runs;
     if (trial.Fits(std::move(fastest))) return trial.Best();
     if (faster && which != Offload::kNothing) smallest.push_back(std::move(decision));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "layrub/graph.hpp"
@@ -17,8 +18,9 @@ inline bool Adapts(const std::string& strategy) { return UsesBudget(strategy); }
 
 /// Whether the strategy uses the host tier whatever its budget is.
 inline bool Moves(const std::string& strategy) {
-  return strategy == "inter" || strategy == "hybrid" || strategy == "vdnn_all" ||
-         strategy == "vdnn_conv";
+  static const std::set<std::string> movers{"inter",         "hybrid",    "vdnn_all",
+                                            "vdnn_all_fast", "vdnn_conv", "vdnn_conv_fast"};
+  return movers.count(strategy) == 1;
 }
 
 /// Whether the strategy runs forwards again whatever its budget is.

@@ -75,12 +75,14 @@ HandMade InPlaceNet() {
 
 TEST(FindStrategy, ListsTheNamesThereAre) {
   EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt",
-                                    "vdnn_all", "vdnn_conv", "vdnn_dyn", "superneurons", "auto"}));
+                                    "vdnn_all", "vdnn_all_fast", "vdnn_conv", "vdnn_conv_fast",
+                                    "vdnn_dyn", "superneurons", "auto"}));
   const Status status = FindStrategy("magic").status();
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message,
             "there is no placement strategy 'magic'; there are keep, liveness, intra, inter, "
-            "hybrid, sqrt, vdnn_all, vdnn_conv, vdnn_dyn, superneurons, auto");
+            "hybrid, sqrt, vdnn_all, vdnn_all_fast, vdnn_conv, vdnn_conv_fast, vdnn_dyn, "
+            "superneurons, auto");
 }
 
 TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
@@ -278,11 +280,12 @@ TEST(MakePlan, SaysWhereHowMuchAndWhichFlagHelps) {
       "fits");
   const Status host = MakePlan(net.graph, {}, {1 << 30, 1 << 20}, "hybrid").status();
   EXPECT_EQ(host.code, Code::kDoesNotFit);
-  EXPECT_EQ(host.message,
-            "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
-            "it fits with --host_memory=4194304, and --placement=keep, --placement=liveness, "
-            "--placement=intra, --placement=sqrt, --placement=vdnn_conv, --placement=vdnn_dyn, "
-            "--placement=superneurons fit");
+  EXPECT_EQ(
+      host.message,
+      "strategy hybrid needs 4.0 MiB (4194304 bytes) of host memory, the budget is 1.0 MiB; "
+      "it fits with --host_memory=4194304, and --placement=keep, --placement=liveness, "
+      "--placement=intra, --placement=sqrt, --placement=vdnn_conv, --placement=vdnn_conv_fast, "
+      "--placement=vdnn_dyn, --placement=superneurons fit");
 }
 
 TEST(MakePlan, PassesOnWhatIsInvalid) {

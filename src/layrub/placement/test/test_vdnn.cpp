@@ -146,6 +146,56 @@ TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
   EXPECT_EQ(taken(kNoLimit), 0);
 }
 
+/// VdnnNet with a choice of three workspaces for each convolution: none, a faster one that needs
+/// more than any other operation does, and the fastest, whose results vary.
+VdnnNet ConvChoices() {
+  VdnnNet net;
+  for (Op& op : net.graph.ops) {
+    if (!IsConvLike(net.graph, op)) continue;
+    const TensorId large = net.Add(op.name + ":large", 90, Role::kScratch);
+    const TensorId wild = net.Add(op.name + ":wild", 20, Role::kScratch);
+    op.forms[0].scratch = {{kNone, 2, true}, {large, 1, true}, {wild, 0.5, false}};
+  }
+  return net;
+}
+
+TEST(VdnnFast, MovesWhatItsSisterMovesWithTheFastestReproducibleWorkspaceOfEachConvolution) {
+  const Graph graph = ConvChoices().graph;
+  for (const std::string sister : {"vdnn_conv", "vdnn_all"}) {
+    const Decision smallest = FindStrategy(sister).value()(graph, {}, {}).value();
+    // Whatever the budget is.
+    const Decision fast = FindStrategy(sister + "_fast").value()(graph, {}, {.device = 1}).value();
+    ASSERT_EQ(fast.runs.size(), smallest.runs.size());
+    for (size_t r = 0; r < fast.runs.size(); ++r) {
+      layrub::Run expected = smallest.runs[r];
+      EXPECT_EQ(expected.scratch, 0);
+      expected.scratch = IsConvLike(graph, graph.ops[r]) ? 1 : 0;
+      EXPECT_EQ(fast.runs[r], expected) << sister << " " << graph.ops[r].name;
+    }
+    for (size_t t = 0; t < graph.tensors.size(); ++t) {
+      EXPECT_EQ(fast.tensors[t].gaps, smallest.tensors[t].gaps) << graph.tensors[t].name;
+    }
+  }
+}
+
+TEST(VdnnFast, IsFasterThanItsSisterForMoreBytesAndTheSameWhereThereIsNoChoice) {
+  const Graph with_choices = ConvChoices().graph, without = VdnnNet().graph;
+  for (const double link : {1e3, 1e6, 1e12}) {
+    const Machine machine{.link_down = link, .link_up = link, .link_both = 2 * link};
+    for (const std::string sister : {"vdnn_conv", "vdnn_all"}) {
+      const Plan smallest = MustPlan(with_choices, sister, kNoLimit);
+      Plan fast = MustPlan(with_choices, sister + "_fast", kNoLimit);
+      EXPECT_GT(fast.device_bytes, smallest.device_bytes) << sister;
+      EXPECT_LT(Simulate(with_choices, fast, machine).seconds,
+                Simulate(with_choices, smallest, machine).seconds)
+          << sister << " " << link;
+      fast = MustPlan(without, sister + "_fast", kNoLimit);
+      fast.strategy = sister;
+      EXPECT_EQ(fast, MustPlan(without, sister, kNoLimit));
+    }
+  }
+}
+
 TEST(VdnnDyn, MovesNothingWhenAllFitsAndDowngradesWorkspacesBeforeItGivesUp) {
   VdnnNet net;
   const TensorId fast = net.Add("conv2:fast", 30, Role::kScratch);

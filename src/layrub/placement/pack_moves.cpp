@@ -74,7 +74,7 @@ class Parts {
   /// Where the part may be cut and fits twice; the number of moments if there is no such one.
   size_t EmptiestMoment(int32_t i) const {
     size_t best = moments_.size();
-    for (size_t m = FirstMoment(movable_[i].from);
+    for (size_t m = FirstMoment(std::max(movable_[i].from, movable_[i].settled));
          m < moments_.size() && moments_[m] <= movable_[i].to; ++m) {
       if (live_[m] + parts_[i].bytes > height_) continue;
       if (best == moments_.size() || live_[m] < live_[best]) best = m;

@@ -10,6 +10,7 @@
 #include "layrub/placement/buckets.hpp"
 #include "layrub/placement/pack.hpp"
 #include "layrub/placement/pack_moves.hpp"
+#include "layrub/placement/pack_sliding.hpp"
 #include "layrub/placement/waits.hpp"
 
 namespace layrub {
@@ -238,31 +239,39 @@ class Emitter {
     std::vector<Movable> movable;
     const std::vector<Movable> by_block = FindMovable();
     for (const int32_t block : ranges.number) movable.push_back(by_block[block]);
-    return PackMoving(intervals, movable, moments, enough);
+    auto found = PackMoving(intervals, movable, moments, enough);
+    return found ? found : PackSliding(intervals, movable, moments, kAlignment, enough);
   }
 
-  /// By block: before which runs it may be moved, as moments. One tensor alone is in it then,
-  /// neither on its way nor smaller than the block, which others may still lie on.
+  /// By block: before which runs it may be moved, as moments. One tensor alone is in it then, no
+  /// smaller than the block, which others may still lie on. It has settled once it has been used.
   std::vector<Movable> FindMovable() const {
     struct Runs {
       RunId first = kNone;
+      RunId settled = kNone;
       RunId last = kNone;
       RunId most = std::numeric_limits<RunId>::max();
     };
     std::vector<Runs> runs(lives_.blocks);
     for (const Residence& residence : lives_.residences) {
       Runs& block = runs[residence.block];
-      if (residence.on == kNone) block.first = FirstUse(residence) + 1;
+      if (residence.on == kNone) {
+        block.first = residence.begin + 1;
+        block.settled = FirstUse(residence) + 1;
+      }
       if (Aligned(graph_.tensors[residence.tensor].bytes) < residence.bytes)
         block.most = std::min(block.most, residence.begin);
       if (residence.begin == kNone) block.most = kNone;
       block.last = std::max(block.last, std::min(residence.end, RunCount() - 1));
     }
     std::vector<Movable> movable(runs.size());
+    const auto moment = [this](RunId r) {
+      return r < RunCount() ? 2 * run_starts_[r] - 1 : kToTheEnd;
+    };
     for (size_t i = 0; i < runs.size(); ++i) {
-      const auto [first, last, most] = runs[i];
+      const auto [first, settled, last, most] = runs[i];
       if (first <= std::min(last, most) && most >= 0)
-        movable[i] = {2 * run_starts_[first] - 1, 2 * run_starts_[std::min(last, most)] - 1};
+        movable[i] = {moment(first), moment(std::min(last, most)), moment(settled)};
     }
     return movable;
   }

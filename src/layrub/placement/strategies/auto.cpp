@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 #include "layrub/placement/paged_waits.hpp"
 #include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/cut_within.hpp"
+#include "layrub/placement/strategies/descent.hpp"
 #include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/paging.hpp"
@@ -31,9 +33,9 @@ namespace {
 /// Room for what is not persistent is tried in so many steps.
 constexpr int64_t kRooms = 200;
 /// Candidates of one search: fewer for larger graphs, each of which takes longer.
-constexpr int64_t kWork = 3'000'000'000;  ///< candidates times squared operations
+constexpr int64_t kWork = 1'800'000'000;  ///< candidates times squared operations
 constexpr int64_t kFewestCandidates = 4;
-constexpr int64_t kMostCandidates = 1200;
+constexpr int64_t kMostCandidates = 720;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
 constexpr int kPatience = 4;
 
@@ -84,10 +86,17 @@ constexpr std::array<Manner, 14> kManners{{
 }};
 constexpr int kPasses = 2;  ///< the second one knows what the first one needed again
 
-/// The fastest attempts of so many manners are varied; they get what candidates are left, and at
-/// least this part of all.
+/// The fastest attempts of so many manners are varied, each a step for so many candidates.
 constexpr size_t kVaried = 4;
-constexpr double kLeastVaried = 0.4;
+constexpr int64_t kCandidatesToVary = 6;
+/// Descents begin with so many steps for each of so many candidates, one.
+constexpr int64_t kCandidatesToStep = 14;
+/// What so many descents have found is packed; where that fails, it goes on in so much less of the
+/// room, so many times, as long as at its beginning.
+constexpr size_t kPacked = 4;
+constexpr double kLessRoom = 0.01;
+constexpr int kTimesLess = 3;
+constexpr size_t kFurthestBack = 4;  ///< places on its way that are packed: the last, and before
 
 class Search {
  public:
@@ -138,11 +147,6 @@ class Search {
   bool fits() const { return fits_; }
 
  private:
-  /// What becomes of a decision; infinite if it does not fit or cannot be better than the best.
-  struct Outcome {
-    double seconds = std::numeric_limits<double>::infinity();
-    std::vector<double> returns = {};  ///< see ReturnsByTensor; empty if they are not known
-  };
   struct Packed {
     int64_t bytes = kLoosely;
     int64_t host_bytes = kLoosely;
@@ -172,7 +176,7 @@ class Search {
 
   /// Candidates for every `stride`-th of the rooms that are no larger than `most`.
   void ConsiderRooms(int64_t most, int stride) {
-    candidates_ = PartOf(MostCandidates(), 1 - kLeastVaried);
+    candidates_ = MostCandidates();
     int in_vain = 0, skipped = 0;
     for (const int64_t room : Rooms()) {
       if (room > most || skipped++ % stride != 0) continue;
@@ -222,7 +226,9 @@ class Search {
     for (int pass = 0; pass < kPasses && TakesOneMore(); ++pass) {
       auto found = Run(attempt);
       if (!found) return;
-      attempt.outcome = Consider(std::move(found->decision));
+      auto decision = Settled(attempt, found->decision);
+      if (!decision) return;
+      attempt.outcome = Consider(std::move(*decision));
       attempts_.push_back(attempt);
       attempt.lessons.needs = std::move(found->needs);
     }
@@ -232,43 +238,102 @@ class Search {
     return RunWithin(graph_, machine_, StartIn(attempt.forms), attempt.thrift, attempt.lessons);
   }
 
-  /// Goes on with the fastest attempts.
-  void Refine() {
-    if (!fits_) return;
-    std::erase_if(attempts_, [](const Attempt& a) { return a.outcome.returns.empty(); });
-    std::stable_sort(attempts_.begin(), attempts_.end(), [](const Attempt& a, const Attempt& b) {
-      return a.outcome.seconds < b.outcome.seconds;
-    });
-    std::vector<const Attempt*> best;
-    for (const Attempt& attempt : attempts_) {
-      const bool is_new = std::none_of(best.begin(), best.end(), [&](const Attempt* other) {
-        return other->manner == attempt.manner;
-      });
-      if (is_new && best.size() < kVaried) best.push_back(&attempt);
-    }
-    const int64_t left = std::max<int64_t>(candidates_, 0) + PartOf(MostCandidates(), kLeastVaried);
-    const int64_t steps = left / static_cast<int64_t>(kVaried);
-    for (const Attempt* attempt : best) Climb(*attempt, steps);
+  std::optional<Decision> Settled(const Attempt& attempt, const Decision& found) const {
+    return Settle(graph_, machine_, DraftOf(graph_, found), persistent_ + attempt.thrift.room);
   }
 
-  /// Varies an attempt step by step, packed in one go, for as long as it becomes no slower. As that
-  /// may lead to where nothing fits any more, it then goes back, ever further.
-  void Climb(const Attempt& start, int64_t steps) {
-    std::vector<Attempt> way{start};
+  /// Varies the fastest attempts of some manners step by step, for as long as they become no
+  /// slower.
+  void Climb() {
+    SortAttempts();
+    std::vector<const Manner*> manners;
+    std::vector<Attempt> best;
+    for (const Attempt& attempt : attempts_) {
+      if (std::find(manners.begin(), manners.end(), attempt.manner) != manners.end()) continue;
+      manners.push_back(attempt.manner);
+      best.push_back(attempt);
+      if (best.size() == kVaried) break;
+    }
+    const int64_t steps = MostCandidates() / kCandidatesToVary;
+    for (Attempt& attempt : best) Climb(std::move(attempt), steps);
+  }
+
+  void Climb(Attempt start, int64_t steps) {
+    std::vector<Attempt> way{std::move(start)};
     std::mt19937 random;  // NOLINT(cert-msc51-cpp): every search is to go the same way
     for (; steps > 0; --steps) {
       Attempt next = way.back();
       next.lessons = Vary(graph_, machine_, next.outcome.returns, std::move(next.lessons), &random);
       const auto found = Run(next);
       if (!found) continue;
-      next.outcome = Estimate(found->decision);
+      const auto decision = Settled(next, found->decision);
+      if (!decision) continue;
+      next.outcome = Estimate(*decision);
       if (next.outcome.seconds <= way.back().outcome.seconds) way.push_back(std::move(next));
     }
     for (size_t back = 1; back < way.size(); back *= 2) {
       const Attempt& attempt = way[way.size() - back];
       const double before = best_seconds_;
-      if (attempt.outcome.seconds < before) Consider(Run(attempt)->decision);
-      if (best_seconds_ < before) return;
+      if (attempt.outcome.seconds < before)
+        Consider(Settled(attempt, Run(attempt)->decision).value());
+      if (best_seconds_ < before) break;
+    }
+    attempts_.push_back(std::move(way.back()));
+  }
+
+  void SortAttempts() {
+    std::erase_if(attempts_, [](const Attempt& a) { return a.outcome.returns.empty(); });
+    std::stable_sort(attempts_.begin(), attempts_.end(), [](const Attempt& a, const Attempt& b) {
+      return a.outcome.seconds < b.outcome.seconds;
+    });
+  }
+
+  /// Descends from the fastest attempt of each manner. The slower half is given up, again and
+  /// again, and the others go on for twice as long.
+  void Refine() {
+    int64_t steps = MostCandidates() / kCandidatesToStep;
+    if (!fits_ || steps == 0) return;
+    Climb();
+    std::vector<std::unique_ptr<Descent>> descents = Descents();
+    const auto is_faster = [](const auto& a, const auto& b) { return a->seconds() < b->seconds(); };
+    for (size_t left = descents.size(); left > 0;
+         left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
+      for (size_t i = 0; i < left; ++i) descents[i]->Go(steps);
+      std::stable_sort(descents.begin(), descents.begin() + static_cast<int64_t>(left), is_faster);
+    }
+    for (size_t i = 0; i < std::min(descents.size(), kPacked); ++i) PackFastest(descents[i].get());
+  }
+
+  std::vector<std::unique_ptr<Descent>> Descents() {
+    SortAttempts();
+    std::vector<const Manner*> manners;
+    std::vector<std::unique_ptr<Descent>> descents;
+    for (const Attempt& attempt : attempts_) {
+      if (std::find(manners.begin(), manners.end(), attempt.manner) != manners.end()) continue;
+      manners.push_back(attempt.manner);
+      auto descent =
+          std::make_unique<Descent>(graph_, machine_, StartIn(attempt.forms).producers, judge_);
+      if (descent->Start(DraftOf(graph_, Run(attempt)->decision), available_))
+        descents.push_back(std::move(descent));
+    }
+    return descents;
+  }
+
+  /// Packs the end of the way; as that often needs more bytes, then what lies further back.
+  void PackFastest(Descent* descent) {
+    for (int less = 0; less <= kTimesLess && descent->seconds() < best_seconds_; ++less) {
+      if (less > 0) {
+        const int64_t room = available_ - PartOf(available_ - persistent_, less * kLessRoom);
+        if (!descent->Start(Draft(descent->way().back().draft), room)) return;
+        descent->Go(MostCandidates() / kCandidatesToStep);
+      }
+      const std::vector<Descent::Place>& way = descent->way();
+      for (size_t back = 1; back <= way.size() && back <= kFurthestBack; back *= 2) {
+        const Descent::Place& place = way[way.size() - back];
+        const double before = best_seconds_;
+        if (place.outcome.seconds < before) Consider(place.decision);
+        if (best_seconds_ < before) break;
+      }
     }
   }
 
@@ -392,6 +457,7 @@ class Search {
   std::optional<Decision> best_;
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::vector<Attempt> attempts_;
+  const Descent::Judge judge_ = [this](const Decision& decision) { return Estimate(decision); };
   int64_t candidates_ = 0;  ///< that may still be tried
   bool fits_ = false;
   int64_t best_bytes_ = 0;

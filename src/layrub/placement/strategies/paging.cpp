@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
-#include "layrub/placement/strategies/fetch_early.hpp"
+#include "layrub/placement/strategies/time_copies.hpp"
 #include "layrub/placement/uses.hpp"
 
 namespace layrub {

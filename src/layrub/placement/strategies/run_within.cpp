@@ -8,9 +8,7 @@
 
 #include "layrub/placement/aliases.hpp"
 #include "layrub/placement/buckets.hpp"
-#include "layrub/placement/strategies/fetch_early.hpp"
 #include "layrub/placement/strategies/link_clock.hpp"
-#include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/run_costs.hpp"
 #include "layrub/placement/uses.hpp"
 
@@ -39,7 +37,6 @@ class Runner {
   Runner(const Graph& graph, const Machine& machine, const Thrift& thrift, const Start& start,
          const Lessons& lessons)
       : graph_(graph),
-        machine_(machine),
         costs_(graph, machine, start),
         thrift_(thrift),
         originals_(start.decision.runs),
@@ -69,7 +66,6 @@ class Runner {
     for (size_t t = 0; t < states_.size(); ++t) {
       decision->tensors[t].gaps = std::move(states_[t].gaps);
     }
-    FetchEarly(graph_, machine_, thrift_.room, loads_, decision);
   }
 
   std::vector<Need> TakeNeeds() { return std::move(needs_); }
@@ -82,15 +78,14 @@ class Runner {
     bool covered = false;   ///< the run at hand writes an output over it
     bool lost = false;      ///< covered, and no copy: it has to be computed again
     int64_t size = 0;
-    int64_t bytes = 0;       ///< of its range now; 0: none, or an output has taken it over
-    size_t next = 0;         ///< index of its next use by an operation's first run
-    size_t expected = 0;     ///< index of the next need that lessons tell of
-    OpId noted = kNone;      ///< operation of its last entry in needs_
-    int32_t pending = 0;     ///< operations that wait until all they read is there
-    int32_t level = 0;       ///< the innermost of these
-    RunId last = kNone;      ///< last run that used it
-    RunId release = kNone;   ///< run after which it left
-    RunId prefetch = kNone;  ///< if fetched: run before which it came back
+    int64_t bytes = 0;      ///< of its range now; 0: none, or an output has taken it over
+    size_t next = 0;        ///< index of its next use by an operation's first run
+    size_t expected = 0;    ///< index of the next need that lessons tell of
+    OpId noted = kNone;     ///< operation of its last entry in needs_
+    int32_t pending = 0;    ///< operations that wait until all they read is there
+    int32_t level = 0;      ///< the innermost of these
+    RunId last = kNone;     ///< last run that used it
+    RunId release = kNone;  ///< run after which it left
     ShortList<Gap> gaps{};
   };
   /// What leaves next: a tensor, or the input of a pair.
@@ -248,7 +243,6 @@ class Runner {
     clock_.Fetch(AwayOf(t));
     MakeRoom(states_[t].size, {}, nullptr);
     states_[t].fetched = true;
-    states_[t].prefetch = Count();
     Enter(t);
   }
 
@@ -367,8 +361,7 @@ class Runner {
       held_ -= states_[pair.output].bytes;
       states_[pair.output].bytes = std::exchange(states_[pair.input].bytes, 0);
     }
-    loads_.push_back(held_ + costs_.Scratch(o));
-    clock_.Run(costs_.Seconds(o), loads_.back());
+    clock_.Run(costs_.Seconds(o), held_ + costs_.Scratch(o));
     runs_.push_back(std::move(run));
     for (const TensorId t : operands_) {
       State& state = states_[t];
@@ -411,7 +404,7 @@ class Runner {
     for (const TensorId t : operands_) {
       State& state = states_[t];
       if (!state.fetched) continue;
-      state.gaps.push_back({state.last, state.release, state.prefetch, Count(), false});
+      state.gaps.push_back({state.last, state.last, Count(), Count(), false});
       state.fetched = false;
       state.copied = true;
     }
@@ -425,7 +418,6 @@ class Runner {
   }
 
   const Graph& graph_;
-  const Machine& machine_;
   const RunCosts costs_;
   const Thrift thrift_;
   const std::vector<Run>& originals_;
@@ -438,9 +430,8 @@ class Runner {
   std::vector<State> states_;     ///< by tensor
   std::vector<int64_t> visited_;  ///< by operation: the AgainSeconds that last counted it
   std::vector<Run> runs_;
-  std::vector<int64_t> loads_;  ///< by run, with copies back just before they are needed
-  Tensors residents_;           ///< all that is resident, and some that has left
-  Tensors waiting_;             ///< what the operations at work, outermost first, wait for or have
+  Tensors residents_;  ///< all that is resident, and some that has left
+  Tensors waiting_;    ///< what the operations at work, outermost first, wait for or have
   int64_t waiting_bytes_ = 0;
   Tensors operands_;  ///< of the run at hand
   OpId current_ = 0;  ///< the operation whose first run comes next
@@ -459,7 +450,6 @@ std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, cons
   Frugal found{{}, runner.TakeNeeds()};
   found.decision.tensors.resize(graph.tensors.size());
   runner.Store(&found.decision);
-  RunInPlace(graph, FindUses(graph, found.decision.runs), InPlace::kAnyRole, &found.decision);
   return found;
 }
 

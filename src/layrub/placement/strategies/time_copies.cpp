@@ -1,4 +1,4 @@
-#include "layrub/placement/strategies/fetch_early.hpp"
+#include "layrub/placement/strategies/time_copies.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -59,14 +59,32 @@ class LoadTree {
 struct Copy {
   Gap* gap;
   TensorId tensor;
+  int64_t range = 0;  ///< bytes that the tensor has on the device before the gap
 };
+
+/// In the order in which they are issued.
+std::vector<Copy> CopiesAway(const UseLists& uses, const Lifetimes& lives, Decision* decision) {
+  std::vector<Copy> copies;
+  for (size_t r = 0; r < lives.residences.size();) {
+    const TensorId t = lives.residences[r].tensor;
+    ShortList<Gap>& gaps = decision->tensors[t].gaps;
+    for (size_t i = 0; i < gaps.size(); ++i) {
+      if (Saves(uses[t], decision->runs, gaps, i))
+        copies.push_back({&gaps[i], t, lives.residences[r + i].bytes});
+    }
+    r += gaps.size() + 1;
+  }
+  std::stable_sort(copies.begin(), copies.end(),
+                   [](const Copy& a, const Copy& b) { return a.gap->after < b.gap->after; });
+  return copies;
+}
 
 /// In order of their use.
 std::vector<Copy> CopiesBack(Decision* decision) {
   std::vector<Copy> copies;
   for (size_t t = 0; t < decision->tensors.size(); ++t) {
     for (Gap& gap : decision->tensors[t].gaps) {
-      if (!gap.dropped) copies.push_back({&gap, static_cast<TensorId>(t)});
+      if (!gap.dropped) copies.push_back({&gap, static_cast<TensorId>(t), 0});
     }
   }
   std::stable_sort(copies.begin(), copies.end(),
@@ -103,12 +121,41 @@ std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
 
 }  // namespace
 
+bool Saves(std::span<const Use> uses, const std::vector<Run>& runs, const ShortList<Gap>& gaps,
+           size_t gap) {
+  if (gaps[gap].dropped) return false;
+  size_t before = gap;
+  while (before > 0 && gaps[before - 1].dropped) --before;
+  if (before == 0) return true;
+  const RunId saved = gaps[before - 1].after;
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.writes && !runs[use.run].recompute && use.run > saved && use.run <= gaps[gap].after;
+  });
+}
+
+void HoldSaves(const Graph& graph, const Machine& machine, int64_t room, const UseLists& uses,
+               const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision) {
+  const std::vector<double> starts = RunStarts(graph, machine, decision->runs);
+  double link_free = 0;
+  for (const Copy& copy : CopiesAway(uses, lives, decision)) {
+    Gap& gap = *copy.gap;
+    const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes);
+    link_free =
+        std::max(link_free, starts[gap.after + 1]) + bytes / machine.link_down + machine.latency;
+    for (RunId next = gap.release + 1; next < gap.prefetch && starts[next] < link_free; ++next) {
+      if ((*loads)[next] + copy.range > room) break;
+      (*loads)[next] += copy.range;
+      gap.release = next;
+    }
+  }
+}
+
 void FetchEarly(const Graph& graph, const Machine& machine, int64_t room,
-                const std::vector<int64_t>& load, Decision* decision) {
+                const std::vector<int64_t>& run_loads, Decision* decision) {
   const std::vector<Copy> copies = CopiesBack(decision);
   const std::vector<RunId> wanted =
       Wanted(graph, machine, RunStarts(graph, machine, decision->runs), copies);
-  LoadTree loads(load);
+  LoadTree loads(run_loads);
   for (size_t i = 0; i < copies.size(); ++i) {
     Gap& gap = *copies[i].gap;
     const int64_t bytes = Aligned(graph.tensors[copies[i].tensor].bytes);

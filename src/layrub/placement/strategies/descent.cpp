@@ -1,0 +1,162 @@
+#include "layrub/placement/strategies/descent.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/time_copies.hpp"
+
+namespace layrub {
+namespace {
+
+/// So many others may leave for one change, and before the first of them.
+constexpr int kMostLeave = 4;
+constexpr int kMostLeaveAtStart = 40;
+
+void TimeCopies(const Graph& graph, const Machine& machine, const UseLists& uses, int64_t room,
+                const Lifetimes& lives, std::vector<int64_t> loads, Decision* decision) {
+  HoldSaves(graph, machine, room, uses, lives, &loads, decision);
+  FetchEarly(graph, machine, room, loads, decision);
+}
+
+/// The first index at which the sum of `values` so far exceeds `part` of the whole.
+size_t Choose(std::vector<double> values, double part) {
+  std::partial_sum(values.begin(), values.end(), values.begin());
+  const auto chosen = std::upper_bound(values.begin(), values.end() - 1, part * values.back());
+  return static_cast<size_t>(chosen - values.begin());
+}
+
+}  // namespace
+
+std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const Draft& draft,
+                               int64_t room) {
+  Decision decision = Spell(graph, draft);
+  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  if (!lives.ok()) return std::nullopt;
+  TimeCopies(graph, machine, draft.uses, room, lives.value(),
+             Loads(lives.value(), decision.runs.size()), &decision);
+  return decision;
+}
+
+bool Descent::Start(Draft draft, int64_t room) {
+  room_ = room;
+  random_.seed(std::mt19937::default_seed);
+  auto decision = Fit(&draft, {}, kMostLeaveAtStart);
+  if (!decision) return false;
+  Outcome outcome = judge_(*decision);
+  at_ = {std::move(draft), std::move(*decision), std::move(outcome)};
+  way_ = {at_};
+  return true;
+}
+
+void Descent::Go(int64_t steps) {
+  for (; steps > 0; --steps) {
+    std::vector<Pin> pins;
+    std::optional<Draft> draft = Change(&pins);
+    if (!draft) continue;
+    std::optional<Decision> decision = Fit(&*draft, pins, kMostLeave);
+    if (!decision) continue;
+    Outcome outcome = judge_(*decision);
+    if (!(outcome.seconds <= at_.outcome.seconds)) continue;
+    at_ = {std::move(*draft), std::move(*decision), std::move(outcome)};
+    if (at_.outcome.seconds < seconds()) way_.push_back(at_);
+  }
+}
+
+double Descent::Part() {
+  return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
+}
+
+std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
+  const std::vector<double>& returns = at_.outcome.returns;
+  if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
+    return std::nullopt;
+  const size_t t = Choose(returns, Part());
+  const std::vector<bool>& away = at_.draft.away[t];
+  std::vector<size_t> stretches;
+  for (size_t i = 0; i + 1 < away.size(); ++i) {
+    if (away[i]) stretches.push_back(i);
+  }
+  if (stretches.empty()) return std::nullopt;
+  const size_t i = stretches[random_() % stretches.size()];
+  const Use& next = at_.draft.uses[t][i + 1];
+  if (next.writes && !next.reads && at_.draft.runs[next.run].recompute)
+    return BringOtherwise(next.run, Toss(), pins);
+  if (Toss()) return Recompute(static_cast<TensorId>(t), i);
+  Draft draft = at_.draft;
+  draft.away[t][i] = false;
+  pins->push_back({static_cast<TensorId>(t), draft.uses[t][i].run});
+  return draft;
+}
+
+/// The recomputation does not happen: what it writes stays until it would, or comes from the host.
+Draft Descent::BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>* pins) const {
+  Draft draft = at_.draft;
+  const Run& run = draft.runs[recomputation];
+  for (const TensorId t : graph_.ops[run.op].forms[run.form].writes) {
+    for (size_t i = 1; stays && i < draft.away[t].size(); ++i) {
+      if (draft.uses[t][i].run != recomputation) continue;
+      draft.away[t][i - 1] = false;
+      pins->push_back({t, draft.uses[t][i - 1].run});
+    }
+  }
+  std::vector<RunId> numbers;
+  Draft less = WithoutRun(graph_, draft, recomputation, &numbers);
+  for (Pin& pin : *pins) pin.after = numbers[pin.after];
+  return less;
+}
+
+/// `t` is computed again where it would be back.
+std::optional<Draft> Descent::Recompute(TensorId t, size_t stretch) const {
+  const OpId op = producers_[t];
+  const auto uses = at_.draft.uses[t];
+  if (op == kNone || uses[stretch].run < op) return std::nullopt;
+  return WithRun(graph_, at_.draft, uses[stretch + 1].run, op);
+}
+
+std::optional<Decision> Descent::Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave) {
+  for (;; --most_leave) {
+    Decision decision = Spell(graph_, *draft);
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    if (!lives.ok()) return std::nullopt;
+    const std::vector<int64_t> loads = Loads(lives.value(), decision.runs.size());
+    if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= room_) {
+      TimeCopies(graph_, machine_, draft->uses, room_, lives.value(), loads, &decision);
+      return decision;
+    }
+    if (most_leave == 0 || !LetLeave(loads, pins, draft)) return std::nullopt;
+  }
+}
+
+/// Something that the fullest run does not use leaves for that time: the rather the more of what
+/// lacks it has, and the longer it is not used. False if there is nothing.
+bool Descent::LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
+                       Draft* draft) {
+  const auto fullest = std::max_element(loads.begin(), loads.end());
+  const auto run = static_cast<RunId>(fullest - loads.begin());
+  std::vector<std::pair<size_t, size_t>> idle;  // tensor, stretch
+  std::vector<double> chances;
+  for (size_t t = 0; t < draft->away.size(); ++t) {
+    if (draft->away[t].empty()) continue;
+    const auto uses = draft->uses[t];
+    const auto next = std::partition_point(uses.begin(), uses.end(),
+                                           [run](const Use& use) { return use.run < run; });
+    if (next == uses.begin() || next == uses.end() || next->run == run) continue;
+    const auto i = static_cast<size_t>(next - uses.begin()) - 1;
+    const bool pinned = std::any_of(pins.begin(), pins.end(), [&](const Pin& pin) {
+      return pin.tensor == static_cast<TensorId>(t) && pin.after == uses[i].run;
+    });
+    if (draft->away[t][i] || pinned) continue;
+    const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - room_);
+    idle.emplace_back(t, i);
+    chances.push_back(static_cast<double>(bytes) * (next->run - uses[i].run));
+  }
+  if (idle.empty()) return false;
+  const auto [t, i] = idle[Choose(chances, Part())];
+  draft->away[t][i] = true;
+  return true;
+}
+
+}  // namespace layrub

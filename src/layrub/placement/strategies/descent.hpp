@@ -1,0 +1,87 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_DESCENT_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_DESCENT_HPP_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
+#include "layrub/placement/strategies/draft.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// What is thought of a decision.
+struct Outcome {
+  double seconds = std::numeric_limits<double>::infinity();  ///< infinite: of no use
+  std::vector<double> returns;                               ///< see ReturnsByTensor
+};
+
+/// `draft` spelled out, with copies as early as `room` bytes of the device allow, persistent
+/// tensors and workspaces among them. Nothing if it asks something impossible. It may need more
+/// bytes than that.
+std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const Draft& draft,
+                               int64_t room);
+
+/// Makes a decision faster by small changes at random, one after the other, each kept if it makes
+/// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
+/// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
+/// the other way round. Where that needs more than there is room for, others leave for the time.
+/// Every descent from the same decision goes the same way.
+class Descent {
+ public:
+  struct Place {
+    Draft draft;
+    Decision decision;
+    Outcome outcome;
+  };
+  using Judge = std::function<Outcome(const Decision&)>;
+
+  /// `graph`, `machine` and `producers` (see Producers) have to live as long.
+  Descent(const Graph& graph, const Machine& machine, const std::vector<OpId>& producers,
+          Judge judge)
+      : graph_(graph), machine_(machine), producers_(producers), judge_(std::move(judge)) {}
+
+  /// Starts anew from `draft`, from which others leave until it fits `room`. False if that cannot
+  /// be done; then nothing else may be called.
+  bool Start(Draft draft, int64_t room);
+
+  void Go(int64_t steps);
+
+  /// Each faster than the one before; at least the start.
+  const std::vector<Place>& way() const { return way_; }
+  double seconds() const { return way_.back().outcome.seconds; }
+
+ private:
+  /// A tensor stays from that run until its next use, whatever else leaves.
+  struct Pin {
+    TensorId tensor = kNone;
+    RunId after = kNone;
+  };
+
+  std::optional<Draft> Change(std::vector<Pin>* pins);
+  std::optional<Draft> Recompute(TensorId t, size_t stretch) const;
+  Draft BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
+  std::optional<Decision> Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave);
+  bool LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins, Draft* draft);
+  double Part();
+  bool Toss() { return random_() % 2 == 0; }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const std::vector<OpId>& producers_;
+  const Judge judge_;
+  int64_t room_ = 0;
+  std::mt19937 random_;  // NOLINT(cert-msc51-cpp): every descent is to go the same way
+  Place at_;
+  std::vector<Place> way_;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_DESCENT_HPP_

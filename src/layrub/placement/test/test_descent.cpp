@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/strategies/descent.hpp"
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/strategies/stalls.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::HandMade;
+using testing::LinkMachine;
+using testing::Uses;
+
+Outcome Simulated(const Graph& graph, const Machine& machine, const Decision& decision) {
+  const Plan plan = Schedule(graph, decision).value();
+  const Timeline timeline = Simulate(graph, plan, machine);
+  return {timeline.seconds, ReturnsByTensor(graph, plan, timeline)};
+}
+
+int64_t Peak(const Graph& graph, const Decision& decision) {
+  return LeastBytes(FindLifetimes(graph, decision).value(), decision.runs.size());
+}
+
+/// x, which takes a second, is needed again after y and z have come and gone, of 8 units each.
+class OneAway : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    x_ = net_.Add("x", 8);
+    const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
+    net_.Forward("x/forward", Uses({}, {x_}));
+    net_.Forward("y/forward", Uses({}, {y}));
+    net_.Forward("z/forward", Uses({y}, {z}));
+    net_.Backward("x/backward", Uses({x_}, {}));
+    for (Op& op : net_.graph.ops) op.forms[0].flops = 1;
+    net_.graph.ops[0].repeatable = true;
+  }
+  /// From x copied, or computed again.
+  Decision After(const Machine& machine, int64_t units, bool again) {
+    Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
+    draft.away[x_][0] = true;
+    if (again) draft = WithRun(net_.graph, draft, 3, 0);
+    const std::vector<OpId> producers = Producers(net_.graph, DefaultDecision(net_.graph).runs);
+    Descent descent(net_.graph, machine, producers,
+                    [&](const Decision& d) { return Simulated(net_.graph, machine, d); });
+    EXPECT_TRUE(descent.Start(draft, units * kAlignment));
+    descent.Go(30);
+    return descent.way().back().decision;
+  }
+  HandMade net_;
+  TensorId x_ = kNone;
+};
+
+TEST_F(OneAway, StaysWhereThereIsRoom) {
+  for (const bool again : {false, true}) {
+    const Decision decision = After(LinkMachine(1), 24, again);
+    EXPECT_EQ(decision.runs.size(), 4u);
+    EXPECT_TRUE(decision.tensors[x_].gaps.empty());
+  }
+}
+
+TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
+  for (const bool again : {false, true}) {
+    const Decision slow_link = After(LinkMachine(1), 16, again);
+    EXPECT_EQ(slow_link.runs.size(), 5u);
+    const Decision fast_link = After(LinkMachine(80), 16, again);
+    EXPECT_EQ(fast_link.runs.size(), 4u);
+    EXPECT_FALSE(fast_link.tensors[x_].gaps.empty());
+  }
+}
+
+TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
+  const std::vector<OpId> producers = Producers(net_.graph, DefaultDecision(net_.graph).runs);
+  Descent descent(net_.graph, LinkMachine(1), producers, [](const Decision&) -> Outcome {
+    ADD_FAILURE() << "nothing fits";
+    return {};
+  });
+  EXPECT_FALSE(descent.Start(DraftOf(net_.graph, DefaultDecision(net_.graph)), 15 * kAlignment));
+}
+
+TEST(Descent, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
+  int faster = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 30);
+    const Machine machine = LinkMachine(1000);
+    const Decision start = DefaultDecision(graph);
+    const int64_t all = Peak(graph, start);
+    const int64_t room = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
+    const std::vector<OpId> producers = Producers(graph, start.runs);
+    const auto descend = [&] {
+      Descent descent(graph, machine, producers,
+                      [&](const Decision& d) { return Simulated(graph, machine, d); });
+      std::vector<Descent::Place> way;
+      if (descent.Start(DraftOf(graph, start), room)) {
+        descent.Go(60);
+        way = descent.way();
+      }
+      return way;
+    };
+    const std::vector<Descent::Place> way = descend();
+    const std::vector<Descent::Place> same = descend();
+    ASSERT_EQ(way.size(), same.size());
+    for (size_t i = 0; i < way.size(); ++i) {
+      EXPECT_EQ(way[i].outcome.seconds, same[i].outcome.seconds);
+      if (i > 0) {
+        EXPECT_LT(way[i].outcome.seconds, way[i - 1].outcome.seconds);
+      }
+      EXPECT_LE(Peak(graph, way[i].decision), room) << graph.name;
+      const Plan plan = Schedule(graph, way[i].decision).value();
+      EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
+      faster += i > 0;
+    }
+  }
+  EXPECT_GT(faster, 5);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -1,0 +1,149 @@
+#include "layrub/placement/pack_sliding.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace layrub {
+namespace {
+
+/// Intervals that begin at even times and end at odd ones, and a moment before each even time.
+struct Instance {
+  std::vector<Interval> intervals;
+  std::vector<Movable> movable;
+  std::vector<int32_t> moments;
+
+  explicit Instance(int times) {
+    for (int32_t m = 1; m < 2 * times; m += 2) moments.push_back(m);
+  }
+  void Add(int64_t bytes, int begin, int end, bool may_move = true) {
+    intervals.push_back({bytes, 2 * begin, 2 * end - 1});
+    movable.push_back(may_move ? Movable{2 * begin + 1, 2 * end - 3} : Movable{});
+  }
+};
+
+Instance Crowded(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&](unsigned count) { return static_cast<int>(random() % count); };
+  Instance instance(100);
+  for (int i = 0; i < 150; ++i) {
+    const int begin = draw(99);
+    instance.Add(1 + draw(98), begin, std::min(100, begin + 1 + draw(40)));
+  }
+  return instance;
+}
+
+/// Goes through time with all that lies somewhere; what is wrong, or nothing.
+std::string Objection(const Instance& instance, const MovingPacking& packing, int64_t enough) {
+  const std::vector<Interval>& intervals = instance.intervals;
+  std::map<int32_t, int64_t> live;  // where
+  const auto put = [&](int32_t i, int64_t offset) {
+    live.erase(i);
+    const int64_t end = offset + intervals[i].bytes;
+    if (offset < 0 || end > enough) return std::to_string(i) + " lies outside";
+    for (const auto& [other, at] : live) {
+      if (offset < at + intervals[other].bytes && at < end)
+        return std::to_string(i) + " lies on " + std::to_string(other);
+    }
+    live[i] = offset;
+    return std::string();
+  };
+  auto shift = packing.shifts.begin();
+  const int32_t last = 2 * static_cast<int32_t>(instance.moments.size());
+  for (int32_t now = 0; now <= last; ++now) {
+    std::erase_if(live, [&](const auto& one) { return intervals[one.first].end <= now; });
+    for (; shift != packing.shifts.end() && shift->at == now; ++shift) {
+      const Movable& movable = instance.movable[shift->interval];
+      if (live.count(shift->interval) == 0) return "what is not there is moved";
+      if (now < movable.from || movable.to < now) return "it may not be moved";
+      if (std::string wrong = put(shift->interval, shift->offset); !wrong.empty()) return wrong;
+    }
+    for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
+      if (intervals[i].begin != now || intervals[i].bytes == 0) continue;
+      if (std::string wrong = put(i, packing.packing.offsets[i]); !wrong.empty()) return wrong;
+    }
+  }
+  return shift == packing.shifts.end() ? "" : "a shift is out of order";
+}
+
+TEST(PackSliding, PacksWhateverLivesAtOnceIntoWhatItTakes) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const Instance instance = Crowded(seed);
+    const int64_t height = LargestLiveSum(instance.intervals);
+    const auto found =
+        PackSliding(instance.intervals, instance.movable, instance.moments, 1, height);
+    ASSERT_TRUE(found.has_value()) << "seed " << seed;
+    EXPECT_EQ(Objection(instance, *found, height), "") << "seed " << seed;
+    EXPECT_FALSE(found->shifts.empty()) << "seed " << seed;
+  }
+}
+
+TEST(PackSliding, MovesNothingWhereHolesDo) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Instance instance = Crowded(seed);
+    const int64_t height = 3 * LargestLiveSum(instance.intervals);
+    const auto found =
+        PackSliding(instance.intervals, instance.movable, instance.moments, 1, height);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(found->shifts.empty());
+  }
+}
+
+TEST(PackSliding, SlidesWhereNothingFindsAnotherHole) {
+  // a a b b c c -> b and d stay, c begins again where a and the gap beside it lie.
+  Instance instance(4);
+  instance.Add(2, 0, 1);
+  instance.Add(3, 0, 3);
+  instance.Add(2, 0, 1);
+  instance.Add(4, 1, 3);  // 2 below and 2 above the one of 3, which no hole of 2 takes
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, 1, 7);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 7), "");
+}
+
+TEST(PackSliding, LeavesAloneWhatMayNotBeMoved) {
+  Instance instance(4);
+  instance.Add(2, 0, 1);
+  instance.Add(3, 0, 3, false);
+  instance.Add(2, 0, 1);
+  instance.Add(4, 1, 3);
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, 1, 7);
+  if (found) {
+    EXPECT_EQ(Objection(instance, *found, 7), "");
+    EXPECT_TRUE(found->shifts.empty());
+  }
+}
+
+TEST(PackSliding, KeepsToItsUnit) {
+  Instance instance(3);
+  for (const int64_t bytes : {512, 256, 768}) instance.Add(bytes, 0, 2);
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, 256, 1700);
+  ASSERT_TRUE(found.has_value());
+  for (const int64_t offset : found->packing.offsets) EXPECT_EQ(offset % 256, 0);
+  EXPECT_FALSE(PackSliding(instance.intervals, instance.movable, instance.moments, 256, 1535));
+}
+
+TEST(PackSliding, IsCorrectForWhateverThereIs) {
+  rc::check("random intervals", [] {
+    Instance instance(30);
+    const int count = *rc::gen::inRange(1, 40);
+    for (int i = 0; i < count; ++i) {
+      const auto begin = *rc::gen::inRange(0, 29);
+      instance.Add(*rc::gen::inRange<int64_t>(0, 20), begin, *rc::gen::inRange(begin + 1, 31),
+                   *rc::gen::inRange(0, 8) > 0);
+    }
+    const int64_t enough = LargestLiveSum(instance.intervals) + *rc::gen::inRange<int64_t>(0, 5);
+    const auto found =
+        PackSliding(instance.intervals, instance.movable, instance.moments, 1, enough);
+    RC_PRE(found.has_value());
+    RC_ASSERT(Objection(instance, *found, enough) == "");
+  });
+}
+
+}  // namespace
+}  // namespace layrub

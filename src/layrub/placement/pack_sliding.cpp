@@ -13,9 +13,12 @@
 namespace layrub {
 namespace {
 
-/// What moving an interval counts besides its bytes; while it is on its way, more: somebody waits.
+/// What a piece of a move counts besides its bytes, and what is on its way more: somebody waits.
 constexpr int64_t kMove = 4 << 20;
 constexpr int64_t kMoveOnItsWay = 64 << 20;
+/// Sliding closes gaps first where that takes hardly more than one copy.
+constexpr int64_t kFewPieces = 8;
+constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
 /// How many looks at intervals one attempt may take: a nanosecond or two each.
 constexpr int64_t kMostLooks = 50'000'000;
 
@@ -83,8 +86,14 @@ class Allocator {
 
   int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
   bool MayMove(int32_t i) const { return movable_[i].from <= now_ && now_ <= movable_[i].to; }
-  int64_t CostOf(int32_t i) const {
-    return intervals_[i].bytes + (now_ < movable_[i].settled ? kMoveOnItsWay : kMove);
+  int64_t CostOf(int32_t i, int64_t pieces = 1) const {
+    return intervals_[i].bytes + (now_ < movable_[i].settled ? kMoveOnItsWay : 0) + pieces * kMove;
+  }
+
+  /// A move on bytes that it leaves is done piece by piece, each as large as the distance.
+  int64_t Pieces(int32_t i, int64_t offset) const {
+    const int64_t distance = std::abs(offset - offsets_[i]);
+    return (intervals_[i].bytes + distance - 1) / distance;
   }
 
   void Put(int32_t i, int64_t offset) {
@@ -95,7 +104,7 @@ class Allocator {
   void Move(int32_t i, int64_t offset) {
     left_.push_back(offsets_[i]);
     shifts_.push_back({i, now_, offset});
-    cost_ += CostOf(i);
+    cost_ += CostOf(i, Pieces(i, offset));
     live_.erase(offsets_[i]);
     Put(i, offset);
   }
@@ -104,7 +113,7 @@ class Allocator {
   void Undo(size_t moves) {
     for (; shifts_.size() > moves; shifts_.pop_back(), left_.pop_back()) {
       const int32_t i = shifts_.back().interval;
-      cost_ -= CostOf(i);
+      cost_ -= CostOf(i, Pieces(i, left_.back()));
       live_.erase(offsets_[i]);
       Put(i, left_.back());
     }
@@ -113,15 +122,23 @@ class Allocator {
   /// What begins now, in holes, or in place of what makes way; else after everything has slid.
   bool PlaceAll(std::span<const int32_t> fresh) {
     const size_t done = shifts_.size();
-    const auto place = [this](int32_t i) { return Place(i); };
-    if (std::all_of(fresh.begin(), fresh.end(), place)) return true;
-    for (const int32_t i : fresh) {
-      const auto placed = live_.find(offsets_[i]);
-      if (placed != live_.end() && placed->second == i) live_.erase(placed);
+    const auto all = [&] {
+      return std::all_of(fresh.begin(), fresh.end(), [this](int32_t i) { return Place(i); });
+    };
+    if (all()) return true;
+    for (const int64_t pieces : {kFewPieces, kAnyPieces}) {
+      for (const int32_t i : fresh) Remove(i);
+      Undo(done);
+      Slide(pieces);
+      if (looks_ > kMostLooks) return false;
+      if (all()) return true;
     }
-    Undo(done);
-    Slide();
-    return looks_ <= kMostLooks && std::all_of(fresh.begin(), fresh.end(), place);
+    return false;
+  }
+
+  void Remove(int32_t i) {
+    const auto place = live_.find(offsets_[i]);
+    if (place != live_.end() && place->second == i) live_.erase(place);
   }
 
   bool Place(int32_t i) {
@@ -256,12 +273,13 @@ class Allocator {
     return true;
   }
 
-  /// Everything that may be moved goes down as far as what lies below lets it.
-  void Slide() {
+  /// Everything that may be moved goes down as far as what lies below lets it, if that takes at
+  /// most so many pieces.
+  void Slide(int64_t pieces) {
     const std::map<int64_t, int32_t> before = live_;
     int64_t bottom = 0;
     for (const auto& [offset, i] : before) {
-      if (bottom < offset && MayMove(i)) Move(i, bottom);
+      if (bottom < offset && MayMove(i) && Pieces(i, bottom) <= pieces) Move(i, bottom);
       bottom = End(i);
     }
   }

@@ -406,7 +406,8 @@ class Search {
     if (goal_ == available_) return Pack(decision, lives, goal_);
     const int64_t tight = peak + (peak - persistent_) / kTight;
     Packed packed = Pack(decision, lives, tight);
-    return packed.bytes <= goal_ ? packed : Pack(decision, lives, goal_, false);
+    if (packed.bytes <= goal_ || (best_ && best_bytes_ <= goal_)) return packed;
+    return Pack(decision, lives, goal_, false);
   }
 
   /// However it is packed, what takes `peak` bytes somewhere does not fit, nor need fewer bytes

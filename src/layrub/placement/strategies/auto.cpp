@@ -245,17 +245,8 @@ class Search {
   /// Varies the fastest attempts of some manners step by step, for as long as they become no
   /// slower.
   void Climb() {
-    SortAttempts();
-    std::vector<const Manner*> manners;
-    std::vector<Attempt> best;
-    for (const Attempt& attempt : attempts_) {
-      if (std::find(manners.begin(), manners.end(), attempt.manner) != manners.end()) continue;
-      manners.push_back(attempt.manner);
-      best.push_back(attempt);
-      if (best.size() == kVaried) break;
-    }
     const int64_t steps = MostCandidates() / kCandidatesToVary;
-    for (Attempt& attempt : best) Climb(std::move(attempt), steps);
+    for (Attempt& attempt : FastestOfEachManner(kVaried)) Climb(std::move(attempt), steps);
   }
 
   void Climb(Attempt start, int64_t steps) {
@@ -281,11 +272,20 @@ class Search {
     attempts_.push_back(std::move(way.back()));
   }
 
-  void SortAttempts() {
+  /// The fastest attempt of each of the `most` fastest manners, the fastest first.
+  std::vector<Attempt> FastestOfEachManner(size_t most) {
     std::erase_if(attempts_, [](const Attempt& a) { return a.outcome.returns.empty(); });
     std::stable_sort(attempts_.begin(), attempts_.end(), [](const Attempt& a, const Attempt& b) {
       return a.outcome.seconds < b.outcome.seconds;
     });
+    std::vector<Attempt> fastest;
+    for (const Attempt& attempt : attempts_) {
+      const bool is_new = std::none_of(fastest.begin(), fastest.end(), [&](const Attempt& other) {
+        return other.manner == attempt.manner;
+      });
+      if (is_new && fastest.size() < most) fastest.push_back(attempt);
+    }
+    return fastest;
   }
 
   /// Descends from the fastest attempt of each manner. The slower half is given up, again and
@@ -305,12 +305,8 @@ class Search {
   }
 
   std::vector<std::unique_ptr<Descent>> Descents() {
-    SortAttempts();
-    std::vector<const Manner*> manners;
     std::vector<std::unique_ptr<Descent>> descents;
-    for (const Attempt& attempt : attempts_) {
-      if (std::find(manners.begin(), manners.end(), attempt.manner) != manners.end()) continue;
-      manners.push_back(attempt.manner);
+    for (const Attempt& attempt : FastestOfEachManner(kManners.size())) {
       auto descent =
           std::make_unique<Descent>(graph_, machine_, StartIn(attempt.forms).producers, judge_);
       if (descent->Start(DraftOf(graph_, Run(attempt)->decision), available_))

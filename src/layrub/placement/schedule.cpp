@@ -244,7 +244,8 @@ class Emitter {
   }
 
   /// By block: before which runs it may be moved, as moments. One tensor alone is in it then, no
-  /// smaller than the block, which others may still lie on. It has settled once it has been used.
+  /// smaller than the block, which others may still lie on. It has settled once it has been used;
+  /// before that, a copy may be on its way there.
   std::vector<Movable> FindMovable() const {
     struct Runs {
       RunId first = kNone;
@@ -256,8 +257,8 @@ class Emitter {
     for (const Residence& residence : lives_.residences) {
       Runs& block = runs[residence.block];
       if (residence.on == kNone) {
-        block.first = residence.begin + 1;
         block.settled = FirstUse(residence) + 1;
+        block.first = residence.fetched_for != kNone ? residence.begin + 1 : block.settled;
       }
       if (Aligned(graph_.tensors[residence.tensor].bytes) < residence.bytes)
         block.most = std::min(block.most, residence.begin);

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -20,7 +19,9 @@ constexpr int64_t kMoveOnItsWay = 64 << 20;
 constexpr int64_t kFewPieces = 8;
 constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
 /// How many looks at intervals one attempt may take: a nanosecond or two each.
-constexpr int64_t kMostLooks = 50'000'000;
+constexpr int64_t kMostLooks = 10'000'000;
+/// More intervals are left alone.
+constexpr size_t kMostIntervals = 10'000;
 
 /// Which hole an interval takes. What fills it goes first; then the smallest, beside what ends at
 /// about the same time; or the lowest; or large ones the highest and others the lowest; or what
@@ -59,7 +60,7 @@ class Allocator {
       now_ = intervals_[*begin].begin;
       const auto end = std::find_if(begin, order.end(),
                                     [this](int32_t i) { return intervals_[i].begin > now_; });
-      std::erase_if(live_, [this](const auto& one) { return intervals_[one.second].end <= now_; });
+      std::erase_if(live_, [this](int32_t i) { return intervals_[i].end <= now_; });
       if (!PlaceAll({begin, end})) return false;
       for (; begin != end; ++begin) first_[*begin] = offsets_[*begin];
     }
@@ -96,16 +97,21 @@ class Allocator {
     return (intervals_[i].bytes + distance - 1) / distance;
   }
 
+  std::vector<int32_t>::iterator PlaceOf(int64_t offset) {
+    return std::lower_bound(live_.begin(), live_.end(), offset,
+                            [this](int32_t i, int64_t at) { return offsets_[i] < at; });
+  }
+
   void Put(int32_t i, int64_t offset) {
+    live_.insert(PlaceOf(offset), i);
     offsets_[i] = offset;
-    live_[offset] = i;
   }
 
   void Move(int32_t i, int64_t offset) {
     left_.push_back(offsets_[i]);
     shifts_.push_back({i, now_, offset});
     cost_ += CostOf(i, Pieces(i, offset));
-    live_.erase(offsets_[i]);
+    live_.erase(PlaceOf(offsets_[i]));
     Put(i, offset);
   }
 
@@ -114,7 +120,7 @@ class Allocator {
     for (; shifts_.size() > moves; shifts_.pop_back(), left_.pop_back()) {
       const int32_t i = shifts_.back().interval;
       cost_ -= CostOf(i, Pieces(i, left_.back()));
-      live_.erase(offsets_[i]);
+      live_.erase(PlaceOf(offsets_[i]));
       Put(i, left_.back());
     }
   }
@@ -137,8 +143,8 @@ class Allocator {
   }
 
   void Remove(int32_t i) {
-    const auto place = live_.find(offsets_[i]);
-    if (place != live_.end() && place->second == i) live_.erase(place);
+    const auto place = PlaceOf(offsets_[i]);
+    if (place != live_.end() && *place == i) live_.erase(place);
   }
 
   bool Place(int32_t i) {
@@ -164,8 +170,8 @@ class Allocator {
         f({taken.end, hole.end, kNone, hole.above});
       }
     };
-    for (const auto& [offset, i] : live_) {
-      tell(i, offset);
+    for (const int32_t i : live_) {
+      tell(i, offsets_[i]);
       hole = {End(i), 0, i, kNone};
     }
     tell(kNone, height_);
@@ -226,8 +232,8 @@ class Allocator {
     };
     add(0);
     add(height_ - bytes);
-    for (const auto& [offset, other] : live_) {
-      add(offset - bytes);
+    for (const int32_t other : live_) {
+      add(offsets_[other] - bytes);
       add(End(other));
     }
     std::sort(windows.begin(), windows.end());
@@ -242,9 +248,9 @@ class Allocator {
   /// Nothing if something in the way may not be moved.
   std::optional<int64_t> CostOfWay(Range way) {
     int64_t cost = 0;
-    for (const auto& [offset, i] : live_) {
+    for (const int32_t i : live_) {
       ++looks_;
-      if (offset >= way.end) break;
+      if (offsets_[i] >= way.end) break;
       if (End(i) <= way.begin) continue;
       if (!MayMove(i)) return std::nullopt;
       cost += CostOf(i);
@@ -255,8 +261,8 @@ class Allocator {
   /// All or nothing.
   bool Clear(Range way) {
     std::vector<int32_t> inside;
-    for (const auto& [offset, i] : live_) {
-      if (offset < way.end && End(i) > way.begin) inside.push_back(i);
+    for (const int32_t i : live_) {
+      if (offsets_[i] < way.end && End(i) > way.begin) inside.push_back(i);
     }
     std::stable_sort(inside.begin(), inside.end(), [this](int32_t a, int32_t b) {
       return intervals_[a].bytes > intervals_[b].bytes;
@@ -276,10 +282,10 @@ class Allocator {
   /// Everything that may be moved goes down as far as what lies below lets it, if that takes at
   /// most so many pieces.
   void Slide(int64_t pieces) {
-    const std::map<int64_t, int32_t> before = live_;
+    const std::vector<int32_t> before = live_;
     int64_t bottom = 0;
-    for (const auto& [offset, i] : before) {
-      if (bottom < offset && MayMove(i) && Pieces(i, bottom) <= pieces) Move(i, bottom);
+    for (const int32_t i : before) {
+      if (bottom < offsets_[i] && MayMove(i) && Pieces(i, bottom) <= pieces) Move(i, bottom);
       bottom = End(i);
     }
   }
@@ -292,8 +298,8 @@ class Allocator {
   std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
   std::vector<int64_t> first_;    ///< by interval: where it lies first
   std::vector<Shift> shifts_;
-  std::vector<int64_t> left_;        ///< by shift: the offset that it leaves
-  std::map<int64_t, int32_t> live_;  ///< by offset
+  std::vector<int64_t> left_;  ///< by shift: the offset that it leaves
+  std::vector<int32_t> live_;  ///< what lies somewhere, by offset
   int32_t now_ = 0;
   int64_t cost_ = 0;
   int64_t looks_ = 0;
@@ -317,7 +323,8 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
     some_movable.push_back(movable[i]);
   }
   const int64_t height = (enough - bottom) / unit * unit;
-  if (bottom > enough || LargestLiveSum(some) > height) return std::nullopt;
+  if (some.size() > kMostIntervals || bottom > enough || LargestLiveSum(some) > height)
+    return std::nullopt;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const Taste& taste : kTastes) {
     Allocator allocator(some, some_movable, moments, height, taste);

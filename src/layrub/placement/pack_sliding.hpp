@@ -14,7 +14,8 @@ namespace layrub {
 /// where that finds none either, everything slides together. So what lives within `enough` bytes is
 /// packed, unless something that may not be moved is in the way. Several ways to choose a hole are
 /// tried; the one that moves the least is taken. All intervals of a run begin at the last of
-/// `moments` (in order) before them; sizes are multiples of `unit`. Nothing if that fails.
+/// `moments` (in order) before them; sizes are multiples of `unit`. Nothing if that fails, or for
+/// many thousands of intervals.
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
                                          const std::vector<int32_t>& moments, int64_t unit,

@@ -33,8 +33,8 @@ namespace {
 /// Room for what is not persistent is tried in so many steps.
 constexpr int64_t kRooms = 200;
 /// Candidates of one search: fewer for larger graphs, each of which takes longer.
-constexpr int64_t kWork = 1'800'000'000;  ///< candidates times squared operations
-constexpr int64_t kFewestCandidates = 4;
+constexpr int64_t kWork = 1'400'000'000;  ///< candidates times squared operations
+constexpr int64_t kFewestCandidates = 3;
 constexpr int64_t kMostCandidates = 720;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
 constexpr int kPatience = 4;

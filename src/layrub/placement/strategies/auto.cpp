@@ -288,8 +288,8 @@ class Search {
     return fastest;
   }
 
-  /// Descends from the fastest attempt of each manner. The slower half is given up, again and
-  /// again, and the others go on for twice as long.
+  /// Descends from the best so far and from the fastest attempt of each manner. The slower half is
+  /// given up, again and again, and the others go on for twice as long.
   void Refine() {
     int64_t steps = MostCandidates() / kCandidatesToStep;
     if (!fits_ || steps == 0) return;
@@ -306,12 +306,16 @@ class Search {
 
   std::vector<std::unique_ptr<Descent>> Descents() {
     std::vector<std::unique_ptr<Descent>> descents;
-    for (const Attempt& attempt : FastestOfEachManner(kManners.size())) {
-      auto descent =
-          std::make_unique<Descent>(graph_, machine_, StartIn(attempt.forms).producers, judge_);
-      if (descent->Start(DraftOf(graph_, Run(attempt)->decision), available_))
+    const auto start_from = [&](const Decision& decision) {
+      auto descent = std::make_unique<Descent>(graph_, machine_, judge_);
+      if (descent->Start(DraftOf(graph_, decision), available_))
         descents.push_back(std::move(descent));
-    }
+    };
+    const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
+                                        [](const TensorDecision& t) { return t.whole; });
+    if (!some_whole) start_from(*best_);
+    for (const Attempt& attempt : FastestOfEachManner(kManners.size()))
+      start_from(Run(attempt)->decision);
     return descents;
   }
 

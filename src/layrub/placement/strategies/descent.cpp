@@ -1,11 +1,13 @@
 #include "layrub/placement/strategies/descent.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/recompute.hpp"
 #include "layrub/placement/strategies/time_copies.hpp"
 
 namespace layrub {
@@ -43,6 +45,10 @@ std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const
 bool Descent::Start(Draft draft, int64_t room) {
   room_ = room;
   random_.seed(std::mt19937::default_seed);
+  std::vector<Run> originals;
+  std::copy_if(draft.runs.begin(), draft.runs.end(), std::back_inserter(originals),
+               [](const Run& run) { return !run.recompute; });
+  producers_ = Producers(graph_, originals);
   auto decision = Fit(&draft, {}, kMostLeaveAtStart);
   if (!decision) return false;
   Outcome outcome = judge_(*decision);

@@ -42,10 +42,9 @@ class Descent {
   };
   using Judge = std::function<Outcome(const Decision&)>;
 
-  /// `graph`, `machine` and `producers` (see Producers) have to live as long.
-  Descent(const Graph& graph, const Machine& machine, const std::vector<OpId>& producers,
-          Judge judge)
-      : graph_(graph), machine_(machine), producers_(producers), judge_(std::move(judge)) {}
+  /// `graph` and `machine` have to live as long.
+  Descent(const Graph& graph, const Machine& machine, Judge judge)
+      : graph_(graph), machine_(machine), judge_(std::move(judge)) {}
 
   /// Starts anew from `draft`, from which others leave until it fits `room`. False if that cannot
   /// be done; then nothing else may be called.
@@ -74,8 +73,8 @@ class Descent {
 
   const Graph& graph_;
   const Machine& machine_;
-  const std::vector<OpId>& producers_;
   const Judge judge_;
+  std::vector<OpId> producers_;  ///< see Producers; always the same, as forms are
   int64_t room_ = 0;
   std::mt19937 random_;  // NOLINT(cert-msc51-cpp): every descent is to go the same way
   Place at_;

@@ -8,7 +8,6 @@
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/strategies/descent.hpp"
 #include "layrub/placement/strategies/loads.hpp"
-#include "layrub/placement/strategies/recompute.hpp"
 #include "layrub/placement/strategies/stalls.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -49,8 +48,7 @@ class OneAway : public ::testing::Test {
     Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
     draft.away[x_][0] = true;
     if (again) draft = WithRun(net_.graph, draft, 3, 0);
-    const std::vector<OpId> producers = Producers(net_.graph, DefaultDecision(net_.graph).runs);
-    Descent descent(net_.graph, machine, producers,
+    Descent descent(net_.graph, machine,
                     [&](const Decision& d) { return Simulated(net_.graph, machine, d); });
     EXPECT_TRUE(descent.Start(draft, units * kAlignment));
     descent.Go(30);
@@ -79,8 +77,8 @@ TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
 }
 
 TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
-  const std::vector<OpId> producers = Producers(net_.graph, DefaultDecision(net_.graph).runs);
-  Descent descent(net_.graph, LinkMachine(1), producers, [](const Decision&) -> Outcome {
+  const Machine machine = LinkMachine(1);
+  Descent descent(net_.graph, machine, [](const Decision&) -> Outcome {
     ADD_FAILURE() << "nothing fits";
     return {};
   });
@@ -95,9 +93,8 @@ TEST(Descent, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
     const Decision start = DefaultDecision(graph);
     const int64_t all = Peak(graph, start);
     const int64_t room = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
-    const std::vector<OpId> producers = Producers(graph, start.runs);
     const auto descend = [&] {
-      Descent descent(graph, machine, producers,
+      Descent descent(graph, machine,
                       [&](const Decision& d) { return Simulated(graph, machine, d); });
       std::vector<Descent::Place> way;
       if (descent.Start(DraftOf(graph, start), room)) {

@@ -3,7 +3,6 @@
 
 #include "layrub/base/text.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
-#include "layrub/placement/strategies/vdnn.hpp"
 
 namespace layrub {
 namespace {

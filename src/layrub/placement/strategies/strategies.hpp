@@ -14,7 +14,9 @@ Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& 
 Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> VdnnAll(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> VdnnConv(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget);
 Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget);
 

@@ -26,10 +26,6 @@ Decision OffloadInputs(const Graph& graph, Offload which);
 /// performance-optimal algorithms.
 Decision InFastestWorkspaces(const Graph& graph, const Machine& machine, Decision decision);
 
-// Strategies, each in the file of its name.
-Result<Decision> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget& budget);
-Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget& budget);
-
 }  // namespace layrub
 
 #endif  // LAYRUB_PLACEMENT_STRATEGIES_VDNN_HPP_

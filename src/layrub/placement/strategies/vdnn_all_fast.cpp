@@ -1,3 +1,4 @@
+#include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/vdnn.hpp"
 
 namespace layrub {

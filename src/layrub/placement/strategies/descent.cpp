@@ -79,7 +79,7 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   const std::vector<double>& returns = at_.outcome.returns;
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
-  const size_t t = Choose(returns, Part());
+  const auto t = static_cast<TensorId>(Choose(returns, Part()));
   const std::vector<bool>& away = at_.draft.away[t];
   std::vector<size_t> stretches;
   for (size_t i = 0; i + 1 < away.size(); ++i) {
@@ -87,13 +87,11 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   }
   if (stretches.empty()) return std::nullopt;
   const size_t i = stretches[random_() % stretches.size()];
-  const Use& next = at_.draft.uses[t][i + 1];
-  if (next.writes && !next.reads && at_.draft.runs[next.run].recompute)
-    return BringOtherwise(next.run, Toss(), pins);
-  if (Toss()) return Recompute(static_cast<TensorId>(t), i);
+  if (IsDropped(at_.draft, t, i)) return BringOtherwise(at_.draft.uses[t][i + 1].run, Toss(), pins);
+  if (Toss()) return Recompute(t, i);
   Draft draft = at_.draft;
   draft.away[t][i] = false;
-  pins->push_back({static_cast<TensorId>(t), draft.uses[t][i].run});
+  pins->push_back({t, draft.uses[t][i].run});
   return draft;
 }
 

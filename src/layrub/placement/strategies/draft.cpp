@@ -85,6 +85,11 @@ Draft DraftOf(const Graph& graph, const Decision& decision) {
   return draft;
 }
 
+bool IsDropped(const Draft& draft, TensorId t, size_t use) {
+  const Use& next = draft.uses[t][use + 1];
+  return next.writes && !next.reads && draft.runs[next.run].recompute;
+}
+
 Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run, std::vector<RunId>* numbers) {
   std::vector<bool> gone(draft.runs.size());
   gone[run] = true;
@@ -129,9 +134,9 @@ Decision Spell(const Graph& graph, const Draft& draft) {
     const std::span<const Use> uses = draft.uses[t];
     for (size_t i = 0; i + 1 < draft.away[t].size(); ++i) {
       if (!draft.away[t][i]) continue;
-      const Use& next = uses[i + 1];
-      const bool dropped = next.writes && !next.reads && draft.runs[next.run].recompute;
-      decision.tensors[t].gaps.push_back({uses[i].run, uses[i].run, next.run, next.run, dropped});
+      const RunId after = uses[i].run, before = uses[i + 1].run;
+      const bool dropped = IsDropped(draft, static_cast<TensorId>(t), i);
+      decision.tensors[t].gaps.push_back({after, after, before, before, dropped});
     }
   }
   for (RunId r = 0; r < static_cast<RunId>(decision.runs.size()); ++r)

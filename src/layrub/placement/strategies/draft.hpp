@@ -1,6 +1,7 @@
 #ifndef LAYRUB_PLACEMENT_STRATEGIES_DRAFT_HPP_
 #define LAYRUB_PLACEMENT_STRATEGIES_DRAFT_HPP_
 
+#include <cstddef>
 #include <vector>
 
 #include "layrub/graph.hpp"
@@ -21,6 +22,10 @@ struct Draft {
 };
 
 Draft DraftOf(const Graph& graph, const Decision& decision);
+
+/// The value of `t` that is away from use number `use` on is dropped: what uses it next computes it
+/// again.
+bool IsDropped(const Draft& draft, TensorId t, size_t use);
 
 /// Without the recomputation number `run`, and without those that nobody needs then. What it wrote
 /// comes from where it was before: from the device if it was there, else from the host. `numbers`,

@@ -32,8 +32,9 @@ enum class StepKind : uint8_t {
              ///< operation has written `tensor`. The range is given back when the last tensor bound
              ///< to it is freed
   kFill,     ///< compute lane: zero the tensor that `op` writes
-  kOffload,  ///< save lane: copy `tensor` from its device range to its host range
-  kPrefetch,  ///< load lane: copy `tensor` from its host range to its device range
+  kOffload,  ///< save lane: copy `tensor`, or a piece of it, from its device range to its host
+             ///< range
+  kPrefetch,  ///< load lane: copy `tensor`, or a piece, from its host range to its device range
   kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
           ///< finished
   kCompute,    ///< compute lane: run `op` in form `form` with scratch variant `scratch`
@@ -51,7 +52,11 @@ enum class StepKind : uint8_t {
 /// unless that is a persistent tensor that the form writes.
 bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
 
-/// Plain data. Fields that a kind does not name above keep their defaults.
+/// Plain data. Fields that a kind does not name above keep their defaults. An Offload or Prefetch
+/// copies [offset, offset + bytes) of its tensor, or all of it where `bytes` is 0. The pieces of
+/// one copy cover the tensor from its beginning to its end, each a multiple of kAlignment bytes but
+/// the last, and follow one another with nothing but Waits between; the value is there with the
+/// last. A tensor of no bytes is copied whole.
 struct Step {
   StepKind kind = StepKind::kAlloc;
   Lane lane = Lane::kCompute;
@@ -63,6 +68,7 @@ struct Step {
   int32_t scratch = 0;
   int32_t step = kNone;
   int64_t offset = 0;
+  int64_t bytes = 0;
   LAYRUB_COMPARABLE(Step)
 };
 
@@ -106,6 +112,8 @@ Peak FindPeak(const Graph& graph, const Plan& plan);
 
 /// Bytes that `step` moves between host and device; 0 for what copies nothing.
 int64_t CopiedBytes(const Graph& graph, const Step& step);
+/// Whether `step`, an Offload or Prefetch, copies the last bytes of its tensor.
+bool EndsCopy(const Graph& graph, const Step& step);
 
 const char* Name(StepKind kind);
 const char* Name(Lane lane);

@@ -76,6 +76,9 @@ struct Decision {
   /// Packing in one go does, or, where that needs more, tensors are moved within the device between
   /// runs, as few as are found to do; so enough_bytes is reached more often, and sooner.
   bool may_move = false;
+  /// Tensors of more bytes are copied between host and device in pieces of so many, a multiple of
+  /// kAlignment; 0: each in one go. Finer pieces wait for less, and each takes a latency.
+  int64_t piece_bytes = 0;
 };
 
 /// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the

@@ -20,15 +20,49 @@ bool Contains(const std::vector<T>& all, const T& one) {
 void Checker::CheckCopy(const Step& step) {
   const bool down = step.kind == StepKind::kOffload;
   order_.Queue(now_, down ? Lane::kSave : Lane::kLoad);
+  if (!CheckPiece(step)) return;
+  const Part part{step.offset, piece_ == kNone ? Part().end : step.offset + step.bytes};
   Memory& to = down ? host_ : device_;
-  const bool read = ReadValue(down ? device_ : host_, step.tensor);
+  const bool read = ReadValue(down ? device_ : host_, step.tensor, part);
   if (!to.arena.Has(step.tensor))
     return Object(NameOf(step.tensor) + " has no " + to.name + " range to copy to");
   if (!down && lies_on_[step.tensor] != kNone) {
     Object("copies over " + NameOf(lies_on_[step.tensor]) +
            ", on which only an operation may write");
   }
-  WriteBytes(to, step.tensor, read ? Value{step.tensor, version_[step.tensor]} : Value{});
+  const bool complete = piece_ == kNone;
+  WriteBytes(to, step.tensor,
+             read && complete ? Value{step.tensor, version_[step.tensor]} : Value{}, part);
+}
+
+/// Nothing but Waits may stand between the pieces of a copy.
+void Checker::CheckPending(const Step& step) {
+  if (piece_ == kNone || step.kind == StepKind::kWait) return;
+  const Step& last = plan_.steps[piece_];
+  if (step.kind == last.kind && step.tensor == last.tensor && step.bytes != 0) return;
+  Object("comes between " + Describe(piece_) + " and the next piece");
+  piece_ = kNone;
+}
+
+/// The current step copies its tensor whole, or the piece of it that comes next; false (and said)
+/// if not. Sets or ends the copy that is not complete.
+bool Checker::CheckPiece(const Step& step) {
+  const int64_t all = graph_.tensors[step.tensor].bytes;
+  const int64_t next = piece_ == kNone ? 0 : plan_.steps[piece_].offset + plan_.steps[piece_].bytes;
+  piece_ = kNone;
+  const auto object = [&](const std::string& text) {
+    Object("copies " + std::to_string(step.bytes) + " bytes from byte " +
+           std::to_string(step.offset) + " on, " + text);
+    return false;
+  };
+  if (step.offset != next) return object("where byte " + std::to_string(next) + " is next");
+  if (step.bytes == 0) return true;
+  if (step.bytes < 0 || step.bytes > all - step.offset)
+    return object("but " + NameOf(step.tensor) + " has " + std::to_string(all));
+  if (step.bytes == all - step.offset) return true;
+  if (step.bytes % kAlignment != 0) return object("so that the next piece is not aligned");
+  piece_ = now_;
+  return true;
 }
 
 void Checker::CheckMove(const Step& step) {
@@ -164,9 +198,9 @@ void Checker::CheckAliases(const Form& form, const std::vector<TensorId>& output
   }
 }
 
-/// The current step reads the current value of `tensor` from `memory`; false (and said) if it is
-/// not there.
-bool Checker::ReadValue(Memory& memory, TensorId tensor) {
+/// The current step reads `part` of the current value of `tensor` from `memory`; false (and said)
+/// if it is not there.
+bool Checker::ReadValue(Memory& memory, TensorId tensor, const Part& part) {
   const auto object = [&](const std::string& text) {
     Object("reads " + NameOf(tensor) + text);
     return false;
@@ -174,7 +208,8 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor) {
   const std::string tier = memory.name;
   if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
   const Range& range = memory.arena.Of(tensor);
-  const int32_t conflict = memory.log.Read(now_, range.offset, EndOf(range, tensor));
+  const auto [begin, end] = Place(range, tensor, part);
+  const int32_t conflict = memory.log.Read(now_, begin, end);
   if (conflict != kNone) {
     object(" without waiting for " + Describe(conflict) + ", which writes there");
   }
@@ -185,10 +220,11 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor) {
   return object(", whose " + tier + " range holds " + NameOf(range.holds.tensor));
 }
 
-/// The current step writes the range of `tensor` in `memory`, which then holds `value`.
-void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value) {
+/// The current step writes `part` of the range of `tensor` in `memory`, which then holds `value`.
+void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Part& part) {
   Range& range = memory.arena.Of(tensor);
-  const int32_t conflict = memory.log.Write(now_, range.offset, EndOf(range, tensor));
+  const auto [begin, end] = Place(range, tensor, part);
+  const int32_t conflict = memory.log.Write(now_, begin, end);
   if (conflict != kNone) {
     Object("writes " + NameOf(tensor) + " without waiting for " + Describe(conflict) +
            ", which uses the same " + memory.name + " bytes");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@
 #include "layrub/strategy.hpp"
 
 namespace layrub::check {
+
+/// Bytes of a tensor that a step touches; by default all.
+struct Part {
+  int64_t begin = 0;
+  int64_t end = std::numeric_limits<int64_t>::max();
+};
 
 /// One walk over a plan in program order, collecting objections; see check.cpp. Graph and plan
 /// outlive it.
@@ -45,6 +52,8 @@ class Checker {
   void CheckAlias(const Step& step);
   void CheckWait(const Step& step);
   void CheckCopy(const Step& step);
+  bool CheckPiece(const Step& step);
+  void CheckPending(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
   void CheckAgain(const Step& step, const Form& form);
@@ -54,11 +63,12 @@ class Checker {
   void CheckLeftOver(TensorId tensor);
 
   int64_t BytesAt(const Step& step, const Memory& memory);
-  bool ReadValue(Memory& memory, TensorId tensor);
-  void WriteBytes(Memory& memory, TensorId tensor, Value value);
-  /// Where the bytes of `tensor` in its range end: a tensor put on a larger one touches less.
-  int64_t EndOf(const Range& range, TensorId tensor) const {
-    return range.offset + std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
+  bool ReadValue(Memory& memory, TensorId tensor, const Part& part = {});
+  void WriteBytes(Memory& memory, TensorId tensor, Value value, const Part& part = {});
+  /// Where in its arena `part` of `tensor` lies: one put on a larger range touches less than that.
+  Part Place(const Range& range, TensorId tensor, const Part& part) const {
+    const int64_t bytes = std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
+    return {range.offset + std::min(part.begin, bytes), range.offset + std::min(part.end, bytes)};
   }
   const Form* ChosenForm(const Step& step) const;
   /// A recomputation leaves persistent tensors that its form writes alone.
@@ -81,6 +91,7 @@ class Checker {
   Memory device_;
   Memory host_;
   int32_t now_ = 0;                     // number of the step that is looked at
+  int32_t piece_ = kNone;               // the last piece of a copy that is not complete
   OpId turn_ = 0;                       // the operation that has to run next
   bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
   std::vector<int32_t> runs_;           // per operation, how often it has run

@@ -45,10 +45,10 @@ class Accounts {
         allocated[step.tensor] = true;
       }
       if (step.kind == StepKind::kAlias) Add(step.tensor, &LayerCost::aliased);
-      if (step.kind == StepKind::kOffload) Add(step.tensor, &LayerCost::offloaded);
+      if (step.kind == StepKind::kOffload) AddCopied(step, &LayerCost::offloaded);
       if (step.kind == StepKind::kPrefetch) dropped[step.tensor] = false;
       if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
-        Add(step.tensor, &LayerCost::traffic);
+        AddCopied(step, &LayerCost::traffic);
       if (step.kind == StepKind::kFeed) {
         for (const TensorId t : graph_.ops[step.op].forms[0].writes) Add(t, &LayerCost::traffic);
       }
@@ -121,6 +121,10 @@ class Accounts {
 
   void Add(TensorId t, int64_t LayerCost::*field) {
     if (LayerCost* cost = CostOf(t)) cost->*field += Aligned(graph_.tensors[t].bytes);
+  }
+
+  void AddCopied(const Step& copy, int64_t LayerCost::*field) {
+    if (LayerCost* cost = CostOf(copy.tensor)) cost->*field += Aligned(CopiedBytes(graph_, copy));
   }
 
   /// The tensor whose copy ends last of those that `step` waits for.

@@ -24,6 +24,11 @@ class Builder {
       return Status::Invalid("the decision is for another graph: it has " +
                              std::to_string(decision_.tensors.size()) + " tensors");
     }
+    if (decision_.piece_bytes < 0 || decision_.piece_bytes % kAlignment != 0) {
+      return Status::Invalid("tensors cannot be copied in pieces of " +
+                             std::to_string(decision_.piece_bytes) + " bytes: a multiple of " +
+                             std::to_string(kAlignment) + " is needed");
+    }
     Status status = CheckProgram(graph_, decision_.runs);
     if (status.ok()) uses_ = FindUses(graph_, decision_.runs);
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,19 +23,33 @@ struct Steps {
   }
 };
 
-/// The bytes of a tensor, and of those that lie on it.
-struct Pages {
+/// Bytes that one copy, or piece of one, touches.
+struct Page {
   int64_t bytes = 0;
-  int32_t bound = 1;
   Steps written;  ///< who has to have finished before they are read: who writes them comes first
   Steps touched;  ///< and before they are written
 };
+
+/// The bytes of a tensor, and of those that lie on it: which pages, and how many are bound to them.
+struct Pages {
+  int32_t first = 0;
+  int32_t count = 0;
+  int32_t bound = 1;
+};
+
+/// The bytes of all pages but the last of each tensor, so that pieces of copies take one each.
+int64_t PageBytes(const Plan& plan) {
+  int64_t most = 0;
+  for (const Step& step : plan.steps) most = std::max(most, step.bytes);
+  return most > 0 ? most : std::numeric_limits<int64_t>::max();
+}
 
 class Pager {
  public:
   Pager(const Graph& graph, int64_t bytes, Plan* plan)
       : graph_(graph),
         plan_(*plan),
+        page_bytes_(PageBytes(*plan)),
         of_{std::vector<int32_t>(graph.tensors.size(), kNone),
             std::vector<int32_t>(graph.tensors.size(), kNone)},
         number_(plan->steps.size()) {
@@ -82,40 +98,68 @@ class Pager {
 
   bool Alloc(const Step& step) {
     const bool device = step.tier == Tier::kDevice;
-    Pages pages{Aligned(graph_.tensors[step.tensor].bytes), 1, {}, {}};
-    for (int64_t need = device ? pages.bytes : 0; need > 0;) {
-      if (free_.empty()) return false;
-      auto& [bytes, touched] = free_.front();
-      pages.touched.Add(touched);
-      const int64_t taken = std::min(need, bytes);
-      need -= taken;
-      bytes -= taken;
-      if (bytes == 0) free_.pop_front();
-    }
+    Pages pages{static_cast<int32_t>(page_.size()), 0, 1};
+    int64_t left = Aligned(graph_.tensors[step.tensor].bytes);
+    do {
+      Page page{std::min(left, page_bytes_), {}, {}};
+      if (device && !TakeBytes(&page)) return false;
+      left -= page.bytes;
+      page_.push_back(page);
+      ++pages.count;
+    } while (left > 0);
     of_[static_cast<size_t>(step.tier)][step.tensor] = static_cast<int32_t>(pages_.size());
     pages_.push_back(pages);
     return true;
   }
 
+  bool TakeBytes(Page* page) {
+    for (int64_t need = page->bytes; need > 0;) {
+      if (free_.empty()) return false;
+      auto& [bytes, touched] = free_.front();
+      page->touched.Add(touched);
+      const int64_t taken = std::min(need, bytes);
+      need -= taken;
+      bytes -= taken;
+      if (bytes == 0) free_.pop_front();
+    }
+    return true;
+  }
+
   void Free(const Step& step) {
     Pages& pages = Of(step.tier, step.tensor);
-    if (--pages.bound == 0 && step.tier == Tier::kDevice)
-      free_.emplace_back(pages.bytes, pages.touched);
+    if (--pages.bound == 0 && step.tier == Tier::kDevice) {
+      for (const Page& page : PagesOf(pages)) free_.emplace_back(page.bytes, page.touched);
+    }
     of_[static_cast<size_t>(step.tier)][step.tensor] = kNone;
   }
 
-  /// Calls f(pages, whether they are written) for all that `step` touches.
+  std::span<Page> PagesOf(const Pages& pages) {
+    return {page_.data() + pages.first, static_cast<size_t>(pages.count)};
+  }
+
+  /// What the copy `step` touches in a tier.
+  std::span<Page> Copied(Tier tier, const Step& step) {
+    const std::span<Page> pages = PagesOf(Of(tier, step.tensor));
+    if (step.bytes == 0) return pages;
+    const auto first = static_cast<size_t>(step.offset / page_bytes_);
+    const auto last = static_cast<size_t>((step.offset + step.bytes - 1) / page_bytes_);
+    return pages.subspan(first, last - first + 1);
+  }
+
+  /// Calls f(page, whether it is written) for all that `step` touches.
   template <typename F>
   void ForEach(const Step& step, const F& f) {
     if (step.op == kNone) {
-      f(Of(Tier::kDevice, step.tensor), step.kind == StepKind::kPrefetch);
-      f(Of(Tier::kHost, step.tensor), step.kind == StepKind::kOffload);
+      const bool down = step.kind == StepKind::kOffload;
+      for (Page& page : Copied(Tier::kDevice, step)) f(page, !down);
+      for (Page& page : Copied(Tier::kHost, step)) f(page, down);
       return;
     }
     const Form& form = graph_.ops[step.op].forms[step.form];
     const auto touch = [&](TensorId t, bool writes) {
       const bool counts = t != kNone && !graph_.tensors[t].persistent;
-      if (counts && Has(Tier::kDevice, t)) f(Of(Tier::kDevice, t), writes);
+      if (!counts || !Has(Tier::kDevice, t)) return;
+      for (Page& page : PagesOf(Of(Tier::kDevice, t))) f(page, writes);
     };
     for (const TensorId t : form.reads) touch(t, false);
     for (const TensorId t : form.writes) touch(t, true);
@@ -124,8 +168,8 @@ class Pager {
 
   void Wait(const Step& step) {
     Steps needed;
-    ForEach(step, [&](const Pages& pages, bool writes) {
-      needed.Add(writes ? pages.touched : pages.written);
+    ForEach(step, [&](const Page& page, bool writes) {
+      needed.Add(writes ? page.touched : page.written);
     });
     Steps& known = known_[static_cast<size_t>(step.lane)];
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -140,16 +184,18 @@ class Pager {
   }
 
   void Note(const Step& step, int32_t number) {
-    ForEach(step, [&](Pages& pages, bool writes) {
-      pages.touched.Add(step.lane, number);
-      if (writes) pages.written.Add(step.lane, number);
+    ForEach(step, [&](Page& page, bool writes) {
+      page.touched.Add(step.lane, number);
+      if (writes) page.written.Add(step.lane, number);
     });
   }
 
   const Graph& graph_;
   Plan& plan_;
+  const int64_t page_bytes_;
   std::array<std::vector<int32_t>, 2> of_;  ///< by tier and tensor: index into pages_
   std::vector<Pages> pages_;
+  std::vector<Page> page_;
   std::deque<std::pair<int64_t, Steps>> free_;  ///< bytes, and who touched them; free longest first
   std::array<Steps, kLanes> known_;             ///< what the next step of a lane comes after
   std::vector<int32_t> number_;                 ///< by step: its number with the Waits

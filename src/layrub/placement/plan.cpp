@@ -21,12 +21,16 @@ int64_t ResidentBytes(const Graph& graph, const Plan& plan) {
 
 int64_t CopiedBytes(const Graph& graph, const Step& step) {
   if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
-    return graph.tensors[step.tensor].bytes;
+    return step.bytes > 0 ? step.bytes : graph.tensors[step.tensor].bytes;
   int64_t bytes = 0;
   if (step.kind == StepKind::kFeed) {
     for (const TensorId t : graph.ops[step.op].forms[0].writes) bytes += graph.tensors[t].bytes;
   }
   return bytes;
+}
+
+bool EndsCopy(const Graph& graph, const Step& step) {
+  return step.bytes == 0 || step.offset + step.bytes == graph.tensors[step.tensor].bytes;
 }
 
 const char* Name(StepKind kind) {

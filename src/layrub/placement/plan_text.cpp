@@ -42,6 +42,8 @@ void AppendStep(const Graph& graph, const Step& step, std::string* text) {
     case StepKind::kOffload:
     case StepKind::kPrefetch:
       *text += tensor(step.tensor);
+      if (step.bytes != 0)
+        *text += " " + std::to_string(step.offset) + " " + std::to_string(step.bytes);
       break;
     case StepKind::kWait:
       *text += std::string(" ") + Name(step.lane) + " for " + std::to_string(step.step);
@@ -149,9 +151,7 @@ class PlanReader {
         return FindTensor(fields[4], &step->on);
       case StepKind::kOffload:
       case StepKind::kPrefetch:
-        step->lane = step->kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
-        if (fields.size() != 3) return reader_.Malformed("<step> <offload|prefetch> <tensor>");
-        return FindTensor(fields[2], &step->tensor);
+        return ReadCopy(step);
       case StepKind::kMove:
         if (fields.size() != 4 || !ParseNumber(fields[3], &step->offset))
           return reader_.Malformed("<step> move <tensor> <offset>");
@@ -180,6 +180,16 @@ class PlanReader {
         return CheckForm(*step);
     }
     return reader_.Malformed("<step> <compute|recompute|update> <operation> form=<n> scratch=<n>");
+  }
+
+  Status ReadCopy(Step* step) {
+    const Fields& fields = reader_.fields();
+    step->lane = step->kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
+    const bool piece = fields.size() == 5 && ParseNumber(fields[3], &step->offset) &&
+                       ParseNumber(fields[4], &step->bytes) && step->offset >= 0 && step->bytes > 0;
+    if (fields.size() != 3 && !piece)
+      return reader_.Malformed("<step> <offload|prefetch> <tensor> [<offset> <bytes>]");
+    return FindTensor(fields[2], &step->tensor);
   }
 
   static bool ParseChoice(std::string_view field, std::string_view key, int32_t* value) {

@@ -91,7 +91,7 @@ class Emitter {
     for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
       const TensorId t = lives_.residences[i].tensor;
       Begin(lives_.residences[i]);
-      Emit(StepKind::kPrefetch, Tier::kDevice, t).lane = Lane::kLoad;
+      EmitCopy(StepKind::kPrefetch, Lane::kLoad, t);
     }
     for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
     EmitCompute(decision_.runs[r]);
@@ -100,7 +100,7 @@ class Emitter {
       if (stay.offloads.front() == r) {
         Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &host_);
       }
-      Emit(StepKind::kOffload, Tier::kDevice, stay.tensor).lane = Lane::kSave;
+      EmitCopy(StepKind::kOffload, Lane::kSave, stay.tensor);
     }
     for (const int32_t i : events_[Key(r, kEnd)]) {
       const Residence& residence = lives_.residences[i];
@@ -154,6 +154,20 @@ class Emitter {
     step.tensor = tensor;
     plan_.steps.push_back(step);
     return plan_.steps.back();
+  }
+
+  void EmitCopy(StepKind kind, Lane lane, TensorId tensor) {
+    const int64_t all = graph_.tensors[tensor].bytes;
+    const bool split = decision_.piece_bytes > 0 && decision_.piece_bytes < all;
+    const int64_t piece = split ? decision_.piece_bytes : all;
+    int64_t begin = 0;
+    do {
+      Step& step = Emit(kind, Tier::kDevice, tensor);
+      step.lane = lane;
+      step.offset = begin;
+      step.bytes = split ? std::min(piece, all - begin) : 0;
+      begin += piece;
+    } while (begin < all);
   }
 
   void Begin(const Residence& residence) {

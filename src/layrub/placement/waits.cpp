@@ -18,7 +18,8 @@ constexpr Clock kStart{kNone, kNone, kNone};
 size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 
 /// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
-/// are the offsets of a tier at which some range begins or ends, in order.
+/// are the offsets of a tier at which some range, or piece that is copied, begins or ends, in
+/// order.
 struct Range {
   int32_t first = 0;
   int32_t last = 0;  ///< == first: nothing
@@ -151,16 +152,22 @@ class WaitAdder {
 
   void FindPlaces() {
     std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
-    std::vector<int64_t> begin_of(graph_.tensors.size());
+    std::array<std::vector<int64_t>, 2> begins;
+    begins.fill(std::vector<int64_t>(graph_.tensors.size()));
+    const auto add = [&offsets](size_t tier, int64_t begin, int64_t bytes) {
+      offsets[tier].push_back(begin);
+      offsets[tier].push_back(begin + bytes);
+    };
     for (const Step& step : plan_.steps) {
+      for (size_t tier = 0; step.bytes > 0 && tier < offsets.size(); ++tier)
+        add(tier, begins[tier][step.tensor] + step.offset, Aligned(step.bytes));
       const bool own = step.kind == StepKind::kAlloc || step.kind == StepKind::kMove;
       if (!own && step.kind != StepKind::kAlias) continue;
       if (graph_.tensors[step.tensor].persistent) continue;
-      const int64_t begin = own ? step.offset : begin_of[step.on];
-      if (step.tier == Tier::kDevice) begin_of[step.tensor] = begin;
-      std::vector<int64_t>& bounds = offsets[static_cast<size_t>(step.tier)];
-      bounds.push_back(begin);
-      bounds.push_back(begin + BytesOf(step.tensor));
+      const auto tier = static_cast<size_t>(step.tier);
+      const int64_t begin = own ? step.offset : begins[tier][step.on];
+      begins[tier][step.tensor] = begin;
+      add(tier, begin, BytesOf(step.tensor));
     }
     for (size_t tier = 0; tier < offsets.size(); ++tier) {
       touched_[tier].SetPlaces(std::move(offsets[tier]));
@@ -186,12 +193,20 @@ class WaitAdder {
     if (range.first < range.last) accesses_.push_back({tier, range, writes});
   }
 
+  void AddCopied(Tier tier, const Step& step, bool writes) {
+    const Range range = RangeOf(tier, step.tensor);
+    if (step.bytes == 0 || range.first == range.last) return Add(tier, step.tensor, writes);
+    const Touched& touched = touched_[static_cast<size_t>(tier)];
+    const int64_t begin = touched.OffsetOf(range) + step.offset;
+    accesses_.push_back({tier, touched.RangeAt(begin, Aligned(step.bytes)), writes});
+  }
+
   /// Of a Move, also where its tensor is from then on.
   void FindAccesses(const Step& step) {
     accesses_.clear();
     if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch) {
-      Add(Tier::kDevice, step.tensor, step.kind == StepKind::kPrefetch);
-      Add(Tier::kHost, step.tensor, step.kind == StepKind::kOffload);
+      AddCopied(Tier::kDevice, step, step.kind == StepKind::kPrefetch);
+      AddCopied(Tier::kHost, step, step.kind == StepKind::kOffload);
       return;
     }
     if (step.kind == StepKind::kMove) {

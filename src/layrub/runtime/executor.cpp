@@ -23,7 +23,7 @@ struct Executor::Impl : TransientMemory::User {
   void Copy(const Step& step, Tier from, Tier to);
   void Compute(const Step& step, OpRunner* runner);
   void Feed(const Step& step);
-  const void* OnHost(TensorId tensor) const;
+  const char* OnHost(TensorId tensor) const;
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
 
@@ -131,11 +131,11 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
     case StepKind::kOffload:
       DropFetched(step.tensor);
       Copy(step, Tier::kDevice, Tier::kHost);
-      offloaded += graph.tensors[step.tensor].bytes;
+      offloaded += CopiedBytes(graph, step);
       break;
     case StepKind::kPrefetch:
       Copy(step, Tier::kHost, Tier::kDevice);
-      prefetched += graph.tensors[step.tensor].bytes;
+      prefetched += CopiedBytes(graph, step);
       loads[step.tensor] = backend->Record(Lane::kLoad);
       break;
     case StepKind::kFeed:
@@ -161,15 +161,15 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
 
 void Executor::Impl::Copy(const Step& step, Tier from, Tier to) {
   const TensorId tensor = step.tensor;
-  const void* source =
+  const char* source =
       from == Tier::kHost ? OnHost(tensor) : residency.At(tensor, Tier::kDevice).address;
-  backend->Copy(*LaneOf(step), residency.At(tensor, to).address, source,
-                graph.tensors[tensor].bytes);
-  residency.Copied(tensor, to);
+  backend->Copy(*LaneOf(step), residency.At(tensor, to).address + step.offset, source + step.offset,
+                CopiedBytes(graph, step));
+  if (EndsCopy(graph, step)) residency.Copied(tensor, to);
 }
 
 /// Where copies find the value of the host tier.
-const void* Executor::Impl::OnHost(TensorId tensor) const {
+const char* Executor::Impl::OnHost(TensorId tensor) const {
   const auto found = fetched.find(tensor);
   return found != fetched.end() ? found->second.get() : residency.At(tensor, Tier::kHost).address;
 }

@@ -20,6 +20,7 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       users_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
+    if (step.bytes != 0) CheckPiece(static_cast<int32_t>(i));
     if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
     if (!MemoryOf(step.tier).Contains(step.offset, BytesOf(step).end)) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
@@ -29,6 +30,14 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
     Bind(static_cast<int32_t>(i));
     PlaceOf(step.tensor, step.tier).valid = true;
   }
+}
+
+void Residency::CheckPiece(int32_t index) const {
+  const Step& step = plan_.steps[index];
+  const Tensor& tensor = graph_.tensors[step.tensor];
+  if (step.offset >= 0 && step.bytes >= 0 && step.bytes <= tensor.bytes - step.offset) return;
+  throw std::invalid_argument("step " + std::to_string(index) + " of the plan copies bytes that " +
+                              "tensor " + tensor.name + " does not have");
 }
 
 const Place& Residency::At(TensorId tensor, Tier tier) const {

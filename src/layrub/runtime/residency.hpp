@@ -29,7 +29,8 @@ class Residency {
   /// Binds the persistent tensors. What the plan needs above them lies in `transient`, which has
   /// been joined with as many bytes, or, where that is null, in memory of its own. Throws
   /// std::bad_alloc when the backend has not enough memory, and std::invalid_argument when a range
-  /// does not lie within the plan's bytes. `poison`, `canary`: see ExecutorOptions.
+  /// does not lie within the plan's bytes, or a piece that is copied not within its tensor.
+  /// `poison`, `canary`: see ExecutorOptions.
   Residency(const Graph& graph, const Plan& plan, Backend* backend, TransientMemory* transient,
             bool poison, bool canary);
 
@@ -43,7 +44,7 @@ class Residency {
   /// The value of `tensor` has been copied from where Move found it. What it has left is free.
   void Moved(TensorId tensor, const Place& from);
   void Alias(TensorId tensor, TensorId on);
-  /// The value is, or will be when the lane gets there, in `tier`.
+  /// All of the value is, or will be when the lane gets there, in `tier`.
   void Copied(TensorId tensor, Tier tier);
   /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
   /// `again`: it wrote the value once more that the tensor has, so that they are not.
@@ -65,6 +66,7 @@ class Residency {
     int64_t end = 0;
   };
 
+  void CheckPiece(int32_t index) const;
   void Bind(int32_t index);
   void GiveBack(int32_t range, const Bytes& kept);
   void CheckIntact(const Step& step, const Bytes& had);

@@ -23,6 +23,8 @@ struct Mutation {
     kRunLater,     ///< the Recompute `step` moves to just after `other`, the first step that reads
                    ///< what it brings back
     kRunOther,     ///< the Recompute `step` runs operation `other`, which brings none of it back
+    kShiftPiece,   ///< the piece `step` of a copy lies kAlignment bytes further on
+    kHalvePiece,   ///< the piece `step` of a copy ends in its middle
     kSwapOffsets,  ///< the Allocs `step` and `other` swap their offsets; may well be harmless
   };
   Kind kind = Kind::kDrop;
@@ -125,6 +127,8 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
     case Mutation::Kind::kRunLater:
       return mutate::Moved(plan, mutation.step, mutation.other);
     case Mutation::Kind::kRunOther:
+    case Mutation::Kind::kShiftPiece:
+    case Mutation::Kind::kHalvePiece:
     case Mutation::Kind::kOverlap:
     case Mutation::Kind::kSwapOffsets:
       break;
@@ -132,6 +136,14 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
   Plan result = plan;
   if (mutation.kind == Mutation::Kind::kRunOther) {
     result.steps[mutation.step].op = mutation.other;
+    return result;
+  }
+  if (mutation.kind == Mutation::Kind::kShiftPiece) {
+    result.steps[mutation.step].offset += kAlignment;
+    return result;
+  }
+  if (mutation.kind == Mutation::Kind::kHalvePiece) {
+    result.steps[mutation.step].bytes /= 2;
     return result;
   }
   result.steps[mutation.step].offset = plan.steps[mutation.other].offset;
@@ -193,8 +205,8 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
 }  // namespace mutate
 
 /// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped,
-/// but for Moves, without which some plans do; each Free, Wait, Alloc and Move is moved as far as
-/// it takes to do harm. Quadratic in the longest life of a tensor: for small plans.
+/// but for Moves, without which some plans do; each Free, Wait, Alloc, Move and piece of a copy is
+/// moved as far as it takes to do harm. Quadratic in the longest life of a tensor: for small plans.
 inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   using Kind = Mutation::Kind;
   std::vector<Mutation> all;
@@ -203,6 +215,10 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind != StepKind::kMove) all.push_back({Kind::kDrop, i, kNone});
+    if (step.bytes > 0) {
+      all.push_back({Kind::kShiftPiece, i, kNone});
+      all.push_back({Kind::kHalvePiece, i, kNone});
+    }
     const auto takes_bytes = [&](int32_t alloc) {
       return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
     };
@@ -248,8 +264,9 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
 
 /// For messages: "drop step 12 (wait)".
 inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation& mutation) {
-  static const char* const kKinds[] = {"drop",      "free earlier", "wait later",  "overlap",
-                                       "run later", "run other",    "swap offsets"};
+  static const char* const kKinds[] = {"drop",       "free earlier", "wait later",
+                                       "overlap",    "run later",    "run other",
+                                       "move piece", "halve piece",  "swap offsets"};
   const auto describe = [&](int32_t number) {
     const Step& step = plan.steps[number];
     std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);

@@ -31,11 +31,11 @@ class PlanWriter {
   int32_t Alias(const std::string& tensor, const std::string& on) {
     return Append({.kind = StepKind::kAlias, .tensor = Find(tensor), .on = Find(on)});
   }
-  int32_t Offload(const std::string& tensor) {
-    return Append({.kind = StepKind::kOffload, .tensor = Find(tensor)});
+  int32_t Offload(const std::string& tensor, int64_t offset = 0, int64_t bytes = 0) {
+    return Copy(StepKind::kOffload, Lane::kSave, tensor, offset, bytes);
   }
-  int32_t Prefetch(const std::string& tensor) {
-    return Append({.kind = StepKind::kPrefetch, .tensor = Find(tensor)});
+  int32_t Prefetch(const std::string& tensor, int64_t offset = 0, int64_t bytes = 0) {
+    return Copy(StepKind::kPrefetch, Lane::kLoad, tensor, offset, bytes);
   }
   int32_t Move(const std::string& tensor, int64_t offset) {
     return Append({.kind = StepKind::kMove, .tensor = Find(tensor), .offset = offset});
@@ -74,6 +74,10 @@ class PlanWriter {
   Plan plan;
 
  private:
+  int32_t Copy(StepKind kind, Lane lane, const std::string& tensor, int64_t offset, int64_t bytes) {
+    return Append(
+        {.kind = kind, .lane = lane, .tensor = Find(tensor), .offset = offset, .bytes = bytes});
+  }
   int32_t Append(const Step& step) {
     plan.steps.push_back(step);
     return static_cast<int32_t>(plan.steps.size() - 1);

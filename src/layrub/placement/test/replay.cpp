@@ -13,11 +13,12 @@
 namespace layrub::testing {
 namespace {
 
-/// One operand of a step: so many cells of kAlignment bytes, and the number that belongs there,
-/// which with the place in the operand says what is in a cell.
+/// One operand of a step, or a piece of it: so many cells of kAlignment bytes, and the number that
+/// belongs there, which with the place in the operand, at `base`, says what is in a cell.
 struct Access {
   bool write = false;
   size_t tier = 0;
+  int64_t base = 0;
   int64_t begin = 0;
   int64_t end = 0;
   uint64_t number = 0;
@@ -78,7 +79,15 @@ class Player {
   Access Of(TensorId tensor, size_t tier, bool write) const {
     const int64_t begin = offset_[tier][tensor] / kAlignment;
     const int64_t cells = Aligned(graph_.tensors[tensor].bytes) / kAlignment;
-    return {write, tier, begin, begin + cells, number_[tensor], tensor};
+    return {write, tier, begin, begin, begin + cells, number_[tensor], tensor};
+  }
+
+  Access Copied(const Step& step, size_t tier, bool write) const {
+    Access access = Of(step.tensor, tier, write);
+    if (step.bytes == 0) return access;
+    access.begin = access.base + step.offset / kAlignment;
+    access.end = access.begin + Aligned(step.bytes) / kAlignment;
+    return access;
   }
 
   /// Program order decides which range a step means and which number each value is.
@@ -101,11 +110,9 @@ class Player {
         waits_[static_cast<size_t>(step.lane)].push_back(step.step);
         return;
       case StepKind::kOffload:
-        return Push(Lane::kSave,
-                    {index, {}, {Of(step.tensor, 0, false), Of(step.tensor, 1, true)}});
+        return Push(Lane::kSave, {index, {}, {Copied(step, 0, false), Copied(step, 1, true)}});
       case StepKind::kPrefetch:
-        return Push(Lane::kLoad,
-                    {index, {}, {Of(step.tensor, 1, false), Of(step.tensor, 0, true)}});
+        return Push(Lane::kLoad, {index, {}, {Copied(step, 1, false), Copied(step, 0, true)}});
       case StepKind::kMove: {
         const Access from = Of(step.tensor, 0, false);
         offset_[0][step.tensor] = step.offset;
@@ -186,7 +193,7 @@ class Player {
   }
 
   static uint64_t In(const Access& access, int64_t cell) {
-    return access.number << 32 | static_cast<uint64_t>(cell - access.begin);
+    return access.number << 32 | static_cast<uint64_t>(cell - access.base);
   }
   void Put(const Access& access) {
     for (int64_t i = access.begin; i < access.end; ++i) memory_[access.tier][i] = In(access, i);

@@ -52,7 +52,7 @@ inline int Recomputed(const Plan& plan) {
 inline int64_t BytesOffloaded(const Graph& graph, const Plan& plan) {
   int64_t bytes = 0;
   for (const Step& step : plan.steps) {
-    if (step.kind == StepKind::kOffload) bytes += graph.tensors[step.tensor].bytes;
+    if (step.kind == StepKind::kOffload) bytes += CopiedBytes(graph, step);
   }
   return bytes;
 }

@@ -8,6 +8,7 @@
 
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/needed_waits.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -21,6 +22,7 @@
 namespace layrub {
 namespace {
 
+using testing::ExpectRight;
 using testing::GraphWriter;
 using testing::Join;
 using testing::PlanWriter;
@@ -48,10 +50,6 @@ class Moves : public ::testing::Test {
   /// A plan of these steps and the Waits that they need.
   Plan Finished(PlanWriter* writer) const {
     writer->EndPass(Pass::kForward);
-    for (Step& step : writer->plan.steps) {
-      if (step.kind == StepKind::kOffload) step.lane = Lane::kSave;
-      if (step.kind == StepKind::kPrefetch) step.lane = Lane::kLoad;
-    }
     AddWaits(graph_, &writer->plan);
     return writer->plan;
   }
@@ -96,30 +94,10 @@ class Moves : public ::testing::Test {
     return Finished(&p);
   }
 
-  /// What stands immediately before the Move: the Waits, each for a step of that name.
   Lines WaitsBeforeTheMove(const Plan& plan) const {
-    const Lines steps = Steps(graph_, plan);
     size_t at = 0;
     while (plan.steps[at].kind != StepKind::kMove) ++at;
-    Lines waits;
-    for (; at > 0 && plan.steps[at - 1].kind == StepKind::kWait; --at)
-      waits.push_back(steps[plan.steps[at - 1].step]);
-    return waits;
-  }
-
-  /// `plan` is proved and gives the right values, and each of its Waits is missed.
-  void ExpectRight(const Plan& plan) const {
-    EXPECT_EQ(Join(Check(graph_, plan)), "");
-    for (uint64_t seed = 0; seed < 100; ++seed) EXPECT_EQ(Replay(graph_, plan, seed), "");
-    for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
-      if (plan.steps[i].kind != StepKind::kWait) continue;
-      const Plan without = testing::mutate::Without(plan, i);
-      EXPECT_NE(Join(Check(graph_, without)), "") << "step " << i;
-      bool shows = false;
-      for (uint64_t seed = 0; seed < 500 && !shows; ++seed)
-        shows = !Replay(graph_, without, seed).empty();
-      EXPECT_TRUE(shows) << "step " << i;
-    }
+    return testing::WaitsBefore(graph_, plan, at);
   }
 
   Graph graph_;
@@ -129,7 +107,7 @@ TEST_F(Moves, OntoBytesThatAreBeingSavedWaitForTheSave) {
   for (const auto& [from, to] : {std::pair(2, 1), std::pair(2, 0), std::pair(1, 4)}) {
     const Plan plan = MovesWhileItIsSaved(from, to);
     EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"offload x"}));
-    ExpectRight(plan);
+    ExpectRight(graph_, plan);
   }
 }
 
@@ -150,7 +128,7 @@ TEST_F(Moves, WaitForWhatStillArrivesAndAreAwaitedByWhoTakesWhatTheyLeave) {
                  plan.steps[step.step].kind == StepKind::kMove;
     }
     EXPECT_TRUE(awaited) << "by the load lane, which brings y";
-    ExpectRight(plan);
+    ExpectRight(graph_, plan);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "layrub/placement/strategies/recompute.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
@@ -36,7 +37,7 @@ using Tried = std::vector<int>;
 
 void ExpectObjections(const Graph& graph, const Plan& plan, Tried* tried) {
   ASSERT_EQ(Join(Check(graph, plan)), "") << graph.name << " " << plan.strategy;
-  tried->resize(7);
+  tried->resize(9);
   for (const Mutation& mutation : Mutations(graph, plan)) {
     ++(*tried)[static_cast<size_t>(mutation.kind)];
     const Plan mutated = Apply(plan, mutation);
@@ -65,6 +66,7 @@ TEST_F(MutationTest, OfAHandMadePlanIsObjectedTo) {
   const Result<Plan> plan = Schedule(chain, decision);
   ASSERT_TRUE(plan.ok()) << plan.status().message;
   ExpectObjections(chain, plan.value(), &tried);
+  ExpectObjections(graph_, testing::InPieces(graph_, plan_, kAlignment), &tried);
   for (int count : tried) EXPECT_GT(count, 0);
 }
 

@@ -9,6 +9,7 @@
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -47,15 +48,13 @@ class AddPagedWaitsTest : public ::testing::Test {
     p.Run("third");
     p.EndPass(Pass::kForward);
     plan_ = p.plan;
-    for (Step& step : plan_.steps) {
-      if (step.kind == StepKind::kOffload) step.lane = Lane::kSave;
-      if (step.kind == StepKind::kPrefetch) step.lane = Lane::kLoad;
-    }
   }
 
-  /// "who waits for whom", in order.
-  std::vector<std::string> WaitsWithin(int64_t bytes) {
-    Plan plan = plan_;
+  /// "who waits for whom", in order, with copies in pieces of so many bytes.
+  std::vector<std::string> WaitsWithin(int64_t bytes, int64_t piece_bytes = 512) {
+    Plan plan = testing::InPieces(graph_, plan_, piece_bytes);
+    std::erase_if(plan.steps, [](const Step& step) { return step.kind == StepKind::kWait; });
+    plan.pass_end.fill(static_cast<int32_t>(plan.steps.size()));
     if (!AddPagedWaits(graph_, bytes, &plan)) return {"does not fit"};
     EXPECT_EQ(plan.pass_end[0], static_cast<int32_t>(plan.steps.size()));
     std::vector<std::string> waits;
@@ -82,6 +81,13 @@ TEST_F(AddPagedWaitsTest, TakesWhatHasBeenFreeLongest) {
 TEST_F(AddPagedWaitsTest, SaysWhereMoreBytesLiveThanThereAre) {
   EXPECT_EQ(WaitsWithin(767), (std::vector<std::string>{"does not fit"}));
   EXPECT_EQ(WaitsWithin(768).size(), 4u);
+}
+
+TEST_F(AddPagedWaitsTest, EachPieceWaitsForTheBytesThatItTakes) {
+  // The first piece of x comes back to bytes that nobody has had, the second to some of x.
+  EXPECT_EQ(WaitsWithin(1024, 256),
+            (std::vector<std::string>{"save for compute", "load for offload", "load for compute",
+                                      "load for offload", "compute for prefetch"}));
 }
 
 TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {

@@ -101,14 +101,14 @@ class Walk:
             self.pass_ends.append(self.now)
 
     def step(self, words):
-        kind, tensor = words[0], self.graph.tensors.get(words[-1])
+        kind, tensor = words[0], None
+        if kind in ('alloc', 'free', 'move', 'alias', 'offload', 'prefetch'):
+            tensor = self.graph.tensors[words[2 if kind in ('alloc', 'free') else 1]]
         if kind == 'alloc':
-            tensor = self.graph.tensors[words[2]]
             self.begin(words[1], tensor, Range(int(words[3]), tensor.size))
         elif kind == 'free':
             self.free(words[1], self.open[words[1]].pop(tensor.name))
         elif kind == 'move':
-            tensor = self.graph.tensors[words[1]]
             before = self.open['device'].pop(tensor.name)
             before.use(self.now, self.now)
             self.free('device', before)
@@ -118,7 +118,7 @@ class Walk:
             below = self.open['device'][words[3]]
             below.use(self.now, self.now)  # by the operation that puts its output there
             self.close(below)
-            self.begin('device', self.graph.tensors[words[1]], below.range)
+            self.begin('device', tensor, below.range)
         elif kind in ('offload', 'prefetch'):
             source, target = ('device', 'host') if kind == 'offload' else ('host', 'device')
             self.open[source][tensor.name].use(self.now, None)  # until the range is freed

@@ -21,6 +21,7 @@ class Tensor:
     role: str
     persistent: bool
     keep: bool
+    length: int = 0  # in bytes
 
 
 @dataclass
@@ -81,7 +82,7 @@ def graph_line(graph, words):
         return
     if key == 'tensor':
         graph.tensors[rest[0]] = Tensor(rest[0], aligned(int(rest[1])), rest[2],
-                                        'persistent' in rest[3:], 'keep' in rest[3:])
+                                        'persistent' in rest[3:], 'keep' in rest[3:], int(rest[1]))
         return
     if key == 'op':
         graph.ops[rest[0]] = Op(rest[0], len(graph.ops), PASSES.index(rest[1]), rest[2], 'repeatable' in rest[3:])

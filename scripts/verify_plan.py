@@ -7,6 +7,7 @@ Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DI
              device_bytes <= 1.02 x live
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
   residency  every value that is read is where it is read, and nothing is left over at the end
+  pieces     those of a copy follow one another and cover the tensor
   recompute  what runs again is repeatable, finds what it found first and sets no tensor back
   order      accesses of the same bytes by different lanes are ordered by wait steps
 Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
@@ -18,7 +19,7 @@ import bisect
 import json
 import sys
 
-from plan_files import ALIGNMENT, BadInput, Form, option, read_graph, read_plan
+from plan_files import ALIGNMENT, BadInput, Form, aligned, option, read_graph, read_plan
 from plan_floor import floor
 
 PACKING_BOUND = 1.02
@@ -107,6 +108,7 @@ class Walk:
         self.offloaded = 0
         self.moved = 0
         self.number = 0
+        self.copying = None  # kind and name of a copy of which pieces have come, and where the next begins
         self.only_persistent = True
         self.read_somewhere = set()
 
@@ -133,6 +135,9 @@ class Walk:
 
     def step(self, words):
         kind, tensors = words[0], self.graph.tensors
+        if self.copying and kind != 'wait' and (words[:2] != self.copying[:2] or len(words) < 4):
+            self.object(f'stands between pieces of a copy of {self.copying[1]}')
+            self.copying = None
         self.only_persistent &= kind == 'alloc' and tensors[words[2]].persistent
         if kind == 'alloc':
             self.alloc(self.arenas[words[1]], tensors[words[2]], int(words[3]))
@@ -149,7 +154,7 @@ class Walk:
             if kind == 'move':
                 self.move(tensors[words[1]], int(words[2]))
             elif kind not in OPERATIONS:
-                self.copy(tensors[words[1]], kind == 'offload')
+                self.copy(tensors[words[1]], words)
             else:
                 self.operation(self.graph.ops[words[1]], words)
 
@@ -219,11 +224,12 @@ class Walk:
         now[other] = max(now[other], before[other] + 1)
         self.now[lane] = now
 
-    def touch(self, arena, tensor, write):
+    def touch(self, arena, tensor, write, part=None):
+        """An access of the bytes of a tensor, or of those in `part`."""
         block = arena.range_of[tensor.name]
         lane, clock = self.clocks[self.number]
-        end = block[0] + min(block[1], tensor.size)
-        for user in arena.touch(block[0], end, self.number, lane, write):
+        begin, end = (block[0] + min(block[1], tensor.size, at) for at in part or (0, tensor.size))
+        for user in arena.touch(begin, end, self.number, lane, write):
             if user is None or user == self.number:
                 continue
             other, before = self.clocks[user]
@@ -232,12 +238,12 @@ class Walk:
                             f'step {user} ({" ".join(self.plan.steps[user][:2])}), which uses the '
                             f'same {arena.name} bytes')
 
-    def read(self, arena, tensor):
+    def read(self, arena, tensor, part=None):
         block = arena.range_of.get(tensor.name)
         if block is None:
             self.object(f'reads {tensor.name}, which has no {arena.name} range')
             return
-        self.touch(arena, tensor, False)
+        self.touch(arena, tensor, False, part)
         if block[3] != (tensor.name, self.version[tensor.name]):
             held = 'nothing' if block[3] is None else f'version {block[3][1]} of {block[3][0]}'
             self.object(f'reads {tensor.name}, whose {arena.name} range holds {held}')
@@ -246,16 +252,27 @@ class Walk:
         self.touch(arena, tensor, True)
         arena.range_of[tensor.name][3] = (tensor.name, self.version[tensor.name])
 
-    def copy(self, tensor, down):
+    def copy(self, tensor, words):
+        down = words[0] == 'offload'
         source, target = (self.device, self.host) if down else (self.host, self.device)
-        self.read(source, tensor)
+        begin, size = (int(words[2]), int(words[3])) if len(words) > 2 else (0, tensor.length)
+        end = begin + size
+        if begin != (self.copying[2] if self.copying else 0) or end > tensor.length or (
+                len(words) > 2 and (size <= 0 or end < tensor.length and size % ALIGNMENT)):
+            self.object(f'bytes {begin} to {end} are not the next piece of {tensor.name}')
+            self.copying = None
+            return
+        self.copying = [*words[:2], end] if end < tensor.length else None
+        part = (begin, aligned(end))
+        self.read(source, tensor, part)
         if tensor.name not in target.range_of:
             self.object(f'there is no {target.name} range to copy to')
             return
         if not down and tensor.name in self.lies_on:
             self.object(f'copies over {self.lies_on[tensor.name]}')
-        self.offloaded += tensor.size if down else 0
-        self.write(target, tensor)
+        self.offloaded += part[1] - begin if down else 0
+        self.touch(target, tensor, True, part)
+        target.range_of[tensor.name][3] = None if self.copying else (tensor.name, self.version[tensor.name])
 
     def operation(self, op, words):
         form = self.form(words)
@@ -335,6 +352,8 @@ class Walk:
     def end(self):
         plan, graph = self.plan, self.graph
         complain = self.objections.append
+        if self.copying:
+            complain(f'the last copy of {self.copying[1]} is not complete')
         if len(self.ran) != len(graph.ops):
             complain(f'{len(self.ran)} operations run, the graph has {len(graph.ops)}')
         if sorted(plan.pass_end) != list(plan.pass_end) or plan.pass_end[2] != len(plan.steps):

@@ -9,6 +9,7 @@
 #include "layrub/check.hpp"
 #include "layrub/placement/strategies/conv_like.hpp"
 #include "layrub/placement/test/mutate.hpp"
+#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
@@ -88,10 +89,14 @@ TEST_P(NetPlans, PackTightly) {
   EXPECT_EQ(sum, plan.device_bytes);
 }
 
-/// Also when tensors slide within the device.
+/// Also when tensors slide within the device, and when copies go in pieces.
 TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
   const layrub::Plan plan = Plan();
   const layrub::Plan sliding = layrub::testing::WithSlides(graph_, plan, /*seed=*/1);
+  const layrub::Plan pieces = layrub::testing::InPieces(graph_, plan, 4 * layrub::kAlignment);
+  EXPECT_EQ(layrub::testing::PiecesIn(pieces) > 1,
+            layrub::testing::BytesOffloaded(graph_, plan) > 4 * layrub::kAlignment);
+  EXPECT_EQ(layrub::Check(graph_, pieces), std::vector<std::string>());
   const bool frees = strategy_ != "keep" && strategy_ != "intra";
   EXPECT_EQ(layrub::testing::SlidesIn(graph_, sliding) > 10, frees);
   const std::string stem =
@@ -99,11 +104,12 @@ TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
   std::ofstream(stem + ".graph.txt") << layrub::ToText(graph_);
   std::ofstream(stem + ".plan.txt") << layrub::ToText(plan, graph_);
   std::ofstream(stem + ".sliding.txt") << layrub::ToText(sliding, graph_);
-  const std::string command = "python3 " + SourceFolder() + "/scripts/verify_plan.py " + stem +
-                              ".graph.txt " + stem + ".plan.txt " + stem + ".sliding.txt";
+  std::ofstream(stem + ".pieces.txt") << layrub::ToText(pieces, graph_);
+  std::string command = "python3 " + SourceFolder() + "/scripts/verify_plan.py";
+  const auto texts = {".graph.txt", ".plan.txt", ".sliding.txt", ".pieces.txt"};
+  for (const char* text : texts) command += " " + stem + text;
   EXPECT_EQ(std::system(command.c_str()), 0);
-  for (const char* text : {".graph.txt", ".plan.txt", ".sliding.txt"})
-    std::remove((stem + text).c_str());
+  for (const char* text : texts) std::remove((stem + text).c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, NetPlans,

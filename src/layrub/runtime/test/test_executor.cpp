@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <map>
 #include <new>
@@ -12,6 +11,7 @@
 #include "layrub/backend.hpp"
 #include "layrub/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
+#include "layrub/runtime/test/hooks.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
 // An impossible size is asked for on purpose: the sanitizers' allocators shall say no as malloc
@@ -24,18 +24,6 @@ namespace {
 
 // NOLINTNEXTLINE(build/namespaces)
 using namespace layrub::testing;
-
-/// Calls a function at chosen operations.
-class Hooks : public OpRunner {
- public:
-  void Run(const Step& step) override {
-    ran.push_back(step.op);
-    const auto found = at.find(step.op);
-    if (found != at.end()) found->second();
-  }
-  std::map<OpId, std::function<void()>> at;
-  std::vector<OpId> ran;
-};
 
 class ExecutorTest : public ::testing::Test {
  protected:

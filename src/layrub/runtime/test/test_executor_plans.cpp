@@ -8,6 +8,7 @@
 #include "layrub/backend.hpp"
 #include "layrub/device.hpp"
 #include "layrub/executor.hpp"
+#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/slides.hpp"
@@ -96,6 +97,23 @@ TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
     }
     EXPECT_LE(executor.timeline().stalled, executor.timeline().seconds);
   }
+}
+
+TEST_P(PlansTest, ComputesTheBitsOfNoPlanWithCopiesInPieces) {
+  const std::unique_ptr<Backend> on_file = MakeCpuBackend(::testing::TempDir());
+  int64_t pieces = 0, moved = 0;
+  for (const Graph& graph : Graphs()) {
+    const Plan plan = InPieces(graph, PlanOf(graph, kPadding), 2 * kAlignment);
+    pieces += PiecesIn(plan);
+    moved += BytesOffloaded(graph, plan);
+    for (Backend* const backend : {backend_.get(), on_file.get()}) {
+      Executor executor(graph, plan, backend, {.record = true, .poison = true});
+      Run(&executor);
+      EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
+      EXPECT_EQ(executor.bytes_offloaded(), kIterations * BytesOffloaded(graph, plan));
+    }
+  }
+  EXPECT_EQ(pieces > 500, moved > 0) << pieces;
 }
 
 TEST_P(PlansTest, ReadsNothingThatIsGone) {
@@ -213,7 +231,7 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   const std::unique_ptr<Device> device = MakeEmulatedDevice(int64_t{1} << 26);
   const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(), emulated = device->MakeBackend("");
   device->BeginKernel();  // the toy's operations are host functions
-  int64_t slides = 0;
+  int64_t slides = 0, pieces = 0;
   for (int seed = 0; seed < 2 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
     const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
@@ -221,11 +239,13 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
     const Plan packed = Schedule(graph, decision, poison ? kPadding : 0).value();
     const Plan plan = WithSlides(graph, packed, seed);
     slides += SlidesIn(graph, plan);
+    pieces += PiecesIn(plan);
     for (Backend* const backend : {on_cpu.get(), emulated.get()})
       ExpectTheBitsOfNoPlan(graph, plan, backend, {.record = true, .poison = poison});
   }
   device->EndKernel();
   EXPECT_GT(slides, 300);
+  EXPECT_GT(pieces, 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, PlansTest, ::testing::ValuesIn(StrategyNames()),

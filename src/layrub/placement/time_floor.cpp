@@ -3,17 +3,19 @@
 #include <limits>
 #include <vector>
 
+#include "layrub/placement/making_again.hpp"
 #include "layrub/placement/tight_windows.hpp"
 #include "layrub/timeline.hpp"
 
 namespace layrub {
 namespace {
 
-/// What a forward operation makes for the backward pass, and what making it again takes.
-struct Stash {
-  double bytes = 0;
-  double seconds = 0;
-};
+/// A price of bytes so many times that of the link's both ways makes again all that can be.
+constexpr double kSteep = 1e3;
+/// Prices that are tried; it takes less than ten in a net of a thousand operations.
+constexpr int kMostTrades = 40;
+/// Less than this part is a matter of rounding.
+constexpr double kRounding = 1e-9;
 
 double LeastSeconds(const Op& op, const Machine& machine) {
   double least = std::numeric_limits<double>::max();
@@ -67,9 +69,11 @@ bool Dominates(const Graph& graph, const std::vector<OpId>& maker, const Form& b
          (touches(forward.reads) || touches(forward.writes));
 }
 
-/// Tensors that some backward operation reads in each of its forms that are worth considering.
+/// What the forward pass makes and some backward operation reads in each of its forms that are
+/// worth considering.
 std::vector<bool> NeededByBackward(const Graph& graph, const std::vector<OpId>& maker) {
   std::vector<bool> needed(graph.tensors.size());
+  std::vector<bool> written(graph.tensors.size());  // by backward: no longer what forward made
   for (const Op& op : graph.ops) {
     if (op.pass != Pass::kBackward) continue;
     std::vector<const Form*> forms;
@@ -80,43 +84,17 @@ std::vector<bool> NeededByBackward(const Graph& graph, const std::vector<OpId>& 
       if (!dominated) forms.push_back(&form);
     }
     for (const TensorId t : forms.front()->reads) {
+      if (maker[t] == kNone || written[t]) continue;
       needed[t] =
           needed[t] || std::all_of(forms.begin(), forms.end(), [t](const Form* form) {
             return std::find(form->reads.begin(), form->reads.end(), t) != form->reads.end();
           });
     }
+    for (const Form& form : op.forms) {
+      for (const TensorId t : form.writes) written[t] = true;
+    }
   }
   return needed;
-}
-
-/// By forward operation, the seconds that computing it again takes with all that has to be computed
-/// again for it: what it reads and no backward operation needs is made from what is needed. That
-/// is shared evenly by the operations that read it, and left out where keeping it takes less than
-/// what it is for. Infinite where something cannot be made again.
-std::vector<double> ChainSeconds(const Graph& graph, const std::vector<OpId>& maker,
-                                 const std::vector<bool>& needed,
-                                 const std::vector<double>& op_seconds) {
-  std::vector<int32_t> readers(graph.tensors.size());
-  for (const Op& op : graph.ops) {
-    if (op.pass != Pass::kForward) break;
-    for (const TensorId t : op.forms.front().reads) ++readers[t];
-  }
-  std::vector<double> chain(graph.ops.size());
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const Op& op = graph.ops[o];
-    if (op.pass != Pass::kForward) break;
-    chain[o] = op.repeatable ? op_seconds[o] : std::numeric_limits<double>::infinity();
-    int64_t made = 0;
-    for (const TensorId t : op.forms.front().writes) {
-      if (graph.tensors[t].role == Role::kActivation) made = std::max(made, graph.tensors[t].bytes);
-    }
-    for (const TensorId t : op.forms.front().reads) {
-      const bool chained =
-          maker[t] != kNone && maker[t] < o && !needed[t] && graph.tensors[t].bytes >= made;
-      if (chained) chain[o] += chain[maker[t]] / readers[t];
-    }
-  }
-  return chain;
 }
 
 /// Two lanes: compute, and the link. `moved` bytes leave in the forward pass and come back in the
@@ -131,54 +109,77 @@ struct Passes {
   }
 };
 
+/// Seconds of making again that leave `bytes` to be there or to come over the link, by what
+/// `trades` say.
+double Again(const std::vector<Trade>& trades, double bytes) {
+  double again = 0;
+  for (const Trade& trade : trades)
+    again = std::max(again, trade.seconds + trade.price * (trade.bytes - bytes));
+  return again;
+}
+
+/// Bytes over the link for which the passes take the least: it lies where the sum bends.
+double BestMoved(const Passes& passes, const std::vector<Trade>& trades, double room,
+                 const Machine& machine) {
+  double best = 0, least = std::numeric_limits<double>::max();
+  const auto consider = [&](double moved) {
+    if (!std::isfinite(moved) || moved < 0) return;
+    const double seconds = passes.Seconds(moved, Again(trades, room + moved), machine);
+    if (seconds < least) least = seconds, best = moved;
+  };
+  consider(0);
+  consider(passes.forward * machine.link_down);
+  consider(passes.backward * machine.link_up);
+  for (const Trade& one : trades) {
+    const double again = one.seconds + one.price * (one.bytes - room);
+    consider(again / one.price);
+    consider((passes.backward + again) / (1 / machine.link_up + one.price));
+    for (const Trade& other : trades) {
+      const double gap = again - other.seconds - other.price * (other.bytes - room);
+      consider(gap / (one.price - other.price));
+    }
+  }
+  return best;
+}
+
 /// One boundary, that between the passes: see TimeFloor.
 double PassesSeconds(const Graph& graph, const Machine& machine,
                      const std::vector<double>& op_seconds, int64_t all_room) {
-  const std::vector<OpId> maker = ForwardMakers(graph);
-  const std::vector<bool> needed = NeededByBackward(graph, maker);
   Passes passes;
-  std::vector<Stash> stashes;
-  double held = 0;
-  const std::vector<double> chain = ChainSeconds(graph, maker, needed, op_seconds);
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    const Op& op = graph.ops[o];
-    const double seconds = op_seconds[o];
-    (op.pass == Pass::kForward    ? passes.forward
-     : op.pass == Pass::kBackward ? passes.backward
-                                  : passes.update) += seconds;
-    if (op.pass != Pass::kForward) continue;
-    Stash stash{0, chain[o]};
-    for (const TensorId t : op.forms.front().writes) {
-      if (!needed[t] || maker[t] != o) continue;
-      stash.bytes += static_cast<double>(graph.tensors[t].bytes);
-    }
-    held += stash.bytes;
-    if (stash.bytes > 0 && std::isfinite(stash.seconds)) stashes.push_back(stash);
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    const Pass pass = graph.ops[o].pass;
+    (pass == Pass::kForward    ? passes.forward
+     : pass == Pass::kBackward ? passes.backward
+                               : passes.update) += op_seconds[o];
   }
-  std::sort(stashes.begin(), stashes.end(), [](const Stash& a, const Stash& b) {
-    return a.seconds * b.bytes < b.seconds * a.bytes;
-  });
   const auto room = static_cast<double>(all_room);
-  double excess = held - room;  // what is neither in the room nor computed again
-  double again = 0;
-  double least = passes.Seconds(std::max(excess, 0.0), 0, machine);
-  for (const Stash& stash : stashes) {
-    if (excess <= 0) break;
-    // Computing a part of it again trades link time for compute time. The least lies where the sum
-    // bends: at an end, where the link of either pass is no longer the slower lane, or where
-    // nothing moves.
-    const double rate = stash.seconds / stash.bytes;
-    const double bend =
-        (excess / machine.link_up - passes.backward - again) / (rate + 1 / machine.link_up);
-    for (const double part :
-         {excess - passes.forward * machine.link_down, bend, excess, stash.bytes}) {
-      const double bytes = std::clamp(part, 0.0, std::min(stash.bytes, excess));
-      least = std::min(least, passes.Seconds(excess - bytes, again + bytes * rate, machine));
+  const std::vector<OpId> maker = ForwardMakers(graph);
+  const MakingAgain making(graph, op_seconds, maker, NeededByBackward(graph, maker));
+  if (making.Bytes() <= room) return passes.Seconds(0, 0, machine);
+  // By falling bytes, from nothing made again to as much as can be.
+  std::vector<Trade> trades{
+      {0, 0, making.Bytes()},
+      making.At(kSteep * (1 / machine.link_down + 1 / machine.link_up))};
+  double moved = BestMoved(passes, trades, room, machine);
+  for (int i = 0; i < kMostTrades; ++i) {
+    const double bytes = room + moved;
+    const auto after = std::find_if(trades.begin(), trades.end(),
+                                    [bytes](const Trade& trade) { return trade.bytes < bytes; });
+    if (after == trades.begin() || after == trades.end()) break;
+    const Trade before = *(after - 1);
+    const Trade trade =
+        making.At((after->seconds - before.seconds) / (before.bytes - after->bytes));
+    const double saved = before.seconds + trade.price * before.bytes - trade.seconds -
+                         trade.price * trade.bytes;
+    if (saved <= kRounding * trade.seconds) {
+      trades.insert(after, trade);
+      break;
     }
-    excess -= stash.bytes;
-    again += stash.seconds;
+    trades.insert(after, trade);
+    moved = BestMoved(passes, trades, room, machine);
   }
-  return least;
+  moved = BestMoved(passes, trades, room, machine);
+  return passes.Seconds(moved, Again(trades, room + moved), machine);
 }
 
 }  // namespace

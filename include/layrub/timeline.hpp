@@ -52,8 +52,8 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 /// A bound from below on the seconds of an iteration within `budget` device bytes, from the graph
 /// alone. Of what backward operations need of the forward pass (in each of their forms), as much as
 /// the budget leaves beside the persistent tensors stays; the rest moves over the link in both
-/// passes, beside the operations, or is computed again, whatever takes less; computing again
-/// includes what backward itself does not need on the way from the next tensor that it needs.
+/// passes, beside the operations, or is computed again, whatever takes less; what computing again
+/// reads is there, moves or is computed again in turn (placement/making_again.hpp).
 /// Where the budget leaves little beside an operation's own tensors, the bound also has what has to
 /// come and go between one such operation and the next (placement/tight_windows.hpp). Never grows
 /// with the budget.

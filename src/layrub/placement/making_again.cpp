@@ -1,6 +1,7 @@
 #include "layrub/placement/making_again.hpp"
 
 #include <limits>
+#include <numeric>
 
 #include "layrub/placement/max_flow.hpp"
 
@@ -46,18 +47,21 @@ MakingAgain::MakingAgain(const Graph& graph, const std::vector<double>& seconds,
   }
 }
 
+double MakingAgain::LastingBytes() const {
+  return std::accumulate(values_.begin(), values_.end(), 0.0, [&](double sum, const Value& value) {
+    return value.needed && value.maker == kNone ? sum + BytesOf(value) : sum;
+  });
+}
+
 Trade MakingAgain::At(double price) const {
   const auto first_op = static_cast<int32_t>(values_.size());
   const auto source = first_op + static_cast<int32_t>(ops_.size());
   const int32_t sink = source + 1;
   MaxFlow flow(sink + 1);
-  const auto bytes = [&](const Value& value) {
-    return static_cast<double>(graph_.tensors[value.tensor].bytes);
-  };
   for (int32_t v = 0; v < first_op; ++v) {
     const Value& value = values_[v];
     if (value.needed) flow.AddEdge(source, v, kInfinite);
-    flow.AddEdge(v, value.maker == kNone ? sink : first_op + value.maker, price * bytes(value));
+    flow.AddEdge(v, value.maker == kNone ? sink : first_op + value.maker, price * BytesOf(value));
   }
   for (size_t i = 0; i < ops_.size(); ++i) {
     const auto op = first_op + static_cast<int32_t>(i);
@@ -69,7 +73,7 @@ Trade MakingAgain::At(double price) const {
   for (int32_t v = 0; v < first_op; ++v) {
     const int32_t maker = values_[v].maker;
     const bool made = maker != kNone && flow.OnSourceSide(first_op + maker);
-    if (flow.OnSourceSide(v) && !made) trade.bytes += bytes(values_[v]);
+    if (flow.OnSourceSide(v) && !made) trade.bytes += BytesOf(values_[v]);
   }
   trade.seconds = least - price * trade.bytes;
   return trade;

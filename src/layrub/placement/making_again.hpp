@@ -19,8 +19,9 @@ struct Trade {
 /// What making tensors again takes from one moment on, at which forward operations have run. A
 /// tensor that is needed is there, comes over the link, or is made again by the operation that made
 /// it, for which all that this reads is needed in the same sense. What is made again, or there,
-/// once serves all that need it. For a price of bytes, the cheapest choice is a minimum cut: between
-/// what is needed (source) and what is not (sink), cut at tensors (bytes) and operations (seconds).
+/// once serves all that need it. For a price of bytes, the cheapest choice is a minimum cut:
+/// between what is needed (source) and what is not (sink), cut at tensors (bytes) and operations
+/// (seconds).
 class MakingAgain {
  public:
   /// By operation, the `seconds` that it takes; by tensor, its `maker`, a forward operation (kNone:
@@ -32,6 +33,8 @@ class MakingAgain {
 
   /// Bytes of all that is needed.
   double Bytes() const { return bytes_; }
+  /// Of these, the bytes of what nothing makes again.
+  double LastingBytes() const;
   /// The cheapest choice at `price` > 0.
   Trade At(double price) const;
 
@@ -42,6 +45,10 @@ class MakingAgain {
     int32_t maker = kNone;  ///< index into ops_
     bool needed = false;
   };
+
+  double BytesOf(const Value& value) const {
+    return static_cast<double>(graph_.tensors[value.tensor].bytes);
+  }
 
   const Graph& graph_;
   const std::vector<double>& seconds_;

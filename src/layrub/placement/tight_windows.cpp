@@ -119,10 +119,7 @@ class Windows {
     if (!short_) return seconds_[first] + computed;
     FindReturns(first, last);
     double least = std::max(computed, LeaveSeconds(first, last));
-    for (const double price : Prices()) {
-      for (const bool slack_has_price : {true, false})
-        least = std::max(least, Dual(price, slack_has_price, computed, first));
-    }
+    for (const double price : Prices()) least = std::max(least, Dual(price, computed, first));
     return seconds_[first] + least;
   }
 
@@ -157,18 +154,16 @@ class Windows {
 
   /// The least seconds, in parts, of what comes back over the link, at `price` a second there, and
   /// of computing, at the rest of 1. Whatever the price, what follows `first` takes no less.
-  double Dual(double price, bool slack_has_price, double computed, OpId first) const {
+  double Dual(double price, double computed, OpId first) const {
     const double second = 1 - price;
-    double sum = second * computed;
-    if (slack_has_price) sum -= price * static_cast<double>(Slack(first)) / machine_.link_up;
+    double sum = second * computed - price * static_cast<double>(Slack(first)) / machine_.link_up;
     for (size_t i = 0; i < returns_.size();) {
       const OpId maker = maker_[returns_[i]];
       double copies = 0;
       do {
         const TensorId t = returns_[i];
         const double latency = Fits(t, first) ? 0 : machine_.latency;
-        if (slack_has_price || !Fits(t, first))
-          copies += price * (Bytes(t) / machine_.link_up + latency);
+        copies += price * (Bytes(t) / machine_.link_up + latency);
       } while (++i < returns_.size() && maker != kNone && maker_[returns_[i]] == maker);
       sum += maker == kNone ? copies : std::min(copies, second * seconds_[maker]);
     }
@@ -179,23 +174,25 @@ class Windows {
   /// that and what has to come back at once.
   double LeaveSeconds(OpId first, OpId last) {
     double least = 0, computed = 0, down = 0, bytes = 0;
+    for (OpId o = first + 1; o < last; ++o) computed += seconds_[o];
+    const double late = last < Count() ? static_cast<double>(Slack(last)) : 0;
     ++window_;
-    for (OpId o = first; o < last && last < Count(); ++o) {
-      computed += o == first ? 0 : seconds_[o];
+    for (OpId o = std::min(last, Count()) - 1; o >= first; --o) {
       for (const TensorId t : facts_[o].writes) {
-        if (touched_[t] == window_ || !HasToLeave(t, last)) continue;
+        if (touched_[t] == window_ || last == Count() || !HasToLeave(t, last)) continue;
         touched_[t] = window_;
-        const double copy = Bytes(t) / machine_.link_down + machine_.latency;
-        least = std::max(least, computed + copy);
-        down += copy;
+        down += Bytes(t) / machine_.link_down + machine_.latency;
         bytes += Bytes(t);
+        least = std::max(least, computed + down - late / machine_.link_down);
       }
+      if (o > first) computed -= seconds_[o];
     }
     for (const TensorId t : returns_) {
       if (maker_[t] == kNone && !Fits(t, first)) bytes += Bytes(t);
     }
+    bytes -= late + static_cast<double>(Slack(first));
     const double both = std::max({machine_.link_both, machine_.link_down, machine_.link_up});
-    return std::max({least, down, bytes / both});
+    return std::max(least, bytes / both);
   }
 
   bool HasToLeave(TensorId t, OpId last) const {

@@ -14,14 +14,16 @@ namespace layrub {
 ///
 /// Operations with large working sets cut the iteration into windows: a window is the time from the
 /// start of one of them, `first`, to that of another, `last`. What holds for each window adds up.
-/// Beside its operands an operation leaves so many bytes, its slack; so while `first` runs, a
-/// tensor that is none of its operands
-///   - and has more bytes than its slack is not there, and is not on its way: to be read in the
-///     window it comes back after `first`, over the link or made again by the operation that makes
-///     it;
-///   - others are there, or on their way, as far as the slack goes.
+/// Beside its operands an operation leaves so many bytes, its slack. A tensor that the window reads
+/// and that is none of the operands of `first` is there when that starts, or comes back in the
+/// window, over the link or made again by the operation that makes it. Of the former, and of what
+/// is on its way then, there are no more bytes than the slack: tensors come in pieces, each as soon
+/// as nobody needs the bytes that it goes to, so that a part of a tensor may be there whose range
+/// lies on what `first` still uses. A tensor with more bytes than the slack begins at least one
+/// copy after that.
 /// Likewise, what an operation of the window makes that nothing makes again, that is read after
-/// `last`, is none of its operands and has more bytes than its slack, leaves within the window.
+/// `last`, is none of its operands and has more bytes than its slack, leaves within the window, but
+/// for pieces in that slack.
 /// After `first`, the window takes at least as long as the link in either direction, and as its
 /// operations and what is made again, one after the other. Between the two ways back the bound
 /// takes whatever is least, in parts; what making again reads counts as there.

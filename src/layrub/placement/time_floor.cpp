@@ -118,18 +118,19 @@ double Again(const std::vector<Trade>& trades, double bytes) {
   return again;
 }
 
-/// Bytes over the link for which the passes take the least: it lies where the sum bends.
+/// Of `lasting` bytes and more over the link, those for which the passes take the least: it lies
+/// where the sum bends.
 double BestMoved(const Passes& passes, const std::vector<Trade>& trades, double room,
-                 const Machine& machine) {
-  double best = 0, least = std::numeric_limits<double>::max();
+                 double lasting, const Machine& machine) {
+  double best = lasting, least = std::numeric_limits<double>::max();
   const auto consider = [&](double moved) {
-    if (!std::isfinite(moved) || moved < 0) return;
+    if (!std::isfinite(moved) || moved < lasting) return;
     const double seconds = passes.Seconds(moved, Again(trades, room + moved), machine);
     if (seconds < least) least = seconds, best = moved;
   };
-  consider(0);
-  consider(passes.forward * machine.link_down);
-  consider(passes.backward * machine.link_up);
+  for (const double moved :
+       {lasting, passes.forward * machine.link_down, passes.backward * machine.link_up})
+    consider(moved);
   for (const Trade& one : trades) {
     const double again = one.seconds + one.price * (one.bytes - room);
     consider(again / one.price);
@@ -142,9 +143,34 @@ double BestMoved(const Passes& passes, const std::vector<Trade>& trades, double 
   return best;
 }
 
+/// The least that the passes take with `room` for what is needed of the forward pass.
+double LeastOfPasses(const Passes& passes, const MakingAgain& making, double room,
+                     const Machine& machine) {
+  const double lasting = std::max(0.0, making.LastingBytes() - room);
+  // By falling bytes, from nothing made again to as much as can be.
+  std::vector<Trade> trades{{0, 0, making.Bytes()},
+                            making.At(kSteep * (1 / machine.link_down + 1 / machine.link_up))};
+  for (int i = 0;; ++i) {
+    const double moved = BestMoved(passes, trades, room, lasting, machine);
+    const double least = passes.Seconds(moved, Again(trades, room + moved), machine);
+    const auto after = std::find_if(trades.begin(), trades.end(),
+                                    [&](const Trade& trade) { return trade.bytes < room + moved; });
+    if (i == kMostTrades || after == trades.begin() || after == trades.end()) return least;
+    // A choice between these two, if there is one, is the cheapest at a price at which they cost
+    // the same.
+    const Trade before = *(after - 1);
+    const Trade trade =
+        making.At((after->seconds - before.seconds) / (before.bytes - after->bytes));
+    const double cost = trade.seconds + trade.price * trade.bytes;
+    const bool last = cost >= (before.seconds + trade.price * before.bytes) * (1 - kRounding);
+    trades.insert(after, trade);
+    if (last) i = kMostTrades - 1;
+  }
+}
+
 /// One boundary, that between the passes: see TimeFloor.
 double PassesSeconds(const Graph& graph, const Machine& machine,
-                     const std::vector<double>& op_seconds, int64_t all_room) {
+                     const std::vector<double>& op_seconds, int64_t room) {
   Passes passes;
   for (size_t o = 0; o < graph.ops.size(); ++o) {
     const Pass pass = graph.ops[o].pass;
@@ -152,34 +178,11 @@ double PassesSeconds(const Graph& graph, const Machine& machine,
      : pass == Pass::kBackward ? passes.backward
                                : passes.update) += op_seconds[o];
   }
-  const auto room = static_cast<double>(all_room);
   const std::vector<OpId> maker = ForwardMakers(graph);
   const MakingAgain making(graph, op_seconds, maker, NeededByBackward(graph, maker));
-  if (making.Bytes() <= room) return passes.Seconds(0, 0, machine);
-  // By falling bytes, from nothing made again to as much as can be.
-  std::vector<Trade> trades{
-      {0, 0, making.Bytes()},
-      making.At(kSteep * (1 / machine.link_down + 1 / machine.link_up))};
-  double moved = BestMoved(passes, trades, room, machine);
-  for (int i = 0; i < kMostTrades; ++i) {
-    const double bytes = room + moved;
-    const auto after = std::find_if(trades.begin(), trades.end(),
-                                    [bytes](const Trade& trade) { return trade.bytes < bytes; });
-    if (after == trades.begin() || after == trades.end()) break;
-    const Trade before = *(after - 1);
-    const Trade trade =
-        making.At((after->seconds - before.seconds) / (before.bytes - after->bytes));
-    const double saved = before.seconds + trade.price * before.bytes - trade.seconds -
-                         trade.price * trade.bytes;
-    if (saved <= kRounding * trade.seconds) {
-      trades.insert(after, trade);
-      break;
-    }
-    trades.insert(after, trade);
-    moved = BestMoved(passes, trades, room, machine);
-  }
-  moved = BestMoved(passes, trades, room, machine);
-  return passes.Seconds(moved, Again(trades, room + moved), machine);
+  const auto bytes = static_cast<double>(room);
+  if (making.Bytes() <= bytes) return passes.Seconds(0, 0, machine);
+  return LeastOfPasses(passes, making, bytes, machine);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "layrub/check.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -95,6 +96,70 @@ TEST(TimeFloor, CountsTheChainThatLeadsToWhatIsNeeded) {
     }
   };
   EXPECT_NEAR(TimeFloor(Chain().graph, LinkMachine(1e-6), 10 * kUnit), 5 + 2 * 0.75, 1e-5);
+}
+
+TEST(TimeFloor, LetsWhatIsMadeAgainOnceServeAllThatNeedIt) {
+  // m takes 8 s and is no longer needed itself; each of the 8 y is made of it in a second. Whoever
+  // keeps m, or makes it once, makes all y of it.
+  HandMade net;
+  const TensorId m = net.Add("m", 1);
+  net.Forward("m/forward", Uses({}, {m}));
+  net.graph.ops[0].forms[0].flops = 8;
+  std::vector<TensorId> made;
+  for (int i = 0; i < 8; ++i) {
+    made.push_back(net.Add("y" + std::to_string(i), 1));
+    net.Forward("y" + std::to_string(i) + "/forward", Uses({m}, {made.back()}));
+    net.graph.ops.back().forms[0].flops = kSecond;
+  }
+  for (Op& op : net.graph.ops) op.repeatable = true;
+  for (const TensorId y : made) net.Backward("y" + std::to_string(y) + "/backward", Uses({y}, {}));
+  const double pass = 8 + 8;
+  EXPECT_NEAR(TimeFloor(net.graph, LinkMachine(1e-6), 1 * kUnit), pass + 7 + 1, 1e-3);
+  EXPECT_NEAR(TimeFloor(net.graph, LinkMachine(1e-6), 0), pass + 8 + 8, 1e-3);
+}
+
+TEST(TimeFloor, KnowsThatPiecesComeInBesideAnOperationThatHasNoRoomForTheWhole) {
+  HandMade net;
+  const TensorId x = net.Add("x", 8), u = net.Add("u", 8), v = net.Add("v", 14);
+  net.Forward("v/forward", Uses({}, {v}));
+  net.Forward("x/forward", Uses({}, {x}));
+  net.Forward("u/forward", Uses({}, {u}));
+  net.Backward("x/backward", Uses({x}, {}));
+  net.graph.ops[2].forms[0].flops = 14;
+  std::string text = "layrub-plan 1\nstrategy hand\ndevice_bytes 3584\nhost_bytes 2048\n";
+  std::vector<std::string> steps{
+      "alloc device v 0", "compute v/forward form=0 scratch=0", "free device v",
+      "alloc device x 0", "compute x/forward form=0 scratch=0", "alloc host x 0"};
+  const auto pieces = [&](const std::string& kind) {
+    for (int i = 0; i < 8; ++i) {
+      steps.push_back(kind + " x " + std::to_string(i * kUnit) + " " + std::to_string(kUnit));
+    }
+  };
+  steps.push_back("wait save for 4");
+  pieces("offload");
+  const std::string saved = std::to_string(steps.size() - 1);
+  steps.insert(steps.end(), {"free device x", "alloc device u 1536", "wait compute for " + saved,
+                             "compute u/forward form=0 scratch=0"});
+  const std::string made = std::to_string(steps.size() - 1);
+  steps.insert(steps.end(), {"free device u", "alloc device x 0"});
+  const std::string end = std::to_string(steps.size());
+  steps.push_back("wait load for " + saved);
+  for (int i = 0; i < 8; ++i) {
+    if (i == 6) steps.push_back("wait load for " + made);
+    steps.push_back("prefetch x " + std::to_string(i * kUnit) + " " + std::to_string(kUnit));
+  }
+  steps.push_back("wait compute for " + std::to_string(steps.size() - 1));
+  steps.insert(steps.end(),
+               {"compute x/backward form=0 scratch=0", "free host x", "free device x"});
+  text += "pass_end " + end + " " + std::to_string(steps.size()) + " " +
+          std::to_string(steps.size()) + "\nreadable\n";
+  for (size_t i = 0; i < steps.size(); ++i) text += std::to_string(i) + " " + steps[i] + "\n";
+  const Plan plan = PlanFromText(text, net.graph).value();
+  EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>{});
+  // 8 s down, then 14 s of u/forward, beside which 6 of 8 units come back, then two seconds more.
+  const double seconds = Simulate(net.graph, plan, LinkMachine(1)).seconds;
+  EXPECT_DOUBLE_EQ(seconds, 8 + 14 + 2);
+  EXPECT_LE(TimeFloor(net.graph, LinkMachine(1), plan.device_bytes), seconds);
 }
 
 /// g is made first and read last; the operation between needs two other tensors. Each has 8 units.

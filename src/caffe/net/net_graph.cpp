@@ -60,6 +60,9 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
   }
   MarkKept(keep);
   for (size_t i = 0; i < out_.versions.size(); ++i) out_.versions[i].diff = root_diff_[DiffRoot(i)];
+  // Its many short lists are scattered among what the net has left free. A copy lies in one stretch
+  // of memory, in the order in which planning goes through it.
+  out_.graph = layrub::Graph(out_.graph);
   return std::move(out_);
 }
 

@@ -13,24 +13,15 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Graph& graph, const Decision& decision)
+  Builder(const Graph& graph, const Decision& decision, const UseLists& uses)
       : graph_(graph),
         decision_(decision),
         run_count_(static_cast<RunId>(decision.runs.size())),
+        uses_(uses),
         first_(graph.tensors.size() + 1) {}
 
   Result<Lifetimes> Build() {
-    if (decision_.tensors.size() != graph_.tensors.size()) {
-      return Status::Invalid("the decision is for another graph: it has " +
-                             std::to_string(decision_.tensors.size()) + " tensors");
-    }
-    if (decision_.piece_bytes < 0 || decision_.piece_bytes % kAlignment != 0) {
-      return Status::Invalid("tensors cannot be copied in pieces of " +
-                             std::to_string(decision_.piece_bytes) + " bytes: a multiple of " +
-                             std::to_string(kAlignment) + " is needed");
-    }
-    Status status = CheckProgram(graph_, decision_.runs);
-    if (status.ok()) uses_ = FindUses(graph_, decision_.runs);
+    Status status = Status::Ok();
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
       first_[t] = static_cast<int32_t>(lives_.residences.size());
       status = AddTensor(t);
@@ -250,7 +241,7 @@ class Builder {
   const Graph& graph_;
   const Decision& decision_;
   const RunId run_count_;
-  UseLists uses_;
+  const UseLists& uses_;
   std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the residences of tensor t
   Lifetimes lives_;
 };
@@ -258,7 +249,38 @@ class Builder {
 }  // namespace
 
 Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision) {
-  return Builder(graph, decision).Build();
+  if (decision.tensors.size() != graph.tensors.size()) {
+    return Status::Invalid("the decision is for another graph: it has " +
+                           std::to_string(decision.tensors.size()) + " tensors");
+  }
+  if (decision.piece_bytes < 0 || decision.piece_bytes % kAlignment != 0) {
+    return Status::Invalid("tensors cannot be copied in pieces of " +
+                           std::to_string(decision.piece_bytes) + " bytes: a multiple of " +
+                           std::to_string(kAlignment) + " is needed");
+  }
+  if (Status status = CheckProgram(graph, decision.runs); !status.ok()) return status;
+  return FindLifetimes(graph, decision, FindUses(graph, decision.runs));
+}
+
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision,
+                                const UseLists& uses) {
+  return Builder(graph, decision, uses).Build();
+}
+
+void Retime(const Decision& decision, Lifetimes* lives) {
+  for (size_t r = 0; r < lives->residences.size();) {
+    for (const Gap& gap : decision.tensors[lives->residences[r].tensor].gaps) {
+      lives->residences[r++].end = gap.release;
+      lives->residences[r].begin = gap.prefetch;
+    }
+    ++r;
+  }
+  const auto to_the_end = static_cast<RunId>(decision.runs.size());
+  for (HostStay& stay : lives->host) {
+    for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
+      if (!gap.dropped && stay.end != to_the_end) stay.end = gap.prefetch;
+    }
+  }
 }
 
 }  // namespace layrub

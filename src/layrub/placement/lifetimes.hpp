@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "layrub/comparable.hpp"
 #include "layrub/graph.hpp"
+#include "layrub/placement/uses.hpp"
 #include "layrub/short_list.hpp"
 #include "layrub/status.hpp"
 #include "layrub/strategy.hpp"
@@ -23,6 +25,7 @@ struct Residence {
   int64_t bytes = 0;  ///< aligned bytes of the range: those of the first tensor that `on` leads to
   /// Residences joined by `on` share a block: one range of the device.
   int32_t block = kNone;
+  LAYRUB_COMPARABLE(Residence)
 };
 
 /// A stretch during which a tensor has a range of the host tier.
@@ -31,6 +34,7 @@ struct HostStay {
   ShortList<RunId> offloads;  ///< runs after which the value is copied there; the first one
                               ///< begins the stay
   RunId end = kNone;          ///< Decision::runs.size(): to the end of the plan
+  LAYRUB_COMPARABLE(HostStay)
 };
 
 /// A decision spelled out: where each tensor is during each run.
@@ -39,10 +43,16 @@ struct Lifetimes {
   std::vector<HostStay> host;         ///< by tensor
   int32_t blocks = 0;
   std::vector<TensorId> readable;  ///< Plan::readable
+  LAYRUB_COMPARABLE(Lifetimes)
 };
 
 /// kInvalid names the operation and the tensor for which `decision` asks something impossible.
 Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision);
+/// As that, where `uses` is FindUses(graph, decision.runs) and CheckProgram finds the runs right.
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision, const UseLists& uses);
+/// Makes `lives` those of `decision`, which differs from the decision that they are of by when its
+/// gaps give ranges back and take them.
+void Retime(const Decision& decision, Lifetimes* lives);
 
 }  // namespace layrub
 

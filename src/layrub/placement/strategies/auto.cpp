@@ -363,8 +363,7 @@ class Search {
 
   Outcome Estimate(const Decision& decision) const {
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    if (!lives.ok() || LeastBytes(lives.value(), decision.runs.size()) > available_) return {};
-    return Estimate(decision, lives.value());
+    return lives.ok() ? judge_(decision, lives.value()) : Outcome{};
   }
 
   /// About what it takes once it is packed into what is available, which its peak fits.
@@ -458,7 +457,10 @@ class Search {
   std::optional<Decision> best_;
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::vector<Attempt> attempts_;
-  const Descent::Judge judge_ = [this](const Decision& decision) { return Estimate(decision); };
+  const Descent::Judge judge_ = [this](const Decision& decision, const Lifetimes& lives) {
+    const bool fits = LeastBytes(lives, decision.runs.size()) <= available_;
+    return fits ? Estimate(decision, lives) : Outcome{};
+  };
   int64_t candidates_ = 0;  ///< that may still be tried
   bool fits_ = false;
   int64_t best_bytes_ = 0;

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/program.hpp"
 #include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/recompute.hpp"
 #include "layrub/placement/strategies/time_copies.hpp"
@@ -49,10 +49,11 @@ bool Descent::Start(Draft draft, int64_t room) {
   std::copy_if(draft.runs.begin(), draft.runs.end(), std::back_inserter(originals),
                [](const Run& run) { return !run.recompute; });
   producers_ = Producers(graph_, originals);
-  auto decision = Fit(&draft, {}, kMostLeaveAtStart);
-  if (!decision) return false;
-  Outcome outcome = judge_(*decision);
-  at_ = {std::move(draft), std::move(*decision), std::move(outcome)};
+  Decision decision;
+  Lifetimes lives;
+  if (!Fit(&draft, {}, kMostLeaveAtStart, &decision, &lives)) return false;
+  Outcome outcome = judge_(decision, lives);
+  at_ = {std::move(draft), std::move(decision), std::move(outcome)};
   way_ = {at_};
   return true;
 }
@@ -62,11 +63,12 @@ void Descent::Go(int64_t steps) {
     std::vector<Pin> pins;
     std::optional<Draft> draft = Change(&pins);
     if (!draft) continue;
-    std::optional<Decision> decision = Fit(&*draft, pins, kMostLeave);
-    if (!decision) continue;
-    Outcome outcome = judge_(*decision);
+    Decision decision;
+    Lifetimes lives;
+    if (!Fit(&*draft, pins, kMostLeave, &decision, &lives)) continue;
+    Outcome outcome = judge_(decision, lives);
     if (!(outcome.seconds <= at_.outcome.seconds)) continue;
-    at_ = {std::move(*draft), std::move(*decision), std::move(outcome)};
+    at_ = {std::move(*draft), std::move(decision), std::move(outcome)};
     if (at_.outcome.seconds < seconds()) way_.push_back(at_);
   }
 }
@@ -120,17 +122,23 @@ std::optional<Draft> Descent::Recompute(TensorId t, size_t stretch) const {
   return WithRun(graph_, at_.draft, uses[stretch + 1].run, op);
 }
 
-std::optional<Decision> Descent::Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave) {
+/// Spells out `draft`, from which others leave. False if it asks something impossible, or if too
+/// many would have to leave.
+bool Descent::Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave, Decision* decision,
+                  Lifetimes* lives) {
+  if (!CheckProgram(graph_, draft->runs).ok()) return false;
   for (;; --most_leave) {
-    Decision decision = Spell(graph_, *draft);
-    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    if (!lives.ok()) return std::nullopt;
-    const std::vector<int64_t> loads = Loads(lives.value(), decision.runs.size());
+    *decision = Spell(graph_, *draft);
+    Result<Lifetimes> found = FindLifetimes(graph_, *decision, draft->uses);
+    if (!found.ok()) return false;
+    *lives = std::move(found.value());
+    const std::vector<int64_t> loads = Loads(*lives, decision->runs.size());
     if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= room_) {
-      TimeCopies(graph_, machine_, draft->uses, room_, lives.value(), loads, &decision);
-      return decision;
+      TimeCopies(graph_, machine_, draft->uses, room_, *lives, loads, decision);
+      Retime(*decision, lives);
+      return true;
     }
-    if (most_leave == 0 || !LetLeave(loads, pins, draft)) return std::nullopt;
+    if (most_leave == 0 || !LetLeave(loads, pins, draft)) return false;
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "layrub/graph.hpp"
 #include "layrub/machine.hpp"
+#include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/strategies/draft.hpp"
 #include "layrub/strategy.hpp"
 
@@ -40,7 +41,8 @@ class Descent {
     Decision decision;
     Outcome outcome;
   };
-  using Judge = std::function<Outcome(const Decision&)>;
+  /// Of a decision and its lifetimes.
+  using Judge = std::function<Outcome(const Decision&, const Lifetimes&)>;
 
   /// `graph` and `machine` have to live as long.
   Descent(const Graph& graph, const Machine& machine, Judge judge)
@@ -66,7 +68,8 @@ class Descent {
   std::optional<Draft> Change(std::vector<Pin>* pins);
   std::optional<Draft> Recompute(TensorId t, size_t stretch) const;
   Draft BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
-  std::optional<Decision> Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave);
+  bool Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave, Decision* decision,
+           Lifetimes* lives);
   bool LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins, Draft* draft);
   double Part();
   bool Toss() { return random_() % 2 == 0; }

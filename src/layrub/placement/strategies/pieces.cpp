@@ -37,12 +37,14 @@ bool BeginsAt(RunId r, std::span<const Use> uses, const ShortList<Gap>& gaps) {
 
 /// Run `r` is the last that needs the value of `tensor`, and it does not change it.
 bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses, const ShortList<Gap>& gaps) {
-  const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
-  if (use == uses.end() || use->writes) return false;
-  if (use + 1 == uses.end()) return !tensor.keep;
-  return std::any_of(gaps.begin(), gaps.end(), [r](const Gap& gap) {
+  if (uses.empty()) return false;
+  if (uses.back().run == r) return !uses.back().writes && !tensor.keep;
+  const bool dropped = std::any_of(gaps.begin(), gaps.end(), [r](const Gap& gap) {
     return gap.dropped && gap.after == r && gap.release == r;
   });
+  if (!dropped) return false;
+  const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
+  return use != uses.end() && !use->writes;
 }
 
 /// Outputs of run `r` on inputs that nobody needs afterwards, besides the aliases that the decision
@@ -55,15 +57,16 @@ ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, con
     const Tensor& output = graph.tensors[pair.output];
     const Tensor& input = graph.tensors[pair.input];
     if (which == InPlace::kSameRole && output.role != input.role) continue;
-    const bool begins_here = Materialised(output, uses[pair.output]) &&
-                             BeginsAt(r, uses[pair.output], decision.tensors[pair.output].gaps);
-    const bool ends_here = !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].gaps) &&
-                           EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].gaps);
+    const bool begins_here = BeginsAt(r, uses[pair.output], decision.tensors[pair.output].gaps) &&
+                             Materialised(output, uses[pair.output]);
+    const bool ends_here = begins_here &&
+                           EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].gaps) &&
+                           !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].gaps);
     const bool taken =
         std::any_of(chosen.aliases.begin(), chosen.aliases.end(), [&pair](const AliasPair& other) {
           return other.output == pair.output || other.input == pair.input;
         });
-    if (begins_here && ends_here && !taken) candidates.push_back(pair);
+    if (ends_here && !taken) candidates.push_back(pair);
   }
   return BestAliases(graph, candidates);
 }
@@ -74,6 +77,7 @@ Decision InSmallestForms(const Graph& graph) {
   Decision decision = DefaultDecision(graph);
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     const std::vector<Form>& forms = graph.ops[o].forms;
+    if (forms.size() == 1) continue;
     const auto smallest =
         std::min_element(forms.begin(), forms.end(), [&](const Form& a, const Form& b) {
           return OperandBytes(graph, a) < OperandBytes(graph, b);

@@ -80,7 +80,11 @@ ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> 
   for (const AliasPair& pair : candidates) {
     if (Allows(graph, pair)) allowed.push_back(pair);
   }
-  return allowed.size() < 2 ? allowed : Matching(graph, allowed).Solve();
+  const bool one_output = std::all_of(allowed.begin(), allowed.end(), [&](const AliasPair& pair) {
+    return pair.output == allowed.front().output;
+  });
+  if (!one_output) return Matching(graph, allowed).Solve();
+  return allowed.size() < 2 ? allowed : ShortList<AliasPair>{allowed.front()};
 }
 
 int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip) {

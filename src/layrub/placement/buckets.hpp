@@ -30,6 +30,9 @@ class Buckets {
   std::span<const Value> operator[](size_t key) const {
     return {values_.data() + first_[key], first_[key + 1] - first_[key]};
   }
+  std::span<Value> operator[](size_t key) {
+    return {values_.data() + first_[key], first_[key + 1] - first_[key]};
+  }
 
  private:
   std::vector<Value> values_;

@@ -22,6 +22,7 @@ class Builder {
 
   Result<Lifetimes> Build() {
     Status status = Status::Ok();
+    lives_.residences.reserve(graph_.tensors.size());
     for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
       first_[t] = static_cast<int32_t>(lives_.residences.size());
       status = AddTensor(t);

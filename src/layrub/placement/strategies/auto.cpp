@@ -343,11 +343,19 @@ class Search {
   }
 
   /// Considers what another strategy would do, packed as it would be, too: auto is not to be
-  /// slower.
+  /// slower. Where nothing tells sisters such as vdnn_all and vdnn_all_fast apart, once.
   void ConsiderOther(Result<Decision> decision) {
-    if (!decision.ok()) return;
+    if (!decision.ok() || IsSame(decision.value(), other_)) return;
+    other_ = decision.value();
     ConsiderFaster(decision.value());
     Try(std::move(decision.value()), true);
+  }
+
+  static bool IsSame(const Decision& a, const Decision& b) {
+    return a.runs == b.runs && a.piece_bytes == b.piece_bytes &&
+           std::equal(
+               a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
+               [](const auto& x, const auto& y) { return x.whole == y.whole && x.gaps == y.gaps; });
   }
 
   Outcome Consider(Result<Decision> decision) {
@@ -455,6 +463,7 @@ class Search {
   const int64_t persistent_;
   const double quickest_;  ///< with all the room that there is; 0: nothing fits
   std::optional<Decision> best_;
+  Decision other_;                   ///< what the last of the other strategies would do
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::vector<Attempt> attempts_;
   const Descent::Judge judge_ = [this](const Decision& decision, const Lifetimes& lives) {

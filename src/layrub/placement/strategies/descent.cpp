@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "layrub/placement/program.hpp"
@@ -82,7 +83,7 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
   const auto t = static_cast<TensorId>(Choose(returns, Part()));
-  const std::vector<bool>& away = at_.draft.away[t];
+  const std::span<const uint8_t> away = at_.draft.away[t];
   std::vector<size_t> stretches;
   for (size_t i = 0; i + 1 < away.size(); ++i) {
     if (away[i]) stretches.push_back(i);

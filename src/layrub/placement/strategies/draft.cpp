@@ -37,18 +37,16 @@ void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<
   }
 }
 
-/// The stretches between the uses that are left: away if a part of it was.
-std::vector<bool> Join(const std::vector<bool>& away, std::span<const Use> uses,
-                       const std::vector<bool>& gone) {
-  std::vector<bool> joined;
-  for (size_t i = 0; i < away.size(); ++i) {
-    if (!gone[uses[i].run]) {
-      joined.push_back(away[i]);
-    } else if (!joined.empty()) {
-      joined.back() = joined.back() || away[i];
-    }
+/// Calls add(away) for the stretches between the uses that are left: away if a part of it was.
+template <typename Add>
+void Join(std::span<const uint8_t> away, std::span<const Use> uses, const std::vector<bool>& gone,
+          const Add& add) {
+  for (size_t i = 0; i < away.size();) {
+    const size_t left = i;
+    bool joined = away[i];
+    for (++i; i < away.size() && gone[uses[i].run]; ++i) joined = joined || away[i];
+    if (!gone[uses[left].run]) add(joined);
   }
-  return joined;
 }
 
 /// Output pairs of run `r` whose input leaves after it, to come back from a copy made before.
@@ -70,19 +68,20 @@ ShortList<AliasPair> OnCopied(const Draft& draft, RunId r,
 }  // namespace
 
 Draft DraftOf(const Graph& graph, const Decision& decision) {
-  Draft draft{decision.runs, FindUses(graph, decision.runs), {}};
-  draft.away.resize(graph.tensors.size());
-  for (size_t t = 0; t < draft.away.size(); ++t) {
-    const std::span<const Use> uses = draft.uses[t];
-    if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses)) continue;
-    draft.away[t].resize(uses.size());
-    size_t i = 0;
-    for (const Gap& gap : decision.tensors[t].gaps) {
-      while (uses[i].run != gap.after) ++i;
-      draft.away[t][i] = true;
+  UseLists uses = FindUses(graph, decision.runs);
+  Buckets<uint8_t> away(uses.size(), [&](const auto& add) {
+    for (size_t t = 0; t < uses.size(); ++t) {
+      if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses[t])) continue;
+      const ShortList<Gap>& gaps = decision.tensors[t].gaps;
+      const Gap* next = gaps.begin();
+      for (const Use& use : uses[t]) {
+        const bool leaves = next != gaps.end() && next->after == use.run;
+        if (leaves) ++next;
+        add(t, leaves);
+      }
     }
-  }
-  return draft;
+  });
+  return {decision.runs, std::move(uses), std::move(away)};
 }
 
 bool IsDropped(const Draft& draft, TensorId t, size_t use) {
@@ -94,14 +93,25 @@ Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run, std::vector<
   std::vector<bool> gone(draft.runs.size());
   gone[run] = true;
   FindUnneeded(graph, draft.runs, &gone);
+  std::vector<RunId> number;
   Draft less;
+  less.runs.reserve(draft.runs.size());
   for (size_t r = 0; r < gone.size(); ++r) {
     if (!gone[r]) less.runs.push_back(draft.runs[r]);
-    if (numbers != nullptr) numbers->push_back(static_cast<RunId>(less.runs.size()) - 1);
+    number.push_back(static_cast<RunId>(less.runs.size()) - 1);
   }
-  less.uses = FindUses(graph, less.runs);
-  for (size_t t = 0; t < draft.away.size(); ++t)
-    less.away.push_back(Join(draft.away[t], draft.uses[t], gone));
+  less.uses = UseLists(draft.uses.size(), [&](const auto& add) {
+    for (size_t t = 0; t < draft.uses.size(); ++t) {
+      for (const Use& use : draft.uses[t]) {
+        if (!gone[use.run]) add(t, {number[use.run], use.reads, use.writes});
+      }
+    }
+  });
+  less.away = Buckets<uint8_t>(draft.away.size(), [&](const auto& add) {
+    for (size_t t = 0; t < draft.away.size(); ++t)
+      Join(draft.away[t], draft.uses[t], gone, [&](bool away) { add(t, away); });
+  });
+  if (numbers != nullptr) *numbers = std::move(number);
   return less;
 }
 
@@ -111,20 +121,21 @@ Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op) {
   Run again = *first;
   again.recompute = true;
   again.aliases.clear();
-  Draft more{draft.runs, {}, draft.away};
+  Draft more{draft.runs, {}, {}};
   more.runs.insert(more.runs.begin() + before, again);
   more.uses = FindUses(graph, more.runs);
-  for (size_t t = 0; t < more.away.size(); ++t) {
-    if (more.away[t].empty() || more.away[t].size() == more.uses[t].size()) continue;
-    const std::span<const Use> uses = more.uses[t];
-    const auto use =
-        std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.run == before; });
-    // It has been used before: the operation has run.
-    const auto stretch = more.away[t].begin() + (use - uses.begin()) - 1;
-    const bool was_away = *stretch;
-    if (!use->reads) *stretch = true;
-    more.away[t].insert(stretch + 1, use->reads && was_away);
-  }
+  more.away = Buckets<uint8_t>(draft.away.size(), [&](const auto& add) {
+    for (size_t t = 0; t < draft.away.size(); ++t) {
+      const std::span<const uint8_t> away = draft.away[t];
+      const std::span<const Use> uses = more.uses[t];
+      for (size_t i = 0; i < away.size(); ++i) {
+        // It has been used before it is once more: the operation has run.
+        const bool splits = i + 1 < uses.size() && uses[i + 1].run == before;
+        add(t, away[i] || (splits && !uses[i + 1].reads));
+        if (splits) add(t, away[i] && uses[i + 1].reads);
+      }
+    }
+  });
   return more;
 }
 

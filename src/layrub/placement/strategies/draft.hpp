@@ -2,9 +2,11 @@
 #define LAYRUB_PLACEMENT_STRATEGIES_DRAFT_HPP_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/placement/buckets.hpp"
 #include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
 
@@ -18,7 +20,7 @@ struct Draft {
   /// By tensor and use: it is away from the device from that use until the next one. If that is a
   /// recomputation that writes it anew, its value is dropped; else it is copied to the host and
   /// back. Empty: the tensor has no bytes of its own that could be given back.
-  std::vector<std::vector<bool>> away;
+  Buckets<uint8_t> away;
 };
 
 Draft DraftOf(const Graph& graph, const Decision& decision);

@@ -264,9 +264,9 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
 
 /// For messages: "drop step 12 (wait)".
 inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation& mutation) {
-  static const char* const kKinds[] = {"drop",       "free earlier", "wait later",
-                                       "overlap",    "run later",    "run other",
-                                       "move piece", "halve piece",  "swap offsets"};
+  static const char* const kKinds[] = {"drop",        "free earlier", "wait later",
+                                       "overlap",     "run later",    "run other",
+                                       "shift piece", "halve piece",  "swap offsets"};
   const auto describe = [&](int32_t number) {
     const Step& step = plan.steps[number];
     std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);

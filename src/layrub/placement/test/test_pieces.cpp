@@ -126,6 +126,31 @@ TEST_F(Pieces, AreAllAwaitedByAMoveOfTheirTensor) {
   }
 }
 
+TEST_F(Pieces, ThatLeaveAreAwaitedByAMoveToTheirBytes) {
+  const auto moves_to = [&](int64_t unit) {
+    PlanWriter p(graph_, 12 * kUnit, 4 * kUnit);
+    p.Alloc("y", 8 * kUnit);
+    p.Run("make_y");
+    p.Alloc("x", 2 * kUnit);
+    p.Run("make_x");
+    p.Alloc("x", 0, Tier::kHost);
+    p.Offload("x");
+    p.Move("x", unit * kUnit);
+    p.Run("read_y");
+    p.Free("y");
+    p.Run("read_x");
+    p.Free("x");
+    p.Free("x", Tier::kHost);
+    p.EndPass(Pass::kForward);
+    const Plan plan = InPieces(graph_, p.plan, 2 * kUnit);
+    ExpectRight(graph_, plan);
+    return WaitsOf(plan, "move x ");
+  };
+  EXPECT_EQ(moves_to(0), (Lines{"0 after offload x 0 512"})) << "the other piece is left alone";
+  EXPECT_EQ(moves_to(1), (Lines{"256 after offload x 512 512"}));
+  EXPECT_EQ(moves_to(3), (Lines{"768 after offload x 512 512"}));
+}
+
 TEST_F(Pieces, ThatLeaveAndThatComeGoOnSideBySide) {
   const Machine machine = testing::LinkMachine(1);
   const auto seconds = [&](int64_t piece_bytes) {

@@ -55,8 +55,7 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 /// passes, beside the operations, or is computed again, whatever takes less; what computing again
 /// reads is there, moves or is computed again in turn (placement/making_again.hpp).
 /// Where the budget leaves little beside an operation's own tensors, the bound also has what has to
-/// come and go between one such operation and the next (placement/tight_windows.hpp). Never grows
-/// with the budget.
+/// come and go between one such operation and the next (placement/tight_windows.hpp).
 double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
 
 }  // namespace layrub

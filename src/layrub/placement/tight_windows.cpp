@@ -1,9 +1,9 @@
 #include "layrub/placement/tight_windows.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
-#include "layrub/placement/floor.hpp"
+#include "layrub/placement/absences.hpp"
 
 namespace layrub {
 namespace {
@@ -13,31 +13,62 @@ constexpr int64_t kTightPart = 2;
 /// and span at most so many of these.
 constexpr size_t kLongest = 8;
 
-using Tensors = std::vector<TensorId>;
+/// Prices that are tried, of the link: where something bends, and even parts of 1.
+constexpr size_t kBends = 10;
+constexpr int kParts = 6;
 
-bool Has(const Tensors& tensors, TensorId t) {
-  return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
-}
-
-void AddOnce(TensorId t, Tensors* tensors) {
-  if (!Has(*tensors, t)) tensors->push_back(t);
-}
-
-/// What all plans have in common about an operation; persistent tensors left out.
-struct Facts {
-  Tensors operands;  ///< of any form
-  Tensors reads;     ///< of all forms
-  Tensors writes;    ///< of all forms
+/// Seconds of work by what does it: the operations, the link up, the link down, and the link in
+/// both directions together. Or prices of these, with the sum 1: no time is shorter than the
+/// product of prices and the work that has to be done in it.
+struct Work {
+  double compute = 0;
+  double up = 0;
+  double down = 0;
+  double both = 0;
+  Work operator+(const Work& more) const {
+    return {compute + more.compute, up + more.up, down + more.down, both + more.both};
+  }
+  double At(const Work& prices) const {
+    return compute * prices.compute + up * prices.up + down * prices.down + both * prices.both;
+  }
 };
 
-Tensors InAllForms(const Op& op, Tensors Form::*operands) {
-  Tensors all = op.forms.front().*operands;
-  std::erase_if(all, [&](TensorId t) {
-    return std::any_of(op.forms.begin(), op.forms.end(),
-                       [&](const Form& form) { return !Has(form.*operands, t); });
-  });
-  return all;
-}
+/// Tensors that the same operation makes again, if none of them is copied.
+struct Batch {
+  OpId maker = kNone;
+  OpId read = kNone;  ///< the last operation that one of them returns to
+  Work copies, all;   ///< of those that return for sure, and of all
+  Work make;
+};
+
+/// A load that a tensor of batch `batch` returns by.
+struct Shared {
+  size_t batch = 0;
+  Work copy;
+};
+
+/// One load of several that are possible: that of a tensor that returns, or `alone`.
+struct Load {
+  std::vector<Shared> shared;
+  bool has_alone = false;
+  Work alone;
+};
+
+/// How a tensor comes back after one operation and before another, in a window.
+struct Arrival {
+  size_t batch = 0;
+  Work copy;
+  OpId after = kNone;
+  OpId read = kNone;
+  bool sure = false;
+};
+
+/// What a window has to do after its first operation, whatever the plan.
+struct Window {
+  Work fixed;  ///< operations, and what leaves
+  std::vector<Batch> batches;
+  std::vector<Load> loads;
+};
 
 class Windows {
  public:
@@ -46,175 +77,216 @@ class Windows {
       : graph_(graph),
         machine_(machine),
         seconds_(seconds),
-        working_sets_(WorkingSets(graph)),
-        room_(room),
-        short_(IsShort()),
-        maker_(graph.tensors.size(), kNone),
-        last_read_(graph.tensors.size(), kNone),
-        survives_(graph.tensors.size(), true),
-        seen_(graph.tensors.size()),
-        touched_(graph.tensors.size(), kNone) {
-    for (OpId o = 0; o < Count() && short_; ++o) Look(o);
+        absences_(graph, room),
+        arrivals_(graph.tensors.size()),
+        loads_(graph.tensors.size()) {
+    for (OpId o = 0; o <= Count(); ++o)
+      computed_.push_back(o == 0 ? 0 : computed_.back() + seconds[o - 1]);
   }
 
-  double Seconds() {
-    const std::vector<OpId> cuts = Cuts();
-    std::vector<double> until(cuts.size());  // by cut: the most that is known of the time before it
-    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      for (size_t j = i + 1; j < cuts.size() && j <= i + kLongest; ++j)
-        until[j] = std::max(until[j], until[i] + Window(cuts[i], cuts[j]));
-    }
-    return until.back();
-  }
+  double Seconds();
 
  private:
+  using Row = std::vector<double>;  ///< by prices
+
   OpId Count() const { return static_cast<OpId>(graph_.ops.size()); }
   double Bytes(TensorId t) const { return static_cast<double>(graph_.tensors[t].bytes); }
-  int64_t Slack(OpId o) const { return std::max<int64_t>(0, room_ - working_sets_[o]); }
-  bool Fits(TensorId t, OpId o) const { return graph_.tensors[t].bytes <= Slack(o); }
-
-  bool IsShort() const {
-    const int64_t all = std::accumulate(
-        graph_.tensors.begin(), graph_.tensors.end(), int64_t{0},
-        [](int64_t sum, const Tensor& tensor) { return sum + !tensor.persistent * tensor.bytes; });
-    return room_ - *std::max_element(working_sets_.begin(), working_sets_.end()) < all;
+  double BothRate() const {
+    return std::max({machine_.link_both, machine_.link_down, machine_.link_up});
   }
+  Work Up(double bytes) const { return {0, bytes / machine_.link_up, 0, bytes / BothRate()}; }
+  Work Down(double bytes) const { return {0, 0, bytes / machine_.link_down, bytes / BothRate()}; }
 
-  void Look(OpId o) {
-    const Op& op = graph_.ops[o];
-    Facts facts{{}, InAllForms(op, &Form::reads), InAllForms(op, &Form::writes)};
-    const auto persistent = [&](TensorId t) { return graph_.tensors[t].persistent; };
-    for (const Form& form : op.forms) {
-      for (const Tensors* some : {&form.reads, &form.writes}) {
-        for (const TensorId t : *some) {
-          if (!persistent(t)) AddOnce(t, &facts.operands);
-        }
-      }
-      for (const TensorId t : form.writes) {
-        if (op.repeatable && op.pass == Pass::kForward && maker_[t] == kNone) maker_[t] = o;
-        // Overwritten without having been read, a value need not have been anywhere before.
-        if (seen_[t] && !Has(facts.reads, t)) survives_[t] = false;
-      }
-    }
-    std::erase_if(facts.reads, persistent);
-    std::erase_if(facts.writes, persistent);
-    for (const TensorId t : facts.reads) last_read_[t] = o;
-    for (const TensorId t : facts.operands) seen_[t] = true;
-    facts_.push_back(std::move(facts));
-  }
-
-  std::vector<OpId> Cuts() const {
-    const int64_t most = *std::max_element(working_sets_.begin(), working_sets_.end());
-    std::vector<OpId> cuts{0};
-    for (OpId o = 1; o < Count(); ++o) {
-      if (working_sets_[o] >= most / kTightPart) cuts.push_back(o);
-    }
-    cuts.push_back(Count());
-    return cuts;
-  }
-
-  double Window(OpId first, OpId last) {
-    const double computed =
-        std::accumulate(seconds_.begin() + first + 1, seconds_.begin() + last, 0.0);
-    if (!short_) return seconds_[first] + computed;
-    FindReturns(first, last);
-    double least = std::max(computed, LeaveSeconds(first, last));
-    for (const double price : Prices()) least = std::max(least, Dual(price, computed, first));
-    return seconds_[first] + least;
-  }
-
-  /// Tensors that the window reads, that were made before it, and that are not there for sure.
-  void FindReturns(OpId first, OpId last) {
-    returns_.clear();
-    ++window_;
-    for (const TensorId t : facts_[first].operands) touched_[t] = window_;
-    for (OpId o = first + 1; o <= std::min(last, Count() - 1); ++o) {
-      for (const TensorId t : facts_[o].reads) {
-        if (touched_[t] != window_) returns_.push_back(t);
-      }
-      for (const TensorId t : facts_[o].operands) touched_[t] = window_;
-    }
-    std::sort(returns_.begin(), returns_.end(),
-              [&](TensorId a, TensorId b) { return maker_[a] < maker_[b]; });
-  }
-
-  /// The function of the price that Dual is, concave and linear in pieces, bends where a copy and
-  /// making the tensor again cost the same.
-  std::vector<double> Prices() const {
-    std::vector<double> prices{1};
-    for (const TensorId t : returns_) {
-      if (maker_[t] == kNone) continue;
-      const double copy = Bytes(t) / machine_.link_up + machine_.latency;
-      prices.push_back(seconds_[maker_[t]] / (seconds_[maker_[t]] + copy));
-    }
-    std::sort(prices.begin(), prices.end());
-    prices.erase(std::unique(prices.begin(), prices.end()), prices.end());
-    return prices;
-  }
-
-  /// The least seconds, in parts, of what comes back over the link, at `price` a second there, and
-  /// of computing, at the rest of 1. Whatever the price, what follows `first` takes no less.
-  double Dual(double price, double computed, OpId first) const {
-    const double second = 1 - price;
-    double sum = second * computed - price * static_cast<double>(Slack(first)) / machine_.link_up;
-    for (size_t i = 0; i < returns_.size();) {
-      const OpId maker = maker_[returns_[i]];
-      double copies = 0;
-      do {
-        const TensorId t = returns_[i];
-        const double latency = Fits(t, first) ? 0 : machine_.latency;
-        copies += price * (Bytes(t) / machine_.link_up + latency);
-      } while (++i < returns_.size() && maker != kNone && maker_[returns_[i]] == maker);
-      sum += maker == kNone ? copies : std::min(copies, second * seconds_[maker]);
-    }
-    return sum;
-  }
-
-  /// Seconds after `first` that the link takes for what has to leave within the window, and for
-  /// that and what has to come back at once.
-  double LeaveSeconds(OpId first, OpId last) {
-    double least = 0, computed = 0, down = 0, bytes = 0;
-    for (OpId o = first + 1; o < last; ++o) computed += seconds_[o];
-    const double late = last < Count() ? static_cast<double>(Slack(last)) : 0;
-    ++window_;
-    for (OpId o = std::min(last, Count()) - 1; o >= first; --o) {
-      for (const TensorId t : facts_[o].writes) {
-        if (touched_[t] == window_ || last == Count() || !HasToLeave(t, last)) continue;
-        touched_[t] = window_;
-        down += Bytes(t) / machine_.link_down + machine_.latency;
-        bytes += Bytes(t);
-        least = std::max(least, computed + down - late / machine_.link_down);
-      }
-      if (o > first) computed -= seconds_[o];
-    }
-    for (const TensorId t : returns_) {
-      if (maker_[t] == kNone && !Fits(t, first)) bytes += Bytes(t);
-    }
-    bytes -= late + static_cast<double>(Slack(first));
-    const double both = std::max({machine_.link_both, machine_.link_down, machine_.link_up});
-    return std::max(least, bytes / both);
-  }
-
-  bool HasToLeave(TensorId t, OpId last) const {
-    return maker_[t] == kNone && survives_[t] && last_read_[t] > last && !Fits(t, last) &&
-           !Has(facts_[last].operands, t);
-  }
+  std::vector<OpId> Cuts() const;
+  std::vector<Work> Prices() const;
+  Window Look(OpId first, OpId last);
+  void AddReturn(const Return& back, OpId first, Window* window);
+  void AddLoad(const ForcedLoad& load, OpId first, Window* window);
+  double Least(const Window& window, const Work& prices, double slack, double early) const;
 
   const Graph& graph_;
   const Machine& machine_;
   const std::vector<double>& seconds_;
-  const std::vector<int64_t> working_sets_;
-  const int64_t room_;
-  const bool short_;              ///< an operation has less slack than all tensors take
-  std::vector<Facts> facts_;      ///< by operation
-  std::vector<OpId> maker_;       ///< by tensor, the operation that makes it again; kNone: none
-  std::vector<OpId> last_read_;   ///< by tensor, the last operation that reads it in all its forms
-  std::vector<bool> survives_;    ///< by tensor: nobody overwrites it without having read it
-  std::vector<bool> seen_;        ///< by tensor: an operation so far has it as an operand
-  std::vector<int32_t> touched_;  ///< by tensor: the search through a window that met it last
-  int32_t window_ = 0;            ///< number of that search
-  Tensors returns_;               ///< of the window at hand, by maker
+  const Absences absences_;
+  std::vector<double> computed_;                       ///< by operation, seconds of those before it
+  std::vector<std::vector<Arrival>> arrivals_;         ///< by tensor, in the window at hand
+  std::vector<std::vector<const ForcedLoad*>> loads_;  ///< by tensor, those that may be of it
+  std::vector<TensorId> used_;                         ///< tensors with anything in these two
 };
+
+std::vector<OpId> Windows::Cuts() const {
+  int64_t most = 0;
+  for (OpId o = 0; o < Count(); ++o) most = std::max(most, absences_.WorkingSet(o));
+  std::vector<OpId> cuts{0};
+  for (OpId o = 1; o < Count(); ++o) {
+    const bool tight = absences_.WorkingSet(o) >= most / kTightPart;
+    if (tight && graph_.ops[o].kind != OpKind::kFeed) cuts.push_back(o);
+  }
+  cuts.push_back(Count());
+  return cuts;
+}
+
+/// Parts of 1 for the link, and the rest for the operations: the cheapest choice changes where a
+/// copy and making the tensor again cost the same. Some of these, and some between 0 and 1.
+std::vector<Work> Windows::Prices() const {
+  std::vector<double> parts, bends;
+  for (TensorId t = 0; t < static_cast<TensorId>(graph_.tensors.size()); ++t) {
+    const OpId maker = absences_.MakerAgain(t);
+    const double copy = Bytes(t) / machine_.link_up;
+    if (maker != kNone && copy > 0) bends.push_back(seconds_[maker] / (seconds_[maker] + copy));
+  }
+  std::sort(bends.begin(), bends.end());
+  bends.erase(std::unique(bends.begin(), bends.end()), bends.end());
+  for (size_t i = 0; i < kBends && !bends.empty(); ++i)
+    parts.push_back(bends[i * (bends.size() - 1) / (kBends - 1)]);
+  for (int i = 1; i <= kParts; ++i) parts.push_back(static_cast<double>(i) / kParts);
+  std::vector<Work> prices{{1, 0, 0, 0}, {0, 0, 1, 0}};
+  for (const double part : parts) {
+    prices.push_back({1 - part, part, 0, 0});
+    prices.push_back({1 - part, 0, 0, part});
+  }
+  return prices;
+}
+
+double Windows::Seconds() {
+  if (absences_.AllFits()) return computed_.back();
+  const std::vector<Work> prices = Prices();
+  const std::vector<OpId> cuts = Cuts();
+  constexpr double kNever = -std::numeric_limits<double>::max();
+  std::vector<Row> until(cuts.size(), Row(prices.size(), kNever));
+  until[0].assign(prices.size(), 0);
+  for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+    Row& row = until[i];
+    const Work slack_up = Up(static_cast<double>(absences_.Slack(cuts[i])));
+    const Work slack_down = Down(static_cast<double>(absences_.Slack(cuts[i])));
+    // What is late is subtracted where prices change, when the operation starts or ends.
+    const auto at_any_price = [&] {
+      double most = kNever;
+      for (size_t p = 0; p < prices.size(); ++p)
+        most = std::max(most, row[p] - slack_down.At(prices[p]));
+      return most;
+    };
+    const double before = i == 0 ? kNever : at_any_price();
+    for (size_t p = 0; p < prices.size(); ++p) {
+      row[p] =
+          std::max(row[p], before - slack_up.At(prices[p])) + seconds_[cuts[i]] * prices[p].compute;
+    }
+    const double after = at_any_price();
+    for (size_t j = i + 1; j < cuts.size() && j <= i + kLongest; ++j) {
+      const Window window = Look(cuts[i], cuts[j]);
+      for (size_t p = 0; p < prices.size(); ++p) {
+        const double up = slack_up.At(prices[p]);
+        until[j][p] = std::max({until[j][p], row[p] + Least(window, prices[p], up, 0),
+                                after + Least(window, prices[p], up, up)});
+      }
+    }
+  }
+  return *std::max_element(until.back().begin(), until.back().end());
+}
+
+Window Windows::Look(OpId first, OpId last) {
+  Window window;
+  for (const TensorId t : used_) arrivals_[t].clear(), loads_[t].clear();
+  used_.clear();
+  window.fixed.compute = computed_[last] - computed_[first + 1];
+  for (OpId o = first + 1; o <= std::min(last, Count() - 1); ++o) {
+    for (const Return& back : absences_.ReturnsTo(o)) AddReturn(back, first, &window);
+  }
+  for (const Leave& leave : absences_.Leaves()) {
+    if (leave.made >= first && leave.absent <= last)
+      window.fixed = window.fixed + Down(Bytes(leave.tensor));
+  }
+  for (const ForcedLoad& load : absences_.ForcedLoads()) {
+    if (load.after >= first && load.read <= last) AddLoad(load, first, &window);
+  }
+  return window;
+}
+
+void Windows::AddReturn(const Return& back, OpId first, Window* window) {
+  const bool sure = back.absent >= first;
+  if (!sure && back.touched >= first) return;
+  const TensorId t = back.tensor;
+  const OpId maker = absences_.MakerAgain(t);
+  Work copy = Up(Bytes(t));
+  // What was made in the window has to leave first; that of which nothing is made again is counted
+  // among what leaves.
+  const bool is_new = absences_.Writer(t) >= first && arrivals_[t].empty();
+  if (maker != kNone && is_new) copy = copy + Down(Bytes(t));
+  size_t b = 0;
+  while (b < window->batches.size() && (maker == kNone || window->batches[b].maker != maker ||
+                                        window->batches[b].read <= std::max(back.absent, first)))
+    ++b;
+  if (b == window->batches.size()) {
+    window->batches.push_back({});
+    window->batches[b].maker = maker;
+    if (maker != kNone) window->batches[b].make.compute = seconds_[maker];
+  }
+  Batch& batch = window->batches[b];
+  batch.read = std::max(batch.read, back.read);
+  batch.all = batch.all + copy;
+  if (sure) batch.copies = batch.copies + copy;
+  arrivals_[t].push_back({b, copy, sure ? back.absent : first, back.read, sure});
+  used_.push_back(t);
+}
+
+/// Tensors that another load may have brought take no part; a load may be that of a tensor that
+/// returns, if that returns alone.
+void Windows::AddLoad(const ForcedLoad& forced, OpId first, Window* window) {
+  Load load;
+  double least = std::numeric_limits<double>::max();
+  bool all_new = true;
+  for (const TensorId t : forced.members) {
+    for (const ForcedLoad* other : loads_[t]) {
+      if (other->after < forced.read && other->read > forced.after) return;
+    }
+    bool alone = true;
+    for (const Arrival& one : arrivals_[t]) {
+      if (one.after >= forced.read || one.read <= forced.after) continue;
+      // What nothing makes again comes by a load anyway.
+      if (one.sure && window->batches[one.batch].maker == kNone) return;
+      alone = alone && !one.sure;
+      load.shared.push_back({one.batch, one.copy});
+    }
+    if (!alone) continue;
+    load.has_alone = true;
+    least = std::min(least, Bytes(t));
+    all_new = all_new && absences_.MakerAgain(t) != kNone && absences_.Writer(t) >= first &&
+              arrivals_[t].empty() && loads_[t].empty();
+  }
+  if (load.has_alone) {
+    load.alone = Up(least);
+    if (all_new) load.alone = load.alone + Down(least);
+  }
+  for (const TensorId t : forced.members) {
+    loads_[t].push_back(&forced);
+    used_.push_back(t);
+  }
+  window->loads.push_back(std::move(load));
+}
+
+/// At `prices`, at which the slack of the first operation costs `slack`, and what may have come
+/// early `early`.
+double Windows::Least(const Window& window, const Work& prices, double slack, double early) const {
+  const auto cheapest = [&](const Work& copies, const Batch& batch) {
+    const double copied = copies.At(prices);
+    return batch.maker == kNone ? copied : std::min(copied, batch.make.At(prices));
+  };
+  double sure = -early, all = -slack;
+  for (const Batch& batch : window.batches) {
+    sure += cheapest(batch.copies, batch);
+    all += cheapest(batch.all, batch);
+  }
+  double forced = 0;
+  for (const Load& load : window.loads) {
+    double least = load.has_alone ? load.alone.At(prices) : std::numeric_limits<double>::max();
+    for (const Shared& shared : load.shared) {
+      const Batch& batch = window.batches[shared.batch];
+      least = std::min(least, shared.copy.At(prices) - cheapest(batch.all, batch));
+    }
+    forced += std::max(0.0, least);
+  }
+  return window.fixed.At(prices) + std::max(sure, all) + forced;
+}
 
 }  // namespace
 

@@ -10,23 +10,26 @@
 namespace layrub {
 
 /// A bound from below on the seconds of an iteration with `room` bytes of the device for what is
-/// not persistent; never grows with the room. `seconds` has, by operation, the least that it takes.
+/// not persistent. `seconds` has, by operation, the least that it takes.
 ///
-/// Operations with large working sets cut the iteration into windows: a window is the time from the
-/// start of one of them, `first`, to that of another, `last`. What holds for each window adds up.
-/// Beside its operands an operation leaves so many bytes, its slack. A tensor that the window reads
-/// and that is none of the operands of `first` is there when that starts, or comes back in the
-/// window, over the link or made again by the operation that makes it. Of the former, and of what
-/// is on its way then, there are no more bytes than the slack: tensors come in pieces, each as soon
-/// as nobody needs the bytes that it goes to, so that a part of a tensor may be there whose range
-/// lies on what `first` still uses. A tensor with more bytes than the slack begins at least one
-/// copy after that.
-/// Likewise, what an operation of the window makes that nothing makes again, that is read after
-/// `last`, is none of its operands and has more bytes than its slack, leaves within the window, but
-/// for pieces in that slack.
-/// After `first`, the window takes at least as long as the link in either direction, and as its
-/// operations and what is made again, one after the other. Between the two ways back the bound
-/// takes whatever is least, in parts; what making again reads counts as there.
+/// In the order of a plan's steps a tensor that is no operand of an operation, and has more bytes
+/// than that leaves (its slack), has no range there: when it is read next it has come over the
+/// link, or has been made again (placement/absences.hpp). So much is certain, and counts as work of
+/// the operations, of the link up, of the link down, and of both ways together. Where there is a
+/// choice, it counts as what is cheapest at given prices of the four, which add up to 1: no time is
+/// shorter than prices times work.
+///
+/// Operations with large working sets cut the iteration into windows. What belongs to a window by
+/// the order of steps is done between the start of its first operation and that of the next
+/// window's, but for copies: pieces come as soon as nobody needs the bytes that they go to. At
+/// each moment they are in bytes that nobody else uses: when the first operation starts, and still
+/// when it ends, what has come early for later ones, and what is late in leaving, has no more bytes
+/// than its slack. That is subtracted where prices change, at these moments; while they stay, it
+/// makes no difference to which window a copy belongs.
+///
+/// Besides, of all that a window reads, and that its first operation does not, no more bytes than
+/// the slack are there from before, and the rest has to come back, too. What an operation makes
+/// that nothing makes again, and that is read after an operation at which it has no range, leaves.
 double TightWindowsSeconds(const Graph& graph, const Machine& machine,
                            const std::vector<double>& seconds, int64_t room);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "layrub/placement/making_again.hpp"
+#include "layrub/placement/needs.hpp"
 #include "layrub/placement/tight_windows.hpp"
 #include "layrub/timeline.hpp"
 
@@ -29,46 +30,6 @@ double LeastSeconds(const Op& op, const Machine& machine) {
   return least;
 }
 
-/// By tensor, the forward operation that makes it; kNone for persistent tensors and those of
-/// backward.
-std::vector<OpId> ForwardMakers(const Graph& graph) {
-  std::vector<OpId> maker(graph.tensors.size(), kNone);
-  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
-    if (graph.ops[o].pass != Pass::kForward) break;
-    for (const TensorId t : graph.ops[o].forms.front().writes) {
-      if (!graph.tensors[t].persistent && maker[t] == kNone) maker[t] = o;
-    }
-  }
-  return maker;
-}
-
-std::vector<TensorId> MissingIn(const std::vector<TensorId>& some,
-                                const std::vector<TensorId>& other) {
-  std::vector<TensorId> missing;
-  for (const TensorId t : some) {
-    if (std::find(other.begin(), other.end(), t) == other.end()) missing.push_back(t);
-  }
-  return missing;
-}
-
-/// `worse` needs in place of something that a forward operation reads or writes a copy that the
-/// same operation saved, no smaller: no plan is faster for that.
-bool Dominates(const Graph& graph, const std::vector<OpId>& maker, const Form& better,
-               const Form& worse) {
-  const std::vector<TensorId> more = MissingIn(worse.reads, better.reads);
-  const std::vector<TensorId> less = MissingIn(better.reads, worse.reads);
-  if (more.size() != 1 || less.size() != 1) return false;
-  const Tensor& copy = graph.tensors[more[0]];
-  const OpId o = maker[more[0]];
-  if (copy.role != Role::kSaved || o == kNone || maker[less[0]] == kNone) return false;
-  const Form& forward = graph.ops[o].forms.front();
-  const auto touches = [&](const std::vector<TensorId>& operands) {
-    return std::find(operands.begin(), operands.end(), less[0]) != operands.end();
-  };
-  return copy.bytes >= graph.tensors[less[0]].bytes &&
-         (touches(forward.reads) || touches(forward.writes));
-}
-
 /// What the forward pass makes and some backward operation reads in each of its forms that are
 /// worth considering.
 std::vector<bool> NeededByBackward(const Graph& graph, const std::vector<OpId>& maker) {
@@ -76,13 +37,7 @@ std::vector<bool> NeededByBackward(const Graph& graph, const std::vector<OpId>& 
   std::vector<bool> written(graph.tensors.size());  // by backward: no longer what forward made
   for (const Op& op : graph.ops) {
     if (op.pass != Pass::kBackward) continue;
-    std::vector<const Form*> forms;
-    for (const Form& form : op.forms) {
-      const bool dominated = std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& other) {
-        return &other != &form && Dominates(graph, maker, other, form);
-      });
-      if (!dominated) forms.push_back(&form);
-    }
+    const std::vector<const Form*> forms = FindNeeds(graph, maker, op).forms;
     for (const TensorId t : forms.front()->reads) {
       if (maker[t] == kNone || written[t]) continue;
       needed[t] =

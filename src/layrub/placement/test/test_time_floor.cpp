@@ -179,11 +179,14 @@ TEST(TimeFloor, KnowsWhatHasToLeaveAndComeBackAroundATightOperation) {
   // At one unit a second: 8 s down before the branch and 8 s up after it.
   EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 3 + 2 * 8);
   EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 24 * kUnit), 3);
-  const Decision tight =
+  Decision tight =
       FindStrategy("auto").value()(graph, LinkMachine(1), {.device = 16 * kUnit}).value();
-  const Plan plan = Schedule(graph, tight).value();
-  EXPECT_EQ(plan.device_bytes, 16 * kUnit);
-  EXPECT_DOUBLE_EQ(Simulate(graph, plan, LinkMachine(1)).seconds, 3 + 2 * 8);
+  for (const int64_t piece : {int64_t{0}, kUnit}) {
+    tight.piece_bytes = piece;
+    const Plan plan = Schedule(graph, tight).value();
+    EXPECT_EQ(plan.device_bytes, 16 * kUnit);
+    EXPECT_DOUBLE_EQ(Simulate(graph, plan, LinkMachine(1)).seconds, 3 + 2 * 8);
+  }
 }
 
 TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
@@ -196,6 +199,39 @@ TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
   for (Op& op : net.graph.ops) op.forms[0].flops = kSecond;
   net.graph.ops[0].repeatable = true;
   EXPECT_NEAR(TimeFloor(net.graph, LinkMachine(1e-6), 16 * kUnit), 4 + 1, 1e-5);
+}
+
+/// Two branches of a tensor are added. To make either takes 12 units of 16; either has 8.
+class Branches : public HandMade {
+ public:
+  Branches() {
+    const TensorId x = Add("x", 4), a = Add("a", 8), m = Add("m", 4), b = Add("b", 8);
+    const TensorId sum = Add("sum", 8);
+    Forward("x/forward", Uses({}, {x}));
+    Forward("a/forward", Uses({x}, {a}));
+    Forward("m/forward", Uses({x}, {m}));
+    Forward("b/forward", Uses({m}, {b}));
+    Forward("sum/forward", Uses({a, b}, {sum}, {{sum, a}, {sum, b}}));
+    for (Op& op : graph.ops) {
+      op.repeatable = true;
+      op.forms[0].flops = 0.01;
+    }
+  }
+};
+
+TEST(TimeFloor, KnowsThatOfTwoTensorsThatCannotBeMadeBesideEachOtherOneMoves) {
+  const Graph graph = Branches().graph;
+  const double alone = 0.05;
+  EXPECT_NEAR(TimeFloor(graph, LinkMachine(1), 20 * kUnit), alone, 1e-12);
+  // 8 units down and up, at two a second together.
+  EXPECT_GE(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 8);
+  Decision decision =
+      FindStrategy("auto").value()(graph, LinkMachine(1), {.device = 16 * kUnit}).value();
+  decision.piece_bytes = kUnit;
+  const Plan plan = Schedule(graph, decision).value();
+  EXPECT_EQ(plan.device_bytes, 16 * kUnit);
+  EXPECT_GE(Simulate(graph, plan, LinkMachine(1)).seconds,
+            TimeFloor(graph, LinkMachine(1), 16 * kUnit));
 }
 
 TEST(TimeFloor, NeverGrowsWithTheBudget) {

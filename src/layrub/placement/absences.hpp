@@ -1,0 +1,115 @@
+#ifndef LAYRUB_PLACEMENT_ABSENCES_HPP_
+#define LAYRUB_PLACEMENT_ABSENCES_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/placement/needs.hpp"
+
+namespace layrub {
+
+/// `tensor` has a range at operation `read` because that reads it. An operation before uses it
+/// last, `touched`; after that one it cannot have a range at `absent` (kNone: always can).
+struct Return {
+  TensorId tensor = kNone;
+  OpId touched = kNone;
+  OpId absent = kNone;
+  OpId read = kNone;
+};
+
+/// Operation `made` writes `tensor`, which nothing makes again and somebody reads after `absent`,
+/// at which it cannot have a range.
+struct Leave {
+  TensorId tensor = kNone;
+  OpId made = kNone;
+  OpId absent = kNone;
+};
+
+/// After operation `after` and before `read` at least one of `members` comes over the link.
+struct ForcedLoad {
+  OpId after = kNone;
+  OpId read = kNone;
+  std::vector<TensorId> members;
+};
+
+/// What all plans within `room` bytes beside the persistent tensors, or the least that any plan
+/// needs, have in common, in the order of
+/// their steps. There a tensor owns its range whole, from before its first byte comes to after its
+/// last one leaves, and so none of an operation's operands may have more bytes than its slack.
+class Absences {
+ public:
+  Absences(const Graph& graph, int64_t room);
+
+  /// Bytes that an operation leaves beside its working set.
+  int64_t Slack(OpId o) const { return slack_[o]; }
+  int64_t WorkingSet(OpId o) const { return working_sets_[o]; }
+  /// The operation that makes `t` again; kNone: none.
+  OpId MakerAgain(TensorId t) const { return maker_[t]; }
+  /// The only operation that writes `t`; kNone: several do.
+  OpId Writer(TensorId t) const { return writer_[t]; }
+  /// Whether every operation has room for all tensors there are.
+  bool AllFits() const { return all_fits_; }
+
+  /// All returns to operation `o`.
+  const std::vector<Return>& ReturnsTo(OpId o) const { return returns_[o]; }
+  const std::vector<Leave>& Leaves() const { return leaves_; }
+  /// Two tensors of which none can be made beside the other: where an operation reads both, one has
+  /// come over the link. A tensor is made from others of its size, on the same bytes or beside
+  /// them; its line goes back to an operation for which there is no room beside the other tensor.
+  /// The line that begins last of the two begins with a load, of any tensor in it. Those that move
+  /// the most bytes at least come first.
+  const std::vector<ForcedLoad>& ForcedLoads() const { return forced_; }
+
+ private:
+  using Tensors = std::vector<TensorId>;
+  /// What operation has to do with which tensors, persistent ones left out.
+  struct Facts {
+    Tensors operands;  ///< of any form, and the originals of copies among them
+    Tensors reads;     ///< of all forms that count (see Needs)
+    Tensors sure;      ///< reads of all forms
+    Tensors writes;    ///< of all forms
+  };
+  /// From a tensor back to the operation that it cannot be made without.
+  struct Line {
+    Tensors members;
+    std::vector<OpId> ops;
+    bool blocked = false;  ///< for the last of `ops` there is no room
+  };
+
+  OpId Count() const { return static_cast<OpId>(graph_.ops.size()); }
+  int64_t Bytes(TensorId t) const { return graph_.tensors[t].bytes; }
+  void Look(OpId o, const Needs& needs);
+  void FindReturns();
+  void FindLeaves();
+  void FindForced();
+  void SortForced();
+  void ForceByReading(OpId o);
+  void ForceByMaking(const Return& back);
+  bool CannotBeMadeBeside(const Tensors& reads, OpId before, ForcedLoad* load) const;
+  OpId LastAbsence(TensorId t, OpId until) const;
+  bool Exclude(const Line& one, const Line& other, int64_t bytes) const;
+  Line LineOf(TensorId t, int64_t bytes) const;
+  bool BothFit(const Line& one, const Line& other, int64_t bytes, OpId o) const;
+
+  const Graph& graph_;
+  const std::vector<int64_t> working_sets_;
+  const int64_t room_;
+  int64_t least_slack_ = 0;
+  bool all_fits_ = false;
+  std::vector<int64_t> slack_;
+  std::vector<Facts> facts_;
+  std::vector<OpId> maker_;
+  std::vector<OpId> writer_;
+  std::vector<OpId> last_read_;  ///< by tensor, the last operation that reads it in all its forms
+  std::vector<bool> survives_;   ///< by tensor: nobody overwrites it without having read it
+  std::vector<Tensors> copies_;  ///< by tensor, see SavedCopy
+  std::vector<bool> seen_;       ///< by tensor: an operation so far has it as an operand
+  std::vector<std::vector<Return>> returns_;  ///< by operation
+  std::vector<Leave> leaves_;
+  std::vector<ForcedLoad> forced_;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_ABSENCES_HPP_

@@ -39,7 +39,7 @@ MakingAgain::MakingAgain(const Graph& graph, const std::vector<double>& seconds,
       inputs_.emplace_back();
       if (graph.ops.size() <= kMostOps) {
         for (const TensorId t : graph.ops[o].forms.front().reads) {
-          if (!graph.tensors[t].persistent) inputs_.back().push_back(add(t, false));
+          if (maker[t] != kNone) inputs_.back().push_back(add(t, false));
         }
       }
     }

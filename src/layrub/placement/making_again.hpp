@@ -25,7 +25,7 @@ struct Trade {
 class MakingAgain {
  public:
   /// By operation, the `seconds` that it takes; by tensor, its `maker`, a forward operation (kNone:
-  /// nothing makes it again), and whether it is `needed`. Keeps references to `graph` and
+  /// the tensor is there), and whether it is `needed`, which those with a maker may be. Keeps references to `graph` and
   /// `seconds`. Of a graph with more than 5,000 operations, what making again reads counts as
   /// there, so that cuts take a time that grows with the number of tensors alone.
   MakingAgain(const Graph& graph, const std::vector<double>& seconds,

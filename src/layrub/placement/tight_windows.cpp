@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "layrub/placement/absences.hpp"
+#include "layrub/placement/passes.hpp"
 
 namespace layrub {
 namespace {
@@ -77,6 +78,7 @@ class Windows {
       : graph_(graph),
         machine_(machine),
         seconds_(seconds),
+        room_(room),
         absences_(graph, room),
         arrivals_(graph.tensors.size()),
         loads_(graph.tensors.size()) {
@@ -98,6 +100,7 @@ class Windows {
   Work Down(double bytes) const { return {0, 0, bytes / machine_.link_down, bytes / BothRate()}; }
 
   std::vector<OpId> Cuts() const;
+  size_t Turn(const std::vector<OpId>& cuts) const;
   std::vector<Work> Prices() const;
   Window Look(OpId first, OpId last);
   void AddReturn(const Return& back, OpId first, Window* window);
@@ -107,6 +110,7 @@ class Windows {
   const Graph& graph_;
   const Machine& machine_;
   const std::vector<double>& seconds_;
+  const int64_t room_;
   const Absences absences_;
   std::vector<double> computed_;                       ///< by operation, seconds of those before it
   std::vector<std::vector<Arrival>> arrivals_;         ///< by tensor, in the window at hand
@@ -124,6 +128,15 @@ std::vector<OpId> Windows::Cuts() const {
   }
   cuts.push_back(Count());
   return cuts;
+}
+
+/// The last of `cuts` in the forward pass if others come before and after; else none of them.
+size_t Windows::Turn(const std::vector<OpId>& cuts) const {
+  const auto after = std::find_if(cuts.begin() + 1, cuts.end() - 1, [&](OpId o) {
+    return graph_.ops[o].pass != Pass::kForward;
+  });
+  return after - cuts.begin() < 2 || after == cuts.end() - 1 ? cuts.size()
+                                                             : after - cuts.begin() - 1;
 }
 
 /// Parts of 1 for the link, and the rest for the operations: the cheapest choice changes where a
@@ -153,6 +166,7 @@ double Windows::Seconds() {
   const std::vector<Work> prices = Prices();
   const std::vector<OpId> cuts = Cuts();
   constexpr double kNever = -std::numeric_limits<double>::max();
+  const size_t turn = Turn(cuts);
   std::vector<Row> until(cuts.size(), Row(prices.size(), kNever));
   until[0].assign(prices.size(), 0);
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -167,6 +181,13 @@ double Windows::Seconds() {
       return most;
     };
     const double before = i == 0 ? kNever : at_any_price();
+    if (i == turn) {
+      // What moves here moves only here: nothing of it is early or late.
+      const double passes = PassesSeconds(graph_, machine_, seconds_, room_, cuts[i], cuts[i + 1]);
+      const double slack = static_cast<double>(absences_.Slack(cuts[i + 1]));
+      for (size_t p = 0; p < prices.size(); ++p)
+        until[i + 1][p] = std::max(until[i + 1][p], before + passes - Up(slack).At(prices[p]));
+    }
     for (size_t p = 0; p < prices.size(); ++p) {
       row[p] =
           std::max(row[p], before - slack_up.At(prices[p])) + seconds_[cuts[i]] * prices[p].compute;

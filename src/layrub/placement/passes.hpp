@@ -1,0 +1,27 @@
+#ifndef LAYRUB_PLACEMENT_PASSES_HPP_
+#define LAYRUB_PLACEMENT_PASSES_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
+
+namespace layrub {
+
+/// A bound from below on the seconds from the start of operation `first`, of the forward pass, to
+/// that of `last`, of a later one, or to the end, with `room` bytes of the device for what is not
+/// persistent. `seconds` has, by operation, the least that it takes.
+///
+/// One boundary, that between the passes: of what operations from `first` on make and backward ones
+/// before `last` need, as much as the room stays. What goes over the link is saved before and
+/// loaded after; the rest is made again after, from what is there, loaded or made again in turn
+/// (placement/making_again.hpp), and from all that was made before `first`. Each pass takes at
+/// least as long as the link, and as its operations. Copies in pieces make no difference: what is
+/// late or early takes room, which costs no less than to stay.
+double PassesSeconds(const Graph& graph, const Machine& machine,
+                     const std::vector<double>& seconds, int64_t room, OpId first, OpId last);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_PASSES_HPP_

@@ -25,9 +25,10 @@ struct Trade {
 class MakingAgain {
  public:
   /// By operation, the `seconds` that it takes; by tensor, its `maker`, a forward operation (kNone:
-  /// the tensor is there), and whether it is `needed`, which those with a maker may be. Keeps references to `graph` and
-  /// `seconds`. Of a graph with more than 5,000 operations, what making again reads counts as
-  /// there, so that cuts take a time that grows with the number of tensors alone.
+  /// the tensor is there), and whether it is `needed`, which those with a maker may be. Keeps
+  /// references to `graph` and `seconds`. Of a graph with more than 5,000 operations, what making
+  /// again reads counts as there, so that cuts take a time that grows with the number of tensors
+  /// alone.
   MakingAgain(const Graph& graph, const std::vector<double>& seconds,
               const std::vector<OpId>& maker, const std::vector<bool>& needed);
 

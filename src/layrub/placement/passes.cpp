@@ -114,8 +114,8 @@ double LeastOfPasses(const Passes& passes, const MakingAgain& making, double roo
 
 }  // namespace
 
-double PassesSeconds(const Graph& graph, const Machine& machine,
-                     const std::vector<double>& seconds, int64_t room, OpId first, OpId last) {
+double PassesSeconds(const Graph& graph, const Machine& machine, const std::vector<double>& seconds,
+                     int64_t room, OpId first, OpId last) {
   Passes passes;
   for (OpId o = first; o < last; ++o) {
     const Pass pass = graph.ops[o].pass;

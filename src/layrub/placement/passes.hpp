@@ -19,8 +19,8 @@ namespace layrub {
 /// (placement/making_again.hpp), and from all that was made before `first`. Each pass takes at
 /// least as long as the link, and as its operations. Copies in pieces make no difference: what is
 /// late or early takes room, which costs no less than to stay.
-double PassesSeconds(const Graph& graph, const Machine& machine,
-                     const std::vector<double>& seconds, int64_t room, OpId first, OpId last);
+double PassesSeconds(const Graph& graph, const Machine& machine, const std::vector<double>& seconds,
+                     int64_t room, OpId first, OpId last);
 
 }  // namespace layrub
 

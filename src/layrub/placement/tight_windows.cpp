@@ -101,6 +101,7 @@ class Windows {
 
   std::vector<OpId> Cuts() const;
   size_t Turn(const std::vector<OpId>& cuts) const;
+  std::vector<size_t> AfterTurn(const std::vector<OpId>& cuts, size_t turn) const;
   std::vector<Work> Prices() const;
   Window Look(OpId first, OpId last);
   void AddReturn(const Return& back, OpId first, Window* window);
@@ -132,11 +133,28 @@ std::vector<OpId> Windows::Cuts() const {
 
 /// The last of `cuts` in the forward pass if others come before and after; else none of them.
 size_t Windows::Turn(const std::vector<OpId>& cuts) const {
-  const auto after = std::find_if(cuts.begin() + 1, cuts.end() - 1, [&](OpId o) {
-    return graph_.ops[o].pass != Pass::kForward;
-  });
+  const auto after = std::find_if(cuts.begin() + 1, cuts.end() - 1,
+                                  [&](OpId o) { return graph_.ops[o].pass != Pass::kForward; });
   return after - cuts.begin() < 2 || after == cuts.end() - 1 ? cuts.size()
                                                              : after - cuts.begin() - 1;
+}
+
+/// Of `cuts`, the first after `turn`, and the first at which nothing that was made after `turn` is
+/// needed any more.
+std::vector<size_t> Windows::AfterTurn(const std::vector<OpId>& cuts, size_t turn) const {
+  const auto needs = [&](OpId o) {
+    const std::vector<Return>& returns = absences_.ReturnsTo(o);
+    return std::any_of(returns.begin(), returns.end(), [&](const Return& back) {
+      const OpId writer = absences_.Writer(back.tensor);
+      return writer >= cuts[turn] && graph_.ops[writer].pass == Pass::kForward;
+    });
+  };
+  OpId last = Count() - 1;
+  while (last > cuts[turn + 1] && !needs(last)) --last;
+  const auto end = std::upper_bound(cuts.begin(), cuts.end(), last);
+  const auto served = static_cast<size_t>(end - cuts.begin());
+  if (served <= turn + 1) return {turn + 1};
+  return {turn + 1, served};
 }
 
 /// Parts of 1 for the link, and the rest for the operations: the cheapest choice changes where a
@@ -181,12 +199,12 @@ double Windows::Seconds() {
       return most;
     };
     const double before = i == 0 ? kNever : at_any_price();
-    if (i == turn) {
+    for (const size_t j : i == turn ? AfterTurn(cuts, turn) : std::vector<size_t>{}) {
       // What moves here moves only here: nothing of it is early or late.
-      const double passes = PassesSeconds(graph_, machine_, seconds_, room_, cuts[i], cuts[i + 1]);
-      const double slack = static_cast<double>(absences_.Slack(cuts[i + 1]));
+      const double passes = PassesSeconds(graph_, machine_, seconds_, room_, cuts[i], cuts[j]);
+      const double slack = cuts[j] < Count() ? static_cast<double>(absences_.Slack(cuts[j])) : 0;
       for (size_t p = 0; p < prices.size(); ++p)
-        until[i + 1][p] = std::max(until[i + 1][p], before + passes - Up(slack).At(prices[p]));
+        until[j][p] = std::max(until[j][p], before + passes - Up(slack).At(prices[p]));
     }
     for (size_t p = 0; p < prices.size(); ++p) {
       row[p] =

@@ -30,6 +30,9 @@ namespace layrub {
 /// Besides, of all that a window reads, and that its first operation does not, no more bytes than
 /// the slack are there from before, and the rest has to come back, too. What an operation makes
 /// that nothing makes again, and that is read after an operation at which it has no range, leaves.
+///
+/// Between the last tight operation of the forward pass and one after it that pass turns into the
+/// other: there the bound may also be that of placement/passes.hpp.
 double TightWindowsSeconds(const Graph& graph, const Machine& machine,
                            const std::vector<double>& seconds, int64_t room);
 

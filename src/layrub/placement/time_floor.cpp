@@ -27,8 +27,9 @@ double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
   std::vector<double> seconds;
   for (const Op& op : graph.ops) seconds.push_back(LeastSeconds(op, machine));
   const int64_t room = std::max<int64_t>(0, budget - PersistentBytes(graph));
-  return std::max(PassesSeconds(graph, machine, seconds, room, 0, static_cast<OpId>(graph.ops.size())),
-                  TightWindowsSeconds(graph, machine, seconds, room));
+  return std::max(
+      PassesSeconds(graph, machine, seconds, room, 0, static_cast<OpId>(graph.ops.size())),
+      TightWindowsSeconds(graph, machine, seconds, room));
 }
 
 }  // namespace layrub

@@ -161,7 +161,7 @@ void Absences::FindForced() {
 void Absences::SortForced() {
   const auto least = [&](const ForcedLoad& load) {
     int64_t bytes = std::numeric_limits<int64_t>::max();
-    for (const TensorId t : load.members) bytes = std::min(bytes, Bytes(t));
+    for (const Member& one : load.members) bytes = std::min(bytes, Bytes(one.tensor));
     return bytes;
   };
   std::stable_sort(forced_.begin(), forced_.end(),
@@ -170,7 +170,7 @@ void Absences::SortForced() {
 
 void Absences::ForceByReading(OpId o) {
   ForcedLoad load;
-  if (!CannotBeMadeBeside(facts_[o].reads, o, &load)) return;
+  if (!CannotBeMadeBeside(facts_[o].reads, o, kNone, &load)) return;
   load.read = o;
   forced_.push_back(std::move(load));
 }
@@ -183,13 +183,11 @@ void Absences::ForceByMaking(const Return& back) {
   for (TensorId t = back.tensor; static_cast<int>(made.size()) < kLongestLine;) {
     made.push_back(t);
     const OpId o = maker_[t];
-    if (o == kNone || CannotBeMadeBeside(facts_[o].reads, after + 1, &load)) {
+    load.members.clear();
+    AddMembers(made, kNone, &load);
+    const auto last = static_cast<int32_t>(made.size()) - 1;
+    if (o == kNone || CannotBeMadeBeside(facts_[o].reads, after + 1, last, &load)) {
       load.after = std::min(load.after, after);
-      load.read = back.read;
-      for (const TensorId m : made) {
-        AddOnce(m, &load.members);
-        for (const TensorId copy : copies_[m]) AddOnce(copy, &load.members);
-      }
       forced_.push_back(std::move(load));
       return;
     }
@@ -217,8 +215,9 @@ OpId Absences::LastAbsence(TensorId t, OpId until) const {
 }
 
 /// Whether two of `reads` exclude each other; the last operation before `before` at which not both
-/// can have a range goes to `load`, with the tensors of both lines.
-bool Absences::CannotBeMadeBeside(const Tensors& reads, OpId before, ForcedLoad* load) const {
+/// can have a range goes to `load`, with the tensors of both lines, which make member `makes`.
+bool Absences::CannotBeMadeBeside(const Tensors& reads, OpId before, int32_t makes,
+                                  ForcedLoad* load) const {
   const OpId first = std::max<OpId>(0, before - kLookBack);
   for (size_t i = 0; i < reads.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -230,18 +229,31 @@ bool Absences::CannotBeMadeBeside(const Tensors& reads, OpId before, ForcedLoad*
       while (o >= first && BothFit(one, other, bytes, o)) --o;
       if (o < first) continue;
       load->after = o;
-      load->members = one.members;
-      load->members.insert(load->members.end(), other.members.begin(), other.members.end());
+      AddMembers(one.members, makes, load);
+      AddMembers(other.members, makes, load);
       return true;
     }
   }
   return false;
 }
 
+/// Each tensor of `line` is made of the next; copies serve instead of their originals.
+void Absences::AddMembers(const Tensors& line, int32_t makes, ForcedLoad* load) const {
+  const auto first = static_cast<int32_t>(load->members.size());
+  for (size_t i = 0; i < line.size(); ++i) {
+    const int32_t next = i == 0 ? makes : first + static_cast<int32_t>(i) - 1;
+    load->members.push_back({line[i], next});
+  }
+  for (size_t i = 0; i < line.size(); ++i) {
+    const int32_t next = load->members[first + i].makes;
+    for (const TensorId copy : copies_[line[i]]) load->members.push_back({copy, next});
+  }
+}
+
 bool Absences::Exclude(const Line& one, const Line& other, int64_t bytes) const {
   const auto apart = [&](const Line& a, const Line& b) {
     return std::none_of(a.ops.begin(), a.ops.end(),
-                        [&](OpId o) { return HasAny(facts_[o].operands, b.members); });
+                        [&](OpId o) { return HasAny(facts_[o].operands, b.all); });
   };
   return bytes > 0 && one.blocked && other.blocked && one.ops.back() != other.ops.back() &&
          apart(one, other) && apart(other, one);
@@ -255,7 +267,8 @@ Absences::Line Absences::LineOf(TensorId t, int64_t bytes) const {
          static_cast<int>(line.ops.size()) < kLongestLine) {
     const OpId o = writer_[t];
     line.members.push_back(t);
-    line.members.insert(line.members.end(), copies_[t].begin(), copies_[t].end());
+    AddOnce(t, &line.all);
+    for (const TensorId copy : copies_[t]) AddOnce(copy, &line.all);
     line.ops.push_back(o);
     line.blocked = working_sets_[o] + bytes > room_;
     if (line.blocked) return line;
@@ -270,7 +283,7 @@ Absences::Line Absences::LineOf(TensorId t, int64_t bytes) const {
 bool Absences::BothFit(const Line& one, const Line& other, int64_t bytes, OpId o) const {
   int64_t all = working_sets_[o];
   for (const Line* line : {&one, &other}) {
-    if (!HasAny(facts_[o].operands, line->members)) all += bytes;
+    if (!HasAny(facts_[o].operands, line->all)) all += bytes;
   }
   return all <= room_;
 }

@@ -26,11 +26,19 @@ struct Leave {
   OpId absent = kNone;
 };
 
-/// After operation `after` and before `read` at least one of `members` comes over the link.
+/// A tensor that may come over the link, to make another of ForcedLoad::members of it; `makes` is
+/// its index, kNone where it serves as it is.
+struct Member {
+  TensorId tensor = kNone;
+  int32_t makes = kNone;
+};
+
+/// After operation `after` and before `read` at least one of `members` comes over the link, and
+/// those after it on its way are made again. A member that makes another follows that.
 struct ForcedLoad {
   OpId after = kNone;
   OpId read = kNone;
-  std::vector<TensorId> members;
+  std::vector<Member> members;
 };
 
 /// What all plans within `room` bytes beside the persistent tensors, or the least that any plan
@@ -72,7 +80,8 @@ class Absences {
   };
   /// From a tensor back to the operation that it cannot be made without.
   struct Line {
-    Tensors members;
+    Tensors members;  ///< each made of the next
+    Tensors all;      ///< these and their copies
     std::vector<OpId> ops;
     bool blocked = false;  ///< for the last of `ops` there is no room
   };
@@ -86,7 +95,8 @@ class Absences {
   void SortForced();
   void ForceByReading(OpId o);
   void ForceByMaking(const Return& back);
-  bool CannotBeMadeBeside(const Tensors& reads, OpId before, ForcedLoad* load) const;
+  bool CannotBeMadeBeside(const Tensors& reads, OpId before, int32_t makes, ForcedLoad* load) const;
+  void AddMembers(const Tensors& line, int32_t makes, ForcedLoad* load) const;
   OpId LastAbsence(TensorId t, OpId until) const;
   bool Exclude(const Line& one, const Line& other, int64_t bytes) const;
   Line LineOf(TensorId t, int64_t bytes) const;

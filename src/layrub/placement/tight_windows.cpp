@@ -12,7 +12,7 @@ namespace {
 /// Windows begin and end at operations with at least this part of the largest working set,
 constexpr int64_t kTightPart = 2;
 /// and span at most so many of these.
-constexpr size_t kLongest = 8;
+constexpr size_t kLongest = 14;
 
 /// Prices that are tried, of the link: where something bends, and even parts of 1.
 constexpr size_t kBends = 10;
@@ -48,11 +48,11 @@ struct Shared {
   Work copy;
 };
 
-/// One load of several that are possible: that of a tensor that returns, or `alone`.
+/// One load of several that are possible: that of a tensor that returns, or one `alone`, with what
+/// is made of it.
 struct Load {
   std::vector<Shared> shared;
-  bool has_alone = false;
-  Work alone;
+  std::vector<Work> alone;
 };
 
 /// How a tensor comes back after one operation and before another, in a window.
@@ -106,6 +106,7 @@ class Windows {
   Window Look(OpId first, OpId last);
   void AddReturn(const Return& back, OpId first, Window* window);
   void AddLoad(const ForcedLoad& load, OpId first, Window* window);
+  double AgainSeconds(const ForcedLoad& load, int32_t m, const Window& window) const;
   double Least(const Window& window, const Work& prices, double slack, double early) const;
 
   const Graph& graph_;
@@ -117,6 +118,7 @@ class Windows {
   std::vector<std::vector<Arrival>> arrivals_;         ///< by tensor, in the window at hand
   std::vector<std::vector<const ForcedLoad*>> loads_;  ///< by tensor, those that may be of it
   std::vector<TensorId> used_;                         ///< tensors with anything in these two
+  std::vector<OpId> made_by_;  ///< operations that loads of that window count, run again
 };
 
 std::vector<OpId> Windows::Cuts() const {
@@ -227,6 +229,7 @@ Window Windows::Look(OpId first, OpId last) {
   Window window;
   for (const TensorId t : used_) arrivals_[t].clear(), loads_[t].clear();
   used_.clear();
+  made_by_.clear();
   window.fixed.compute = computed_[last] - computed_[first + 1];
   for (OpId o = first + 1; o <= std::min(last, Count() - 1); ++o) {
     for (const Return& back : absences_.ReturnsTo(o)) AddReturn(back, first, &window);
@@ -272,9 +275,13 @@ void Windows::AddReturn(const Return& back, OpId first, Window* window) {
 /// returns, if that returns alone.
 void Windows::AddLoad(const ForcedLoad& forced, OpId first, Window* window) {
   Load load;
-  double least = std::numeric_limits<double>::max();
-  bool all_new = true;
-  for (const TensorId t : forced.members) {
+  const auto is_new = [&](TensorId t) {
+    return absences_.MakerAgain(t) != kNone && absences_.Writer(t) >= first &&
+           arrivals_[t].empty() && loads_[t].empty();
+  };
+  std::vector<double> made(forced.members.size());  // by member, seconds from it to what is read
+  for (size_t i = 0; i < forced.members.size(); ++i) {
+    const auto [t, makes] = forced.members[i];
     for (const ForcedLoad* other : loads_[t]) {
       if (other->after < forced.read && other->read > forced.after) return;
     }
@@ -286,21 +293,30 @@ void Windows::AddLoad(const ForcedLoad& forced, OpId first, Window* window) {
       alone = alone && !one.sure;
       load.shared.push_back({one.batch, one.copy});
     }
+    if (makes != kNone) made[i] = made[makes] + AgainSeconds(forced, makes, *window);
     if (!alone) continue;
-    load.has_alone = true;
-    least = std::min(least, Bytes(t));
-    all_new = all_new && absences_.MakerAgain(t) != kNone && absences_.Writer(t) >= first &&
-              arrivals_[t].empty() && loads_[t].empty();
+    Work work = Up(Bytes(t));
+    if (is_new(t)) work = work + Down(Bytes(t));
+    work.compute = made[i];
+    load.alone.push_back(work);
   }
-  if (load.has_alone) {
-    load.alone = Up(least);
-    if (all_new) load.alone = load.alone + Down(least);
-  }
-  for (const TensorId t : forced.members) {
+  for (const auto& [t, makes] : forced.members) {
     loads_[t].push_back(&forced);
     used_.push_back(t);
+    if (makes != kNone) made_by_.push_back(absences_.Writer(forced.members[makes].tensor));
   }
   window->loads.push_back(std::move(load));
+}
+
+/// Seconds of making member `m` of a load again, where that is not yet counted: what is read itself
+/// is, among what returns, and so is what others have to make again or what runs there first.
+double Windows::AgainSeconds(const ForcedLoad& load, int32_t m, const Window& window) const {
+  const OpId o = absences_.Writer(load.members[m].tensor);
+  if (load.members[m].makes == kNone || o == kNone || o >= load.after) return 0;
+  const bool counted = std::any_of(window.batches.begin(), window.batches.end(),
+                                   [o](const Batch& batch) { return batch.maker == o; }) ||
+                       std::find(made_by_.begin(), made_by_.end(), o) != made_by_.end();
+  return counted ? 0 : seconds_[o];
 }
 
 /// At `prices`, at which the slack of the first operation costs `slack`, and what may have come
@@ -317,7 +333,8 @@ double Windows::Least(const Window& window, const Work& prices, double slack, do
   }
   double forced = 0;
   for (const Load& load : window.loads) {
-    double least = load.has_alone ? load.alone.At(prices) : std::numeric_limits<double>::max();
+    double least = std::numeric_limits<double>::max();
+    for (const Work& alone : load.alone) least = std::min(least, alone.At(prices));
     for (const Shared& shared : load.shared) {
       const Batch& batch = window.batches[shared.batch];
       least = std::min(least, shared.copy.At(prices) - cheapest(batch.all, batch));

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <string>
 #include <vector>
@@ -61,8 +62,9 @@ TEST(TimeFloor, IsTheOperationsAloneWhereAllFits) {
 }
 
 TEST(TimeFloor, MovesBesideTheOperations) {
-  // 8 units at 4 a second: 2 of the 3 seconds of forward and all of backward.
-  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(4), 8 * kUnit), 5);
+  // 8 units at 4 a second: 2 of the 3 seconds of forward and all of backward, in which none comes
+  // before the first operation is over, and with it the first of 8 units that fill the room.
+  EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(4), 8 * kUnit), 5 + 0.125);
   // At 2 a second: 4 in each pass.
   EXPECT_DOUBLE_EQ(TimeFloor(Pair(2, false).graph, LinkMachine(2), 8 * kUnit), 8);
 }
@@ -276,6 +278,41 @@ TEST(TimeFloor, IsNeverAboveWhatARandomDecisionTakes) {
           << seed << " " << machine.name;
     }
   }
+}
+
+/// Links on which copies take hardly any time, about what operations take, or much more.
+std::vector<Machine> LinksOfAllSpeeds() {
+  std::vector<Machine> machines;
+  for (const double units : {1e-4, 1e-2, 1.0}) {
+    machines.push_back(LinkMachine(units));
+    machines.back().flops = 1e3;
+    machines.back().link_both = 1.2 * machines.back().link_up;
+  }
+  return machines;
+}
+
+TEST(TimeFloor, IsNeverAboveWhatTightPlansTakeNorGrowsWithTheBudget) {
+  const auto check = [](const Graph& graph, const Plan& plan) {
+    for (const Machine& machine : LinksOfAllSpeeds()) {
+      const double floor = TimeFloor(graph, machine, plan.device_bytes);
+      RC_ASSERT(floor <= Simulate(graph, plan, machine).seconds * (1 + 1e-9));
+      RC_ASSERT(TimeFloor(graph, machine, plan.device_bytes * 21 / 20) <= floor * (1 + 1e-9));
+    }
+  };
+  EXPECT_TRUE(rc::check("a random decision, packed into its peak", [&](uint32_t seed) {
+    const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 14));
+    Decision decision = testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, false));
+    decision.piece_bytes = *rc::gen::element<int64_t>(0, kUnit, 4 * kUnit);
+    check(graph, Schedule(graph, decision).value());
+  }));
+  EXPECT_TRUE(rc::check("auto near the floor", [&](uint32_t seed) {
+    const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 9));
+    const int64_t budget = FloorBytes(graph) * *rc::gen::inRange(100, 130) / 100;
+    const Machine machine = *rc::gen::elementOf(LinksOfAllSpeeds());
+    Decision decision = FindStrategy("auto").value()(graph, machine, {.device = budget}).value();
+    decision.piece_bytes = *rc::gen::element<int64_t>(0, kUnit);
+    check(graph, Schedule(graph, decision).value());
+  }));
 }
 
 }  // namespace

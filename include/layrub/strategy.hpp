@@ -56,6 +56,15 @@ struct Gap {
   LAYRUB_COMPARABLE(Gap)
 };
 
+/// About when a range of the device is in use, in seconds from the start of the iteration. A copy
+/// in pieces goes through it from its first byte to its last.
+struct Timing {
+  double wanted_first = 0;  ///< its first byte is touched for the first time
+  double wanted_last = 0;   ///< its last byte is
+  double ready_first = 0;   ///< its first byte has been touched for the last time
+  double ready_last = 0;    ///< its last byte has
+};
+
 struct TensorDecision {
   /// Resident for the whole iteration, from its first run to the end; otherwise from first to last
   /// use.
@@ -79,6 +88,10 @@ struct Decision {
   /// Tensors of more bytes are copied between host and device in pieces of so many, a multiple of
   /// kAlignment; 0: each in one go. Finer pieces wait for less, and each takes a latency.
   int64_t piece_bytes = 0;
+  /// Of the ranges of the device, as FindLifetimes numbers their blocks; empty: unknown. Where they
+  /// are known and tensors may move, ranges are given out one after the other, so that little waits
+  /// for what lay there before.
+  std::vector<Timing> timings;
 };
 
 /// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the

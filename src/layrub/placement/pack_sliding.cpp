@@ -1,13 +1,14 @@
 #include "layrub/placement/pack_sliding.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <span>
 #include <tuple>
 #include <utility>
+
+#include "layrub/placement/ready_times.hpp"
 
 namespace layrub {
 namespace {
@@ -18,34 +19,43 @@ constexpr int64_t kMoveOnItsWay = 64 << 20;
 /// Sliding closes gaps first where that takes hardly more than one copy.
 constexpr int64_t kFewPieces = 8;
 constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
+/// Who waits for less than so many seconds does not wait.
+constexpr double kTick = 20e-6;
+/// What takes a smaller part of the bytes is not worth moving.
+constexpr int64_t kSmallPart = 4096;
 /// How many looks at intervals one attempt may take: a nanosecond or two each.
 constexpr int64_t kMostLooks = 10'000'000;
 /// More intervals are left alone.
 constexpr size_t kMostIntervals = 10'000;
 
-/// Which hole an interval takes. What fills it goes first; then the smallest, beside what ends at
-/// about the same time; or the lowest; or large ones the highest and others the lowest; or what
-/// lives longer than so many moments the lowest, and others the highest.
-struct Taste {
-  enum { kSmallest, kLowest, kLargeHigh, kShortHigh } hole;
-  int64_t limit;
-};
-constexpr std::array<Taste, 6> kTastes{{{Taste::kSmallest, 0},
-                                        {Taste::kLowest, 0},
-                                        {Taste::kLargeHigh, 8 << 20},
-                                        {Taste::kLargeHigh, 32 << 20},
-                                        {Taste::kShortHigh, 60},
-                                        {Taste::kShortHigh, 300}}};
+/// Puts what is small above what is there, in fixed places, and removes it from `others`, if the
+/// others may still fit.
+void PackSmall(const std::vector<Interval>& intervals, int64_t enough,
+               std::vector<int32_t>* others, Packing* packing) {
+  const int64_t most = (enough - packing->bytes) / kSmallPart;
+  std::vector<int32_t> large, small;
+  std::vector<Interval> large_ones, small_ones;
+  for (const int32_t i : *others) {
+    const bool is_small = intervals[i].bytes <= most;
+    (is_small ? small : large).push_back(i);
+    (is_small ? small_ones : large_ones).push_back(intervals[i]);
+  }
+  const Packing packed = Pack(small_ones, std::numeric_limits<int64_t>::max());
+  if (packing->bytes + packed.bytes + LargestLiveSum(large_ones) > enough) return;
+  for (size_t i = 0; i < small.size(); ++i)
+    packing->offsets[small[i]] = packing->bytes + packed.offsets[i];
+  packing->bytes += packed.bytes;
+  *others = std::move(large);
+}
 
 class Allocator {
  public:
   Allocator(const std::vector<Interval>& intervals, const std::vector<Movable>& movable,
-            const std::vector<int32_t>& moments, int64_t height, const Taste& taste)
+            const std::vector<Timing>& timings, int64_t height)
       : intervals_(intervals),
         movable_(movable),
-        moments_(moments),
+        timings_(timings),
         height_(height),
-        taste_(taste),
         offsets_(intervals.size()) {}
 
   bool Run() {
@@ -60,7 +70,9 @@ class Allocator {
       now_ = intervals_[*begin].begin;
       const auto end = std::find_if(begin, order.end(),
                                     [this](int32_t i) { return intervals_[i].begin > now_; });
-      std::erase_if(live_, [this](int32_t i) { return intervals_[i].end <= now_; });
+      std::erase_if(live_, [this](int32_t i) { return HasEnded(i); });
+      seconds_ = std::numeric_limits<double>::infinity();
+      for (auto i = begin; i != end; ++i) seconds_ = std::min(seconds_, timings_[*i].wanted_first);
       if (!PlaceAll({begin, end})) return false;
       for (; begin != end; ++begin) first_[*begin] = offsets_[*begin];
     }
@@ -69,7 +81,6 @@ class Allocator {
 
   const std::vector<int64_t>& first() const { return first_; }
   const std::vector<Shift>& shifts() const { return shifts_; }
-  int64_t cost() const { return cost_; }
 
  private:
   struct Hole {
@@ -85,6 +96,13 @@ class Allocator {
   static constexpr int32_t kNone = -1;
   static constexpr int64_t kNowhere = -1;
 
+  bool HasEnded(int32_t i) {
+    const Interval& interval = intervals_[i];
+    if (interval.end > now_) return false;
+    ready_.Set(offsets_[i], End(i), timings_[i].ready_first, timings_[i].ready_last);
+    return true;
+  }
+
   int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
   bool MayMove(int32_t i) const { return movable_[i].from <= now_ && now_ <= movable_[i].to; }
   int64_t CostOf(int32_t i, int64_t pieces = 1) const {
@@ -93,7 +111,9 @@ class Allocator {
 
   /// A move on bytes that it leaves is done piece by piece, each as large as the distance.
   int64_t Pieces(int32_t i, int64_t offset) const {
-    const int64_t distance = std::abs(offset - offsets_[i]);
+    return PiecesAt(i, std::abs(offset - offsets_[i]));
+  }
+  int64_t PiecesAt(int32_t i, int64_t distance) const {
     return (intervals_[i].bytes + distance - 1) / distance;
   }
 
@@ -110,7 +130,7 @@ class Allocator {
   void Move(int32_t i, int64_t offset) {
     left_.push_back(offsets_[i]);
     shifts_.push_back({i, now_, offset});
-    cost_ += CostOf(i, Pieces(i, offset));
+    ready_.Set(offsets_[i], End(i), seconds_, seconds_);
     live_.erase(PlaceOf(offsets_[i]));
     Put(i, offset);
   }
@@ -119,7 +139,6 @@ class Allocator {
   void Undo(size_t moves) {
     for (; shifts_.size() > moves; shifts_.pop_back(), left_.pop_back()) {
       const int32_t i = shifts_.back().interval;
-      cost_ -= CostOf(i, Pieces(i, left_.back()));
       live_.erase(PlaceOf(offsets_[i]));
       Put(i, left_.back());
     }
@@ -178,37 +197,27 @@ class Allocator {
     looks_ += static_cast<int64_t>(live_.size());
   }
 
+  /// Where it waits least; what fills a hole goes first, then the smallest hole, beside what ends at
+  /// about the same time.
   int64_t FindOffset(int32_t i, Range taken) {
-    using Worth = std::tuple<bool, int64_t, int64_t>;  // the less, the better
+    using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the less, the better
     std::optional<Worth> best;
     int64_t found = kNowhere;
+    const int64_t bytes = intervals_[i].bytes;
     ForEachHole(taken, [&](const Hole& hole) {
-      const int64_t left = hole.end - hole.begin - intervals_[i].bytes;
+      const int64_t left = hole.end - hole.begin - bytes;
       if (left < 0) return;
-      const int64_t below = Apart(i, hole.below), above = Apart(i, hole.above);
-      bool low = below <= above;
-      Worth worth{left > 0, left, std::min(below, above)};
-      if (taste_.hole != Taste::kSmallest) {
-        low = GoesLow(i);
-        worth = {left > 0, low ? hole.begin : -hole.end, 0};
+      for (const bool low : {true, false}) {
+        const int64_t offset = low ? hole.begin : hole.end - bytes;
+        const double wait = ready_.Wait(offset, bytes, timings_[i]);
+        const Worth worth{static_cast<int64_t>(wait / kTick), left > 0, left,
+                          Apart(i, low ? hole.below : hole.above)};
+        if (best && *best <= worth) continue;
+        best = worth;
+        found = offset;
       }
-      if (best && *best <= worth) return;
-      best = worth;
-      found = low ? hole.begin : hole.end - intervals_[i].bytes;
     });
     return found;
-  }
-
-  bool GoesLow(int32_t i) const {
-    const Interval& interval = intervals_[i];
-    switch (taste_.hole) {
-      case Taste::kLargeHigh:
-        return interval.bytes < taste_.limit;
-      case Taste::kShortHigh:
-        return Moments(interval.begin, interval.end) > taste_.limit;
-      default:
-        return true;
-    }
   }
 
   /// How far apart their ends are; 0: there is no other.
@@ -216,12 +225,8 @@ class Allocator {
     return other == kNone ? 0 : std::abs(int64_t{intervals_[i].end} - intervals_[other].end);
   }
 
-  int64_t Moments(int32_t from, int32_t to) const {
-    return std::lower_bound(moments_.begin(), moments_.end(), to) -
-           std::lower_bound(moments_.begin(), moments_.end(), from);
-  }
-
-  /// Moves what costs least out of the way of `i` into holes; where `i` may lie then.
+  /// Moves what costs least out of the way of `i`, into other holes or together; where `i` may lie
+  /// then.
   int64_t MakeWay(int32_t i) {
     const int64_t bytes = intervals_[i].bytes;
     std::vector<std::pair<int64_t, int64_t>> windows;  // cost, offset
@@ -238,11 +243,14 @@ class Allocator {
     }
     std::sort(windows.begin(), windows.end());
     windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
+    const Joint joint = FindJoint(bytes);
     for (const auto& [cost, offset] : windows) {
-      if (looks_ > kMostLooks) break;
+      if (looks_ > kMostLooks || cost > joint.cost) break;
       if (Clear({offset, offset + bytes})) return offset;
     }
-    return kNowhere;
+    if (joint.cost == Joint().cost) return kNowhere;
+    Join(joint);
+    return FindOffset(i, {});
   }
 
   /// Nothing if something in the way may not be moved.
@@ -256,6 +264,60 @@ class Allocator {
       cost += CostOf(i);
     }
     return cost;
+  }
+
+  /// What lies from the `first` to the `last` of live_ slides together, down or up.
+  struct Joint {
+    int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
+    size_t first = 0;
+    size_t last = 0;
+    bool down = true;
+  };
+
+  /// Where the holes between make one of at least `bytes` at the least cost.
+  Joint FindJoint(int64_t bytes) {
+    Joint best;
+    const size_t count = live_.size();
+    const auto hole = [this, count](size_t k) {  // below the k-th of live_
+      return (k < count ? offsets_[live_[k]] : height_) - (k > 0 ? End(live_[k - 1]) : 0);
+    };
+    for (const bool down : {true, false}) {
+      // The k-th in the direction from which they come, and the hole that they slide to first.
+      const auto at = [&](size_t k) { return down ? k : count - 1 - k; };
+      const auto gap = [&](size_t k) { return hole(down ? k : count - k); };
+      for (size_t a = 0; a < count; ++a) {
+        int64_t sum = gap(a), cost = 0;
+        for (size_t b = a; sum > 0 && b < count && MayMove(live_[at(b)]); ++b) {
+          ++looks_;
+          cost += CostOf(live_[at(b)], PiecesAt(live_[at(b)], sum));
+          sum += gap(b + 1);
+          if (cost >= best.cost) break;
+          if (sum >= bytes) {
+            best = {cost, std::min(at(a), at(b)), std::max(at(a), at(b)), down};
+            break;
+          }
+        }
+      }
+    }
+    return best;
+  }
+
+  void Join(const Joint& joint) {
+    const std::vector<int32_t> slide(live_.begin() + static_cast<int64_t>(joint.first),
+                                     live_.begin() + static_cast<int64_t>(joint.last) + 1);
+    if (joint.down) {
+      int64_t bottom = joint.first > 0 ? End(live_[joint.first - 1]) : 0;
+      for (const int32_t i : slide) {
+        if (offsets_[i] != bottom) Move(i, bottom);
+        bottom = End(i);
+      }
+      return;
+    }
+    int64_t top = joint.last + 1 < live_.size() ? offsets_[live_[joint.last + 1]] : height_;
+    for (auto i = slide.rbegin(); i != slide.rend(); ++i) {
+      top -= intervals_[*i].bytes;
+      if (offsets_[*i] != top) Move(*i, top);
+    }
   }
 
   /// All or nothing.
@@ -292,16 +354,16 @@ class Allocator {
 
   const std::vector<Interval>& intervals_;
   const std::vector<Movable>& movable_;
-  const std::vector<int32_t>& moments_;
+  const std::vector<Timing>& timings_;
   const int64_t height_;
-  const Taste& taste_;
   std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
   std::vector<int64_t> first_;    ///< by interval: where it lies first
   std::vector<Shift> shifts_;
   std::vector<int64_t> left_;  ///< by shift: the offset that it leaves
   std::vector<int32_t> live_;  ///< what lies somewhere, by offset
+  ReadyTimes ready_;
   int32_t now_ = 0;
-  int64_t cost_ = 0;
+  double seconds_ = 0;  ///< what begins now is wanted from then on
   int64_t looks_ = 0;
 };
 
@@ -309,36 +371,32 @@ class Allocator {
 
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
-                                         const std::vector<int32_t>& moments, int64_t unit,
+                                         const std::vector<int32_t>& moments,
+                                         const std::vector<Timing>& timings, int64_t unit,
                                          int64_t enough) {
   std::vector<int32_t> others;
   MovingPacking found{PackWhole(intervals, &others), {}};
+  PackSmall(intervals, enough, &others, &found.packing);
   const int64_t bottom = found.packing.bytes;
   std::vector<Interval> some;
   std::vector<Movable> some_movable;
+  std::vector<Timing> some_timings;
   for (const int32_t i : others) {
     some.push_back(intervals[i]);
     const auto after = std::upper_bound(moments.begin(), moments.end(), some.back().begin);
     if (after != moments.begin()) some.back().begin = *(after - 1);
     some_movable.push_back(movable[i]);
+    some_timings.push_back(timings.empty() ? Timing() : timings[i]);
   }
   const int64_t height = (enough - bottom) / unit * unit;
   if (some.size() > kMostIntervals || bottom > enough || LargestLiveSum(some) > height)
     return std::nullopt;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (const Taste& taste : kTastes) {
-    Allocator allocator(some, some_movable, moments, height, taste);
-    if (!allocator.Run() || allocator.cost() >= least) continue;
-    least = allocator.cost();
-    for (size_t i = 0; i < others.size(); ++i)
-      found.packing.offsets[others[i]] = bottom + allocator.first()[i];
-    found.shifts = allocator.shifts();
-  }
-  if (least == std::numeric_limits<int64_t>::max()) return std::nullopt;
-  for (Shift& shift : found.shifts) {
-    shift.interval = others[shift.interval];
-    shift.offset += bottom;
-  }
+  Allocator allocator(some, some_movable, some_timings, height);
+  if (!allocator.Run()) return std::nullopt;
+  for (size_t i = 0; i < others.size(); ++i)
+    found.packing.offsets[others[i]] = bottom + allocator.first()[i];
+  for (const Shift& shift : allocator.shifts())
+    found.shifts.push_back({others[shift.interval], shift.at, bottom + shift.offset});
   found.packing.bytes = bottom + height;
   return found;
 }

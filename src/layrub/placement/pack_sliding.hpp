@@ -6,19 +6,21 @@
 #include <vector>
 
 #include "layrub/placement/pack_moves.hpp"
+#include "layrub/strategy.hpp"
 
 namespace layrub {
 
 /// Packs into `enough` bytes as an allocator would that sees one request after the other and may
-/// move what it has given: where something finds no hole, what lies in one place makes way, and
-/// where that finds none either, everything slides together. So what lives within `enough` bytes is
-/// packed, unless something that may not be moved is in the way. Several ways to choose a hole are
-/// tried; the one that moves the least is taken. All intervals of a run begin at the last of
-/// `moments` (in order) before them; sizes are multiples of `unit`. Nothing if that fails, or for
-/// many thousands of intervals.
+/// move what it has given: where something finds no hole, what lies in one place makes way, or what
+/// lies between some holes slides together, and where that finds none either, everything does. So
+/// what lives within `enough` bytes is packed, unless something that may not be moved is in the
+/// way. Of holes, that is taken where the least is waited for by `timings`, one for each interval;
+/// empty: unknown. All intervals of a run begin at the last of `moments` (in order) before them;
+/// sizes are multiples of `unit`. Nothing if that fails, or for many thousands of intervals.
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
-                                         const std::vector<int32_t>& moments, int64_t unit,
+                                         const std::vector<int32_t>& moments,
+                                         const std::vector<Timing>& timings, int64_t unit,
                                          int64_t enough);
 
 }  // namespace layrub

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -233,8 +234,14 @@ class Emitter {
   /// With Moves where packing in one go takes too much, and Moves help.
   int64_t PlaceMoving(const Ranges& ranges) {
     const int64_t enough = decision_.enough_bytes;
-    const Packing at_once = Pack(ranges.intervals, std::numeric_limits<int64_t>::max());
-    const auto found = at_once.bytes <= enough ? std::nullopt : PackBetweenRuns(ranges, enough);
+    const bool timed = !decision_.timings.empty();
+    Packing at_once;
+    std::optional<MovingPacking> found;
+    if (timed) found = PackBetweenRuns(ranges, enough);
+    if (!found) {
+      at_once = Pack(ranges.intervals, std::numeric_limits<int64_t>::max());
+      if (at_once.bytes > enough && !timed) found = PackBetweenRuns(ranges, enough);
+    }
     const Packing& packing = found ? found->packing : at_once;
     SetOffsets(ranges, packing, Tier::kDevice);
     if (found && !found->shifts.empty()) EmitMoves(ranges, found->shifts);
@@ -251,10 +258,15 @@ class Emitter {
     std::vector<int32_t> moments;
     for (const int32_t start : run_starts_) moments.push_back(2 * start - 1);
     std::vector<Movable> movable;
+    std::vector<Timing> timings;
     const std::vector<Movable> by_block = FindMovable();
-    for (const int32_t block : ranges.number) movable.push_back(by_block[block]);
-    auto found = PackMoving(intervals, movable, moments, enough);
-    return found ? found : PackSliding(intervals, movable, moments, kAlignment, enough);
+    for (const int32_t block : ranges.number) {
+      movable.push_back(by_block[block]);
+      if (!decision_.timings.empty()) timings.push_back(decision_.timings[block]);
+    }
+    std::optional<MovingPacking> found;
+    if (timings.empty()) found = PackMoving(intervals, movable, moments, enough);
+    return found ? found : PackSliding(intervals, movable, moments, timings, kAlignment, enough);
   }
 
   /// By block: before which runs it may be moved, as moments. One tensor alone is in it then, no
@@ -360,6 +372,11 @@ Plan PackSteps(const Graph& graph, const Decision& decision, const Lifetimes& li
 Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padding) {
   const Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return lives.status();
+  const auto blocks = static_cast<size_t>(lives.value().blocks);
+  if (!decision.timings.empty() && decision.timings.size() != blocks)
+    return Status::Invalid("the decision has the timings of " +
+                           std::to_string(decision.timings.size()) + " ranges, not of its " +
+                           std::to_string(blocks));
   Plan plan = PackSteps(graph, decision, lives.value(), padding);
   AddWaits(graph, &plan);
   return plan;

@@ -5,25 +5,22 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
 #include "layrub/placement/lifetimes.hpp"
-#include "layrub/placement/paged_waits.hpp"
 #include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/cut_within.hpp"
 #include "layrub/placement/strategies/descent.hpp"
 #include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/outcome.hpp"
 #include "layrub/placement/strategies/paging.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
 #include "layrub/placement/strategies/run_within.hpp"
-#include "layrub/placement/strategies/stalls.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
-#include "layrub/placement/strategies/vary.hpp"
 #include "layrub/placement/waits.hpp"
 #include "layrub/timeline.hpp"
 
@@ -86,17 +83,15 @@ constexpr std::array<Manner, 14> kManners{{
 }};
 constexpr int kPasses = 2;  ///< the second one knows what the first one needed again
 
-/// The fastest attempts of so many manners are varied, each a step for so many candidates.
-constexpr size_t kVaried = 4;
-constexpr int64_t kCandidatesToVary = 6;
-/// Descents begin with so many steps for each of so many candidates, one.
+/// Descents begin with so many steps for each of so many candidates, one; those judged by their
+/// packing, too.
 constexpr int64_t kCandidatesToStep = 14;
-/// What so many descents have found is packed; where that fails, it goes on in so much less of the
-/// room, so many times, as long as at its beginning.
+constexpr int64_t kCandidatesToPackedStep = 9;
+/// What so many descents have found goes on by its packing, each in several parts of the room: what
+/// leaves some bytes free waits less. So many of these descents begin.
 constexpr size_t kPacked = 4;
-constexpr double kLessRoom = 0.01;
-constexpr int kTimesLess = 3;
-constexpr size_t kFurthestBack = 4;  ///< places on its way that are packed: the last, and before
+constexpr std::array<double, 4> kPartsFree{0, 0.01, 0.02, 0.03};
+constexpr size_t kPackedDescents = 8;
 
 class Search {
  public:
@@ -157,7 +152,7 @@ class Search {
     Thrift thrift;
     int64_t forms = 0;  ///< as InFrugalForms takes it
     const Manner* manner = nullptr;
-    Lessons lessons;
+    std::vector<Need> needs;  ///< that it expected
     Outcome outcome;
   };
 
@@ -226,54 +221,106 @@ class Search {
     for (int pass = 0; pass < kPasses && TakesOneMore(); ++pass) {
       auto found = Run(attempt);
       if (!found) return;
-      auto decision = Settled(attempt, found->decision);
+      auto decision =
+          Settle(graph_, machine_, DraftOf(graph_, found->decision), persistent_ + room);
       if (!decision) return;
       attempt.outcome = Consider(std::move(*decision));
       attempts_.push_back(attempt);
-      attempt.lessons.needs = std::move(found->needs);
+      attempt.needs = std::move(found->needs);
     }
   }
 
   std::optional<Frugal> Run(const Attempt& attempt) {
-    return RunWithin(graph_, machine_, StartIn(attempt.forms), attempt.thrift, attempt.lessons);
+    return RunWithin(graph_, machine_, StartIn(attempt.forms), attempt.thrift, attempt.needs);
   }
 
-  std::optional<Decision> Settled(const Attempt& attempt, const Decision& found) const {
-    return Settle(graph_, machine_, DraftOf(graph_, found), persistent_ + attempt.thrift.room);
+  using Descents = std::vector<std::unique_ptr<Descent>>;
+
+  static bool IsFaster(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>& b) {
+    return a->seconds() < b->seconds();
   }
 
-  /// Varies the fastest attempts of some manners step by step, for as long as they become no
-  /// slower.
-  void Climb() {
-    const int64_t steps = MostCandidates() / kCandidatesToVary;
-    for (Attempt& attempt : FastestOfEachManner(kVaried)) Climb(std::move(attempt), steps);
-  }
-
-  void Climb(Attempt start, int64_t steps) {
-    std::vector<Attempt> way{std::move(start)};
-    std::mt19937 random;  // NOLINT(cert-msc51-cpp): every search is to go the same way
-    for (; steps > 0; --steps) {
-      Attempt next = way.back();
-      next.lessons = Vary(graph_, machine_, next.outcome.returns, std::move(next.lessons), &random);
-      const auto found = Run(next);
-      if (!found) continue;
-      const auto decision = Settled(next, found->decision);
-      if (!decision) continue;
-      next.outcome = Estimate(*decision);
-      if (next.outcome.seconds <= way.back().outcome.seconds) way.push_back(std::move(next));
+  /// Changes decisions step by step: first as many as there are by their estimates, then the
+  /// fastest by what they take packed.
+  void Refine() {
+    const int64_t most = MostCandidates();
+    if (!fits_ || most < kCandidatesToStep) return;
+    Descents roughly = StartRoughly();
+    GoOn(most / kCandidatesToStep, &roughly);
+    Descents packed = StartPacked(roughly);
+    GoOn(most / kCandidatesToPackedStep, &packed);
+    for (const auto& descent : packed) {
+      if (descent->seconds() < best_seconds_) TakePacked(descent->way().back().decision);
     }
-    for (size_t back = 1; back < way.size(); back *= 2) {
-      const Attempt& attempt = way[way.size() - back];
-      const double before = best_seconds_;
-      if (attempt.outcome.seconds < before)
-        Consider(Settled(attempt, Run(attempt)->decision).value());
-      if (best_seconds_ < before) break;
-    }
-    attempts_.push_back(std::move(way.back()));
   }
 
-  /// The fastest attempt of each of the `most` fastest manners, the fastest first.
-  std::vector<Attempt> FastestOfEachManner(size_t most) {
+  /// The slower half is given up, again and again, and the others go on for twice as long. The
+  /// fastest comes first.
+  static void GoOn(int64_t steps, Descents* descents) {
+    for (size_t left = descents->size(); left > 0;
+         left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
+      for (size_t i = 0; i < left; ++i) (*descents)[i]->Go(steps);
+      std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
+    }
+  }
+
+  /// From the best so far and the fastest attempt of each manner.
+  Descents StartRoughly() {
+    const Descent::Judge judge = [this](const Lifetimes& lives, double, Decision* decision) {
+      return Estimate(graph_, machine_, available_, lives, *decision);
+    };
+    Descents descents;
+    const auto start_from = [&](const Decision& decision) {
+      auto descent = std::make_unique<Descent>(graph_, machine_, judge);
+      if (descent->Start(DraftOf(graph_, decision), available_))
+        descents.push_back(std::move(descent));
+    };
+    if (CanBeDrafted(*best_)) start_from(*best_);
+    for (const Attempt& attempt : FastestOfEachManner()) start_from(Run(attempt)->decision);
+    return descents;
+  }
+
+  Descents StartPacked(const Descents& roughly) {
+    const Descent::Judge judge = [this](const Lifetimes& lives, double most_seconds,
+                                        Decision* decision) {
+      return PackTimed(graph_, machine_, available_, lives, most_seconds, decision);
+    };
+    std::vector<Draft> drafts;
+    for (size_t i = 0; i < std::min(kPacked, roughly.size()); ++i)
+      drafts.push_back(roughly[i]->way().back().draft);
+    if (CanBeDrafted(*best_)) drafts.push_back(DraftOf(graph_, *best_));
+    Descents descents;
+    for (const Draft& draft : drafts) {
+      for (const double part : kPartsFree) {
+        auto descent = std::make_unique<Descent>(graph_, machine_, judge);
+        const int64_t room = available_ - PartOf(available_ - persistent_, part);
+        if (descent->Start(draft, room) && std::isfinite(descent->seconds()))
+          descents.push_back(std::move(descent));
+      }
+    }
+    std::stable_sort(descents.begin(), descents.end(), IsFaster);
+    descents.resize(std::min(kPackedDescents, descents.size()));
+    return descents;
+  }
+
+  static bool CanBeDrafted(const Decision& decision) {
+    return std::none_of(decision.tensors.begin(), decision.tensors.end(),
+                        [](const TensorDecision& tensor) { return tensor.whole; });
+  }
+
+  void TakePacked(Decision decision) {
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    Take(decision, Pack(&decision, lives.value(), available_));
+    std::optional<Decision> faster = FreeWorkspaces(graph_, machine_, decision);
+    if (!faster) return;
+    const Result<Lifetimes> faster_lives = FindLifetimes(graph_, *faster);
+    if (!faster_lives.ok()) return;
+    PackTimed(graph_, machine_, available_, faster_lives.value(), best_seconds_, &*faster);
+    Take(*faster, Pack(&*faster, faster_lives.value(), available_));
+  }
+
+  /// The fastest attempt of each manner, the fastest first.
+  std::vector<Attempt> FastestOfEachManner() {
     std::erase_if(attempts_, [](const Attempt& a) { return a.outcome.returns.empty(); });
     std::stable_sort(attempts_.begin(), attempts_.end(), [](const Attempt& a, const Attempt& b) {
       return a.outcome.seconds < b.outcome.seconds;
@@ -283,58 +330,9 @@ class Search {
       const bool is_new = std::none_of(fastest.begin(), fastest.end(), [&](const Attempt& other) {
         return other.manner == attempt.manner;
       });
-      if (is_new && fastest.size() < most) fastest.push_back(attempt);
+      if (is_new) fastest.push_back(attempt);
     }
     return fastest;
-  }
-
-  /// Descends from the best so far and from the fastest attempt of each manner. The slower half is
-  /// given up, again and again, and the others go on for twice as long.
-  void Refine() {
-    int64_t steps = MostCandidates() / kCandidatesToStep;
-    if (!fits_ || steps == 0) return;
-    Climb();
-    std::vector<std::unique_ptr<Descent>> descents = Descents();
-    const auto is_faster = [](const auto& a, const auto& b) { return a->seconds() < b->seconds(); };
-    for (size_t left = descents.size(); left > 0;
-         left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
-      for (size_t i = 0; i < left; ++i) descents[i]->Go(steps);
-      std::stable_sort(descents.begin(), descents.begin() + static_cast<int64_t>(left), is_faster);
-    }
-    for (size_t i = 0; i < std::min(descents.size(), kPacked); ++i) PackFastest(descents[i].get());
-  }
-
-  std::vector<std::unique_ptr<Descent>> Descents() {
-    std::vector<std::unique_ptr<Descent>> descents;
-    const auto start_from = [&](const Decision& decision) {
-      auto descent = std::make_unique<Descent>(graph_, machine_, judge_);
-      if (descent->Start(DraftOf(graph_, decision), available_))
-        descents.push_back(std::move(descent));
-    };
-    const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
-                                        [](const TensorDecision& t) { return t.whole; });
-    if (!some_whole) start_from(*best_);
-    for (const Attempt& attempt : FastestOfEachManner(kManners.size()))
-      start_from(Run(attempt)->decision);
-    return descents;
-  }
-
-  /// Packs the end of the way; as that often needs more bytes, then what lies further back.
-  void PackFastest(Descent* descent) {
-    for (int less = 0; less <= kTimesLess && descent->seconds() < best_seconds_; ++less) {
-      if (less > 0) {
-        const int64_t room = available_ - PartOf(available_ - persistent_, less * kLessRoom);
-        if (!descent->Start(Draft(descent->way().back().draft), room)) return;
-        descent->Go(MostCandidates() / kCandidatesToStep);
-      }
-      const std::vector<Descent::Place>& way = descent->way();
-      for (size_t back = 1; back <= way.size() && back <= kFurthestBack; back *= 2) {
-        const Descent::Place& place = way[way.size() - back];
-        const double before = best_seconds_;
-        if (place.outcome.seconds < before) Consider(place.decision);
-        if (best_seconds_ < before) break;
-      }
-    }
   }
 
   int64_t MostCandidates() const {
@@ -369,19 +367,6 @@ class Search {
       Try(std::move(*faster));
   }
 
-  Outcome Estimate(const Decision& decision) const {
-    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    return lives.ok() ? judge_(decision, lives.value()) : Outcome{};
-  }
-
-  /// About what it takes once it is packed into what is available, which its peak fits.
-  Outcome Estimate(const Decision& decision, const Lifetimes& lives) const {
-    Plan plan = StepsOf(graph_, decision, lives);
-    if (!AddPagedWaits(graph_, available_, &plan)) return {};
-    const Timeline timeline = Simulate(graph_, plan, machine_);
-    return {timeline.seconds, ReturnsByTensor(graph_, plan, timeline)};
-  }
-
   /// `as_it_is`: if it is about as fast as the best, packed as tight as possible without Moves,
   /// too.
   Outcome Try(Decision decision, bool as_it_is = false) {
@@ -395,7 +380,8 @@ class Search {
     const double computed = ComputeSeconds(decision) * (1 - kRounding);
     if (fits_ && computed > best_seconds_) return {};
     Outcome outcome;
-    if (peak <= available_) outcome = Estimate(decision, lives.value());
+    if (peak <= available_)
+      outcome = Estimate(graph_, machine_, available_, lives.value(), decision);
     // Packing takes the longest: only what is fast.
     if (!fits_ || outcome.seconds < best_seconds_) {
       const Packed packed = PackToGoal(&decision, lives.value(), peak);
@@ -466,10 +452,6 @@ class Search {
   Decision other_;                   ///< what the last of the other strategies would do
   std::map<int64_t, Start> starts_;  ///< see StartIn
   std::vector<Attempt> attempts_;
-  const Descent::Judge judge_ = [this](const Decision& decision, const Lifetimes& lives) {
-    const bool fits = LeastBytes(lives, decision.runs.size()) <= available_;
-    return fits ? Estimate(decision, lives) : Outcome{};
-  };
   int64_t candidates_ = 0;  ///< that may still be tried
   bool fits_ = false;
   int64_t best_bytes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -18,8 +19,13 @@ namespace {
 constexpr int kMostLeave = 4;
 constexpr int kMostLeaveAtStart = 40;
 
+/// A piece of a copy takes so many times its latency.
+constexpr double kPieceLatencies = 50;
+
 void TimeCopies(const Graph& graph, const Machine& machine, const UseLists& uses, int64_t room,
                 const Lifetimes& lives, std::vector<int64_t> loads, Decision* decision) {
+  decision->piece_bytes =
+      Aligned(static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up));
   HoldSaves(graph, machine, room, uses, lives, &loads, decision);
   FetchEarly(graph, machine, room, loads, decision);
 }
@@ -53,7 +59,7 @@ bool Descent::Start(Draft draft, int64_t room) {
   Decision decision;
   Lifetimes lives;
   if (!Fit(&draft, {}, kMostLeaveAtStart, &decision, &lives)) return false;
-  Outcome outcome = judge_(decision, lives);
+  Outcome outcome = judge_(lives, std::numeric_limits<double>::infinity(), &decision);
   at_ = {std::move(draft), std::move(decision), std::move(outcome)};
   way_ = {at_};
   return true;
@@ -67,7 +73,7 @@ void Descent::Go(int64_t steps) {
     Decision decision;
     Lifetimes lives;
     if (!Fit(&*draft, pins, kMostLeave, &decision, &lives)) continue;
-    Outcome outcome = judge_(decision, lives);
+    Outcome outcome = judge_(lives, at_.outcome.seconds, &decision);
     if (!(outcome.seconds <= at_.outcome.seconds)) continue;
     at_ = {std::move(*draft), std::move(decision), std::move(outcome)};
     if (at_.outcome.seconds < seconds()) way_.push_back(at_);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <random>
 #include <utility>
@@ -13,17 +12,12 @@
 #include "layrub/machine.hpp"
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/strategies/draft.hpp"
+#include "layrub/placement/strategies/outcome.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
 
-/// What is thought of a decision.
-struct Outcome {
-  double seconds = std::numeric_limits<double>::infinity();  ///< infinite: of no use
-  std::vector<double> returns;                               ///< see ReturnsByTensor
-};
-
-/// `draft` spelled out, with copies as early as `room` bytes of the device allow, persistent
+/// `draft` spelled out, with copies in pieces that take many times their latency, and as early as `room` bytes of the device allow, persistent
 /// tensors and workspaces among them. Nothing if it asks something impossible. It may need more
 /// bytes than that.
 std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const Draft& draft,
@@ -41,8 +35,9 @@ class Descent {
     Decision decision;
     Outcome outcome;
   };
-  /// Of a decision and its lifetimes.
-  using Judge = std::function<Outcome(const Decision&, const Lifetimes&)>;
+  /// Of a decision and its lifetimes, told how many seconds are to be beaten; may set what the
+  /// decision says of packing.
+  using Judge = std::function<Outcome(const Lifetimes&, double, Decision*)>;
 
   /// `graph` and `machine` have to live as long.
   Descent(const Graph& graph, const Machine& machine, Judge judge)

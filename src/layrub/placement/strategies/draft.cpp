@@ -140,7 +140,9 @@ Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op) {
 }
 
 Decision Spell(const Graph& graph, const Draft& draft) {
-  Decision decision{draft.runs, std::vector<TensorDecision>(graph.tensors.size())};
+  Decision decision;
+  decision.runs = draft.runs;
+  decision.tensors.resize(graph.tensors.size());
   for (size_t t = 0; t < draft.away.size(); ++t) {
     const std::span<const Use> uses = draft.uses[t];
     for (size_t i = 0; i + 1 < draft.away[t].size(); ++i) {

@@ -35,17 +35,16 @@ constexpr double kLeastPrice = 0.02;
 class Runner {
  public:
   Runner(const Graph& graph, const Machine& machine, const Thrift& thrift, const Start& start,
-         const Lessons& lessons)
+         const std::vector<Need>& expected)
       : graph_(graph),
         costs_(graph, machine, start),
         thrift_(thrift),
         originals_(start.decision.runs),
         uses_(start.uses),
         producers_(start.producers),
-        lessons_(lessons),
         expected_(graph.tensors.size(),
-                  [&lessons](const auto& add) {
-                    for (const Need& need : lessons.needs) add(need.tensor, need.op);
+                  [&expected](const auto& add) {
+                    for (const Need& need : expected) add(need.tensor, need.op);
                   }),
         clock_(machine, thrift.room, thrift.saves_count),
         states_(graph.tensors.size()),
@@ -80,7 +79,7 @@ class Runner {
     int64_t size = 0;
     int64_t bytes = 0;      ///< of its range now; 0: none, or an output has taken it over
     size_t next = 0;        ///< index of its next use by an operation's first run
-    size_t expected = 0;    ///< index of the next need that lessons tell of
+    size_t expected = 0;    ///< index of the next need that is expected
     OpId noted = kNone;     ///< operation of its last entry in needs_
     int32_t pending = 0;    ///< operations that wait until all they read is there
     int32_t level = 0;      ///< the innermost of these
@@ -102,8 +101,6 @@ class Runner {
     return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
   }
   double LinkSeconds(TensorId t) const { return clock_.Seconds(graph_.tensors[t].bytes); }
-  double Toll(TensorId t) const { return lessons_.tolls.empty() ? 0 : lessons_.tolls[t]; }
-  double Weight(TensorId t) const { return lessons_.weights.empty() ? 1 : lessons_.weights[t]; }
   Away AwayOf(TensorId t) const {
     const State& state = states_[t];
     return {graph_.tensors[t].bytes, state.size, state.last, state.release, state.copied};
@@ -124,7 +121,7 @@ class Runner {
     return until;
   }
 
-  /// Forgets what lessons expect before operation `until`.
+  /// Forgets what is expected before operation `until`.
   void PassExpected(TensorId t, OpId until) {
     size_t& next = states_[t].expected;
     while (next < expected_[t].size() && expected_[t][next] < until) ++next;
@@ -184,7 +181,7 @@ class Runner {
   bool Bring(TensorId t, bool rather_copy) {
     double copy = kNever;
     if (!states_[t].lost) {
-      copy = clock_.Wait(AwayOf(t)) + thrift_.price * LinkSeconds(t) + Toll(t);
+      copy = clock_.Wait(AwayOf(t)) + thrift_.price * LinkSeconds(t);
     }
     if (producers_[t] != kNone && producers_[t] < current_ && (!rather_copy || copy == kNever)) {
       ++stamp_;
@@ -266,12 +263,12 @@ class Runner {
   /// The lower, the better it is that `t` leaves.
   double Score(TensorId t, bool covered) {
     const State& state = states_[t];
-    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t) + Toll(t);
+    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t);
     double cost = covered && !state.copied ? kNever : copy;
     if (producers_[t] != kNone) cost = std::min(cost, costs_.Chain(producers_[t]));
     const double until = UntilNeeded(t);
     const double time = thrift_.haste == 1 ? until : std::pow(until, thrift_.haste);
-    return Weight(t) * cost / (static_cast<double>(state.bytes) * time);
+    return cost / (static_cast<double>(state.bytes) * time);
   }
 
   Victim FindVictim(int64_t above, const std::vector<AliasPair>& pairs) {
@@ -423,8 +420,7 @@ class Runner {
   const std::vector<Run>& originals_;
   const UseLists& uses_;                ///< by operations' first runs
   const std::vector<OpId>& producers_;  ///< by tensor
-  const Lessons& lessons_;
-  const Buckets<OpId> expected_;  ///< by tensor: Lessons::needs
+  const Buckets<OpId> expected_;  ///< by tensor: the operations of the needs
   std::vector<Need> needs_;
   LinkClock clock_;
   std::vector<State> states_;     ///< by tensor
@@ -444,8 +440,8 @@ class Runner {
 }  // namespace
 
 std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
-                                const Thrift& thrift, const Lessons& lessons) {
-  Runner runner(graph, machine, thrift, start, lessons);
+                                const Thrift& thrift, const std::vector<Need>& expected) {
+  Runner runner(graph, machine, thrift, start, expected);
   if (!runner.RunAll()) return std::nullopt;
   Frugal found{{}, runner.TakeNeeds()};
   found.decision.tensors.resize(graph.tensors.size());

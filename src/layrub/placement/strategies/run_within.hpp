@@ -31,18 +31,10 @@ struct Need {
   OpId op = kNone;
 };
 
-/// What attempts have taught.
-struct Lessons {
-  std::vector<Need> needs;      ///< to be expected, in the order of their operations
-  std::vector<double> weights;  ///< by tensor: so many times what bringing it back costs counts
-                                ///< when something has to leave; empty: 1
-  std::vector<double> tolls;    ///< by tensor: seconds that its copies count in addition; empty: 0
-};
-
 /// What RunWithin has found.
 struct Frugal {
   Decision decision;
-  std::vector<Need> needs;  ///< of this decision, as Lessons has them
+  std::vector<Need> needs;  ///< of this decision, in the order of their operations
 };
 
 /// Goes through the operations of `start` on a device with little room. What lacks at an operation
@@ -50,7 +42,7 @@ struct Frugal {
 /// which may bring back what that needs in turn. When room lacks, the tensor leaves whose return
 /// costs the least for its bytes and for the time until then; an output may also lie on an operand
 /// that is needed later. What only operations that run again need is given up as soon as the others
-/// are done with it, unless `lessons` expect that need. The decision says what is away when, but
+/// are done with it, unless that need is `expected`, by an earlier attempt. The decision says what is away when, but
 /// holds no range until a copy has ended and issues none early (see Settle), and an output lies
 /// only on an operand that is needed later and has a copy.
 /// Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4; here
@@ -58,7 +50,7 @@ struct Frugal {
 ///
 /// Nothing if too much would run again or the search takes too long.
 std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
-                                const Thrift& thrift, const Lessons& lessons);
+                                const Thrift& thrift, const std::vector<Need>& expected);
 
 }  // namespace layrub
 

@@ -36,14 +36,14 @@ class Away : public HandMade {
 };
 
 Frugal Found(const Graph& graph, const Machine& machine, int64_t units,
-             const Lessons& lessons = {}) {
+             const std::vector<Need>& expected = {}) {
   const Start start = InFrugalForms(graph, 0);
-  return RunWithin(graph, machine, start, {.room = units * kUnit}, lessons).value();
+  return RunWithin(graph, machine, start, {.room = units * kUnit}, expected).value();
 }
 
 Decision Within(const Graph& graph, const Machine& machine, int64_t units,
-                const Lessons& lessons = {}) {
-  return Found(graph, machine, units, lessons).decision;
+                const std::vector<Need>& expected = {}) {
+  return Found(graph, machine, units, expected).decision;
 }
 
 bool RunsAgain(const Decision& decision, OpId op) {
@@ -71,35 +71,6 @@ TEST(RunWithin, BringsBackWhateverWayTakesLess) {
   const Decision copied = Within(net.graph, LinkMachine(80), 16);  // 0.1 s
   EXPECT_FALSE(RunsAgain(copied, 0));
   EXPECT_TRUE(ComesBack(copied, net.x));
-}
-
-TEST(RunWithin, ComputesAgainWhatLessonsPutATollOn) {
-  const Away net;
-  ASSERT_TRUE(ComesBack(Within(net.graph, LinkMachine(80), 16), net.x));
-  Lessons lessons;
-  lessons.tolls.resize(net.graph.tensors.size());
-  lessons.tolls[net.x] = 4;
-  EXPECT_TRUE(RunsAgain(Within(net.graph, LinkMachine(80), 16, lessons), 0));
-}
-
-TEST(RunWithin, HoldsWhatLessonsGiveWeight) {
-  HandMade net;
-  const TensorId x = net.Add("x", 8), y = net.Add("y", 8), z = net.Add("z", 8);
-  net.Forward("x/forward", Uses({}, {x}));
-  net.Forward("y/forward", Uses({}, {y}));
-  net.Forward("z/forward", Uses({}, {z}));
-  net.Backward("z/backward", Uses({z}, {}));
-  net.Backward("y/backward", Uses({y}, {}));
-  net.Backward("x/backward", Uses({x}, {}));
-  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
-  for (OpId o = 0; o < 3; ++o) net.graph.ops[o].repeatable = true;
-  ASSERT_TRUE(RunsAgain(Within(net.graph, LinkMachine(1), 16), 0));  // needed last
-  Lessons lessons;
-  lessons.weights.resize(net.graph.tensors.size(), 1);
-  lessons.weights[x] = 100;
-  const Decision decision = Within(net.graph, LinkMachine(1), 16, lessons);
-  EXPECT_FALSE(RunsAgain(decision, 0));
-  EXPECT_TRUE(RunsAgain(decision, 1));
 }
 
 TEST(RunWithin, HoldsWhatItHasLearntThatItNeedsToRunAgain) {

@@ -1,0 +1,33 @@
+#ifndef LAYRUB_PLACEMENT_READY_TIMES_HPP_
+#define LAYRUB_PLACEMENT_READY_TIMES_HPP_
+
+#include <cstdint>
+#include <map>
+
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// When each byte of an arena is free to be written: from the start on, until told otherwise.
+class ReadyTimes {
+ public:
+  /// [begin, end) is free from then on: its first byte at `first` seconds, its last at `last`, those
+  /// between at times between.
+  void Set(int64_t begin, int64_t end, double first, double last);
+
+  /// How long what begins at `offset` waits, whose first byte of `bytes` is wanted at
+  /// `timing.wanted_first` and whose last at `timing.wanted_last`.
+  double Wait(int64_t offset, int64_t bytes, const Timing& timing) const;
+
+ private:
+  struct Stretch {
+    int64_t end = 0;
+    double first = 0;
+    double last = 0;
+  };
+  std::map<int64_t, Stretch> stretches_;  ///< by begin
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_READY_TIMES_HPP_

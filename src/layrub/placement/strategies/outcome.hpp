@@ -1,0 +1,32 @@
+#ifndef LAYRUB_PLACEMENT_STRATEGIES_OUTCOME_HPP_
+#define LAYRUB_PLACEMENT_STRATEGIES_OUTCOME_HPP_
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/machine.hpp"
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// What is thought of a decision.
+struct Outcome {
+  double seconds = std::numeric_limits<double>::infinity();  ///< infinite: of no use
+  std::vector<double> returns;                               ///< see ReturnsByTensor
+};
+
+/// About what `decision`, which has these lifetimes, takes once it is packed into `bytes`.
+Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes,
+                 const Lifetimes& lives, const Decision& decision);
+
+/// What it takes, packed into `bytes` so that little waits for what lay somewhere before:
+/// sets what it says of packing. Not packed if already the estimate exceeds `most_seconds`.
+Outcome PackTimed(const Graph& graph, const Machine& machine, int64_t bytes,
+                  const Lifetimes& lives, double most_seconds, Decision* decision);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_STRATEGIES_OUTCOME_HPP_

@@ -48,8 +48,8 @@ class OneAway : public ::testing::Test {
     Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
     draft.away[x_][0] = true;
     if (again) draft = WithRun(net_.graph, draft, 3, 0);
-    Descent descent(net_.graph, machine, [&](const Decision& d, const Lifetimes&) {
-      return Simulated(net_.graph, machine, d);
+    Descent descent(net_.graph, machine, [&](const Lifetimes&, double, Decision* d) {
+      return Simulated(net_.graph, machine, *d);
     });
     EXPECT_TRUE(descent.Start(draft, units * kAlignment));
     descent.Go(30);
@@ -79,7 +79,7 @@ TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
 
 TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
   const Machine machine = LinkMachine(1);
-  Descent descent(net_.graph, machine, [](const Decision&, const Lifetimes&) -> Outcome {
+  Descent descent(net_.graph, machine, [](const Lifetimes&, double, Decision*) -> Outcome {
     ADD_FAILURE() << "nothing fits";
     return {};
   });
@@ -95,9 +95,9 @@ TEST(Descent, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
     const int64_t all = Peak(graph, start);
     const int64_t room = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
     const auto descend = [&] {
-      Descent descent(graph, machine, [&](const Decision& d, const Lifetimes& lives) {
-        EXPECT_EQ(lives == FindLifetimes(graph, d).value(), true) << graph.name;
-        return Simulated(graph, machine, d);
+      Descent descent(graph, machine, [&](const Lifetimes& lives, double, Decision* d) {
+        EXPECT_EQ(lives == FindLifetimes(graph, *d).value(), true) << graph.name;
+        return Simulated(graph, machine, *d);
       });
       std::vector<Descent::Place> way;
       if (descent.Start(DraftOf(graph, start), room)) {

@@ -76,7 +76,7 @@ TEST(PackSliding, PacksWhateverLivesAtOnceIntoWhatItTakes) {
     const Instance instance = Crowded(seed);
     const int64_t height = LargestLiveSum(instance.intervals);
     const auto found =
-        PackSliding(instance.intervals, instance.movable, instance.moments, 1, height);
+        PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, height);
     ASSERT_TRUE(found.has_value()) << "seed " << seed;
     EXPECT_EQ(Objection(instance, *found, height), "") << "seed " << seed;
     EXPECT_FALSE(found->shifts.empty()) << "seed " << seed;
@@ -88,7 +88,7 @@ TEST(PackSliding, MovesNothingWhereHolesDo) {
     const Instance instance = Crowded(seed);
     const int64_t height = 3 * LargestLiveSum(instance.intervals);
     const auto found =
-        PackSliding(instance.intervals, instance.movable, instance.moments, 1, height);
+        PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, height);
     ASSERT_TRUE(found.has_value());
     EXPECT_TRUE(found->shifts.empty());
   }
@@ -101,9 +101,64 @@ TEST(PackSliding, SlidesWhereNothingFindsAnotherHole) {
   instance.Add(3, 0, 3);
   instance.Add(2, 0, 1);
   instance.Add(4, 1, 3);  // 2 below and 2 above the one of 3, which no hole of 2 takes
-  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, 1, 7);
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, 7);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(Objection(instance, *found, 7), "");
+}
+
+/// 8 at the bottom and 1 above it, with 2 between that end and 3 above that have ended; then 4
+/// begin, for which the 1 has to go.
+Instance Between(int64_t unit) {
+  Instance instance(4);
+  instance.Add(8 * unit, 0, 3);
+  instance.Add(3 * unit, 0, 1);
+  instance.Add(2 * unit, 0, 2);
+  instance.Add(1 * unit, 0, 3);
+  instance.Add(4 * unit, 2, 4);
+  return instance;
+}
+
+TEST(PackSliding, MovesOnlyWhatLiesBetweenTheHolesThatItTakes) {
+  const Instance instance = Between(1);
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, 14);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 14), "");
+  ASSERT_EQ(found->shifts.size(), 1);
+  EXPECT_EQ(instance.intervals[found->shifts[0].interval].bytes, 1);
+}
+
+TEST(PackSliding, TakesTheHoleWhereTheLeastIsWaitedFor) {
+  // Two of 4 end at once; whose bytes are ready first are taken, though the other hole is smaller.
+  Instance instance(4);
+  instance.Add(5, 0, 1);
+  instance.Add(1, 0, 4, false);
+  instance.Add(4, 0, 1);
+  instance.Add(4, 1, 3);
+  std::vector<Timing> timings(4);
+  timings[3] = {1, 1, 3, 3};
+  for (const size_t early : {0, 2}) {
+    timings[2 - early] = {0, 0, 2, 2};
+    timings[early] = {0, 0, 1, 1};
+    const auto found =
+        PackSliding(instance.intervals, instance.movable, instance.moments, timings, 1, 10);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(found->shifts.empty());
+    const std::vector<int64_t>& offsets = found->packing.offsets;
+    EXPECT_GE(offsets[3], offsets[early]);
+    EXPECT_LE(offsets[3] + 4, offsets[early] + instance.intervals[early].bytes);
+  }
+}
+
+TEST(PackSliding, DoesNotMoveWhatIsSmall) {
+  Instance instance = Between(10000);
+  for (int end = 1; end < 4; ++end) instance.Add(1, 0, end);
+  const int64_t enough = 14 * 10000 + 3;
+  const auto found =
+      PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, enough);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, enough), "");
+  ASSERT_EQ(found->shifts.size(), 1);
+  EXPECT_EQ(instance.intervals[found->shifts[0].interval].bytes, 10000);
 }
 
 TEST(PackSliding, LeavesAloneWhatMayNotBeMoved) {
@@ -112,7 +167,7 @@ TEST(PackSliding, LeavesAloneWhatMayNotBeMoved) {
   instance.Add(3, 0, 3, false);
   instance.Add(2, 0, 1);
   instance.Add(4, 1, 3);
-  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, 1, 7);
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, 7);
   if (found) {
     EXPECT_EQ(Objection(instance, *found, 7), "");
     EXPECT_TRUE(found->shifts.empty());
@@ -122,10 +177,10 @@ TEST(PackSliding, LeavesAloneWhatMayNotBeMoved) {
 TEST(PackSliding, KeepsToItsUnit) {
   Instance instance(3);
   for (const int64_t bytes : {512, 256, 768}) instance.Add(bytes, 0, 2);
-  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, 256, 1700);
+  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, {}, 256, 1700);
   ASSERT_TRUE(found.has_value());
   for (const int64_t offset : found->packing.offsets) EXPECT_EQ(offset % 256, 0);
-  EXPECT_FALSE(PackSliding(instance.intervals, instance.movable, instance.moments, 256, 1535));
+  EXPECT_FALSE(PackSliding(instance.intervals, instance.movable, instance.moments, {}, 256, 1535));
 }
 
 TEST(PackSliding, IsCorrectForWhateverThereIs) {
@@ -139,7 +194,7 @@ TEST(PackSliding, IsCorrectForWhateverThereIs) {
     }
     const int64_t enough = LargestLiveSum(instance.intervals) + *rc::gen::inRange<int64_t>(0, 5);
     const auto found =
-        PackSliding(instance.intervals, instance.movable, instance.moments, 1, enough);
+        PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, enough);
     RC_PRE(found.has_value());
     RC_ASSERT(Objection(instance, *found, enough) == "");
   });

@@ -87,7 +87,7 @@ TEST(RunWithin, HoldsWhatItHasLearntThatItNeedsToRunAgain) {
   const Frugal first = Found(net.graph, LinkMachine(0.01), 17);
   ASSERT_TRUE(RunsAgain(first.decision, 0));
   ASSERT_TRUE(RunsAgain(first.decision, 1));
-  const Decision second = Within(net.graph, LinkMachine(0.01), 17, {first.needs, {}, {}});
+  const Decision second = Within(net.graph, LinkMachine(0.01), 17, first.needs);
   EXPECT_FALSE(RunsAgain(second, 0));
   EXPECT_TRUE(RunsAgain(second, 1));
 }

@@ -1,0 +1,110 @@
+#include "layrub/placement/timings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/paged_waits.hpp"
+#include "layrub/placement/schedule.hpp"
+#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/strategies/outcome.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/random_decision.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::HandMade;
+using testing::LinkMachine;
+using testing::RandomDecision;
+using testing::RandomGraph;
+using testing::Uses;
+
+constexpr int64_t kUnit = kAlignment;
+
+/// x, of 8 units, leaves while y is there, in pieces of 2; each operation takes a second.
+class Away : public ::testing::Test {
+ protected:
+  Away() {
+    x_ = net_.Add("x", 8);
+    const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
+    net_.Forward("x/forward", Uses({}, {x_}));
+    net_.Forward("y/forward", Uses({}, {y}));
+    net_.Forward("z/forward", Uses({y}, {z}));
+    net_.Backward("x/backward", Uses({x_}, {}));
+    for (Op& op : net_.graph.ops) op.forms[0].flops = 1;
+    decision_ = DefaultDecision(net_.graph);
+    decision_.tensors[x_].gaps.push_back({0, 0, 3, 3, false});
+    decision_.piece_bytes = 2 * kUnit;
+    lives_ = FindLifetimes(net_.graph, decision_).value();
+  }
+  HandMade net_;
+  TensorId x_ = kNone;
+  Decision decision_;
+  Lifetimes lives_;
+};
+
+TEST_F(Away, IsWantedAndReadyPieceByPiece) {
+  Plan plan = StepsOf(net_.graph, decision_, lives_);
+  ASSERT_TRUE(AddPagedWaits(net_.graph, 24 * kUnit, &plan));
+  const Machine machine = LinkMachine(4);  // a piece takes half a second
+  const std::vector<Timing> timings =
+      TimingsOf(net_.graph, plan, Simulate(net_.graph, plan, machine), lives_.blocks);
+  std::vector<Timing> of_x;
+  for (const Residence& residence : lives_.residences) {
+    if (residence.tensor == x_) of_x.push_back(timings[residence.block]);
+  }
+  ASSERT_EQ(of_x.size(), 2);
+  EXPECT_DOUBLE_EQ(of_x[0].wanted_first, 0);
+  EXPECT_DOUBLE_EQ(of_x[0].wanted_last, 0);
+  EXPECT_DOUBLE_EQ(of_x[0].ready_first, 1.5);
+  EXPECT_DOUBLE_EQ(of_x[0].ready_last, 3);
+  EXPECT_DOUBLE_EQ(of_x[1].wanted_last - of_x[1].wanted_first, 1.5);
+  EXPECT_DOUBLE_EQ(of_x[1].ready_first, of_x[1].ready_last);
+  EXPECT_DOUBLE_EQ(of_x[1].ready_last - of_x[1].wanted_last, 1.5);
+}
+
+TEST_F(Away, IsRefusedWithTheTimingsOfOtherRanges) {
+  decision_.timings.resize(static_cast<size_t>(lives_.blocks) + 1);
+  const Result<Plan> plan = Schedule(net_.graph, decision_);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.status().message.find("timings of"), std::string::npos);
+}
+
+TEST_F(Away, IsNotPackedIfItTakesLongerThanItMay) {
+  const Machine machine = LinkMachine(4);
+  const int64_t bytes = 24 * kUnit;
+  const Outcome all = PackTimed(net_.graph, machine, bytes, lives_, 100, &decision_);
+  EXPECT_LT(all.seconds, 100);
+  EXPECT_FALSE(decision_.timings.empty());
+  const Outcome none = PackTimed(net_.graph, machine, bytes, lives_, 1, &decision_);
+  EXPECT_GT(none.seconds, 100);
+  EXPECT_TRUE(decision_.timings.empty());
+}
+
+TEST(PackTimed, GivesProvablePlansThatTakeWhatItSays) {
+  int packed = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph graph = RandomGraph(seed, 40);
+    const Machine machine = LinkMachine(1000);
+    Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const Lifetimes lives = FindLifetimes(graph, decision).value();
+    const int64_t bytes = LeastBytes(lives, decision.runs.size()) * 101 / 100;
+    const Outcome outcome = PackTimed(graph, machine, bytes, lives, 1e9, &decision);
+    if (!(outcome.seconds < 1e9)) continue;
+    ++packed;
+    const Plan plan = Schedule(graph, decision).value();
+    EXPECT_LE(plan.device_bytes, bytes) << graph.name;
+    EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
+    EXPECT_EQ(Simulate(graph, plan, machine).seconds, outcome.seconds) << graph.name;
+  }
+  EXPECT_GT(packed, 40);
+}
+
+}  // namespace
+}  // namespace layrub

@@ -47,7 +47,8 @@ class Slider {
 
   void Take(const Step& step) {
     const bool on_device = step.tier == Tier::kDevice;
-    if ((step.kind == StepKind::kAlloc && on_device) || step.kind == StepKind::kAlias) GoHome();
+    const bool takes = step.kind == StepKind::kAlloc || step.kind == StepKind::kMove;
+    if ((takes && on_device) || step.kind == StepKind::kAlias) GoHome();
     if (step.op != kNone) {
       while (Chance(60)) SlideOne();
     }
@@ -61,6 +62,8 @@ class Slider {
     } else if (step.kind == StepKind::kFree && on_device) {
       place = {};
       std::erase_if(away_, [&](const auto& slid) { return slid.first == step.tensor; });
+    } else if (step.kind == StepKind::kMove) {
+      place.begin = step.offset;
     } else if (step.kind == StepKind::kPrefetch) {
       place.written = true;
     } else if (step.op != kNone) {

@@ -83,15 +83,18 @@ constexpr std::array<Manner, 14> kManners{{
 }};
 constexpr int kPasses = 2;  ///< the second one knows what the first one needed again
 
-/// Descents begin with so many steps for each of so many candidates, one; those judged by their
-/// packing, too.
-constexpr int64_t kCandidatesToStep = 14;
-constexpr int64_t kCandidatesToPackedStep = 9;
+/// A longer program has more to change: at most so many steps for each operation; of these, so many
+/// parts are done at the beginning by each descent that is judged by estimates, and by its packing.
+constexpr int64_t kStepsPerOp = 2;
+constexpr int64_t kParts = 14;
+constexpr int64_t kPackedParts = 9;
 /// What so many descents have found goes on by its packing, each in several parts of the room: what
 /// leaves some bytes free waits less. So many of these descents begin.
 constexpr size_t kPacked = 4;
 constexpr std::array<double, 4> kPartsFree{0, 0.01, 0.02, 0.03};
 constexpr size_t kPackedDescents = 8;
+/// At last, pieces of copies are made so many times as large.
+constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
 
 class Search {
  public:
@@ -243,15 +246,16 @@ class Search {
   /// Changes decisions step by step: first as many as there are by their estimates, then the
   /// fastest by what they take packed.
   void Refine() {
-    const int64_t most = MostCandidates();
-    if (!fits_ || most < kCandidatesToStep) return;
+    const int64_t most = std::min(MostWork(), kStepsPerOp * OpCount());
+    if (!fits_ || most < kParts) return;
     Descents roughly = StartRoughly();
-    GoOn(most / kCandidatesToStep, &roughly);
+    GoOn(most / kParts, &roughly);
     Descents packed = StartPacked(roughly);
-    GoOn(most / kCandidatesToPackedStep, &packed);
+    GoOn(most / kPackedParts, &packed);
     for (const auto& descent : packed) {
-      if (descent->seconds() < best_seconds_) TakePacked(descent->way().back().decision);
+      for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
     }
+    if (auto faster = FreeWorkspaces(graph_, machine_, *best_)) TakePacked(std::move(*faster));
   }
 
   /// The slower half is given up, again and again, and the others go on for twice as long. The
@@ -293,8 +297,7 @@ class Search {
     for (const Draft& draft : drafts) {
       for (const double part : kPartsFree) {
         auto descent = std::make_unique<Descent>(graph_, machine_, judge);
-        const int64_t room = available_ - PartOf(available_ - persistent_, part);
-        if (descent->Start(draft, room) && std::isfinite(descent->seconds()))
+        if (descent->Start(draft, RoomBut(part)) && std::isfinite(descent->seconds()))
           descents.push_back(std::move(descent));
       }
     }
@@ -308,15 +311,27 @@ class Search {
                         [](const TensorDecision& tensor) { return tensor.whole; });
   }
 
+  int64_t RoomBut(double part) const {
+    return available_ - PartOf(available_ - persistent_, part);
+  }
+
+  /// The draft where a part of the room is left free, with copies in pieces of several sizes.
+  void TakeInPieces(const Draft& draft, double part_free) {
+    const auto decision = Settle(graph_, machine_, draft, RoomBut(part_free));
+    for (const double times : kTimesAsLarge) {
+      Decision other = *decision;
+      other.piece_bytes = Aligned(PartOf(other.piece_bytes, times));
+      TakePacked(std::move(other));
+    }
+  }
+
   void TakePacked(Decision decision) {
     const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    Take(decision, Pack(&decision, lives.value(), available_));
-    std::optional<Decision> faster = FreeWorkspaces(graph_, machine_, decision);
-    if (!faster) return;
-    const Result<Lifetimes> faster_lives = FindLifetimes(graph_, *faster);
-    if (!faster_lives.ok()) return;
-    PackTimed(graph_, machine_, available_, faster_lives.value(), best_seconds_, &*faster);
-    Take(*faster, Pack(&*faster, faster_lives.value(), available_));
+    if (!lives.ok()) return;
+    const Outcome outcome =
+        PackTimed(graph_, machine_, available_, lives.value(), best_seconds_, &decision);
+    if (outcome.seconds < best_seconds_)
+      Take(decision, Pack(&decision, lives.value(), available_));
   }
 
   /// The fastest attempt of each manner, the fastest first.
@@ -335,9 +350,10 @@ class Search {
     return fastest;
   }
 
+  int64_t OpCount() const { return static_cast<int64_t>(graph_.ops.size()); }
+  int64_t MostWork() const { return kWork / ((OpCount() + 1) * (OpCount() + 1)); }
   int64_t MostCandidates() const {
-    const auto ops = static_cast<int64_t>(graph_.ops.size()) + 1;
-    return std::clamp(kWork / (ops * ops), kFewestCandidates, kMostCandidates);
+    return std::clamp(MostWork(), kFewestCandidates, kMostCandidates);
   }
 
   /// Considers what another strategy would do, packed as it would be, too: auto is not to be

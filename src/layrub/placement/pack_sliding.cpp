@@ -30,8 +30,8 @@ constexpr size_t kMostIntervals = 10'000;
 
 /// Puts what is small above what is there, in fixed places, and removes it from `others`, if the
 /// others may still fit.
-void PackSmall(const std::vector<Interval>& intervals, int64_t enough,
-               std::vector<int32_t>* others, Packing* packing) {
+void PackSmall(const std::vector<Interval>& intervals, int64_t enough, std::vector<int32_t>* others,
+               Packing* packing) {
   const int64_t most = (enough - packing->bytes) / kSmallPart;
   std::vector<int32_t> large, small;
   std::vector<Interval> large_ones, small_ones;
@@ -197,8 +197,8 @@ class Allocator {
     looks_ += static_cast<int64_t>(live_.size());
   }
 
-  /// Where it waits least; what fills a hole goes first, then the smallest hole, beside what ends at
-  /// about the same time.
+  /// Where it waits least; what fills a hole goes first, then the smallest hole, beside what ends
+  /// at about the same time.
   int64_t FindOffset(int32_t i, Range taken) {
     using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the less, the better
     std::optional<Worth> best;

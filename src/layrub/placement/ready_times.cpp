@@ -8,7 +8,8 @@ namespace {
 
 /// At `at`, on the line from `first` at `begin` to `last` at `end`.
 double Between(int64_t begin, int64_t end, double first, double last, int64_t at) {
-  return first + (last - first) * static_cast<double>(at - begin) / static_cast<double>(end - begin);
+  return first +
+         (last - first) * static_cast<double>(at - begin) / static_cast<double>(end - begin);
 }
 
 }  // namespace
@@ -20,7 +21,9 @@ void ReadyTimes::Set(int64_t begin, int64_t end, double first, double last) {
   while (next != stretches_.end() && next->first < end) {
     const auto [from, old] = *next;
     next = stretches_.erase(next);
-    const auto at = [&](int64_t place) { return Between(from, old.end, old.first, old.last, place); };
+    const auto at = [&](int64_t place) {
+      return Between(from, old.end, old.first, old.last, place);
+    };
     if (from < begin) stretches_[from] = {begin, old.first, at(begin)};
     if (old.end > end) stretches_[end] = {old.end, at(end), old.last};
   }

@@ -11,8 +11,8 @@ namespace layrub {
 /// When each byte of an arena is free to be written: from the start on, until told otherwise.
 class ReadyTimes {
  public:
-  /// [begin, end) is free from then on: its first byte at `first` seconds, its last at `last`, those
-  /// between at times between.
+  /// [begin, end) is free from then on: its first byte at `first` seconds, its last at `last`,
+  /// those between at times between.
   void Set(int64_t begin, int64_t end, double first, double last);
 
   /// How long what begins at `offset` waits, whose first byte of `bytes` is wanted at

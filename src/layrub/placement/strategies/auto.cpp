@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,11 +13,13 @@
 #include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/cut_within.hpp"
 #include "layrub/placement/strategies/descent.hpp"
+#include "layrub/placement/strategies/draft.hpp"
 #include "layrub/placement/strategies/frugal_forms.hpp"
 #include "layrub/placement/strategies/loads.hpp"
 #include "layrub/placement/strategies/outcome.hpp"
 #include "layrub/placement/strategies/paging.hpp"
 #include "layrub/placement/strategies/pieces.hpp"
+#include "layrub/placement/strategies/refine.hpp"
 #include "layrub/placement/strategies/run_within.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/waits.hpp"
@@ -34,7 +35,7 @@ constexpr int64_t kWork = 1'400'000'000;  ///< candidates times squared operatio
 constexpr int64_t kFewestCandidates = 3;
 constexpr int64_t kMostCandidates = 720;
 /// A search ends when so many smaller rooms in a row have given nothing faster.
-constexpr int kPatience = 4;
+constexpr int kPatience = 10;
 
 /// The smallest budget is looked for from so many floors downward.
 constexpr double kNearFloor = 1.05;
@@ -83,18 +84,8 @@ constexpr std::array<Manner, 14> kManners{{
 }};
 constexpr int kPasses = 2;  ///< the second one knows what the first one needed again
 
-/// A longer program has more to change: at most so many steps for each operation; of these, so many
-/// parts are done at the beginning by each descent that is judged by estimates, and by its packing.
+/// A longer program has more to change: descents do at most so many steps for each operation.
 constexpr int64_t kStepsPerOp = 2;
-constexpr int64_t kParts = 14;
-constexpr int64_t kPackedParts = 9;
-/// What so many descents have found goes on by its packing, each in several parts of the room: what
-/// leaves some bytes free waits less. So many of these descents begin.
-constexpr size_t kPacked = 4;
-constexpr std::array<double, 4> kPartsFree{0, 0.01, 0.02, 0.03};
-constexpr size_t kPackedDescents = 8;
-/// At last, pieces of copies are made so many times as large.
-constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
 
 class Search {
  public:
@@ -132,7 +123,7 @@ class Search {
     }
     if (available_ >= floor_) {
       ConsiderRooms(available_ - persistent_, 1);
-      Refine();
+      Descend();
     }
     if (!fits_) {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
@@ -237,101 +228,23 @@ class Search {
     return RunWithin(graph_, machine_, StartIn(attempt.forms), attempt.thrift, attempt.needs);
   }
 
-  using Descents = std::vector<std::unique_ptr<Descent>>;
-
-  static bool IsFaster(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>& b) {
-    return a->seconds() < b->seconds();
-  }
-
-  /// Changes decisions step by step: first as many as there are by their estimates, then the
-  /// fastest by what they take packed.
-  void Refine() {
-    const int64_t most = std::min(MostWork(), kStepsPerOp * OpCount());
-    if (!fits_ || most < kParts) return;
-    Descents roughly = StartRoughly();
-    GoOn(most / kParts, &roughly);
-    Descents packed = StartPacked(roughly);
-    GoOn(most / kPackedParts, &packed);
-    for (const auto& descent : packed) {
-      for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
-    }
-    if (auto faster = FreeWorkspaces(graph_, machine_, *best_)) TakePacked(std::move(*faster));
-  }
-
-  /// The slower half is given up, again and again, and the others go on for twice as long. The
-  /// fastest comes first.
-  static void GoOn(int64_t steps, Descents* descents) {
-    for (size_t left = descents->size(); left > 0;
-         left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
-      for (size_t i = 0; i < left; ++i) (*descents)[i]->Go(steps);
-      std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
-    }
-  }
-
-  /// From the best so far and the fastest attempt of each manner.
-  Descents StartRoughly() {
-    const Descent::Judge judge = [this](const Lifetimes& lives, double, Decision* decision) {
-      return Estimate(graph_, machine_, available_, lives, *decision);
+  /// Descends from the best so far and the fastest attempt of each manner.
+  void Descend() {
+    if (!fits_) return;
+    std::vector<Draft> starts;
+    const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
+                                        [](const TensorDecision& t) { return t.whole; });
+    if (!some_whole) starts.push_back(DraftOf(graph_, *best_));
+    for (const Attempt& attempt : FastestOfEachManner())
+      starts.push_back(DraftOf(graph_, Run(attempt)->decision));
+    const int64_t steps = std::min(MostWork(), kStepsPerOp * OpCount());
+    const auto take = [this](Decision decision) {
+      const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+      if (lives.ok()) Take(decision, Pack(&decision, lives.value(), available_));
+      return best_seconds_;
     };
-    Descents descents;
-    const auto start_from = [&](const Decision& decision) {
-      auto descent = std::make_unique<Descent>(graph_, machine_, judge);
-      if (descent->Start(DraftOf(graph_, decision), available_))
-        descents.push_back(std::move(descent));
-    };
-    if (CanBeDrafted(*best_)) start_from(*best_);
-    for (const Attempt& attempt : FastestOfEachManner()) start_from(Run(attempt)->decision);
-    return descents;
-  }
-
-  Descents StartPacked(const Descents& roughly) {
-    const Descent::Judge judge = [this](const Lifetimes& lives, double most_seconds,
-                                        Decision* decision) {
-      return PackTimed(graph_, machine_, available_, lives, most_seconds, decision);
-    };
-    std::vector<Draft> drafts;
-    for (size_t i = 0; i < std::min(kPacked, roughly.size()); ++i)
-      drafts.push_back(roughly[i]->way().back().draft);
-    if (CanBeDrafted(*best_)) drafts.push_back(DraftOf(graph_, *best_));
-    Descents descents;
-    for (const Draft& draft : drafts) {
-      for (const double part : kPartsFree) {
-        auto descent = std::make_unique<Descent>(graph_, machine_, judge);
-        if (descent->Start(draft, RoomBut(part)) && std::isfinite(descent->seconds()))
-          descents.push_back(std::move(descent));
-      }
-    }
-    std::stable_sort(descents.begin(), descents.end(), IsFaster);
-    descents.resize(std::min(kPackedDescents, descents.size()));
-    return descents;
-  }
-
-  static bool CanBeDrafted(const Decision& decision) {
-    return std::none_of(decision.tensors.begin(), decision.tensors.end(),
-                        [](const TensorDecision& tensor) { return tensor.whole; });
-  }
-
-  int64_t RoomBut(double part) const {
-    return available_ - PartOf(available_ - persistent_, part);
-  }
-
-  /// The draft where a part of the room is left free, with copies in pieces of several sizes.
-  void TakeInPieces(const Draft& draft, double part_free) {
-    const auto decision = Settle(graph_, machine_, draft, RoomBut(part_free));
-    for (const double times : kTimesAsLarge) {
-      Decision other = *decision;
-      other.piece_bytes = Aligned(PartOf(other.piece_bytes, times));
-      TakePacked(std::move(other));
-    }
-  }
-
-  void TakePacked(Decision decision) {
-    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-    if (!lives.ok()) return;
-    const Outcome outcome =
-        PackTimed(graph_, machine_, available_, lives.value(), best_seconds_, &decision);
-    if (outcome.seconds < best_seconds_)
-      Take(decision, Pack(&decision, lives.value(), available_));
+    Refine(graph_, machine_, available_, starts, steps, best_seconds_, take);
+    ConsiderFaster(Decision(*best_));
   }
 
   /// The fastest attempt of each manner, the fastest first.

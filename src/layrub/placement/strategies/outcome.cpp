@@ -33,14 +33,14 @@ std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_
 
 }  // namespace
 
-Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes,
-                 const Lifetimes& lives, const Decision& decision) {
+Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
+                 const Decision& decision) {
   const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, decision);
   return paged ? OutcomeOf(graph, *paged) : Outcome();
 }
 
-Outcome PackTimed(const Graph& graph, const Machine& machine, int64_t bytes,
-                  const Lifetimes& lives, double most_seconds, Decision* decision) {
+Outcome PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
+                  double most_seconds, Decision* decision) {
   decision->timings.clear();
   const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, *decision);
   if (!paged || paged->timeline.seconds > most_seconds) return {};

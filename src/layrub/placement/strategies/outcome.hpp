@@ -19,13 +19,13 @@ struct Outcome {
 };
 
 /// About what `decision`, which has these lifetimes, takes once it is packed into `bytes`.
-Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes,
-                 const Lifetimes& lives, const Decision& decision);
+Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
+                 const Decision& decision);
 
 /// What it takes, packed into `bytes` so that little waits for what lay somewhere before:
 /// sets what it says of packing. Not packed if already the estimate exceeds `most_seconds`.
-Outcome PackTimed(const Graph& graph, const Machine& machine, int64_t bytes,
-                  const Lifetimes& lives, double most_seconds, Decision* decision);
+Outcome PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
+                  double most_seconds, Decision* decision);
 
 }  // namespace layrub
 

@@ -420,7 +420,7 @@ class Runner {
   const std::vector<Run>& originals_;
   const UseLists& uses_;                ///< by operations' first runs
   const std::vector<OpId>& producers_;  ///< by tensor
-  const Buckets<OpId> expected_;  ///< by tensor: the operations of the needs
+  const Buckets<OpId> expected_;        ///< by tensor: the operations of the needs
   std::vector<Need> needs_;
   LinkClock clock_;
   std::vector<State> states_;     ///< by tensor

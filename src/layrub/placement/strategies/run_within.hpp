@@ -42,11 +42,11 @@ struct Frugal {
 /// which may bring back what that needs in turn. When room lacks, the tensor leaves whose return
 /// costs the least for its bytes and for the time until then; an output may also lie on an operand
 /// that is needed later. What only operations that run again need is given up as soon as the others
-/// are done with it, unless that need is `expected`, by an earlier attempt. The decision says what is away when, but
-/// holds no range until a copy has ended and issues none early (see Settle), and an output lies
-/// only on an operand that is needed later and has a copy.
-/// Source: Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4; here
-/// the future is known, and copies are a second way back.
+/// are done with it, unless that need is `expected`, by an earlier attempt. The decision says what
+/// is away when, but holds no range until a copy has ended and issues none early (see Settle), and
+/// an output lies only on an operand that is needed later and has a copy. Source: Kirisame et al.,
+/// "Dynamic Tensor Rematerialization" (ICLR 2021), sections 2 and 4; here the future is known, and
+/// copies are a second way back.
 ///
 /// Nothing if too much would run again or the search takes too long.
 std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, const Start& start,

@@ -177,7 +177,8 @@ TEST(PackSliding, LeavesAloneWhatMayNotBeMoved) {
 TEST(PackSliding, KeepsToItsUnit) {
   Instance instance(3);
   for (const int64_t bytes : {512, 256, 768}) instance.Add(bytes, 0, 2);
-  const auto found = PackSliding(instance.intervals, instance.movable, instance.moments, {}, 256, 1700);
+  const auto found =
+      PackSliding(instance.intervals, instance.movable, instance.moments, {}, 256, 1700);
   ASSERT_TRUE(found.has_value());
   for (const int64_t offset : found->packing.offsets) EXPECT_EQ(offset % 256, 0);
   EXPECT_FALSE(PackSliding(instance.intervals, instance.movable, instance.moments, {}, 256, 1535));

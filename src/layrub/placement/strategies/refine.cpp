@@ -1,0 +1,123 @@
+#include "layrub/placement/strategies/refine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/strategies/descent.hpp"
+#include "layrub/placement/strategies/outcome.hpp"
+
+namespace layrub {
+namespace {
+
+/// Each descent by estimates begins with so many parts of the steps, one; each by packings, too.
+constexpr int64_t kParts = 14;
+constexpr int64_t kPackedParts = 9;
+/// What so many descents have found goes on by its packing, each in several parts of the room: what
+/// leaves some bytes free waits less. So many of these descents begin.
+constexpr size_t kPacked = 4;
+constexpr std::array<double, 4> kPartsFree{0, 0.01, 0.02, 0.03};
+constexpr size_t kPackedDescents = 8;
+/// At last, pieces of copies are made so many times as large.
+constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
+
+using Descents = std::vector<std::unique_ptr<Descent>>;
+
+bool IsFaster(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>& b) {
+  return a->seconds() < b->seconds();
+}
+
+/// The slower half is given up, again and again, and the others go on for twice as long. The
+/// fastest comes first.
+void GoOn(int64_t steps, Descents* descents) {
+  for (size_t left = descents->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
+    for (size_t i = 0; i < left; ++i) (*descents)[i]->Go(steps);
+    std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
+  }
+}
+
+class Refinement {
+ public:
+  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, double seconds,
+             const TakeFaster& take)
+      : graph_(graph),
+        machine_(machine),
+        bytes_(bytes),
+        room_(bytes - PersistentBytes(graph)),
+        seconds_(seconds),
+        take_(take) {}
+
+  void Run(const std::vector<Draft>& starts, int64_t steps) {
+    Descents roughly;
+    for (const Draft& start : starts) Start(start, bytes_, by_estimate_, &roughly);
+    GoOn(steps / kParts, &roughly);
+    std::vector<Draft> found;
+    for (size_t i = 0; i < std::min(kPacked, roughly.size()); ++i)
+      found.push_back(roughly[i]->way().back().draft);
+    found.push_back(starts.front());
+    Descents packed;
+    for (const Draft& draft : found) {
+      for (const double part : kPartsFree) Start(draft, AllBut(part), by_packing_, &packed);
+    }
+    std::stable_sort(packed.begin(), packed.end(), IsFaster);
+    packed.resize(std::min(kPackedDescents, packed.size()));
+    GoOn(steps / kPackedParts, &packed);
+    for (const auto& descent : packed) {
+      for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
+    }
+  }
+
+ private:
+  int64_t AllBut(double part) const {
+    return bytes_ - static_cast<int64_t>(part * static_cast<double>(room_));
+  }
+
+  void Start(const Draft& draft, int64_t room, const Descent::Judge& judge,
+             Descents* descents) const {
+    auto descent = std::make_unique<Descent>(graph_, machine_, judge);
+    if (descent->Start(draft, room) && std::isfinite(descent->seconds()))
+      descents->push_back(std::move(descent));
+  }
+
+  /// The draft with a part of the room left free, with copies in pieces of several sizes.
+  void TakeInPieces(const Draft& draft, double part_free) {
+    const auto settled = Settle(graph_, machine_, draft, AllBut(part_free));
+    if (!settled) return;
+    const Result<Lifetimes> lives = FindLifetimes(graph_, *settled);
+    for (const double times : kTimesAsLarge) {
+      Decision decision = *settled;
+      decision.piece_bytes =
+          Aligned(static_cast<int64_t>(times * static_cast<double>(decision.piece_bytes)));
+      if (by_packing_(lives.value(), seconds_, &decision).seconds < seconds_)
+        seconds_ = take_(std::move(decision));
+    }
+  }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const int64_t bytes_;
+  const int64_t room_;  ///< of them, for what is not persistent
+  double seconds_;      ///< to be beaten
+  const TakeFaster& take_;
+  const Descent::Judge by_estimate_ = [this](const Lifetimes& lives, double, Decision* decision) {
+    return Estimate(graph_, machine_, bytes_, lives, *decision);
+  };
+  const Descent::Judge by_packing_ = [this](const Lifetimes& lives, double most_seconds,
+                                            Decision* decision) {
+    return PackTimed(graph_, machine_, bytes_, lives, most_seconds, decision);
+  };
+};
+
+}  // namespace
+
+void Refine(const Graph& graph, const Machine& machine, int64_t bytes,
+            const std::vector<Draft>& starts, int64_t steps, double seconds,
+            const TakeFaster& take) {
+  if (starts.empty() || steps < kParts) return;
+  Refinement(graph, machine, bytes, seconds, take).Run(starts, steps);
+}
+
+}  // namespace layrub

@@ -230,14 +230,14 @@ class Search {
 
   /// Descends from the best so far and the fastest attempt of each manner.
   void Descend() {
-    if (!fits_) return;
+    const int64_t steps = std::min(MostWork(), kStepsPerOp * OpCount());
+    if (!fits_ || steps < kFewestSteps) return;
     std::vector<Draft> starts;
     const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
                                         [](const TensorDecision& t) { return t.whole; });
     if (!some_whole) starts.push_back(DraftOf(graph_, *best_));
     for (const Attempt& attempt : FastestOfEachManner())
       starts.push_back(DraftOf(graph_, Run(attempt)->decision));
-    const int64_t steps = std::min(MostWork(), kStepsPerOp * OpCount());
     const auto take = [this](Decision decision) {
       const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
       if (lives.ok()) Take(decision, Pack(&decision, lives.value(), available_));

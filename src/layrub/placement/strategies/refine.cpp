@@ -14,7 +14,7 @@ namespace layrub {
 namespace {
 
 /// Each descent by estimates begins with so many parts of the steps, one; each by packings, too.
-constexpr int64_t kParts = 14;
+constexpr int64_t kParts = kFewestSteps;
 constexpr int64_t kPackedParts = 9;
 /// What so many descents have found goes on by its packing, each in several parts of the room: what
 /// leaves some bytes free waits less. So many of these descents begin.
@@ -116,7 +116,7 @@ class Refinement {
 void Refine(const Graph& graph, const Machine& machine, int64_t bytes,
             const std::vector<Draft>& starts, int64_t steps, double seconds,
             const TakeFaster& take) {
-  if (starts.empty() || steps < kParts) return;
+  if (starts.empty() || steps < kFewestSteps) return;
   Refinement(graph, machine, bytes, seconds, take).Run(starts, steps);
 }
 

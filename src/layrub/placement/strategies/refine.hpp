@@ -12,13 +12,16 @@
 
 namespace layrub {
 
+/// With fewer steps there is nothing to be won.
+inline constexpr int64_t kFewestSteps = 14;
+
 /// Takes a decision that is thought to be faster; says how many seconds the fastest takes now.
 using TakeFaster = std::function<double(Decision)>;
 
 /// Makes decisions that take less than `seconds`, packed into `bytes` of the device, by descents:
 /// first from each of `starts` by estimates, then from what the fastest of these have found, and
 /// from the first start, by what they take packed. At last, copies are tried in larger and smaller
-/// pieces. Nothing for fewer `steps` than there are descents at the beginning.
+/// pieces. Nothing for fewer `steps` than kFewestSteps.
 void Refine(const Graph& graph, const Machine& machine, int64_t bytes,
             const std::vector<Draft>& starts, int64_t steps, double seconds,
             const TakeFaster& take);

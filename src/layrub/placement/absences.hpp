@@ -59,6 +59,10 @@ class Absences {
   /// Whether every operation has room for all tensors there are.
   bool AllFits() const { return all_fits_; }
 
+  /// What any form of operation `o` has as an operand, persistent tensors left out, and the
+  /// originals of copies among them.
+  const std::vector<TensorId>& Operands(OpId o) const { return facts_[o].operands; }
+
   /// All returns to operation `o`.
   const std::vector<Return>& ReturnsTo(OpId o) const { return returns_[o]; }
   const std::vector<Leave>& Leaves() const { return leaves_; }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "layrub/placement/absences.hpp"
+#include "layrub/placement/making_again.hpp"
 #include "layrub/placement/passes.hpp"
 
 namespace layrub {
@@ -11,12 +12,18 @@ namespace {
 
 /// Windows begin and end at operations with at least this part of the largest working set,
 constexpr int64_t kTightPart = 2;
-/// and span at most so many of these.
+/// and span at most so many of these,
 constexpr size_t kLongest = 14;
+/// or so many if chains are looked at, in nets with at most so many of these operations.
+constexpr size_t kLongestWithChains = 5;
+constexpr size_t kMostCutsWithChains = 500;
 
 /// Prices that are tried, of the link: where something bends, and even parts of 1.
 constexpr size_t kBends = 10;
 constexpr int kParts = 6;
+
+/// What costs nothing costs so much, which is less than matters, where costs are divided.
+constexpr double kFree = 1e-9;
 
 /// Seconds of work by what does it: the operations, the link up, the link down, and the link in
 /// both directions together. Or prices of these, with the sum 1: no time is shorter than the
@@ -80,13 +87,14 @@ class Windows {
         seconds_(seconds),
         room_(room),
         absences_(graph, room),
+        makers_(ForwardMakers(graph)),
         arrivals_(graph.tensors.size()),
         loads_(graph.tensors.size()) {
     for (OpId o = 0; o <= Count(); ++o)
       computed_.push_back(o == 0 ? 0 : computed_.back() + seconds[o - 1]);
   }
 
-  double Seconds();
+  double Seconds(bool chains);
 
  private:
   using Row = std::vector<double>;  ///< by prices
@@ -108,12 +116,15 @@ class Windows {
   void AddLoad(const ForcedLoad& load, OpId first, Window* window);
   double AgainSeconds(const ForcedLoad& load, int32_t m, const Window& window) const;
   double Least(const Window& window, const Work& prices, double slack, double early) const;
+  MakingAgain Reads(OpId first, OpId last) const;
+  double LeastOfChains(const MakingAgain& reads, const Work& prices) const;
 
   const Graph& graph_;
   const Machine& machine_;
   const std::vector<double>& seconds_;
   const int64_t room_;
   const Absences absences_;
+  const std::vector<OpId> makers_;                     ///< see ForwardMakers
   std::vector<double> computed_;                       ///< by operation, seconds of those before it
   std::vector<std::vector<Arrival>> arrivals_;         ///< by tensor, in the window at hand
   std::vector<std::vector<const ForcedLoad*>> loads_;  ///< by tensor, those that may be of it
@@ -181,12 +192,13 @@ std::vector<Work> Windows::Prices() const {
   return prices;
 }
 
-double Windows::Seconds() {
+double Windows::Seconds(bool chains) {
   if (absences_.AllFits()) return computed_.back();
   const std::vector<Work> prices = Prices();
   const std::vector<OpId> cuts = Cuts();
   constexpr double kNever = -std::numeric_limits<double>::max();
   const size_t turn = Turn(cuts);
+  chains = chains && cuts.size() <= kMostCutsWithChains;
   std::vector<Row> until(cuts.size(), Row(prices.size(), kNever));
   until[0].assign(prices.size(), 0);
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -219,6 +231,14 @@ double Windows::Seconds() {
         const double up = slack_up.At(prices[p]);
         until[j][p] = std::max({until[j][p], row[p] + Least(window, prices[p], up, 0),
                                 after + Least(window, prices[p], up, up)});
+      }
+      if (!chains || j > i + kLongestWithChains) continue;
+      const MakingAgain reads = Reads(cuts[i], cuts[j]);
+      for (size_t p = 0; p < prices.size(); ++p) {
+        if (prices[p].up == 0) continue;
+        const double least =
+            window.fixed.At(prices[p]) + LeastOfChains(reads, prices[p]) - slack_up.At(prices[p]);
+        until[j][p] = std::max({until[j][p], row[p] + least, after + least});
       }
     }
   }
@@ -344,11 +364,38 @@ double Windows::Least(const Window& window, const Work& prices, double slack, do
   return window.fixed.At(prices) + std::max(sure, all) + forced;
 }
 
+/// What operations after `first` up to `last` read: it is among the operands of `first`, has been
+/// written since, is there from before, or comes back.
+MakingAgain Windows::Reads(OpId first, OpId last) const {
+  std::vector<bool> there(graph_.tensors.size()), needed(graph_.tensors.size());
+  for (const TensorId t : absences_.Operands(first)) there[t] = true;
+  for (OpId o = first + 1; o <= std::min(last, Count() - 1); ++o) {
+    for (const Return& back : absences_.ReturnsTo(o)) {
+      if (!there[back.tensor]) needed[back.tensor] = true;
+    }
+    for (const Form& form : graph_.ops[o].forms) {
+      for (const TensorId t : form.writes) there[t] = there[t] || !needed[t];
+    }
+  }
+  std::vector<OpId> makers = makers_;
+  for (size_t t = 0; t < makers.size(); ++t) {
+    if (there[t] || makers[t] >= first) makers[t] = kNone;
+  }
+  return {graph_, seconds_, makers, needed};
+}
+
+/// The cheapest way to have all of `reads`, at prices of operations and the link up.
+double Windows::LeastOfChains(const MakingAgain& reads, const Work& prices) const {
+  const double byte = Up(1).At(prices);
+  const Trade least = reads.At(byte / std::max(prices.compute, kFree));
+  return prices.compute * least.seconds + byte * least.bytes;
+}
+
 }  // namespace
 
 double TightWindowsSeconds(const Graph& graph, const Machine& machine,
-                           const std::vector<double>& seconds, int64_t room) {
-  return graph.ops.empty() ? 0 : Windows(graph, machine, seconds, room).Seconds();
+                           const std::vector<double>& seconds, int64_t room, bool chains) {
+  return graph.ops.empty() ? 0 : Windows(graph, machine, seconds, room).Seconds(chains);
 }
 
 }  // namespace layrub

@@ -22,6 +22,7 @@
 #include "layrub/placement/strategies/refine.hpp"
 #include "layrub/placement/strategies/run_within.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/time_floor.hpp"
 #include "layrub/placement/waits.hpp"
 #include "layrub/timeline.hpp"
 
@@ -100,7 +101,7 @@ class Search {
         persistent_(PersistentBytes(graph)),
         quickest_(available_ < floor
                       ? 0
-                      : TimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
+                      : RoughTimeFloor(graph, machine, std::numeric_limits<int64_t>::max())) {}
 
   Result<Decision> Run() {
     Result<Decision> keep = Keep(graph_, machine_, {});
@@ -180,7 +181,8 @@ class Search {
       if (candidates_ <= 0) return;
       if (!fits_) continue;
       in_vain = best_seconds_ < before ? 0 : in_vain + 1;
-      if (in_vain == kPatience || TimeFloor(graph_, machine_, persistent_ + room) >= best_seconds_)
+      if (in_vain == kPatience ||
+          RoughTimeFloor(graph_, machine_, persistent_ + room) >= best_seconds_)
         return;
     }
   }

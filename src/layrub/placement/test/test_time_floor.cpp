@@ -8,6 +8,7 @@
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/time_floor.hpp"
 #include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
 #include "layrub/timeline.hpp"
@@ -201,6 +202,30 @@ TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
   for (Op& op : net.graph.ops) op.forms[0].flops = kSecond;
   net.graph.ops[0].repeatable = true;
   EXPECT_NEAR(TimeFloor(net.graph, LinkMachine(1e-6), 16 * kUnit), 4 + 1, 1e-5);
+}
+
+TEST(TimeFloor, KnowsThatWhatMakingAgainReadsHasToComeBackToo) {
+  // y is made again of all x in a second; beside the branch there is no room for any.
+  HandMade net;
+  std::vector<TensorId> x;
+  for (int i = 0; i < 8; ++i) {
+    x.push_back(net.Add("x" + std::to_string(i), 1));
+    net.Forward(net.graph.tensors[x[i]].name + "/forward", Uses({}, {x[i]}));
+  }
+  const TensorId y = net.Add("y", 8), h = net.Add("h", 8), k = net.Add("k", 8);
+  net.Forward("y/forward", Uses(x, {y}));
+  net.graph.ops.back().repeatable = true;
+  net.Forward("h/forward", Uses({}, {h}));
+  net.Backward("branch/backward", Uses({h}, {k}));
+  net.Backward("y/backward", Uses({y}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = kSecond;
+  const Machine machine = LinkMachine(1);
+  const double floor = TimeFloor(net.graph, machine, 16 * kUnit);
+  const double operations = 8 + 4;
+  EXPECT_DOUBLE_EQ(floor, operations + 8);
+  EXPECT_LT(RoughTimeFloor(net.graph, machine, 16 * kUnit), floor - 1);
+  const Plan plan = MakePlan(net.graph, machine, {.device = 16 * kUnit}, "auto").value();
+  EXPECT_GE(Simulate(net.graph, plan, machine).seconds, floor);
 }
 
 /// Two branches of a tensor are added. To make either takes 12 units of 16; either has 8.

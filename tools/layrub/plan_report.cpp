@@ -1,6 +1,7 @@
 #include "layrub/plan_report.hpp"
 
 #include <algorithm>
+#include <future>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -64,11 +65,22 @@ class Strategies {
   Strategies(const SolverGraphs& graphs, const PlacementOptions& options)
       : graphs_(graphs), options_(options) {}
 
+  /// Begins to look for what Smallest(strategy) tells, beside what else is done.
+  void BeginSmallest(const std::string& strategy) {
+    begun_.emplace(strategy, std::async(std::launch::async, [this, strategy] {
+                     return SmallestPlans(graphs_, For(strategy));
+                   }));
+  }
+
   /// Whatever the budget says: as PlanNets with the smallest budget that the strategy can do with.
   const Result<SolverPlans>& Smallest(const std::string& strategy) {
     const auto known = smallest_.find(strategy);
     if (known != smallest_.end()) return known->second;
-    return smallest_.emplace(strategy, SmallestPlans(graphs_, For(strategy))).first->second;
+    const auto begun = begun_.find(strategy);
+    return smallest_
+        .emplace(strategy, begun != begun_.end() ? begun->second.get()
+                                                 : SmallestPlans(graphs_, For(strategy)))
+        .first->second;
   }
 
   /// Where the plan does not fit, PlanNets tries all strategies for its message: ask CanFit first
@@ -111,6 +123,7 @@ class Strategies {
   const SolverGraphs& graphs_;
   const PlacementOptions& options_;
   std::map<std::string, Result<SolverPlans>> smallest_;
+  std::map<std::string, std::future<Result<SolverPlans>>> begun_;
 };
 
 /// Those other than the one of `options`, which fits or does not.
@@ -152,13 +165,17 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Graph& graph = graphs.train;
   PlanReport report;
   report.options = options;
+  std::future<double> floor_seconds = std::async(
+      std::launch::async, [&] { return TimeFloor(graph, options.machine, options.budget.device); });
   Strategies strategies(graphs, options);
+  const bool searches = layrub::UsesCosts(options.strategy);
+  ask_smallest = ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps;
+  if (searches && ask_smallest) strategies.BeginSmallest(options.strategy);
   const Result<SolverPlans> plans = strategies.WithinBudget(options.strategy);
   report.fits = plans.status();
   if (!plans.ok() && report.fits.code != layrub::Code::kDoesNotFit) return report.fits;
-  const bool searches = layrub::UsesCosts(options.strategy);
   report.nets = plans.ok() ? plans.value() : SolverPlans();
-  if (!plans.ok() || ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps) {
+  if (!plans.ok() || ask_smallest) {
     const Result<SolverPlans>& smallest = strategies.Smallest(options.strategy);
     if (!smallest.ok()) return smallest.status();
     report.smallest_bytes = strategies.SmallestBytes(options.strategy);
@@ -187,7 +204,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.keep_peak_bytes = keep_plan.device_bytes;
   report.keep_budget_bytes = keep.value().device_bytes;
   report.keep_seconds = Simulate(graph, keep_plan, options.machine).seconds;
-  report.floor_seconds = TimeFloor(graph, options.machine, options.budget.device);
+  report.floor_seconds = floor_seconds.get();
   report.floor_bytes = layrub::FloorBytes(graph);
   if (graph.ops.size() <= kAlternativeOps)
     report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);

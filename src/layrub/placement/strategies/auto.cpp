@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "layrub/base/in_parallel.hpp"
 #include "layrub/placement/aliases.hpp"
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/schedule.hpp"
@@ -117,9 +118,8 @@ class Search {
         run.scratch = SmallestScratch(graph_, graph_.ops[run.op].forms[run.form]);
     }
     Consider(std::move(keep));
-    for (const std::string& name : StrategyNames()) {
-      const Strategy strategy = FindStrategy(name).value();
-      if (strategy != Auto && strategy != Keep) ConsiderOther(strategy(graph_, machine_, budget_));
+    for (Result<Decision>& other : OtherDecisions()) {
+      ConsiderOther(std::move(other));
       if (fits_ && best_seconds_ <= quickest_) return *best_;
     }
     if (available_ >= floor_) {
@@ -150,6 +150,20 @@ class Search {
     std::vector<Need> needs;  ///< that it expected
     Outcome outcome;
   };
+
+  /// Those of all strategies but this one and Keep.
+  std::vector<Result<Decision>> OtherDecisions() const {
+    std::vector<std::string> names = StrategyNames();
+    std::erase_if(names, [](const std::string& name) { return name == "auto" || name == "keep"; });
+    std::vector<std::optional<Result<Decision>>> decisions(names.size());
+    InParallel(names.size(), [&](size_t i) {
+      decisions[i] = FindStrategy(names[i]).value()(graph_, machine_, budget_);
+    });
+    std::vector<Result<Decision>> others;
+    for (std::optional<Result<Decision>>& decision : decisions)
+      others.push_back(*std::move(decision));
+    return others;
+  }
 
   /// From all that is ever needed down to half of the largest working set (what does not fill the
   /// room beside that is easier to pack); the same for every budget.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "layrub/base/in_parallel.hpp"
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/strategies/descent.hpp"
 #include "layrub/placement/strategies/outcome.hpp"
@@ -19,7 +20,7 @@ constexpr int64_t kPackedParts = 9;
 /// What so many descents have found goes on by its packing, each in several parts of the room: what
 /// leaves some bytes free waits less. So many of these descents begin.
 constexpr size_t kPacked = 4;
-constexpr std::array<double, 4> kPartsFree{0, 0.01, 0.02, 0.03};
+constexpr std::array<double, 6> kPartsFree{0, 0.01, 0.02, 0.03, 0.05, 0.07};
 constexpr size_t kPackedDescents = 8;
 /// At last, pieces of copies are made so many times as large.
 constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
@@ -34,7 +35,7 @@ bool IsFaster(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>&
 /// fastest comes first.
 void GoOn(int64_t steps, Descents* descents) {
   for (size_t left = descents->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
-    for (size_t i = 0; i < left; ++i) (*descents)[i]->Go(steps);
+    InParallel(left, [&](size_t i) { (*descents)[i]->Go(steps); });
     std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
   }
 }

@@ -68,6 +68,11 @@ template <typename Dtype>
 Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
   const Result<SolverGraphs> graphs = MemoryGraphs(options);
   if (!graphs.ok()) return graphs.status();
+  const int64_t budget = options.budget.device;
+  if (layrub::UsesCosts(options.strategy) && budget != layrub::Budget().device) {
+    LOG(INFO) << "Looking for plans of " << graphs.value().train.ops.size() << " operations within "
+              << layrub::FormatBytes(budget);
+  }
   const Result<SolverPlans> planned = PlanNets(graphs.value(), options);
   if (!planned.ok()) return planned.status();
   const SolverPlans& plans = planned.value();

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/backend.hpp"
@@ -57,10 +59,26 @@ std::vector<Bytes> StateOf(Executor* executor) {
   return state;
 }
 
+struct Planned {
+  Graph graph;
+  Plan plan;
+};
+
+/// Of all graphs. Made once for all tests, as planning takes longer than running.
+const std::vector<Planned>& TightPlans(const std::string& strategy, int64_t padding) {
+  static std::map<std::pair<std::string, int64_t>, std::vector<Planned>> known;
+  const auto [plans, is_new] = known.try_emplace({strategy, padding});
+  for (Graph& graph : is_new ? Graphs() : std::vector<Graph>()) {
+    Plan plan = testing::PlanTightly(graph, strategy, padding);
+    plans->second.push_back({std::move(graph), std::move(plan)});
+  }
+  return plans->second;
+}
+
 class PlansTest : public ::testing::TestWithParam<std::string> {
  protected:
-  Plan PlanOf(const Graph& graph, int64_t padding = 0) {
-    return testing::PlanTightly(graph, GetParam(), padding);
+  static const std::vector<Planned>& Plans(int64_t padding = 0) {
+    return TightPlans(GetParam(), padding);
   }
 
   /// Runs kIterations and expects the bits of no plan, at every read and in the end.
@@ -77,15 +95,14 @@ class PlansTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(PlansTest, ComputesTheBitsOfNoPlan) {
-  for (const Graph& graph : Graphs()) {
-    Executor executor(graph, PlanOf(graph), backend_.get());
+  for (const auto& [graph, plan] : Plans()) {
+    Executor executor(graph, plan, backend_.get());
     Run(&executor);
   }
 }
 
 TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
-  for (const Graph& graph : Graphs()) {
-    const Plan plan = PlanOf(graph);
+  for (const auto& [graph, plan] : Plans()) {
     Executor executor(graph, plan, backend_.get(), {.record = true});
     Run(&executor);
     double compute_end = 0;
@@ -102,8 +119,8 @@ TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
 TEST_P(PlansTest, ComputesTheBitsOfNoPlanWithCopiesInPieces) {
   const std::unique_ptr<Backend> on_file = MakeCpuBackend(::testing::TempDir());
   int64_t pieces = 0, moved = 0;
-  for (const Graph& graph : Graphs()) {
-    const Plan plan = InPieces(graph, PlanOf(graph, kPadding), 2 * kAlignment);
+  for (const auto& [graph, whole] : Plans(kPadding)) {
+    const Plan plan = InPieces(graph, whole, 2 * kAlignment);
     pieces += PiecesIn(plan);
     moved += BytesOffloaded(graph, plan);
     for (Backend* const backend : {backend_.get(), on_file.get()}) {
@@ -117,8 +134,8 @@ TEST_P(PlansTest, ComputesTheBitsOfNoPlanWithCopiesInPieces) {
 }
 
 TEST_P(PlansTest, ReadsNothingThatIsGone) {
-  for (const Graph& graph : Graphs()) {
-    Executor executor(graph, PlanOf(graph), backend_.get(), {.poison = true});
+  for (const auto& [graph, plan] : Plans()) {
+    Executor executor(graph, plan, backend_.get(), {.poison = true});
     Run(&executor);
     EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
   }
@@ -126,9 +143,9 @@ TEST_P(PlansTest, ReadsNothingThatIsGone) {
 
 TEST_P(PlansTest, GivesTheSameBitsWithAFileAsHostTier) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend(::testing::TempDir());
-  for (const Graph& graph : Graphs()) {
+  for (const auto& [graph, plan] : Plans(kPadding)) {
     for (const bool poison : {false, true}) {
-      Executor executor(graph, PlanOf(graph, kPadding), backend.get(), {.poison = poison});
+      Executor executor(graph, plan, backend.get(), {.poison = poison});
       Run(&executor);
       if (poison) {
         EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
@@ -138,8 +155,7 @@ TEST_P(PlansTest, GivesTheSameBitsWithAFileAsHostTier) {
 }
 
 TEST_P(PlansTest, WritesNothingBetweenRanges) {
-  for (const Graph& graph : Graphs()) {
-    const Plan plan = PlanOf(graph, kPadding);
+  for (const auto& [graph, plan] : Plans(kPadding)) {
     Executor executor(graph, plan, backend_.get(), {.poison = true});
     Run(&executor);
     EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
@@ -147,8 +163,7 @@ TEST_P(PlansTest, WritesNothingBetweenRanges) {
 }
 
 TEST_P(PlansTest, TouchesAllOfTheDeviceBytesItPlansAndNoMore) {
-  for (const Graph& graph : Graphs()) {
-    const Plan plan = PlanOf(graph);
+  for (const auto& [graph, plan] : Plans()) {
     Executor executor(graph, plan, backend_.get(), {.canary = true});
     Run(&executor);
     EXPECT_EQ(Aligned(executor.TouchedBytes()), plan.device_bytes) << graph.name;
@@ -157,8 +172,7 @@ TEST_P(PlansTest, TouchesAllOfTheDeviceBytesItPlansAndNoMore) {
 
 TEST_P(PlansTest, MovesTheBytesOfThePlan) {
   int64_t moved = 0;
-  for (const Graph& graph : Graphs()) {
-    const Plan plan = PlanOf(graph);
+  for (const auto& [graph, plan] : Plans()) {
     const int64_t down = testing::BytesOffloaded(graph, plan);
     int64_t up = 0;
     for (const Step& step : plan.steps) {
@@ -178,8 +192,9 @@ TEST_P(PlansTest, AllocatesNothingLargeWhileItRuns) {
   Graph graph = RandomGraph(7, 60);
   // A hundred times larger, so that a copy of most of the tensors would be seen.
   for (Tensor& tensor : graph.tensors) tensor.bytes *= 100;
+  const Plan plan = testing::PlanTightly(graph, GetParam(), 0);
   for (const bool record : {false, true}) {
-    Executor executor(graph, PlanOf(graph), backend_.get(), {.record = record});
+    Executor executor(graph, plan, backend_.get(), {.record = record});
     Toy toy(graph);
     toy.Attach(&executor);
     StartCounting();

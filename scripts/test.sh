@@ -14,4 +14,6 @@ generator=
 cmake $generator -S "$root" -B "$build" "$@"
 cmake --build "$build" --parallel "$(nproc)"
 cd "$build"
+# As many tests as there are processors run side by side: more threads of BLAS would only wait for these, in loops.
+export OPENBLAS_NUM_THREADS=1
 ctest --output-on-failure --parallel "$(nproc)"

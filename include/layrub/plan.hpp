@@ -24,9 +24,12 @@ inline constexpr int kLanes = 3;
 enum class Tier : uint8_t { kDevice, kHost };
 
 enum class StepKind : uint8_t {
-  kAlloc,    ///< `tensor` owns [offset, offset + Aligned(bytes)) of `tier` from here on; contents
-             ///< undefined
-  kFree,     ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan
+  kAlloc,    ///< `tensor` owns [offset, offset + its aligned bytes) of `tier` from here on; contents
+             ///< undefined, but for the part of it that it has there already (see kFree)
+  kFree,     ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan.
+             ///< Where `bytes` is not 0, it is alone in its device range and keeps the first `bytes`
+             ///< of it, a multiple of kAlignment, with what they hold: a part, which nothing but
+             ///< Moves may touch before an Alloc at the same offset makes a whole range of it
   kAlias,    ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by
              ///< the next operation, whose form must allow it; the value of `on` is gone once that
              ///< operation has written `tensor`. The range is given back when the last tensor bound
@@ -44,8 +47,9 @@ enum class StepKind : uint8_t {
   kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
                ///< `tensor` is the first of that
   kMove,  ///< compute lane: copy `tensor` from its device range, to which no other is bound, to
-          ///< [offset, offset + Aligned(bytes)), which overlaps no live range but perhaps that one;
-          ///< it owns the new range from here on, and gives back what else the old one had
+          ///< [offset, offset + its aligned bytes), which overlaps no live range but perhaps that
+          ///< one; it owns the new range from here on, and gives back what else the old one had. Of
+          ///< a part, `bytes` says how many those are
 };
 
 /// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does
@@ -54,9 +58,11 @@ bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
 
 /// Plain data. Fields that a kind does not name above keep their defaults. An Offload or Prefetch
 /// copies [offset, offset + bytes) of its tensor, or all of it where `bytes` is 0. The pieces of
-/// one copy cover the tensor from its beginning to its end, each a multiple of kAlignment bytes but
-/// the last, and follow one another with nothing but Waits between; the value is there with the
-/// last. A tensor of no bytes is copied whole.
+/// one copy, each a multiple of kAlignment bytes but the last, go on to the end of the tensor and
+/// follow one another with nothing but Waits between; the value is there with the last. They begin
+/// at the beginning of the tensor, or, in part, later: an Offload leaves only what it has copied in
+/// the host tier, and a Prefetch needs the bytes before its first on the device, as a part. A
+/// tensor of no bytes is copied whole.
 struct Step {
   StepKind kind = StepKind::kAlloc;
   Lane lane = Lane::kCompute;

@@ -21,19 +21,20 @@ constexpr int kStepKinds = 12;
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
   const auto tensor = [&](TensorId t) { return " " + graph.tensors[t].name; };
   const auto tier = [&] { return " " + std::string(Name(step.tier)); };
+  const auto part = [&] { return step.bytes == 0 ? "" : " " + std::to_string(step.bytes); };
   *text += Name(step.kind);
   switch (step.kind) {
     case StepKind::kAlloc:
       *text += tier() + tensor(step.tensor) + " " + std::to_string(step.offset);
       break;
     case StepKind::kFree:
-      *text += tier() + tensor(step.tensor);
+      *text += tier() + tensor(step.tensor) + part();
       break;
     case StepKind::kAlias:
       *text += tensor(step.tensor) + " on" + tensor(step.on);
       break;
     case StepKind::kMove:
-      *text += tensor(step.tensor) + " " + std::to_string(step.offset);
+      *text += tensor(step.tensor) + " " + std::to_string(step.offset) + part();
       break;
     case StepKind::kFill:
     case StepKind::kFeed:
@@ -139,8 +140,8 @@ class PlanReader {
         }
         return FindTensor(fields[3], &step->tensor);
       case StepKind::kFree:
-        if (fields.size() != 4 || !FindName(fields[2], 2, &step->tier)) {
-          return reader_.Malformed("<step> free <device|host> <tensor>");
+        if (fields.size() < 4 || !FindName(fields[2], 2, &step->tier) || !ReadPart(4, step)) {
+          return reader_.Malformed("<step> free <device|host> <tensor> [<bytes>]");
         }
         return FindTensor(fields[3], &step->tensor);
       case StepKind::kAlias:
@@ -153,8 +154,8 @@ class PlanReader {
       case StepKind::kPrefetch:
         return ReadCopy(step);
       case StepKind::kMove:
-        if (fields.size() != 4 || !ParseNumber(fields[3], &step->offset))
-          return reader_.Malformed("<step> move <tensor> <offset>");
+        if (fields.size() < 4 || !ParseNumber(fields[3], &step->offset) || !ReadPart(4, step))
+          return reader_.Malformed("<step> move <tensor> <offset> [<bytes>]");
         return FindTensor(fields[2], &step->tensor);
       case StepKind::kWait:
         if (fields.size() != 5 || !FindName(fields[2], kLanes, &step->lane) || fields[3] != "for" ||
@@ -190,6 +191,13 @@ class PlanReader {
     if (fields.size() != 3 && !piece)
       return reader_.Malformed("<step> <offload|prefetch> <tensor> [<offset> <bytes>]");
     return FindTensor(fields[2], &step->tensor);
+  }
+
+  /// Field number `at`, the last one, if there is such a field.
+  bool ReadPart(size_t at, Step* step) const {
+    const Fields& fields = reader_.fields();
+    if (fields.size() == at) return true;
+    return fields.size() == at + 1 && ParseNumber(fields[at], &step->bytes) && step->bytes > 0;
   }
 
   static bool ParseChoice(std::string_view field, std::string_view key, int32_t* value) {

@@ -53,6 +53,10 @@ struct Gap {
   RunId before = kNone;    ///< the first use after the gap
   /// Nothing is copied: `before` writes the tensor without reading it.
   bool dropped = false;
+  /// It leaves in part: its first so many bytes, a multiple of kAlignment and not all, stay on the
+  /// device, and are not copied unless another gap of it has fewer. Not if it is dropped, marked
+  /// keep, or lies under an output of `after`.
+  int64_t stays = 0;
   LAYRUB_COMPARABLE(Gap)
 };
 

@@ -55,7 +55,11 @@ class Builder {
 
   void Add(TensorId t, RunId begin, RunId end, RunId fetched_for = kNone) {
     lives_.residences.push_back(
-        {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), kNone});
+        {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), false, kNone});
+  }
+  void AddPart(TensorId t, const Gap& gap) {
+    lives_.residences.push_back(
+        {t, gap.release, gap.prefetch, kNone, kNone, gap.stays, true, kNone});
   }
 
   Status AddTensor(TensorId t) {
@@ -107,10 +111,17 @@ class Builder {
       if (gap.dropped && (use->reads || !use->writes)) {
         return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
       }
-      if (!gap.dropped && (stay.offloads.empty() || last_write > stay.offloads.back())) {
-        stay.offloads.push_back(gap.after);
+      if (!CanStay(t, gap)) {
+        return BadTensor(t, "its first " + std::to_string(gap.stays) +
+                                " bytes cannot stay in the gap after " + OpOf(gap.after).name);
+      }
+      if (!gap.dropped) {
+        stay.from = stay.offloads.empty() ? gap.stays : std::min(stay.from, gap.stays);
+        if (stay.offloads.empty() || last_write > stay.offloads.back())
+          stay.offloads.push_back(gap.after);
       }
       Add(t, begin, gap.release, fetched_for);
+      if (gap.stays > 0) AddPart(t, gap);
       begin = gap.prefetch;
       fetched_for = gap.dropped ? kNone : gap.before;
       if (!gap.dropped) stay.end = gap.prefetch;
@@ -126,11 +137,18 @@ class Builder {
     return Status::Ok();
   }
 
+  bool CanStay(TensorId t, const Gap& gap) const {
+    const Tensor& tensor = graph_.tensors[t];
+    if (gap.stays == 0) return true;
+    return gap.stays > 0 && gap.stays % kAlignment == 0 && gap.stays < tensor.bytes &&
+           !gap.dropped && !tensor.keep;
+  }
+
   /// The residence of `t` that takes part in run `at`, or null.
   Residence* ResidenceAt(TensorId t, RunId at) {
     for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
       Residence& residence = lives_.residences[r];
-      if (residence.begin <= at && at <= residence.end) return &residence;
+      if (!residence.part && residence.begin <= at && at <= residence.end) return &residence;
     }
     return nullptr;
   }
@@ -196,6 +214,10 @@ class Builder {
     if (stay != lives_.host.end() && stay->tensor == pair.input &&
         std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
       return BadAlias(at, pair, "the input is to be copied to the host after this operation");
+    }
+    for (const Gap& gap : decision_.tensors[pair.input].gaps) {
+      if (gap.after == at && gap.stays > 0)
+        return BadAlias(at, pair, "a part of the input stays after this operation");
     }
     return Status::Ok();
   }
@@ -272,6 +294,10 @@ void Retime(const Decision& decision, Lifetimes* lives) {
   for (size_t r = 0; r < lives->residences.size();) {
     for (const Gap& gap : decision.tensors[lives->residences[r].tensor].gaps) {
       lives->residences[r++].end = gap.release;
+      if (gap.stays > 0) {
+        lives->residences[r].begin = gap.release;
+        lives->residences[r++].end = gap.prefetch;
+      }
       lives->residences[r].begin = gap.prefetch;
     }
     ++r;

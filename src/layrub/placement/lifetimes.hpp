@@ -23,7 +23,10 @@ struct Residence {
   /// The tensor whose range it takes over at `begin`; kNone: a range of its own.
   TensorId on = kNone;
   int64_t bytes = 0;  ///< aligned bytes of the range: those of the first tensor that `on` leads to
-  /// Residences joined by `on` share a block: one range of the device.
+  /// The first `bytes` of it alone, from the end of run `begin`, at which the residence before ends,
+  /// to the start of run `end`, at which the next one begins. What they hold goes on.
+  bool part = false;
+  /// Residences joined by `on` share a block: one range of the device. A part has its own.
   int32_t block = kNone;
   LAYRUB_COMPARABLE(Residence)
 };
@@ -34,6 +37,7 @@ struct HostStay {
   ShortList<RunId> offloads;  ///< runs after which the value is copied there; the first one
                               ///< begins the stay
   RunId end = kNone;          ///< Decision::runs.size(): to the end of the plan
+  int64_t from = 0;  ///< the first byte that is copied; those before stay on the device in all gaps
   LAYRUB_COMPARABLE(HostStay)
 };
 

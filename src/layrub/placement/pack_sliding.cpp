@@ -30,13 +30,13 @@ constexpr size_t kMostIntervals = 10'000;
 
 /// Puts what is small above what is there, in fixed places, and removes it from `others`, if the
 /// others may still fit.
-void PackSmall(const std::vector<Interval>& intervals, int64_t enough, std::vector<int32_t>* others,
-               Packing* packing) {
+void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& may_be_small,
+               int64_t enough, std::vector<int32_t>* others, Packing* packing) {
   const int64_t most = (enough - packing->bytes) / kSmallPart;
   std::vector<int32_t> large, small;
   std::vector<Interval> large_ones, small_ones;
   for (const int32_t i : *others) {
-    const bool is_small = intervals[i].bytes <= most;
+    const bool is_small = may_be_small[i] && intervals[i].bytes <= most;
     (is_small ? small : large).push_back(i);
     (is_small ? small_ones : large_ones).push_back(intervals[i]);
   }
@@ -51,10 +51,12 @@ void PackSmall(const std::vector<Interval>& intervals, int64_t enough, std::vect
 class Allocator {
  public:
   Allocator(const std::vector<Interval>& intervals, const std::vector<Movable>& movable,
-            const std::vector<Timing>& timings, int64_t height)
+            const std::vector<Timing>& timings, const std::vector<int32_t>& follows,
+            int64_t height)
       : intervals_(intervals),
         movable_(movable),
         timings_(timings),
+        follows_(follows),
         height_(height),
         offsets_(intervals.size()) {}
 
@@ -73,7 +75,10 @@ class Allocator {
       std::erase_if(live_, [this](int32_t i) { return HasEnded(i); });
       seconds_ = std::numeric_limits<double>::infinity();
       for (auto i = begin; i != end; ++i) seconds_ = std::min(seconds_, timings_[*i].wanted_first);
-      if (!PlaceAll({begin, end})) return false;
+      const auto others =
+          std::stable_partition(begin, end, [this](int32_t i) { return Shrinks(i); });
+      for (auto i = begin; i != others; ++i) Put(*i, offsets_[follows_[*i]]);
+      if (!PlaceAll({others, end})) return false;
       for (; begin != end; ++begin) first_[*begin] = offsets_[*begin];
     }
     return true;
@@ -93,7 +98,6 @@ class Allocator {
     int64_t begin = 0;
     int64_t end = 0;
   };
-  static constexpr int32_t kNone = -1;
   static constexpr int64_t kNowhere = -1;
 
   bool HasEnded(int32_t i) {
@@ -102,6 +106,11 @@ class Allocator {
     ready_.Set(offsets_[i], End(i), timings_[i].ready_first, timings_[i].ready_last);
     return true;
   }
+
+  bool Shrinks(int32_t i) const {
+    return follows_[i] != kNone && intervals_[i].bytes < intervals_[follows_[i]].bytes;
+  }
+  bool Grows(int32_t i) const { return follows_[i] != kNone && !Shrinks(i); }
 
   int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
   bool MayMove(int32_t i) const { return movable_[i].from <= now_ && now_ <= movable_[i].to; }
@@ -163,16 +172,101 @@ class Allocator {
 
   void Remove(int32_t i) {
     const auto place = PlaceOf(offsets_[i]);
-    if (place != live_.end() && *place == i) live_.erase(place);
+    if (place == live_.end() || *place != i) return;
+    live_.erase(place);
+    if (Grows(i)) Put(follows_[i], offsets_[i]);
   }
 
   bool Place(int32_t i) {
     if (intervals_[i].bytes == 0) return true;
+    if (Grows(i)) return Grow(i, follows_[i]);
     int64_t offset = FindOffset(i, {});
     if (offset == kNowhere) offset = MakeWay(i);
     if (offset == kNowhere) return false;
     Put(i, offset);
     return true;
+  }
+
+  /// `i` begins where `part` lies, which has room for that, is given it, or moves.
+  bool Grow(int32_t i, int32_t part) {
+    const Room room = FindRoom(part, intervals_[i].bytes - intervals_[part].bytes);
+    const int64_t offset = FindOffset(i, {});
+    if (offset != kNowhere && CostOf(part) < room.cost) {
+      Move(part, offset);
+    } else {
+      if (room.cost == Room().cost) return false;
+      MakeRoom(part, room);
+    }
+    live_.erase(PlaceOf(offsets_[part]));
+    Put(i, offsets_[part]);
+    return true;
+  }
+
+  /// So many of live_ that lie next to something go down, and with them this, and so many go up.
+  struct Room {
+    int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
+    bool down = false;
+    size_t below = 0;
+    size_t above = 0;
+  };
+
+  /// Where the holes around `part` make one of at least `bytes` beside it at the least cost.
+  Room FindRoom(int32_t part, int64_t bytes) {
+    const size_t count = live_.size();
+    const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
+    const auto hole = [this, count](size_t k) {  // below the k-th of live_
+      return (k < count ? offsets_[live_[k]] : height_) - (k > 0 ? End(live_[k - 1]) : 0);
+    };
+    Room best;
+    int64_t below = 0, cost_below = 0;
+    for (size_t d = 0; d <= at + 1; ++d) {  // d - 1 of them go down
+      if (d > 0) {
+        const size_t k = at + 1 - d;
+        if (!MayMove(live_[k])) break;
+        below += hole(k);
+        cost_below += CostOf(live_[k]);
+      }
+      int64_t sum = below, cost = cost_below;
+      for (size_t u = 0; at + 1 + u <= count; ++u) {
+        ++looks_;
+        if (u > 0) {
+          if (!MayMove(live_[at + u])) break;
+          cost += CostOf(live_[at + u]);
+        }
+        sum += hole(at + 1 + u);
+        if (cost >= best.cost) break;
+        if (sum >= bytes) {
+          best = {cost, d > 0, d > 0 ? d - 1 : 0, u};
+          break;
+        }
+      }
+    }
+    return best;
+  }
+
+  void MakeRoom(int32_t part, const Room& room) {
+    const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
+    const std::vector<int32_t> live = live_;
+    if (room.down) SlideDown(live, at - room.below, at);
+    if (room.above > 0) SlideUp(live, at + 1, at + room.above);
+  }
+
+  /// What lies from the `first` to the `last` of live_, which is `live`, closes the holes below.
+  void SlideDown(const std::vector<int32_t>& live, size_t first, size_t last) {
+    int64_t bottom = first > 0 ? End(live[first - 1]) : 0;
+    for (size_t k = first; k <= last; ++k) {
+      if (offsets_[live[k]] != bottom) Move(live[k], bottom);
+      bottom = End(live[k]);
+    }
+  }
+
+  /// ... above.
+  void SlideUp(const std::vector<int32_t>& live, size_t first, size_t last) {
+    int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : height_;
+    for (size_t k = last + 1; k-- > first;) {
+      top -= intervals_[live[k]].bytes;
+      if (offsets_[live[k]] != top) Move(live[k], top);
+    }
   }
 
   /// Holes outside `taken`.
@@ -303,20 +397,11 @@ class Allocator {
   }
 
   void Join(const Joint& joint) {
-    const std::vector<int32_t> slide(live_.begin() + static_cast<int64_t>(joint.first),
-                                     live_.begin() + static_cast<int64_t>(joint.last) + 1);
+    const std::vector<int32_t> live = live_;
     if (joint.down) {
-      int64_t bottom = joint.first > 0 ? End(live_[joint.first - 1]) : 0;
-      for (const int32_t i : slide) {
-        if (offsets_[i] != bottom) Move(i, bottom);
-        bottom = End(i);
-      }
-      return;
-    }
-    int64_t top = joint.last + 1 < live_.size() ? offsets_[live_[joint.last + 1]] : height_;
-    for (auto i = slide.rbegin(); i != slide.rend(); ++i) {
-      top -= intervals_[*i].bytes;
-      if (offsets_[*i] != top) Move(*i, top);
+      SlideDown(live, joint.first, joint.last);
+    } else {
+      SlideUp(live, joint.first, joint.last);
     }
   }
 
@@ -355,6 +440,7 @@ class Allocator {
   const std::vector<Interval>& intervals_;
   const std::vector<Movable>& movable_;
   const std::vector<Timing>& timings_;
+  const std::vector<int32_t>& follows_;
   const int64_t height_;
   std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
   std::vector<int64_t> first_;    ///< by interval: where it lies first
@@ -373,25 +459,43 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
                                          const std::vector<int32_t>& moments,
                                          const std::vector<Timing>& timings, int64_t unit,
-                                         int64_t enough) {
+                                         int64_t enough, const std::vector<int32_t>& follows) {
   std::vector<int32_t> others;
   MovingPacking found{PackWhole(intervals, &others), {}};
-  PackSmall(intervals, enough, &others, &found.packing);
+  std::vector<bool> alone(intervals.size(), true);
+  for (size_t i = 0; i < follows.size(); ++i) {
+    if (follows[i] != kNone) alone[i] = alone[follows[i]] = false;
+  }
+  PackSmall(intervals, alone, enough, &others, &found.packing);
   const int64_t bottom = found.packing.bytes;
   std::vector<Interval> some;
   std::vector<Movable> some_movable;
   std::vector<Timing> some_timings;
+  std::vector<int32_t> some_follow, index(intervals.size(), kNone);
   for (const int32_t i : others) {
+    index[i] = static_cast<int32_t>(some.size());
+    const int32_t before = follows.empty() ? kNone : follows[i];
+    some_follow.push_back(before == kNone ? kNone : index[before]);
     some.push_back(intervals[i]);
-    const auto after = std::upper_bound(moments.begin(), moments.end(), some.back().begin);
-    if (after != moments.begin()) some.back().begin = *(after - 1);
+    const int32_t begin = some.back().begin;
+    const auto after = std::upper_bound(moments.begin(), moments.end(), begin);
+    if (before != kNone && intervals[i].bytes < intervals[before].bytes) {
+      const auto next = std::lower_bound(moments.begin(), after, intervals[before].end);
+      if (next != moments.end()) some.back().begin = *next;
+    } else if (after != moments.begin()) {
+      some.back().begin = *(after - 1);
+    }
     some_movable.push_back(movable[i]);
     some_timings.push_back(timings.empty() ? Timing() : timings[i]);
   }
   const int64_t height = (enough - bottom) / unit * unit;
   if (some.size() > kMostIntervals || bottom > enough || LargestLiveSum(some) > height)
     return std::nullopt;
-  Allocator allocator(some, some_movable, some_timings, height);
+  for (size_t i = 0; i < some.size(); ++i) {  // a part is there until it grows
+    const int32_t before = some_follow[i];
+    if (before != kNone && some[i].bytes > some[before].bytes) some[before].end = some[i].begin + 1;
+  }
+  Allocator allocator(some, some_movable, some_timings, some_follow, height);
   if (!allocator.Run()) return std::nullopt;
   for (size_t i = 0; i < others.size(); ++i)
     found.packing.offsets[others[i]] = bottom + allocator.first()[i];

@@ -40,7 +40,9 @@ struct Pages {
 /// The bytes of all pages but the last of each tensor, so that pieces of copies take one each.
 int64_t PageBytes(const Plan& plan) {
   int64_t most = 0;
-  for (const Step& step : plan.steps) most = std::max(most, step.bytes);
+  for (const Step& step : plan.steps) {
+    if (step.kind != StepKind::kFree) most = std::max(most, step.bytes);
+  }
   return most > 0 ? most : std::numeric_limits<int64_t>::max();
 }
 
@@ -98,6 +100,7 @@ class Pager {
 
   bool Alloc(const Step& step) {
     const bool device = step.tier == Tier::kDevice;
+    if (device && Has(Tier::kDevice, step.tensor)) return Grow(step.tensor);
     Pages pages{static_cast<int32_t>(page_.size()), 0, 1};
     int64_t left = Aligned(graph_.tensors[step.tensor].bytes);
     do {
@@ -125,8 +128,34 @@ class Pager {
     return true;
   }
 
+  /// What a part lacks.
+  bool Grow(TensorId t) {
+    int64_t left = Aligned(graph_.tensors[t].bytes);
+    for (Page& page : PagesOf(Of(Tier::kDevice, t))) {
+      Page more{std::min(left, page_bytes_) - page.bytes, {}, {}};
+      left -= page.bytes + more.bytes;
+      if (!TakeBytes(&more)) return false;
+      page.bytes += more.bytes;
+      page.touched.Add(more.touched);
+    }
+    return true;
+  }
+
+  /// All but the first `kept` bytes of a range.
+  void Shrink(const Pages& pages, int64_t kept) {
+    for (Page& page : PagesOf(pages)) {
+      const int64_t stays = std::min(page.bytes, kept);
+      kept -= stays;
+      if (stays == page.bytes) continue;
+      free_.emplace_back(page.bytes - stays, page.touched);
+      page.bytes = stays;
+      if (stays == 0) page = {};
+    }
+  }
+
   void Free(const Step& step) {
     Pages& pages = Of(step.tier, step.tensor);
+    if (step.bytes > 0) return Shrink(pages, step.bytes);
     if (--pages.bound == 0 && step.tier == Tier::kDevice) {
       for (const Page& page : PagesOf(pages)) free_.emplace_back(page.bytes, page.touched);
     }

@@ -25,6 +25,7 @@ class Emitter {
         decision_(decision),
         lives_(lives),
         device_(lives.blocks),
+        follows_(lives.blocks, kNone),
         host_(lives.host.size(), Interval{0, 0, kToTheEnd}),
         events_(kEvents * decision.runs.size(), [this](const auto& add) { FindEvents(add); }) {}
 
@@ -76,6 +77,7 @@ class Emitter {
   void FindEvents(const Add& add) const {
     for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
       const Residence& residence = lives_.residences[i];
+      if (residence.part) continue;
       if (residence.begin != kNone) {
         add(Key(residence.begin, residence.fetched_for != kNone ? kFetch : kBegin), i);
       }
@@ -90,9 +92,11 @@ class Emitter {
   void EmitRun(RunId r) {
     run_starts_.push_back(StepCount());
     for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
-      const TensorId t = lives_.residences[i].tensor;
+      const bool goes_on = i > 0 && lives_.residences[i - 1].part;
+      if (goes_on) EndPart(lives_.residences[i - 1], lives_.residences[i]);
       Begin(lives_.residences[i]);
-      EmitCopy(StepKind::kPrefetch, Lane::kLoad, t);
+      EmitCopy(StepKind::kPrefetch, Lane::kLoad, lives_.residences[i].tensor,
+               goes_on ? lives_.residences[i - 1].bytes : 0);
     }
     for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
     EmitCompute(decision_.runs[r]);
@@ -101,12 +105,18 @@ class Emitter {
       if (stay.offloads.front() == r) {
         Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &host_);
       }
-      EmitCopy(StepKind::kOffload, Lane::kSave, stay.tensor);
+      EmitCopy(StepKind::kOffload, Lane::kSave, stay.tensor, stay.from);
     }
-    for (const int32_t i : events_[Key(r, kEnd)]) {
-      const Residence& residence = lives_.residences[i];
-      Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
-      device_[residence.block].end = std::max(device_[residence.block].end, StepCount());
+    for (const bool in_part : {false, true}) {  // which is alone in its range then
+      for (const int32_t i : events_[Key(r, kEnd)]) {
+        const Residence& residence = lives_.residences[i];
+        const Residence* part = i + 1 < std::ssize(lives_.residences) ? &residence + 1 : nullptr;
+        if (part != nullptr && !part->part) part = nullptr;
+        if ((part != nullptr) != in_part) continue;
+        Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
+        device_[residence.block].end = std::max(device_[residence.block].end, StepCount());
+        if (in_part) BeginPart(residence, *part);
+      }
     }
     for (const int32_t i : events_[Key(r, kHostEnd)]) {
       Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
@@ -157,11 +167,11 @@ class Emitter {
     return plan_.steps.back();
   }
 
-  void EmitCopy(StepKind kind, Lane lane, TensorId tensor) {
+  void EmitCopy(StepKind kind, Lane lane, TensorId tensor, int64_t begin) {
     const int64_t all = graph_.tensors[tensor].bytes;
-    const bool split = decision_.piece_bytes > 0 && decision_.piece_bytes < all;
-    const int64_t piece = split ? decision_.piece_bytes : all;
-    int64_t begin = 0;
+    const bool in_pieces = decision_.piece_bytes > 0 && decision_.piece_bytes < all - begin;
+    const int64_t piece = in_pieces ? decision_.piece_bytes : all - begin;
+    const bool split = in_pieces || begin > 0;
     do {
       Step& step = Emit(kind, Tier::kDevice, tensor);
       step.lane = lane;
@@ -182,6 +192,19 @@ class Emitter {
     }
   }
 
+  /// After its Free, the offset of which is the number of the part's range until Place replaces it.
+  void BeginPart(const Residence& before, const Residence& part) {
+    plan_.steps.back().offset = part.block;
+    plan_.steps.back().bytes = part.bytes;
+    device_[part.block] = {part.bytes, StepCount(), kToTheEnd};
+    follows_[part.block] = before.block;
+  }
+
+  void EndPart(const Residence& part, const Residence& after) {
+    device_[part.block].end = StepCount();
+    follows_[after.block] = part.block;
+  }
+
   /// Emits the Alloc of range number `range`; its offset is that number until Place replaces it.
   void Open(TensorId tensor, Tier tier, int32_t range, int64_t bytes,
             std::vector<Interval>* intervals) {
@@ -193,7 +216,8 @@ class Emitter {
   /// The ranges of a tier in the order in which they are packed.
   struct Ranges {
     std::vector<Interval> intervals;
-    std::vector<int32_t> number;  ///< of each, in the tier
+    std::vector<int32_t> number;   ///< of each, in the tier
+    std::vector<int32_t> follows;  ///< of each, the one whose first bytes go on in it, or kNone
   };
 
   /// Persistent tensors lie at the bottom: their bytes are the ones that hold between iterations.
@@ -204,7 +228,7 @@ class Emitter {
     Ranges sorted;
     for (const bool persistent : {true, false}) {
       for (const Step& step : plan_.steps) {
-        if (step.kind != StepKind::kAlloc || step.tier != tier) continue;
+        if (!TakesRange(step) || step.tier != tier) continue;
         if (graph_.tensors[step.tensor].persistent != persistent) continue;
         Interval interval = intervals[step.offset];
         interval.bytes = Aligned(interval.bytes + padding);
@@ -214,11 +238,43 @@ class Emitter {
         sorted.intervals.push_back(interval);
       }
     }
+    sorted.follows.assign(sorted.number.size(), kNone);
+    if (!device) return sorted;
+    std::vector<int32_t> place(device_.size());
+    for (size_t i = 0; i < place.size(); ++i) place[sorted.number[i]] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < place.size(); ++i) {
+      const int32_t before = follows_[sorted.number[i]];
+      if (before != kNone) sorted.follows[i] = place[before];
+    }
     return sorted;
   }
 
+  /// Its offset is the number of a range until Place replaces it.
+  static bool TakesRange(const Step& step) {
+    return step.kind == StepKind::kAlloc || IsPart(step);
+  }
+  static bool IsPart(const Step& step) { return step.kind == StepKind::kFree && step.bytes > 0; }
+
+  /// As if what goes on had the whole range all the time.
+  static Packing PackJoined(const Ranges& ranges, int64_t enough_bytes) {
+    const size_t count = ranges.intervals.size();
+    std::vector<Interval> joined;
+    std::vector<int32_t> index(count);
+    for (size_t i = 0; i < count; ++i) {  // what is followed comes before
+      const int32_t before = ranges.follows[i];
+      index[i] = before == kNone ? static_cast<int32_t>(joined.size()) : index[before];
+      if (before == kNone) joined.push_back(ranges.intervals[i]);
+      joined[index[i]].end = ranges.intervals[i].end;
+    }
+    Packing packing = Pack(joined, enough_bytes);
+    std::vector<int64_t> offsets(count);
+    for (size_t i = 0; i < count; ++i) offsets[i] = packing.offsets[index[i]];
+    packing.offsets = std::move(offsets);
+    return packing;
+  }
+
   int64_t Place(const Ranges& ranges, Tier tier, int64_t enough_bytes) {
-    const Packing packing = Pack(ranges.intervals, enough_bytes);
+    const Packing packing = PackJoined(ranges, enough_bytes);
     SetOffsets(ranges, packing, tier);
     return packing.bytes;
   }
@@ -227,7 +283,8 @@ class Emitter {
     std::vector<int64_t> offsets(ranges.number.size());
     for (size_t i = 0; i < offsets.size(); ++i) offsets[ranges.number[i]] = packing.offsets[i];
     for (Step& step : plan_.steps) {
-      if (step.kind == StepKind::kAlloc && step.tier == tier) step.offset = offsets[step.offset];
+      if (!TakesRange(step) || step.tier != tier) continue;
+      step.offset = IsPart(step) ? 0 : offsets[step.offset];
     }
   }
 
@@ -239,7 +296,7 @@ class Emitter {
     std::optional<MovingPacking> found;
     if (timed) found = PackBetweenRuns(ranges, enough);
     if (!found) {
-      at_once = Pack(ranges.intervals, std::numeric_limits<int64_t>::max());
+      at_once = PackJoined(ranges, std::numeric_limits<int64_t>::max());
       if (at_once.bytes > enough && !timed) found = PackBetweenRuns(ranges, enough);
     }
     const Packing& packing = found ? found->packing : at_once;
@@ -265,8 +322,11 @@ class Emitter {
       if (!decision_.timings.empty()) timings.push_back(decision_.timings[block]);
     }
     std::optional<MovingPacking> found;
-    if (timings.empty()) found = PackMoving(intervals, movable, moments, enough);
-    return found ? found : PackSliding(intervals, movable, moments, timings, kAlignment, enough);
+    const bool parts = std::any_of(ranges.follows.begin(), ranges.follows.end(),
+                                   [](int32_t before) { return before != kNone; });
+    if (timings.empty() && !parts) found = PackMoving(intervals, movable, moments, enough);
+    if (found) return found;
+    return PackSliding(intervals, movable, moments, timings, kAlignment, enough, ranges.follows);
   }
 
   /// By block: before which runs it may be moved, as moments. One tensor alone is in it then, no
@@ -282,6 +342,10 @@ class Emitter {
     std::vector<Runs> runs(lives_.blocks);
     for (const Residence& residence : lives_.residences) {
       Runs& block = runs[residence.block];
+      if (residence.part) {
+        block = {residence.begin + 1, residence.begin + 1, residence.end};
+        continue;
+      }
       if (residence.on == kNone) {
         block.settled = FirstUse(residence) + 1;
         block.first = residence.fetched_for != kNone ? residence.begin + 1 : block.settled;
@@ -316,10 +380,12 @@ class Emitter {
     auto shift = shifts.begin();
     for (int32_t i = 0; i < StepCount(); ++i) {
       for (; shift != shifts.end() && shift->at == 2 * i - 1; ++shift) {
+        const Residence& residence = ResidenceIn(ranges.number[shift->interval], i);
         Step step;
         step.kind = StepKind::kMove;
-        step.tensor = TensorIn(ranges.number[shift->interval], i);
+        step.tensor = residence.tensor;
         step.offset = shift->offset;
+        step.bytes = residence.part ? residence.bytes : 0;
         steps.push_back(step);
       }
       steps.push_back(plan_.steps[i]);
@@ -332,14 +398,14 @@ class Emitter {
     plan_.steps = std::move(steps);
   }
 
-  /// The tensor that is in a block, alone, when the run begins whose first step is `at`.
-  TensorId TensorIn(int32_t block, int32_t at) const {
+  /// What is in a block, alone, when the run begins whose first step is `at`.
+  const Residence& ResidenceIn(int32_t block, int32_t at) const {
     const auto start = std::lower_bound(run_starts_.begin(), run_starts_.end(), at);
     const auto r = static_cast<RunId>(start - run_starts_.begin());
     const auto is_in = [&](const Residence& residence) {
       return residence.block == block && residence.begin < r && r <= residence.end;
     };
-    return std::find_if(lives_.residences.begin(), lives_.residences.end(), is_in)->tensor;
+    return *std::find_if(lives_.residences.begin(), lives_.residences.end(), is_in);
   }
 
   static constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
@@ -348,6 +414,7 @@ class Emitter {
   const Decision& decision_;
   const Lifetimes& lives_;
   std::vector<Interval> device_;     ///< by block
+  std::vector<int32_t> follows_;     ///< by block: the one whose first bytes go on in it, or kNone
   std::vector<Interval> host_;       ///< by index into Lifetimes::host
   std::vector<int32_t> run_starts_;  ///< by run: its first step
   Buckets<int32_t> events_;          ///< by Key: indices into Lifetimes::residences or ::host

@@ -47,7 +47,9 @@ class Clock {
     const int32_t block = block_of_[step.tensor];
     Timing& timing = timings_[block];
     const double ready_first = timing.ready_first;
-    const bool goes_on = step.offset > 0;
+    const bool goes_on = step.tensor == copied_ && step.offset == copied_to_;
+    copied_ = EndsCopy(graph_, step) ? kNone : step.tensor;
+    copied_to_ = step.offset + step.bytes;
     const bool arrives = step.kind == StepKind::kPrefetch &&
                          (goes_on ? arriving_[block] : timing.wanted_first == kNever);
     Touch(step.tensor, span);
@@ -60,6 +62,8 @@ class Clock {
   std::vector<Timing> timings_;
   std::vector<int32_t> block_of_;  ///< by tensor, at the step at hand
   std::vector<bool> arriving_;     ///< by block: a first copy there may go on
+  TensorId copied_ = kNone;        ///< of whose copy a piece has come, up to copied_to_
+  int64_t copied_to_ = 0;
 };
 
 }  // namespace

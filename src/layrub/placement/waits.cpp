@@ -159,15 +159,15 @@ class WaitAdder {
       offsets[tier].push_back(begin + bytes);
     };
     for (const Step& step : plan_.steps) {
-      for (size_t tier = 0; step.bytes > 0 && tier < offsets.size(); ++tier)
-        add(tier, begins[tier][step.tensor] + step.offset, Aligned(step.bytes));
       const bool own = step.kind == StepKind::kAlloc || step.kind == StepKind::kMove;
+      for (size_t tier = 0; step.bytes > 0 && !own && tier < offsets.size(); ++tier)
+        add(tier, begins[tier][step.tensor] + step.offset, Aligned(step.bytes));
       if (!own && step.kind != StepKind::kAlias) continue;
       if (graph_.tensors[step.tensor].persistent) continue;
       const auto tier = static_cast<size_t>(step.tier);
       const int64_t begin = own ? step.offset : begins[tier][step.on];
       begins[tier][step.tensor] = begin;
-      add(tier, begin, BytesOf(step.tensor));
+      add(tier, begin, step.bytes > 0 ? step.bytes : BytesOf(step.tensor));
     }
     for (size_t tier = 0; tier < offsets.size(); ++tier) {
       touched_[tier].SetPlaces(std::move(offsets[tier]));
@@ -180,6 +180,9 @@ class WaitAdder {
     const Touched& tier = touched_[static_cast<size_t>(step.tier)];
     if (step.kind == StepKind::kAlloc) {
       RangeOf(step.tier, step.tensor) = tier.RangeAt(step.offset, BytesOf(step.tensor));
+    } else if (step.kind == StepKind::kFree && step.bytes > 0) {
+      Range& range = RangeOf(step.tier, step.tensor);
+      range = tier.RangeAt(tier.OffsetOf(range), step.bytes);
     } else if (step.kind == StepKind::kFree) {
       RangeOf(step.tier, step.tensor) = {};
     } else if (step.kind == StepKind::kAlias) {
@@ -211,8 +214,9 @@ class WaitAdder {
     }
     if (step.kind == StepKind::kMove) {
       Add(Tier::kDevice, step.tensor, false);
+      const int64_t bytes = step.bytes > 0 ? step.bytes : BytesOf(step.tensor);
       RangeOf(Tier::kDevice, step.tensor) =
-          touched_[static_cast<size_t>(Tier::kDevice)].RangeAt(step.offset, BytesOf(step.tensor));
+          touched_[static_cast<size_t>(Tier::kDevice)].RangeAt(step.offset, bytes);
       Add(Tier::kDevice, step.tensor, true);
       return;
     }

@@ -22,12 +22,40 @@ constexpr int kMostLeaveAtStart = 40;
 /// A piece of a copy takes so many times its latency.
 constexpr double kPieceLatencies = 50;
 
-void TimeCopies(const Graph& graph, const Machine& machine, const UseLists& uses, int64_t room,
-                const Lifetimes& lives, std::vector<int64_t> loads, Decision* decision) {
+/// What leaves in part keeps as many pieces as there is room for all the time that it is away.
+/// False if none does.
+bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector<int64_t>* loads,
+               Decision* decision) {
+  bool some = false;
+  for (size_t t = 0; t < draft.away.size(); ++t) {
+    Gap* gap = decision->tensors[t].gaps.begin();
+    for (size_t i = 0; i + 1 < draft.away[t].size(); ++i) {
+      if (draft.away[t][i] == kThere) continue;
+      const Gap& one = *gap++;
+      if (draft.away[t][i] != kPartlyAway || one.dropped || graph.tensors[t].keep) continue;
+      const auto first = loads->begin() + one.after + 1, last = loads->begin() + one.before;
+      const int64_t most = first == last ? room : *std::max_element(first, last);
+      const int64_t pieces = std::min((graph.tensors[t].bytes - 1) / decision->piece_bytes,
+                                      (room - most) / decision->piece_bytes);
+      if (pieces <= 0) continue;
+      some = true;
+      (gap - 1)->stays = pieces * decision->piece_bytes;
+      for (auto load = first; load != last; ++load) *load += (gap - 1)->stays;
+    }
+  }
+  return some;
+}
+
+/// `lives` and `loads` are those of `decision`, which is `draft` spelled out.
+void TimeCopies(const Graph& graph, const Machine& machine, const Draft& draft, int64_t room,
+                std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
   decision->piece_bytes =
       Aligned(static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up));
-  HoldSaves(graph, machine, room, uses, lives, &loads, decision);
+  if (KeepParts(graph, draft, room, &loads, decision))
+    *lives = FindLifetimes(graph, *decision, draft.uses).value();
+  HoldSaves(graph, machine, room, draft.uses, *lives, &loads, decision);
   FetchEarly(graph, machine, room, loads, decision);
+  Retime(*decision, lives);
 }
 
 /// The first index at which the sum of `values` so far exceeds `part` of the whole.
@@ -42,10 +70,10 @@ size_t Choose(std::vector<double> values, double part) {
 std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const Draft& draft,
                                int64_t room) {
   Decision decision = Spell(graph, draft);
-  const Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return std::nullopt;
-  TimeCopies(graph, machine, draft.uses, room, lives.value(),
-             Loads(lives.value(), decision.runs.size()), &decision);
+  std::vector<int64_t> loads = Loads(lives.value(), decision.runs.size());
+  TimeCopies(graph, machine, draft, room, std::move(loads), &lives.value(), &decision);
   return decision;
 }
 
@@ -80,6 +108,10 @@ void Descent::Go(int64_t steps) {
   }
 }
 
+bool Descent::LeavesInPieces(size_t t) const {
+  return graph_.tensors[t].bytes > at_.decision.piece_bytes;
+}
+
 double Descent::Part() {
   return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
 }
@@ -89,7 +121,7 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
   const auto t = static_cast<TensorId>(Choose(returns, Part()));
-  const std::span<const uint8_t> away = at_.draft.away[t];
+  const std::span<const Away> away = at_.draft.away[t];
   std::vector<size_t> stretches;
   for (size_t i = 0; i + 1 < away.size(); ++i) {
     if (away[i]) stretches.push_back(i);
@@ -97,9 +129,14 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   if (stretches.empty()) return std::nullopt;
   const size_t i = stretches[random_() % stretches.size()];
   if (IsDropped(at_.draft, t, i)) return BringOtherwise(at_.draft.uses[t][i + 1].run, Toss(), pins);
-  if (Toss()) return Recompute(t, i);
+  const unsigned way = random_() % 4;
+  if (way < 2) return Recompute(t, i);
   Draft draft = at_.draft;
-  draft.away[t][i] = false;
+  if (way == 2 && LeavesInPieces(t)) {
+    draft.away[t][i] = away[i] == kAway ? kPartlyAway : kAway;
+    return draft;
+  }
+  draft.away[t][i] = kThere;
   pins->push_back({t, draft.uses[t][i].run});
   return draft;
 }
@@ -111,7 +148,7 @@ Draft Descent::BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>*
   for (const TensorId t : graph_.ops[run.op].forms[run.form].writes) {
     for (size_t i = 1; stays && i < draft.away[t].size(); ++i) {
       if (draft.uses[t][i].run != recomputation) continue;
-      draft.away[t][i - 1] = false;
+      draft.away[t][i - 1] = kThere;
       pins->push_back({t, draft.uses[t][i - 1].run});
     }
   }
@@ -141,8 +178,7 @@ bool Descent::Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave, De
     *lives = std::move(found.value());
     const std::vector<int64_t> loads = Loads(*lives, decision->runs.size());
     if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= room_) {
-      TimeCopies(graph_, machine_, draft->uses, room_, *lives, loads, decision);
-      Retime(*decision, lives);
+      TimeCopies(graph_, machine_, *draft, room_, loads, lives, decision);
       return true;
     }
     if (most_leave == 0 || !LetLeave(loads, pins, draft)) return false;
@@ -174,7 +210,7 @@ bool Descent::LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>
   }
   if (idle.empty()) return false;
   const auto [t, i] = idle[Choose(chances, Part())];
-  draft->away[t][i] = true;
+  draft->away[t][i] = LeavesInPieces(t) && Toss() ? kPartlyAway : kAway;
   return true;
 }
 

@@ -66,6 +66,7 @@ class Descent {
   bool Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave, Decision* decision,
            Lifetimes* lives);
   bool LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins, Draft* draft);
+  bool LeavesInPieces(size_t t) const;
   double Part();
   bool Toss() { return random_() % 2 == 0; }
 

@@ -37,16 +37,24 @@ void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<
   }
 }
 
-/// Calls add(away) for the stretches between the uses that are left: away if a part of it was.
+/// Calls add(away) for the stretches between the uses that are left: away if some of it was.
 template <typename Add>
-void Join(std::span<const uint8_t> away, std::span<const Use> uses, const std::vector<bool>& gone,
+void Join(std::span<const Away> away, std::span<const Use> uses, const std::vector<bool>& gone,
           const Add& add) {
   for (size_t i = 0; i < away.size();) {
     const size_t left = i;
-    bool joined = away[i];
-    for (++i; i < away.size() && gone[uses[i].run]; ++i) joined = joined || away[i];
+    Away joined = away[i];
+    for (++i; i < away.size() && gone[uses[i].run]; ++i)
+      joined = joined == kThere ? away[i] : joined;
     if (!gone[uses[left].run]) add(joined);
   }
+}
+
+bool LeavesInPart(const Draft& draft, TensorId t, RunId after) {
+  const std::span<const Use> uses = draft.uses[t];
+  const auto use = std::find_if(uses.begin(), uses.end(),
+                                [after](const Use& one) { return one.run == after; });
+  return draft.away[t][use - uses.begin()] == kPartlyAway;
 }
 
 /// Output pairs of run `r` whose input leaves after it, to come back from a copy made before.
@@ -58,7 +66,7 @@ ShortList<AliasPair> OnCopied(const Draft& draft, RunId r,
     const auto gap =
         std::find_if(gaps.begin(), gaps.end(), [r](const Gap& g) { return g.after == r; });
     const bool copied =
-        gap != gaps.end() && !gap->dropped &&
+        gap != gaps.end() && !gap->dropped && !LeavesInPart(draft, pair.input, r) &&
         !Saves(draft.uses[pair.input], draft.runs, gaps, static_cast<size_t>(gap - gaps.begin()));
     if (copied) pairs.push_back(pair);
   }
@@ -69,15 +77,15 @@ ShortList<AliasPair> OnCopied(const Draft& draft, RunId r,
 
 Draft DraftOf(const Graph& graph, const Decision& decision) {
   UseLists uses = FindUses(graph, decision.runs);
-  Buckets<uint8_t> away(uses.size(), [&](const auto& add) {
+  Buckets<Away> away(uses.size(), [&](const auto& add) {
     for (size_t t = 0; t < uses.size(); ++t) {
       if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses[t])) continue;
       const ShortList<Gap>& gaps = decision.tensors[t].gaps;
       const Gap* next = gaps.begin();
       for (const Use& use : uses[t]) {
         const bool leaves = next != gaps.end() && next->after == use.run;
+        add(t, !leaves ? kThere : next->stays > 0 ? kPartlyAway : kAway);
         if (leaves) ++next;
-        add(t, leaves);
       }
     }
   });
@@ -107,9 +115,9 @@ Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run, std::vector<
       }
     }
   });
-  less.away = Buckets<uint8_t>(draft.away.size(), [&](const auto& add) {
+  less.away = Buckets<Away>(draft.away.size(), [&](const auto& add) {
     for (size_t t = 0; t < draft.away.size(); ++t)
-      Join(draft.away[t], draft.uses[t], gone, [&](bool away) { add(t, away); });
+      Join(draft.away[t], draft.uses[t], gone, [&](Away away) { add(t, away); });
   });
   if (numbers != nullptr) *numbers = std::move(number);
   return less;
@@ -124,15 +132,16 @@ Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op) {
   Draft more{draft.runs, {}, {}};
   more.runs.insert(more.runs.begin() + before, again);
   more.uses = FindUses(graph, more.runs);
-  more.away = Buckets<uint8_t>(draft.away.size(), [&](const auto& add) {
+  more.away = Buckets<Away>(draft.away.size(), [&](const auto& add) {
     for (size_t t = 0; t < draft.away.size(); ++t) {
-      const std::span<const uint8_t> away = draft.away[t];
+      const std::span<const Away> away = draft.away[t];
       const std::span<const Use> uses = more.uses[t];
       for (size_t i = 0; i < away.size(); ++i) {
         // It has been used before it is once more: the operation has run.
         const bool splits = i + 1 < uses.size() && uses[i + 1].run == before;
-        add(t, away[i] || (splits && !uses[i + 1].reads));
-        if (splits) add(t, away[i] && uses[i + 1].reads);
+        const bool anew = splits && !uses[i + 1].reads;
+        add(t, anew ? std::max(away[i], kAway) : away[i]);
+        if (splits) add(t, anew ? kThere : away[i]);
       }
     }
   });

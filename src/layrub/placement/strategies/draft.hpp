@@ -12,6 +12,13 @@
 
 namespace layrub {
 
+/// Whether a tensor is on the device between two uses.
+enum Away : uint8_t {
+  kThere,
+  kAway,
+  kPartlyAway,  ///< as few of its bytes leave as have to, if it comes back from the host
+};
+
 /// What a decision is about: what runs, and which tensors are away between which of their uses. All
 /// else follows from that, so that it is easily changed. Nothing is whole.
 struct Draft {
@@ -20,7 +27,7 @@ struct Draft {
   /// By tensor and use: it is away from the device from that use until the next one. If that is a
   /// recomputation that writes it anew, its value is dropped; else it is copied to the host and
   /// back. Empty: the tensor has no bytes of its own that could be given back.
-  Buckets<uint8_t> away;
+  Buckets<Away> away;
 };
 
 Draft DraftOf(const Graph& graph, const Decision& decision);
@@ -40,8 +47,8 @@ Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run,
 /// and leaves again.
 Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op);
 
-/// The decision: each range is given back at once and taken as late as possible; outputs lie on
-/// inputs where that saves bytes.
+/// The decision: each range is given back at once, whole, and taken as late as possible; outputs
+/// lie on inputs where that saves bytes.
 Decision Spell(const Graph& graph, const Draft& draft);
 
 }  // namespace layrub

@@ -59,7 +59,7 @@ class LoadTree {
 struct Copy {
   Gap* gap;
   TensorId tensor;
-  int64_t range = 0;  ///< bytes that the tensor has on the device before the gap
+  int64_t range = 0;  ///< bytes of the device that the tensor gives back
 };
 
 /// In the order in which they are issued.
@@ -68,11 +68,12 @@ std::vector<Copy> CopiesAway(const UseLists& uses, const Lifetimes& lives, Decis
   for (size_t r = 0; r < lives.residences.size();) {
     const TensorId t = lives.residences[r].tensor;
     ShortList<Gap>& gaps = decision->tensors[t].gaps;
-    for (size_t i = 0; i < gaps.size(); ++i) {
+    for (size_t i = 0; i < gaps.size(); ++i, ++r) {
       if (Saves(uses[t], decision->runs, gaps, i))
-        copies.push_back({&gaps[i], t, lives.residences[r + i].bytes});
+        copies.push_back({&gaps[i], t, lives.residences[r].bytes - gaps[i].stays});
+      if (gaps[i].stays > 0) ++r;
     }
-    r += gaps.size() + 1;
+    ++r;
   }
   std::stable_sort(copies.begin(), copies.end(),
                    [](const Copy& a, const Copy& b) { return a.gap->after < b.gap->after; });
@@ -110,7 +111,8 @@ std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
   std::vector<RunId> wanted(copies.size());
   double link_free = std::numeric_limits<double>::max();
   for (size_t i = copies.size(); i-- > 0;) {
-    const auto bytes = static_cast<double>(graph.tensors[copies[i].tensor].bytes);
+    const auto bytes =
+        static_cast<double>(graph.tensors[copies[i].tensor].bytes - copies[i].gap->stays);
     link_free = std::min(link_free, starts[copies[i].gap->before]) -
                 (bytes / machine.link_up + machine.latency);
     const auto later = std::upper_bound(starts.begin(), starts.end(), link_free);
@@ -139,7 +141,7 @@ void HoldSaves(const Graph& graph, const Machine& machine, int64_t room, const U
   double link_free = 0;
   for (const Copy& copy : CopiesAway(uses, lives, decision)) {
     Gap& gap = *copy.gap;
-    const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes);
+    const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes - gap.stays);
     link_free =
         std::max(link_free, starts[gap.after + 1]) + bytes / machine.link_down + machine.latency;
     for (RunId next = gap.release + 1; next < gap.prefetch && starts[next] < link_free; ++next) {
@@ -158,7 +160,7 @@ void FetchEarly(const Graph& graph, const Machine& machine, int64_t room,
   LoadTree loads(run_loads);
   for (size_t i = 0; i < copies.size(); ++i) {
     Gap& gap = *copies[i].gap;
-    const int64_t bytes = Aligned(graph.tensors[copies[i].tensor].bytes);
+    const int64_t bytes = Aligned(graph.tensors[copies[i].tensor].bytes) - gap.stays;
     const RunId latest = gap.prefetch;
     const RunId first = std::max(wanted[i], gap.release + 1);
     if (first >= latest) continue;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "layrub/check.hpp"
 #include "layrub/placement/test/needed_waits.hpp"
 #include "layrub/placement/test/part_plan.hpp"
+#include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 
 namespace layrub {
@@ -68,6 +70,37 @@ TEST_F(CheckParts, AcceptsATensorThatIsWholeAgainInTheHostTier) {
     p->Readable("x");
   };
   EXPECT_EQ(Objections({.after_load = saves_again, .at_the_end = stays}), "");
+}
+
+TEST_F(CheckParts, AcceptsNothingThatGivesWrongValues) {
+  int accepted = 0, wrong = 0;
+  const auto from = [](int64_t begin) { return PartChoices::Pieces{{begin, 1000 - begin}}; };
+  for (int64_t number = 0; number < int64_t{3} * 4 * 4 * 4 * 4 * 2; ++number) {
+    int64_t rest = number;
+    const auto draw = [&rest](int64_t of) { return std::exchange(rest, rest / of) % of * 256; };
+    PartChoices choices;
+    choices.kept = 256 + draw(3);
+    choices.saved = from(draw(4));
+    choices.loaded = from(draw(4));
+    choices.y_at = 512 + draw(4);
+    const int64_t to = draw(4);
+    if (to > 0) {
+      choices.meanwhile = [to, &choices](PlanWriter* p) { p->Move("x", 256 + to, choices.kept); };
+      choices.before_whole = [&choices](PlanWriter* p) { p->Move("x", 256, choices.kept); };
+    }
+    choices.waits_for_save = draw(2) > 0;
+    choices.device_bytes = 2304;
+    const Plan plan = PartPlan(graph_, choices);
+    std::string seen;
+    for (uint64_t seed = 0; seed < 10 && seen.empty(); ++seed)
+      seen = testing::Replay(graph_, plan, seed);
+    const std::string objections = Join(Check(graph_, plan));
+    EXPECT_TRUE(seen.empty() || !objections.empty()) << seen << ToText(plan, graph_);
+    accepted += objections.empty();
+    wrong += !seen.empty();
+  }
+  EXPECT_GE(accepted, 50);
+  EXPECT_GT(wrong, 500);
 }
 
 TEST_F(CheckParts, ObjectsToKeepingBytesThatAreNoPart) {

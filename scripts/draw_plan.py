@@ -10,8 +10,8 @@ compare; draw a plan alone to see its details. Left to right run the operations 
 lines: where the passes end), upwards the addresses of the device arena. A box is the stay of one
 tensor in its bytes; faint means that the bytes are held although the tensor is not in use yet, or not
 any more; a dashed outline means that its value was computed again. An output that lies on an input takes
-over its bytes. Below stands the host tier, where there
-is one. Opened by itself in a browser, the picture names the tensor under the mouse.
+over its bytes. Of a tensor that leaves in part, a lower box is what stays. Below stands the host tier,
+where there is one. Opened by itself in a browser, the picture names the tensor under the mouse.
 
 The formats of the two inputs are in docs/plan-format.md. Exit code 1: an input that cannot be read.
 """
@@ -63,6 +63,7 @@ class Stay:
     tensor: object
     range: Range
     begin: int
+    size: int  # of its bytes; less than the tensor's where only a part of it is there
     end: int = None
     first: int = None  # in use from here
     last: int = None  # to here
@@ -105,14 +106,19 @@ class Walk:
         if kind in ('alloc', 'free', 'move', 'alias', 'offload', 'prefetch'):
             tensor = self.graph.tensors[words[2 if kind in ('alloc', 'free') else 1]]
         if kind == 'alloc':
+            if tensor.name in self.open[words[1]]:  # a part that is made whole
+                self.free(words[1], self.open[words[1]].pop(tensor.name))
             self.begin(words[1], tensor, Range(int(words[3]), tensor.size))
         elif kind == 'free':
-            self.free(words[1], self.open[words[1]].pop(tensor.name))
+            before = self.open[words[1]].pop(tensor.name)
+            self.free(words[1], before)
+            if len(words) > 3:
+                self.begin(words[1], tensor, Range(before.range.offset, int(words[3])))
         elif kind == 'move':
             before = self.open['device'].pop(tensor.name)
             before.use(self.now, self.now)
             self.free('device', before)
-            self.begin('device', tensor, Range(int(words[2]), tensor.size))
+            self.begin('device', tensor, Range(int(words[2]), before.size))
             self.open['device'][tensor.name].use(self.now, self.now)
         elif kind == 'alias':
             below = self.open['device'][words[3]]
@@ -129,7 +135,7 @@ class Walk:
             raise ValueError
 
     def begin(self, tier, tensor, place):
-        stay = Stay(tensor, place, self.now)
+        stay = Stay(tensor, place, self.now, min(tensor.size, place.size))
         self.stays[tier].append(stay)
         self.open[tier][tensor.name] = stay
         if tier == 'device' and place.bound == 0:
@@ -305,12 +311,14 @@ class Picture:
         """(role, idle, computed again) -> boxes [begin, end, offset, bytes, words]."""
         looks = {}
         for stay in stays:
-            words = f'{stay.tensor.name}, {size_text(stay.tensor.size)}'
+            words = f'{stay.tensor.name}, {size_text(stay.size)}'
+            if stay.size < stay.tensor.size:
+                words += f' of {size_text(stay.tensor.size)}'
             for begin, end, idle in ((stay.begin, stay.first, True), (stay.first, stay.last, False),
                                      (stay.last, stay.end, True)):
-                if begin < end and stay.tensor.size:
+                if begin < end and stay.size:
                     look = looks.setdefault((stay.tensor.role, idle, stay.again), [])
-                    look.append([begin, end, stay.range.offset, stay.tensor.size, words])
+                    look.append([begin, end, stay.range.offset, stay.size, words])
         return looks
 
 

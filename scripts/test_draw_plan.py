@@ -10,6 +10,7 @@ import xml.etree.ElementTree as xml
 
 import draw_plan
 import plan_files
+import test_verify_parts
 from test_verify_plan import AGAIN, GRAPH, STEPS, plan_text
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -70,6 +71,25 @@ class DrawPlan(unittest.TestCase):
                 pieces.append(step.replace('load x', 'load x 256 244').replace('fetch x', 'fetch x 256 244'))
         self.plan = self.write('plan.txt', plan_text(pieces))
         self.assertEqual([self.times(stay) for tier in self.walk().stays.values() for stay in tier], whole)
+
+    def test_draws_what_stays_of_a_tensor_that_leaves_in_part(self):
+        def stays_of_x(steps):
+            self.graph = self.write('graph.txt', test_verify_parts.GRAPH)
+            self.plan = self.write('plan.txt', test_verify_parts.plan_text(steps))
+            return [(stay.begin, stay.end, stay.range.offset, stay.size)
+                    for stay in self.walk().stays['device'] if stay.tensor.name == 'x']
+
+        # Operations: first 0, second 1, third 2, fourth 3.
+        self.assertEqual(stays_of_x(test_verify_parts.STEPS),
+                         [(0, 1, 256, 1024), (1, 3, 256, 256), (3, 4, 256, 1024)])
+        self.assertEqual(self.walk().most, 1536)
+        root = xml.fromstring(draw_plan.draw(self.graph, [self.plan]))
+        low = [path.get('d') for path in root.iter(SVG + 'path')
+               if path.find(SVG + 'title').text == 'x, 256 bytes of 1 KiB']
+        self.assertEqual(len(low), 1)
+        self.assertIn('v' + draw_plan.short(draw_plan.DEVICE_HEIGHT * 256 / 1536) + 'h', low[0])
+        self.assertEqual(stays_of_x(test_verify_parts.moved()),
+                         [(0, 1, 512, 1024), (1, 1, 512, 512), (1, 3, 256, 512), (3, 4, 256, 1024)])
 
     def test_finds_passes_and_the_peak(self):
         walk = self.walk()

@@ -175,7 +175,8 @@ def plan_text(steps, device=1792):
             ''.join(f'{i} {line}\n' for i, line in enumerate(lines)))
 
 
-class VerifyPlan(unittest.TestCase):
+class PlanCase(unittest.TestCase):
+    """What tests of verify_plan.py share."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -183,8 +184,8 @@ class VerifyPlan(unittest.TestCase):
         self.graph_path = os.path.join(folder.name, 'graph.txt')
         self.plan_path = os.path.join(folder.name, 'plan.txt')
 
-    def verify(self, steps, graph=GRAPH, **header):
-        self.write(graph, plan_text(steps, **header))
+    def verify_text(self, graph, plan):
+        self.write(graph, plan)
         return verify_plan.verify(plan_files.read_graph(self.graph_path),
                                   plan_files.read_plan(self.plan_path))
 
@@ -192,6 +193,12 @@ class VerifyPlan(unittest.TestCase):
         for path, text in ((self.graph_path, graph), (self.plan_path, plan)):
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(text)
+
+
+class VerifyPlan(PlanCase):
+
+    def verify(self, steps, graph=GRAPH, **header):
+        return self.verify_text(graph, plan_text(steps, **header))
 
     def run_script(self, *flags):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'verify_plan.py')
@@ -274,11 +281,13 @@ class VerifyPlan(unittest.TestCase):
             return steps[:at] + list(new) + steps[at + 1:]
 
         for copy in ('offload x', 'prefetch x'):
-            for old, new in (('0 256', '0 244'), ('0 256', '0 512'), ('0 256', '256 244'), ('0 256', '0 0'),
+            for old, new in (('0 256', '0 244'), ('0 256', '0 512'), ('0 256', '0 0'),
                              ('0 256', '-256 512'), ('256 244', '0 500'), ('256 244', '256 256'),
                              ('256 244', '256 240'), ('256 244', '512 244')):
                 self.assert_objects('the next piece of x', changed(f'{copy} {old}', f'{copy} {new}'))
             first, last = f'{copy} 0 256', f'{copy} 256 244'
+            self.assert_objects('bytes 256 to 500 only' if copy == 'offload x' else 'not all bytes before',
+                                changed(first, last))
             self.assert_objects('stands between pieces', changed(first, first, 'free host x'))
             self.assert_objects('stands between pieces', changed(first, first, copy))
             self.assert_objects('stands between pieces', changed(last))

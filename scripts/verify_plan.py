@@ -7,7 +7,8 @@ Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DI
              device_bytes <= 1.02 x live
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
   residency  every value that is read is where it is read, and nothing is left over at the end
-  pieces     those of a copy follow one another and cover the tensor
+  pieces     those of a copy follow one another to the end of the tensor, and what is before the
+             first is there already; a part left on the device is made whole before it is used
   recompute  what runs again is repeatable, finds what it found first and sets no tensor back
   order      accesses of the same bytes by different lanes are ordered by wait steps
 Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
@@ -15,12 +16,12 @@ that cannot be read. Shares no code with the planner.
 """
 
 import argparse
-import bisect
 import json
 import sys
 
 from plan_files import ALIGNMENT, BadInput, Form, aligned, option, read_graph, read_plan
 from plan_floor import floor
+from plan_memory import Block, Memory
 
 PACKING_BOUND = 1.02
 MIB = 2.0 ** 20
@@ -33,88 +34,21 @@ OPERATIONS = ('fill', 'compute', 'recompute', 'update', 'feed')
 # ---------------------------------------------------------------- the walk
 
 
-class Arena:
-    """One tier: live ranges, what they hold, and who touched which bytes last."""
-
-    def __init__(self, name, size):
-        self.name, self.size = name, size
-        self.range_of = {}  # tensor name -> [offset, bytes, tensors bound, value held]
-        self.begins, self.live = [], []  # live ranges that are not empty, by offset
-        self.live_bytes = self.peak = 0
-        # Bytes from cuts[i] to cuts[i + 1] were last written by history[i][0] and since then last
-        # read by history[i][1 + lane].
-        self.cuts, self.history = [0], [(None,) * 4]
-
-    def overlapping(self, offset, size):
-        at = bisect.bisect_left(self.begins, offset + size) - 1
-        return at >= 0 and self.live[at][0] + self.live[at][1] > offset
-
-    def add(self, name, offset, size):
-        self.range_of[name] = [offset, size, 1, None]
-        if size:
-            at = bisect.bisect_left(self.begins, offset)
-            self.begins.insert(at, offset)
-            self.live.insert(at, self.range_of[name])
-        self.live_bytes += size
-        self.peak = max(self.peak, self.live_bytes)
-
-    def remove(self, name):
-        block = self.range_of.pop(name)
-        block[2] -= 1
-        if block[2] == 0:
-            self.live_bytes -= block[1]
-            if block[1]:
-                at = bisect.bisect_left(self.begins, block[0])
-                del self.begins[at], self.live[at]
-
-    def cut(self, at):
-        index = bisect.bisect_left(self.cuts, at)
-        if index == len(self.cuts) or self.cuts[index] != at:
-            self.cuts.insert(index, at)
-            self.history.insert(index, self.history[index - 1])
-        return index
-
-    def touch(self, begin, end, step, lane, write):
-        """Returns the steps that used these bytes and conflict with this access."""
-        if begin >= end:
-            return ()
-        first, last = self.cut(begin), self.cut(end)
-        touched = self.history[first:last]
-        if not write:
-            self.history[first:last] = [
-                h[:lane + 1] + (step,) + h[lane + 2:] for h in touched]
-            return {h[0] for h in touched}
-        self.cuts[first:last] = [begin]
-        self.history[first:last] = [(step, None, None, None)]
-        return {user for h in touched for user in h}
-
-
-class Walk:
+class Walk(Memory):
     """Runs a plan in program order, collecting objections. If all conflicting accesses are ordered,
     what is true in program order is true in every order in which the lanes may run."""
 
     def __init__(self, graph, plan):
-        self.graph, self.plan = graph, plan
-        self.objections = []
-        self.device = Arena('device', plan.device_bytes)
-        self.host = Arena('host', plan.host_bytes)
-        self.arenas = {'device': self.device, 'host': self.host}
-        self.clocks = {}  # timed step -> (lane, steps of each lane finished before it)
-        self.now = {lane: [0, 0, 0] for lane in range(3)}
-        self.version = dict.fromkeys(graph.tensors, 0)
+        super().__init__(graph, plan)
+        self.graph = graph
         self.lies_on = {}
         self.ran = {}  # operation -> how it ran first: form and workspace, what it found and left
         self.recomputed = 0
         self.offloaded = 0
         self.moved = 0
-        self.number = 0
-        self.copying = None  # kind and name of a copy of which pieces have come, and where the next begins
+        self.copying = None  # kind and name of a copy, where its next piece begins, and where the first did
         self.only_persistent = True
         self.read_somewhere = set()
-
-    def object(self, text):
-        step = ' '.join(self.plan.steps[self.number][:2])
-        self.objections.append(f'step {self.number} ({step}): {text}')
 
     def run(self):
         for words in self.plan.steps:
@@ -142,35 +76,47 @@ class Walk:
         if kind == 'alloc':
             self.alloc(self.arenas[words[1]], tensors[words[2]], int(words[3]))
         elif kind == 'free':
-            self.free(self.arenas[words[1]], tensors[words[2]])
+            self.free(self.arenas[words[1]], tensors[words[2]], part_size(words))
         elif kind == 'alias':
             self.alias(tensors[words[1]], words[3])
         elif kind == 'wait':
             self.wait(LANES.index(words[1]), int(words[3]))
         else:
-            lane = LANE_OF_KIND[kind]
-            self.clocks[self.number] = (lane, tuple(self.now[lane]))
-            self.now[lane][lane] += 1
+            self.queue(LANE_OF_KIND[kind])
             if kind == 'move':
-                self.move(tensors[words[1]], int(words[2]))
+                self.move(tensors[words[1]], int(words[2]), part_size(words))
             elif kind not in OPERATIONS:
                 self.copy(tensors[words[1]], words)
             else:
                 self.operation(self.graph.ops[words[1]], words)
 
     def alloc(self, arena, tensor, offset):
-        if tensor.name in arena.range_of:
+        block = arena.range_of.get(tensor.name)
+        if block and block.part:
+            if offset != block.offset:
+                self.object(f'does not begin where the part of {tensor.name} does, at {block.offset}')
+            self.rebind(tensor, offset, tensor.size)
+            return
+        if block:
             self.object('has a range already')
             return
         if tensor.persistent and arena is self.device and not self.only_persistent:
             self.object('persistent tensors are allocated before anything else')
-        arena.add(tensor.name, offset, self.size_at(arena, tensor, offset))
+        arena.add(tensor.name, Block(offset, self.size_at(arena, tensor.size, offset)))
         if tensor.persistent and arena is self.device:
-            arena.range_of[tensor.name][3] = (tensor.name, 0)
+            arena.range_of[tensor.name].hold((tensor.name, 0))
 
-    def size_at(self, arena, tensor, offset):
-        """Bytes of a new range; 0 (and said) where it may not lie."""
-        size = tensor.size
+    def rebind(self, tensor, offset, size):
+        """A range of the device for the one that the tensor has, which it may overlap."""
+        old = self.device.range_of[tensor.name]
+        self.device.remove(tensor.name)
+        new = Block(offset, self.size_at(self.device, size, offset))
+        new.hold(old.held, old.begin, old.end)
+        self.device.add(tensor.name, new)
+        return old, new
+
+    def size_at(self, arena, size, offset):
+        """The size of a new range; 0 (and said) where it may not lie."""
         if offset % ALIGNMENT or offset < 0 or offset + size > arena.size:
             self.object(f'{size} bytes at {offset} are misaligned or outside of the arena')
             size = 0
@@ -179,90 +125,73 @@ class Walk:
             size = 0
         return size
 
-    def move(self, tensor, offset):
-        self.moved += tensor.size
-        self.read(self.device, tensor)
+    def move(self, tensor, offset, said):
         block = self.device.range_of[tensor.name]
-        if tensor.persistent or block[2] > 1:
+        part = block.part
+        size = block.size if part else tensor.size
+        if said != (size if part else None):
+            self.object(f'moves {"all" if said is None else said} bytes of {tensor.name}, of which '
+                        f'{size if part else "all"} are on the device')
+        if tensor.persistent or block.bound > 1:
             self.object('is persistent, or not the only tensor in its range')
-        held, live = block[3], self.device.live_bytes
-        self.device.remove(tensor.name)  # it may go to bytes that it leaves
-        size = self.size_at(self.device, tensor, offset)
-        shared = max(0, min(block[0] + block[1], offset + size) - max(block[0], offset))
-        self.device.peak = max(self.device.peak, live + size - shared)
-        self.device.add(tensor.name, offset, size)
-        self.write(self.device, tensor)
-        self.device.range_of[tensor.name][3] = held
+        self.moved += size
+        span = (0, size) if part else None
+        self.read(self.device, tensor, span)
+        live = self.device.live_bytes
+        old, new = self.rebind(tensor, offset, size)
+        new.part = part
+        shared = max(0, min(old.offset + old.size, offset + new.size) - max(old.offset, offset))
+        self.device.peak = max(self.device.peak, live + new.size - shared)
+        self.touch(self.device, tensor, True, span)
 
-    def free(self, arena, tensor):
+    def free(self, arena, tensor, kept=None):
         if tensor.name not in arena.range_of:
             self.object('has no range')
             return
         if tensor.persistent and arena is self.device:
             self.object('a persistent tensor is never freed')
-        arena.remove(tensor.name)
+        if kept is None:
+            arena.remove(tensor.name)
+        elif not self.may_keep(arena, tensor, kept):
+            return
+        else:
+            arena.shrink(tensor.name, kept)
         if arena is self.device:
             self.lies_on.pop(tensor.name, None)
 
+    def may_keep(self, arena, tensor, kept):
+        block = arena.range_of[tensor.name]
+        if arena is not self.device or block.part or block.bound > 1:
+            self.object(f'keeps a part of {tensor.name}, which is not whole and alone in a range of the device')
+            return False
+        if kept <= 0 or kept % ALIGNMENT or kept >= tensor.length:
+            self.object(f'{kept} bytes are no part of {tensor.name}')
+            return False
+        return True
+
     def alias(self, tensor, on):
         block = self.device.range_of.get(on)
-        if block is None or tensor.name in self.device.range_of or tensor.persistent:
+        if block is None or block.part or tensor.name in self.device.range_of or tensor.persistent:
             self.object(f'{tensor.name} cannot be put on {on}')
             return
-        if tensor.size > block[1]:
+        if tensor.size > block.size:
             self.object(f'{tensor.name} is larger than the range of {on}')
-        block[2] += 1
+        block.bound += 1
         self.device.range_of[tensor.name] = block
         self.lies_on[tensor.name] = on
-
-    def wait(self, lane, step):
-        if step not in self.clocks or self.clocks[step][0] == lane:
-            self.object('waits for a step that is not an earlier one of another lane')
-            return
-        other, before = self.clocks[step]
-        now = [max(pair) for pair in zip(self.now[lane], before)]
-        now[other] = max(now[other], before[other] + 1)
-        self.now[lane] = now
-
-    def touch(self, arena, tensor, write, part=None):
-        """An access of the bytes of a tensor, or of those in `part`."""
-        block = arena.range_of[tensor.name]
-        lane, clock = self.clocks[self.number]
-        begin, end = (block[0] + min(block[1], tensor.size, at) for at in part or (0, tensor.size))
-        for user in arena.touch(begin, end, self.number, lane, write):
-            if user is None or user == self.number:
-                continue
-            other, before = self.clocks[user]
-            if clock[other] <= before[other]:
-                self.object(f'{"writes" if write else "reads"} {tensor.name} without waiting for '
-                            f'step {user} ({" ".join(self.plan.steps[user][:2])}), which uses the '
-                            f'same {arena.name} bytes')
-
-    def read(self, arena, tensor, part=None):
-        block = arena.range_of.get(tensor.name)
-        if block is None:
-            self.object(f'reads {tensor.name}, which has no {arena.name} range')
-            return
-        self.touch(arena, tensor, False, part)
-        if block[3] != (tensor.name, self.version[tensor.name]):
-            held = 'nothing' if block[3] is None else f'version {block[3][1]} of {block[3][0]}'
-            self.object(f'reads {tensor.name}, whose {arena.name} range holds {held}')
-
-    def write(self, arena, tensor):
-        self.touch(arena, tensor, True)
-        arena.range_of[tensor.name][3] = (tensor.name, self.version[tensor.name])
 
     def copy(self, tensor, words):
         down = words[0] == 'offload'
         source, target = (self.device, self.host) if down else (self.host, self.device)
         begin, size = (int(words[2]), int(words[3])) if len(words) > 2 else (0, tensor.length)
         end = begin + size
-        if begin != (self.copying[2] if self.copying else 0) or end > tensor.length or (
+        following, first = self.copying[2:] if self.copying else (begin, begin)
+        if begin != following or begin < 0 or begin % ALIGNMENT or end > tensor.length or (
                 len(words) > 2 and (size <= 0 or end < tensor.length and size % ALIGNMENT)):
             self.object(f'bytes {begin} to {end} are not the next piece of {tensor.name}')
             self.copying = None
             return
-        self.copying = [*words[:2], end] if end < tensor.length else None
+        self.copying = [*words[:2], end, first] if end < tensor.length else None
         part = (begin, aligned(end))
         self.read(source, tensor, part)
         if tensor.name not in target.range_of:
@@ -270,9 +199,11 @@ class Walk:
             return
         if not down and tensor.name in self.lies_on:
             self.object(f'copies over {self.lies_on[tensor.name]}')
+        if not down and begin == first > 0 and not target.range_of[tensor.name].has(self.value(tensor), 0, begin):
+            self.object(f'begins at byte {begin} of {tensor.name}, and not all bytes before are on the device')
         self.offloaded += part[1] - begin if down else 0
         self.touch(target, tensor, True, part)
-        target.range_of[tensor.name][3] = None if self.copying else (tensor.name, self.version[tensor.name])
+        target.range_of[tensor.name].hold(None if self.copying else self.value(tensor), first if down else 0)
 
     def operation(self, op, words):
         form = self.form(words)
@@ -370,8 +301,13 @@ class Walk:
                     complain(f'{name} is never freed in the {where[0].name} arena')
             elif tensor.persistent and (where != [self.device] or name in readable):
                 complain(f'{name} is persistent: it belongs on the device, unlisted')
-            elif len(where) != 1 or where[0].range_of[name][3] != (name, self.version[name]):
-                complain(f'{name} does not end with its value in exactly one place')
+            elif len(where) != 1 or not where[0].range_of[name].has(self.value(tensor), 0, tensor.length):
+                complain(f'{name} does not end with its whole value in exactly one place')
+
+
+def part_size(words):
+    """The number that ends a free or move of a part; None where there is none."""
+    return int(words[3]) if len(words) > 3 else None
 
 
 # ---------------------------------------------------------------- the answer

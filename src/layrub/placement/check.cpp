@@ -148,19 +148,26 @@ bool Checker::HasValidIds(const Step& step) {
 void Checker::CheckAlloc(const Step& step) {
   Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
   const Tensor& tensor = graph_.tensors[step.tensor];
-  if (memory.arena.Has(step.tensor))
-    return Object(tensor.name + " has a " + memory.name + " range already");
+  const int64_t bytes = Aligned(tensor.bytes);
+  if (memory.arena.Has(step.tensor)) {
+    const Range& range = memory.arena.Of(step.tensor);
+    if (!range.part) return Object(tensor.name + " has a " + memory.name + " range already");
+    if (step.offset != range.offset)
+      Object("begins elsewhere than the part of " + tensor.name + ", which lies at " +
+             std::to_string(range.offset));
+    return Rebind(step, bytes);
+  }
   if (tensor.persistent && step.tier == Tier::kDevice && !only_persistent_so_far_) {
     Object(tensor.name + " is persistent and has to be allocated before anything else");
   }
-  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step, memory));
+  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step, memory, bytes));
   if (tensor.persistent && step.tier == Tier::kDevice)
     memory.arena.Of(step.tensor).holds = {step.tensor, 0};
 }
 
-/// The bytes of the range that begins at the step's offset; 0 (and said) where it may not lie.
-int64_t Checker::BytesAt(const Step& step, const Memory& memory) {
-  int64_t bytes = Aligned(graph_.tensors[step.tensor].bytes);
+/// The bytes of the range that begins at the step's offset and is to have `bytes`; 0 (and said)
+/// where it may not lie.
+int64_t Checker::BytesAt(const Step& step, const Memory& memory, int64_t bytes) {
   const std::string range = "[" + std::to_string(step.offset) + ", +" + std::to_string(bytes) + ")";
   if (step.offset % kAlignment != 0)
     Object("offset " + std::to_string(step.offset) + " is not aligned");
@@ -175,6 +182,17 @@ int64_t Checker::BytesAt(const Step& step, const Memory& memory) {
   return bytes;
 }
 
+/// The step's tensor gets a device range of `bytes` at the step's offset for the one that it has,
+/// which may overlap it; it holds what that held.
+void Checker::Rebind(const Step& step, int64_t bytes) {
+  Arena& arena = device_.arena;
+  const Range before = arena.Of(step.tensor);
+  arena.Free(step.tensor);
+  arena.Alloc(step.tensor, step.offset, BytesAt(step, device_, bytes));
+  arena.Of(step.tensor).holds = before.holds;
+  arena.Of(step.tensor).of = before.of;
+}
+
 void Checker::CheckFree(const Step& step) {
   Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
   if (!memory.arena.Has(step.tensor))
@@ -182,8 +200,26 @@ void Checker::CheckFree(const Step& step) {
   if (graph_.tensors[step.tensor].persistent && step.tier == Tier::kDevice) {
     Object(NameOf(step.tensor) + " is persistent and must never be freed");
   }
+  if (step.bytes != 0) return CheckKept(step);
   memory.arena.Free(step.tensor);
   if (step.tier == Tier::kDevice) lies_on_[step.tensor] = kNone;
+}
+
+/// The Free takes back all but the first bytes of its tensor, and may do so.
+void Checker::CheckKept(const Step& step) {
+  const Tensor& tensor = graph_.tensors[step.tensor];
+  const auto object = [&](const std::string& text) {
+    Object("keeps " + std::to_string(step.bytes) + " bytes of " + tensor.name + text);
+  };
+  if (step.tier == Tier::kHost) return object(" in the host tier, where there are no parts");
+  const Range& range = device_.arena.Of(step.tensor);
+  if (range.part) return object(", of which there is only a part already");
+  if (range.bound > 1) return object(", which is not the only tensor in its range");
+  if (step.bytes < 0 || step.bytes % kAlignment != 0)
+    return object(", no multiple of " + std::to_string(kAlignment));
+  if (step.bytes >= tensor.bytes) return object(", which has " + std::to_string(tensor.bytes));
+  device_.arena.Shrink(step.tensor, step.bytes);
+  lies_on_[step.tensor] = kNone;
 }
 
 void Checker::CheckAlias(const Step& step) {
@@ -192,6 +228,8 @@ void Checker::CheckAlias(const Step& step) {
   if (arena.Has(step.tensor)) return Object(tensor.name + " has a device range already");
   if (!arena.Has(step.on))
     return Object("is put on " + NameOf(step.on) + ", which has no device range");
+  if (arena.Of(step.on).part)
+    Object("is put on " + NameOf(step.on) + ", of which only a part is on the device");
   if (tensor.persistent) Object(tensor.name + " is persistent and needs a range of its own");
   if (Aligned(tensor.bytes) > arena.Of(step.on).bytes) {
     Object("needs " + std::to_string(tensor.bytes) + " bytes, the range of " + NameOf(step.on) +
@@ -253,8 +291,12 @@ void Checker::CheckLeftOver(TensorId id) {
   if (!readable && !tensor.persistent) return;
   if (!on_device && !on_host)
     return tensor.persistent ? void() : object("has no range although it is readable");
-  const Value& holds = (on_device ? device_ : host_).arena.Of(id).holds;
-  if (holds == Value{id, version_[id]}) return;
+  const Range& range = (on_device ? device_ : host_).arena.Of(id);
+  const Value& holds = range.holds;
+  if (holds == CurrentValue(id)) {
+    if (range.of.Covers(Clipped(id, {}))) return;
+    return object("does not have its whole value: its range holds " + Only(id, range.of));
+  }
   object("does not have its value: its range holds " + (holds.tensor == kNone ? "nothing"
                                                         : holds.tensor == id
                                                             ? "an older one"

@@ -21,18 +21,28 @@ void Checker::CheckCopy(const Step& step) {
   const bool down = step.kind == StepKind::kOffload;
   order_.Queue(now_, down ? Lane::kSave : Lane::kLoad);
   if (!CheckPiece(step)) return;
-  const Part part{step.offset, piece_ == kNone ? Part().end : step.offset + step.bytes};
+  const bool complete = piece_ == kNone;
+  const Span span{step.offset, complete ? Span().end : step.offset + step.bytes};
   Memory& to = down ? host_ : device_;
-  const bool read = ReadValue(down ? device_ : host_, step.tensor, part);
+  const bool read = ReadValue(down ? device_ : host_, step.tensor, span);
   if (!to.arena.Has(step.tensor))
     return Object(NameOf(step.tensor) + " has no " + to.name + " range to copy to");
   if (!down && lies_on_[step.tensor] != kNone) {
     Object("copies over " + NameOf(lies_on_[step.tensor]) +
            ", on which only an operation may write");
   }
-  const bool complete = piece_ == kNone;
-  WriteBytes(to, step.tensor,
-             read && complete ? Value{step.tensor, version_[step.tensor]} : Value{}, part);
+  if (!down && step.offset == copy_begin_) CheckBefore(step);
+  WriteBytes(to, step.tensor, read && complete ? CurrentValue(step.tensor) : Value{}, span,
+             down ? Span{copy_begin_} : Span{});
+}
+
+/// The bytes before the first that the Prefetch brings are on the device.
+void Checker::CheckBefore(const Step& step) {
+  const Range& range = device_.arena.Of(step.tensor);
+  if (step.offset == 0) return;
+  if (range.holds == CurrentValue(step.tensor) && range.of.Covers({0, step.offset})) return;
+  Object("begins at byte " + std::to_string(step.offset) + " of " + NameOf(step.tensor) +
+         ", but the device range does not hold all bytes before");
 }
 
 /// Nothing but Waits may stand between the pieces of a copy.
@@ -48,7 +58,12 @@ void Checker::CheckPending(const Step& step) {
 /// if not. Sets or ends the copy that is not complete.
 bool Checker::CheckPiece(const Step& step) {
   const int64_t all = graph_.tensors[step.tensor].bytes;
-  const int64_t next = piece_ == kNone ? 0 : plan_.steps[piece_].offset + plan_.steps[piece_].bytes;
+  int64_t next = step.bytes == 0 ? 0 : step.offset;  // of a first piece
+  if (piece_ != kNone) {
+    next = plan_.steps[piece_].offset + plan_.steps[piece_].bytes;
+  } else {
+    copy_begin_ = next;
+  }
   piece_ = kNone;
   const auto object = [&](const std::string& text) {
     Object("copies " + std::to_string(step.bytes) + " bytes from byte " +
@@ -56,6 +71,7 @@ bool Checker::CheckPiece(const Step& step) {
     return false;
   };
   if (step.offset != next) return object("where byte " + std::to_string(next) + " is next");
+  if (step.offset < 0 || step.offset % kAlignment != 0) return object("where no piece may begin");
   if (step.bytes == 0) return true;
   if (step.bytes < 0 || step.bytes > all - step.offset)
     return object("but " + NameOf(step.tensor) + " has " + std::to_string(all));
@@ -67,16 +83,23 @@ bool Checker::CheckPiece(const Step& step) {
 
 void Checker::CheckMove(const Step& step) {
   order_.Queue(now_, Lane::kCompute);
-  const bool read = ReadValue(device_, step.tensor);
   Arena& arena = device_.arena;
+  const bool part = arena.Has(step.tensor) && arena.Of(step.tensor).part;
+  const Span span{0, part ? arena.Of(step.tensor).bytes : Span().end};
+  const bool read = ReadValue(device_, step.tensor, span);
   if (!arena.Has(step.tensor)) return;
+  const int64_t all = part ? span.end : Aligned(graph_.tensors[step.tensor].bytes);
+  if (step.bytes != (part ? all : 0))
+    Object("moves " + (step.bytes == 0 ? "all" : std::to_string(step.bytes)) + " bytes of " +
+           NameOf(step.tensor) + ", of which " + (part ? std::to_string(all) : "all") +
+           " are on the device");
   if (graph_.tensors[step.tensor].persistent)
     Object(NameOf(step.tensor) + " is persistent and has to stay where it is");
   if (arena.Of(step.tensor).bound > 1)
     Object(NameOf(step.tensor) + " is not the only tensor in its range");
-  arena.Free(step.tensor);  // it may go to bytes that it leaves
-  arena.Alloc(step.tensor, step.offset, BytesAt(step, device_));
-  WriteBytes(device_, step.tensor, read ? Value{step.tensor, version_[step.tensor]} : Value{});
+  Rebind(step, all);
+  arena.Of(step.tensor).part = part;
+  WriteBytes(device_, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span, span);
 }
 
 void Checker::CheckOp(const Step& step) {
@@ -114,7 +137,7 @@ void Checker::CheckOp(const Step& step) {
   }
   CheckAliases(form, outputs);
   if (!again) NoteRun(step, form);
-  for (TensorId tensor : outputs) WriteBytes(device_, tensor, {tensor, version_[tensor]});
+  for (TensorId tensor : outputs) WriteBytes(device_, tensor, CurrentValue(tensor));
 }
 
 /// The current step runs its operation for the first time: what it writes has a new version.
@@ -198,9 +221,9 @@ void Checker::CheckAliases(const Form& form, const std::vector<TensorId>& output
   }
 }
 
-/// The current step reads `part` of the current value of `tensor` from `memory`; false (and said)
+/// The current step reads `span` of the current value of `tensor` from `memory`; false (and said)
 /// if it is not there.
-bool Checker::ReadValue(Memory& memory, TensorId tensor, const Part& part) {
+bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   const auto object = [&](const std::string& text) {
     Object("reads " + NameOf(tensor) + text);
     return false;
@@ -208,28 +231,38 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Part& part) {
   const std::string tier = memory.name;
   if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
   const Range& range = memory.arena.Of(tensor);
-  const auto [begin, end] = Place(range, tensor, part);
+  if (range.part && plan_.steps[now_].kind != StepKind::kMove)
+    return object(", of which only a part is on the device");
+  const auto [begin, end] = Place(range, tensor, span);
   const int32_t conflict = memory.log.Read(now_, begin, end);
   if (conflict != kNone) {
     object(" without waiting for " + Describe(conflict) + ", which writes there");
   }
-  if (range.holds == Value{tensor, version_[tensor]}) return true;
+  if (range.holds == CurrentValue(tensor)) {
+    if (range.of.Covers(Clipped(tensor, span))) return true;
+    return object(", of which the " + tier + " range holds " + Only(tensor, range.of));
+  }
   if (range.holds.tensor == kNone) return object(", whose " + tier + " range was not written");
   if (range.holds.tensor == tensor)
     return object(", whose " + tier + " range holds an older value");
   return object(", whose " + tier + " range holds " + NameOf(range.holds.tensor));
 }
 
-/// The current step writes `part` of the range of `tensor` in `memory`, which then holds `value`.
-void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Part& part) {
+/// The current step writes `span` of the range of `tensor` in `memory`, which then holds `of` of
+/// `value`.
+void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span,
+                         const Span& of) {
   Range& range = memory.arena.Of(tensor);
-  const auto [begin, end] = Place(range, tensor, part);
+  if (range.part && plan_.steps[now_].kind != StepKind::kMove)
+    Object("writes " + NameOf(tensor) + ", of which only a part is on the device");
+  const auto [begin, end] = Place(range, tensor, span);
   const int32_t conflict = memory.log.Write(now_, begin, end);
   if (conflict != kNone) {
     Object("writes " + NameOf(tensor) + " without waiting for " + Describe(conflict) +
            ", which uses the same " + memory.name + " bytes");
   }
   range.holds = value;
+  range.of = of;
 }
 
 }  // namespace layrub::check

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,12 +12,6 @@
 #include "layrub/strategy.hpp"
 
 namespace layrub::check {
-
-/// Bytes of a tensor that a step touches; by default all.
-struct Part {
-  int64_t begin = 0;
-  int64_t end = std::numeric_limits<int64_t>::max();
-};
 
 /// One walk over a plan in program order, collecting objections; see check.cpp. Graph and plan
 /// outlive it.
@@ -49,10 +42,12 @@ class Checker {
   void CheckAlloc(const Step& step);
   void CheckMove(const Step& step);
   void CheckFree(const Step& step);
+  void CheckKept(const Step& step);
   void CheckAlias(const Step& step);
   void CheckWait(const Step& step);
   void CheckCopy(const Step& step);
   bool CheckPiece(const Step& step);
+  void CheckBefore(const Step& step);
   void CheckPending(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
@@ -62,13 +57,26 @@ class Checker {
   void CheckEnd();
   void CheckLeftOver(TensorId tensor);
 
-  int64_t BytesAt(const Step& step, const Memory& memory);
-  bool ReadValue(Memory& memory, TensorId tensor, const Part& part = {});
-  void WriteBytes(Memory& memory, TensorId tensor, Value value, const Part& part = {});
-  /// Where in its arena `part` of `tensor` lies: one put on a larger range touches less than that.
-  Part Place(const Range& range, TensorId tensor, const Part& part) const {
+  int64_t BytesAt(const Step& step, const Memory& memory, int64_t bytes);
+  void Rebind(const Step& step, int64_t bytes);
+  bool ReadValue(Memory& memory, TensorId tensor, const Span& span = {});
+  void WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span = {},
+                  const Span& of = {});
+  /// Where in its arena `span` of `tensor` lies: one put on a larger range touches less than that.
+  Span Place(const Range& range, TensorId tensor, const Span& span) const {
     const int64_t bytes = std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
-    return {range.offset + std::min(part.begin, bytes), range.offset + std::min(part.end, bytes)};
+    return {range.offset + std::min(span.begin, bytes), range.offset + std::min(span.end, bytes)};
+  }
+  Value CurrentValue(TensorId tensor) const { return {tensor, version_[tensor]}; }
+  /// The bytes of the tensor that are in `span`.
+  Span Clipped(TensorId tensor, const Span& span) const {
+    return {span.begin, std::min(span.end, graph_.tensors[tensor].bytes)};
+  }
+  /// "bytes [0, 256) only".
+  std::string Only(TensorId tensor, const Span& span) const {
+    const Span clipped = Clipped(tensor, span);
+    return "bytes [" + std::to_string(clipped.begin) + ", " + std::to_string(clipped.end) +
+           ") only";
   }
   const Form* ChosenForm(const Step& step) const;
   /// A recomputation leaves persistent tensors that its form writes alone.
@@ -92,6 +100,7 @@ class Checker {
   Memory host_;
   int32_t now_ = 0;                     // number of the step that is looked at
   int32_t piece_ = kNone;               // the last piece of a copy that is not complete
+  int64_t copy_begin_ = 0;              // where the first piece of the copy begins
   OpId turn_ = 0;                       // the operation that has to run next
   bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
   std::vector<int32_t> runs_;           // per operation, how often it has run

@@ -25,14 +25,17 @@ struct Mutation {
     kRunOther,     ///< the Recompute `step` runs operation `other`, which brings none of it back
     kShiftPiece,   ///< the piece `step` of a copy lies kAlignment bytes further on
     kHalvePiece,   ///< the piece `step` of a copy ends in its middle
+    kBeginLater,   ///< the copy whose first piece is `step` begins kAlignment bytes further on
+    kKeepLess,     ///< the Free `step` keeps kAlignment bytes less, or, of as many, none
+    kKeepMore,     ///< the Free `step` keeps also the first bytes that `other` takes of its range
     kSwapOffsets,  ///< the Allocs `step` and `other` swap their offsets; may well be harmless
   };
   Kind kind = Kind::kDrop;
   int32_t step = kNone;
   int32_t other = kNone;
 
-  /// Must a proof object to every plan mutated like this? (Provided that the plan is proved and has
-  /// no step too many.)
+  /// Must a proof object to every plan mutated like this? (Provided that the plan is proved, has no
+  /// step too many, and keeps and saves no bytes that it does not need.)
   bool breaks() const { return kind != Kind::kSwapOffsets; }
 };
 
@@ -42,6 +45,10 @@ inline bool IsRun(const Step& step) {
   return step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
          step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate ||
          step.kind == StepKind::kFeed;
+}
+
+inline bool IsCopy(const Step& step) {
+  return step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch;
 }
 
 inline std::optional<Lane> LaneOf(const Step& step) {
@@ -54,8 +61,7 @@ inline std::optional<Lane> LaneOf(const Step& step) {
 
 /// Does `step` need the range of `tensor` in `tier` to exist?
 inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tensor) {
-  if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
-    return step.tensor == tensor;
+  if (IsCopy(step)) return step.tensor == tensor;
   if (tier == Tier::kHost) return false;
   if (step.kind == StepKind::kMove) return step.tensor == tensor;
   if (step.kind == StepKind::kAlias) return step.on == tensor;
@@ -66,6 +72,24 @@ inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tenso
   };
   return has(form.reads) || has(form.writes) ||
          (!form.scratch.empty() && form.scratch[step.scratch].tensor == tensor);
+}
+
+/// The step takes bytes of the device for its tensor, from its offset on.
+inline bool TakesDevice(const Step& step) {
+  return (step.kind == StepKind::kAlloc || step.kind == StepKind::kMove) &&
+         step.tier == Tier::kDevice;
+}
+
+/// Where on the device the tensor of step `index` is before that step.
+inline int64_t OffsetAt(const Plan& plan, int32_t index) {
+  TensorId tensor = plan.steps[index].tensor;
+  while (--index >= 0) {
+    const Step& step = plan.steps[index];
+    if (step.tensor != tensor) continue;
+    if (TakesDevice(step)) return step.offset;
+    if (step.kind == StepKind::kAlias) tensor = step.on;
+  }
+  return 0;
 }
 
 /// `plan` without step `index`. Waits for that step wait for the one before it on its lane, if
@@ -129,6 +153,9 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
     case Mutation::Kind::kRunOther:
     case Mutation::Kind::kShiftPiece:
     case Mutation::Kind::kHalvePiece:
+    case Mutation::Kind::kBeginLater:
+    case Mutation::Kind::kKeepLess:
+    case Mutation::Kind::kKeepMore:
     case Mutation::Kind::kOverlap:
     case Mutation::Kind::kSwapOffsets:
       break;
@@ -144,6 +171,20 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
   }
   if (mutation.kind == Mutation::Kind::kHalvePiece) {
     result.steps[mutation.step].bytes /= 2;
+    return result;
+  }
+  if (mutation.kind == Mutation::Kind::kBeginLater) {
+    result.steps[mutation.step].offset += kAlignment;
+    result.steps[mutation.step].bytes -= kAlignment;
+    return result;
+  }
+  if (mutation.kind == Mutation::Kind::kKeepLess) {
+    result.steps[mutation.step].bytes -= kAlignment;
+    return result;
+  }
+  if (mutation.kind == Mutation::Kind::kKeepMore) {
+    result.steps[mutation.step].bytes =
+        plan.steps[mutation.other].offset + kAlignment - mutate::OffsetAt(plan, mutation.step);
     return result;
   }
   result.steps[mutation.step].offset = plan.steps[mutation.other].offset;
@@ -202,11 +243,46 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
   return all;
 }
 
+/// The mutations of step `index`, which copies a piece.
+inline std::vector<Mutation> OfPiece(const Plan& plan, int32_t index) {
+  std::vector<Mutation> all{{Mutation::Kind::kShiftPiece, index, kNone},
+                            {Mutation::Kind::kHalvePiece, index, kNone}};
+  const Step& piece = plan.steps[index];
+  int32_t before = index - 1;
+  while (before >= 0 && plan.steps[before].kind == StepKind::kWait) --before;
+  const bool first = before < 0 || plan.steps[before].kind != piece.kind ||
+                     plan.steps[before].tensor != piece.tensor;
+  // Of what is saved whole, not all may come back.
+  const bool needed = piece.kind == StepKind::kPrefetch || piece.offset > 0;
+  if (first && needed && piece.bytes > kAlignment)
+    all.push_back({Mutation::Kind::kBeginLater, index, kNone});
+  return all;
+}
+
+/// The mutations of step `index`, a Free that keeps a part.
+inline std::vector<Mutation> OfPart(const Graph& graph, const Plan& plan, int32_t index) {
+  std::vector<Mutation> all{{Mutation::Kind::kKeepLess, index, kNone}};
+  const Step& free = plan.steps[index];
+  const int64_t begin = OffsetAt(plan, index);
+  const int64_t end = begin + Aligned(graph.tensors[free.tensor].bytes);
+  for (int32_t i = index + 1; i < static_cast<int32_t>(plan.steps.size()); ++i) {
+    const Step& step = plan.steps[i];
+    const bool ends = step.kind == StepKind::kFree && step.tier == Tier::kDevice;
+    if (step.tensor == free.tensor && (ends || TakesDevice(step))) break;
+    if (!TakesDevice(step) || graph.tensors[step.tensor].bytes == 0) continue;
+    if (step.offset < begin + free.bytes || step.offset >= end) continue;
+    all.push_back({Mutation::Kind::kKeepMore, index, i});
+    break;
+  }
+  return all;
+}
+
 }  // namespace mutate
 
 /// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped,
 /// but for Moves, without which some plans do; each Free, Wait, Alloc, Move and piece of a copy is
-/// moved as far as it takes to do harm. Quadratic in the longest life of a tensor: for small plans.
+/// moved, and each part made longer or shorter, as far as it takes to do harm. Quadratic in the
+/// longest life of a tensor: for small plans.
 inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   using Kind = Mutation::Kind;
   std::vector<Mutation> all;
@@ -215,14 +291,20 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind != StepKind::kMove) all.push_back({Kind::kDrop, i, kNone});
-    if (step.bytes > 0) {
-      all.push_back({Kind::kShiftPiece, i, kNone});
-      all.push_back({Kind::kHalvePiece, i, kNone});
-    }
+    const auto append = [&all](const std::vector<Mutation>& more) {
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    const auto forget = [&] {  // where the tensor has been so far
+      std::erase_if(live, [&](int32_t alloc) {
+        return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
+      });
+    };
+    if (mutate::IsCopy(step) && step.bytes > 0) append(mutate::OfPiece(plan, i));
     const auto takes_bytes = [&](int32_t alloc) {
       return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
     };
     if (step.kind == StepKind::kAlloc && takes_bytes(i)) {
+      forget();
       const auto other = std::find_if(live.rbegin(), live.rend(), [&](int32_t alloc) {
         return plan.steps[alloc].tier == step.tier;
       });
@@ -234,24 +316,23 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       live.push_back(i);
       last_alloc = i;
     } else if (step.kind == StepKind::kMove) {
-      std::erase_if(live, [&](int32_t alloc) {
-        return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
-      });
+      forget();
       const auto other = std::find_if(live.rbegin(), live.rend(), [&](int32_t alloc) {
         return plan.steps[alloc].tier == Tier::kDevice;
       });
       if (other != live.rend()) all.push_back({Kind::kOverlap, i, *other});
       live.push_back(i);
     } else if (step.kind == StepKind::kFree) {
-      std::erase_if(live, [&](int32_t alloc) {
-        return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
-      });
+      if (step.bytes > 0) {
+        append(mutate::OfPart(graph, plan, i));
+      } else {
+        forget();
+      }
       int32_t use = i - 1;
       while (use >= 0 && !mutate::Uses(graph, plan.steps[use], step.tier, step.tensor)) --use;
       if (use >= 0) all.push_back({Kind::kFreeEarlier, i, use});
     } else if (step.kind == StepKind::kRecompute) {
-      const std::vector<Mutation> more = mutate::OfRecompute(graph, plan, i);
-      all.insert(all.end(), more.begin(), more.end());
+      append(mutate::OfRecompute(graph, plan, i));
     } else if (step.kind == StepKind::kWait) {
       const int32_t end = static_cast<int32_t>(plan.steps.size());
       int32_t next = i + 1;
@@ -264,9 +345,9 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
 
 /// For messages: "drop step 12 (wait)".
 inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation& mutation) {
-  static const char* const kKinds[] = {"drop",        "free earlier", "wait later",
-                                       "overlap",     "run later",    "run other",
-                                       "shift piece", "halve piece",  "swap offsets"};
+  static const char* const kKinds[] = {
+      "drop",        "free earlier", "wait later",  "overlap",   "run later", "run other",
+      "shift piece", "halve piece",  "begin later", "keep less", "keep more", "swap offsets"};
   const auto describe = [&](int32_t number) {
     const Step& step = plan.steps[number];
     std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);

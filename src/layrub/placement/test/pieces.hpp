@@ -38,8 +38,9 @@ inline Plan InPieces(const Graph& graph, Plan plan, int64_t piece_bytes) {
 
 /// How many steps of `plan` copy a piece of a tensor.
 inline int64_t PiecesIn(const Plan& plan) {
-  return std::count_if(plan.steps.begin(), plan.steps.end(),
-                       [](const Step& step) { return step.bytes > 0; });
+  return std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return step.bytes > 0 && (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch);
+  });
 }
 
 }  // namespace layrub::testing

@@ -28,6 +28,10 @@ class PlanWriter {
   int32_t Free(const std::string& tensor, Tier tier = Tier::kDevice) {
     return Append({.kind = StepKind::kFree, .tier = tier, .tensor = Find(tensor)});
   }
+  /// Frees all but the first `bytes` of the device range.
+  int32_t Keep(const std::string& tensor, int64_t bytes) {
+    return Append({.kind = StepKind::kFree, .tensor = Find(tensor), .bytes = bytes});
+  }
   int32_t Alias(const std::string& tensor, const std::string& on) {
     return Append({.kind = StepKind::kAlias, .tensor = Find(tensor), .on = Find(on)});
   }
@@ -37,8 +41,9 @@ class PlanWriter {
   int32_t Prefetch(const std::string& tensor, int64_t offset = 0, int64_t bytes = 0) {
     return Copy(StepKind::kPrefetch, Lane::kLoad, tensor, offset, bytes);
   }
-  int32_t Move(const std::string& tensor, int64_t offset) {
-    return Append({.kind = StepKind::kMove, .tensor = Find(tensor), .offset = offset});
+  int32_t Move(const std::string& tensor, int64_t offset, int64_t bytes = 0) {
+    return Append(
+        {.kind = StepKind::kMove, .tensor = Find(tensor), .offset = offset, .bytes = bytes});
   }
   int32_t Wait(Lane lane, int32_t step) {
     return Append({.kind = StepKind::kWait, .lane = lane, .step = step});

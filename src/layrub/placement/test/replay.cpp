@@ -13,8 +13,8 @@
 namespace layrub::testing {
 namespace {
 
-/// One operand of a step, or a piece of it: so many cells of kAlignment bytes, and the number that
-/// belongs there, which with the place in the operand, at `base`, says what is in a cell.
+/// One operand of a step, or some bytes of it: so many cells of kAlignment bytes, and the number
+/// that belongs there, which with the place in the operand, at `base`, says what is in a cell.
 struct Access {
   bool write = false;
   size_t tier = 0;
@@ -82,10 +82,11 @@ class Player {
     return {write, tier, begin, begin, begin + cells, number_[tensor], tensor};
   }
 
-  Access Copied(const Step& step, size_t tier, bool write) const {
+  /// The bytes from `offset` on of what `step` moves or copies.
+  Access Copied(const Step& step, int64_t offset, size_t tier, bool write) const {
     Access access = Of(step.tensor, tier, write);
     if (step.bytes == 0) return access;
-    access.begin = access.base + step.offset / kAlignment;
+    access.begin = access.base + offset / kAlignment;
     access.end = access.begin + Aligned(step.bytes) / kAlignment;
     return access;
   }
@@ -100,7 +101,7 @@ class Player {
         if (graph_.tensors[step.tensor].persistent) Put(Of(step.tensor, 0, true));
         return;
       case StepKind::kFree:
-        if (tier == 0) on_device_[step.tensor] = false;
+        if (tier == 0) on_device_[step.tensor] = false;  // a part is nothing to work with
         return;
       case StepKind::kAlias:
         offset_[0][step.tensor] = offset_[0][step.on];
@@ -110,13 +111,17 @@ class Player {
         waits_[static_cast<size_t>(step.lane)].push_back(step.step);
         return;
       case StepKind::kOffload:
-        return Push(Lane::kSave, {index, {}, {Copied(step, 0, false), Copied(step, 1, true)}});
+        return Push(
+            Lane::kSave,
+            {index, {}, {Copied(step, step.offset, 0, false), Copied(step, step.offset, 1, true)}});
       case StepKind::kPrefetch:
-        return Push(Lane::kLoad, {index, {}, {Copied(step, 1, false), Copied(step, 0, true)}});
+        return Push(
+            Lane::kLoad,
+            {index, {}, {Copied(step, step.offset, 1, false), Copied(step, step.offset, 0, true)}});
       case StepKind::kMove: {
-        const Access from = Of(step.tensor, 0, false);
+        const Access from = Copied(step, 0, 0, false);
         offset_[0][step.tensor] = step.offset;
-        return Push(Lane::kCompute, {index, {}, {from, Of(step.tensor, 0, true)}});
+        return Push(Lane::kCompute, {index, {}, {from, Copied(step, 0, 0, true)}});
       }
       case StepKind::kFill:
       case StepKind::kCompute:

@@ -107,8 +107,11 @@ TEST_F(CheckPieces, ObjectsToGapsAndOverlaps) {
                       "step 5 (offload x): copies 488 bytes from byte 512 on, where byte 256 is"));
   EXPECT_TRUE(
       Objects({.saved = {{0, 512}, {256, 744}}}, "from byte 256 on, where byte 512 is next"));
-  EXPECT_TRUE(Objects({.loaded = {{256, 512}, {768, 232}}}, "256 on, where byte 0 is next"));
-  EXPECT_TRUE(Objects({.loaded = {{-256, 512}, {256, 744}}}, "-256 on, where byte 0 is next"));
+  EXPECT_TRUE(Objects({.loaded = {{256, 512}, {768, 232}}},
+                      "begins at byte 256 of x, but the device range does not hold all bytes"));
+  EXPECT_TRUE(Objects({.saved = {{256, 512}, {768, 232}}},
+                      "reads x, of which the host range holds bytes [256, 1000) only"));
+  EXPECT_TRUE(Objects({.loaded = {{-256, 512}, {256, 744}}}, "-256 on, where no piece may begin"));
   EXPECT_TRUE(Objects({.saved = {{256, 0}}, .awaited = {0}}, "256 on, where byte 0 is next"));
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/strategy.hpp"
 
 namespace layrub {
@@ -121,6 +122,22 @@ TEST(PlanText, ReadsBackWhatItWrote) {
   EXPECT_EQ(empty.value(), Plan{});
 }
 
+TEST(PlanText, SaysHowManyBytesAreKeptOrMoved) {
+  const Graph graph = Chain().graph;
+  testing::PlanWriter p(graph, 4096, 1024);
+  p.Keep("x", 256);
+  p.Move("x", 512, 256);
+  p.Move("a", 1024);
+  p.Free("a");
+  p.Offload("x", 256, 768);
+  EXPECT_EQ(testing::Steps(graph, p.plan),
+            (std::vector<std::string>{"free device x 256", "move x 512 256", "move a 1024",
+                                      "free device a", "offload x 256 768"}));
+  const Result<Plan> read = PlanFromText(ToText(p.plan, graph), graph);
+  ASSERT_TRUE(read.ok()) << read.status().message;
+  EXPECT_EQ(read.value(), p.plan);
+}
+
 TEST(PlanText, ErrorsNameTheLine) {
   const Graph graph = Chain().graph;
   const std::string head = "layrub-plan 1\nstrategy keep\n";
@@ -137,6 +154,15 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "0 alloc disk x 0\n", "line 3: expected '<step> alloc"},
       {head + "0 alloc device x\n", "line 3: expected '<step> alloc"},
       {head + "0 free device\n", "line 3: expected '<step> free"},
+      {head + "0 free device x 0\n", "line 3: expected '<step> free <device|host> <tensor> [<b"},
+      {head + "0 free device x -256\n", "line 3: expected '<step> free"},
+      {head + "0 free device x 256 256\n", "line 3: expected '<step> free"},
+      {head + "0 free device x half\n", "line 3: expected '<step> free"},
+      {head + "0 move x\n", "line 3: expected '<step> move <tensor> <offset> [<bytes>]"},
+      {head + "0 move x 512 0\n", "line 3: expected '<step> move"},
+      {head + "0 move x 512 256 256\n", "line 3: expected '<step> move"},
+      {head + "0 move x 512 9223372036854775808\n", "line 3: expected '<step> move"},
+      {head + "0 move q 512 256\n", "line 3: the graph has no tensor 'q'"},
       {head + "0 alias x a\n", "line 3: expected '<step> alias"},
       {head + "0 alias x on q\n", "line 3: the graph has no tensor 'q'"},
       {head + "0 offload\n", "line 3: expected '<step> <offload|prefetch>"},

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Self test of verify_plan.py: tensors that leave the device in part."""
+
+import unittest
+
+import test_verify_plan
+
+# x is made, then y, z of y, and x is read with z.
+GRAPH = '''layrub-graph 1
+graph parts
+tensor w 256 parameter persistent
+tensor x 1000 activation
+tensor y 768 activation
+tensor z 256 activation
+op first forward compute
+form default flops=1 bytes=1
+reads w
+writes x
+op second forward compute
+form default flops=1 bytes=1
+writes y
+op third forward compute
+form default flops=1 bytes=1
+reads y
+writes z
+alias z y
+op fourth forward compute
+form default flops=1 bytes=1
+reads x z
+'''
+
+# 256 bytes of x stay while y takes the others.
+STEPS = '''alloc device w 0
+alloc device x 256
+compute first form=0 scratch=0
+alloc host x 0
+wait save for compute first form=0 scratch=0
+offload x 256 744
+free device x 256
+alloc device y 512
+wait compute for offload x 256 744
+compute second form=0 scratch=0
+alloc device z 1280
+compute third form=0 scratch=0
+free device y
+alloc device x 256
+wait load for compute third form=0 scratch=0
+prefetch x 256 744
+wait compute for prefetch x 256 744
+compute fourth form=0 scratch=0
+free device z
+free device x
+free host x'''.split('\n')
+
+KEEP = 'free device x 256'
+WHOLE = len(STEPS) - 1 - STEPS[::-1].index('alloc device x 256')
+COPIES = ('offload x', 'prefetch x')
+
+
+def plan_text(steps, device=1536, readable=''):
+    number, lines = {}, []
+    for step in steps:
+        head, _, awaited = step.partition(' for ')
+        if awaited:
+            if awaited not in number:
+                continue
+            step = f'{head} for {number[awaited]}'
+        number[step] = len(lines)
+        lines.append(step)
+    header = (f'layrub-plan 1\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
+              f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable)
+    return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines))
+
+
+def after(step, *new, drop=0):
+    """The steps with `new` after `step`, in place of the next `drop`."""
+    at = (STEPS.index(step) if isinstance(step, str) else step) + 1
+    return STEPS[:at] + list(new) + STEPS[at + drop:]
+
+
+def changed(*pairs):
+    """The steps with words replaced, in waits for them too."""
+    steps = list(STEPS)
+    for old, new in pairs:
+        steps = [step.replace(old, new) for step in steps]
+    return steps
+
+
+def moved():
+    """The part, 512 bytes, goes to bytes of which it leaves some, before y is made."""
+    steps = changed((KEEP, 'free device x 512'), ('256 744', '512 488'), ('device y 512', 'device y 768'),
+                    ('device z 1280', 'device z 1536'))
+    steps[1] = 'alloc device x 512'
+    at = steps.index('free device x 512') + 1
+    return steps[:at] + ['move x 256 512'] + steps[at:]
+
+
+class VerifyParts(test_verify_plan.PlanCase):
+
+    def verify(self, steps, **header):
+        return self.verify_text(GRAPH, plan_text(steps, **header))
+
+    def assert_objects(self, words, steps, **header):
+        objections = self.verify(steps, **header)['objections']
+        self.assertTrue(any(words in line for line in objections), f'{words!r} in {objections}')
+
+    def test_proves_one_that_stays_and_counts_its_bytes(self):
+        found = self.verify(STEPS)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['live_bytes'], found['packing']), (1536, 1.0))
+        self.assertEqual((found['offloaded_bytes'], found['moved_bytes']), (768, 0))
+
+    def test_proves_one_that_moves_and_counts_its_bytes(self):
+        found = self.verify(moved(), device=1792)
+        self.assertEqual(found['objections'], [])
+        self.assertEqual((found['live_bytes'], found['moved_bytes']), (1792, 512))
+
+    def test_proves_copies_that_begin_earlier_than_they_have_to(self):
+        whole = changed(('offload x 256 744', 'offload x'))
+        self.assertEqual(self.verify(whole)['objections'], [])
+        self.assertEqual(self.verify(changed(*((f'{c} 256 744', c) for c in COPIES)))['objections'], [])
+
+    def test_proves_copies_in_pieces_that_begin_later(self):
+        for copy in COPIES:
+            steps = changed((f'{copy} 256 744', f'{copy} 512 488'))
+            at = steps.index(f'{copy} 512 488')
+            found = self.verify(steps[:at] + [f'{copy} 256 256'] + steps[at:])
+            self.assertEqual(found['objections'], [])
+
+    def test_proves_one_that_is_freed_entirely(self):
+        steps = changed(*((f'{copy} 256 744', copy) for copy in COPIES))
+        at = steps.index(KEEP) + 1
+        self.assertEqual(self.verify(steps[:at] + ['free device x'] + steps[at:])['objections'], [])
+
+    def test_objects_to_every_step_left_out(self):
+        for steps, device in ((STEPS, 1536), (moved(), 1792)):
+            for i, step in enumerate(steps):
+                self.assertTrue(self.verify(steps[:i] + steps[i + 1:], device=device)['objections'],
+                                f'without {step}')
+
+    def test_objects_to_keeping_what_is_no_part(self):
+        for kept in (0, -256, 300, 1000, 1024):
+            self.assert_objects(f'{kept} bytes are no part of x', changed((KEEP, f'free device x {kept}')))
+        for step in ('free host x 256', 'free device x 256'):
+            self.assert_objects('not whole and alone', after(KEEP, step))
+        self.assert_objects('not whole and alone', after('offload x 256 744', 'alias z on x'))
+        self.assert_objects('persistent tensor is never freed', after(KEEP, 'free device w 256'))
+
+    def test_objects_to_more_or_less_that_is_kept(self):
+        self.assert_objects('overlap a live range', changed((KEEP, 'free device x 512')))
+        self.assert_objects('overlap a live range', changed(('alloc device y 512', 'alloc device y 256')))
+        for old, new in (('free device x 512', 'free device x 256'), ('move x 256 512', 'move x 256 256'),
+                         ('move x 256 512', 'move x 256')):
+            steps = [step.replace(old, new) for step in moved()]
+            self.assert_objects('are on the device', steps, device=1792)
+        self.assert_objects('of which all are on the device', after('prefetch x 256 744', 'move x 512 256'))
+
+    def test_objects_to_a_move_to_bytes_that_are_still_saved(self):
+        self.assert_objects('writes x without waiting for', after(KEEP, 'move x 1024 256'))
+
+    def test_objects_to_uses_of_a_part(self):
+        for use in ('offload x', 'prefetch x', 'offload x 256 744', 'prefetch x 256 744',
+                    'compute fourth form=0 scratch=0', 'compute first form=0 scratch=0'):
+            self.assert_objects('x, of which only a part is on the device', after(KEEP, use))
+        self.assert_objects('z cannot be put on x', after(KEEP, 'alias z on x'))
+
+    def test_objects_to_a_whole_range_elsewhere_or_on_others(self):
+        steps = list(STEPS)
+        steps[WHOLE] = 'alloc device x 512'
+        self.assert_objects('does not begin where the part of x does, at 256', steps)
+        self.assert_objects('overlap a live range', after(WHOLE - 1, 'alloc device y 512'))
+        self.assert_objects('has a range already', after(WHOLE, 'alloc device x 256'))
+        steps = after(WHOLE - 1, 'move x 768 256', 'alloc device x 768', drop=1)
+        self.assert_objects('misaligned or outside of the arena', steps)
+
+    def test_objects_to_readers_of_what_has_not_come_back(self):
+        for use in ('compute fourth form=0 scratch=0', 'offload x', 'move x 512'):
+            self.assert_objects('reads x, whose device range holds bytes 0 to 256 only', after(WHOLE, use))
+
+    def test_objects_to_copies_without_the_bytes_before(self):
+        self.assert_objects('not all bytes before', changed(('prefetch x 256 744', 'prefetch x 512 488')))
+        self.assert_objects('not all bytes before', after(KEEP, 'free device x'))
+        for load in ('prefetch x 256 744', 'prefetch x'):
+            self.assert_objects('whose host range holds bytes 512 to 1000 only', changed(
+                ('offload x 256 744', 'offload x 512 488'), ('prefetch x 256 744', load)))
+        for copy in COPIES:
+            for piece in ('300 700', '-256 1256', '1024 256'):
+                self.assert_objects('not the next piece', changed((f'{copy} 256 744', f'{copy} {piece}')))
+
+    def test_objects_to_bytes_that_are_taken_while_they_are_saved(self):
+        steps = [step for step in STEPS if step != 'wait compute for offload x 256 744']
+        self.assert_objects('writes y without waiting for step 5 (offload x)', steps)
+
+    def test_objects_to_what_is_not_whole_in_one_place_at_the_end(self):
+        readable = 'readable x\n'
+        self.assert_objects('whole value', STEPS[:-2] + STEPS[-2:-1], readable=readable)
+        self.assert_objects('whole value', STEPS[:-2] + [KEEP, STEPS[-1]], readable=readable)
+        self.assert_objects('x is never freed in the device', STEPS[:-2] + [KEEP, STEPS[-1]])
+        self.assertEqual(self.verify(STEPS[:-2] + STEPS[-1:], readable=readable)['objections'], [])
+
+
+if __name__ == '__main__':
+    unittest.main()

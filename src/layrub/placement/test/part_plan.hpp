@@ -1,0 +1,101 @@
+#ifndef LAYRUB_PLACEMENT_TEST_PART_PLAN_HPP_
+#define LAYRUB_PLACEMENT_TEST_PART_PLAN_HPP_
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/placement/test/plan_writer.hpp"
+#include "layrub/plan.hpp"
+
+namespace layrub::testing {
+
+/// x (1000 bytes) is made, then y (768), z (256) of y, and x is read with z. w (256) persists.
+inline Graph PartNet() {
+  GraphWriter net;
+  const TensorId w = net.Add("w", 256, Role::kParameter, true);
+  const TensorId x = net.Add("x", 1000, Role::kActivation);
+  const TensorId y = net.Add("y", 768, Role::kActivation);
+  const TensorId z = net.Add("z", 256, Role::kActivation);
+  net.Add("first", Pass::kForward, OpKind::kCompute, {w}, {x});
+  net.Add("second", Pass::kForward, OpKind::kCompute, {}, {y});
+  net.Add("third", Pass::kForward, OpKind::kCompute, {y}, {z}, {{z, y}});
+  net.Add("fourth", Pass::kForward, OpKind::kCompute, {x, z}, {});
+  return net.graph;
+}
+
+/// How a plan for PartNet leaves a part of x on the device while y takes other bytes of it.
+struct PartChoices {
+  using Pieces = std::vector<std::pair<int64_t, int64_t>>;  ///< offsets and bytes
+  using Steps = std::function<void(PlanWriter*)>;
+
+  int64_t first_at = 256;  ///< where x is made
+  int64_t kept = 256;      ///< how much of it stays
+  int64_t whole_at = 256;  ///< where x is whole again
+  int64_t y_at = 512;
+  Pieces saved = {{256, 744}};
+  Pieces loaded = {{256, 744}};
+  bool waits_for_save = true;         ///< before y is made
+  Steps keep = nullptr;               ///< in place of the Free that keeps a part
+  Steps meanwhile = nullptr;          ///< when there is a part
+  Steps before_whole = nullptr;       ///< when y has gone
+  Steps before_load = nullptr;        ///< when x is whole, but has not come back
+  Steps after_load = nullptr;         ///< before x is read
+  Steps at_the_end = nullptr;         ///< in place of the Frees of x
+  int64_t device_bytes = 1536 + 256;  ///< z lies in the last 256
+};
+
+inline Plan PartPlan(const Graph& graph, const PartChoices& choices = {}) {
+  const auto insert = [](PlanWriter* p, const PartChoices::Steps& steps) {
+    if (steps) steps(p);
+  };
+  PlanWriter p(graph, choices.device_bytes, 1024);
+  p.Alloc("w", 0);
+  p.Alloc("x", choices.first_at);
+  const int32_t first = p.Run("first");
+  p.Alloc("x", 0, Tier::kHost);
+  p.Wait(Lane::kSave, first);
+  int32_t saved = kNone, loaded = kNone;
+  for (const auto& [offset, bytes] : choices.saved) saved = p.Offload("x", offset, bytes);
+  choices.keep ? choices.keep(&p) : void(p.Keep("x", choices.kept));
+  insert(&p, choices.meanwhile);
+  p.Alloc("y", choices.y_at);
+  if (choices.waits_for_save) p.Wait(Lane::kCompute, saved);
+  p.Run("second");
+  p.Alloc("z", choices.device_bytes - 256);
+  const int32_t third = p.Run("third");
+  p.Free("y");
+  insert(&p, choices.before_whole);
+  p.Alloc("x", choices.whole_at);
+  insert(&p, choices.before_load);
+  p.Wait(Lane::kLoad, third);
+  for (const auto& [offset, bytes] : choices.loaded) loaded = p.Prefetch("x", offset, bytes);
+  if (loaded != kNone) p.Wait(Lane::kCompute, loaded);
+  insert(&p, choices.after_load);
+  p.Run("fourth");
+  p.Free("z");
+  if (choices.at_the_end) {
+    choices.at_the_end(&p);
+  } else {
+    p.Free("x");
+    p.Free("x", Tier::kHost);
+  }
+  p.EndPass(Pass::kForward);
+  return p.plan;
+}
+
+/// The same, where the part goes to bytes of which it leaves some before y is made.
+inline Plan MovedPartPlan(const Graph& graph, PartChoices choices = {}) {
+  choices.first_at = 512;
+  choices.kept = 512;
+  choices.y_at = 768;
+  choices.saved = choices.loaded = {{512, 256}, {768, 232}};
+  if (!choices.meanwhile) choices.meanwhile = [](PlanWriter* p) { p->Move("x", 256, 512); };
+  return PartPlan(graph, choices);
+}
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_PLACEMENT_TEST_PART_PLAN_HPP_

@@ -24,19 +24,19 @@ inline constexpr int kLanes = 3;
 enum class Tier : uint8_t { kDevice, kHost };
 
 enum class StepKind : uint8_t {
-  kAlloc,    ///< `tensor` owns [offset, offset + its aligned bytes) of `tier` from here on; contents
-             ///< undefined, but for the part of it that it has there already (see kFree)
-  kFree,     ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan.
-             ///< Where `bytes` is not 0, it is alone in its device range and keeps the first `bytes`
-             ///< of it, a multiple of kAlignment, with what they hold: a part, which nothing but
-             ///< Moves may touch before an Alloc at the same offset makes a whole range of it
-  kAlias,    ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by
-             ///< the next operation, whose form must allow it; the value of `on` is gone once that
-             ///< operation has written `tensor`. The range is given back when the last tensor bound
-             ///< to it is freed
-  kFill,     ///< compute lane: zero the tensor that `op` writes
-  kOffload,  ///< save lane: copy `tensor`, or a piece of it, from its device range to its host
-             ///< range
+  kAlloc,  ///< `tensor` owns [offset, offset + its aligned bytes) of `tier` from here on; contents
+           ///< undefined, but for the part of it that it has there already (see kFree)
+  kFree,   ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan.
+           ///< Where `bytes` is not 0, it is alone in its device range and keeps the first `bytes`
+           ///< of it, a multiple of kAlignment, with what they hold: a part, which nothing but
+           ///< Moves may touch before an Alloc at the same offset makes a whole range of it
+  kAlias,  ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by
+           ///< the next operation, whose form must allow it; the value of `on` is gone once that
+           ///< operation has written `tensor`. The range is given back when the last tensor bound
+           ///< to it is freed
+  kFill,   ///< compute lane: zero the tensor that `op` writes
+  kOffload,   ///< save lane: copy `tensor`, or a piece of it, from its device range to its host
+              ///< range
   kPrefetch,  ///< load lane: copy `tensor`, or a piece, from its host range to its device range
   kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
           ///< finished
@@ -118,6 +118,8 @@ Peak FindPeak(const Graph& graph, const Plan& plan);
 
 /// Bytes that `step` moves between host and device; 0 for what copies nothing.
 int64_t CopiedBytes(const Graph& graph, const Step& step);
+/// Bytes that `step`, a Move, copies: those of its tensor, or of the part of it.
+int64_t MovedBytes(const Graph& graph, const Step& step);
 /// Whether `step`, an Offload or Prefetch, copies the last bytes of its tensor.
 bool EndsCopy(const Graph& graph, const Step& step);
 

@@ -229,8 +229,13 @@ TEST_F(ExecutorParts, OnTheHostAreNoValueAndAValueThereIsOneBesideAPart) {
                   testing::Move(StepKind::kOffload, kA));
     free(steps);
   };
+  const auto save_all_and_a_piece = [&](auto* steps) {
+    steps->erase(steps->begin() + FirstOf(*steps, StepKind::kOffload) + 1);
+    save_all_before(steps);
+  };
   for (Backend* const backend : {backend_.get(), file.get()}) {
     EXPECT_FALSE(IsFound(graph_, Forward(free), backend));
+    EXPECT_FALSE(IsFound(graph_, Forward(save_all_and_a_piece), backend));
     EXPECT_TRUE(IsFound(graph_, Forward(save_all), backend));
     EXPECT_FALSE(IsFound(graph_, Forward(save_all_before), backend))
         << "the copy that begins later has taken its place";
@@ -247,10 +252,14 @@ TEST_F(ExecutorParts, AWriteBesideThemIsSeen) {
 }
 
 TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhenItIsTakenAgain) {
-  // B and C spare A's bytes: the part stays, and all that it gave back is free until A takes it.
+  // The part stays where it is, and what it gave back is free until A takes it.
   Plan plan = plan_;
+  const auto saved = static_cast<int32_t>(FirstOf(plan.steps, StepKind::kOffload) + 1);
   for (Step& step : plan.steps) {
-    if (step.kind == StepKind::kMove) step.offset = kOffsetOfA;
+    const bool for_move =
+        step.kind == StepKind::kWait && plan_.steps[step.step].kind == StepKind::kMove;
+    if (for_move) step.step = saved;
+    if (step.kind == StepKind::kMove) step = testing::Wait(Lane::kCompute, saved);
     if (step.tensor == kDiffC && step.kind == StepKind::kAlloc) step.offset = 5 * kBytes;
   }
   plan.device_bytes = 6 * kBytes;
@@ -259,6 +268,17 @@ TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhenItIsTakenAgain) {
   for (const int64_t at : {kPart, kBytes - 1}) {
     EXPECT_FALSE(Intact(plan, kBackwardC, [=](Executor* e) { Base(e)[kOffsetOfA + at] = 1; }));
   }
+}
+
+TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhileTheyAreThere) {
+  Executor executor(graph_, plan_, backend_.get(), {.poison = true});
+  Hooks hooks;
+  executor.Run(Pass::kForward, &hooks);
+  char* const a = Base(&executor) + kOffsetOfA;
+  a[kPart - 1] = 1;
+  EXPECT_TRUE(executor.SentinelsIntact());
+  a[kPart] = 1;
+  EXPECT_FALSE(executor.SentinelsIntact());
 }
 
 TEST_F(ExecutorParts, ThatAreTakenForWholeElsewhereAreSeen) {

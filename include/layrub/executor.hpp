@@ -56,11 +56,11 @@ class Executor {
   /// are idle after the last pass of the plan.
   void Run(Pass pass, OpRunner* runner);
 
-  /// Device address of `tensor`, or nullptr when it is not resident. Persistent tensors always have
-  /// one.
+  /// Device address of `tensor`, or nullptr when it is not resident, or in part only. Persistent
+  /// tensors always have one.
   void* Address(TensorId tensor) const;
   /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
-  /// if resident, else in the host tier if that holds the value, else nullptr. A host tier that is
+  /// if resident, else in the host tier if that holds all of it, else nullptr. A host tier that is
   /// no memory is read into some, which takes the place of its range until the next forward pass or
   /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
   /// the operation at work does not touch.

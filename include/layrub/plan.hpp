@@ -118,6 +118,8 @@ Peak FindPeak(const Graph& graph, const Plan& plan);
 
 /// Bytes that `step` moves between host and device; 0 for what copies nothing.
 int64_t CopiedBytes(const Graph& graph, const Step& step);
+/// Bytes that `step`, a Move, copies: those of its tensor, or of the part of it.
+int64_t MovedBytes(const Graph& graph, const Step& step);
 /// Whether `step`, an Offload or Prefetch, copies the last bytes of its tensor.
 bool EndsCopy(const Graph& graph, const Step& step);
 

@@ -65,23 +65,34 @@ class Accounts {
     struct Range {
       TensorId newest;
       int bound;
+      int64_t bytes;
     };
     std::vector<Range> ranges;
     std::vector<int> range_of(graph_.tensors.size(), kNone);
     for (int i = 0; i < plan_.pass_end[0]; ++i) {
       const Step& step = plan_.steps[i];
+      if (step.tensor == kNone) continue;
+      int& range = range_of[step.tensor];
+      const int64_t bytes = graph_.tensors[step.tensor].bytes;
       if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
-        range_of[step.tensor] = static_cast<int>(ranges.size());
-        ranges.push_back({step.tensor, 1});
+        if (range == kNone) {
+          range = static_cast<int>(ranges.size());
+          ranges.push_back({step.tensor, 1, bytes});
+        } else {
+          ranges[range].bytes = bytes;  // a part of it was there
+        }
       } else if (step.kind == StepKind::kAlias) {
-        Range& range = ranges[range_of[step.tensor] = range_of[step.on]];
-        range = {step.tensor, range.bound + 1};
+        range = range_of[step.on];
+        ranges[range] = {step.tensor, ranges[range].bound + 1, bytes};
+      } else if (step.kind == StepKind::kFree && step.bytes > 0) {
+        ranges[range].bytes = step.bytes;
       } else if (step.kind == StepKind::kFree && step.tier == Tier::kDevice) {
-        --ranges[range_of[step.tensor]].bound;
+        --ranges[range].bound;
+        range = kNone;
       }
     }
     for (const Range& range : ranges) {
-      if (range.bound > 0) Add(range.newest, &LayerCost::kept);
+      if (range.bound > 0) Add(range.newest, range.bytes, &LayerCost::kept);
     }
   }
 
@@ -119,12 +130,14 @@ class Accounts {
     return t == kNone || makers_[t] == kNone ? nullptr : &costs_[makers_[t]];
   }
 
-  void Add(TensorId t, int64_t LayerCost::*field) {
-    if (LayerCost* cost = CostOf(t)) cost->*field += Aligned(graph_.tensors[t].bytes);
+  void Add(TensorId t, int64_t bytes, int64_t LayerCost::*field) {
+    if (LayerCost* cost = CostOf(t)) cost->*field += Aligned(bytes);
   }
 
+  void Add(TensorId t, int64_t LayerCost::*field) { Add(t, graph_.tensors[t].bytes, field); }
+
   void AddCopied(const Step& copy, int64_t LayerCost::*field) {
-    if (LayerCost* cost = CostOf(copy.tensor)) cost->*field += Aligned(CopiedBytes(graph_, copy));
+    Add(copy.tensor, CopiedBytes(graph_, copy), field);
   }
 
   /// The tensor whose copy ends last of those that `step` waits for.

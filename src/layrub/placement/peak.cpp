@@ -18,14 +18,14 @@ class LiveBytes {
 
   void Apply(const Step& step) {
     if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
-      range_of_[step.tensor] = static_cast<int32_t>(ranges_.size());
-      ranges_.push_back({Aligned(graph_.tensors[step.tensor].bytes), 1, RoleOf(step.tensor)});
-      Count(ranges_.back(), 1);
+      int32_t& range = range_of_[step.tensor];  // of a part, or none
+      if (range == kNone) {
+        range = static_cast<int32_t>(ranges_.size());
+        ranges_.push_back({0, 1, RoleOf(step.tensor)});
+      }
+      Resize(&ranges_[range], graph_.tensors[step.tensor].bytes);
     } else if (step.kind == StepKind::kMove) {
-      Range& range = ranges_[range_of_[step.tensor]];
-      Count(range, -1);
-      range.bytes = Aligned(graph_.tensors[step.tensor].bytes);
-      Count(range, 1);
+      Resize(&ranges_[range_of_[step.tensor]], MovedBytes(graph_, step));
     } else if (step.kind == StepKind::kAlias) {
       range_of_[step.tensor] = range_of_[step.on];
       Range& range = ranges_[range_of_[step.tensor]];
@@ -33,9 +33,12 @@ class LiveBytes {
       Count(range, -1);
       range.role = RoleOf(step.tensor);
       Count(range, 1);
+    } else if (step.kind == StepKind::kFree && step.bytes > 0) {
+      Resize(&ranges_[range_of_[step.tensor]], step.bytes);
     } else if (step.kind == StepKind::kFree && step.tier == Tier::kDevice) {
       Range& range = ranges_[range_of_[step.tensor]];
       if (--range.bound == 0) Count(range, -1);
+      range_of_[step.tensor] = kNone;
     }
   }
 
@@ -50,8 +53,14 @@ class LiveBytes {
     by_role_[static_cast<size_t>(range.role)] += sign * range.bytes;
   }
 
+  void Resize(Range* range, int64_t bytes) {
+    Count(*range, -1);
+    range->bytes = Aligned(bytes);
+    Count(*range, 1);
+  }
+
   const Graph& graph_;
-  std::vector<int32_t> range_of_;  ///< by tensor: index into ranges_
+  std::vector<int32_t> range_of_;  ///< by tensor: index into ranges_, or kNone
   std::vector<Range> ranges_;
   std::array<int64_t, 8> by_role_{};
   int64_t bytes_ = 0;

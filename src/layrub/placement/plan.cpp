@@ -29,6 +29,10 @@ int64_t CopiedBytes(const Graph& graph, const Step& step) {
   return bytes;
 }
 
+int64_t MovedBytes(const Graph& graph, const Step& step) {
+  return step.bytes > 0 ? step.bytes : graph.tensors[step.tensor].bytes;
+}
+
 bool EndsCopy(const Graph& graph, const Step& step) {
   return step.bytes == 0 || step.offset + step.bytes == graph.tensors[step.tensor].bytes;
 }

@@ -58,8 +58,7 @@ double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
                     const Machine& machine) {
   if (step.op != kNone && step.kind != StepKind::kFeed)
     return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
-  if (step.kind == StepKind::kMove)
-    return MoveSeconds(graph.tensors[step.tensor].bytes, distance, machine);
+  if (step.kind == StepKind::kMove) return MoveSeconds(MovedBytes(graph, step), distance, machine);
   const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
   return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
 }

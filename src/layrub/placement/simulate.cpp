@@ -108,7 +108,7 @@ class Simulation {
   double ComputeSeconds(int32_t index) const {
     const Step& step = plan_.steps[index];
     return step.kind == StepKind::kMove
-               ? MoveSeconds(graph_.tensors[step.tensor].bytes, distances_[index], machine_)
+               ? MoveSeconds(MovedBytes(graph_, step), distances_[index], machine_)
                : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
   }
 

@@ -120,7 +120,11 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       break;
     case StepKind::kFree:
       if (step.tier == Tier::kHost) DropFetched(step.tensor);
-      residency.Free(step.tensor, step.tier);
+      if (step.bytes == 0) {
+        residency.Free(step.tensor, step.tier);
+      } else {
+        residency.FreeRest(step.tensor, step.bytes);
+      }
       break;
     case StepKind::kAlias:
       residency.Alias(step.tensor, step.on);
@@ -143,10 +147,9 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       Feed(step);
       break;
     case StepKind::kMove: {
-      const Place from = residency.Move(index);
-      backend->Copy(Lane::kCompute, residency.At(step.tensor, Tier::kDevice).address, from.address,
-                    graph.tensors[step.tensor].bytes);
-      residency.Moved(step.tensor, from);
+      const Residency::Way way = residency.Move(index);
+      backend->Copy(Lane::kCompute, way.to, way.from, MovedBytes(graph, step));
+      residency.Moved(step.tensor, way);
       break;
     }
     case StepKind::kFill:
@@ -165,7 +168,7 @@ void Executor::Impl::Copy(const Step& step, Tier from, Tier to) {
       from == Tier::kHost ? OnHost(tensor) : residency.At(tensor, Tier::kDevice).address;
   backend->Copy(*LaneOf(step), residency.At(tensor, to).address + step.offset, source + step.offset,
                 CopiedBytes(graph, step));
-  if (EndsCopy(graph, step)) residency.Copied(tensor, to);
+  residency.Copied(step);
 }
 
 /// Where copies find the value of the host tier.

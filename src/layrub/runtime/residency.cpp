@@ -17,10 +17,12 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       host_(backend, Tier::kHost, plan.host_bytes, plan.host_bytes, poison, nullptr),
       places_(graph.tensors.size()),
       overwrites_(graph.tensors.size(), kNone),
-      users_(plan.steps.size()) {
+      users_(plan.steps.size()),
+      live_(plan.steps.size()),
+      saved_(graph.tensors.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (step.bytes != 0) CheckPiece(static_cast<int32_t>(i));
+    if (step.bytes != 0) CheckBytes(static_cast<int32_t>(i));
     if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
     if (!MemoryOf(step.tier).Contains(step.offset, BytesOf(step).end)) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
@@ -32,12 +34,28 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
   }
 }
 
-void Residency::CheckPiece(int32_t index) const {
+/// The bytes that step number `index` gives are those of a piece or a part of its tensor.
+void Residency::CheckBytes(int32_t index) const {
   const Step& step = plan_.steps[index];
-  const Tensor& tensor = graph_.tensors[step.tensor];
-  if (step.offset >= 0 && step.bytes >= 0 && step.bytes <= tensor.bytes - step.offset) return;
-  throw std::invalid_argument("step " + std::to_string(index) + " of the plan copies bytes that " +
-                              "tensor " + tensor.name + " does not have");
+  const bool copies = step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch;
+  const bool frees = step.kind == StepKind::kFree;
+  const auto objection = [&]() -> std::string {
+    if (!copies && !frees && step.kind != StepKind::kMove)
+      return "has a number of bytes, which its kind does not take";
+    const Tensor& tensor = graph_.tensors[step.tensor];
+    if (copies) {
+      if (step.offset >= 0 && step.bytes >= 0 && step.bytes <= tensor.bytes - step.offset)
+        return "";
+      return "copies bytes that tensor " + tensor.name + " does not have";
+    }
+    if (step.tier != Tier::kDevice)
+      return "keeps a part of tensor " + tensor.name + " in the host tier";
+    if (step.bytes > 0 && step.bytes % kAlignment == 0 && step.bytes < tensor.bytes) return "";
+    return (frees ? "keeps " : "moves ") + std::to_string(step.bytes) + " bytes of tensor " +
+           tensor.name + ", which is no part of its " + std::to_string(tensor.bytes);
+  }();
+  if (objection.empty()) return;
+  throw std::invalid_argument("step " + std::to_string(index) + " of the plan " + objection);
 }
 
 const Place& Residency::At(TensorId tensor, Tier tier) const {
@@ -48,8 +66,19 @@ Place& Residency::PlaceOf(TensorId tensor, Tier tier) {
   return places_[tensor][static_cast<size_t>(tier)];
 }
 
-Residency::Bytes Residency::BytesOf(const Step& alloc) const {
-  return {alloc.offset, alloc.offset + graph_.tensors[alloc.tensor].bytes};
+/// Those that `step`, an Alloc or Move, is to give.
+Residency::Bytes Residency::BytesOf(const Step& step) const {
+  return {step.offset, step.offset + MovedBytes(graph_, step)};
+}
+
+/// Those in use of the range that step number `range` gave.
+Residency::Bytes Residency::BytesOf(int32_t range) const {
+  const int64_t begin = plan_.steps[range].offset;
+  return {begin, begin + live_[range]};
+}
+
+bool Residency::IsPart(int32_t range) const {
+  return live_[range] < graph_.tensors[plan_.steps[range].tensor].bytes;
 }
 
 /// The bytes of `all` below and above `some`; either may be none.
@@ -60,14 +89,17 @@ std::array<Residency::Bytes, 2> Residency::Outside(const Bytes& all, const Bytes
 
 void Residency::Bind(int32_t index) {
   const Step& step = plan_.steps[index];
-  PlaceOf(step.tensor, step.tier) = {MemoryOf(step.tier).at(step.offset), index, false};
   users_[index] = 1;
+  live_[index] = BytesOf(step).end - step.offset;
+  char* const address = IsPart(index) ? nullptr : MemoryOf(step.tier).at(step.offset);
+  PlaceOf(step.tensor, step.tier) = {address, index, false};
 }
 
 void Residency::Alloc(int32_t index) {
   const Step& step = plan_.steps[index];
   if (graph_.tensors[step.tensor].persistent) return;
-  CheckIntact(step, {});
+  const int32_t part = At(step.tensor, step.tier).range;
+  CheckIntact(step, part == kNone || !IsPart(part) ? Bytes() : BytesOf(part));
   Bind(index);
 }
 
@@ -79,17 +111,17 @@ void Residency::CheckIntact(const Step& step, const Bytes& had) {
   }
 }
 
-Place Residency::Move(int32_t index) {
+Residency::Way Residency::Move(int32_t index) {
   const Step& step = plan_.steps[index];
   const Place from = PlaceOf(step.tensor, Tier::kDevice);
-  CheckIntact(step, BytesOf(plan_.steps[from.range]));
+  CheckIntact(step, BytesOf(from.range));
   Bind(index);
   PlaceOf(step.tensor, Tier::kDevice).valid = from.valid;
-  return from;
+  return {device_.at(plan_.steps[from.range].offset), device_.at(step.offset), from.range};
 }
 
-void Residency::Moved(TensorId tensor, const Place& from) {
-  GiveBack(from.range, BytesOf(plan_.steps[At(tensor, Tier::kDevice).range]));
+void Residency::Moved(TensorId tensor, const Way& way) {
+  GiveBack(way.left, BytesOf(At(tensor, Tier::kDevice).range));
 }
 
 void Residency::Free(TensorId tensor, Tier tier) {
@@ -99,15 +131,25 @@ void Residency::Free(TensorId tensor, Tier tier) {
   place = {};
 }
 
+void Residency::FreeRest(TensorId tensor, int64_t bytes) {
+  Place& place = PlaceOf(tensor, Tier::kDevice);
+  if (place.range == kNone) return;
+  const int64_t begin = plan_.steps[place.range].offset;
+  GiveBack(place.range, {begin, begin + bytes});
+  ++users_[place.range];
+  live_[place.range] = bytes;
+  place.address = nullptr;
+  place.valid = false;
+}
+
 /// One tensor less is bound to the range that step number `range` gave; at `kept` it still is.
 void Residency::GiveBack(int32_t range, const Bytes& kept) {
   if (--users_[range] > 0 || !poison_) return;
-  const Step& alloc = plan_.steps[range];
-  for (const auto& [begin, end] : Outside(BytesOf(alloc), kept)) {
+  const Tier tier = plan_.steps[range].tier;
+  for (const auto& [begin, end] : Outside(BytesOf(range), kept)) {
     if (begin == end) continue;
-    if (alloc.tier == Tier::kDevice)
-      touched_ = std::max(touched_, device_.EndOfChanges(begin, end));
-    MemoryOf(alloc.tier).Restore(begin, end);
+    if (tier == Tier::kDevice) touched_ = std::max(touched_, device_.EndOfChanges(begin, end));
+    MemoryOf(tier).Restore(begin, end);
   }
 }
 
@@ -119,7 +161,18 @@ void Residency::Alias(TensorId tensor, TensorId on) {
   overwrites_[tensor] = on;
 }
 
-void Residency::Copied(TensorId tensor, Tier tier) { PlaceOf(tensor, tier).valid = true; }
+void Residency::Copied(const Step& step) {
+  const bool last = EndsCopy(graph_, step);
+  if (step.kind == StepKind::kPrefetch) {
+    // What it does not copy is there.
+    if (last) PlaceOf(step.tensor, Tier::kDevice).valid = true;
+    return;
+  }
+  int64_t& saved = saved_[step.tensor];
+  const bool whole = step.offset == 0 || step.offset == saved;
+  if (!whole || last) PlaceOf(step.tensor, Tier::kHost).valid = whole;
+  saved = whole && !last ? step.offset + step.bytes : 0;
+}
 
 void Residency::Written(TensorId tensor, bool again) {
   Place& place = PlaceOf(tensor, Tier::kDevice);
@@ -138,6 +191,7 @@ void Residency::Forget() {
     Free(static_cast<TensorId>(i), Tier::kDevice);
     Free(static_cast<TensorId>(i), Tier::kHost);
     overwrites_[i] = kNone;
+    saved_[i] = 0;
   }
 }
 
@@ -155,7 +209,7 @@ bool Residency::RestIntact(Tier tier) const {
   for (const auto& places : places_) {
     const int32_t range = places[static_cast<size_t>(tier)].range;
     if (range == kNone) continue;
-    const Bytes bytes = BytesOf(plan_.steps[range]);
+    const Bytes bytes = BytesOf(range);
     live.emplace_back(bytes.begin, bytes.end);
   }
   std::sort(live.begin(), live.end());

@@ -14,10 +14,12 @@ namespace layrub {
 
 /// A tensor's range in one tier.
 struct Place {
-  char* address = nullptr;  ///< nullptr also when the value was overwritten by an alias
-  int32_t range = kNone;    ///< number of the Alloc or Move step that gave the bytes; shared by
-                            ///< aliases
-  bool valid = false;  ///< the value has been written there, or the copy that does it is queued
+  /// nullptr also when the value was overwritten by an alias, and of a part (see Step).
+  char* address = nullptr;
+  int32_t range = kNone;  ///< number of the Alloc or Move step that gave the bytes; shared by
+                          ///< aliases
+  bool valid = false;     ///< all of the value has been written there, or the copy that does it is
+                          ///< queued
 };
 
 /// Where each tensor of a plan is: the memory of both tiers and who is bound to which range. The
@@ -29,7 +31,8 @@ class Residency {
   /// Binds the persistent tensors. What the plan needs above them lies in `transient`, which has
   /// been joined with as many bytes, or, where that is null, in memory of its own. Throws
   /// std::bad_alloc when the backend has not enough memory, and std::invalid_argument when a range
-  /// does not lie within the plan's bytes, or a piece that is copied not within its tensor.
+  /// does not lie within the plan's bytes, a piece that is copied not within its tensor, or when
+  /// what is to stay of a tensor is no part of it.
   /// `poison`, `canary`: see ExecutorOptions.
   Residency(const Graph& graph, const Plan& plan, Backend* backend, TransientMemory* transient,
             bool poison, bool canary);
@@ -39,13 +42,21 @@ class Residency {
   /// Runs Alloc step number `index`; nothing happens for tensors that are bound for good.
   void Alloc(int32_t index);
   void Free(TensorId tensor, Tier tier);
-  /// Runs Move step number `index`, but for the copy; returns where the value is.
-  Place Move(int32_t index);
-  /// The value of `tensor` has been copied from where Move found it. What it has left is free.
-  void Moved(TensorId tensor, const Place& from);
+  /// Of its range of the device `tensor` keeps the first `bytes`: a part.
+  void FreeRest(TensorId tensor, int64_t bytes);
+  /// What a Move copies.
+  struct Way {
+    const char* from = nullptr;
+    char* to = nullptr;
+    int32_t left = kNone;  ///< the range that it leaves
+  };
+  /// Runs Move step number `index`, but for the copy.
+  Way Move(int32_t index);
+  /// The bytes of `tensor` have gone the way that Move has given. What they have left is free.
+  void Moved(TensorId tensor, const Way& way);
   void Alias(TensorId tensor, TensorId on);
-  /// All of the value is, or will be when the lane gets there, in `tier`.
-  void Copied(TensorId tensor, Tier tier);
+  /// What `step`, an Offload or Prefetch, copies is there, or will be when the lane gets there.
+  void Copied(const Step& step);
   /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
   /// `again`: it wrote the value once more that the tensor has, so that they are not.
   void Written(TensorId tensor, bool again);
@@ -66,11 +77,13 @@ class Residency {
     int64_t end = 0;
   };
 
-  void CheckPiece(int32_t index) const;
+  void CheckBytes(int32_t index) const;
   void Bind(int32_t index);
   void GiveBack(int32_t range, const Bytes& kept);
   void CheckIntact(const Step& step, const Bytes& had);
-  Bytes BytesOf(const Step& alloc) const;
+  Bytes BytesOf(const Step& step) const;
+  Bytes BytesOf(int32_t range) const;
+  bool IsPart(int32_t range) const;
   static std::array<Bytes, 2> Outside(const Bytes& all, const Bytes& some);
   bool RestIntact(Tier tier) const;
 
@@ -81,8 +94,12 @@ class Residency {
   Memory host_;
   std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
-  std::vector<int32_t>
-      users_;            ///< per Alloc and Move step: how many tensors are bound to its range
+  /// Per Alloc and Move step: how many tensors are bound to its range, and bytes of it in use.
+  std::vector<int32_t> users_;
+  std::vector<int64_t> live_;
+  /// Per tensor: where the copy to the host that is under way, and began with the first byte, goes
+  /// on; 0 when there is none.
+  std::vector<int64_t> saved_;
   int64_t touched_ = 0;  ///< of ranges that have been poisoned again
   bool intact_ = true;
 };

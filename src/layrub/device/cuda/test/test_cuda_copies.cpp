@@ -9,6 +9,10 @@
 
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
+#include "layrub/executor.hpp"
+#include "layrub/runtime/test/chain.hpp"
+#include "layrub/runtime/test/chain_in_part.hpp"
+#include "layrub/runtime/test/toy.hpp"
 
 namespace layrub {
 namespace {
@@ -64,6 +68,22 @@ TEST_P(CudaCopies, CopiesBetweenRangesThatOverlapGoInPiecesThatDoNot) {
   backend->Copy(Lane::kCompute, memory, memory, bytes);
   EXPECT_EQ(fake_cuda::Calls().size(), 0u);
   backend->Free(Tier::kDevice, memory);
+}
+
+TEST_P(CudaCopies, OfATensorThatLeavesInPartGiveTheBitsOfNoPlan) {
+  const Graph graph = testing::Chain();
+  for (const std::string& file : {std::string(), ::testing::TempDir()}) {
+    for (const bool poison : {false, true}) {
+      CudaDevice device(0);
+      const std::unique_ptr<Backend> backend = device.MakeBackend(file);
+      Executor executor(graph, testing::ChainInPart(), backend.get(), {.poison = poison});
+      testing::Toy toy(graph, [&](auto work) { fake_cuda::Launch(std::move(work)); });
+      toy.Attach(&executor);
+      for (int i = 0; i < 3; ++i) toy.RunIteration();
+      EXPECT_EQ(toy.wrong(), std::vector<std::string>());
+      EXPECT_TRUE(!poison || executor.SentinelsIntact());
+    }
+  }
 }
 
 TEST_P(CudaCopies, ADeviceCopiesInOrderAndBesideTheRest) {

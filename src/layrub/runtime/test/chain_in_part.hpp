@@ -1,0 +1,72 @@
+#ifndef LAYRUB_RUNTIME_TEST_CHAIN_IN_PART_HPP_
+#define LAYRUB_RUNTIME_TEST_CHAIN_IN_PART_HPP_
+
+#include <cstdint>
+
+#include "layrub/placement/test/plan_writer.hpp"
+#include "layrub/runtime/test/chain.hpp"
+
+namespace layrub::testing {
+
+/// What stays of A.
+inline constexpr int64_t kPart = kBytes / 4;
+/// How far the part slides; less than its bytes.
+inline constexpr int64_t kShift = 3 * kAlignment;
+/// Where A is, and where the part of it waits.
+inline constexpr int64_t kOffsetOfA = 2 * kBytes, kOffsetOfPart = 5 * kBytes;
+
+/// A plan of the Chain in which A leaves but for kPart bytes when C is made, and comes back for B's
+/// backward, both in two pieces. The part slides over bytes that have left, makes room for the
+/// gradients, and goes back to where A was.
+inline Plan ChainInPart() {
+  const Graph graph = Chain();
+  PlanWriter p(graph, kOffsetOfPart + kPart, kBytes);
+  const auto of_part = [&](int32_t step) {
+    p.plan.steps[step].bytes = kPart;
+    return step;
+  };
+  p.Alloc("input", 0);
+  p.Alloc("weight", kBytes);
+  p.Alloc("a", kOffsetOfA);
+  const int32_t made = p.Run("a/forward");
+  p.Alloc("b", 3 * kBytes);
+  p.Run("b/forward");
+  p.Alloc("a", 0, Tier::kHost);
+  p.Wait(Lane::kSave, made);
+  p.Offload("a", kPart, kPart);
+  const int32_t saved = p.Offload("a", 2 * kPart, 2 * kPart);
+  p.Alias("c", "b");
+  p.Run("c/forward");
+  p.Free("b");
+  of_part(p.Free("a"));
+  p.EndPass(Pass::kForward);
+  p.Wait(Lane::kCompute, saved);
+  of_part(p.Move("a", kOffsetOfA + kShift));
+  of_part(p.Move("a", kOffsetOfPart));
+  p.Alloc("dc", kOffsetOfA);
+  p.Run("dc/fill");
+  p.Alloc("db", 4 * kBytes);
+  p.Run("c/backward");
+  p.Free("dc");
+  const int32_t back = of_part(p.Move("a", kOffsetOfA));
+  p.Alloc("a", kOffsetOfA);
+  p.Wait(Lane::kLoad, back);
+  p.Prefetch("a", kPart, 2 * kPart);
+  const int32_t fetched = p.Prefetch("a", 3 * kPart, kPart);
+  p.Wait(Lane::kCompute, fetched);
+  p.Free("a", Tier::kHost);
+  p.Alias("da", "db");
+  p.Run("b/backward");
+  p.Free("db");
+  p.Free("a");
+  p.EndPass(Pass::kBackward);
+  p.Run("update");
+  p.Free("da");
+  p.EndPass(Pass::kUpdate);
+  p.Readable("c");
+  return p.plan;
+}
+
+}  // namespace layrub::testing
+
+#endif  // LAYRUB_RUNTIME_TEST_CHAIN_IN_PART_HPP_

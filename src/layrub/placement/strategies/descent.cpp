@@ -35,11 +35,12 @@ bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector
       if (draft.away[t][i] != kPartlyAway || one.dropped || graph.tensors[t].keep) continue;
       const auto first = loads->begin() + one.after + 1, last = loads->begin() + one.before;
       const int64_t most = first == last ? room : *std::max_element(first, last);
-      const int64_t pieces = std::min((graph.tensors[t].bytes - 1) / decision->piece_bytes,
-                                      (room - most) / decision->piece_bytes);
+      const int64_t piece = std::max(kAlignment, decision->piece_bytes);
+      const int64_t pieces = std::min((graph.tensors[t].bytes - 1) / piece,
+                                      (room - most) / piece);
       if (pieces <= 0) continue;
       some = true;
-      (gap - 1)->stays = pieces * decision->piece_bytes;
+      (gap - 1)->stays = pieces * piece;
       for (auto load = first; load != last; ++load) *load += (gap - 1)->stays;
     }
   }

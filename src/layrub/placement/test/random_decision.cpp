@@ -97,7 +97,12 @@ class Dice {
       if (!dropped && must_drop_.count({id, after}) > 0) continue;
       if (must_drop_.count({id, before}) == 0 && !Chance(40)) continue;
       const RunId release = Pick(after, before);
-      choice.gaps.push_back({after, release, Pick(release + 1, before + 1), before, dropped});
+      Gap gap{after, release, Pick(release + 1, before + 1), before, dropped};
+      if (!dropped && !tensor.keep && tensor.bytes > kAlignment && Chance(30)) {
+        const auto most = static_cast<int>((tensor.bytes - 1) / kAlignment);
+        gap.stays = kAlignment * Pick(1, most + 1);
+      }
+      choice.gaps.push_back(gap);
     }
   }
 

@@ -46,7 +46,7 @@ class OneAway : public ::testing::Test {
   /// From x copied, or computed again.
   Decision After(const Machine& machine, int64_t units, bool again) {
     Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
-    draft.away[x_][0] = true;
+    draft.away[x_][0] = kAway;
     if (again) draft = WithRun(net_.graph, draft, 3, 0);
     Descent descent(net_.graph, machine, [&](const Lifetimes&, double, Decision* d) {
       return Simulated(net_.graph, machine, *d);

@@ -44,7 +44,7 @@ class Three : public ::testing::Test {
 };
 
 TEST_F(Three, AreCopiedWhereTheyAreAway) {
-  draft_.away[a_][1] = true;  // from b/forward to its backward
+  draft_.away[a_][1] = kAway;  // from b/forward to its backward
   const Decision decision = Spell(net_.graph, draft_);
   ASSERT_EQ(decision.tensors[a_].gaps.size(), 1u);
   EXPECT_EQ(decision.tensors[a_].gaps[0], (Gap{1, 1, 5, 5, false}));
@@ -64,7 +64,7 @@ TEST_F(Three, AreDroppedWhereTheyAreComputedAgain) {
 }
 
 TEST_F(Three, ComeFromTheHostForWhatRunsAgainIfTheyAreAway) {
-  draft_.away[a_][1] = true;
+  draft_.away[a_][1] = kAway;
   const Decision decision = Spell(net_.graph, WithRun(net_.graph, draft_, 4, 1));
   ASSERT_EQ(decision.tensors[a_].gaps.size(), 2u);
   EXPECT_EQ(decision.tensors[a_].gaps[0], (Gap{1, 1, 4, 4, false}));
@@ -93,7 +93,7 @@ TEST_F(Three, AreNotComputedAgainForARecomputationThatIsLeftOut) {
   EXPECT_EQ(WithoutRun(net_.graph, both, 5).runs.size(), 7u);
   Draft dropped = both;
   for (size_t i = 0; i < dropped.uses[a_].size(); ++i) {
-    if (dropped.uses[a_][i].run == 5) dropped.away[a_][i] = true;
+    if (dropped.uses[a_][i].run == 5) dropped.away[a_][i] = kAway;
   }
   const Draft thrice = WithRun(net_.graph, dropped, 7, 0);
   ASSERT_EQ(thrice.runs.size(), 9u);
@@ -101,7 +101,7 @@ TEST_F(Three, AreNotComputedAgainForARecomputationThatIsLeftOut) {
 }
 
 TEST_F(Three, AreHeldUntilTheirCopiesHaveEndedAsFarAsThereIsRoom) {
-  draft_.away[a_][1] = true;  // from run 1 to run 5; the copy takes from second 2 to second 4
+  draft_.away[a_][1] = kAway;  // from run 1 to run 5; the copy takes from second 2 to second 4
   for (const int64_t units : {24, 16}) {
     Decision decision = Spell(net_.graph, draft_);
     const Lifetimes lives = FindLifetimes(net_.graph, decision).value();

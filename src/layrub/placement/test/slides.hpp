@@ -41,6 +41,7 @@ class Slider {
     int64_t begin = 0;
     int64_t bytes = 0;  ///< of the range
     bool written = false;
+    bool part = false;  ///< only the first `bytes` of the tensor are there
   };
 
   bool Chance(int percent) { return random_() % 100 < static_cast<uint64_t>(percent); }
@@ -59,6 +60,9 @@ class Slider {
     } else if (step.kind == StepKind::kAlias) {
       place = places_[step.on];
       place.written = false;
+    } else if (step.kind == StepKind::kFree && on_device && step.bytes > 0) {
+      place.bytes = step.bytes;
+      place.part = true;
     } else if (step.kind == StepKind::kFree && on_device) {
       place = {};
       std::erase_if(away_, [&](const auto& slid) { return slid.first == step.tensor; });
@@ -72,12 +76,12 @@ class Slider {
     }
   }
 
-  /// Alone in a range of its own size, and with something in it.
+  /// Alone in a range of its own size, or in what it keeps of that, and with something in it.
   bool MayMove(TensorId tensor) const {
     const Place& place = places_[tensor];
     const int64_t bytes = Aligned(graph_.tensors[tensor].bytes);
     return place.live && place.written && !graph_.tensors[tensor].persistent && bytes > 0 &&
-           place.bytes == bytes &&
+           (place.part || place.bytes == bytes) &&
            std::count_if(places_.begin(), places_.end(), [&](const Place& other) {
              return other.live && other.begin == place.begin && other.bytes > 0;
            }) == 1;
@@ -115,8 +119,13 @@ class Slider {
   }
 
   void Move(TensorId tensor, int64_t to) {
-    places_[tensor].begin = to;
-    result_.steps.push_back({.kind = StepKind::kMove, .tensor = tensor, .offset = to});
+    Place& place = places_[tensor];
+    place.begin = to;
+    Step& step = result_.steps.emplace_back();
+    step.kind = StepKind::kMove;
+    step.tensor = tensor;
+    step.offset = to;
+    step.bytes = place.part ? place.bytes : 0;
   }
 
   const Graph& graph_;
@@ -127,9 +136,9 @@ class Slider {
   std::vector<std::pair<TensorId, int64_t>> away_;  ///< what has slid, and from where, in order
 };
 
-/// The proved `plan`, with tensors that slide within the free bytes around them before some
-/// operations, one after the other, and go back, the last one first, before the next tensor takes
-/// bytes. Waits are made anew.
+/// The proved `plan`, with tensors, and parts of them, that slide within the free bytes around them
+/// before some operations, one after the other, and go back, the last one first, before the next
+/// tensor takes bytes, or more of them. Waits are made anew.
 inline Plan WithSlides(const Graph& graph, const Plan& plan, uint64_t seed) {
   return Slider(graph, plan, seed).Slide();
 }
@@ -140,9 +149,16 @@ inline int64_t SlidesIn(const Graph& graph, const Plan& plan) {
   int64_t slides = 0;
   for (size_t i = 0; i < distances.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (step.kind == StepKind::kMove) slides += distances[i] < graph.tensors[step.tensor].bytes;
+    if (step.kind == StepKind::kMove) slides += distances[i] < MovedBytes(graph, step);
   }
   return slides;
+}
+
+/// How many Moves of `plan` are of a part of a tensor.
+inline int64_t PartsMovedIn(const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return step.kind == StepKind::kMove && step.bytes > 0;
+  });
 }
 
 }  // namespace layrub::testing

@@ -218,7 +218,7 @@ TEST(PiecesOfADecision, AreRefusedWhereTheyAreNotAligned) {
 
 /// Decisions of random graphs, their copies in pieces, and, with `slides`, Moves between.
 void ExpectRandomPlansToBeRight(bool slides) {
-  int64_t pieces = 0, moves = 0;
+  int64_t pieces = 0, moves = 0, parts = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
     Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
@@ -233,9 +233,11 @@ void ExpectRandomPlansToBeRight(bool slides) {
     ASSERT_EQ(read.value(), plan);
     pieces += PiecesIn(plan);
     moves += testing::MovesIn(plan);
+    parts += testing::PartsMovedIn(plan);
   }
   EXPECT_GT(pieces, 1000);
   EXPECT_EQ(moves > 1000, slides);
+  EXPECT_EQ(parts > 100, slides);
 }
 
 TEST(RandomPieces, AreProvedAndGiveTheRightValuesInWhateverOrderTheLanesRun) {

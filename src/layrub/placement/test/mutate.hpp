@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/graph.hpp"
@@ -33,10 +34,11 @@ struct Mutation {
   Kind kind = Kind::kDrop;
   int32_t step = kNone;
   int32_t other = kNone;
+  bool needed = true;  ///< what an Offload no longer saves comes back from the host tier
 
   /// Must a proof object to every plan mutated like this? (Provided that the plan is proved, has no
-  /// step too many, and keeps and saves no bytes that it does not need.)
-  bool breaks() const { return kind != Kind::kSwapOffsets; }
+  /// step too many, and keeps on the device and brings back no bytes that it does not need.)
+  bool breaks() const { return needed && kind != Kind::kSwapOffsets; }
 };
 
 namespace mutate {
@@ -143,6 +145,8 @@ inline Plan Moved(const Plan& plan, int32_t from, int32_t to) {
 /// The plan that `mutation` makes of `plan`. References between steps and the ends of the passes
 /// follow the steps.
 inline Plan Apply(const Plan& plan, const Mutation& mutation) {
+  Plan result = plan;
+  Step& step = result.steps[mutation.step];
   switch (mutation.kind) {
     case Mutation::Kind::kDrop:
       return mutate::Without(plan, mutation.step);
@@ -151,45 +155,31 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
     case Mutation::Kind::kRunLater:
       return mutate::Moved(plan, mutation.step, mutation.other);
     case Mutation::Kind::kRunOther:
-    case Mutation::Kind::kShiftPiece:
-    case Mutation::Kind::kHalvePiece:
-    case Mutation::Kind::kBeginLater:
-    case Mutation::Kind::kKeepLess:
-    case Mutation::Kind::kKeepMore:
-    case Mutation::Kind::kOverlap:
-    case Mutation::Kind::kSwapOffsets:
+      step.op = mutation.other;
       break;
-  }
-  Plan result = plan;
-  if (mutation.kind == Mutation::Kind::kRunOther) {
-    result.steps[mutation.step].op = mutation.other;
-    return result;
-  }
-  if (mutation.kind == Mutation::Kind::kShiftPiece) {
-    result.steps[mutation.step].offset += kAlignment;
-    return result;
-  }
-  if (mutation.kind == Mutation::Kind::kHalvePiece) {
-    result.steps[mutation.step].bytes /= 2;
-    return result;
-  }
-  if (mutation.kind == Mutation::Kind::kBeginLater) {
-    result.steps[mutation.step].offset += kAlignment;
-    result.steps[mutation.step].bytes -= kAlignment;
-    return result;
-  }
-  if (mutation.kind == Mutation::Kind::kKeepLess) {
-    result.steps[mutation.step].bytes -= kAlignment;
-    return result;
-  }
-  if (mutation.kind == Mutation::Kind::kKeepMore) {
-    result.steps[mutation.step].bytes =
-        plan.steps[mutation.other].offset + kAlignment - mutate::OffsetAt(plan, mutation.step);
-    return result;
-  }
-  result.steps[mutation.step].offset = plan.steps[mutation.other].offset;
-  if (mutation.kind == Mutation::Kind::kSwapOffsets) {
-    result.steps[mutation.other].offset = plan.steps[mutation.step].offset;
+    case Mutation::Kind::kShiftPiece:
+      step.offset += kAlignment;
+      break;
+    case Mutation::Kind::kHalvePiece:
+      step.bytes /= 2;
+      break;
+    case Mutation::Kind::kBeginLater:
+      step.offset += kAlignment;
+      step.bytes -= kAlignment;
+      break;
+    case Mutation::Kind::kKeepLess:
+      step.bytes -= kAlignment;
+      break;
+    case Mutation::Kind::kKeepMore:
+      step.bytes =
+          plan.steps[mutation.other].offset + kAlignment - mutate::OffsetAt(plan, mutation.step);
+      break;
+    case Mutation::Kind::kOverlap:
+      step.offset = plan.steps[mutation.other].offset;
+      break;
+    case Mutation::Kind::kSwapOffsets:
+      std::swap(step.offset, result.steps[mutation.other].offset);
+      break;
   }
   return result;
 }
@@ -243,19 +233,61 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
   return all;
 }
 
-/// The mutations of step `index`, which copies a piece.
-inline std::vector<Mutation> OfPiece(const Plan& plan, int32_t index) {
-  std::vector<Mutation> all{{Mutation::Kind::kShiftPiece, index, kNone},
-                            {Mutation::Kind::kHalvePiece, index, kNone}};
-  const Step& piece = plan.steps[index];
+/// Is step `index` the first piece of a copy, or all of it?
+inline bool BeginsCopy(const Graph& graph, const Plan& plan, int32_t index) {
   int32_t before = index - 1;
   while (before >= 0 && plan.steps[before].kind == StepKind::kWait) --before;
-  const bool first = before < 0 || plan.steps[before].kind != piece.kind ||
-                     plan.steps[before].tensor != piece.tensor;
-  // Of what is saved whole, not all may come back.
-  const bool needed = piece.kind == StepKind::kPrefetch || piece.offset > 0;
-  if (first && needed && piece.bytes > kAlignment)
-    all.push_back({Mutation::Kind::kBeginLater, index, kNone});
+  if (before < 0) return true;
+  const Step& last = plan.steps[before];
+  const Step& piece = plan.steps[index];
+  return last.kind != piece.kind || last.tensor != piece.tensor || EndsCopy(graph, last);
+}
+
+/// The first byte that is needed of what an Offload saves that ends with step `last`: Prefetches
+/// begin there at the earliest, or it is left in the host tier. All is said to be needed where
+/// nothing comes back: then the Offload is a step too many.
+inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
+  const TensorId tensor = plan.steps[last].tensor;
+  std::optional<int64_t> first;
+  for (auto i = static_cast<size_t>(last) + 1; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (step.tensor != tensor) continue;
+    if (step.kind == StepKind::kPrefetch)
+      first = std::min(first.value_or(step.offset), step.offset);
+    if (step.kind == StepKind::kOffload ||
+        (step.kind == StepKind::kFree && step.tier == Tier::kHost))
+      return first.value_or(0);
+  }
+  return 0;
+}
+
+/// Would the first `bytes` of the copy that begins with step `index` be missed? An Offload saves
+/// what any of its tensor's Prefetches brings back, be it only after another Offload.
+inline bool MissesFirst(const Graph& graph, const Plan& plan, int32_t index, int64_t bytes) {
+  const Step& piece = plan.steps[index];
+  if (piece.kind != StepKind::kOffload) return true;
+  int32_t last = index;
+  while (plan.steps[last].kind != StepKind::kOffload || !EndsCopy(graph, plan.steps[last])) ++last;
+  return FirstNeeded(plan, last) < piece.offset + bytes;
+}
+
+/// Step `index` is left out.
+inline Mutation Dropped(const Graph& graph, const Plan& plan, int32_t index) {
+  const Step& step = plan.steps[index];
+  const bool rest_is_a_copy =
+      IsCopy(step) && BeginsCopy(graph, plan, index) && !EndsCopy(graph, step);
+  const bool needed = !rest_is_a_copy || MissesFirst(graph, plan, index, step.bytes);
+  return {Mutation::Kind::kDrop, index, kNone, needed};
+}
+
+/// The mutations of step `index`, which copies a piece.
+inline std::vector<Mutation> OfPiece(const Graph& graph, const Plan& plan, int32_t index) {
+  std::vector<Mutation> all{{Mutation::Kind::kShiftPiece, index, kNone},
+                            {Mutation::Kind::kHalvePiece, index, kNone}};
+  if (plan.steps[index].bytes > kAlignment && BeginsCopy(graph, plan, index)) {
+    const bool needed = MissesFirst(graph, plan, index, kAlignment);
+    all.push_back({Mutation::Kind::kBeginLater, index, kNone, needed});
+  }
   return all;
 }
 
@@ -290,7 +322,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   int32_t last_alloc = kNone;
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
-    if (step.kind != StepKind::kMove) all.push_back({Kind::kDrop, i, kNone});
+    if (step.kind != StepKind::kMove) all.push_back(mutate::Dropped(graph, plan, i));
     const auto append = [&all](const std::vector<Mutation>& more) {
       all.insert(all.end(), more.begin(), more.end());
     };
@@ -299,7 +331,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
         return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
       });
     };
-    if (mutate::IsCopy(step) && step.bytes > 0) append(mutate::OfPiece(plan, i));
+    if (mutate::IsCopy(step) && step.bytes > 0) append(mutate::OfPiece(graph, plan, i));
     const auto takes_bytes = [&](int32_t alloc) {
       return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
     };

@@ -43,7 +43,11 @@ void ExpectObjections(const Graph& graph, const Plan& plan, Tried* tried) {
     ++(*tried)[static_cast<size_t>(mutation.kind)];
     const Plan mutated = Apply(plan, mutation);
     const bool proved = Check(graph, mutated).empty();
-    if (!proved) continue;
+    if (!proved) {
+      EXPECT_TRUE(mutation.needed || mutation.kind != Mutation::Kind::kBeginLater)
+          << graph.name << " " << plan.strategy << ": " << Describe(graph, plan, mutation);
+      continue;
+    }
     EXPECT_FALSE(mutation.breaks()) << graph.name << " " << plan.strategy << ": no objection to "
                                     << Describe(graph, plan, mutation);
     for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -103,10 +107,9 @@ TEST_F(MutationTest, OfPlansOfRandomDecisionsIsObjectedTo) {
     ExpectObjections(graph, plan.value(), &tried);
   }
   for (size_t kind = 0; kind < tried.size(); ++kind) {
-    const bool rare = Mutation::Kind(kind) == Mutation::Kind::kBeginLater ||
-                      Mutation::Kind(kind) == Mutation::Kind::kKeepLess ||
-                      Mutation::Kind(kind) == Mutation::Kind::kKeepMore;
-    EXPECT_TRUE(rare || tried[kind] > 300) << kind;
+    // Packed in one go, nothing takes the bytes between a part's end and its tensor's.
+    const bool kept_more = Mutation::Kind(kind) == Mutation::Kind::kKeepMore;
+    EXPECT_EQ(tried[kind] > 150, !kept_more) << kind;
   }
 }
 
@@ -122,6 +125,7 @@ TEST_F(MutationTest, OfPlansThatMoveTensorsWithinTheDeviceIsObjectedTo) {
     ExpectObjections(graph, plan, &tried);
   }
   EXPECT_GT(moves, 3);
+  EXPECT_GT(tried[static_cast<size_t>(Mutation::Kind::kKeepMore)], 10);
 }
 
 TEST_F(MutationTest, KeepsReferencesToTheSameSteps) {

@@ -1,6 +1,7 @@
 #include "layrub/placement/absences.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -62,12 +63,25 @@ Absences::Absences(const Graph& graph, int64_t room)
       [](int64_t sum, const Tensor& tensor) { return sum + !tensor.persistent * tensor.bytes; });
   all_fits_ = all <= least_slack_;
   if (all_fits_) return;
+  least_.push_back(slack_);
+  for (size_t step = 1; 2 * step <= slack_.size(); step *= 2) {
+    const std::vector<int64_t>& half = least_.back();
+    std::vector<int64_t> both;
+    for (size_t o = 0; o + step < half.size(); ++o)
+      both.push_back(std::min(half[o], half[o + step]));
+    least_.push_back(std::move(both));
+  }
   const std::vector<OpId> maker = ForwardMakers(graph);
   for (OpId o = 0; o < Count(); ++o) Look(o, FindNeeds(graph, maker, graph.ops[o]));
   FindReturns();
   FindLeaves();
   FindForced();
   SortForced();
+}
+
+int64_t Absences::LeastSlack(OpId first, OpId last) const {
+  const auto k = static_cast<size_t>(std::bit_width(static_cast<unsigned>(last - first)) - 1);
+  return std::min(least_[k][first], least_[k][last - (OpId{1} << k)]);
 }
 
 void Absences::Look(OpId o, const Needs& needs) {
@@ -161,7 +175,7 @@ void Absences::FindForced() {
 void Absences::SortForced() {
   const auto least = [&](const ForcedLoad& load) {
     int64_t bytes = std::numeric_limits<int64_t>::max();
-    for (const Member& one : load.members) bytes = std::min(bytes, Bytes(one.tensor));
+    for (const Member& one : load.members) bytes = std::min(bytes, one.bytes);
     return bytes;
   };
   std::stable_sort(forced_.begin(), forced_.end(),
@@ -179,12 +193,14 @@ void Absences::ForceByReading(OpId o) {
 void Absences::ForceByMaking(const Return& back) {
   ForcedLoad load{back.absent, back.read, {}};
   Tensors made;
-  OpId after = back.absent;  // no tensor in `made` is there since before
+  OpId after = back.absent;  // no tensor in `made` is whole since before
+  int64_t most = std::numeric_limits<int64_t>::max();
   for (TensorId t = back.tensor; static_cast<int>(made.size()) < kLongestLine;) {
     made.push_back(t);
+    most = std::min(most, Bytes(t) - slack_[after]);
     const OpId o = maker_[t];
     load.members.clear();
-    AddMembers(made, kNone, &load);
+    AddMembers(made, kNone, most, &load);
     const auto last = static_cast<int32_t>(made.size()) - 1;
     if (o == kNone || CannotBeMadeBeside(facts_[o].reads, after + 1, last, &load)) {
       load.after = std::min(load.after, after);
@@ -226,27 +242,31 @@ bool Absences::CannotBeMadeBeside(const Tensors& reads, OpId before, int32_t mak
       const Line one = LineOf(reads[i], bytes), other = LineOf(reads[j], bytes);
       if (!Exclude(one, other, bytes)) continue;
       OpId o = before - 1;
-      while (o >= first && BothFit(one, other, bytes, o)) --o;
+      while (o >= first && Lacks(one, other, bytes, o) <= 0) --o;
       if (o < first) continue;
       load->after = o;
-      AddMembers(one.members, makes, load);
-      AddMembers(other.members, makes, load);
+      const int64_t most = std::min({Lacks(one, other, bytes, o), one.lacks, other.lacks});
+      AddMembers(one.members, makes, most, load);
+      AddMembers(other.members, makes, most, load);
       return true;
     }
   }
   return false;
 }
 
-/// Each tensor of `line` is made of the next; copies serve instead of their originals.
-void Absences::AddMembers(const Tensors& line, int32_t makes, ForcedLoad* load) const {
+/// Each tensor of `line` is made of the next; copies serve instead of their originals. At least
+/// `most` bytes of it come, or all.
+void Absences::AddMembers(const Tensors& line, int32_t makes, int64_t most,
+                          ForcedLoad* load) const {
   const auto first = static_cast<int32_t>(load->members.size());
   for (size_t i = 0; i < line.size(); ++i) {
     const int32_t next = i == 0 ? makes : first + static_cast<int32_t>(i) - 1;
-    load->members.push_back({line[i], next});
+    load->members.push_back({line[i], next, std::min(most, Bytes(line[i]))});
   }
   for (size_t i = 0; i < line.size(); ++i) {
     const int32_t next = load->members[first + i].makes;
-    for (const TensorId copy : copies_[line[i]]) load->members.push_back({copy, next});
+    for (const TensorId copy : copies_[line[i]])
+      load->members.push_back({copy, next, std::min(most, Bytes(copy))});
   }
 }
 
@@ -270,7 +290,8 @@ Absences::Line Absences::LineOf(TensorId t, int64_t bytes) const {
     AddOnce(t, &line.all);
     for (const TensorId copy : copies_[t]) AddOnce(copy, &line.all);
     line.ops.push_back(o);
-    line.blocked = working_sets_[o] + bytes > room_;
+    line.lacks = working_sets_[o] + bytes - room_;
+    line.blocked = line.lacks > 0;
     if (line.blocked) return line;
     t = kNone;
     for (const TensorId u : facts_[o].sure) {
@@ -280,12 +301,13 @@ Absences::Line Absences::LineOf(TensorId t, int64_t bytes) const {
   return line;
 }
 
-bool Absences::BothFit(const Line& one, const Line& other, int64_t bytes, OpId o) const {
+/// How many bytes lack at operation `o` for `bytes` of each line.
+int64_t Absences::Lacks(const Line& one, const Line& other, int64_t bytes, OpId o) const {
   int64_t all = working_sets_[o];
   for (const Line* line : {&one, &other}) {
     if (!HasAny(facts_[o].operands, line->all)) all += bytes;
   }
-  return all <= room_;
+  return all - room_;
 }
 
 }  // namespace layrub

@@ -9,8 +9,8 @@
 
 namespace layrub {
 
-/// `tensor` has a range at operation `read` because that reads it. An operation before uses it
-/// last, `touched`; after that one it cannot have a range at `absent` (kNone: always can).
+/// `tensor` is whole at operation `read` because that reads it. An operation before uses it last,
+/// `touched`; after that one it cannot be whole at `absent` (kNone: always can).
 struct Return {
   TensorId tensor = kNone;
   OpId touched = kNone;
@@ -19,18 +19,19 @@ struct Return {
 };
 
 /// Operation `made` writes `tensor`, which nothing makes again and somebody reads after `absent`,
-/// at which it cannot have a range.
+/// at which it cannot be whole.
 struct Leave {
   TensorId tensor = kNone;
   OpId made = kNone;
   OpId absent = kNone;
 };
 
-/// A tensor that may come over the link, to make another of ForcedLoad::members of it; `makes` is
-/// its index, kNone where it serves as it is.
+/// A tensor of which at least `bytes` may come over the link, to make another of
+/// ForcedLoad::members of it; `makes` is its index, kNone where it serves as it is.
 struct Member {
   TensorId tensor = kNone;
   int32_t makes = kNone;
+  int64_t bytes = 0;
 };
 
 /// After operation `after` and before `read` at least one of `members` comes over the link, and
@@ -42,15 +43,16 @@ struct ForcedLoad {
 };
 
 /// What all plans within `room` bytes beside the persistent tensors, or the least that any plan
-/// needs, have in common, in the order of
-/// their steps. There a tensor owns its range whole, from before its first byte comes to after its
-/// last one leaves, and so none of an operation's operands may have more bytes than its slack.
+/// needs, have in common, in the order of their steps. There what is not among an operation's
+/// operands has no more bytes than its slack: of what is larger, the rest is away.
 class Absences {
  public:
   Absences(const Graph& graph, int64_t room);
 
   /// Bytes that an operation leaves beside its working set.
   int64_t Slack(OpId o) const { return slack_[o]; }
+  /// The least slack of operations from `first` to before `last`; first < last. Not where AllFits.
+  int64_t LeastSlack(OpId first, OpId last) const;
   int64_t WorkingSet(OpId o) const { return working_sets_[o]; }
   /// The operation that makes `t` again; kNone: none.
   OpId MakerAgain(TensorId t) const { return maker_[t]; }
@@ -66,11 +68,12 @@ class Absences {
   /// All returns to operation `o`.
   const std::vector<Return>& ReturnsTo(OpId o) const { return returns_[o]; }
   const std::vector<Leave>& Leaves() const { return leaves_; }
-  /// Two tensors of which none can be made beside the other: where an operation reads both, one has
-  /// come over the link. A tensor is made from others of its size, on the same bytes or beside
-  /// them; its line goes back to an operation for which there is no room beside the other tensor.
-  /// The line that begins last of the two begins with a load, of any tensor in it. Those that move
-  /// the most bytes at least come first.
+  /// Two tensors of which none can be made beside the other: where an operation reads both, some of
+  /// one has come over the link: what lacks where they do not both fit, or where one was made. A
+  /// tensor is made from others of its size, on the same bytes or beside them; its line goes back
+  /// to an operation for which there is no room beside the other tensor. The line that begins last
+  /// of the two begins with a load, of any tensor in it. Those that move the most bytes at least
+  /// come first.
   const std::vector<ForcedLoad>& ForcedLoads() const { return forced_; }
 
  private:
@@ -88,6 +91,7 @@ class Absences {
     Tensors all;      ///< these and their copies
     std::vector<OpId> ops;
     bool blocked = false;  ///< for the last of `ops` there is no room
+    int64_t lacks = 0;     ///< so many bytes lack there
   };
 
   OpId Count() const { return static_cast<OpId>(graph_.ops.size()); }
@@ -100,11 +104,11 @@ class Absences {
   void ForceByReading(OpId o);
   void ForceByMaking(const Return& back);
   bool CannotBeMadeBeside(const Tensors& reads, OpId before, int32_t makes, ForcedLoad* load) const;
-  void AddMembers(const Tensors& line, int32_t makes, ForcedLoad* load) const;
+  void AddMembers(const Tensors& line, int32_t makes, int64_t most, ForcedLoad* load) const;
   OpId LastAbsence(TensorId t, OpId until) const;
   bool Exclude(const Line& one, const Line& other, int64_t bytes) const;
   Line LineOf(TensorId t, int64_t bytes) const;
-  bool BothFit(const Line& one, const Line& other, int64_t bytes, OpId o) const;
+  int64_t Lacks(const Line& one, const Line& other, int64_t bytes, OpId o) const;
 
   const Graph& graph_;
   const std::vector<int64_t> working_sets_;
@@ -112,6 +116,7 @@ class Absences {
   int64_t least_slack_ = 0;
   bool all_fits_ = false;
   std::vector<int64_t> slack_;
+  std::vector<std::vector<int64_t>> least_;  ///< [k][o]: the least slack of 2^k from o on
   std::vector<Facts> facts_;
   std::vector<OpId> maker_;
   std::vector<OpId> writer_;

@@ -51,8 +51,7 @@ void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& 
 class Allocator {
  public:
   Allocator(const std::vector<Interval>& intervals, const std::vector<Movable>& movable,
-            const std::vector<Timing>& timings, const std::vector<int32_t>& follows,
-            int64_t height)
+            const std::vector<Timing>& timings, const std::vector<int32_t>& follows, int64_t height)
       : intervals_(intervals),
         movable_(movable),
         timings_(timings),

@@ -45,7 +45,7 @@ struct Work {
 struct Batch {
   OpId maker = kNone;
   OpId read = kNone;  ///< the last operation that one of them returns to
-  Work copies, all;   ///< of those that return for sure, and of all
+  Work copies, all;   ///< of what returns for sure, and of all
   Work make;
 };
 
@@ -254,9 +254,10 @@ Window Windows::Look(OpId first, OpId last) {
   for (OpId o = first + 1; o <= std::min(last, Count() - 1); ++o) {
     for (const Return& back : absences_.ReturnsTo(o)) AddReturn(back, first, &window);
   }
+  const auto slack = [&](OpId o) { return static_cast<double>(absences_.Slack(o)); };
   for (const Leave& leave : absences_.Leaves()) {
     if (leave.made >= first && leave.absent <= last)
-      window.fixed = window.fixed + Down(Bytes(leave.tensor));
+      window.fixed = window.fixed + Down(Bytes(leave.tensor) - slack(leave.absent));
   }
   for (const ForcedLoad& load : absences_.ForcedLoads()) {
     if (load.after >= first && load.read <= last) AddLoad(load, first, &window);
@@ -269,11 +270,14 @@ void Windows::AddReturn(const Return& back, OpId first, Window* window) {
   if (!sure && back.touched >= first) return;
   const TensorId t = back.tensor;
   const OpId maker = absences_.MakerAgain(t);
-  Work copy = Up(Bytes(t));
+  // Where it cannot be whole, a part of it may be.
+  const OpId from = std::max(first, back.touched + 1);
+  const double lacks =
+      sure ? Bytes(t) - static_cast<double>(absences_.LeastSlack(from, back.read)) : 0;
   // What was made in the window has to leave first; that of which nothing is made again is counted
   // among what leaves.
-  const bool is_new = absences_.Writer(t) >= first && arrivals_[t].empty();
-  if (maker != kNone && is_new) copy = copy + Down(Bytes(t));
+  const bool leaves = maker != kNone && absences_.Writer(t) >= first && arrivals_[t].empty();
+  const auto copy_of = [&](double bytes) { return leaves ? Up(bytes) + Down(bytes) : Up(bytes); };
   size_t b = 0;
   while (b < window->batches.size() && (maker == kNone || window->batches[b].maker != maker ||
                                         window->batches[b].read <= std::max(back.absent, first)))
@@ -285,8 +289,10 @@ void Windows::AddReturn(const Return& back, OpId first, Window* window) {
   }
   Batch& batch = window->batches[b];
   batch.read = std::max(batch.read, back.read);
+  // What is there at the first operation is counted among its slack.
+  const Work copy = copy_of(back.touched < first ? Bytes(t) : lacks);
   batch.all = batch.all + copy;
-  if (sure) batch.copies = batch.copies + copy;
+  if (sure) batch.copies = batch.copies + copy_of(lacks);
   arrivals_[t].push_back({b, copy, sure ? back.absent : first, back.read, sure});
   used_.push_back(t);
 }
@@ -301,7 +307,8 @@ void Windows::AddLoad(const ForcedLoad& forced, OpId first, Window* window) {
   };
   std::vector<double> made(forced.members.size());  // by member, seconds from it to what is read
   for (size_t i = 0; i < forced.members.size(); ++i) {
-    const auto [t, makes] = forced.members[i];
+    const auto [t, makes, bytes] = forced.members[i];
+    const auto least = static_cast<double>(bytes);
     for (const ForcedLoad* other : loads_[t]) {
       if (other->after < forced.read && other->read > forced.after) return;
     }
@@ -311,16 +318,16 @@ void Windows::AddLoad(const ForcedLoad& forced, OpId first, Window* window) {
       // What nothing makes again comes by a load anyway.
       if (one.sure && window->batches[one.batch].maker == kNone) return;
       alone = alone && !one.sure;
-      load.shared.push_back({one.batch, one.copy});
+      load.shared.push_back({one.batch, Up(least)});
     }
     if (makes != kNone) made[i] = made[makes] + AgainSeconds(forced, makes, *window);
     if (!alone) continue;
-    Work work = Up(Bytes(t));
-    if (is_new(t)) work = work + Down(Bytes(t));
+    Work work = Up(least);
+    if (is_new(t)) work = work + Down(least);
     work.compute = made[i];
     load.alone.push_back(work);
   }
-  for (const auto& [t, makes] : forced.members) {
+  for (const auto& [t, makes, bytes] : forced.members) {
     loads_[t].push_back(&forced);
     used_.push_back(t);
     if (makes != kNone) made_by_.push_back(absences_.Writer(forced.members[makes].tensor));

@@ -22,26 +22,27 @@ constexpr int kMostLeaveAtStart = 40;
 /// A piece of a copy takes so many times its latency.
 constexpr double kPieceLatencies = 50;
 
-/// What leaves in part keeps as many pieces as there is room for all the time that it is away.
-/// False if none does.
+/// What leaves in part keeps a multiple of this part of a piece, or of kAlignment.
+constexpr int64_t kPartsOfPiece = 16;
+
+/// What leaves in part keeps as much as there is room for all the time that it is away. False if
+/// nothing does.
 bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector<int64_t>* loads,
                Decision* decision) {
+  const int64_t unit = std::max(kAlignment, Aligned(decision->piece_bytes / kPartsOfPiece));
   bool some = false;
   for (size_t t = 0; t < draft.away.size(); ++t) {
-    Gap* gap = decision->tensors[t].gaps.begin();
+    size_t next = 0;  // of its gaps
     for (size_t i = 0; i + 1 < draft.away[t].size(); ++i) {
       if (draft.away[t][i] == kThere) continue;
-      const Gap& one = *gap++;
-      if (draft.away[t][i] != kPartlyAway || one.dropped || graph.tensors[t].keep) continue;
-      const auto first = loads->begin() + one.after + 1, last = loads->begin() + one.before;
-      const int64_t most = first == last ? room : *std::max_element(first, last);
-      const int64_t piece = std::max(kAlignment, decision->piece_bytes);
-      const int64_t pieces = std::min((graph.tensors[t].bytes - 1) / piece,
-                                      (room - most) / piece);
-      if (pieces <= 0) continue;
-      some = true;
-      (gap - 1)->stays = pieces * piece;
-      for (auto load = first; load != last; ++load) *load += (gap - 1)->stays;
+      Gap& gap = decision->tensors[t].gaps[next++];
+      if (draft.away[t][i] != kPartlyAway || gap.dropped || graph.tensors[t].keep) continue;
+      const auto first = loads->begin() + gap.after + 1, last = loads->begin() + gap.before;
+      if (first == last) continue;
+      const int64_t left = room - *std::max_element(first, last);
+      gap.stays = std::max<int64_t>(0, std::min(left, graph.tensors[t].bytes - 1)) / unit * unit;
+      for (auto load = first; load != last; ++load) *load += gap.stays;
+      some = some || gap.stays > 0;
     }
   }
   return some;
@@ -109,8 +110,8 @@ void Descent::Go(int64_t steps) {
   }
 }
 
-bool Descent::LeavesInPieces(size_t t) const {
-  return graph_.tensors[t].bytes > at_.decision.piece_bytes;
+bool Descent::MayLeaveInPart(size_t t) const {
+  return parts_ && graph_.tensors[t].bytes > at_.decision.piece_bytes;
 }
 
 double Descent::Part() {
@@ -130,13 +131,12 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   if (stretches.empty()) return std::nullopt;
   const size_t i = stretches[random_() % stretches.size()];
   if (IsDropped(at_.draft, t, i)) return BringOtherwise(at_.draft.uses[t][i + 1].run, Toss(), pins);
-  const unsigned way = random_() % 4;
-  if (way < 2) return Recompute(t, i);
   Draft draft = at_.draft;
-  if (way == 2 && LeavesInPieces(t)) {
+  if (MayLeaveInPart(t) && random_() % 4 == 0) {
     draft.away[t][i] = away[i] == kAway ? kPartlyAway : kAway;
     return draft;
   }
+  if (Toss()) return Recompute(t, i);
   draft.away[t][i] = kThere;
   pins->push_back({t, draft.uses[t][i].run});
   return draft;
@@ -211,7 +211,7 @@ bool Descent::LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>
   }
   if (idle.empty()) return false;
   const auto [t, i] = idle[Choose(chances, Part())];
-  draft->away[t][i] = LeavesInPieces(t) && Toss() ? kPartlyAway : kAway;
+  draft->away[t][i] = MayLeaveInPart(t) ? kPartlyAway : kAway;
   return true;
 }
 

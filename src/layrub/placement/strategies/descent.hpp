@@ -39,9 +39,9 @@ class Descent {
   /// decision says of packing.
   using Judge = std::function<Outcome(const Lifetimes&, double, Decision*)>;
 
-  /// `graph` and `machine` have to live as long.
-  Descent(const Graph& graph, const Machine& machine, Judge judge)
-      : graph_(graph), machine_(machine), judge_(std::move(judge)) {}
+  /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part.
+  Descent(const Graph& graph, const Machine& machine, bool parts, Judge judge)
+      : graph_(graph), machine_(machine), parts_(parts), judge_(std::move(judge)) {}
 
   /// Starts anew from `draft`, from which others leave until it fits `room`. False if that cannot
   /// be done; then nothing else may be called.
@@ -66,12 +66,13 @@ class Descent {
   bool Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave, Decision* decision,
            Lifetimes* lives);
   bool LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins, Draft* draft);
-  bool LeavesInPieces(size_t t) const;
+  bool MayLeaveInPart(size_t t) const;
   double Part();
   bool Toss() { return random_() % 2 == 0; }
 
   const Graph& graph_;
   const Machine& machine_;
+  const bool parts_;
   const Judge judge_;
   std::vector<OpId> producers_;  ///< see Producers; always the same, as forms are
   int64_t room_ = 0;

@@ -51,9 +51,25 @@ class Refinement {
         seconds_(seconds),
         take_(take) {}
 
+  /// First as if tensors left whole; then what is found goes on, and they may leave in part.
   void Run(const std::vector<Draft>& starts, int64_t steps) {
+    std::vector<Draft> found = Run(starts, steps, false);
+    found.insert(found.end(), starts.begin(), starts.end());
+    for (Draft& draft : found) LeaveInPart(&draft);
+    Run(found, steps, true);
+  }
+
+ private:
+  static void LeaveInPart(Draft* draft) {
+    for (size_t t = 0; t < draft->away.size(); ++t) {
+      for (Away& away : draft->away[t]) away = away == kAway ? kPartlyAway : away;
+    }
+  }
+
+  /// The drafts from which the last descents began.
+  std::vector<Draft> Run(const std::vector<Draft>& starts, int64_t steps, bool parts) {
     Descents roughly;
-    for (const Draft& start : starts) Start(start, bytes_, by_estimate_, &roughly);
+    for (const Draft& start : starts) Start(start, bytes_, parts, by_estimate_, &roughly);
     GoOn(steps / kParts, &roughly);
     std::vector<Draft> found;
     for (size_t i = 0; i < std::min(kPacked, roughly.size()); ++i)
@@ -61,7 +77,7 @@ class Refinement {
     found.push_back(starts.front());
     Descents packed;
     for (const Draft& draft : found) {
-      for (const double part : kPartsFree) Start(draft, AllBut(part), by_packing_, &packed);
+      for (const double part : kPartsFree) Start(draft, AllBut(part), parts, by_packing_, &packed);
     }
     std::stable_sort(packed.begin(), packed.end(), IsFaster);
     packed.resize(std::min(kPackedDescents, packed.size()));
@@ -69,16 +85,16 @@ class Refinement {
     for (const auto& descent : packed) {
       for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
     }
+    return found;
   }
 
- private:
   int64_t AllBut(double part) const {
     return bytes_ - static_cast<int64_t>(part * static_cast<double>(room_));
   }
 
-  void Start(const Draft& draft, int64_t room, const Descent::Judge& judge,
+  void Start(const Draft& draft, int64_t room, bool parts, const Descent::Judge& judge,
              Descents* descents) const {
-    auto descent = std::make_unique<Descent>(graph_, machine_, judge);
+    auto descent = std::make_unique<Descent>(graph_, machine_, parts, judge);
     if (descent->Start(draft, room) && std::isfinite(descent->seconds()))
       descents->push_back(std::move(descent));
   }

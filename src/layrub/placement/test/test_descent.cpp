@@ -48,7 +48,7 @@ class OneAway : public ::testing::Test {
     Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
     draft.away[x_][0] = kAway;
     if (again) draft = WithRun(net_.graph, draft, 3, 0);
-    Descent descent(net_.graph, machine, [&](const Lifetimes&, double, Decision* d) {
+    Descent descent(net_.graph, machine, false, [&](const Lifetimes&, double, Decision* d) {
       return Simulated(net_.graph, machine, *d);
     });
     EXPECT_TRUE(descent.Start(draft, units * kAlignment));
@@ -79,7 +79,7 @@ TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
 
 TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
   const Machine machine = LinkMachine(1);
-  Descent descent(net_.graph, machine, [](const Lifetimes&, double, Decision*) -> Outcome {
+  Descent descent(net_.graph, machine, false, [](const Lifetimes&, double, Decision*) -> Outcome {
     ADD_FAILURE() << "nothing fits";
     return {};
   });
@@ -95,7 +95,7 @@ TEST(Descent, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
     const int64_t all = Peak(graph, start);
     const int64_t room = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
     const auto descend = [&] {
-      Descent descent(graph, machine, [&](const Lifetimes& lives, double, Decision* d) {
+      Descent descent(graph, machine, false, [&](const Lifetimes& lives, double, Decision* d) {
         EXPECT_EQ(lives == FindLifetimes(graph, *d).value(), true) << graph.name;
         return Simulated(graph, machine, *d);
       });

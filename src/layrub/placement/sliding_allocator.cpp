@@ -38,7 +38,7 @@ bool SlidingAllocator::Run() {
     seconds_ = std::numeric_limits<double>::infinity();
     for (auto i = begin; i != end; ++i) seconds_ = std::min(seconds_, timings_[*i].wanted_first);
     const auto others = std::stable_partition(begin, end, [this](int32_t i) { return Shrinks(i); });
-    for (auto i = begin; i != others; ++i) Put(*i, offsets_[follows_[*i]]);
+    for (; begin != others; ++begin) Put(*begin, first_[*begin] = offsets_[follows_[*begin]]);
     if (!PlaceAll({others, end})) return false;
     for (; begin != end; ++begin) first_[*begin] = offsets_[*begin];
   }

@@ -23,8 +23,8 @@ struct Residence {
   /// The tensor whose range it takes over at `begin`; kNone: a range of its own.
   TensorId on = kNone;
   int64_t bytes = 0;  ///< aligned bytes of the range: those of the first tensor that `on` leads to
-  /// The first `bytes` of it alone, from the end of run `begin`, at which the residence before ends,
-  /// to the start of run `end`, at which the next one begins. What they hold goes on.
+  /// The first `bytes` of it alone, from the end of run `begin`, at which the residence before
+  /// ends, to the start of run `end`, at which the next one begins. What they hold goes on.
   bool part = false;
   /// Residences joined by `on` share a block: one range of the device. A part has its own.
   int32_t block = kNone;

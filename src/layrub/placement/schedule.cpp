@@ -250,9 +250,7 @@ class Emitter {
   }
 
   /// Its offset is the number of a range until Place replaces it.
-  static bool TakesRange(const Step& step) {
-    return step.kind == StepKind::kAlloc || IsPart(step);
-  }
+  static bool TakesRange(const Step& step) { return step.kind == StepKind::kAlloc || IsPart(step); }
   static bool IsPart(const Step& step) { return step.kind == StepKind::kFree && step.bytes > 0; }
 
   /// As if what goes on had the whole range all the time.

@@ -36,8 +36,7 @@ bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector
       const auto first = loads->begin() + one.after + 1, last = loads->begin() + one.before;
       const int64_t most = first == last ? room : *std::max_element(first, last);
       const int64_t piece = std::max(kAlignment, decision->piece_bytes);
-      const int64_t pieces = std::min((graph.tensors[t].bytes - 1) / piece,
-                                      (room - most) / piece);
+      const int64_t pieces = std::min((graph.tensors[t].bytes - 1) / piece, (room - most) / piece);
       if (pieces <= 0) continue;
       some = true;
       (gap - 1)->stays = pieces * piece;

@@ -52,8 +52,8 @@ void Join(std::span<const Away> away, std::span<const Use> uses, const std::vect
 
 bool LeavesInPart(const Draft& draft, TensorId t, RunId after) {
   const std::span<const Use> uses = draft.uses[t];
-  const auto use = std::find_if(uses.begin(), uses.end(),
-                                [after](const Use& one) { return one.run == after; });
+  const auto use =
+      std::find_if(uses.begin(), uses.end(), [after](const Use& one) { return one.run == after; });
   return draft.away[t][use - uses.begin()] == kPartlyAway;
 }
 

@@ -32,7 +32,8 @@ int32_t FastestScratch(const Graph& graph, const Run& run, const Machine& machin
 std::vector<int64_t> Loads(const Lifetimes& lives, size_t runs) {
   std::vector<int64_t> change(runs + 1);
   for (const Residence& residence : lives.residences) {
-    // A tensor that lies on another has its range to itself from the next run on, and so has a part.
+    // A tensor that lies on another has its range to itself from the next run on, and so has a
+    // part.
     const bool later = residence.on != kNone || residence.part;
     const RunId begin = later ? residence.begin + 1 : std::max(residence.begin, 0);
     const RunId end = std::min(residence.end + !residence.part, static_cast<RunId>(runs));

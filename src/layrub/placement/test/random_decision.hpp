@@ -10,10 +10,10 @@ namespace layrub::testing {
 
 /// A decision such as no strategy would take: any form, any scratch variant, any allowed alias
 /// whose input is used up, any tensor away from the device between any two uses, copied back as
-/// early or as late as it likes, in one go or in pieces, whole or in part, or dropped as often as it likes and
-/// computed again when it is read, with all that this takes. Every recomputation is needed. With
-/// `reckless`, it also asks for aliases, whole residences, drops and recomputations without looking
-/// at what else is decided, so that Schedule may refuse.
+/// early or as late as it likes, in one go or in pieces, whole or in part, or dropped as often as
+/// it likes and computed again when it is read, with all that this takes. Every recomputation is
+/// needed. With `reckless`, it also asks for aliases, whole residences, drops and recomputations
+/// without looking at what else is decided, so that Schedule may refuse.
 Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless);
 
 /// `decision`, packed into the bytes that live at its peak, if Moves do that.

@@ -44,11 +44,11 @@ class OneAway : public ::testing::Test {
     net_.graph.ops[0].repeatable = true;
   }
   /// From x copied, or computed again.
-  Decision After(const Machine& machine, int64_t units, bool again) {
+  Decision After(const Machine& machine, int64_t units, bool again, bool parts = false) {
     Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
     draft.away[x_][0] = kAway;
     if (again) draft = WithRun(net_.graph, draft, 3, 0);
-    Descent descent(net_.graph, machine, false, [&](const Lifetimes&, double, Decision* d) {
+    Descent descent(net_.graph, machine, parts, [&](const Lifetimes&, double, Decision* d) {
       return Simulated(net_.graph, machine, *d);
     });
     EXPECT_TRUE(descent.Start(draft, units * kAlignment));
@@ -60,8 +60,9 @@ class OneAway : public ::testing::Test {
 };
 
 TEST_F(OneAway, StaysWhereThereIsRoom) {
+  // Where even a unit takes longer to come back than y and z take.
   for (const bool again : {false, true}) {
-    const Decision decision = After(LinkMachine(1), 24, again);
+    const Decision decision = After(LinkMachine(0.125), 24, again);
     EXPECT_EQ(decision.runs.size(), 4u);
     EXPECT_TRUE(decision.tensors[x_].gaps.empty());
   }
@@ -75,6 +76,51 @@ TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
     EXPECT_EQ(fast_link.runs.size(), 4u);
     EXPECT_FALSE(fast_link.tensors[x_].gaps.empty());
   }
+}
+
+TEST_F(OneAway, KeepsAsMuchAsThereIsRoomFor) {
+  Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
+  Machine machine = LinkMachine(80);
+  // Of 8 units, while others have 16 at most.
+  const auto stays = [&](int64_t units) {
+    const Decision decision = Settle(net_.graph, machine, draft, units * kAlignment).value();
+    EXPECT_EQ(decision.tensors[x_].gaps.size(), 1u);
+    EXPECT_LE(Peak(net_.graph, decision), units * kAlignment);
+    return decision.tensors[x_].gaps[0].stays / kAlignment;
+  };
+  draft.away[x_][0] = kPartlyAway;
+  EXPECT_EQ(stays(16), 0);
+  EXPECT_EQ(stays(17), 1);
+  EXPECT_EQ(stays(20), 4);
+  EXPECT_EQ(stays(23), 7);
+  EXPECT_EQ(stays(30), 7);  // something leaves
+  machine.latency = 47.5 / 80 / 50;
+  EXPECT_EQ(stays(18), 0);  // in sixteenths of pieces of 48 units
+  EXPECT_EQ(stays(20), 3);
+  EXPECT_EQ(stays(23), 6);
+  draft.away[x_][0] = kAway;
+  EXPECT_EQ(stays(23), 0);
+}
+
+TEST_F(OneAway, KeepsNothingOfWhatIsMarkedKeepOrDropped) {
+  Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
+  draft.away[x_][0] = kPartlyAway;
+  const Draft again = WithRun(net_.graph, draft, 3, 0);
+  Decision decision = Settle(net_.graph, LinkMachine(80), again, 20 * kAlignment).value();
+  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
+  EXPECT_TRUE(decision.tensors[x_].gaps[0].dropped);
+  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 0);
+  net_.graph.tensors[x_].keep = true;
+  decision = Settle(net_.graph, LinkMachine(80), draft, 20 * kAlignment).value();
+  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
+  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 0);
+}
+
+TEST_F(OneAway, KeepsTheRestWhereItFitsButForALittle) {
+  const Decision decision = After(LinkMachine(8), 23, false, true);
+  EXPECT_EQ(decision.runs.size(), 4u);
+  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
+  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 7 * kAlignment);
 }
 
 TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {

@@ -124,6 +124,45 @@ TEST_F(Three, AreCopiedToTheHostOnceForEachValue) {
   EXPECT_FALSE(Saves(more.uses[b_], more.runs, dropped, 0));
 }
 
+TEST_F(Three, ArePartlyAwayWhereADecisionKeepsAPart) {
+  Decision decision = DefaultDecision(net_.graph);
+  decision.tensors[a_].gaps = {{1, 1, 5, 5, false, 2 * kAlignment}};
+  decision.tensors[b_].gaps = {{2, 2, 4, 4}};
+  const Draft draft = DraftOf(net_.graph, decision);
+  EXPECT_EQ(draft.away[a_][1], kPartlyAway);
+  EXPECT_EQ(draft.away[b_][1], kAway);
+  EXPECT_EQ(draft.away[c_][0], kThere);
+  // How much stays is not spelled out: there is no room to know of.
+  EXPECT_EQ(Spell(net_.graph, draft).tensors[a_].gaps[0], (Gap{1, 1, 5, 5, false}));
+}
+
+TEST_F(Three, ArePartlyAwayBeforeAndAfterWhatRunsAgain) {
+  draft_.away[a_][1] = kPartlyAway;  // b/forward again reads it
+  const Draft more = WithRun(net_.graph, draft_, 4, 1);
+  EXPECT_EQ(more.away[a_][1], kPartlyAway);
+  EXPECT_EQ(more.away[a_][2], kPartlyAway);
+  const Draft less = WithoutRun(net_.graph, more, 4);
+  EXPECT_EQ(less.away[a_][1], kPartlyAway);
+}
+
+TEST(Draft, LaysNoOutputOnWhatLeavesInPart) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
+  net.Forward("first", Uses({}, {x}));
+  net.Forward("second", Uses({x}, {}));
+  net.Forward("third", Uses({x}, {y}, {{y, x}}));
+  net.Forward("fourth", Uses({x, y}, {}));
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[x].gaps = {{0, 0, 1, 1}, {2, 2, 3, 3}};  // the second comes back from the copy
+  decision.runs[2].aliases = {{y, x}};
+  Draft draft = DraftOf(net.graph, decision);
+  EXPECT_EQ(Spell(net.graph, draft).runs[2].aliases.size(), 1u);
+  draft.away[x][0] = kPartlyAway;
+  EXPECT_EQ(Spell(net.graph, draft).runs[2].aliases.size(), 1u);
+  draft.away[x][2] = kPartlyAway;
+  EXPECT_TRUE(Spell(net.graph, draft).runs[2].aliases.empty());
+}
+
 TEST(Draft, OfARandomDecisionIsProvedWhenItIsSpelledOut) {
   int left_out = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {

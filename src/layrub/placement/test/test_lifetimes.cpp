@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/uses.hpp"
 
@@ -10,6 +13,7 @@ namespace {
 
 using testing::Chain;
 using testing::HandMade;
+using testing::Uses;
 
 std::string Refusal(const Graph& graph, const Decision& decision) {
   const Status status = Schedule(graph, decision).status();
@@ -89,6 +93,112 @@ TEST(Lifetimes, RefusesAnAliasThatIsTooLargeOrLosesAValue) {
   net = Chain();
   net.graph.tensors[4].keep = true;
   EXPECT_NE(Refusal(net.graph, decision).find("the input's value is still needed"),
+            std::string::npos);
+}
+
+/// Chain, where 2 of the 4 units of x stay on the device between its uses.
+Decision PartOfX(const Graph& graph) {
+  Decision decision = DefaultDecision(graph);
+  decision.tensors[1].gaps = {{1, 2, 5, 6, false, 2 * kAlignment}};
+  return decision;
+}
+
+std::vector<Residence> ResidencesOf(const Lifetimes& lives, TensorId t) {
+  std::vector<Residence> residences;
+  for (const Residence& residence : lives.residences) {
+    if (residence.tensor == t) residences.push_back(residence);
+  }
+  return residences;
+}
+
+TEST(Lifetimes, APartFillsTheGapAndHasABlockOfItsOwn) {
+  const HandMade net = Chain();
+  const Lifetimes lives = FindLifetimes(net.graph, PartOfX(net.graph)).value();
+  EXPECT_EQ(ResidencesOf(lives, 1),
+            (std::vector<Residence>{{1, 0, 2, kNone, kNone, 4 * kAlignment, false, 1},
+                                    {1, 2, 5, kNone, kNone, 2 * kAlignment, true, 2},
+                                    {1, 5, 6, 6, kNone, 4 * kAlignment, false, 3}}));
+  EXPECT_EQ(lives.blocks, 9);
+}
+
+TEST(Lifetimes, TheHostGetsWhatLeavesInSomeGap) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4);
+  net.Forward("make", Uses({}, {x}));
+  for (const char* name : {"first", "second", "third"}) net.Forward(name, Uses({x}, {}));
+  struct Case {
+    int64_t first, second, from;
+  };
+  for (const Case& one : {Case{3, 2, 2}, Case{1, 2, 1}, Case{2, 0, 0}, Case{0, 2, 0}}) {
+    Decision decision = DefaultDecision(net.graph);
+    decision.tensors[x].gaps = {{0, 0, 1, 1, false, one.first * kAlignment},
+                                {2, 2, 3, 3, false, one.second * kAlignment}};
+    const Lifetimes lives = FindLifetimes(net.graph, decision).value();
+    ASSERT_EQ(lives.host.size(), 1u);
+    EXPECT_EQ(lives.host[0], (HostStay{x, {0}, 3, one.from * kAlignment}));
+  }
+}
+
+TEST(Lifetimes, PartsAreRetimedWithTheirGaps) {
+  const HandMade net = Chain();
+  Decision decision = PartOfX(net.graph);
+  Lifetimes lives = FindLifetimes(net.graph, decision).value();
+  decision.tensors[1].gaps[0].release = 1;
+  decision.tensors[1].gaps[0].prefetch = 4;
+  Retime(decision, &lives);
+  EXPECT_EQ(lives, FindLifetimes(net.graph, decision).value());
+}
+
+TEST(Lifetimes, RefusesPartsThatCannotStay) {
+  const std::string refusal = "bytes cannot stay in the gap after";
+  HandMade net = Chain();
+  for (const int64_t bytes : {kAlignment + 1, 4 * kAlignment, 8 * kAlignment, -kAlignment}) {
+    Decision decision = PartOfX(net.graph);
+    decision.tensors[1].gaps[0].stays = bytes;
+    EXPECT_NE(
+        Refusal(net.graph, decision)
+            .find("tensor x: its first " + std::to_string(bytes) + " " + refusal + " a/forward"),
+        std::string::npos);
+  }
+  net.graph.tensors[1].bytes = 2 * kAlignment;
+  EXPECT_NE(Refusal(net.graph, PartOfX(net.graph)).find(refusal), std::string::npos);
+  net.graph.tensors[1].bytes += 1;
+  EXPECT_TRUE(Schedule(net.graph, PartOfX(net.graph)).ok());
+  net.graph.tensors[1].keep = true;
+  EXPECT_NE(Refusal(net.graph, PartOfX(net.graph)).find(refusal), std::string::npos);
+}
+
+TEST(Lifetimes, RefusesAPartOfWhatIsDropped) {
+  HandMade net = Chain();
+  net.graph.ops[1].repeatable = true;
+  Decision decision = DefaultDecision(net.graph);
+  layrub::Run again = decision.runs[1];
+  again.recompute = true;
+  decision.runs.insert(decision.runs.begin() + 5, again);
+  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  EXPECT_TRUE(Schedule(net.graph, decision).ok());
+  decision.tensors[2].gaps[0].stays = kAlignment;
+  EXPECT_NE(Refusal(net.graph, decision)
+                .find("tensor a: its first 256 bytes cannot stay in the gap after b/forward"),
+            std::string::npos);
+}
+
+TEST(Lifetimes, RefusesAnOutputOnAnInputOfWhichAPartStays) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
+  net.Forward("first", Uses({}, {x}));
+  net.Forward("second", Uses({x}, {}));
+  net.Forward("third", Uses({x}, {y}, {{y, x}}));
+  net.Forward("fourth", Uses({x, y}, {}));
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[x].gaps = {{0, 0, 1, 1}, {2, 2, 3, 3}};  // the second comes back from the copy
+  decision.runs[2].aliases = {{y, x}};
+  EXPECT_TRUE(Schedule(net.graph, decision).ok());
+  decision.tensors[x].gaps[0].stays = kAlignment;
+  EXPECT_TRUE(Schedule(net.graph, decision).ok());
+  decision.tensors[x].gaps[1].stays = kAlignment;
+  EXPECT_NE(Refusal(net.graph, decision)
+                .find("operation third: y cannot lie on x: a part of the input stays"),
             std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct Instance {
   std::vector<Interval> intervals;
   std::vector<Movable> movable;
   std::vector<int32_t> moments;
+  std::vector<int32_t> follows;
 
   explicit Instance(int times) {
     for (int32_t m = 1; m < 2 * times; m += 2) moments.push_back(m);
@@ -24,6 +26,16 @@ struct Instance {
   void Add(int64_t bytes, int begin, int end, bool may_move = true) {
     intervals.push_back({bytes, 2 * begin, 2 * end - 1});
     movable.push_back(may_move ? Movable{2 * begin + 1, 2 * end - 3} : Movable{});
+    follows.push_back(kNone);
+  }
+  /// What is left of interval `of` from its end on, or, with more bytes, what goes on in that.
+  void AddPart(int32_t of, int64_t bytes, int begin, int end, bool may_move = true) {
+    Add(bytes, begin, end, may_move);
+    follows.back() = of;
+    if (may_move && bytes < intervals[of].bytes) movable.back() = {2 * begin - 1, 2 * end - 1};
+  }
+  std::optional<MovingPacking> Slide(int64_t enough) const {
+    return PackSliding(intervals, movable, moments, {}, 1, enough, follows);
   }
 };
 
@@ -40,8 +52,20 @@ Instance Crowded(unsigned seed) {
 
 /// Goes through time with all that lies somewhere; what is wrong, or nothing.
 std::string Objection(const Instance& instance, const MovingPacking& packing, int64_t enough) {
-  const std::vector<Interval>& intervals = instance.intervals;
+  std::vector<Interval> intervals = instance.intervals;
+  const auto count = static_cast<int32_t>(intervals.size());
+  const auto part = [&](int32_t i) {
+    const int32_t before = instance.follows[i];
+    return before != kNone && instance.intervals[i].bytes < instance.intervals[before].bytes;
+  };
+  for (int32_t i = 0; i < count; ++i) {  // what goes on is there all the time
+    const int32_t before = instance.follows[i];
+    if (before == kNone) continue;
+    part(i) ? intervals[i].begin = intervals[before].end
+            : intervals[before].end = intervals[i].begin;
+  }
   std::map<int32_t, int64_t> live;  // where
+  std::vector<int64_t> last(count);
   const auto put = [&](int32_t i, int64_t offset) {
     live.erase(i);
     const int64_t end = offset + intervals[i].bytes;
@@ -50,23 +74,31 @@ std::string Objection(const Instance& instance, const MovingPacking& packing, in
       if (offset < at + intervals[other].bytes && at < end)
         return std::to_string(i) + " lies on " + std::to_string(other);
     }
-    live[i] = offset;
+    live[i] = last[i] = offset;
+    return std::string();
+  };
+  const auto begin = [&](int32_t now, bool parts) {
+    for (int32_t i = 0; i < count; ++i) {
+      if (intervals[i].begin != now || intervals[i].bytes == 0 || part(i) != parts) continue;
+      const int32_t before = instance.follows[i];
+      if (before != kNone && packing.packing.offsets[i] != last[before])
+        return std::to_string(i) + " does not go on in " + std::to_string(before);
+      if (std::string wrong = put(i, packing.packing.offsets[i]); !wrong.empty()) return wrong;
+    }
     return std::string();
   };
   auto shift = packing.shifts.begin();
-  const int32_t last = 2 * static_cast<int32_t>(instance.moments.size());
-  for (int32_t now = 0; now <= last; ++now) {
+  const int32_t end = 2 * static_cast<int32_t>(instance.moments.size());
+  for (int32_t now = 0; now <= end; ++now) {
     std::erase_if(live, [&](const auto& one) { return intervals[one.first].end <= now; });
+    if (std::string wrong = begin(now, true); !wrong.empty()) return wrong;
     for (; shift != packing.shifts.end() && shift->at == now; ++shift) {
       const Movable& movable = instance.movable[shift->interval];
       if (live.count(shift->interval) == 0) return "what is not there is moved";
       if (now < movable.from || movable.to < now) return "it may not be moved";
       if (std::string wrong = put(shift->interval, shift->offset); !wrong.empty()) return wrong;
     }
-    for (int32_t i = 0; i < static_cast<int32_t>(intervals.size()); ++i) {
-      if (intervals[i].begin != now || intervals[i].bytes == 0) continue;
-      if (std::string wrong = put(i, packing.packing.offsets[i]); !wrong.empty()) return wrong;
-    }
+    if (std::string wrong = begin(now, false); !wrong.empty()) return wrong;
   }
   return shift == packing.shifts.end() ? "" : "a shift is out of order";
 }
@@ -196,6 +228,153 @@ TEST(PackSliding, IsCorrectForWhateverThereIs) {
     const int64_t enough = LargestLiveSum(instance.intervals) + *rc::gen::inRange<int64_t>(0, 5);
     const auto found =
         PackSliding(instance.intervals, instance.movable, instance.moments, {}, 1, enough);
+    RC_PRE(found.has_value());
+    RC_ASSERT(Objection(instance, *found, enough) == "");
+  });
+}
+
+using Offsets = std::vector<int64_t>;
+
+/// "who goes where", in order.
+std::vector<std::string> Shifts(const MovingPacking& found) {
+  std::vector<std::string> shifts;
+  for (const Shift& shift : found.shifts)
+    shifts.push_back(std::to_string(shift.interval) + " to " + std::to_string(shift.offset));
+  return shifts;
+}
+
+TEST(PackSliding, LeavesAPartWhereItsTensorLay) {
+  Instance instance(3);
+  instance.Add(4, 0, 3);
+  instance.Add(3, 0, 1);
+  instance.AddPart(1, 1, 1, 3);
+  instance.Add(2, 1, 3);  // takes the rest
+  const auto found = instance.Slide(7);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 7), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 4, 4, 5}));
+  EXPECT_TRUE(found->shifts.empty());
+}
+
+TEST(PackSliding, APartGrowsWhereItIsIfThereIsRoomAbove) {
+  Instance instance(5);
+  instance.Add(8, 0, 1);
+  instance.Add(2, 0, 4);
+  instance.AddPart(0, 4, 1, 3);
+  instance.Add(4, 1, 3);
+  instance.AddPart(2, 8, 3, 5);
+  const auto found = instance.Slide(10);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 10), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 8, 0, 4, 0}));
+  EXPECT_TRUE(found->shifts.empty());
+}
+
+TEST(PackSliding, WhatLiesAboveAPartMakesRoom) {
+  Instance instance(4);
+  instance.Add(8, 0, 1);
+  instance.Add(2, 0, 2);
+  instance.AddPart(0, 4, 1, 3);
+  instance.Add(2, 1, 4);  // on the part, with 2 above it, and 2 more later
+  instance.AddPart(2, 8, 3, 4);
+  const auto found = instance.Slide(10);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 10), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 8, 0, 4, 0}));
+  EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"3 to 8"}));
+}
+
+TEST(PackSliding, WhatLiesBelowAPartMakesRoom) {
+  // Of 8: 3, which end first, then 1, then the tensor, of whose 4 others take 3.
+  Instance instance(6);
+  instance.Add(3, 0, 3);
+  instance.Add(3, 0, 1);
+  instance.Add(1, 0, 5);
+  instance.Add(1, 0, 1);
+  instance.Add(4, 1, 2);
+  instance.AddPart(4, 1, 2, 4);
+  instance.Add(3, 2, 5);
+  instance.AddPart(5, 4, 4, 6);
+  const auto found = instance.Slide(8);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 8), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 5, 3, 4, 4, 4, 5, 1}));
+  EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 0", "5 to 1"}));
+}
+
+TEST(PackSliding, APartGoesDownAndWhatLiesAboveItUpWhereBothAreNeeded) {
+  // Of 7: 2 that end first, the tensor, of whose 4 others take 3, and 1 that ends, too.
+  Instance instance(4);
+  instance.Add(2, 0, 2);
+  instance.Add(4, 1, 2);
+  instance.Add(1, 1, 3);
+  instance.AddPart(1, 1, 2, 3);
+  instance.Add(3, 2, 4);
+  instance.AddPart(3, 4, 3, 4);
+  const auto found = instance.Slide(7);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 7), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 2, 6, 2, 3, 0}));
+  EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"3 to 0", "4 to 4"}));
+}
+
+/// A tensor of 4, of which 1 stays; what takes the rest is still there when it comes back. Another
+/// 4 are free then.
+Instance BesideFour(bool may_move) {
+  Instance instance(4);
+  instance.Add(4, 0, 1);
+  instance.Add(4, 0, 2);
+  instance.AddPart(0, 1, 1, 3, may_move);
+  instance.Add(3, 1, 4, may_move);
+  instance.AddPart(2, 4, 3, 4);
+  return instance;
+}
+
+TEST(PackSliding, APartMovesWhereThatTakesLess) {
+  const Instance instance = BesideFour(true);
+  const auto found = instance.Slide(8);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 8), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 4, 0, 1, 4}));
+  EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 4"}));
+}
+
+TEST(PackSliding, FindsNothingForAPartThatMayNotMoveAndHasNoRoom) {
+  EXPECT_FALSE(BesideFour(false).Slide(8).has_value());
+}
+
+TEST(PackSliding, APartMakesWayAsSoonAsItIsOne) {
+  // 2 below it and 2 above it are free, and 4 begin.
+  Instance instance(4);
+  instance.Add(2, 0, 2);
+  instance.Add(3, 1, 2);
+  instance.AddPart(1, 1, 2, 4);
+  instance.Add(4, 2, 4);
+  const auto found = instance.Slide(5);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(Objection(instance, *found, 5), "");
+  EXPECT_EQ(found->packing.offsets, (Offsets{0, 2, 2, 0}));
+  EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 4"}));
+}
+
+TEST(PackSliding, IsCorrectForWhateverPartsThereAre) {
+  rc::check("random parts", [] {
+    Instance instance(30);
+    const int count = *rc::gen::inRange(1, 15);
+    for (int i = 0; i < count; ++i) {
+      const auto bytes = *rc::gen::inRange<int64_t>(2, 20);
+      const auto begin = *rc::gen::inRange(0, 25);
+      const auto left = *rc::gen::inRange(begin + 1, 28);
+      const auto back = *rc::gen::inRange(left + 1, 30);
+      const bool may_move = *rc::gen::inRange(0, 8) > 0;
+      const auto first = static_cast<int32_t>(instance.intervals.size());
+      instance.Add(bytes, begin, left, may_move);
+      if (*rc::gen::inRange(0, 3) == 0) continue;
+      instance.AddPart(first, *rc::gen::inRange<int64_t>(1, bytes), left, back, may_move);
+      instance.AddPart(first + 1, bytes, back, 30, may_move);
+    }
+    const int64_t enough = LargestLiveSum(instance.intervals) + *rc::gen::inRange<int64_t>(0, 5);
+    const auto found = instance.Slide(enough);
     RC_PRE(found.has_value());
     RC_ASSERT(Objection(instance, *found, enough) == "");
   });

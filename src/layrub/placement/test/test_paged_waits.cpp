@@ -9,6 +9,7 @@
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/schedule.hpp"
 #include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/random_decision.hpp"
@@ -88,6 +89,62 @@ TEST_F(AddPagedWaitsTest, EachPieceWaitsForTheBytesThatItTakes) {
   EXPECT_EQ(WaitsWithin(1024, 256),
             (std::vector<std::string>{"save for compute", "load for offload", "load for compute",
                                       "load for offload", "compute for prefetch"}));
+}
+
+/// x has two pieces besides its first, which stays; y takes one, and x takes another when it is
+/// whole again.
+class PagedParts : public ::testing::Test {
+ protected:
+  PagedParts() {
+    GraphWriter net;
+    const TensorId x = net.Add("x", 768, Role::kActivation);
+    const TensorId y = net.Add("y", 256, Role::kActivation);
+    net.Add("first", Pass::kForward, OpKind::kCompute, {}, {x});
+    net.Add("second", Pass::kForward, OpKind::kCompute, {}, {y});
+    net.Add("third", Pass::kForward, OpKind::kCompute, {x}, {});
+    graph_ = net.graph;
+    PlanWriter p(graph_, 0, 768);
+    p.Alloc("x", 0);
+    p.Run("first");
+    p.Alloc("x", 0, Tier::kHost);
+    p.Offload("x", 256, 256);
+    p.Offload("x", 512, 256);
+    p.Keep("x", 256);
+    p.Alloc("y", 0);
+    p.Run("second");
+    p.Free("y");
+    p.Alloc("x", 0);
+    p.Prefetch("x", 256, 256);
+    p.Prefetch("x", 512, 256);
+    p.Run("third");
+    p.EndPass(Pass::kForward);
+    plan_ = p.plan;
+  }
+
+  Graph graph_;
+  Plan plan_;
+};
+
+TEST_F(PagedParts, GiveOthersWhatLeavesAndWaitForThatAlone) {
+  ASSERT_TRUE(AddPagedWaits(graph_, 768, &plan_));
+  // y takes the second piece of x, so it waits for the first copy; then the second piece of x takes
+  // the third, and the third what y had.
+  EXPECT_EQ(testing::Steps(graph_, plan_),
+            (std::vector<std::string>{
+                "alloc device x 0", "compute first form=0 scratch=0", "alloc host x 0",
+                "wait save for 1", "offload x 256 256", "offload x 512 256", "free device x 256",
+                "alloc device y 0", "wait compute for 4", "compute second form=0 scratch=0",
+                "free device y", "alloc device x 0", "wait load for 1", "wait load for 5",
+                "prefetch x 256 256", "wait load for 9", "prefetch x 512 256",
+                "wait compute for 16", "compute third form=0 scratch=0"}));
+}
+
+TEST_F(PagedParts, AreStillThere) {
+  Plan plan = plan_;
+  EXPECT_FALSE(AddPagedWaits(graph_, 767, &plan));
+  // What is larger than what leaves does not find room.
+  graph_.tensors[1].bytes = 513;
+  EXPECT_FALSE(AddPagedWaits(graph_, 768, &plan_));
 }
 
 TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {

@@ -1,0 +1,121 @@
+#ifndef LAYRUB_PLACEMENT_SLIDING_ALLOCATOR_HPP_
+#define LAYRUB_PLACEMENT_SLIDING_ALLOCATOR_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "layrub/graph.hpp"
+#include "layrub/placement/pack.hpp"
+#include "layrub/placement/pack_moves.hpp"
+#include "layrub/placement/ready_times.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+
+/// Gives out `height` bytes to one interval after the other, in order of begin, and moves what it
+/// has given where that makes holes; see PackSliding. All vectors have an element for each
+/// interval. What follows another with fewer bytes begins once that has ended, what does with more,
+/// before.
+class SlidingAllocator {
+ public:
+  /// What it is given has to live as long.
+  SlidingAllocator(const std::vector<Interval>& intervals, const std::vector<Movable>& movable,
+                   const std::vector<Timing>& timings, const std::vector<int32_t>& follows,
+                   int64_t height)
+      : intervals_(intervals),
+        movable_(movable),
+        timings_(timings),
+        follows_(follows),
+        height_(height),
+        offsets_(intervals.size()) {}
+
+  /// Once. False if something finds no place.
+  bool Run();
+
+  const std::vector<int64_t>& first() const { return first_; }  ///< where each lies first
+  const std::vector<Shift>& shifts() const { return shifts_; }
+
+ private:
+  struct Hole {
+    int64_t begin = 0;
+    int64_t end = 0;
+    int32_t below = kNone;
+    int32_t above = kNone;
+  };
+  struct Range {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+  /// So many of live_ that lie next to something go down, and with them this, and so many go up.
+  struct Room {
+    int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
+    bool down = false;
+    size_t below = 0;
+    size_t above = 0;
+  };
+  /// What lies from the `first` to the `last` of live_ slides together, down or up.
+  struct Joint {
+    int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
+    size_t first = 0;
+    size_t last = 0;
+    bool down = true;
+  };
+  static constexpr int64_t kNowhere = -1;
+
+  bool HasEnded(int32_t i);
+  bool Shrinks(int32_t i) const;
+  bool Grows(int32_t i) const { return follows_[i] != kNone && !Shrinks(i); }
+  int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
+  bool MayMove(int32_t i) const { return movable_[i].from <= now_ && now_ <= movable_[i].to; }
+  int64_t CostOf(int32_t i, int64_t pieces = 1) const;
+  int64_t Pieces(int32_t i, int64_t offset) const;
+  int64_t PiecesAt(int32_t i, int64_t distance) const;
+  int64_t HoleBelow(size_t k) const;
+  int64_t Apart(int32_t i, int32_t other) const;
+
+  std::vector<int32_t>::iterator PlaceOf(int64_t offset);
+  void Put(int32_t i, int64_t offset);
+  void Remove(int32_t i);
+  void Move(int32_t i, int64_t offset);
+  void Undo(size_t moves);
+
+  bool PlaceAll(std::span<const int32_t> fresh);
+  bool Place(int32_t i);
+  bool Grow(int32_t i, int32_t part);
+  Room FindRoom(int32_t part, int64_t bytes);
+  void MakeRoom(int32_t part, const Room& room);
+  template <typename F>
+  void ForEachHole(Range taken, const F& f);
+  int64_t FindOffset(int32_t i, Range taken);
+  int64_t MakeWay(int32_t i);
+  std::optional<int64_t> CostOfWay(Range way);
+  Joint FindJoint(int64_t bytes);
+  void Join(const Joint& joint);
+  bool Clear(Range way);
+  void Slide(int64_t pieces);
+  void SlideDown(const std::vector<int32_t>& live, size_t first, size_t last);
+  void SlideUp(const std::vector<int32_t>& live, size_t first, size_t last);
+
+  const std::vector<Interval>& intervals_;
+  const std::vector<Movable>& movable_;
+  const std::vector<Timing>& timings_;
+  const std::vector<int32_t>& follows_;
+  const int64_t height_;
+  std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
+  std::vector<int64_t> first_;    ///< by interval: where it lies first
+  std::vector<Shift> shifts_;
+  std::vector<int64_t> left_;  ///< by shift: the offset that it leaves
+  std::vector<int32_t> live_;  ///< what lies somewhere, by offset
+  ReadyTimes ready_;
+  int32_t now_ = 0;
+  double seconds_ = 0;  ///< what begins now is wanted from then on
+  int64_t looks_ = 0;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_SLIDING_ALLOCATOR_HPP_

@@ -1,0 +1,145 @@
+// Decisions by which tensors leave the device in part: the steps, and who gets the bytes.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/check.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/random_decision.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+#include "layrub/placement/test/replay.hpp"
+#include "layrub/placement/uses.hpp"
+#include "layrub/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+using testing::Chain;
+using testing::HandMade;
+using testing::Steps;
+using testing::Uses;
+using Lines = std::vector<std::string>;
+
+Plan MustSchedule(const Graph& graph, const Decision& decision) {
+  const Result<Plan> plan = Schedule(graph, decision);
+  EXPECT_TRUE(plan.ok()) << plan.status().message;
+  if (!plan.ok()) return {};
+  EXPECT_EQ(Check(graph, plan.value()), Lines{});
+  return plan.value();
+}
+
+/// Chain, where 2 of the 4 units of x stay on the device while it is away.
+Decision PartOfX(const Graph& graph, RunId release) {
+  Decision decision = DefaultDecision(graph);
+  decision.tensors[1].gaps = {{1, release, 5, 6, false, 2 * kAlignment}};
+  return decision;
+}
+
+TEST(ScheduleParts, LeavesAPartInItsPlaceDuringAGap) {
+  const HandMade net = Chain();
+  // With b and c, which are freed first: x is alone in its range. Nobody lies on what it gives
+  // back.
+  const Plan plan = MustSchedule(net.graph, PartOfX(net.graph, 4));
+  EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device w 0",
+                                           "alloc device x 256",
+                                           "compute data/forward form=0 scratch=0",
+                                           "alloc device a 1280",
+                                           "compute a/forward form=0 scratch=0",
+                                           "alloc host x 0",
+                                           "wait save for 2",
+                                           "offload x 512 512",
+                                           "alloc device b 2304",
+                                           "compute b/forward form=0 scratch=0",
+                                           "alloc device c 3328",
+                                           "compute c/forward form=0 scratch=0",
+                                           "alloc device b.grad 4352",
+                                           "compute c/backward form=0 scratch=0",
+                                           "free device b",
+                                           "free device c",
+                                           "free device x 512",
+                                           "alloc device x 256",
+                                           "wait load for 4",
+                                           "wait load for 7",
+                                           "prefetch x 512 512",
+                                           "alloc device a.grad 2304",
+                                           "compute b/backward form=0 scratch=0",
+                                           "free device a",
+                                           "free device b.grad",
+                                           "free host x",
+                                           "wait compute for 20",
+                                           "compute a/backward form=0 scratch=0",
+                                           "free device x",
+                                           "free device a.grad"}));
+  EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
+}
+
+/// What `plan` copies, in order.
+Lines Copies(const Graph& graph, const Plan& plan) {
+  Lines copies;
+  for (const std::string& step : Steps(graph, plan)) {
+    if (step.find("offload") == 0 || step.find("prefetch") == 0) copies.push_back(step);
+  }
+  return copies;
+}
+
+TEST(ScheduleParts, TheFirstPiecesOfCopiesBeginWhereThePartEnds) {
+  const HandMade net = Chain();
+  Decision decision = PartOfX(net.graph, 2);
+  decision.piece_bytes = kAlignment;
+  EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, decision)),
+            (Lines{"offload x 512 256", "offload x 768 256", "prefetch x 512 256",
+                   "prefetch x 768 256"}));
+}
+
+TEST(ScheduleParts, CopiesWhatSomeGapNeedsAndBringsBackWhatEachDoes) {
+  HandMade net;
+  const TensorId x = net.Add("x", 4);
+  net.Forward("make", Uses({}, {x}));
+  for (const char* name : {"first", "second", "third"}) net.Forward(name, Uses({x}, {}));
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[x].gaps = {{0, 0, 1, 1, false, 3 * kAlignment},
+                              {2, 2, 3, 3, false, 1 * kAlignment}};
+  EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, decision)),
+            (Lines{"offload x 256 768", "prefetch x 768 256", "prefetch x 256 768"}));
+}
+
+TEST(ScheduleParts, GivesOthersWhatAPartLeavesOfItsRange) {
+  // During c/backward: w, 2 of the 4 units of x, and 4 units each of a, b, c and b.grad.
+  const HandMade net = Chain();
+  Decision decision = PartOfX(net.graph, 2);
+  decision.tensors[1].gaps[0].prefetch = 6;
+  decision = testing::IntoItsPeak(net.graph, decision);
+  EXPECT_EQ(decision.enough_bytes, 19 * kAlignment);
+  for (const int64_t piece_bytes : {int64_t{0}, kAlignment}) {
+    decision.piece_bytes = piece_bytes;
+    const Plan plan = MustSchedule(net.graph, decision);
+    EXPECT_EQ(plan.device_bytes, 19 * kAlignment);
+    for (uint64_t seed = 0; seed < 20; ++seed)
+      EXPECT_EQ(testing::Replay(net.graph, plan, seed), "") << seed;
+  }
+  decision.may_move = false;
+  EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 21 * kAlignment);
+}
+
+TEST(ScheduleParts, MovesPartsAndWhatLiesBesideThem) {
+  int64_t parts = 0, moved = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 20);
+    const Decision decision =
+        testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, /*reckless=*/false));
+    const Plan plan = MustSchedule(graph, decision);
+    EXPECT_EQ(testing::Replay(graph, plan, seed), "") << seed;
+    for (const Step& step : plan.steps) {
+      const bool part = step.bytes > 0;
+      parts += part && step.kind == StepKind::kFree;
+      moved += part && step.kind == StepKind::kMove;
+    }
+  }
+  EXPECT_GT(parts, 100);
+  EXPECT_GT(moved, 10);
+}
+
+}  // namespace
+}  // namespace layrub

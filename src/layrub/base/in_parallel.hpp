@@ -5,14 +5,15 @@
 #include <atomic>
 #include <cstddef>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace layrub {
 
 /// Calls f(0) to f(count - 1), each once, on the calling thread and others, as many as there are
-/// processors, and returns when all have returned. What one throws is thrown, then. Calls must not
-/// depend on one another.
+/// processors or as can be had, and returns when all have returned. What one throws is thrown,
+/// then. Calls must not depend on one another.
 template <typename F>
 void InParallel(size_t count, const F& f) {
   std::atomic<size_t> next{0};
@@ -21,7 +22,11 @@ void InParallel(size_t count, const F& f) {
   };
   const size_t threads = std::min<size_t>(count, std::thread::hardware_concurrency());
   std::vector<std::future<void>> others;
-  for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
+  try {
+    for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
+  } catch (
+      const std::system_error&) {  // no more threads can be had: those that there are do it all
+  }
   work();
   for (std::future<void>& other : others) other.get();
 }

@@ -61,7 +61,7 @@ struct Gap {
 };
 
 /// About when a range of the device is in use, in seconds from the start of the iteration. A copy
-/// in pieces goes through it from its first byte to its last.
+/// in pieces goes through it from the first byte that it copies to the last.
 struct Timing {
   double wanted_first = 0;  ///< its first byte is touched for the first time
   double wanted_last = 0;   ///< its last byte is

@@ -24,8 +24,8 @@ void InParallel(size_t count, const F& f) {
   std::vector<std::future<void>> others;
   try {
     for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
-  } catch (
-      const std::system_error&) {  // no more threads can be had: those that there are do it all
+  } catch (const std::system_error&) {
+    // No more threads can be had: those that there are do it all.
   }
   work();
   for (std::future<void>& other : others) other.get();

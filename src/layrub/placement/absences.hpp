@@ -91,7 +91,7 @@ class Absences {
     Tensors all;      ///< these and their copies
     std::vector<OpId> ops;
     bool blocked = false;  ///< for the last of `ops` there is no room
-    int64_t lacks = 0;     ///< so many bytes lack there
+    int64_t lacks = 0;     ///< bytes that lack there beside its working set
   };
 
   OpId Count() const { return static_cast<OpId>(graph_.ops.size()); }

@@ -70,12 +70,19 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
     some_timings.push_back(timings.empty() ? Timing() : timings[i]);
   }
   const int64_t height = (enough - bottom) / unit * unit;
-  if (some.size() > kMostIntervals || bottom > enough || LargestLiveSum(some) > height)
-    return std::nullopt;
-  for (size_t i = 0; i < some.size(); ++i) {  // a part is there until it grows
+  // A part is there until it grows, at the moment at which the whole begins.
+  std::vector<int32_t> parts;
+  for (size_t i = 0; i < some.size(); ++i) {
     const int32_t before = some_follow[i];
-    if (before != kNone && some[i].bytes > some[before].bytes) some[before].end = some[i].begin + 1;
+    if (before == kNone || some[i].bytes < some[before].bytes) continue;
+    some[before].end = some[i].begin;
+    parts.push_back(before);
   }
+  std::vector<Interval> living = some;
+  std::erase_if(living, [](const Interval& one) { return one.begin >= one.end; });
+  if (some.size() > kMostIntervals || bottom > enough || LargestLiveSum(living) > height)
+    return std::nullopt;
+  for (const int32_t part : parts) ++some[part].end;
   SlidingAllocator allocator(some, some_movable, some_timings, some_follow, height);
   if (!allocator.Run()) return std::nullopt;
   for (size_t i = 0; i < others.size(); ++i)

@@ -16,10 +16,11 @@ namespace layrub {
 /// what lives within `enough` bytes is packed, unless something that may not be moved is in the
 /// way. Of holes, that is taken where the least is waited for by `timings`, one for each interval;
 /// empty: unknown. All intervals of a run begin at the last of `moments` (in order) before them;
-/// sizes are multiples of `unit`. An interval may be what is left of another (`follows`, kNone:
-/// none; empty: none at all): with fewer bytes it lies where that lay last, with more, where that
-/// does after its Shifts, if room is made around it, or it moves. Nothing if that fails, or for
-/// many thousands of intervals.
+/// sizes are multiples of `unit`. An interval may go on with the first bytes of another (`follows`,
+/// kNone: of none; empty: none does). With fewer bytes it is what is left of that, and lies where
+/// it lay last; with more it begins where that lies after its Shifts: room is made around it, or it
+/// moves. What begins at a moment must not be movable then. Nothing if that fails, or for many
+/// thousands of intervals.
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
                                          const std::vector<int32_t>& moments,

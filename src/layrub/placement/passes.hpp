@@ -17,8 +17,9 @@ namespace layrub {
 /// before `last` need, as much as the room stays. What goes over the link is saved before and
 /// loaded after; the rest is made again after, from what is there, loaded or made again in turn
 /// (placement/making_again.hpp), and from all that was made before `first`. Each pass takes at
-/// least as long as the link, and as its operations. Copies in pieces make no difference: what is
-/// late or early takes room, which costs no less than to stay.
+/// least as long as the link, and as its operations. Neither copies in pieces nor tensors that
+/// leave in part make a difference: bytes that stay, are late or are early take room, each as much
+/// as any other.
 double PassesSeconds(const Graph& graph, const Machine& machine, const std::vector<double>& seconds,
                      int64_t room, OpId first, OpId last);
 

@@ -39,6 +39,8 @@ bool SlidingAllocator::Run() {
     for (auto i = begin; i != end; ++i) seconds_ = std::min(seconds_, timings_[*i].wanted_first);
     const auto others = std::stable_partition(begin, end, [this](int32_t i) { return Shrinks(i); });
     for (; begin != others; ++begin) Put(*begin, first_[*begin] = offsets_[follows_[*begin]]);
+    // What was just placed may not move: what grows needs room where it is.
+    std::stable_partition(others, end, [this](int32_t i) { return Grows(i); });
     if (!PlaceAll({others, end})) return false;
     for (; begin != end; ++begin) first_[*begin] = offsets_[*begin];
   }

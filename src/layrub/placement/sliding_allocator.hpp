@@ -50,7 +50,7 @@ class SlidingAllocator {
     int64_t begin = 0;
     int64_t end = 0;
   };
-  /// So many of live_ that lie next to something go down, and with them this, and so many go up.
+  /// A part goes down if `down`, and so many of live_ next below it do; so many next above go up.
   struct Room {
     int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
     bool down = false;

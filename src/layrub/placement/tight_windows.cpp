@@ -65,7 +65,6 @@ struct Load {
 /// How a tensor comes back after one operation and before another, in a window.
 struct Arrival {
   size_t batch = 0;
-  Work copy;
   OpId after = kNone;
   OpId read = kNone;
   bool sure = false;
@@ -270,7 +269,8 @@ void Windows::AddReturn(const Return& back, OpId first, Window* window) {
   if (!sure && back.touched >= first) return;
   const TensorId t = back.tensor;
   const OpId maker = absences_.MakerAgain(t);
-  // Where it cannot be whole, a part of it may be.
+  // Where it cannot be whole, a part of it may be. All that lacks anywhere comes after `from`, but
+  // not all of it after the last operation at which something lacks.
   const OpId from = std::max(first, back.touched + 1);
   const double lacks =
       sure ? Bytes(t) - static_cast<double>(absences_.LeastSlack(from, back.read)) : 0;
@@ -279,8 +279,8 @@ void Windows::AddReturn(const Return& back, OpId first, Window* window) {
   const bool leaves = maker != kNone && absences_.Writer(t) >= first && arrivals_[t].empty();
   const auto copy_of = [&](double bytes) { return leaves ? Up(bytes) + Down(bytes) : Up(bytes); };
   size_t b = 0;
-  while (b < window->batches.size() && (maker == kNone || window->batches[b].maker != maker ||
-                                        window->batches[b].read <= std::max(back.absent, first)))
+  while (b < window->batches.size() &&
+         (maker == kNone || window->batches[b].maker != maker || window->batches[b].read <= from))
     ++b;
   if (b == window->batches.size()) {
     window->batches.push_back({});
@@ -290,10 +290,9 @@ void Windows::AddReturn(const Return& back, OpId first, Window* window) {
   Batch& batch = window->batches[b];
   batch.read = std::max(batch.read, back.read);
   // What is there at the first operation is counted among its slack.
-  const Work copy = copy_of(back.touched < first ? Bytes(t) : lacks);
-  batch.all = batch.all + copy;
+  batch.all = batch.all + copy_of(back.touched < first ? Bytes(t) : lacks);
   if (sure) batch.copies = batch.copies + copy_of(lacks);
-  arrivals_[t].push_back({b, copy, sure ? back.absent : first, back.read, sure});
+  arrivals_[t].push_back({b, from, back.read, sure});
   used_.push_back(t);
 }
 

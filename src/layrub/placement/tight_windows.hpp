@@ -12,12 +12,12 @@ namespace layrub {
 /// A bound from below on the seconds of an iteration with `room` bytes of the device for what is
 /// not persistent. `seconds` has, by operation, the least that it takes.
 ///
-/// In the order of a plan's steps a tensor that is no operand of an operation, and has more bytes
-/// than that leaves (its slack), has no range there: when it is read next it has come over the
-/// link, or has been made again (placement/absences.hpp). So much is certain, and counts as work of
-/// the operations, of the link up, of the link down, and of both ways together. Where there is a
-/// choice, it counts as what is cheapest at given prices of the four, which add up to 1: no time is
-/// shorter than prices times work.
+/// In the order of a plan's steps what is no operand of an operation has no more bytes there than
+/// that leaves (its slack). Of a tensor with more, the rest is away: when it is read next, that has
+/// come over the link, or all of it has been made again (placement/absences.hpp). So much is
+/// certain, and counts as work of the operations, of the link up, of the link down, and of both
+/// ways together. Where there is a choice, it counts as what is cheapest at given prices of the
+/// four, which add up to 1: no time is shorter than prices times work.
 ///
 /// Operations with large working sets cut the iteration into windows. What belongs to a window by
 /// the order of steps is done between the start of its first operation and that of the next
@@ -31,8 +31,8 @@ namespace layrub {
 /// the slack are there from before, and the rest has to come back, too. In short windows what
 /// making that again reads has to come back in turn, or counts among what is there: at prices of
 /// operations and the link up that is a minimum cut (placement/making_again.hpp). What an operation
-/// makes that nothing makes again, and that is read after an operation at which it has no range,
-/// leaves.
+/// makes that nothing makes again, and that is read after an operation at which it cannot be whole,
+/// leaves, but for what has room there.
 ///
 /// Between the last tight operation of the forward pass and one after it that pass turns into the
 /// other: there the bound may also be that of placement/passes.hpp.

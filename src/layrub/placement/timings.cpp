@@ -41,8 +41,8 @@ class Clock {
     if (timing.ready_last < span.end) timing.ready_first = timing.ready_last = span.end;
   }
 
-  /// The pieces of a copy follow one another from the first byte to the last: of the first copy
-  /// there, all count, and of the last copy away.
+  /// The pieces of a copy follow one another from the first byte that is copied to the last: of the
+  /// first copy there, all count, and of the last copy away.
   void Copy(const Step& step, const Span& span) {
     const int32_t block = block_of_[step.tensor];
     Timing& timing = timings_[block];

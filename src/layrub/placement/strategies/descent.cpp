@@ -22,8 +22,12 @@ constexpr int kMostLeaveAtStart = 40;
 /// A piece of a copy takes so many times its latency.
 constexpr double kPieceLatencies = 50;
 
+int64_t PieceBytes(const Machine& machine) {
+  return Aligned(static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up));
+}
+
 /// What leaves in part keeps a multiple of this part of a piece, or of kAlignment.
-constexpr int64_t kPartsOfPiece = 16;
+constexpr int64_t kPartsOfPiece = 256;
 
 /// What leaves in part keeps as much as there is room for all the time that it is away. False if
 /// nothing does.
@@ -51,8 +55,7 @@ bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector
 /// `lives` and `loads` are those of `decision`, which is `draft` spelled out.
 void TimeCopies(const Graph& graph, const Machine& machine, const Draft& draft, int64_t room,
                 std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
-  decision->piece_bytes =
-      Aligned(static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up));
+  decision->piece_bytes = PieceBytes(machine);
   if (KeepParts(graph, draft, room, &loads, decision))
     *lives = FindLifetimes(graph, *decision, draft.uses).value();
   HoldSaves(graph, machine, room, draft.uses, *lives, &loads, decision);
@@ -114,7 +117,7 @@ bool Descent::MayLeaveInPart(size_t t) const {
   return parts_ && graph_.tensors[t].bytes > at_.decision.piece_bytes;
 }
 
-double Descent::Part() {
+double Descent::Fraction() {
   return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
 }
 
@@ -122,7 +125,7 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   const std::vector<double>& returns = at_.outcome.returns;
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
     return std::nullopt;
-  const auto t = static_cast<TensorId>(Choose(returns, Part()));
+  const auto t = static_cast<TensorId>(Choose(returns, Fraction()));
   const std::span<const Away> away = at_.draft.away[t];
   std::vector<size_t> stretches;
   for (size_t i = 0; i + 1 < away.size(); ++i) {
@@ -210,7 +213,7 @@ bool Descent::LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>
     chances.push_back(static_cast<double>(bytes) * (next->run - uses[i].run));
   }
   if (idle.empty()) return false;
-  const auto [t, i] = idle[Choose(chances, Part())];
+  const auto [t, i] = idle[Choose(chances, Fraction())];
   draft->away[t][i] = MayLeaveInPart(t) ? kPartlyAway : kAway;
   return true;
 }

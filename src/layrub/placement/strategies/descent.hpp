@@ -18,7 +18,8 @@
 namespace layrub {
 
 /// `draft` spelled out, with copies in pieces that take many times their latency, and as early as
-/// `room` bytes of the device allow, persistent tensors and workspaces among them. Nothing if it
+/// `room` bytes of the device allow, persistent tensors and workspaces among them. Of what leaves
+/// in part, as much stays as there is room for. Nothing if it
 /// asks something impossible. It may need more bytes than that.
 std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const Draft& draft,
                                int64_t room);
@@ -26,8 +27,9 @@ std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const
 /// Makes a decision faster by small changes at random, one after the other, each kept if it makes
 /// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
 /// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
-/// the other way round. Where that needs more than there is room for, others leave for the time.
-/// Every descent from the same decision goes the same way.
+/// the other way round; or it leaves in part instead of whole, or whole instead of in part. Where
+/// that needs more than there is room for, others leave for the time. Every descent from the same
+/// decision goes the same way.
 class Descent {
  public:
   struct Place {
@@ -67,7 +69,7 @@ class Descent {
            Lifetimes* lives);
   bool LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins, Draft* draft);
   bool MayLeaveInPart(size_t t) const;
-  double Part();
+  double Fraction();
   bool Toss() { return random_() % 2 == 0; }
 
   const Graph& graph_;

@@ -48,7 +48,7 @@ Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run,
 Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op);
 
 /// The decision: each range is given back at once, whole, and taken as late as possible; outputs
-/// lie on inputs where that saves bytes.
+/// lie on inputs where that saves bytes. What leaves in part leaves whole here.
 Decision Spell(const Graph& graph, const Draft& draft);
 
 }  // namespace layrub

@@ -53,10 +53,10 @@ class Refinement {
 
   /// First as if tensors left whole; then what is found goes on, and they may leave in part.
   void Run(const std::vector<Draft>& starts, int64_t steps) {
-    std::vector<Draft> found = Run(starts, steps, false);
+    std::vector<Draft> found = Descend(starts, steps, false);
     found.insert(found.end(), starts.begin(), starts.end());
     for (Draft& draft : found) LeaveInPart(&draft);
-    Run(found, steps, true);
+    Descend(found, steps, true);
   }
 
  private:
@@ -67,7 +67,7 @@ class Refinement {
   }
 
   /// The drafts from which the last descents began.
-  std::vector<Draft> Run(const std::vector<Draft>& starts, int64_t steps, bool parts) {
+  std::vector<Draft> Descend(const std::vector<Draft>& starts, int64_t steps, bool parts) {
     Descents roughly;
     for (const Draft& start : starts) Start(start, bytes_, parts, by_estimate_, &roughly);
     GoOn(steps / kParts, &roughly);

@@ -94,8 +94,8 @@ TEST_F(OneAway, KeepsAsMuchAsThereIsRoomFor) {
   EXPECT_EQ(stays(20), 4);
   EXPECT_EQ(stays(23), 7);
   EXPECT_EQ(stays(30), 7);  // something leaves
-  machine.latency = 47.5 / 80 / 50;
-  EXPECT_EQ(stays(18), 0);  // in sixteenths of pieces of 48 units
+  machine.latency = 767.5 / 80 / 50;
+  EXPECT_EQ(stays(18), 0);  // in 256ths of pieces of 768 units
   EXPECT_EQ(stays(20), 3);
   EXPECT_EQ(stays(23), 6);
   draft.away[x_][0] = kAway;

@@ -261,6 +261,36 @@ TEST(TimeFloor, KnowsThatOfTwoTensorsThatCannotBeMadeBesideEachOtherOneMoves) {
             TimeFloor(graph, LinkMachine(1), 16 * kUnit));
 }
 
+TEST(TimeFloor, CountsOnceWhatIsMadeAgainForOneReaderAndStaysInPartForAnother) {
+  HandMade net;
+  const TensorId z = net.Add("z", 8), t = net.Add("t", 8), a = net.Add("a", 24),
+                 b = net.Add("b", 17);
+  net.Forward("make/forward", Uses({}, {z, t}));
+  net.Forward("full/forward", Uses({}, {a}));
+  net.Forward("first/forward", Uses({z}, {}));
+  net.Forward("nearly_full/forward", Uses({}, {b}));
+  net.Forward("pause/forward", Uses({}, {}));
+  net.Forward("second/forward", Uses({t}, {}));
+  const std::vector<double> seconds{4, 0, 15, 0, 15, 0};
+  for (size_t o = 0; o < seconds.size(); ++o) net.graph.ops[o].forms[0].flops = seconds[o];
+  net.graph.ops[0].repeatable = true;
+  // What is made again for z makes t; one unit of that leaves beside `first`, back beside `pause`.
+  Decision decision = DefaultDecision(net.graph);
+  layrub::Run again = decision.runs[0];
+  again.recompute = true;
+  decision.runs.insert(decision.runs.begin() + 2, again);
+  decision.tensors[z].gaps.push_back({0, 0, 2, 2, true});
+  decision.tensors[t].gaps.push_back({0, 0, 2, 2, true});
+  decision.tensors[t].gaps.push_back({2, 3, 5, 6, false, 7 * kUnit});
+  decision.enough_bytes = 24 * kUnit;
+  decision.may_move = true;
+  const Plan plan = Schedule(net.graph, decision).value();
+  ASSERT_EQ(plan.device_bytes, 24 * kUnit);
+  const Machine slow_link = LinkMachine(0.1);
+  EXPECT_NEAR(Simulate(net.graph, plan, slow_link).seconds, 38, 1e-6);
+  EXPECT_LE(TimeFloor(net.graph, slow_link, plan.device_bytes), 38 + 1e-6);
+}
+
 TEST(TimeFloor, NeverGrowsWithTheBudget) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);

@@ -339,6 +339,22 @@ TEST(PackSliding, APartMovesWhereThatTakesLess) {
   EXPECT_EQ(Shifts(*found), (std::vector<std::string>{"2 to 4"}));
 }
 
+TEST(PackSliding, TwoPartsGrowBeforeOneRunIntoAllThatThereIs) {
+  Instance instance(5);
+  instance.Add(4, 0, 1);
+  instance.Add(4, 0, 1);
+  instance.AddPart(0, 2, 1, 4);
+  instance.AddPart(1, 2, 1, 4);
+  instance.Add(4, 1, 3);
+  instance.AddPart(2, 4, 4, 5);
+  instance.AddPart(3, 4, 4, 5);
+  instance.moments = {1, 3, 5};  // the run begins before its second step, at which they grow
+  const auto found = instance.Slide(8);
+  ASSERT_TRUE(found.has_value());
+  instance.moments = Instance(5).moments;
+  EXPECT_EQ(Objection(instance, *found, 8), "");
+}
+
 TEST(PackSliding, FindsNothingForAPartThatMayNotMoveAndHasNoRoom) {
   EXPECT_FALSE(BesideFour(false).Slide(8).has_value());
 }

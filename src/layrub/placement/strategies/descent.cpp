@@ -19,6 +19,9 @@ namespace {
 constexpr int kMostLeave = 4;
 constexpr int kMostLeaveAtStart = 40;
 
+/// So many operations at most run again for one change.
+constexpr RunId kMostAgain = 12;
+
 /// A piece of a copy takes so many times its latency.
 constexpr double kPieceLatencies = 50;
 
@@ -162,12 +165,44 @@ Draft Descent::BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>*
   return less;
 }
 
-/// `t` is computed again where it would be back.
+/// `t` is computed again where it would be back; with `parts`, what that needs and is away, too.
 std::optional<Draft> Descent::Recompute(TensorId t, size_t stretch) const {
-  const OpId op = producers_[t];
-  const auto uses = at_.draft.uses[t];
-  if (op == kNone || uses[stretch].run < op) return std::nullopt;
-  return WithRun(graph_, at_.draft, uses[stretch + 1].run, op);
+  if (!CanRecompute(at_.draft, t, stretch)) return std::nullopt;
+  const RunId before = at_.draft.uses[t][stretch + 1].run;
+  Draft draft = WithRun(graph_, at_.draft, before, producers_[t]);
+  RunId end = before + 1;
+  for (RunId run = before; parts_ && run < end && end - before < kMostAgain;) {
+    const TensorId missing = Missing(draft, run);
+    if (missing == kNone) {
+      ++run;
+      continue;
+    }
+    draft = WithRun(graph_, draft, before, producers_[missing]);
+    ++end;
+    run = before;
+  }
+  return draft;
+}
+
+/// Whether `t` can be computed again at the end of that stretch.
+bool Descent::CanRecompute(const Draft& draft, TensorId t, size_t stretch) const {
+  return producers_[t] != kNone && draft.uses[t][stretch].run >= producers_[t];
+}
+
+/// What `run` reads and is copied back for it though it can be computed again; kNone: nothing.
+TensorId Descent::Missing(const Draft& draft, RunId run) const {
+  const Run& reader = draft.runs[run];
+  for (const TensorId t : graph_.ops[reader.op].forms[reader.form].reads) {
+    if (draft.away[t].empty()) continue;
+    const std::span<const Use> uses = draft.uses[t];
+    const auto use =
+        std::find_if(uses.begin(), uses.end(), [run](const Use& one) { return one.run == run; });
+    if (use == uses.begin() || use == uses.end()) continue;
+    const auto stretch = static_cast<size_t>(use - uses.begin()) - 1;
+    if (draft.away[t][stretch] && !IsDropped(draft, t, stretch) && CanRecompute(draft, t, stretch))
+      return t;
+  }
+  return kNone;
 }
 
 /// Spells out `draft`, from which others leave. False if it asks something impossible, or if too

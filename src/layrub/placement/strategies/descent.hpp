@@ -27,9 +27,9 @@ std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const
 /// Makes a decision faster by small changes at random, one after the other, each kept if it makes
 /// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
 /// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
-/// the other way round; or it leaves in part instead of whole, or whole instead of in part. Where
-/// that needs more than there is room for, others leave for the time. Every descent from the same
-/// decision goes the same way.
+/// the other way round, with what that needs; or it leaves in part instead of whole, or whole
+/// instead of in part. Where that needs more than there is room for, others leave for the time.
+/// Every descent from the same decision goes the same way.
 class Descent {
  public:
   struct Place {
@@ -41,7 +41,8 @@ class Descent {
   /// decision says of packing.
   using Judge = std::function<Outcome(const Lifetimes&, double, Decision*)>;
 
-  /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part.
+  /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part, and what is
+  /// computed again may need others that are, too.
   Descent(const Graph& graph, const Machine& machine, bool parts, Judge judge)
       : graph_(graph), machine_(machine), parts_(parts), judge_(std::move(judge)) {}
 
@@ -64,6 +65,8 @@ class Descent {
 
   std::optional<Draft> Change(std::vector<Pin>* pins);
   std::optional<Draft> Recompute(TensorId t, size_t stretch) const;
+  bool CanRecompute(const Draft& draft, TensorId t, size_t stretch) const;
+  TensorId Missing(const Draft& draft, RunId run) const;
   Draft BringOtherwise(RunId recomputation, bool stays, std::vector<Pin>* pins) const;
   bool Fit(Draft* draft, const std::vector<Pin>& pins, int most_leave, Decision* decision,
            Lifetimes* lives);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -18,10 +19,12 @@ namespace {
 constexpr int64_t kParts = kFewestSteps;
 constexpr int64_t kPackedParts = 9;
 /// What so many descents have found goes on by its packing, each in several parts of the room: what
-/// leaves some bytes free waits less. So many of these descents begin.
-constexpr size_t kPacked = 4;
+/// leaves some bytes free waits less. So many of these descents begin at most, and what so many of
+/// them find goes on the next time.
+constexpr size_t kFound = 4;
 constexpr std::array<double, 6> kPartsFree{0, 0.01, 0.02, 0.03, 0.05, 0.07};
 constexpr size_t kPackedDescents = 8;
+constexpr size_t kPacked = 2;
 /// At last, pieces of copies are made so many times as large.
 constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
 
@@ -51,11 +54,14 @@ class Refinement {
         seconds_(seconds),
         take_(take) {}
 
-  /// First as if tensors left whole; then what is found goes on, and they may leave in part.
+  /// First as if tensors left whole; then what is found goes on, twice, and they may leave in part.
   void Run(const std::vector<Draft>& starts, int64_t steps) {
+    packed_ = {starts.front()};
     std::vector<Draft> found = Descend(starts, steps, false);
     found.insert(found.end(), starts.begin(), starts.end());
     for (Draft& draft : found) LeaveInPart(&draft);
+    found = Descend(found, steps, true);
+    found.insert(found.end(), packed_.begin(), packed_.end());
     Descend(found, steps, true);
   }
 
@@ -66,26 +72,41 @@ class Refinement {
     }
   }
 
-  /// The drafts from which the last descents began.
+  /// Descends from `starts` by estimates; from the fastest of what these find, which is returned,
+  /// and from packed_ by packings; the fastest of these become packed_.
   std::vector<Draft> Descend(const std::vector<Draft>& starts, int64_t steps, bool parts) {
     Descents roughly;
     for (const Draft& start : starts) Start(start, bytes_, parts, by_estimate_, &roughly);
     GoOn(steps / kParts, &roughly);
-    std::vector<Draft> found;
-    for (size_t i = 0; i < std::min(kPacked, roughly.size()); ++i)
-      found.push_back(roughly[i]->way().back().draft);
-    found.push_back(starts.front());
+    const std::vector<Draft> found = Fastest(roughly, kFound);
     Descents packed;
-    for (const Draft& draft : found) {
-      for (const double part : kPartsFree) Start(draft, AllBut(part), parts, by_packing_, &packed);
-    }
+    for (const Draft& draft : found) StartPacked(draft, parts, &packed);
+    for (const Draft& draft : packed_) StartPacked(draft, parts, &packed);
     std::stable_sort(packed.begin(), packed.end(), IsFaster);
     packed.resize(std::min(kPackedDescents, packed.size()));
     GoOn(steps / kPackedParts, &packed);
+    packed_ = Fastest(packed, kPacked);
     for (const auto& descent : packed) {
       for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
     }
     return found;
+  }
+
+  /// What the first so many have come to.
+  static std::vector<Draft> Fastest(const Descents& descents, size_t most) {
+    std::vector<Draft> drafts;
+    for (size_t i = 0; i < std::min(most, descents.size()); ++i)
+      drafts.push_back(descents[i]->way().back().draft);
+    return drafts;
+  }
+
+  /// In several parts of the room; if `parts`, in the one of these in which it is the fastest.
+  void StartPacked(const Draft& draft, bool parts, Descents* packed) const {
+    Descents some;
+    for (const double part : kPartsFree) Start(draft, AllBut(part), parts, by_packing_, &some);
+    std::stable_sort(some.begin(), some.end(), IsFaster);
+    if (parts) some.resize(std::min<size_t>(1, some.size()));
+    std::move(some.begin(), some.end(), std::back_inserter(*packed));
   }
 
   int64_t AllBut(double part) const {
@@ -119,6 +140,7 @@ class Refinement {
   const int64_t room_;  ///< of them, for what is not persistent
   double seconds_;      ///< to be beaten
   const TakeFaster& take_;
+  std::vector<Draft> packed_;  ///< the fastest drafts so far by their packings
   const Descent::Judge by_estimate_ = [this](const Lifetimes& lives, double, Decision* decision) {
     return Estimate(graph_, machine_, bytes_, lives, *decision);
   };

@@ -22,11 +22,18 @@ constexpr int kMostLeaveAtStart = 40;
 /// So many operations at most run again for one change.
 constexpr RunId kMostAgain = 12;
 
-/// A piece of a copy takes so many times its latency.
+/// A piece of a copy takes so many times its latency, and no tensor has more than so many pieces.
 constexpr double kPieceLatencies = 50;
+constexpr int64_t kMostPieces = 32;
 
-int64_t PieceBytes(const Machine& machine) {
-  return Aligned(static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up));
+/// 0, for whole copies, where these have no latency.
+int64_t PieceBytes(const Graph& graph, const Machine& machine) {
+  const auto piece = static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up);
+  if (piece == 0) return 0;
+  int64_t largest = 0;
+  for (const Tensor& tensor : graph.tensors)
+    largest = std::max(largest, tensor.persistent ? 0 : tensor.bytes);
+  return Aligned(std::max(piece, largest / kMostPieces));
 }
 
 /// What leaves in part keeps a multiple of this part of a piece, or of kAlignment.
@@ -58,7 +65,7 @@ bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector
 /// `lives` and `loads` are those of `decision`, which is `draft` spelled out.
 void TimeCopies(const Graph& graph, const Machine& machine, const Draft& draft, int64_t room,
                 std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
-  decision->piece_bytes = PieceBytes(machine);
+  decision->piece_bytes = PieceBytes(graph, machine);
   if (KeepParts(graph, draft, room, &loads, decision))
     *lives = FindLifetimes(graph, *decision, draft.uses).value();
   HoldSaves(graph, machine, room, draft.uses, *lives, &loads, decision);

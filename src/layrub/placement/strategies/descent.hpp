@@ -17,10 +17,10 @@
 
 namespace layrub {
 
-/// `draft` spelled out, with copies in pieces that take many times their latency, and as early as
-/// `room` bytes of the device allow, persistent tensors and workspaces among them. Of what leaves
-/// in part, as much stays as there is room for. Nothing if it
-/// asks something impossible. It may need more bytes than that.
+/// `draft` spelled out, with copies in pieces that take many times their latency and are not too
+/// many, and as early as `room` bytes of the device allow, persistent tensors and workspaces among
+/// them. Of what leaves in part, as much stays as there is room for. Nothing if it asks something
+/// impossible. It may need more bytes than that.
 std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const Draft& draft,
                                int64_t room);
 

@@ -102,6 +102,20 @@ TEST_F(OneAway, KeepsAsMuchAsThereIsRoomFor) {
   EXPECT_EQ(stays(23), 0);
 }
 
+TEST_F(OneAway, CopiesInPiecesThatTakeTimeAndAreFew) {
+  const Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
+  Machine machine = LinkMachine(80);
+  const auto piece = [&](double units_while_latent, int64_t units) {
+    net_.graph.tensors[x_].bytes = units * kAlignment;
+    machine.latency = units_while_latent / 80;
+    return Settle(net_.graph, machine, draft, 3 * units * kAlignment)->piece_bytes / kAlignment;
+  };
+  EXPECT_EQ(piece(0, 6400), 0);
+  EXPECT_EQ(piece(6, 6400), 300);
+  EXPECT_EQ(piece(1, 6400), 200);  // a 32nd
+  EXPECT_EQ(piece(1, 640), 50);
+}
+
 TEST_F(OneAway, KeepsNothingOfWhatIsMarkedKeepOrDropped) {
   Draft draft = DraftOf(net_.graph, DefaultDecision(net_.graph));
   draft.away[x_][0] = kPartlyAway;

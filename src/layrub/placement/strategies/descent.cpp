@@ -177,8 +177,9 @@ std::optional<Draft> Descent::Recompute(TensorId t, size_t stretch) const {
   if (!CanRecompute(at_.draft, t, stretch)) return std::nullopt;
   const RunId before = at_.draft.uses[t][stretch + 1].run;
   Draft draft = WithRun(graph_, at_.draft, before, producers_[t]);
+  if (!parts_) return draft;
   RunId end = before + 1;
-  for (RunId run = before; parts_ && run < end && end - before < kMostAgain;) {
+  for (RunId run = before; run < end && end - before < kMostAgain;) {
     const TensorId missing = Missing(draft, run);
     if (missing == kNone) {
       ++run;

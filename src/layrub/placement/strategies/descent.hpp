@@ -42,7 +42,7 @@ class Descent {
   using Judge = std::function<Outcome(const Lifetimes&, double, Decision*)>;
 
   /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part, and what is
-  /// computed again may need others that are, too.
+  /// computed again brings with it what that needs and is away.
   Descent(const Graph& graph, const Machine& machine, bool parts, Judge judge)
       : graph_(graph), machine_(machine), parts_(parts), judge_(std::move(judge)) {}
 

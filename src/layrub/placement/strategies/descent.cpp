@@ -1,6 +1,7 @@
 #include "layrub/placement/strategies/descent.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -15,9 +16,12 @@
 namespace layrub {
 namespace {
 
-/// So many others may leave for one change, and before the first of them.
+/// So many others may leave for one change, and before the first of them or for a whole stretch.
 constexpr int kMostLeave = 4;
 constexpr int kMostLeaveAtStart = 40;
+
+/// One change in so many takes over a stretch of another draft.
+constexpr uint32_t kTakesOver = 4;
 
 /// So many operations at most run again for one change.
 constexpr RunId kMostAgain = 12;
@@ -108,14 +112,16 @@ bool Descent::Start(Draft draft, int64_t room) {
   return true;
 }
 
-void Descent::Go(int64_t steps) {
+void Descent::Go(int64_t steps, std::span<const Draft> others) {
   for (; steps > 0; --steps) {
     std::vector<Pin> pins;
-    std::optional<Draft> draft = Change(&pins);
+    const bool takes_over = !others.empty() && random_() % kTakesOver == 0;
+    std::optional<Draft> draft = takes_over ? TakeOver(others) : Change(&pins);
     if (!draft) continue;
     Decision decision;
     Lifetimes lives;
-    if (!Fit(&*draft, pins, kMostLeave, &decision, &lives)) continue;
+    const int most_leave = takes_over ? kMostLeaveAtStart : kMostLeave;
+    if (!Fit(&*draft, pins, most_leave, &decision, &lives)) continue;
     Outcome outcome = judge_(lives, at_.outcome.seconds, &decision);
     if (!(outcome.seconds <= at_.outcome.seconds)) continue;
     at_ = {std::move(*draft), std::move(decision), std::move(outcome)};
@@ -129,6 +135,15 @@ bool Descent::MayLeaveInPart(size_t t) const {
 
 double Descent::Fraction() {
   return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
+}
+
+/// A stretch of any other: short ones as often as long ones.
+Draft Descent::TakeOver(std::span<const Draft> others) {
+  const Draft& other = others[random_() % others.size()];
+  const auto ops = static_cast<OpId>(graph_.ops.size());
+  const auto length = static_cast<OpId>(std::pow(ops, Fraction()));
+  const auto from = static_cast<OpId>(random_() % static_cast<uint32_t>(ops));
+  return Cross(graph_, at_.draft, other, from, std::min(from + length, ops));
 }
 
 std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {

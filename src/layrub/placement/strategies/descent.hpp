@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,8 @@ std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const
 /// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
 /// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
 /// the other way round, with what that needs; or it leaves in part instead of whole, or whole
-/// instead of in part. Where that needs more than there is room for, others leave for the time.
+/// instead of in part. Or, for a stretch of operations, all is done as in another draft. Where that
+/// needs more than there is room for, others leave for the time.
 /// Every descent from the same decision goes the same way.
 class Descent {
  public:
@@ -50,7 +52,8 @@ class Descent {
   /// be done; then nothing else may be called.
   bool Start(Draft draft, int64_t room);
 
-  void Go(int64_t steps);
+  /// Some of the changes take over stretches of `others`, drafts of the same graph.
+  void Go(int64_t steps, std::span<const Draft> others = {});
 
   /// Each faster than the one before; at least the start.
   const std::vector<Place>& way() const { return way_; }
@@ -64,6 +67,7 @@ class Descent {
   };
 
   std::optional<Draft> Change(std::vector<Pin>* pins);
+  Draft TakeOver(std::span<const Draft> others);
   std::optional<Draft> Recompute(TensorId t, size_t stretch) const;
   bool CanRecompute(const Draft& draft, TensorId t, size_t stretch) const;
   TensorId Missing(const Draft& draft, RunId run) const;

@@ -25,6 +25,8 @@ constexpr size_t kFound = 4;
 constexpr std::array<double, 6> kPartsFree{0, 0.01, 0.02, 0.03, 0.05, 0.07};
 constexpr size_t kPackedDescents = 8;
 constexpr size_t kPacked = 2;
+/// So many of their starts are what descents take stretches of.
+constexpr size_t kMeet = 16;
 /// At last, pieces of copies are made so many times as large.
 constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
 
@@ -34,11 +36,25 @@ bool IsFaster(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>&
   return a->seconds() < b->seconds();
 }
 
+/// Of those that begin now: the same draft came in twice.
+bool IsAsFast(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>& b) {
+  return a->seconds() == b->seconds();
+}
+
+/// What the first so many have come to.
+std::vector<Draft> Fastest(const Descents& descents, size_t most) {
+  std::vector<Draft> drafts;
+  for (size_t i = 0; i < std::min(most, descents.size()); ++i)
+    drafts.push_back(descents[i]->way().back().draft);
+  return drafts;
+}
+
 /// The slower half is given up, again and again, and the others go on for twice as long. The
-/// fastest comes first.
-void GoOn(int64_t steps, Descents* descents) {
+/// fastest comes first. They take over stretches of what the first `meet` of them begin with.
+void GoOn(int64_t steps, size_t meet, Descents* descents) {
+  const std::vector<Draft> starts = Fastest(*descents, meet);
   for (size_t left = descents->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
-    InParallel(left, [&](size_t i) { (*descents)[i]->Go(steps); });
+    InParallel(left, [&](size_t i) { (*descents)[i]->Go(steps, starts); });
     std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
   }
 }
@@ -77,27 +93,20 @@ class Refinement {
   std::vector<Draft> Descend(const std::vector<Draft>& starts, int64_t steps, bool parts) {
     Descents roughly;
     for (const Draft& start : starts) Start(start, bytes_, parts, by_estimate_, &roughly);
-    GoOn(steps / kParts, &roughly);
+    GoOn(steps / kParts, parts ? kMeet : 0, &roughly);
     const std::vector<Draft> found = Fastest(roughly, kFound);
     Descents packed;
     for (const Draft& draft : found) StartPacked(draft, parts, &packed);
     for (const Draft& draft : packed_) StartPacked(draft, parts, &packed);
     std::stable_sort(packed.begin(), packed.end(), IsFaster);
+    packed.erase(std::unique(packed.begin(), packed.end(), IsAsFast), packed.end());
     packed.resize(std::min(kPackedDescents, packed.size()));
-    GoOn(steps / kPackedParts, &packed);
+    GoOn(steps / kPackedParts, parts ? kMeet : 0, &packed);
     packed_ = Fastest(packed, kPacked);
     for (const auto& descent : packed) {
       for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
     }
     return found;
-  }
-
-  /// What the first so many have come to.
-  static std::vector<Draft> Fastest(const Descents& descents, size_t most) {
-    std::vector<Draft> drafts;
-    for (size_t i = 0; i < std::min(most, descents.size()); ++i)
-      drafts.push_back(descents[i]->way().back().draft);
-    return drafts;
   }
 
   /// In several parts of the room; if `parts`, in the one of these in which it is the fastest.

@@ -29,6 +29,9 @@ constexpr size_t kSearchedBatchOps = 1000;
 constexpr size_t kLimitedBatchOps = 200;
 constexpr size_t kBatchOps = 3000;
 
+/// Beside what else is done, or, where no more threads can be had, once it is asked for.
+constexpr auto kBeside = std::launch::async | std::launch::deferred;
+
 void AddRecomputationsAndMoves(const Graph& graph, PlanReport* report) {
   for (const layrub::Step& step : report->plan().steps) {
     if (step.kind == layrub::StepKind::kMove)
@@ -67,7 +70,7 @@ class Strategies {
 
   /// Begins to look for what Smallest(strategy) tells, beside what else is done.
   void BeginSmallest(const std::string& strategy) {
-    begun_.emplace(strategy, std::async(std::launch::async, [this, strategy] {
+    begun_.emplace(strategy, std::async(kBeside, [this, strategy] {
                      return SmallestPlans(graphs_, For(strategy));
                    }));
   }
@@ -165,8 +168,8 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   const Graph& graph = graphs.train;
   PlanReport report;
   report.options = options;
-  std::future<double> floor_seconds = std::async(
-      std::launch::async, [&] { return TimeFloor(graph, options.machine, options.budget.device); });
+  std::future<double> floor_seconds =
+      std::async(kBeside, [&] { return TimeFloor(graph, options.machine, options.budget.device); });
   Strategies strategies(graphs, options);
   const bool searches = layrub::UsesCosts(options.strategy);
   ask_smallest = ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps;

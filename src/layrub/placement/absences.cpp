@@ -275,7 +275,7 @@ bool Absences::Exclude(const Line& one, const Line& other, int64_t bytes) const 
     return std::none_of(a.ops.begin(), a.ops.end(),
                         [&](OpId o) { return HasAny(facts_[o].operands, b.all); });
   };
-  return bytes > 0 && one.blocked && other.blocked && one.ops.back() != other.ops.back() &&
+  return bytes > 0 && one.lacks > 0 && other.lacks > 0 && one.ops.back() != other.ops.back() &&
          apart(one, other) && apart(other, one);
 }
 
@@ -291,8 +291,7 @@ Absences::Line Absences::LineOf(TensorId t, int64_t bytes) const {
     for (const TensorId copy : copies_[t]) AddOnce(copy, &line.all);
     line.ops.push_back(o);
     line.lacks = working_sets_[o] + bytes - room_;
-    line.blocked = line.lacks > 0;
-    if (line.blocked) return line;
+    if (line.lacks > 0) return line;
     t = kNone;
     for (const TensorId u : facts_[o].sure) {
       if (Bytes(u) >= bytes && (t == kNone || Bytes(u) > Bytes(t))) t = u;

@@ -90,8 +90,7 @@ class Absences {
     Tensors members;  ///< each made of the next
     Tensors all;      ///< these and their copies
     std::vector<OpId> ops;
-    bool blocked = false;  ///< for the last of `ops` there is no room
-    int64_t lacks = 0;     ///< bytes that lack there beside its working set
+    int64_t lacks = 0;  ///< bytes that lack for the last of `ops`; for the others there is room
   };
 
   OpId Count() const { return static_cast<OpId>(graph_.ops.size()); }

@@ -76,9 +76,10 @@ void AddRuns(const Draft& draft, OpId from, OpId to, std::vector<Source>* source
 /// Whether `t`, which that run uses, is away just before it.
 Away AwayBefore(const Source& source, TensorId t) {
   const std::span<const Use> uses = source.draft->uses[t];
+  const std::span<const Away> away = source.draft->away[t];
   const auto use = std::partition_point(uses.begin(), uses.end(),
                                         [&](const Use& one) { return one.run < source.run; });
-  return use == uses.begin() ? kThere : source.draft->away[t][use - uses.begin() - 1];
+  return away.empty() || use == uses.begin() ? kThere : away[use - uses.begin() - 1];
 }
 
 /// Output pairs of run `r` whose input leaves after it, to come back from a copy made before.

@@ -1,11 +1,13 @@
 #include "layrub/placement/strategies/descent.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "layrub/placement/program.hpp"
@@ -43,25 +45,48 @@ int64_t PieceBytes(const Graph& graph, const Machine& machine) {
 /// What leaves in part keeps a multiple of this part of a piece, or of kAlignment.
 constexpr int64_t kPartsOfPiece = 256;
 
+/// A stretch during which a tensor is away in part.
+struct Part {
+  TensorId tensor = kNone;
+  Gap* gap = nullptr;
+  bool barely = false;
+};
+
+/// In the order in which they keep bytes: what stays for a short time leaves more room to others.
+std::vector<Part> PartsOf(const Graph& graph, const Draft& draft, Decision* decision) {
+  std::vector<Part> parts;
+  for (size_t t = 0; t < draft.away.size(); ++t) {
+    Gap* next = decision->tensors[t].gaps.begin();
+    for (size_t i = 0; i + 1 < draft.away[t].size(); ++i) {
+      const Away away = draft.away[t][i];
+      if (away == kThere) continue;
+      Gap* gap = next++;
+      if (LeavesInPart(away) && !gap->dropped && !graph.tensors[t].keep)
+        parts.push_back({static_cast<TensorId>(t), gap, away == kBarelyAway});
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return std::tuple(!a.barely, a.gap->before - a.gap->after) <
+           std::tuple(!b.barely, b.gap->before - b.gap->after);
+  });
+  return parts;
+}
+
 /// What leaves in part keeps as much as there is room for all the time that it is away. False if
 /// nothing does.
 bool KeepParts(const Graph& graph, const Draft& draft, int64_t room, std::vector<int64_t>* loads,
                Decision* decision) {
   const int64_t unit = std::max(kAlignment, Aligned(decision->piece_bytes / kPartsOfPiece));
   bool some = false;
-  for (size_t t = 0; t < draft.away.size(); ++t) {
-    size_t next = 0;  // of its gaps
-    for (size_t i = 0; i + 1 < draft.away[t].size(); ++i) {
-      if (draft.away[t][i] == kThere) continue;
-      Gap& gap = decision->tensors[t].gaps[next++];
-      if (draft.away[t][i] != kPartlyAway || gap.dropped || graph.tensors[t].keep) continue;
-      const auto first = loads->begin() + gap.after + 1, last = loads->begin() + gap.before;
-      if (first == last) continue;
-      const int64_t left = room - *std::max_element(first, last);
-      gap.stays = std::max<int64_t>(0, std::min(left, graph.tensors[t].bytes - 1)) / unit * unit;
-      for (auto load = first; load != last; ++load) *load += gap.stays;
-      some = some || gap.stays > 0;
-    }
+  for (const Part& part : PartsOf(graph, draft, decision)) {
+    const auto first = loads->begin() + part.gap->after + 1;
+    const auto last = loads->begin() + part.gap->before;
+    if (first == last) continue;
+    const int64_t left = room - *std::max_element(first, last);
+    const int64_t most = graph.tensors[part.tensor].bytes - 1;
+    part.gap->stays = std::max<int64_t>(0, std::min(left, most)) / unit * unit;
+    for (auto load = first; load != last; ++load) *load += part.gap->stays;
+    some = some || part.gap->stays > 0;
   }
   return some;
 }
@@ -146,6 +171,13 @@ Draft Descent::TakeOver(std::span<const Draft> others) {
   return Cross(graph_, at_.draft, other, from, std::min(from + length, ops));
 }
 
+/// Of the ways to be away, one of the two that are not `away`.
+Away Descent::AnotherWay(Away away) {
+  constexpr std::array<Away, 3> kWays{kAway, kPartlyAway, kBarelyAway};
+  const auto at = std::find(kWays.begin(), kWays.end(), away) - kWays.begin();
+  return kWays[(static_cast<size_t>(at) + 1 + random_() % 2) % kWays.size()];
+}
+
 std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   const std::vector<double>& returns = at_.outcome.returns;
   if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
@@ -161,7 +193,7 @@ std::optional<Draft> Descent::Change(std::vector<Pin>* pins) {
   if (IsDropped(at_.draft, t, i)) return BringOtherwise(at_.draft.uses[t][i + 1].run, Toss(), pins);
   Draft draft = at_.draft;
   if (MayLeaveInPart(t) && random_() % 4 == 0) {
-    draft.away[t][i] = away[i] == kAway ? kPartlyAway : kAway;
+    draft.away[t][i] = AnotherWay(away[i]);
     return draft;
   }
   if (Toss()) return Recompute(t, i);

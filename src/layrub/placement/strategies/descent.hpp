@@ -28,9 +28,10 @@ std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const
 /// Makes a decision faster by small changes at random, one after the other, each kept if it makes
 /// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
 /// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
-/// the other way round, with what that needs; or it leaves in part instead of whole, or whole
-/// instead of in part. Or, for a stretch of operations, all is done as in another draft. Where that
-/// needs more than there is room for, others leave for the time.
+/// the other way round, with what that needs; or it leaves whole instead of in part, or the other
+/// way round, or keeps its bytes before or after others that leave in part. Or, for a stretch of
+/// operations, all is done as in another draft. Where that needs more than there is room for,
+/// others leave for the time.
 /// Every descent from the same decision goes the same way.
 class Descent {
  public:
@@ -66,6 +67,7 @@ class Descent {
     RunId after = kNone;
   };
 
+  Away AnotherWay(Away away);
   std::optional<Draft> Change(std::vector<Pin>* pins);
   Draft TakeOver(std::span<const Draft> others);
   std::optional<Draft> Recompute(TensorId t, size_t stretch) const;

@@ -54,7 +54,7 @@ bool LeavesInPart(const Draft& draft, TensorId t, RunId after) {
   const std::span<const Use> uses = draft.uses[t];
   const auto use =
       std::find_if(uses.begin(), uses.end(), [after](const Use& one) { return one.run == after; });
-  return draft.away[t][use - uses.begin()] == kPartlyAway;
+  return LeavesInPart(draft.away[t][use - uses.begin()]);
 }
 
 /// A run of a draft.

@@ -17,7 +17,11 @@ enum Away : uint8_t {
   kThere,
   kAway,
   kPartlyAway,  ///< as few of its bytes leave as have to, if it comes back from the host
+  kBarelyAway,  ///< so, and rather others' bytes leave
 };
+
+/// Some of its bytes may stay.
+inline bool LeavesInPart(Away away) { return away == kPartlyAway || away == kBarelyAway; }
 
 /// What a decision is about: what runs, and which tensors are away between which of their uses. All
 /// else follows from that, so that it is easily changed. Nothing is whole.

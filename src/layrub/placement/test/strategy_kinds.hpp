@@ -28,6 +28,9 @@ inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt";
 
 /// The least device bytes within which the strategy has a plan.
 inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy) {
+  // Faster workspaces may happen to be packed into less, and are in the plan then.
+  if (!UsesBudget(strategy))
+    return MakePlan(graph, Machine{}, Budget{}, strategy).value().device_bytes;
   const Decision decision = FindStrategy(strategy).value()(graph, {}, {.device = 0}).value();
   return Schedule(graph, decision).value().device_bytes;
 }

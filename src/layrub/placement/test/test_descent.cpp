@@ -146,6 +146,64 @@ TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
   EXPECT_FALSE(descent.Start(DraftOf(net_.graph, DefaultDecision(net_.graph)), 15 * kAlignment));
 }
 
+/// Beside what is needed while both are away there is room for half of one of them.
+class TwoPartlyAway : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
+    net_.Forward("longer/forward", Uses({}, {longer_}));
+    net_.Forward("shorter/forward", Uses({}, {shorter_}));
+    net_.Forward("y/forward", Uses({}, {y}));
+    net_.Forward("z/forward", Uses({y}, {z}));
+    net_.Backward("shorter/backward", Uses({shorter_}, {}));
+    net_.Backward("longer/backward", Uses({longer_}, {}));
+    draft_ = DraftOf(net_.graph, DefaultDecision(net_.graph));
+    draft_.away[longer_][0] = draft_.away[shorter_][0] = kPartlyAway;
+  }
+  static int64_t Stays(const Decision& decision, TensorId t) {
+    return decision.tensors[t].gaps.size() == 1 ? decision.tensors[t].gaps[0].stays / kAlignment
+                                                : -1;
+  }
+  void Expect(int64_t longer_stays, int64_t shorter_stays) const {
+    const Decision decision = Settle(net_.graph, LinkMachine(80), draft_, kRoom).value();
+    EXPECT_EQ(Stays(decision, longer_), longer_stays);
+    EXPECT_EQ(Stays(decision, shorter_), shorter_stays);
+    EXPECT_LE(Peak(net_.graph, decision), kRoom);
+  }
+  static constexpr int64_t kRoom = 20 * kAlignment;
+  HandMade net_;
+  const TensorId longer_ = net_.Add("longer", 8), shorter_ = net_.Add("shorter", 8);
+  Draft draft_;
+};
+
+TEST_F(TwoPartlyAway, KeepBytesForTheShorterTimeFirst) {
+  Expect(0, 4);
+  draft_.away[shorter_][0] = kAway;
+  Expect(4, 0);
+}
+
+TEST_F(TwoPartlyAway, KeepBytesOfWhatIsBarelyAwayFirst) {
+  draft_.away[longer_][0] = kBarelyAway;
+  Expect(4, 0);
+  draft_.away[shorter_][0] = kBarelyAway;
+  Expect(0, 4);
+}
+
+TEST_F(TwoPartlyAway, AreToldInWhichOrderByDescents) {
+  const Machine machine = LinkMachine(80);
+  Descent descent(net_.graph, machine, true, [&](const Lifetimes&, double, Decision* d) {
+    Outcome outcome{Stays(*d, longer_) == 4 ? 1.0 : 2.0,
+                    std::vector<double>(net_.graph.tensors.size())};
+    outcome.returns[longer_] = 1;
+    return outcome;
+  });
+  ASSERT_TRUE(descent.Start(draft_, kRoom));
+  EXPECT_EQ(descent.seconds(), 2);
+  descent.Go(30);
+  EXPECT_EQ(descent.seconds(), 1);
+  EXPECT_EQ(descent.way().back().draft.away[longer_][0], kBarelyAway);
+}
+
 /// x is made of u, which is larger. Both are needed again after y and z have come and gone; u is
 /// computed again then.
 TEST(Descent, ComputesAgainWhatThatNeedsToo) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "layrub/graph.hpp"
+#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/plan.hpp"
 #include "layrub/strategy.hpp"
 
@@ -28,11 +30,12 @@ inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt";
 
 /// The least device bytes within which the strategy has a plan.
 inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy) {
-  // Faster workspaces may happen to be packed into less, and are in the plan then.
-  if (!UsesBudget(strategy))
-    return MakePlan(graph, Machine{}, Budget{}, strategy).value().device_bytes;
   const Decision decision = FindStrategy(strategy).value()(graph, {}, {.device = 0}).value();
-  return Schedule(graph, decision).value().device_bytes;
+  const int64_t bytes = Schedule(graph, decision).value().device_bytes;
+  if (UsesBudget(strategy)) return bytes;
+  // Faster workspaces may happen to be packed into less, and are in the plan then.
+  const std::optional<Decision> faster = FreeWorkspaces(graph, {}, decision);
+  return faster ? std::min(bytes, Schedule(graph, *faster).value().device_bytes) : bytes;
 }
 
 /// What the strategy decides within its smallest budget, with `padding` between ranges on top.

@@ -65,10 +65,11 @@ std::vector<Part> PartsOf(const Graph& graph, const Draft& draft, Decision* deci
         parts.push_back({static_cast<TensorId>(t), gap, away == kBarelyAway});
     }
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return std::tuple(!a.barely, a.gap->before - a.gap->after) <
-           std::tuple(!b.barely, b.gap->before - b.gap->after);
-  });
+  const auto rank = [](const Part& part) {
+    return std::tuple(!part.barely, part.gap->before - part.gap->after);
+  };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const Part& a, const Part& b) { return rank(a) < rank(b); });
   return parts;
 }
 

@@ -91,9 +91,10 @@ class Refinement {
   /// Descends from `starts` by estimates; from the fastest of what these find, which is returned,
   /// and from packed_ by packings; the fastest of these become packed_.
   std::vector<Draft> Descend(const std::vector<Draft>& starts, int64_t steps, bool parts) {
+    const size_t meet = parts ? kMeet : 0;
     Descents roughly;
     for (const Draft& start : starts) Start(start, bytes_, parts, by_estimate_, &roughly);
-    GoOn(steps / kParts, parts ? kMeet : 0, &roughly);
+    GoOn(steps / kParts, meet, &roughly);
     const std::vector<Draft> found = Fastest(roughly, kFound);
     Descents packed;
     for (const Draft& draft : found) StartPacked(draft, parts, &packed);
@@ -101,7 +102,7 @@ class Refinement {
     std::stable_sort(packed.begin(), packed.end(), IsFaster);
     packed.erase(std::unique(packed.begin(), packed.end(), IsAsFast), packed.end());
     packed.resize(std::min(kPackedDescents, packed.size()));
-    GoOn(steps / kPackedParts, parts ? kMeet : 0, &packed);
+    GoOn(steps / kPackedParts, meet, &packed);
     packed_ = Fastest(packed, kPacked);
     for (const auto& descent : packed) {
       for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);

@@ -69,6 +69,17 @@ struct Timing {
   double ready_last = 0;    ///< its last byte has
 };
 
+/// What packing may know of time. `moved_byte` and `piece` are what a Move takes (MoveSeconds);
+/// where nothing is known, in proportion to one another.
+struct Timings {
+  std::vector<Timing> ranges;  ///< as FindLifetimes numbers their blocks; empty: unknown
+  double moved_byte = 1;       ///< seconds
+  double piece = 4 << 20;      ///< seconds besides, for each piece that a Move goes in
+  /// So many packings are made side by side, and the one that promises the least waits and Moves is
+  /// taken.
+  int32_t packings = 1;
+};
+
 struct TensorDecision {
   /// Resident for the whole iteration, from its first run to the end; otherwise from first to last
   /// use.
@@ -92,10 +103,9 @@ struct Decision {
   /// Tensors of more bytes are copied between host and device in pieces of so many, a multiple of
   /// kAlignment; 0: each in one go. Finer pieces wait for less, and each takes a latency.
   int64_t piece_bytes = 0;
-  /// Of the ranges of the device, as FindLifetimes numbers their blocks; empty: unknown. Where they
-  /// are known and tensors may move, ranges are given out one after the other, so that little waits
-  /// for what lay there before.
-  std::vector<Timing> timings;
+  /// Where they are known and tensors may move, ranges are given out one after the other, so that
+  /// little waits for what lay there before.
+  Timings timings;
 };
 
 /// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the

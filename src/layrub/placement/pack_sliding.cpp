@@ -1,7 +1,10 @@
 #include "layrub/placement/pack_sliding.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <utility>
 
 #include "layrub/placement/sliding_allocator.hpp"
@@ -13,6 +16,9 @@ namespace {
 constexpr int64_t kSmallPart = 4096;
 /// More intervals are left alone.
 constexpr size_t kMostIntervals = 10'000;
+/// After so many moments at which something begins, allocators side by side are compared.
+constexpr int32_t kMoments = 5;
+constexpr int32_t kAllMoments = std::numeric_limits<int32_t>::max();
 
 /// Puts what is small above what is there, in fixed places, and removes it from `others`, if the
 /// others may still fit.
@@ -34,13 +40,33 @@ void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& 
   *others = std::move(large);
 }
 
+/// By so many allocators side by side, of which all but the cheapest wander. After every few
+/// moments the half that has cost more goes on as copies of the other.
+std::optional<SlidingAllocator> PackAll(const SlidingRequests& requests, size_t count) {
+  std::vector<SlidingAllocator> all(count, SlidingAllocator(requests));
+  std::vector<size_t> rank(count);
+  std::iota(rank.begin(), rank.end(), 0);
+  std::minstd_rand seeds;
+  const auto cheaper = [&](size_t a, size_t b) { return all[a].cost() < all[b].cost(); };
+  for (;;) {
+    for (SlidingAllocator& one : all) one.Go(count > 1 ? kMoments : kAllMoments);
+    std::stable_sort(rank.begin(), rank.end(), cheaper);
+    const SlidingAllocator& best = all[rank.front()];
+    if (!std::isfinite(best.cost())) return std::nullopt;
+    if (best.Done()) return best;
+    const size_t better = (count + 1) / 2;
+    for (size_t k = better; k < count; ++k) all[rank[k]] = all[rank[k - better]];
+    for (const size_t k : rank) all[k].Wander(k == rank.front() ? SlidingAllocator::kNot : seeds());
+  }
+}
+
 }  // namespace
 
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
                                          const std::vector<int32_t>& moments,
-                                         const std::vector<Timing>& timings, int64_t unit,
-                                         int64_t enough, const std::vector<int32_t>& follows) {
+                                         const Timings& timings, int64_t unit, int64_t enough,
+                                         const std::vector<int32_t>& follows) {
   std::vector<int32_t> others;
   MovingPacking found{PackWhole(intervals, &others), {}};
   std::vector<bool> alone(intervals.size(), true);
@@ -49,47 +75,49 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
   }
   PackSmall(intervals, alone, enough, &others, &found.packing);
   const int64_t bottom = found.packing.bytes;
-  std::vector<Interval> some;
-  std::vector<Movable> some_movable;
-  std::vector<Timing> some_timings;
-  std::vector<int32_t> some_follow, index(intervals.size(), kNone);
+  SlidingRequests some;
+  some.moved_byte = timings.moved_byte;
+  some.piece = timings.piece;
+  some.height = (enough - bottom) / unit * unit;
+  std::vector<int32_t> index(intervals.size(), kNone);
   for (const int32_t i : others) {
-    index[i] = static_cast<int32_t>(some.size());
+    index[i] = static_cast<int32_t>(some.intervals.size());
     const int32_t before = follows.empty() ? kNone : follows[i];
-    some_follow.push_back(before == kNone ? kNone : index[before]);
-    some.push_back(intervals[i]);
-    const int32_t begin = some.back().begin;
-    const auto after = std::upper_bound(moments.begin(), moments.end(), begin);
-    if (before != kNone && intervals[i].bytes < intervals[before].bytes) {
+    some.follows.push_back(before == kNone ? kNone : index[before]);
+    Interval one = intervals[i];
+    const auto after = std::upper_bound(moments.begin(), moments.end(), one.begin);
+    if (before != kNone && one.bytes < intervals[before].bytes) {
       const auto next = std::lower_bound(moments.begin(), after, intervals[before].end);
-      if (next != moments.end()) some.back().begin = *next;
+      if (next != moments.end()) one.begin = *next;
     } else if (after != moments.begin()) {
-      some.back().begin = *(after - 1);
+      one.begin = *(after - 1);
     }
-    some_movable.push_back(movable[i]);
-    some_timings.push_back(timings.empty() ? Timing() : timings[i]);
+    some.intervals.push_back(one);
+    some.movable.push_back(movable[i]);
+    some.timings.push_back(timings.ranges.empty() ? Timing() : timings.ranges[i]);
   }
-  const int64_t height = (enough - bottom) / unit * unit;
   // A part is there until it grows, at the moment at which the whole begins.
   std::vector<int32_t> parts;
-  for (size_t i = 0; i < some.size(); ++i) {
-    const int32_t before = some_follow[i];
-    if (before == kNone || some[i].bytes < some[before].bytes) continue;
-    some[before].end = some[i].begin;
-    parts.push_back(before);
+  for (size_t i = 0; i < some.intervals.size(); ++i) {
+    if (!some.Grows(static_cast<int32_t>(i))) continue;
+    some.intervals[some.follows[i]].end = some.intervals[i].begin;
+    parts.push_back(some.follows[i]);
   }
-  std::vector<Interval> living = some;
+  std::vector<Interval> living = some.intervals;
   std::erase_if(living, [](const Interval& one) { return one.begin >= one.end; });
-  if (some.size() > kMostIntervals || bottom > enough || LargestLiveSum(living) > height)
+  if (some.intervals.size() > kMostIntervals || bottom > enough ||
+      LargestLiveSum(living) > some.height)
     return std::nullopt;
-  for (const int32_t part : parts) ++some[part].end;
-  SlidingAllocator allocator(some, some_movable, some_timings, some_follow, height);
-  if (!allocator.Run()) return std::nullopt;
+  for (const int32_t part : parts) ++some.intervals[part].end;
+  some.SetOrder();
+  const std::optional<SlidingAllocator> done =
+      PackAll(some, static_cast<size_t>(std::max(timings.packings, 1)));
+  if (!done) return std::nullopt;
   for (size_t i = 0; i < others.size(); ++i)
-    found.packing.offsets[others[i]] = bottom + allocator.first()[i];
-  for (const Shift& shift : allocator.shifts())
+    found.packing.offsets[others[i]] = bottom + done->first()[i];
+  for (const Shift& shift : done->shifts())
     found.shifts.push_back({others[shift.interval], shift.at, bottom + shift.offset});
-  found.packing.bytes = bottom + height;
+  found.packing.bytes = bottom + some.height;
   return found;
 }
 

@@ -14,18 +14,18 @@ namespace layrub {
 /// move what it has given: where something finds no hole, what lies in one place makes way, or what
 /// lies between some holes slides together, and where that finds none either, everything does. So
 /// what lives within `enough` bytes is packed, unless something that may not be moved is in the
-/// way. Of holes, that is taken where the least is waited for by `timings`, one for each interval;
-/// empty: unknown. All intervals of a run begin at the last of `moments` (in order) before them;
-/// sizes are multiples of `unit`. An interval may go on with the first bytes of another (`follows`,
-/// kNone: of none; empty: none does). With fewer bytes it is what is left of that, and lies where
-/// it lay last; with more it begins where that lies after its Shifts: room is made around it, or it
-/// moves. What begins at a moment must not be movable then. Nothing if that fails, or for many
-/// thousands of intervals.
+/// way. Of holes, that is taken where the least is waited for by `timings`, which has a range for
+/// each interval, or none. All intervals of a run begin at the last of `moments` (in order) before
+/// them; sizes are multiples of `unit`. An interval may go on with the first bytes of another
+/// (`follows`, kNone: of none; empty: none does). With fewer bytes it is what is left of that, and
+/// lies where it lay last; with more it begins where that lies after its Shifts: room is made
+/// around it, or it moves. What begins at a moment must not be movable then. Nothing if that fails,
+/// or for many thousands of intervals.
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
                                          const std::vector<Movable>& movable,
                                          const std::vector<int32_t>& moments,
-                                         const std::vector<Timing>& timings, int64_t unit,
-                                         int64_t enough, const std::vector<int32_t>& follows = {});
+                                         const Timings& timings, int64_t unit, int64_t enough,
+                                         const std::vector<int32_t>& follows = {});
 
 }  // namespace layrub
 

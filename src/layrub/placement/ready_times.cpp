@@ -1,46 +1,43 @@
 #include "layrub/placement/ready_times.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace layrub {
-namespace {
 
-/// At `at`, on the line from `first` at `begin` to `last` at `end`.
-double Between(int64_t begin, int64_t end, double first, double last, int64_t at) {
-  return first +
-         (last - first) * static_cast<double>(at - begin) / static_cast<double>(end - begin);
+/// The first stretch that ends after `place`.
+size_t ReadyTimes::FirstAfter(int64_t place) const {
+  const auto ends = [place](const Stretch& one) { return one.end <= place; };
+  return std::partition_point(stretches_.begin(), stretches_.end(), ends) - stretches_.begin();
 }
-
-}  // namespace
 
 void ReadyTimes::Set(int64_t begin, int64_t end, double first, double last) {
   if (begin == end) return;
-  auto next = stretches_.lower_bound(begin);
-  if (next != stretches_.begin() && std::prev(next)->second.end > begin) --next;
-  while (next != stretches_.end() && next->first < end) {
-    const auto [from, old] = *next;
-    next = stretches_.erase(next);
-    const auto at = [&](int64_t place) {
-      return Between(from, old.end, old.first, old.last, place);
-    };
-    if (from < begin) stretches_[from] = {begin, old.first, at(begin)};
-    if (old.end > end) stretches_[end] = {old.end, at(end), old.last};
+  const size_t from = FirstAfter(begin);
+  size_t to = from;
+  while (to < stretches_.size() && stretches_[to].begin < end) ++to;
+  std::vector<Stretch> there;  // instead of those from `from` to before `to`
+  if (from < to && stretches_[from].begin < begin) {
+    const Stretch& old = stretches_[from];
+    there.push_back({old.begin, begin, old.first, old.At(begin)});
   }
-  stretches_[begin] = {end, first, last};
+  there.push_back({begin, end, first, last});
+  if (from < to && stretches_[to - 1].end > end) {
+    const Stretch& old = stretches_[to - 1];
+    there.push_back({end, old.end, old.At(end), old.last});
+  }
+  stretches_.erase(stretches_.begin() + static_cast<int64_t>(from),
+                   stretches_.begin() + static_cast<int64_t>(to));
+  stretches_.insert(stretches_.begin() + static_cast<int64_t>(from), there.begin(), there.end());
 }
 
 double ReadyTimes::Wait(int64_t offset, int64_t bytes, const Timing& timing) const {
-  const int64_t end = offset + bytes;
+  const Stretch wanted{offset, offset + bytes, timing.wanted_first, timing.wanted_last};
   double most = 0;
-  auto next = stretches_.lower_bound(offset);
-  if (next != stretches_.begin() && std::prev(next)->second.end > offset) --next;
-  for (; next != stretches_.end() && next->first < end; ++next) {
-    const auto& [from, ready] = *next;
-    for (const int64_t place : {std::max(from, offset), std::min(ready.end, end)}) {
-      const double wanted = Between(offset, end, timing.wanted_first, timing.wanted_last, place);
-      most = std::max(most, Between(from, ready.end, ready.first, ready.last, place) - wanted);
-    }
+  for (size_t i = FirstAfter(offset); i < stretches_.size(); ++i) {
+    const Stretch& ready = stretches_[i];
+    if (ready.begin >= wanted.end) break;
+    for (const int64_t place : {std::max(ready.begin, offset), std::min(ready.end, wanted.end)})
+      most = std::max(most, ready.At(place) - wanted.At(place));
   }
   return most;
 }

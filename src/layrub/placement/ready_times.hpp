@@ -1,8 +1,9 @@
 #ifndef LAYRUB_PLACEMENT_READY_TIMES_HPP_
 #define LAYRUB_PLACEMENT_READY_TIMES_HPP_
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <vector>
 
 #include "layrub/strategy.hpp"
 
@@ -21,11 +22,19 @@ class ReadyTimes {
 
  private:
   struct Stretch {
+    int64_t begin = 0;
     int64_t end = 0;
     double first = 0;
     double last = 0;
+    /// At `place`, on the line from `first` at `begin` to `last` at `end`.
+    double At(int64_t place) const {
+      const auto part = static_cast<double>(place - begin) / static_cast<double>(end - begin);
+      return first + (last - first) * part;
+    }
   };
-  std::map<int64_t, Stretch> stretches_;  ///< by begin
+  size_t FirstAfter(int64_t place) const;
+
+  std::vector<Stretch> stretches_;  ///< in order
 };
 
 }  // namespace layrub

@@ -289,7 +289,7 @@ class Emitter {
   /// With Moves where packing in one go takes too much, and Moves help.
   int64_t PlaceMoving(const Ranges& ranges) {
     const int64_t enough = decision_.enough_bytes;
-    const bool timed = !decision_.timings.empty();
+    const bool timed = !decision_.timings.ranges.empty();
     Packing at_once;
     std::optional<MovingPacking> found;
     if (timed) found = PackBetweenRuns(ranges, enough);
@@ -313,16 +313,18 @@ class Emitter {
     std::vector<int32_t> moments;
     for (const int32_t start : run_starts_) moments.push_back(2 * start - 1);
     std::vector<Movable> movable;
-    std::vector<Timing> timings;
+    Timings timings = decision_.timings;
+    timings.ranges.clear();
     const std::vector<Movable> by_block = FindMovable();
     for (const int32_t block : ranges.number) {
       movable.push_back(by_block[block]);
-      if (!decision_.timings.empty()) timings.push_back(decision_.timings[block]);
+      if (!decision_.timings.ranges.empty())
+        timings.ranges.push_back(decision_.timings.ranges[block]);
     }
     std::optional<MovingPacking> found;
     const bool parts = std::any_of(ranges.follows.begin(), ranges.follows.end(),
                                    [](int32_t before) { return before != kNone; });
-    if (timings.empty() && !parts) found = PackMoving(intervals, movable, moments, enough);
+    if (timings.ranges.empty() && !parts) found = PackMoving(intervals, movable, moments, enough);
     if (found) return found;
     return PackSliding(intervals, movable, moments, timings, kAlignment, enough, ranges.follows);
   }
@@ -438,10 +440,10 @@ Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padd
   const Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return lives.status();
   const auto blocks = static_cast<size_t>(lives.value().blocks);
-  if (!decision.timings.empty() && decision.timings.size() != blocks)
-    return Status::Invalid("the decision has the timings of " +
-                           std::to_string(decision.timings.size()) + " ranges, not of its " +
-                           std::to_string(blocks));
+  const size_t timed = decision.timings.ranges.size();
+  if (timed != 0 && timed != blocks)
+    return Status::Invalid("the decision has the timings of " + std::to_string(timed) +
+                           " ranges, not of its " + std::to_string(blocks));
   Plan plan = PackSteps(graph, decision, lives.value(), padding);
   AddWaits(graph, &plan);
   return plan;

@@ -1,6 +1,7 @@
 #include "layrub/placement/sliding_allocator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 #include <tuple>
@@ -9,8 +10,7 @@
 namespace layrub {
 namespace {
 
-/// What a piece of a move counts besides its bytes, and what is on its way more: somebody waits.
-constexpr int64_t kMove = 4 << 20;
+/// What is on its way counts so many bytes more: somebody waits.
 constexpr int64_t kMoveOnItsWay = 64 << 20;
 /// Sliding closes gaps first where that takes hardly more than one copy.
 constexpr int64_t kFewPieces = 8;
@@ -19,47 +19,70 @@ constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
 constexpr double kTick = 20e-6;
 /// How many looks at intervals one attempt may take: a nanosecond or two each.
 constexpr int64_t kMostLooks = 10'000'000;
+/// Who wanders takes, once in so many times, another than the best hole: of the next so many, one.
+constexpr unsigned kWanders = 10;
+constexpr size_t kNextBest = 3;
 
 }  // namespace
 
-bool SlidingAllocator::Run() {
-  std::vector<int32_t> order(intervals_.size());
+void SlidingRequests::SetOrder() {
+  order.resize(intervals.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {
-    const Interval &one = intervals_[a], &other = intervals_[b];
-    return std::tuple(one.begin, -one.bytes, a) < std::tuple(other.begin, -other.bytes, b);
-  });
-  first_.assign(intervals_.size(), 0);
-  for (auto begin = order.begin(); begin != order.end();) {
-    now_ = intervals_[*begin].begin;
-    const auto end =
-        std::find_if(begin, order.end(), [this](int32_t i) { return intervals_[i].begin > now_; });
-    std::erase_if(live_, [this](int32_t i) { return HasEnded(i); });
-    seconds_ = std::numeric_limits<double>::infinity();
-    for (auto i = begin; i != end; ++i) seconds_ = std::min(seconds_, timings_[*i].wanted_first);
-    const auto others = std::stable_partition(begin, end, [this](int32_t i) { return Shrinks(i); });
-    for (; begin != others; ++begin) Put(*begin, first_[*begin] = offsets_[follows_[*begin]]);
+  const auto rank = [this](int32_t i) {
     // What was just placed may not move: what grows needs room where it is.
-    std::stable_partition(others, end, [this](int32_t i) { return Grows(i); });
-    if (!PlaceAll({others, end})) return false;
-    for (; begin != end; ++begin) first_[*begin] = offsets_[*begin];
-  }
-  return true;
+    return std::tuple(intervals[i].begin, !Shrinks(i), !Grows(i), -intervals[i].bytes, i);
+  };
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
 }
 
-bool SlidingAllocator::Shrinks(int32_t i) const {
-  return follows_[i] != kNone && intervals_[i].bytes < intervals_[follows_[i]].bytes;
+void SlidingAllocator::Go(int32_t moments) {
+  const std::vector<Interval>& intervals = requests_->intervals;
+  const std::span<const int32_t> order = requests_->order;
+  for (; moments > 0 && !Done() && std::isfinite(cost_); --moments) {
+    now_ = intervals[order[next_]].begin;
+    size_t others = next_, end = next_;
+    double wanted = std::numeric_limits<double>::infinity();
+    for (; end < order.size() && intervals[order[end]].begin == now_; ++end) {
+      wanted = std::min(wanted, requests_->timings[order[end]].wanted_first);
+      others += requests_->Shrinks(order[end]);
+    }
+    if (std::isfinite(wanted)) seconds_ = wanted;
+    std::erase_if(live_, [this](int32_t i) { return HasEnded(i); });
+    for (; next_ < others; ++next_) {
+      const int32_t i = order[next_];
+      Put(i, first_[i] = offsets_[requests_->follows[i]]);
+    }
+    const size_t moves = shifts_.size();
+    if (!PlaceAll(order.subspan(next_, end - next_))) cost_ = kNoWay;
+    for (size_t k = moves; k < shifts_.size(); ++k) cost_ += CostOfMove(k);
+    for (; next_ < end; ++next_) {
+      const int32_t i = order[next_];
+      first_[i] = offsets_[i];
+      if (!requests_->Grows(i)) cost_ += WaitOf(i, offsets_[i]);
+    }
+  }
 }
 
 bool SlidingAllocator::HasEnded(int32_t i) {
-  const Interval& interval = intervals_[i];
-  if (interval.end > now_) return false;
-  ready_.Set(offsets_[i], End(i), timings_[i].ready_first, timings_[i].ready_last);
+  if (requests_->intervals[i].end > now_) return false;
+  const Timing& timing = requests_->timings[i];
+  ready_.Set(offsets_[i], End(i), timing.ready_first, timing.ready_last);
   return true;
 }
 
-int64_t SlidingAllocator::CostOf(int32_t i, int64_t pieces) const {
-  return intervals_[i].bytes + (now_ < movable_[i].settled ? kMoveOnItsWay : 0) + pieces * kMove;
+double SlidingAllocator::CostOf(int32_t i, int64_t pieces) const {
+  const int64_t bytes = Bytes(i) + (now_ < requests_->movable[i].settled ? kMoveOnItsWay : 0);
+  return static_cast<double>(bytes) * requests_->moved_byte +
+         static_cast<double>(pieces) * requests_->piece;
+}
+
+double SlidingAllocator::CostOfMove(size_t shift) const {
+  const int32_t i = shifts_[shift].interval;
+  return CostOf(i, PiecesAt(i, std::abs(shifts_[shift].offset - left_[shift])));
+}
+
+double SlidingAllocator::WaitOf(int32_t i, int64_t offset) const {
+  return ready_.Wait(offset, Bytes(i), requests_->timings[i]);
 }
 
 /// A move on bytes that it leaves is done piece by piece, each as large as the distance.
@@ -67,12 +90,13 @@ int64_t SlidingAllocator::Pieces(int32_t i, int64_t offset) const {
   return PiecesAt(i, std::abs(offset - offsets_[i]));
 }
 int64_t SlidingAllocator::PiecesAt(int32_t i, int64_t distance) const {
-  return (intervals_[i].bytes + distance - 1) / distance;
+  return (Bytes(i) + distance - 1) / distance;
 }
 
 /// The bytes below the k-th of live_, or above all.
 int64_t SlidingAllocator::HoleBelow(size_t k) const {
-  return (k < live_.size() ? offsets_[live_[k]] : height_) - (k > 0 ? End(live_[k - 1]) : 0);
+  return (k < live_.size() ? offsets_[live_[k]] : requests_->height) -
+         (k > 0 ? End(live_[k - 1]) : 0);
 }
 
 std::vector<int32_t>::iterator SlidingAllocator::PlaceOf(int64_t offset) {
@@ -123,12 +147,12 @@ void SlidingAllocator::Remove(int32_t i) {
   const auto place = PlaceOf(offsets_[i]);
   if (place == live_.end() || *place != i) return;
   live_.erase(place);
-  if (Grows(i)) Put(follows_[i], offsets_[i]);
+  if (requests_->Grows(i)) Put(requests_->follows[i], offsets_[i]);
 }
 
 bool SlidingAllocator::Place(int32_t i) {
-  if (intervals_[i].bytes == 0) return true;
-  if (Grows(i)) return Grow(i, follows_[i]);
+  if (Bytes(i) == 0) return true;
+  if (requests_->Grows(i)) return Grow(i, requests_->follows[i]);
   int64_t offset = FindOffset(i, {});
   if (offset == kNowhere) offset = MakeWay(i);
   if (offset == kNowhere) return false;
@@ -138,12 +162,12 @@ bool SlidingAllocator::Place(int32_t i) {
 
 /// `i` begins where `part` lies, which has room for that, is given it, or moves.
 bool SlidingAllocator::Grow(int32_t i, int32_t part) {
-  const Room room = FindRoom(part, intervals_[i].bytes - intervals_[part].bytes);
+  const Room room = FindRoom(part, Bytes(i) - Bytes(part));
   const int64_t offset = FindOffset(i, {});
   if (offset != kNowhere && MayMove(part) && CostOf(part) < room.cost) {
     Move(part, offset);
   } else {
-    if (room.cost == Room().cost) return false;
+    if (room.cost == kNoWay) return false;
     MakeRoom(part, room);
   }
   live_.erase(PlaceOf(offsets_[part]));
@@ -156,7 +180,8 @@ SlidingAllocator::Room SlidingAllocator::FindRoom(int32_t part, int64_t bytes) {
   const size_t count = live_.size();
   const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
   Room best;
-  int64_t below = 0, cost_below = 0;
+  int64_t below = 0;
+  double cost_below = 0;
   for (size_t d = 0; d <= at + 1; ++d) {  // d - 1 of them go down
     if (d > 0) {
       const size_t k = at + 1 - d;
@@ -164,7 +189,8 @@ SlidingAllocator::Room SlidingAllocator::FindRoom(int32_t part, int64_t bytes) {
       below += HoleBelow(k);
       cost_below += CostOf(live_[k]);
     }
-    int64_t sum = below, cost = cost_below;
+    int64_t sum = below;
+    double cost = cost_below;
     for (size_t u = 0; at + 1 + u <= count; ++u) {
       ++looks_;
       if (u > 0) {
@@ -200,9 +226,9 @@ void SlidingAllocator::SlideDown(const std::vector<int32_t>& live, size_t first,
 
 /// ... above.
 void SlidingAllocator::SlideUp(const std::vector<int32_t>& live, size_t first, size_t last) {
-  int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : height_;
+  int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : requests_->height;
   for (size_t k = last + 1; k-- > first;) {
-    top -= intervals_[live[k]].bytes;
+    top -= Bytes(live[k]);
     if (offsets_[live[k]] != top) Move(live[k], top);
   }
 }
@@ -225,7 +251,7 @@ void SlidingAllocator::ForEachHole(Range taken, const F& f) {
     tell(i, offsets_[i]);
     hole = {End(i), 0, i, kNone};
   }
-  tell(kNone, height_);
+  tell(kNone, requests_->height);
   looks_ += static_cast<int64_t>(live_.size());
 }
 
@@ -235,40 +261,47 @@ int64_t SlidingAllocator::FindOffset(int32_t i, Range taken) {
   using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the less, the better
   std::optional<Worth> best;
   int64_t found = kNowhere;
-  const int64_t bytes = intervals_[i].bytes;
+  const bool wanders = wanders_ && random_() % kWanders == 0;
+  std::vector<std::pair<Worth, int64_t>> all;
+  const int64_t bytes = Bytes(i);
   ForEachHole(taken, [&](const Hole& hole) {
     const int64_t left = hole.end - hole.begin - bytes;
     if (left < 0) return;
     for (const bool low : {true, false}) {
       const int64_t offset = low ? hole.begin : hole.end - bytes;
-      const double wait = ready_.Wait(offset, bytes, timings_[i]);
+      const double wait = WaitOf(i, offset);
       const Worth worth{static_cast<int64_t>(wait / kTick), left > 0, left,
                         Apart(i, low ? hole.below : hole.above)};
+      if (wanders) all.emplace_back(worth, offset);
       if (best && *best <= worth) continue;
       best = worth;
       found = offset;
     }
   });
-  return found;
+  if (all.size() < 2) return found;
+  std::sort(all.begin(), all.end());
+  return all[1 + random_() % std::min(kNextBest, all.size() - 1)].second;
 }
 
 /// How far apart their ends are; 0: there is no other.
 int64_t SlidingAllocator::Apart(int32_t i, int32_t other) const {
-  return other == kNone ? 0 : std::abs(int64_t{intervals_[i].end} - intervals_[other].end);
+  return other == kNone
+             ? 0
+             : std::abs(int64_t{requests_->intervals[i].end} - requests_->intervals[other].end);
 }
 
 /// Moves what costs least out of the way of `i`, into other holes or together; where `i` may lie
 /// then.
 int64_t SlidingAllocator::MakeWay(int32_t i) {
-  const int64_t bytes = intervals_[i].bytes;
-  std::vector<std::pair<int64_t, int64_t>> windows;  // cost, offset
+  const int64_t bytes = Bytes(i);
+  std::vector<std::pair<double, int64_t>> windows;  // cost, offset
   const auto add = [&](int64_t offset) {
-    if (offset < 0 || offset + bytes > height_) return;
+    if (offset < 0 || offset + bytes > requests_->height) return;
     const auto cost = CostOfWay({offset, offset + bytes});
     if (cost) windows.emplace_back(*cost, offset);
   };
   add(0);
-  add(height_ - bytes);
+  add(requests_->height - bytes);
   for (const int32_t other : live_) {
     add(offsets_[other] - bytes);
     add(End(other));
@@ -280,14 +313,14 @@ int64_t SlidingAllocator::MakeWay(int32_t i) {
     if (looks_ > kMostLooks || cost > joint.cost) break;
     if (Clear({offset, offset + bytes})) return offset;
   }
-  if (joint.cost == Joint().cost) return kNowhere;
+  if (joint.cost == kNoWay) return kNowhere;
   Join(joint);
   return FindOffset(i, {});
 }
 
 /// Nothing if something in the way may not be moved.
-std::optional<int64_t> SlidingAllocator::CostOfWay(Range way) {
-  int64_t cost = 0;
+std::optional<double> SlidingAllocator::CostOfWay(Range way) {
+  double cost = 0;
   for (const int32_t i : live_) {
     ++looks_;
     if (offsets_[i] >= way.end) break;
@@ -307,7 +340,8 @@ SlidingAllocator::Joint SlidingAllocator::FindJoint(int64_t bytes) {
     const auto at = [&](size_t k) { return down ? k : count - 1 - k; };
     const auto gap = [&](size_t k) { return HoleBelow(down ? k : count - k); };
     for (size_t a = 0; a < count; ++a) {
-      int64_t sum = gap(a), cost = 0;
+      int64_t sum = gap(a);
+      double cost = 0;
       for (size_t b = a; sum > 0 && b < count && MayMove(live_[at(b)]); ++b) {
         ++looks_;
         cost += CostOf(live_[at(b)], PiecesAt(live_[at(b)], sum));
@@ -338,9 +372,8 @@ bool SlidingAllocator::Clear(Range way) {
   for (const int32_t i : live_) {
     if (offsets_[i] < way.end && End(i) > way.begin) inside.push_back(i);
   }
-  std::stable_sort(inside.begin(), inside.end(), [this](int32_t a, int32_t b) {
-    return intervals_[a].bytes > intervals_[b].bytes;
-  });
+  std::stable_sort(inside.begin(), inside.end(),
+                   [this](int32_t a, int32_t b) { return Bytes(a) > Bytes(b); });
   const size_t done = shifts_.size();
   for (const int32_t i : inside) {
     const int64_t offset = FindOffset(i, way);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -16,30 +17,56 @@
 
 namespace layrub {
 
-/// Gives out `height` bytes to one interval after the other, in order of begin, and moves what it
-/// has given where that makes holes; see PackSliding. All vectors have an element for each
-/// interval. What follows another with fewer bytes begins once that has ended, what does with more,
-/// before.
+/// What a SlidingAllocator is asked for. All vectors but `order` have an element for each interval.
+struct SlidingRequests {
+  std::vector<Interval> intervals;
+  std::vector<Movable> movable;
+  std::vector<Timing> timings;
+  /// Of which other interval it goes on with the first bytes, or kNone: with fewer bytes once that
+  /// has ended, with more before.
+  std::vector<int32_t> follows;
+  double moved_byte = 1;  ///< see Timings
+  double piece = 0;
+  int64_t height = 0;          ///< bytes that there are
+  std::vector<int32_t> order;  ///< in which they come: what becomes a part, what grows, the rest
+
+  bool Shrinks(int32_t i) const {
+    return follows[i] != kNone && intervals[i].bytes < intervals[follows[i]].bytes;
+  }
+  bool Grows(int32_t i) const { return follows[i] != kNone && !Shrinks(i); }
+  void SetOrder();
+};
+
+/// Gives out bytes to one interval after the other, in order of begin, and moves what it has given
+/// where that makes holes; see PackSliding. A copy goes on from the same state.
 class SlidingAllocator {
  public:
   /// What it is given has to live as long.
-  SlidingAllocator(const std::vector<Interval>& intervals, const std::vector<Movable>& movable,
-                   const std::vector<Timing>& timings, const std::vector<int32_t>& follows,
-                   int64_t height)
-      : intervals_(intervals),
-        movable_(movable),
-        timings_(timings),
-        follows_(follows),
-        height_(height),
-        offsets_(intervals.size()) {}
+  explicit SlidingAllocator(const SlidingRequests& requests)
+      : requests_(&requests),
+        offsets_(requests.intervals.size()),
+        first_(requests.intervals.size()) {}
 
-  /// Once. False if something finds no place.
-  bool Run();
+  /// From now on it does not always take the best hole; with kNot, it does.
+  void Wander(std::minstd_rand::result_type seed) {
+    wanders_ = seed != kNot;
+    random_.seed(seed);
+  }
+  static constexpr std::minstd_rand::result_type kNot = 0;
+
+  /// Goes on for so many moments at which intervals begin, if nothing has failed yet.
+  void Go(int32_t moments);
+  bool Done() const { return next_ == requests_->order.size(); }
+  /// What Moves take and, in the same unit, what is waited for; infinite once something has found
+  /// no place.
+  double cost() const { return cost_; }
 
   const std::vector<int64_t>& first() const { return first_; }  ///< where each lies first
   const std::vector<Shift>& shifts() const { return shifts_; }
 
  private:
+  static constexpr int64_t kNowhere = -1;
+  static constexpr double kNoWay = std::numeric_limits<double>::infinity();
   struct Hole {
     int64_t begin = 0;
     int64_t end = 0;
@@ -52,26 +79,28 @@ class SlidingAllocator {
   };
   /// A part goes down if `down`, and so many of live_ next below it do; so many next above go up.
   struct Room {
-    int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
+    double cost = kNoWay;
     bool down = false;
     size_t below = 0;
     size_t above = 0;
   };
   /// What lies from the `first` to the `last` of live_ slides together, down or up.
   struct Joint {
-    int64_t cost = std::numeric_limits<int64_t>::max();  ///< that much: there is none
+    double cost = kNoWay;
     size_t first = 0;
     size_t last = 0;
     bool down = true;
   };
-  static constexpr int64_t kNowhere = -1;
 
   bool HasEnded(int32_t i);
-  bool Shrinks(int32_t i) const;
-  bool Grows(int32_t i) const { return follows_[i] != kNone && !Shrinks(i); }
-  int64_t End(int32_t i) const { return offsets_[i] + intervals_[i].bytes; }
-  bool MayMove(int32_t i) const { return movable_[i].from <= now_ && now_ <= movable_[i].to; }
-  int64_t CostOf(int32_t i, int64_t pieces = 1) const;
+  int64_t Bytes(int32_t i) const { return requests_->intervals[i].bytes; }
+  int64_t End(int32_t i) const { return offsets_[i] + Bytes(i); }
+  bool MayMove(int32_t i) const {
+    return requests_->movable[i].from <= now_ && now_ <= requests_->movable[i].to;
+  }
+  double CostOf(int32_t i, int64_t pieces = 1) const;
+  double CostOfMove(size_t shift) const;
+  double WaitOf(int32_t i, int64_t offset) const;
   int64_t Pieces(int32_t i, int64_t offset) const;
   int64_t PiecesAt(int32_t i, int64_t distance) const;
   int64_t HoleBelow(size_t k) const;
@@ -92,7 +121,7 @@ class SlidingAllocator {
   void ForEachHole(Range taken, const F& f);
   int64_t FindOffset(int32_t i, Range taken);
   int64_t MakeWay(int32_t i);
-  std::optional<int64_t> CostOfWay(Range way);
+  std::optional<double> CostOfWay(Range way);
   Joint FindJoint(int64_t bytes);
   void Join(const Joint& joint);
   bool Clear(Range way);
@@ -100,20 +129,20 @@ class SlidingAllocator {
   void SlideDown(const std::vector<int32_t>& live, size_t first, size_t last);
   void SlideUp(const std::vector<int32_t>& live, size_t first, size_t last);
 
-  const std::vector<Interval>& intervals_;
-  const std::vector<Movable>& movable_;
-  const std::vector<Timing>& timings_;
-  const std::vector<int32_t>& follows_;
-  const int64_t height_;
+  const SlidingRequests* requests_;
   std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
   std::vector<int64_t> first_;    ///< by interval: where it lies first
   std::vector<Shift> shifts_;
   std::vector<int64_t> left_;  ///< by shift: the offset that it leaves
   std::vector<int32_t> live_;  ///< what lies somewhere, by offset
   ReadyTimes ready_;
+  size_t next_ = 0;  ///< index into SlidingRequests::order
   int32_t now_ = 0;
-  double seconds_ = 0;  ///< what begins now is wanted from then on
+  double seconds_ = 0;  ///< what begins now, or did last, is wanted from then on
+  double cost_ = 0;
   int64_t looks_ = 0;
+  bool wanders_ = false;
+  std::minstd_rand random_;
 };
 
 }  // namespace layrub

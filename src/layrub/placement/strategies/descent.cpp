@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -132,9 +131,8 @@ bool Descent::Start(Draft draft, int64_t room) {
   Decision decision;
   Lifetimes lives;
   if (!Fit(&draft, {}, kMostLeaveAtStart, &decision, &lives)) return false;
-  Outcome outcome = judge_(lives, std::numeric_limits<double>::infinity(), &decision);
+  Outcome outcome = judge_(lives, decision);
   at_ = {std::move(draft), std::move(decision), std::move(outcome)};
-  way_ = {at_};
   return true;
 }
 
@@ -148,10 +146,9 @@ void Descent::Go(int64_t steps, std::span<const Draft> others) {
     Lifetimes lives;
     const int most_leave = takes_over ? kMostLeaveAtStart : kMostLeave;
     if (!Fit(&*draft, pins, most_leave, &decision, &lives)) continue;
-    Outcome outcome = judge_(lives, at_.outcome.seconds, &decision);
-    if (!(outcome.seconds <= at_.outcome.seconds)) continue;
-    at_ = {std::move(*draft), std::move(decision), std::move(outcome)};
-    if (at_.outcome.seconds < seconds()) way_.push_back(at_);
+    Outcome outcome = judge_(lives, decision);
+    if (outcome.seconds <= seconds())
+      at_ = {std::move(*draft), std::move(decision), std::move(outcome)};
   }
 }
 

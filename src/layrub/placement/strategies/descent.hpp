@@ -40,9 +40,7 @@ class Descent {
     Decision decision;
     Outcome outcome;
   };
-  /// Of a decision and its lifetimes, told how many seconds are to be beaten; may set what the
-  /// decision says of packing.
-  using Judge = std::function<Outcome(const Lifetimes&, double, Decision*)>;
+  using Judge = std::function<Outcome(const Lifetimes&, const Decision&)>;
 
   /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part, and what is
   /// computed again brings with it what that needs and is away.
@@ -56,9 +54,9 @@ class Descent {
   /// Some of the changes take over stretches of `others`, drafts of the same graph.
   void Go(int64_t steps, std::span<const Draft> others = {});
 
-  /// Each faster than the one before; at least the start.
-  const std::vector<Place>& way() const { return way_; }
-  double seconds() const { return way_.back().outcome.seconds; }
+  /// Where it is: nothing that it has come by is faster.
+  const Place& at() const { return at_; }
+  double seconds() const { return at_.outcome.seconds; }
 
  private:
   /// A tensor stays from that run until its next use, whatever else leaves.
@@ -89,7 +87,6 @@ class Descent {
   int64_t room_ = 0;
   std::mt19937 random_;  // NOLINT(cert-msc51-cpp): every descent is to go the same way
   Place at_;
-  std::vector<Place> way_;
 };
 
 }  // namespace layrub

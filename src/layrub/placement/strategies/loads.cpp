@@ -79,7 +79,7 @@ std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machin
   Decision faster = decision;
   TakeFastestScratch(graph, machine, LeastBytes(lives.value(), decision.runs.size()), &faster);
   if (faster.runs == decision.runs) return std::nullopt;
-  faster.timings.clear();
+  faster.timings = {};
   return faster;
 }
 

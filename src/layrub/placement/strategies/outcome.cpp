@@ -1,5 +1,6 @@
 #include "layrub/placement/strategies/outcome.hpp"
 
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,10 +19,6 @@ struct Trace {
   Timeline timeline;
 };
 
-Outcome OutcomeOf(const Graph& graph, const Trace& trace) {
-  return {trace.timeline.seconds, ReturnsByTensor(graph, trace.plan, trace.timeline)};
-}
-
 /// As if tensors lay in pieces; nothing if more bytes live at some moment.
 std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_t bytes,
                               const Lifetimes& lives, const Decision& decision) {
@@ -36,22 +33,24 @@ std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_
 Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
                  const Decision& decision) {
   const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, decision);
-  return paged ? OutcomeOf(graph, *paged) : Outcome();
+  if (!paged) return {};
+  return {paged->timeline.seconds, ReturnsByTensor(graph, paged->plan, paged->timeline)};
 }
 
-Outcome PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                  double most_seconds, Decision* decision) {
-  decision->timings.clear();
+double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
+                 double most_seconds, int32_t packings, Decision* decision) {
+  constexpr double kOfNoUse = std::numeric_limits<double>::infinity();
+  decision->timings = {};
   const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, *decision);
-  if (!paged || paged->timeline.seconds > most_seconds) return {};
-  decision->timings = TimingsOf(graph, paged->plan, paged->timeline, lives.blocks);
+  if (!paged || paged->timeline.seconds > most_seconds) return kOfNoUse;
+  decision->timings = {TimingsOf(graph, paged->plan, paged->timeline, lives.blocks),
+                       2 / machine.memory_bandwidth, machine.latency, packings};
   decision->enough_bytes = bytes;
   decision->may_move = true;
-  Trace packed{PackSteps(graph, *decision, lives), {}};
-  if (packed.plan.device_bytes > bytes) return {};
-  AddWaits(graph, &packed.plan);
-  packed.timeline = Simulate(graph, packed.plan, machine);
-  return OutcomeOf(graph, packed);
+  Plan packed = PackSteps(graph, *decision, lives);
+  if (packed.device_bytes > bytes) return kOfNoUse;
+  AddWaits(graph, &packed);
+  return Simulate(graph, packed, machine).seconds;
 }
 
 }  // namespace layrub

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -15,19 +14,22 @@
 namespace layrub {
 namespace {
 
-/// Each descent by estimates begins with so many parts of the steps, one; each by packings, too.
+/// Each descent begins with so many parts of the steps, one.
 constexpr int64_t kParts = kFewestSteps;
-constexpr int64_t kPackedParts = 9;
-/// What so many descents have found goes on by its packing, each in several parts of the room: what
-/// leaves some bytes free waits less. So many of these descents begin at most, and what so many of
-/// them find goes on the next time.
+/// What so many of them have found goes on,
 constexpr size_t kFound = 4;
-constexpr std::array<double, 6> kPartsFree{0, 0.01, 0.02, 0.03, 0.05, 0.07};
-constexpr size_t kPackedDescents = 8;
-constexpr size_t kPacked = 2;
-/// So many of their starts are what descents take stretches of.
+/// and so many of their starts are what they take stretches of.
 constexpr size_t kMeet = 16;
-/// At last, pieces of copies are made so many times as large.
+
+/// So many drafts are packed at last, each with several parts of the room left free, as that takes
+/// fewer Moves.
+constexpr size_t kPacked = 8;
+constexpr std::array<double, 7> kPartsFree{0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05};
+/// So many steps of a descent cost as much as one more packing side by side: first of all, then of
+/// the best third, at last of the best third of these, with pieces of copies so many times as
+/// large.
+constexpr std::array<int64_t, 3> kStepsPerPacking{32, 8, 2};
+constexpr size_t kGoOn = 3;
 constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
 
 using Descents = std::vector<std::unique_ptr<Descent>>;
@@ -36,16 +38,11 @@ bool IsFaster(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>&
   return a->seconds() < b->seconds();
 }
 
-/// Of those that begin now: the same draft came in twice.
-bool IsAsFast(const std::unique_ptr<Descent>& a, const std::unique_ptr<Descent>& b) {
-  return a->seconds() == b->seconds();
-}
-
 /// What the first so many have come to.
 std::vector<Draft> Fastest(const Descents& descents, size_t most) {
   std::vector<Draft> drafts;
   for (size_t i = 0; i < std::min(most, descents.size()); ++i)
-    drafts.push_back(descents[i]->way().back().draft);
+    drafts.push_back(descents[i]->at().draft);
   return drafts;
 }
 
@@ -57,6 +54,25 @@ void GoOn(int64_t steps, size_t meet, Descents* descents) {
     InParallel(left, [&](size_t i) { (*descents)[i]->Go(steps, starts); });
     std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
   }
+}
+
+/// What is packed: in how many seconds it ran the last time.
+struct Candidate {
+  Decision decision;
+  Lifetimes lives;
+  double seconds = 0;
+};
+
+std::vector<Candidate> InPiecesOfSeveralSizes(const std::vector<Candidate>& candidates) {
+  std::vector<Candidate> all;
+  for (const double times : kTimesAsLarge) {
+    for (const Candidate& one : candidates) {
+      all.push_back(one);
+      int64_t& bytes = all.back().decision.piece_bytes;
+      bytes = Aligned(static_cast<int64_t>(times * static_cast<double>(bytes)));
+    }
+  }
+  return all;
 }
 
 class Refinement {
@@ -72,13 +88,14 @@ class Refinement {
 
   /// First as if tensors left whole; then what is found goes on, twice, and they may leave in part.
   void Run(const std::vector<Draft>& starts, int64_t steps) {
-    packed_ = {starts.front()};
-    std::vector<Draft> found = Descend(starts, steps, false);
-    found.insert(found.end(), starts.begin(), starts.end());
-    for (Draft& draft : found) LeaveInPart(&draft);
-    found = Descend(found, steps, true);
-    found.insert(found.end(), packed_.begin(), packed_.end());
-    Descend(found, steps, true);
+    std::vector<Draft> whole = Descend(starts, steps, false);
+    whole.insert(whole.end(), starts.begin(), starts.end());
+    for (Draft& draft : whole) LeaveInPart(&draft);
+    const std::vector<Draft> found = Descend(whole, steps, true);
+    std::vector<Draft> drafts = Descend(found, steps, true);
+    drafts.insert(drafts.end(), found.begin(), found.end());
+    drafts.resize(std::min(kPacked, drafts.size()));
+    Pack(drafts, steps);
   }
 
  private:
@@ -88,60 +105,49 @@ class Refinement {
     }
   }
 
-  /// Descends from `starts` by estimates; from the fastest of what these find, which is returned,
-  /// and from packed_ by packings; the fastest of these become packed_.
-  std::vector<Draft> Descend(const std::vector<Draft>& starts, int64_t steps, bool parts) {
-    const size_t meet = parts ? kMeet : 0;
-    Descents roughly;
-    for (const Draft& start : starts) Start(start, bytes_, parts, by_estimate_, &roughly);
-    GoOn(steps / kParts, meet, &roughly);
-    const std::vector<Draft> found = Fastest(roughly, kFound);
-    Descents packed;
-    for (const Draft& draft : found) StartPacked(draft, parts, &packed);
-    for (const Draft& draft : packed_) StartPacked(draft, parts, &packed);
-    std::stable_sort(packed.begin(), packed.end(), IsFaster);
-    packed.erase(std::unique(packed.begin(), packed.end(), IsAsFast), packed.end());
-    packed.resize(std::min(kPackedDescents, packed.size()));
-    GoOn(steps / kPackedParts, meet, &packed);
-    packed_ = Fastest(packed, kPacked);
-    for (const auto& descent : packed) {
-      for (const double part : kPartsFree) TakeInPieces(descent->way().back().draft, part);
+  /// The fastest that descents find from `starts`.
+  std::vector<Draft> Descend(const std::vector<Draft>& starts, int64_t steps, bool parts) const {
+    Descents descents;
+    for (const Draft& start : starts) {
+      auto descent = std::make_unique<Descent>(graph_, machine_, parts, by_estimate_);
+      if (descent->Start(start, bytes_) && std::isfinite(descent->seconds()))
+        descents.push_back(std::move(descent));
     }
-    return found;
+    GoOn(steps / kParts, parts ? kMeet : 0, &descents);
+    return Fastest(descents, kFound);
   }
 
-  /// In several parts of the room; if `parts`, in the one of these in which it is the fastest.
-  void StartPacked(const Draft& draft, bool parts, Descents* packed) const {
-    Descents some;
-    for (const double part : kPartsFree) Start(draft, AllBut(part), parts, by_packing_, &some);
-    std::stable_sort(some.begin(), some.end(), IsFaster);
-    if (parts) some.resize(std::min<size_t>(1, some.size()));
-    std::move(some.begin(), some.end(), std::back_inserter(*packed));
-  }
-
-  int64_t AllBut(double part) const {
-    return bytes_ - static_cast<int64_t>(part * static_cast<double>(room_));
-  }
-
-  void Start(const Draft& draft, int64_t room, bool parts, const Descent::Judge& judge,
-             Descents* descents) const {
-    auto descent = std::make_unique<Descent>(graph_, machine_, parts, judge);
-    if (descent->Start(draft, room) && std::isfinite(descent->seconds()))
-      descents->push_back(std::move(descent));
-  }
-
-  /// The draft with a part of the room left free, with copies in pieces of several sizes.
-  void TakeInPieces(const Draft& draft, double part_free) {
-    const auto settled = Settle(graph_, machine_, draft, AllBut(part_free));
-    if (!settled) return;
-    const Result<Lifetimes> lives = FindLifetimes(graph_, *settled);
-    for (const double times : kTimesAsLarge) {
-      Decision decision = *settled;
-      decision.piece_bytes =
-          Aligned(static_cast<int64_t>(times * static_cast<double>(decision.piece_bytes)));
-      if (by_packing_(lives.value(), seconds_, &decision).seconds < seconds_)
-        seconds_ = take_(std::move(decision));
+  void Pack(const std::vector<Draft>& drafts, int64_t steps) {
+    std::vector<Candidate> candidates = Candidates(drafts);
+    for (const int64_t per_packing : kStepsPerPacking) {
+      if (per_packing == kStepsPerPacking.back()) candidates = InPiecesOfSeveralSizes(candidates);
+      const auto packings = static_cast<int32_t>(steps / per_packing);
+      InParallel(candidates.size(), [&](size_t i) {
+        Candidate& one = candidates[i];
+        one.seconds =
+            PackTimed(graph_, machine_, bytes_, one.lives, seconds_, packings, &one.decision);
+      });
+      std::stable_sort(
+          candidates.begin(), candidates.end(),
+          [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+      if (candidates.empty()) return;
+      if (candidates.front().seconds < seconds_) seconds_ = take_(candidates.front().decision);
+      candidates.resize((candidates.size() + kGoOn - 1) / kGoOn);
     }
+  }
+
+  std::vector<Candidate> Candidates(const std::vector<Draft>& drafts) const {
+    std::vector<Candidate> candidates;
+    for (const Draft& draft : drafts) {
+      for (const double part : kPartsFree) {
+        const auto free = static_cast<int64_t>(part * static_cast<double>(room_));
+        std::optional<Decision> decision = Settle(graph_, machine_, draft, bytes_ - free);
+        if (!decision) continue;
+        Lifetimes lives = FindLifetimes(graph_, *decision).value();
+        candidates.push_back({std::move(*decision), std::move(lives), 0});
+      }
+    }
+    return candidates;
   }
 
   const Graph& graph_;
@@ -150,13 +156,8 @@ class Refinement {
   const int64_t room_;  ///< of them, for what is not persistent
   double seconds_;      ///< to be beaten
   const TakeFaster& take_;
-  std::vector<Draft> packed_;  ///< the fastest drafts so far by their packings
-  const Descent::Judge by_estimate_ = [this](const Lifetimes& lives, double, Decision* decision) {
-    return Estimate(graph_, machine_, bytes_, lives, *decision);
-  };
-  const Descent::Judge by_packing_ = [this](const Lifetimes& lives, double most_seconds,
-                                            Decision* decision) {
-    return PackTimed(graph_, machine_, bytes_, lives, most_seconds, decision);
+  const Descent::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
+    return Estimate(graph_, machine_, bytes_, lives, decision);
   };
 };
 

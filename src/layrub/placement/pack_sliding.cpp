@@ -41,8 +41,9 @@ void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& 
 }
 
 /// By so many allocators side by side, of which all but the cheapest wander. After every few
-/// moments the half that has cost more goes on as copies of the other.
-std::optional<SlidingAllocator> PackAll(const SlidingRequests& requests, size_t count) {
+/// moments the half that has cost more goes on as copies of the other. An allocator that has failed
+/// if all have.
+SlidingAllocator Race(const SlidingRequests& requests, size_t count) {
   std::vector<SlidingAllocator> all(count, SlidingAllocator(requests));
   std::vector<size_t> rank(count);
   std::iota(rank.begin(), rank.end(), 0);
@@ -52,12 +53,24 @@ std::optional<SlidingAllocator> PackAll(const SlidingRequests& requests, size_t 
     for (SlidingAllocator& one : all) one.Go(count > 1 ? kMoments : kAllMoments);
     std::stable_sort(rank.begin(), rank.end(), cheaper);
     const SlidingAllocator& best = all[rank.front()];
-    if (!std::isfinite(best.cost())) return std::nullopt;
-    if (best.Done()) return best;
+    if (best.Done() || !std::isfinite(best.cost())) return best;
     const size_t better = (count + 1) / 2;
     for (size_t k = better; k < count; ++k) all[rank[k]] = all[rank[k - better]];
     for (const size_t k : rank) all[k].Wander(k == rank.front() ? SlidingAllocator::kNot : seeds());
   }
+}
+
+/// Packs `packings` times, half of them knowing what the others have come to: which place is good
+/// for what lives long shows late. Nothing if that fails.
+std::optional<SlidingAllocator> PackAll(SlidingRequests* requests, size_t packings) {
+  const size_t half = (packings + 1) / 2;
+  SlidingAllocator best = Race(*requests, half);
+  if (!std::isfinite(best.cost())) return std::nullopt;
+  if (packings == half) return best;
+  requests->lay_first = best.first();
+  requests->lay_last = best.last();
+  SlidingAllocator again = Race(*requests, packings - half);
+  return again.cost() < best.cost() ? std::move(again) : std::move(best);
 }
 
 }  // namespace
@@ -110,8 +123,8 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
     return std::nullopt;
   for (const int32_t part : parts) ++some.intervals[part].end;
   some.SetOrder();
-  const std::optional<SlidingAllocator> done =
-      PackAll(some, static_cast<size_t>(std::max(timings.packings, 1)));
+  const auto packings = static_cast<size_t>(std::max(timings.packings, 1));
+  const std::optional<SlidingAllocator> done = PackAll(&some, packings);
   if (!done) return std::nullopt;
   for (size_t i = 0; i < others.size(); ++i)
     found.packing.offsets[others[i]] = bottom + done->first()[i];

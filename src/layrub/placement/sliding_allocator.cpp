@@ -22,6 +22,8 @@ constexpr int64_t kMostLooks = 10'000'000;
 /// Who wanders takes, once in so many times, another than the best hole: of the next so many, one.
 constexpr unsigned kWanders = 10;
 constexpr size_t kNextBest = 3;
+/// Once in so many times it takes what it was moved to in the packing before.
+constexpr unsigned kTakesLast = 2;
 
 }  // namespace
 
@@ -262,6 +264,8 @@ int64_t SlidingAllocator::FindOffset(int32_t i, Range taken) {
   std::optional<Worth> best;
   int64_t found = kNowhere;
   const bool wanders = wanders_ && random_() % kWanders == 0;
+  if (const int64_t before = wanders ? kNowhere : FindBefore(i, taken); before != kNowhere)
+    return before;
   std::vector<std::pair<Worth, int64_t>> all;
   const int64_t bytes = Bytes(i);
   ForEachHole(taken, [&](const Hole& hole) {
@@ -281,6 +285,19 @@ int64_t SlidingAllocator::FindOffset(int32_t i, Range taken) {
   if (all.size() < 2) return found;
   std::sort(all.begin(), all.end());
   return all[1 + random_() % std::min(kNextBest, all.size() - 1)].second;
+}
+
+/// Where it lay in the packing before, if that is in a hole.
+int64_t SlidingAllocator::FindBefore(int32_t i, Range taken) {
+  if (requests_->lay_first.empty() || taken.begin < taken.end) return kNowhere;
+  const int64_t last = requests_->lay_last[i];
+  const bool takes_last = wanders_ && random_() % kTakesLast == 0;
+  const int64_t offset = takes_last ? last : requests_->lay_first[i];
+  bool fits = false;
+  ForEachHole(taken, [&](const Hole& hole) {
+    fits = fits || (hole.begin <= offset && offset + Bytes(i) <= hole.end);
+  });
+  return fits ? offset : kNowhere;
 }
 
 /// How far apart their ends are; 0: there is no other.

@@ -25,6 +25,10 @@ struct SlidingRequests {
   /// Of which other interval it goes on with the first bytes, or kNone: with fewer bytes once that
   /// has ended, with more before.
   std::vector<int32_t> follows;
+  /// Where each lay first and last in a packing before: there it lies if there is room. Empty: in
+  /// none.
+  std::vector<int64_t> lay_first;
+  std::vector<int64_t> lay_last;
   double moved_byte = 1;  ///< see Timings
   double piece = 0;
   int64_t height = 0;          ///< bytes that there are
@@ -47,7 +51,8 @@ class SlidingAllocator {
         offsets_(requests.intervals.size()),
         first_(requests.intervals.size()) {}
 
-  /// From now on it does not always take the best hole; with kNot, it does.
+  /// From now on it does not always take the best hole, nor the one that something lay in first;
+  /// with kNot, it does.
   void Wander(std::minstd_rand::result_type seed) {
     wanders_ = seed != kNot;
     random_.seed(seed);
@@ -61,7 +66,8 @@ class SlidingAllocator {
   /// no place.
   double cost() const { return cost_; }
 
-  const std::vector<int64_t>& first() const { return first_; }  ///< where each lies first
+  const std::vector<int64_t>& first() const { return first_; }   ///< where each lies first
+  const std::vector<int64_t>& last() const { return offsets_; }  ///< ... and last
   const std::vector<Shift>& shifts() const { return shifts_; }
 
  private:
@@ -120,6 +126,7 @@ class SlidingAllocator {
   template <typename F>
   void ForEachHole(Range taken, const F& f);
   int64_t FindOffset(int32_t i, Range taken);
+  int64_t FindBefore(int32_t i, Range taken);
   int64_t MakeWay(int32_t i);
   std::optional<double> CostOfWay(Range way);
   Joint FindJoint(int64_t bytes);

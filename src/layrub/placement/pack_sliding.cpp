@@ -73,6 +73,19 @@ std::optional<SlidingAllocator> PackAll(SlidingRequests* requests, size_t packin
   return again.cost() < best.cost() ? std::move(again) : std::move(best);
 }
 
+/// When interval `i` is asked for: at the last of `moments` before it begins; if it is what is left
+/// of `before`, at the first of them after that has ended.
+int32_t AskedAt(const std::vector<Interval>& intervals, const std::vector<int32_t>& moments,
+                int32_t i, int32_t before) {
+  const int32_t begin = intervals[i].begin;
+  const auto after = std::upper_bound(moments.begin(), moments.end(), begin);
+  if (before != kNone && intervals[i].bytes < intervals[before].bytes) {
+    const auto next = std::lower_bound(moments.begin(), after, intervals[before].end);
+    return next == moments.end() ? begin : *next;
+  }
+  return after == moments.begin() ? begin : *(after - 1);
+}
+
 }  // namespace
 
 std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
@@ -97,15 +110,8 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
     index[i] = static_cast<int32_t>(some.intervals.size());
     const int32_t before = follows.empty() ? kNone : follows[i];
     some.follows.push_back(before == kNone ? kNone : index[before]);
-    Interval one = intervals[i];
-    const auto after = std::upper_bound(moments.begin(), moments.end(), one.begin);
-    if (before != kNone && one.bytes < intervals[before].bytes) {
-      const auto next = std::lower_bound(moments.begin(), after, intervals[before].end);
-      if (next != moments.end()) one.begin = *next;
-    } else if (after != moments.begin()) {
-      one.begin = *(after - 1);
-    }
-    some.intervals.push_back(one);
+    some.intervals.push_back(intervals[i]);
+    some.intervals.back().begin = AskedAt(intervals, moments, i, before);
     some.movable.push_back(movable[i]);
     some.timings.push_back(timings.ranges.empty() ? Timing() : timings.ranges[i]);
   }

@@ -15,8 +15,10 @@ namespace layrub {
 /// lies between some holes slides together, and where that finds none either, everything does. So
 /// what lives within `enough` bytes is packed, unless something that may not be moved is in the
 /// way. Of holes, that is taken where the least is waited for by `timings`, which has a range for
-/// each interval, or none. All intervals of a run begin at the last of `moments` (in order) before
-/// them; sizes are multiples of `unit`. An interval may go on with the first bytes of another
+/// each interval, or none; of Timings::packings with other choices here and there, at random but
+/// the same each time, the one that waits and moves the least. All intervals of a run begin at the
+/// last of `moments` (in order) before them; sizes are multiples of `unit`. An interval may go on
+/// with the first bytes of another
 /// (`follows`, kNone: of none; empty: none does). With fewer bytes it is what is left of that, and
 /// lies where it lay last; with more it begins where that lies after its Shifts: room is made
 /// around it, or it moves. What begins at a moment must not be movable then. Nothing if that fails,

@@ -24,7 +24,7 @@ constexpr size_t kMeet = 16;
 /// So many drafts are packed at last, each with several parts of the room left free, as that takes
 /// fewer Moves.
 constexpr size_t kPacked = 8;
-constexpr std::array<double, 7> kPartsFree{0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05};
+constexpr std::array<double, 9> kPartsFree{0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1};
 /// So many steps of a descent cost as much as one more packing side by side: first of all, then of
 /// the best third, at last of the best third of these, with pieces of copies so many times as
 /// large.

@@ -40,6 +40,7 @@ class Descent {
     Decision decision;
     Outcome outcome;
   };
+  /// What it thinks of a decision that has these lifetimes.
   using Judge = std::function<Outcome(const Lifetimes&, const Decision&)>;
 
   /// `graph` and `machine` have to live as long. `parts`: tensors may leave in part, and what is

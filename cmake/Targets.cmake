@@ -282,11 +282,20 @@ endfunction()
 
 # layrub_register_test(<name> <command>...): a ctest entry. Programs find the folder of the built
 # programs in the environment, LAYRUB_BIN_DIR. What rapidcheck tries at random is always the same
-# here; a test run by itself tries something new each time.
+# here; a test run by itself tries something new each time. Those in LAYRUB_LONG_TESTS have one more
+# entry, <name>_long, which tries much more: ctest -C long -L long (docs/testing.md).
+set(LAYRUB_LONG_TESTS test_net_plans test_pack test_pack_moves test_pack_sliding test_random_plans test_ready_times
+                      test_time_floor)
 function(layrub_register_test name)
+  set(environment "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 600 ENVIRONMENT
-    "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};RC_PARAMS=seed=20181018")
+  set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 600
+                                          ENVIRONMENT "${environment};RC_PARAMS=seed=20181018 max_success=40")
+  if(name IN_LIST LAYRUB_LONG_TESTS)
+    add_test(NAME ${name}_long COMMAND ${ARGN} CONFIGURATIONS long)
+    set_tests_properties(${name}_long PROPERTIES LABELS long TIMEOUT 36000
+                         ENVIRONMENT "${environment};LAYRUB_LONG_TESTS=1;RC_PARAMS=max_success=1000")
+  endif()
 endfunction()
 
 # layrub_register_device_test(<name> <device> <label>): the test <name> once more, on another device.

@@ -88,17 +88,15 @@ TEST_P(PlannedTests, ChangeNothingInTraining) {
 
 TEST_P(PlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
   const Outcome free = Train(Param(2));
-  // A strategy that adapts has a plan for almost every budget: it goes down in longer steps, short
-  // ones near the smallest.
+  // A strategy that adapts has a plan for almost every budget: a few searches lead near the
+  // smallest. Any other has few, each of which is tried.
   const bool adapts = layrub::testing::Adapts(std::get<1>(GetParam()));
-  const int64_t shortest = adapts ? free.bytes / 100 : 1;
-  int64_t step = adapts ? free.bytes / 8 : 1;
-  int64_t bytes = free.bytes;
+  int64_t too_few = adapts ? free.bytes / 8 : 0, bytes = free.bytes;
   bool shared = false;
-  while (step >= shortest) {
-    const int64_t budget = bytes - step;
+  while (bytes - too_few > free.bytes / 20) {
+    const int64_t budget = adapts ? (too_few + bytes) / 2 : bytes - 1;
     if (!OpenSolver(Within(Param(2), budget)).Place().ok()) {
-      step /= 2;
+      too_few = budget;
       continue;
     }
     const Outcome less = Train(Within(Param(2), budget));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <new>
 #include <thread>
 
@@ -81,9 +82,18 @@ std::vector<float> TrainFused(const NetParameter& net) {
   return TrainedState(&solver);
 }
 
+/// What training `net` gives under `keep`: trained once, as many tests compare with it.
+const std::vector<float>& TrainedUnderKeep(const std::string& net) {
+  static std::map<std::string, std::vector<float>> known;
+  const auto [entry, is_new] = known.try_emplace(net);
+  if (is_new) entry->second = Train(SolverFor(ReadNet(net), "keep"));
+  return entry->second;
+}
+
 class PlannedTraining : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   NetParameter net() const { return ReadNet(std::get<0>(GetParam())); }
+  const std::vector<float>& plain() const { return TrainedUnderKeep(std::get<0>(GetParam())); }
   std::string strategy() const { return std::get<1>(GetParam()); }
 };
 
@@ -105,16 +115,14 @@ TEST_P(PlannedTraining, GivesTheBitsOfUnplannedTraining) {
 }
 
 TEST_P(PlannedTraining, GivesTheSameBitsUnderPoisonAndBetweenSentinels) {
-  const std::vector<float> plain = Train(SolverFor(net(), "keep"));
   OpenSolver poisoned(SolverFor(net(), strategy()));
   poisoned.mutable_placement_extra()->padding = 512;
   poisoned.mutable_placement_extra()->executor.poison = true;
-  EXPECT_TRUE(SameBits(Train(&poisoned), plain));
+  EXPECT_TRUE(SameBits(Train(&poisoned), plain()));
   EXPECT_TRUE(poisoned.net()->planned()->executor().SentinelsIntact());
 }
 
 TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
-  const std::vector<float> plain = Train(SolverFor(net(), "keep"));
   OpenSolver free(SolverFor(net(), strategy()));
   ASSERT_TRUE(free.Place().ok());
   const int64_t smallest =
@@ -122,7 +130,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   SolverParameter param = SolverFor(net(), strategy());
   param.mutable_placement()->set_device_memory(std::to_string(smallest));
   OpenSolver tight(param);
-  EXPECT_TRUE(SameBits(Train(&tight), plain));
+  EXPECT_TRUE(SameBits(Train(&tight), plain()));
   EXPECT_LE(tight.net()->planned()->plan().device_bytes, smallest);
 
   // A search within a budget may find a little more than one without, but nothing below the floor.
@@ -134,11 +142,10 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
 }
 
 TEST_P(PlannedTraining, GivesTheSameBitsWithASpillFile) {
-  const std::vector<float> plain = Train(SolverFor(net(), "keep"));
   SolverParameter param = SolverFor(net(), strategy());
   param.mutable_placement()->set_spill_file(::testing::TempDir());
   OpenSolver solver(param);
-  EXPECT_TRUE(SameBits(Train(&solver), plain));
+  EXPECT_TRUE(SameBits(Train(&solver), plain()));
   EXPECT_FALSE(solver.net()->planned()->executor().backend()->HostIsMemory());
 }
 
@@ -219,7 +226,7 @@ class PiecemealSolver : public OpenSolver {
 };
 
 TEST_P(HybridTraining, GivesTheSameBitsUnderPoisonWithCopiesInPieces) {
-  const std::vector<float> plain = Train(SolverFor(ReadNet(GetParam()), "keep"));
+  const std::vector<float>& plain = TrainedUnderKeep(GetParam());
   for (const char* strategy : {"hybrid", "vdnn_all"}) {
     PiecemealSolver solver(SolverFor(ReadNet(GetParam()), strategy));
     solver.mutable_placement_extra()->padding = 512;

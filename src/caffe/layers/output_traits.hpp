@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "caffe/memory_traits.hpp"
+#include "unary_traits.hpp"
 
 namespace caffe {
 
@@ -11,22 +11,7 @@ namespace caffe {
 /// its output alone: backward reads the top, or saved buffer 0, a copy of it, where a later layer
 /// in place has overwritten the top.
 inline MemoryTraits TraitsFromOutput(int64_t bytes, bool propagate_down) {
-  MemoryTraits traits;
-  traits.declared = true;
-  traits.saved = {{"y", bytes}};
-  traits.forward.reads = {BottomData(0)};
-  traits.forward.writes = {TopData(0)};
-  traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  if (!propagate_down) return traits;
-  for (const Operand& y : {TopData(0), Saved(0)}) {
-    OperandForm form;
-    form.name = y.kind == Operand::kSaved ? "saved" : "y";
-    form.reads = {y, TopDiff(0)};
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), y}};
-    traits.backward.push_back(form);
-  }
-  return traits;
+  return UnaryTraits(bytes, {"y", bytes}, {{"y", TopData(0)}, {"saved", Saved(0)}}, propagate_down);
 }
 
 }  // namespace caffe

@@ -80,7 +80,7 @@ TEST(MVNLayer, AFewAxesAreRowsOfOneValue) {
 TEST(MVNLayer, GradientsOfEveryFormAgreeWithDifferences) {
   for (const MvnCase& c : kCases) {
     vector<int> shape = c.shape;
-    for (size_t axis = 2; axis < shape.size(); ++axis) shape[axis] = axis < 4 ? 2 : 1;
+    for (int& size : shape) size = std::min(size, c.shape.size() > 2 ? 2 : 5);
     for (int form = -1; form < (c.variance ? 3 : 1); ++form) {
       auto x = RandomBlob(shape, 3);
       Blob<double> y;

@@ -31,7 +31,7 @@ template <typename Dtype>
 void ClipBackward(const DeviceContext& context, int64_t n, Dtype low, Dtype high, const Dtype* x,
                   const Dtype* dy, Dtype* dx) {
   ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = IsInside(x[i], low, high) ? dy[i] : Dtype(0) * dy[i];
+    dx[i] = dy[i] * static_cast<Dtype>(IsInside(x[i], low, high));
   });
 }
 
@@ -39,7 +39,7 @@ template <typename Dtype>
 void ClipBackwardFromMask(const DeviceContext& context, int64_t n, const uint8_t* inside,
                           const Dtype* dy, Dtype* dx) {
   ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = CodeAt<1>(inside, i) != 0 ? dy[i] : Dtype(0) * dy[i];
+    dx[i] = dy[i] * static_cast<Dtype>(CodeAt<1>(inside, i));
   });
 }
 

@@ -6,24 +6,28 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// body(element, its slope's index) for all elements.
+/// body(begin, end, k) for ranges [begin, end) of elements that have slope k in common and make up
+/// the array.
 template <typename Body>
-void ForEach(const DeviceContext& context, const PReluShape& shape, Body body) {
-  if (shape.shared) {
-    ParallelFor(context, shape.outer * shape.channels * shape.inner,
-                [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i, 0); });
-    return;
-  }
+void ForRanges(const DeviceContext& context, const PReluShape& shape, Body body) {
   const PReluShape s = shape;
-  ParallelForRows(context, s.outer * s.channels, s.inner,
-                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    body(row * s.inner + column, row % s.channels);
-                  });
+  ParallelForSegments(context, s.outer * s.channels, static_cast<int>(s.inner), s.inner,
+                      [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t begin, int64_t end) {
+                        body(row * s.inner + begin, row * s.inner + end,
+                             s.shared ? 0 : row % s.channels);
+                      });
+}
+
+// A sum with 0 and a product with 1 leave a value as it is, and spare loops a branch.
+
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype PositivePart(Dtype x) {
+  return x > 0 ? x : Dtype(0);
 }
 
 template <typename Dtype>
-LAYRUB_HOST_DEVICE Dtype SlopeGradient(Dtype x, Dtype dy) {
-  return x > 0 ? Dtype(0) : dy * x;
+LAYRUB_HOST_DEVICE Dtype NegativePart(Dtype x) {
+  return x > 0 ? Dtype(0) : x;
 }
 
 }  // namespace
@@ -31,18 +35,21 @@ LAYRUB_HOST_DEVICE Dtype SlopeGradient(Dtype x, Dtype dy) {
 template <typename Dtype>
 void PReluForward(const DeviceContext& context, const PReluShape& shape, const Dtype* slope,
                   const Dtype* x, Dtype* y, Dtype* copy) {
-  ForEach(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t i, int64_t k) {
-    const Dtype value = x[i];
-    if (copy != nullptr) copy[i] = value;
-    y[i] = value > 0 ? value : slope[k] * value;
+  ForRanges(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t begin, int64_t end, int64_t k) {
+    if (copy != nullptr) {
+      for (int64_t i = begin; i < end; ++i) copy[i] = x[i];
+    }
+    const Dtype a = slope[k];
+    for (int64_t i = begin; i < end; ++i) y[i] = PositivePart(x[i]) + a * NegativePart(x[i]);
   });
 }
 
 template <typename Dtype>
 void PReluBackward(const DeviceContext& context, const PReluShape& shape, const Dtype* slope,
                    const Dtype* x, const Dtype* dy, Dtype* dx) {
-  ForEach(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t i, int64_t k) {
-    dx[i] = x[i] > 0 ? dy[i] : slope[k] * dy[i];
+  ForRanges(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t begin, int64_t end, int64_t k) {
+    const Dtype a = slope[k];
+    for (int64_t i = begin; i < end; ++i) dx[i] = (x[i] > 0 ? Dtype(1) : a) * dy[i];
   });
 }
 
@@ -52,7 +59,7 @@ void PReluSlopeGradient(const DeviceContext& context, const PReluShape& shape, c
   if (!shape.shared) {
     ReduceChannels<Dtype>(
         context, shape.outer, shape.channels, shape.inner,
-        [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return SlopeGradient(x[i], dy[i]); },
+        [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i] * NegativePart(x[i]); },
         [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dslope[channel] += sum; });
     return;
   }
@@ -60,7 +67,7 @@ void PReluSlopeGradient(const DeviceContext& context, const PReluShape& shape, c
   ParallelReduce<Dtype>(
       context, shape.outer, length,
       [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t i) {
-        return SlopeGradient(x[row * length + i], dy[row * length + i]);
+        return dy[row * length + i] * NegativePart(x[row * length + i]);
       },
       [=] LAYRUB_HOST_DEVICE(int64_t row, Dtype sum) { workspace[row] = sum; });
   ParallelReduce<Dtype>(

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/packed_loops.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -25,21 +25,9 @@ LAYRUB_HOST_DEVICE Dtype ReluGradient(bool positive, Dtype slope, Dtype dy) {
 template <typename Dtype>
 void ReluForward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* x, Dtype* y,
                  uint8_t* mask) {
-  if (mask == nullptr) {
-    ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = Relu(x[i], slope); });
-    return;
-  }
-  ParallelForHeavy(context, MaskBytes(n), 8, [=] LAYRUB_HOST_DEVICE(int64_t byte) {
-    const int64_t begin = byte * 8;
-    const int64_t end = begin + 8 < n ? begin + 8 : n;
-    unsigned bits = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      const Dtype value = x[i];
-      bits |= (value > 0 ? 1u : 0u) << (i - begin);
-      y[i] = Relu(value, slope);
-    }
-    mask[byte] = static_cast<uint8_t>(bits);
-  });
+  ForwardWithCodes<1>(
+      context, n, x, y, mask, [=] LAYRUB_HOST_DEVICE(Dtype v) { return Relu(v, slope); },
+      [=] LAYRUB_HOST_DEVICE(Dtype v) { return v > 0 ? 1u : 0u; });
 }
 
 template <typename Dtype>
@@ -54,7 +42,7 @@ template <typename Dtype>
 void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, const uint8_t* mask,
                           const Dtype* dy, Dtype* dx) {
   ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = ReluGradient((mask[i / 8] >> (i % 8) & 1) != 0, slope, dy[i]);
+    dx[i] = ReluGradient(CodeAt<1>(mask, i) != 0, slope, dy[i]);
   });
 }
 

@@ -10,11 +10,8 @@
 namespace caffe {
 namespace kernels {
 
-/// Bytes of a mask of one bit per value.
-constexpr int64_t MaskBytes(int64_t n) { return (n + 7) / 8; }
-
-/// y = x where x >= 0, slope * x elsewhere. Where `mask` is not null, bit i % 8 of byte i / 8 tells
-/// whether x[i] > 0; unused bits are zero.
+/// y = x where x >= 0, slope * x elsewhere. `mask`, unless null, receives one bit per value
+/// (PackedBytes(n, 1) bytes): x > 0.
 template <typename Dtype>
 void ReluForward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* x, Dtype* y,
                  uint8_t* mask);

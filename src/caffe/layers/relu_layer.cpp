@@ -1,6 +1,8 @@
 #include "caffe/layers/relu_layer.hpp"
 
 #include "caffe/kernels/activation.hpp"
+#include "caffe/kernels/packed_codes.hpp"
+#include "unary_traits.hpp"
 
 namespace caffe {
 
@@ -20,26 +22,11 @@ template <typename Dtype>
 MemoryTraits ReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/,
                                       const vector<bool>& propagate_down) const {
-  MemoryTraits traits;
-  traits.declared = true;
-  traits.saved = {{"mask", kernels::MaskBytes(bottom[0]->count())}};
-  traits.forward.reads = {BottomData(0)};
-  traits.forward.writes = {TopData(0)};
-  traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  if (!propagate_down[0]) return traits;
-  const auto add_form = [&traits](const char* name, const Operand& source, bool same_size) {
-    OperandForm form;
-    form.name = name;
-    form.reads = {source, TopDiff(0)};
-    form.writes = {BottomDiff(0)};
-    form.may_alias = {{BottomDiff(0), TopDiff(0)}};
-    if (same_size) form.may_alias.push_back({BottomDiff(0), source});
-    traits.backward.push_back(form);
-  };
-  if (!(Slope() < 0)) add_form("y", TopData(0), true);
-  add_form("mask", Saved(0), false);
-  add_form("x", BottomData(0), true);
-  return traits;
+  const int64_t n = bottom[0]->count();
+  vector<DerivativeSource> sources = {{"mask", Saved(0)}, {"x", BottomData(0)}};
+  if (!(Slope() < 0)) sources.insert(sources.begin(), {"y", TopData(0)});
+  return UnaryTraits(n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)}, sources,
+                     propagate_down[0]);
 }
 
 template <typename Dtype>

@@ -1,6 +1,7 @@
 // Test nets run under plans too, in bytes of their own or in the train net's, and change nothing in
 // training.
 #include "caffe/net/test/training.hpp"
+#include "layrub/placement/test/long_tests.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/strategy.hpp"
 
@@ -86,14 +87,24 @@ TEST_P(PlannedTests, ChangeNothingInTraining) {
   EXPECT_FALSE(with.scores[0].empty());
 }
 
-TEST_P(PlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
+INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTests,
+                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
+                                            ::testing::ValuesIn(layrub::StrategyNames())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
+                         });
+
+/// Each test looks for the smallest budget, which takes long in the larger nets.
+class TightPlannedTests : public PlannedTests {};
+
+TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
   const Outcome free = Train(Param(2));
   // A strategy that adapts has a plan for almost every budget: a few searches lead near the
   // smallest. Any other has few, each of which is tried.
   const bool adapts = layrub::testing::Adapts(std::get<1>(GetParam()));
   int64_t too_few = adapts ? free.bytes / 8 : 0, bytes = free.bytes;
   bool shared = false;
-  while (bytes - too_few > free.bytes / 20) {
+  while (bytes - too_few > free.bytes / 100) {
     const int64_t budget = adapts ? (too_few + bytes) / 2 : bytes - 1;
     if (!OpenSolver(Within(Param(2), budget)).Place().ok()) {
       too_few = budget;
@@ -109,12 +120,14 @@ TEST_P(PlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
   EXPECT_TRUE(shared);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTests,
-                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
-                                            ::testing::ValuesIn(layrub::StrategyNames())),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    SomeNetsAndEveryStrategy, TightPlannedTests,
+    ::testing::Combine(::testing::ValuesIn(layrub::testing::Long()
+                                               ? SmallNets()
+                                               : std::vector<std::string>{"lenet", "mini_fcn",
+                                                                          "shared_weights"}),
+                       ::testing::ValuesIn(layrub::StrategyNames())),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 /// The scores of a net that runs without a plan, on the parameters that `solver` has now.
 std::vector<float> UnplannedScores(OpenSolver* solver, const NetParameter& net) {

@@ -35,8 +35,12 @@ class SGDSolver : public Solver<Dtype> {
   virtual void SnapshotSolverStateToHDF5(const string& model_filename);
   void RestoreSolverStateFromHDF5(const string& state_file) override;
   void RestoreSolverStateFromBinaryProto(const string& state_file) override;
-  /// Parameter i owns history_[i], history_[i + n], ... of n parameters.
+  /// Parameter i owns history_[i], history_[i + n], ... of n parameters. Those of another shape
+  /// than their parameter, and what is left over, are a subclass's own and no part of the memory
+  /// plan.
   typename Net<Dtype>::History ParameterHistory() const override;
+  /// Appends a history blob of zeros for each learnable parameter: for constructors.
+  void AddHistory();
 
   // update_ and temp_ are workspace for subclasses; they take no memory before their first use.
   vector<shared_ptr<Blob<Dtype>>> history_, update_, temp_;
@@ -48,6 +52,109 @@ class SGDSolver : public Solver<Dtype> {
   Blob<Dtype> clipping_;
 
   DISABLE_COPY_AND_ASSIGN(SGDSolver);
+};
+
+/// Nesterov's accelerated gradient (Sutskever et al., 2013): momentum, and the next iteration's
+/// share of it in advance.
+template <typename Dtype>
+class NesterovSolver : public SGDSolver<Dtype> {
+ public:
+  explicit NesterovSolver(const SolverParameter& param) : SGDSolver<Dtype>(param) {}
+  explicit NesterovSolver(const string& param_file) : SGDSolver<Dtype>(param_file) {}
+  const char* type() const override { return "Nesterov"; }
+
+ protected:
+  void ComputeUpdateValue(int param_id, Dtype rate) override;
+
+  DISABLE_COPY_AND_ASSIGN(NesterovSolver);
+};
+
+/// AdaGrad (Duchi et al., 2011): each weight's rate falls with the root of the sum of its squared
+/// gradients, which is the history. Aborts where `momentum` is set.
+template <typename Dtype>
+class AdaGradSolver : public SGDSolver<Dtype> {
+ public:
+  explicit AdaGradSolver(const SolverParameter& param) : SGDSolver<Dtype>(param) {
+    constructor_sanity_check();
+  }
+  explicit AdaGradSolver(const string& param_file) : SGDSolver<Dtype>(param_file) {
+    constructor_sanity_check();
+  }
+  const char* type() const override { return "AdaGrad"; }
+
+ protected:
+  void ComputeUpdateValue(int param_id, Dtype rate) override;
+  void constructor_sanity_check() {
+    CHECK_EQ(this->param_.momentum(), 0)
+        << "Momentum cannot be used with AdaGrad: leave it out of the solver.";
+  }
+
+  DISABLE_COPY_AND_ASSIGN(AdaGradSolver);
+};
+
+/// RMSProp (Tieleman and Hinton, 2012): each weight's rate falls with the root of the running mean
+/// of its squared gradients, which is the history; `rms_decay` is how much of the mean stays.
+/// Aborts where `momentum` is set, or `rms_decay` is not in [0, 1).
+template <typename Dtype>
+class RMSPropSolver : public SGDSolver<Dtype> {
+ public:
+  explicit RMSPropSolver(const SolverParameter& param) : SGDSolver<Dtype>(param) {
+    constructor_sanity_check();
+  }
+  explicit RMSPropSolver(const string& param_file) : SGDSolver<Dtype>(param_file) {
+    constructor_sanity_check();
+  }
+  const char* type() const override { return "RMSProp"; }
+
+ protected:
+  void ComputeUpdateValue(int param_id, Dtype rate) override;
+  void constructor_sanity_check() {
+    CHECK_EQ(this->param_.momentum(), 0)
+        << "Momentum cannot be used with RMSProp: leave it out of the solver.";
+    CHECK(this->param_.rms_decay() >= 0 && this->param_.rms_decay() < 1)
+        << "rms_decay should lie between 0 and 1 (1 itself is too large), and is "
+        << this->param_.rms_decay() << ".";
+  }
+
+  DISABLE_COPY_AND_ASSIGN(RMSPropSolver);
+};
+
+/// AdaDelta (Zeiler, 2012): steps as large as the root of the mean of squared steps over that of
+/// squared gradients, times the rate. `momentum` is how much of the means stays, `delta` is added
+/// to each. The history of parameter i of n: squared gradients at i, squared steps at i + n.
+template <typename Dtype>
+class AdaDeltaSolver : public SGDSolver<Dtype> {
+ public:
+  explicit AdaDeltaSolver(const SolverParameter& param) : SGDSolver<Dtype>(param) {
+    AdaDeltaPreSolve();
+  }
+  explicit AdaDeltaSolver(const string& param_file) : SGDSolver<Dtype>(param_file) {
+    AdaDeltaPreSolve();
+  }
+  const char* type() const override { return "AdaDelta"; }
+
+ protected:
+  void AdaDeltaPreSolve();
+  void ComputeUpdateValue(int param_id, Dtype rate) override;
+
+  DISABLE_COPY_AND_ASSIGN(AdaDeltaSolver);
+};
+
+/// Adam (Kingma and Ba, 2014): the running mean of gradients over the root of that of their
+/// squares; `momentum` and `momentum2` are how much of them stays. The history of parameter i of n:
+/// gradients at i, squared gradients at i + n.
+template <typename Dtype>
+class AdamSolver : public SGDSolver<Dtype> {
+ public:
+  explicit AdamSolver(const SolverParameter& param) : SGDSolver<Dtype>(param) { AdamPreSolve(); }
+  explicit AdamSolver(const string& param_file) : SGDSolver<Dtype>(param_file) { AdamPreSolve(); }
+  const char* type() const override { return "Adam"; }
+
+ protected:
+  void AdamPreSolve();
+  void ComputeUpdateValue(int param_id, Dtype rate) override;
+
+  DISABLE_COPY_AND_ASSIGN(AdamSolver);
 };
 
 }  // namespace caffe

@@ -37,6 +37,60 @@ void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype moment
 }
 
 template <typename Dtype>
+void NesterovUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum,
+                    Dtype* gradient, Dtype* history) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype before = history[i];
+    const Dtype next = momentum * before + rate * gradient[i];
+    history[i] = next;
+    gradient[i] = (1 + momentum) * next - momentum * before;
+  });
+}
+
+template <typename Dtype>
+void AdaGradUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype delta,
+                   Dtype* gradient, Dtype* squares) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype g = gradient[i];
+    squares[i] += g * g;
+    gradient[i] = rate * g / (std::sqrt(squares[i]) + delta);
+  });
+}
+
+template <typename Dtype>
+void RmsPropUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
+                   Dtype* gradient, Dtype* squares) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype g = gradient[i];
+    squares[i] = decay * squares[i] + (1 - decay) * g * g;
+    gradient[i] = rate * g / (std::sqrt(squares[i]) + delta);
+  });
+}
+
+template <typename Dtype>
+void AdaDeltaUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
+                    Dtype* gradient, Dtype* squares, Dtype* steps) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype g = gradient[i];
+    squares[i] = decay * squares[i] + (1 - decay) * g * g;
+    const Dtype step = g * std::sqrt((steps[i] + delta) / (squares[i] + delta));
+    steps[i] = decay * steps[i] + (1 - decay) * step * step;
+    gradient[i] = rate * step;
+  });
+}
+
+template <typename Dtype>
+void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype decay2,
+                Dtype delta, Dtype* gradient, Dtype* mean, Dtype* squares) {
+  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype g = gradient[i];
+    mean[i] = decay * mean[i] + (1 - decay) * g;
+    squares[i] = decay2 * squares[i] + (1 - decay2) * g * g;
+    gradient[i] = rate * mean[i] / (std::sqrt(squares[i]) + delta);
+  });
+}
+
+template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight) {
   ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { weight[i] -= step[i]; });
 }
@@ -66,15 +120,24 @@ void ScaleBy(const DeviceContext& context, int64_t n, const Dtype* factor, Dtype
   });
 }
 
-#define INSTANTIATE(Dtype)                                                                     \
-  template void Scale<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype*);                    \
-  template void AddDecayL2<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*); \
-  template void AddDecayL1<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*); \
-  template void SgdUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype*, Dtype*); \
-  template void SubtractStep<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);      \
-  template void SumSquares<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);        \
-  template void ClipFactor<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype, Dtype*,  \
-                                  Dtype*);                                                     \
+#define INSTANTIATE(Dtype)                                                                         \
+  template void Scale<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype*);                        \
+  template void AddDecayL2<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);     \
+  template void AddDecayL1<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);     \
+  template void SgdUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype*, Dtype*);     \
+  template void NesterovUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype*,         \
+                                      Dtype*);                                                     \
+  template void AdaGradUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype*, Dtype*); \
+  template void RmsPropUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype, Dtype*,   \
+                                     Dtype*);                                                      \
+  template void AdaDeltaUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype, Dtype*,  \
+                                      Dtype*, Dtype*);                                             \
+  template void AdamUpdate<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype, Dtype, Dtype,       \
+                                  Dtype*, Dtype*, Dtype*);                                         \
+  template void SubtractStep<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);          \
+  template void SumSquares<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);            \
+  template void ClipFactor<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype, Dtype*,      \
+                                  Dtype*);                                                         \
   template void ScaleBy<Dtype>(const DeviceContext&, int64_t, const Dtype*, Dtype*);
 
 INSTANTIATE(float)

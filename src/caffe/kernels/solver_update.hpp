@@ -25,6 +25,30 @@ void AddDecayL1(const DeviceContext& context, int64_t n, Dtype decay, const Dtyp
 template <typename Dtype>
 void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum, Dtype* gradient,
                Dtype* history);
+/// next = momentum * history + rate * gradient; gradient = (1 + momentum) * next - momentum *
+/// history; history = next: the step of momentum, and the next one's share of it in advance
+template <typename Dtype>
+void NesterovUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum,
+                    Dtype* gradient, Dtype* history);
+/// squares += gradient^2; gradient *= rate / (root of squares + delta)
+template <typename Dtype>
+void AdaGradUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype delta,
+                   Dtype* gradient, Dtype* squares);
+/// squares = decay * squares + (1 - decay) * gradient^2; gradient *= rate / (root of squares +
+/// delta)
+template <typename Dtype>
+void RmsPropUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
+                   Dtype* gradient, Dtype* squares);
+/// squares = decay * squares + (1 - decay) * gradient^2; step = gradient * root of ((steps + delta)
+/// / (squares + delta)); steps = decay * steps + (1 - decay) * step^2; gradient = rate * step
+template <typename Dtype>
+void AdaDeltaUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
+                    Dtype* gradient, Dtype* squares, Dtype* steps);
+/// mean = decay * mean + (1 - decay) * gradient; squares = decay2 * squares + (1 - decay2) *
+/// gradient^2; gradient = rate * mean / (root of squares + delta)
+template <typename Dtype>
+void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype decay2,
+                Dtype delta, Dtype* gradient, Dtype* mean, Dtype* squares);
 /// weight -= step
 template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight);

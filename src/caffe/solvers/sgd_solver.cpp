@@ -14,23 +14,40 @@ bool Learns(const Net<Dtype>& net, int param_id) {
   return net.params_lr()[param_id] != 0;
 }
 
+/// A blob for each learnable parameter, in its shape.
+template <typename Dtype>
+void AddBlobs(const Net<Dtype>& net, vector<shared_ptr<Blob<Dtype>>>* blobs) {
+  for (const Blob<Dtype>* param : net.learnable_params())
+    blobs->push_back(shared_ptr<Blob<Dtype>>(new Blob<Dtype>(param->shape())));
+}
+
 }  // namespace
 
 template <typename Dtype>
 void SGDSolver<Dtype>::PreSolve() {
   for (auto* blobs : {&history_, &update_, &temp_}) {
     blobs->clear();
-    for (const Blob<Dtype>* param : this->net_->learnable_params()) {
-      blobs->push_back(shared_ptr<Blob<Dtype>>(new Blob<Dtype>(param->shape())));
-    }
+    AddBlobs(*this->net_, blobs);
   }
 }
 
 template <typename Dtype>
+void SGDSolver<Dtype>::AddHistory() {
+  AddBlobs(*this->net_, &history_);
+}
+
+template <typename Dtype>
 typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
-  typename Net<Dtype>::History result(this->net_->learnable_params().size());
-  for (size_t i = 0; i < history_.size(); ++i)
-    result[i % result.size()].push_back(history_[i].get());
+  const vector<Blob<Dtype>*>& params = this->net_->learnable_params();
+  const size_t count = params.size();
+  typename Net<Dtype>::History result(count);
+  if (count == 0) return result;
+  for (size_t first = 0; first + count <= history_.size(); first += count) {
+    bool fits = true;
+    for (size_t i = 0; i < count; ++i)
+      fits = fits && history_[first + i]->shape() == params[i]->shape();
+    for (size_t i = 0; fits && i < count; ++i) result[i].push_back(history_[first + i].get());
+  }
   return result;
 }
 

@@ -1,0 +1,21 @@
+// AdaGradSolver: rates by the sum of squared gradients.
+#include "caffe/device_context.hpp"
+#include "caffe/kernels/solver_update.hpp"
+#include "caffe/sgd_solvers.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+void AdaGradSolver<Dtype>::ComputeUpdateValue(int param_id, Dtype rate) {
+  const DeviceContext context = DeviceContext::Current();
+  Blob<Dtype>* param = this->net_->learnable_params()[param_id];
+  const Dtype local_rate = rate * this->net_->params_lr()[param_id];
+  kernels::AdaGradUpdate(context, param->count(), local_rate, Dtype(this->param_.delta()),
+                         MutableDiff(context, param),
+                         MutableData(context, this->history_[param_id].get()));
+}
+
+INSTANTIATE_CLASS(AdaGradSolver);
+REGISTER_SOLVER_CLASS(AdaGrad);
+
+}  // namespace caffe

@@ -47,6 +47,48 @@ TEST(SolverUpdate, StepsWithMomentum) {
   EXPECT_EQ(weight.values(), (std::vector<float>{17, 18}));
 }
 
+TEST(SolverUpdate, StepsWithMomentumInAdvance) {
+  const Array<float> gradient({4, 8}), history({1, -2});
+  NesterovUpdate(DeviceContext::Current(), 2, 0.25f, 0.5f, gradient.data(), history.data());
+  EXPECT_EQ(history.values(), (std::vector<float>{1.5f, 1}));
+  EXPECT_EQ(gradient.values(), (std::vector<float>{1.75f, 2.5f}));
+}
+
+TEST(SolverUpdate, DividesByTheRootOfTheSumOfSquares) {
+  const Array<double> gradient({3, 0}), squares({7, 0});
+  AdaGradUpdate(DeviceContext::Current(), 2, 0.5, 1.0, gradient.data(), squares.data());
+  EXPECT_EQ(squares.values(), (std::vector<double>{16, 0}));
+  EXPECT_EQ(gradient.values(), (std::vector<double>{0.3, 0}));
+}
+
+TEST(SolverUpdate, DividesByTheRootOfTheMeanOfSquares) {
+  const Array<double> gradient({4, 0}), squares({2, 0});
+  RmsPropUpdate(DeviceContext::Current(), 2, 0.5, 0.5, 1.0, gradient.data(), squares.data());
+  EXPECT_EQ(squares.values(), (std::vector<double>{9, 0}));
+  EXPECT_EQ(gradient.values(), (std::vector<double>{0.5, 0}));
+}
+
+TEST(SolverUpdate, StepsAsFarAsItsStepsHaveBeen) {
+  const Array<double> gradient({4, 0}), squares({0, 0}), steps({1, 0});
+  AdaDeltaUpdate(DeviceContext::Current(), 2, 0.25, 0.5, 1.0, gradient.data(), squares.data(),
+                 steps.data());
+  EXPECT_EQ(squares.values(), (std::vector<double>{8, 0}));
+  const double step = 4 * std::sqrt(2.0 / 9);
+  EXPECT_DOUBLE_EQ(steps.values()[0], 0.5 + 0.5 * step * step);
+  EXPECT_DOUBLE_EQ(gradient.values()[0], 0.25 * step);
+  EXPECT_EQ(gradient.values()[1], 0);
+}
+
+TEST(SolverUpdate, DividesTheMeanByTheRootOfTheMeanOfSquares) {
+  const Array<double> gradient({4, 0}), mean({2, 0}), squares({20, 0});
+  AdamUpdate(DeviceContext::Current(), 2, 0.5, 0.5, 0.75, 1.0, gradient.data(), mean.data(),
+             squares.data());
+  EXPECT_EQ(mean.values(), (std::vector<double>{3, 0}));
+  EXPECT_EQ(squares.values(), (std::vector<double>{19, 0}));
+  EXPECT_DOUBLE_EQ(gradient.values()[0], 1.5 / (std::sqrt(19.0) + 1));
+  EXPECT_EQ(gradient.values()[1], 0);
+}
+
 TEST(SolverUpdate, ClipsToANormWhereItIsMore) {
   const DeviceContext context = DeviceContext::Current();
   const Array<double> squares({9, 0, 16}), norm({0}), factor({0}), gradient({3, -4});

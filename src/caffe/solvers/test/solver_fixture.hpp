@@ -65,7 +65,35 @@ inline string ClassifierNet() {
   )";
 }
 
-/// A solver of `net` with the fields `fields`; base_lr 0.1 and a fixed policy unless they say
+/// Every solver type, with the fields that it needs.
+inline vector<string> SolverKinds() {
+  return {"momentum: 0.9",
+          "type: 'Nesterov' momentum: 0.9",
+          "type: 'AdaGrad'",
+          "type: 'RMSProp' rms_decay: 0.95",
+          "type: 'AdaDelta' momentum: 0.95 delta: 1e-4 base_lr: 1",
+          "type: 'Adam' momentum: 0.9 momentum2: 0.99 delta: 1e-6"};
+}
+/// The name of the type, for tests of all kinds.
+inline string KindName(const testing::TestParamInfo<string>& kind) {
+  return ParseSolver(kind.param).type();
+}
+
+/// Parameters and history, one after the other.
+template <typename Dtype>
+vector<Dtype> State(Solver<Dtype>* solver) {
+  vector<Dtype> values;
+  const auto append = [&](const Blob<Dtype>& blob) {
+    values.insert(values.end(), blob.cpu_data(), blob.cpu_data() + blob.count());
+  };
+  for (const Blob<Dtype>* param : solver->net()->learnable_params()) append(*param);
+  for (const auto& blobs : solver->ParameterHistory()) {
+    for (const Blob<Dtype>* blob : blobs) append(*blob);
+  }
+  return values;
+}
+
+/// A solver of `net` with the fields `fields`; SGD, base_lr 0.1 and a fixed policy unless they say
 /// otherwise.
 template <typename Dtype = float>
 std::unique_ptr<SGDSolver<Dtype>> MakeSolver(const string& net, const string& fields) {
@@ -74,7 +102,8 @@ std::unique_ptr<SGDSolver<Dtype>> MakeSolver(const string& net, const string& fi
   SolverParameter param = ParseSolver(defaults);
   param.MergeFrom(ParseSolver(fields));
   CHECK(google::protobuf::TextFormat::ParseFromString(net, param.mutable_net_param()));
-  return std::make_unique<SGDSolver<Dtype>>(param);
+  return std::unique_ptr<SGDSolver<Dtype>>(
+      dynamic_cast<SGDSolver<Dtype>*>(SolverRegistry<Dtype>::CreateSolver(param)));
 }
 
 template <typename Dtype>

@@ -63,6 +63,31 @@ TEST(ParallelSolvers, ClipTheGradientsOfTheirBatchesTogether) {
   ExpectClose(TrainTogether(two, 2, kIterations), TrainTogether(one, 1, kIterations));
 }
 
+/// What `solvers` solvers of the type Adam have learned, each of them.
+std::vector<float> LearnByAdam(const NetParameter& net, int solvers) {
+  SolverParameter param = SolverFor(net);
+  param.set_type("Adam");
+  param.set_delta(1e-3f);
+  const SolverCount count(solvers);
+  AdamSolver<float> root(param);
+  ParallelSolvers<float> all(&root, Threads(solvers));
+  const layrub::Status status = all.Start();
+  EXPECT_TRUE(status.ok()) << status.message;
+  root.Step(kIterations);
+  all.Finish();
+  for (int rank = 1; rank < solvers; ++rank) {
+    EXPECT_STREQ(all.solver(rank)->type(), "Adam");
+    EXPECT_EQ(all.solver(rank)->histories(), 2);
+    EXPECT_TRUE(SameBits(Learned(all.solver(rank)), Learned(&root))) << "solver " << rank;
+  }
+  return Learned(&root);
+}
+
+TEST(ParallelSolvers, LearnByAdamWhatOneLearnsFromTheirBatchesTogether) {
+  const Items items;
+  ExpectClose(LearnByAdam(items.Net(4), 2), LearnByAdam(items.Net(8), 1));
+}
+
 class ParallelSolversUnder : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
 };
 

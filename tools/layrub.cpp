@@ -37,6 +37,7 @@ const std::vector<Command>& Commands() {
        "the "
        "data\n"
        "  --cpu_solvers=N        N solvers, each with the whole batch, on its part of the data\n"
+       "  --strict_mode          refuse solver_mode: GPU in a build for the CPU only\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --measure_memory       report the device memory that training really touched\n"

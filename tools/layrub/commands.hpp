@@ -82,7 +82,8 @@ void RefusePlacementFlags(const std::string& command);
 /// program when these make no sense.
 int SolversFlag();
 /// The devices to train on: those of --gpu; when it is not given, GPU `default_gpu` if
-/// `gpu_by_default`, otherwise null (the CPU) for each solver. This thread works on the first one
+/// `gpu_by_default` (in a build for the CPU only, after a warning, the CPU; with --strict_mode that
+/// ends the program), otherwise null (the CPU) for each solver. This thread works on the first one
 /// from then on. Ends the program when there is no such GPU.
 std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu);
 /// The same for a command that runs on one device: the CPU unless --gpu names a GPU.

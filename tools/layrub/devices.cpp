@@ -42,6 +42,24 @@ std::vector<layrub::Device*> UseCpu() {
   return std::vector<layrub::Device*>(SolversFlag());
 }
 
+#ifdef CPU_ONLY
+constexpr bool kCpuOnly = true;
+#else
+constexpr bool kCpuOnly = false;
+#endif
+
+/// Most solvers that people share ask for a GPU: a build for the CPU trains them all the same. One
+/// for GPUs ends where there is none, as training takes many times as long without.
+std::vector<layrub::Device*> UseCpuInsteadOfGpu() {
+  const std::string why = "solver_mode: GPU asks for a GPU, and this build is for the CPU only";
+  if (FLAGS_strict_mode) {
+    Fail(why +
+         ": set solver_mode: CPU, or leave out --strict_mode to train on the CPU all the same.");
+  }
+  LOG(WARNING) << why << ": training on the CPU (--strict_mode refuses that).";
+  return UseCpu();
+}
+
 std::string Names(const std::vector<int>& ids) {
   std::string names;
   for (int id : ids) names += (names.empty() ? "" : ", ") + std::to_string(id);
@@ -64,6 +82,7 @@ int SolversFlag() {
 std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu) {
   std::vector<int> ids = GpusFlag();
   if (ids.empty() && (!gpu_by_default || FLAGS_cpu_solvers > 1)) return UseCpu();
+  if (ids.empty() && kCpuOnly) return UseCpuInsteadOfGpu();
   const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
   if (layrub::GpuCount() == 0) {
     Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::WhyNoGpu() +

@@ -6,6 +6,8 @@ DEFINE_string(weights, "",
               "Trained weights to start from: one or more .caffemodel files, separated by commas.");
 DEFINE_string(snapshot, "", "The .solverstate file to resume training from.");
 DEFINE_string(gpu, "", "The GPU to run on: a number, several separated by commas, or 'all'.");
+DEFINE_bool(strict_mode, false,
+            "Refuse solver_mode: GPU in a build for the CPU only, instead of a warning.");
 DEFINE_int32(cpu_solvers, 1,
              "Train on the CPU with so many solvers, each with its own part of the data.");
 DEFINE_string(phase, "", "The phase of the net: TRAIN (default) or TEST.");

@@ -43,6 +43,19 @@ class CommandLine(DigitsTest):
         self.fails(run("device_query", "--gpu=first"), "--gpu=first")
         self.fails(run("device_query", "--gpu=0"), "no GPU")
 
+    def test_a_solver_for_gpus_trains_on_the_cpu_where_the_build_is_for_that(self):
+        if "CPU-only" not in run("device_query", "--gpu=0").last:
+            self.skipTest("this build is for GPUs")
+        write("solver.prototxt", SOLVER.replace("solver_mode: CPU", "solver_mode: GPU"))
+        _, result = self.train()
+        warnings = [line for line in result.err.splitlines() if line.startswith("W")]
+        self.assertEqual(1, len(warnings), result.last)
+        self.assertIn("solver_mode: GPU asks for a GPU, and this build is for the CPU only", warnings[0])
+        self.assertIn("Use CPU.", result.err)
+        self.fails(run("train", "--solver=solver.prototxt", "--strict_mode"),
+                   "solver_mode: GPU .* set solver_mode: CPU, or leave out --strict_mode")
+        self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
+
     def test_flags_that_a_command_does_not_use_are_told(self):
         model = "--model=examples/digits/train_test.prototxt"
         result = run("plan", model, "--max_iter=3", "--batch=7")

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "caffe/core/blob_math.hpp"
+#include "caffe/core/mode_device.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -159,7 +160,7 @@ void Blob<Dtype>::CopyFrom(const Blob<Dtype>& source, bool copy_diff, bool resha
                    << shape_string() << ".";
     ReshapeLike(source);
   }
-  const bool gpu = Caffe::mode() == Caffe::GPU;
+  const bool gpu = ModeDevice() != nullptr;
   if (copy_diff) {
     caffe_copy(count_, gpu ? source.gpu_diff() : source.cpu_diff(),
                gpu ? mutable_gpu_diff() : mutable_cpu_diff());
@@ -252,7 +253,7 @@ namespace {
 
 /// Whether the current values are on the device, or are to come there.
 bool OnDevice(const SyncedMemory& memory) {
-  return Caffe::mode() == Caffe::GPU && memory.head() != SyncedMemory::HEAD_AT_CPU;
+  return ModeDevice() && memory.head() != SyncedMemory::HEAD_AT_CPU;
 }
 
 // Blobs of integers hold indices: they have no norms. Sums are those of the mode's device wherever
@@ -261,8 +262,7 @@ template <typename Dtype>
 Dtype SumOfMagnitudes(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
     if (count == 0) return 0;
-    if (Caffe::mode() == Caffe::GPU)
-      return DeviceAsum(count, static_cast<const Dtype*>(memory->gpu_data()));
+    if (ModeDevice()) return DeviceAsum(count, static_cast<const Dtype*>(memory->gpu_data()));
     return caffe_cpu_asum(count, static_cast<const Dtype*>(memory->cpu_data()));
   } else {
     NOT_IMPLEMENTED;
@@ -273,8 +273,7 @@ template <typename Dtype>
 Dtype SumOfSquares(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
     if (count == 0) return 0;
-    if (Caffe::mode() == Caffe::GPU)
-      return DeviceSumSquares(count, static_cast<const Dtype*>(memory->gpu_data()));
+    if (ModeDevice()) return DeviceSumSquares(count, static_cast<const Dtype*>(memory->gpu_data()));
     const auto* values = static_cast<const Dtype*>(memory->cpu_data());
     return caffe_cpu_dot(count, values, values);
   } else {

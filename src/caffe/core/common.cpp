@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "caffe/core/mode_device.hpp"
 #include "caffe/util/rng.hpp"
 #include "layrub/device.hpp"
 
@@ -64,6 +65,11 @@ layrub::Device& Caffe::device() {
     SetDevice(0);
   }
   return *Get().device_;
+}
+
+layrub::Device* ModeDevice() {
+  if (Caffe::mode() == Caffe::CPU) return nullptr;
+  return Caffe::chosen_device() || layrub::GpuCount() > 0 ? &Caffe::device() : nullptr;
 }
 
 void Caffe::DeviceQuery() {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "caffe/core/mode_device.hpp"
 #include "layrub/device.hpp"
 #include "layrub/pool.hpp"
 
@@ -21,8 +22,9 @@ void* AllocateFrom(layrub::Pool* pool, size_t bytes, const char* where) {
 
 void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda) {
   if (size == 0) size = 1;
-  *use_cuda = Caffe::mode() == Caffe::GPU;
-  *ptr = *use_cuda ? Caffe::device().AllocateHost(static_cast<int64_t>(size)) : std::malloc(size);
+  layrub::Device* const device = ModeDevice();
+  *use_cuda = device != nullptr;
+  *ptr = device ? device->AllocateHost(static_cast<int64_t>(size)) : std::malloc(size);
   CHECK(*ptr) << "host allocation of size " << size << " failed";
 }
 
@@ -54,7 +56,8 @@ void SyncedMemory::ReleaseGpu() {
 
 void SyncedMemory::AllocateCpu() {
   if (cpu_ptr_) return;
-  cpu_pool_ = Caffe::mode() == Caffe::GPU ? &Caffe::device().host_pool() : &layrub::Pool::Cpu();
+  layrub::Device* const device = ModeDevice();
+  cpu_pool_ = device ? &device->host_pool() : &layrub::Pool::Cpu();
   cpu_ptr_ = AllocateFrom(cpu_pool_, size_, "");
 }
 

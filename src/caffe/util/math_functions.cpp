@@ -7,6 +7,7 @@
 #include <boost/random/variate_generator.hpp>
 #include <limits>
 
+#include "caffe/core/mode_device.hpp"
 #include "caffe/util/rng.hpp"
 #include "layrub/device.hpp"
 
@@ -82,8 +83,8 @@ template <typename Dtype>
 void caffe_copy(const int N, const Dtype* X, Dtype* Y) {
   if (X == Y || N == 0) return;
   const size_t bytes = sizeof(Dtype) * static_cast<size_t>(N);
-  if (Caffe::mode() == Caffe::GPU) {
-    Caffe::device().Copy(Y, X, static_cast<int64_t>(bytes));
+  if (layrub::Device* const device = ModeDevice()) {
+    device->Copy(Y, X, static_cast<int64_t>(bytes));
   } else {
     memcpy(Y, X, bytes);
   }

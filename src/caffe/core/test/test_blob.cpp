@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "caffe/blob.hpp"
+#include "layrub/device.hpp"
 
 namespace caffe {
 namespace {
@@ -119,6 +122,34 @@ TYPED_TEST(BlobTest, UpdatesByItsDiffAndSumsUp) {
   EXPECT_EQ(blob.sumsq_diff(), 3);
   blob.scale_data(2);
   EXPECT_EQ(blob.cpu_data()[2], 2);
+}
+
+/// Where there is no GPU (as in a build for the CPU only), GPU mode leaves blobs on the host.
+TYPED_TEST(BlobTest, WorksOnTheHostInGpuModeWithoutAGpu) {
+  if (layrub::GpuCount() > 0) GTEST_SKIP() << "there is a GPU";
+  std::thread([] {  // one that has chosen no device
+    Caffe::set_mode(Caffe::GPU);
+    Blob<TypeParam> blob(vector<int>{3}), copy;
+    for (int i = 0; i < 3; ++i) {
+      blob.mutable_cpu_data()[i] = TypeParam(i + 1);
+      blob.mutable_cpu_diff()[i] = TypeParam(1);
+    }
+    blob.Update();
+    EXPECT_EQ(blob.cpu_data()[2], 2);
+    EXPECT_EQ(blob.asum_data(), 3);
+    EXPECT_EQ(blob.sumsq_diff(), 3);
+    blob.scale_data(2);
+    copy.CopyFrom(blob, false, true);
+    EXPECT_EQ(copy.cpu_data()[2], 4);
+    EXPECT_EQ(Blob<TypeParam>(vector<int>{2}).asum_diff(), 0);
+    void* memory = nullptr;
+    bool use_cuda = true;
+    CaffeMallocHost(&memory, 8, &use_cuda);
+    EXPECT_FALSE(use_cuda);
+    CaffeFreeHost(memory, use_cuda);
+    EXPECT_DEATH(blob.gpu_data(), "GPU");
+  })
+      .join();
 }
 
 TYPED_TEST(BlobTest, TakesTheUsersMemoryOfItsPresentSize) {

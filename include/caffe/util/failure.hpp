@@ -7,12 +7,18 @@ namespace caffe {
 
 class LayerParameter;
 
-/// While one lives, a failure of its thread is reported with what it names: the layer at work, or
-/// the memory-mapped file being read, where damage shows only when the operating system finds no
-/// page. Scopes nest; they cost two stores. The strings must outlive them.
+/// The file whose contents are at work.
+struct FileAtWork {
+  const std::string& path;
+};
+
+/// While one lives, a failure of its thread is reported with what it names: the layer at work, the
+/// file at work, or the memory-mapped file being read, where damage shows only when the operating
+/// system finds no page. Scopes nest; they cost a few stores. The strings must outlive them.
 class FailureScope {
  public:
   explicit FailureScope(const LayerParameter& layer);
+  explicit FailureScope(const FileAtWork& file);
   explicit FailureScope(const char* mapped_file);
   ~FailureScope();
   FailureScope(const FailureScope&) = delete;
@@ -21,6 +27,7 @@ class FailureScope {
  private:
   friend struct FailureScopes;
   const LayerParameter* layer_ = nullptr;
+  const std::string* file_ = nullptr;
   const char* mapped_file_ = nullptr;
   const FailureScope* outer_;
 };
@@ -29,10 +36,10 @@ class FailureScope {
 std::string LayerAtWork();
 
 /// For programs, once, after google::InitGoogleLogging: a fatal message ends the process with
-/// `exit_code`, without stack trace and core dump. A line below it names the layer at work, unless
-/// the message does, and the solver, where there are several. Reading a damaged mapped file ends
-/// likewise, and SIGTERM ends the process silently; crashes are left to the signal handlers that
-/// are there.
+/// `exit_code`, without stack trace and core dump. A line below it names the layer and the file at
+/// work, unless the message does, and the solver, where there are several. Reading a damaged mapped
+/// file ends likewise, and SIGTERM ends the process silently; crashes are left to the signal
+/// handlers that are there.
 void ExitOnFailure(int exit_code);
 
 }  // namespace caffe

@@ -38,12 +38,21 @@ struct FailureScopes {
     while (scope != nullptr && scope->layer_ == nullptr) scope = scope->outer_;
     return scope == nullptr ? nullptr : scope->layer_;
   }
+  static const std::string* File() {
+    const FailureScope* scope = innermost;
+    while (scope != nullptr && scope->file_ == nullptr) scope = scope->outer_;
+    return scope == nullptr ? nullptr : scope->file_;
+  }
   static const char* MappedFile() {
     return innermost == nullptr ? nullptr : innermost->mapped_file_;
   }
 };
 
 FailureScope::FailureScope(const LayerParameter& layer) : layer_(&layer), outer_(innermost) {
+  innermost = this;
+}
+
+FailureScope::FailureScope(const FileAtWork& file) : file_(&file.path), outer_(innermost) {
   innermost = this;
 }
 
@@ -74,11 +83,13 @@ class FatalExit : public google::LogSink {
             const char* message, size_t length) override {
     if (severity != google::GLOG_FATAL) return;
     const LayerParameter* layer = FailureScopes::Layer();
-    if (layer != nullptr && !Names(std::string(message, length), *layer)) where_ = LayerAtWork();
+    const std::string* file = FailureScopes::File();
+    const std::string text(message, length);
+    if (layer != nullptr && !Names(text, *layer)) Add(LayerAtWork());
+    if (file != nullptr && text.find(*file) == std::string::npos) Add(*file);
     if (Caffe::solver_count() > 1) {
-      where_ += (where_.empty() ? "solver " : " of solver ") +
-                std::to_string(Caffe::solver_rank()) + " of " +
-                std::to_string(Caffe::solver_count());
+      Add("solver " + std::to_string(Caffe::solver_rank()) + " of " +
+          std::to_string(Caffe::solver_count()));
     }
     if (!where_.empty()) where_ = "    in " + where_ + "\n";
     fatal_ = true;
@@ -90,6 +101,8 @@ class FatalExit : public google::LogSink {
   }
 
  private:
+  void Add(const std::string& what) { where_ += (where_.empty() ? "" : " of ") + what; }
+
   std::atomic<bool> fatal_{false};
   std::string where_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -15,13 +16,15 @@ using google::protobuf::FieldDescriptor;
 
 namespace {
 
-// Runs one upgrade between the two log lines that users and scripts know.
+// Runs one upgrade of `what` between the two log lines that users and scripts know; `done` is what
+// the second one says of it. A fatal message in between names the file.
 template <typename Upgrade>
-bool LoggedUpgrade(const string& what, const string& param_file, const Upgrade& upgrade) {
+bool LoggedUpgrade(const string& what, const string& done, const string& param_file,
+                   const Upgrade& upgrade) {
+  const FailureScope scope(FileAtWork{param_file});
   LOG(INFO) << "Attempting to upgrade " << what << ": " << param_file;
   if (upgrade()) {
-    LOG(INFO) << "Successfully upgraded " << what
-              << "; the upgrade tools rewrite the file once and for all.";
+    LOG(INFO) << "Successfully upgraded " << done;
     return true;
   }
   LOG(ERROR) << "Warning: had one or more problems upgrading " << what
@@ -71,40 +74,44 @@ bool NetNeedsUpgrade(const NetParameter& net_param) {
 bool UpgradeNetAsNeeded(const string& param_file, NetParameter* param) {
   bool complete = true;
   if (NetNeedsV0ToV1Upgrade(*param)) {
-    complete &= LoggedUpgrade("input file specified using deprecated V0LayerParameter", param_file,
-                              [param] {
-                                NetParameter original;
-                                original.Swap(param);
-                                return UpgradeV0Net(original, param);
-                              });
+    complete &=
+        LoggedUpgrade("input file specified using deprecated V0LayerParameter",
+                      "file specified using deprecated V0LayerParameter", param_file, [param] {
+                        NetParameter original;
+                        original.Swap(param);
+                        return UpgradeV0Net(original, param);
+                      });
   }
   if (NetNeedsDataUpgrade(*param)) {
     complete &= LoggedUpgrade("input file specified using deprecated transformation parameters",
+                              "file specified using deprecated data transformation parameters.",
                               param_file, [param] {
                                 UpgradeNetDataTransformation(param);
                                 return true;
                               });
   }
   if (NetNeedsV1ToV2Upgrade(*param)) {
-    complete &= LoggedUpgrade("input file specified using deprecated V1LayerParameter", param_file,
-                              [param] {
-                                NetParameter original;
-                                original.Swap(param);
-                                return UpgradeV1Net(original, param);
-                              });
+    complete &=
+        LoggedUpgrade("input file specified using deprecated V1LayerParameter",
+                      "file specified using deprecated V1LayerParameter", param_file, [param] {
+                        NetParameter original;
+                        original.Swap(param);
+                        return UpgradeV1Net(original, param);
+                      });
   }
   if (NetNeedsInputUpgrade(*param)) {
-    complete &=
-        LoggedUpgrade("input file specified using deprecated input fields", param_file, [param] {
-          UpgradeNetInput(param);
-          return true;
-        });
+    complete &= LoggedUpgrade("input file specified using deprecated input fields",
+                              "file specified using deprecated input fields.", param_file, [param] {
+                                UpgradeNetInput(param);
+                                return true;
+                              });
   }
   if (NetNeedsBatchNormUpgrade(*param)) {
-    complete &= LoggedUpgrade("batch norm layers using deprecated params", param_file, [param] {
-      UpgradeNetBatchNorm(param);
-      return true;
-    });
+    complete &= LoggedUpgrade("batch norm layers using deprecated params",
+                              "batch norm layers using deprecated params.", param_file, [param] {
+                                UpgradeNetBatchNorm(param);
+                                return true;
+                              });
   }
   return complete;
 }
@@ -376,8 +383,10 @@ bool UpgradeSolverType(SolverParameter* solver_param) {
 
 bool UpgradeSolverAsNeeded(const string& param_file, SolverParameter* param) {
   if (!SolverNeedsTypeUpgrade(*param)) return true;
-  return LoggedUpgrade("input file specified using deprecated 'solver_type' field (enum)",
-                       param_file, [param] { return UpgradeSolverType(param); });
+  return LoggedUpgrade(
+      "input file specified using deprecated 'solver_type' field (enum)",
+      "file specified using deprecated 'solver_type' field (enum) to 'type' field (string).",
+      param_file, [param] { return UpgradeSolverType(param); });
 }
 
 }  // namespace caffe

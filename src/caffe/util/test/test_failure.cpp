@@ -62,6 +62,20 @@ TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) 
               "Layer conv1: too large\n$");
 }
 
+[[noreturn]] void FailIn(const std::string& path, const char* message) {
+  ExitOnFailure(7);
+  const FailureScope scope(FileAtWork{path});
+  LOG(FATAL) << message;
+  std::abort();
+}
+
+TEST(ExitOnFailureDeathTest, TheFileAtWorkIsNamedOnce) {
+  EXPECT_EXIT(FailIn("net.prototxt", "no such type"), ::testing::ExitedWithCode(7),
+              "no such type\n    in net.prototxt\n$");
+  EXPECT_EXIT(FailIn("net.prototxt", "net.prototxt: no such type"), ::testing::ExitedWithCode(7),
+              "net.prototxt: no such type\n$");
+}
+
 TEST(ExitOnFailureDeathTest, ADamagedMappedFileIsNamed) {
   EXPECT_EXIT(ReadDamaged("some_lmdb"), ::testing::ExitedWithCode(7),
               "some_lmdb is damaged: reading it failed");

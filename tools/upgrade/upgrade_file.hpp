@@ -1,0 +1,71 @@
+#ifndef TOOLS_UPGRADE_UPGRADE_FILE_HPP_
+#define TOOLS_UPGRADE_UPGRADE_FILE_HPP_
+
+// What the three upgrade programs share.
+#include <glog/logging.h>
+
+#include <iostream>
+#include <string>
+
+#include "caffe/common.hpp"
+#include "caffe/util/failure.hpp"
+#include "caffe/util/io.hpp"
+#include "caffe/util/upgrade_proto.hpp"
+
+DECLARE_bool(help);
+
+namespace upgrade_tool {
+
+/// A program that rewrites files of one kind.
+template <typename Proto>
+struct Tool {
+  const char* name;
+  const char* what;  ///< "NetParameter text proto"
+  void (*read)(const std::string& path, caffe::Message* proto);
+  bool (*empty)(const Proto& proto);
+  bool (*outdated)(const Proto& proto);
+  bool (*upgrade)(const std::string& path, Proto* proto);
+  void (*write)(const caffe::Message& proto, const std::string& path);
+};
+
+inline bool HasNoLayers(const caffe::NetParameter& net) {
+  return net.layer_size() == 0 && net.layers_size() == 0;
+}
+
+inline bool HasNoFields(const caffe::SolverParameter& solver) { return solver.ByteSizeLong() == 0; }
+
+/// Rewrites the file IN in the current format as OUT, which may be the same file and appears
+/// complete or not at all. Returns the program's exit code: 0; 1 where something could not be
+/// carried over, which is in the log, or where there is nothing to write.
+template <typename Proto>
+int Main(int argc, char** argv, const Tool<Proto>& tool) {
+  FLAGS_alsologtostderr = true;
+  // Programs that read logs expect glog's older prefix, without the year.
+  gflags::SetCommandLineOption("log_year_in_prefix", "false");
+  gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
+  if (FLAGS_help || argc != 3) {
+    (FLAGS_help ? std::cout : std::cerr)
+        << "usage: " << tool.name << " IN OUT\nBrings a " << tool.what
+        << " of an older Caffe into the current format.\n";
+    return FLAGS_help ? 0 : 1;
+  }
+  caffe::GlobalInit(&argc, &argv);
+  caffe::ExitOnFailure(1);
+  const std::string in = argv[1], out = argv[2];
+  Proto proto;
+  tool.read(in, &proto);
+  CHECK(!tool.empty(proto)) << in << " is empty, or no " << tool.what << ".";
+  bool complete = true;
+  if (tool.outdated(proto)) {
+    complete = tool.upgrade(in, &proto);
+  } else {
+    LOG(INFO) << "File already in latest proto format: " << in;
+  }
+  tool.write(proto, out);
+  LOG(INFO) << "Wrote upgraded " << tool.what << " to " << out;
+  return complete ? 0 : 1;
+}
+
+}  // namespace upgrade_tool
+
+#endif  // TOOLS_UPGRADE_UPGRADE_FILE_HPP_

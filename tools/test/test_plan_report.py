@@ -35,6 +35,17 @@ class PlanReport(DigitsTest):
             self.assertEqual(line, line.rstrip())
         return result.out
 
+    def test_every_history_of_the_solver_counts(self):
+        resident = {}
+        for kind, more in (("SGD", "momentum: 0.9"), ("AdaGrad", ""), ("AdaDelta", "momentum: 0.95"), ("Adam", "")):
+            write("kind.prototxt", """net: "examples/digits/train_test.prototxt" test_iter: 1 test_interval: 4 type: "%s"
+                  base_lr: 0.1 lr_policy: "fixed" %s""" % (kind, more))
+            resident[kind] = self.plan("--solver=kind.prototxt", "--placement=keep")["persistent_bytes"]
+        parameters = resident["SGD"] // 3  # beside them, their gradients and one history
+        self.assertEqual(resident["SGD"], resident["AdaGrad"])
+        self.assertEqual(resident["Adam"], resident["AdaDelta"])
+        self.assertAlmostEqual(parameters, resident["Adam"] - resident["SGD"], delta=0.01 * parameters)
+
     # In words.
 
     def test_the_verdict_comes_first_and_the_answers_last(self):

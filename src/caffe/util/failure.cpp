@@ -84,9 +84,8 @@ class FatalExit : public google::LogSink {
     if (severity != google::GLOG_FATAL) return;
     const LayerParameter* layer = FailureScopes::Layer();
     const std::string* file = FailureScopes::File();
-    const std::string text(message, length);
-    if (layer != nullptr && !Names(text, *layer)) Add(LayerAtWork());
-    if (file != nullptr && text.find(*file) == std::string::npos) Add(*file);
+    if (layer != nullptr && !Names(std::string(message, length), *layer)) Add(LayerAtWork());
+    if (file != nullptr) Add(*file);
     if (Caffe::solver_count() > 1) {
       Add("solver " + std::to_string(Caffe::solver_rank()) + " of " +
           std::to_string(Caffe::solver_count()));

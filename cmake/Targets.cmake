@@ -202,6 +202,9 @@ endfunction()
 # Tests of src/layrub/device/cuda link to a runtime of CUDA that is a fake: they need CUDA's headers,
 # neither its compiler and libraries nor a GPU.
 #
+# Tests in src/caffe/test/clients are programs as users of Caffe write them: compiled as C++17, they
+# see public headers only.
+#
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
 # (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS.
@@ -220,7 +223,7 @@ function(layrub_add_tests)
   layrub_set_up_test(device_environment caffe)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/test_*.cpp ${PROJECT_SOURCE_DIR}/tools/test_*.cpp)
-  list(FILTER tests INCLUDE REGEX "/test/test_[^/]*\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "/test/(clients/)?test_[^/]*\\.cpp$")
   foreach(test ${tests})
     get_filename_component(name ${test} NAME_WE)
     get_filename_component(folder ${test} DIRECTORY)
@@ -250,6 +253,9 @@ function(layrub_add_tests)
     layrub_kernels_beside(kernels ${test})
     add_executable(${name} ${test} ${kernels} ${helper_objects})
     layrub_set_up_test(${name} "${library}")
+    if(folder MATCHES "/clients$")
+      layrub_make_client(${name})
+    endif()
     if(name STREQUAL "test_nccl_communicator")
       layrub_add_fake_nccl(${name})
     endif()
@@ -322,6 +328,11 @@ function(layrub_add_helpers folder library result)
     layrub_set_up_test(${helper} "${library}")
   endif()
   set(${result} $<TARGET_OBJECTS:${helper}> PARENT_SCOPE)
+endfunction()
+
+function(layrub_make_client name)
+  set_target_properties(${name} PROPERTIES CXX_STANDARD 17 INCLUDE_DIRECTORIES "")
+  target_compile_options(${name} PRIVATE -Wno-sign-compare -Wno-unused-parameter)
 endfunction()
 
 function(layrub_set_up_test name library)

@@ -1,16 +1,21 @@
 #ifndef CAFFE_PARALLEL_HPP_
 #define CAFFE_PARALLEL_HPP_
 
+// User code relies on Boost.Thread being visible.
+#include <boost/thread.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "caffe/blob.hpp"
+#include "caffe/common.hpp"
+#include "caffe/internal_thread.hpp"
+#include "caffe/layer.hpp"
+#include "caffe/proto/caffe.pb.h"
 #include "caffe/solver.hpp"
+#include "caffe/syncedmem.hpp"
+#include "caffe/util/blocking_queue.hpp"
 #include "layrub/communicator.hpp"
-
-namespace boost {
-class barrier;
-}
 
 namespace caffe {
 

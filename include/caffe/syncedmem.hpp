@@ -2,6 +2,7 @@
 #define CAFFE_SYNCEDMEM_HPP_
 
 #include <cstddef>
+#include <cstdlib>
 
 #include "caffe/common.hpp"
 

@@ -1,7 +1,11 @@
 #ifndef CAFFE_UTIL_BENCHMARK_H_
 #define CAFFE_UTIL_BENCHMARK_H_
 
+// User code relies on posix_time being visible.
+#include <boost/date_time/posix_time/posix_time.hpp>
 #include <chrono>
+
+#include "caffe/util/device_alternate.hpp"
 
 namespace caffe {
 

@@ -85,6 +85,10 @@ inline int CAFFE_GET_BLOCKS(const int N) { return (N - 1) / CAFFE_CUDA_NUM_THREA
 
 }  // namespace caffe
 
+#ifdef USE_CUDNN
+#include "caffe/util/cudnn.hpp"
+#endif
+
 #endif  // CPU_ONLY
 
 #endif  // CAFFE_UTIL_DEVICE_ALTERNATE_H_

@@ -261,7 +261,7 @@ bool OnDevice(const SyncedMemory& memory) {
 template <typename Dtype>
 Dtype SumOfMagnitudes(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
-    if (count == 0) return 0;
+    if (count == 0 || !memory || memory->head() == SyncedMemory::UNINITIALIZED) return 0;
     if (ModeDevice()) return DeviceAsum(count, static_cast<const Dtype*>(memory->gpu_data()));
     return caffe_cpu_asum(count, static_cast<const Dtype*>(memory->cpu_data()));
   } else {
@@ -272,7 +272,7 @@ Dtype SumOfMagnitudes(int count, SyncedMemory* memory) {
 template <typename Dtype>
 Dtype SumOfSquares(int count, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
-    if (count == 0) return 0;
+    if (count == 0 || !memory || memory->head() == SyncedMemory::UNINITIALIZED) return 0;
     if (ModeDevice()) return DeviceSumSquares(count, static_cast<const Dtype*>(memory->gpu_data()));
     const auto* values = static_cast<const Dtype*>(memory->cpu_data());
     return caffe_cpu_dot(count, values, values);
@@ -284,6 +284,7 @@ Dtype SumOfSquares(int count, SyncedMemory* memory) {
 template <typename Dtype>
 void ScaleValues(int count, Dtype factor, SyncedMemory* memory) {
   if constexpr (std::is_floating_point_v<Dtype>) {
+    if (count == 0 || !memory || memory->head() == SyncedMemory::UNINITIALIZED) return;
     if (OnDevice(*memory)) {
       DeviceScale(count, factor, static_cast<Dtype*>(memory->mutable_gpu_data()));
     } else {
@@ -311,27 +312,27 @@ void Blob<Dtype>::Update() {
 
 template <typename Dtype>
 Dtype Blob<Dtype>::asum_data() const {
-  return SumOfMagnitudes<Dtype>(count_, data().get());
+  return SumOfMagnitudes<Dtype>(count_, data_.get());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::asum_diff() const {
-  return SumOfMagnitudes<Dtype>(count_, diff().get());
+  return SumOfMagnitudes<Dtype>(count_, diff_.get());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::sumsq_data() const {
-  return SumOfSquares<Dtype>(count_, data().get());
+  return SumOfSquares<Dtype>(count_, data_.get());
 }
 template <typename Dtype>
 Dtype Blob<Dtype>::sumsq_diff() const {
-  return SumOfSquares<Dtype>(count_, diff().get());
+  return SumOfSquares<Dtype>(count_, diff_.get());
 }
 template <typename Dtype>
 void Blob<Dtype>::scale_data(Dtype scale_factor) {
-  ScaleValues(count_, scale_factor, data().get());
+  ScaleValues(count_, scale_factor, data_.get());
 }
 template <typename Dtype>
 void Blob<Dtype>::scale_diff(Dtype scale_factor) {
-  ScaleValues(count_, scale_factor, diff().get());
+  ScaleValues(count_, scale_factor, diff_.get());
 }
 
 template <typename Dtype>

@@ -1,0 +1,21 @@
+#ifndef CAFFE_CUDNN_LCN_LAYER_HPP_
+#define CAFFE_CUDNN_LCN_LAYER_HPP_
+
+#include "caffe/layers/lrn_layer.hpp"
+
+namespace caffe {
+
+#ifdef USE_CUDNN
+/// LRN with WITHIN_CHANNEL under the name of Caffe's variant by cuDNN. There is one layer here: the
+/// plan chooses who computes it.
+template <typename Dtype>
+class CuDNNLCNLayer : public LRNLayer<Dtype> {
+ public:
+  explicit CuDNNLCNLayer(const LayerParameter& param) : LRNLayer<Dtype>(param) {}
+  virtual ~CuDNNLCNLayer() {}
+};
+#endif
+
+}  // namespace caffe
+
+#endif  // CAFFE_CUDNN_LCN_LAYER_HPP_

@@ -170,6 +170,19 @@ TEST_F(ClientToolTest, TrainsTestsAndTimes) {
   EXPECT_LT(finetuned.loss, trained.loss) << "begins with the weights of the flag";
 }
 
+TEST(ClientGlobalInit, TakesTheFlagsItKnowsAndStartsTheLog) {
+  const auto start = [] {
+    char name[] = "client", flag[] = "--client_iterations=5", action[] = "train";
+    char* words[] = {name, flag, action};
+    int argc = 3;
+    char** argv = words;
+    caffe::GlobalInit(&argc, &argv);
+    LOG(ERROR) << argc - 1 << " is left: " << argv[1];
+    exit(FLAGS_client_iterations);
+  };
+  EXPECT_EXIT(start(), ::testing::ExitedWithCode(5), "client_tool.* 1 is left: train");
+}
+
 TEST(ClientSignals, BecomeActionsOfASolver) {
   caffe::SignalHandler handler(caffe::SolverAction::STOP, caffe::SolverAction::SNAPSHOT);
   caffe::ActionCallback asked = handler.GetActionFunction();

@@ -330,6 +330,7 @@ function(layrub_add_helpers folder library result)
   set(${result} $<TARGET_OBJECTS:${helper}> PARENT_SCOPE)
 endfunction()
 
+# layrub_make_client(<test>): compiles it as a user of Caffe would compile a program of that style.
 function(layrub_make_client name)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 17 INCLUDE_DIRECTORIES "")
   target_compile_options(${name} PRIVATE -Wno-sign-compare -Wno-unused-parameter)

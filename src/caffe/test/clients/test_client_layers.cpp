@@ -116,6 +116,23 @@ class ClientDoubleLayer : public NeuronLayer<Dtype> {
   }
 };
 
+/// y = 1 where x is positive, else 0. Its gradient is 0, and so it has nothing to write.
+template <typename Dtype>
+class ClientStepLayer : public NeuronLayer<Dtype> {
+ public:
+  explicit ClientStepLayer(const LayerParameter& param) : NeuronLayer<Dtype>(param) {}
+  virtual inline const char* type() const { return "ClientStep"; }
+
+ protected:
+  virtual void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+    for (int i = 0; i < bottom[0]->count(); ++i) {
+      top[0]->mutable_cpu_data()[i] = bottom[0]->cpu_data()[i] > Dtype(0);
+    }
+  }
+  virtual void Backward_cpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                            const vector<Blob<Dtype>*>& bottom) {}
+};
+
 /// The bottom as a matrix, in the bottom's memory.
 template <typename Dtype>
 class ClientMatrixLayer : public Layer<Dtype> {
@@ -210,6 +227,7 @@ class ClientProductLossLayer : public LossLayer<Dtype> {
 INSTANTIATE_CLASS(ClientSourceLayer);
 INSTANTIATE_CLASS(ClientGainLayer);
 INSTANTIATE_CLASS(ClientDoubleLayer);
+INSTANTIATE_CLASS(ClientStepLayer);
 INSTANTIATE_CLASS(ClientMatrixLayer);
 INSTANTIATE_CLASS(ClientSumDiffLayer);
 INSTANTIATE_CLASS(ClientProductLossLayer);
@@ -217,6 +235,7 @@ INSTANTIATE_CLASS(ClientProductLossLayer);
 REGISTER_LAYER_CLASS(ClientSource);
 REGISTER_LAYER_CLASS(ClientGain);
 REGISTER_LAYER_CLASS(ClientDouble);
+REGISTER_LAYER_CLASS(ClientStep);
 REGISTER_LAYER_CLASS(ClientSumDiff);
 REGISTER_LAYER_CLASS(ClientProductLoss);
 
@@ -297,7 +316,7 @@ class ClientGradientTest : public MultiDeviceTest<TypeParam> {
     vector<Blob<Dtype>*> bottom(1, blob_a_.get()), top;
     if (bottoms == 2) bottom.push_back(blob_b_.get());
     for (int i = 0; i < tops; ++i) top.push_back(tops_[i].get());
-    GradientChecker<Dtype> checker(1e-2, 1e-2);
+    GradientChecker<Dtype> checker(1e-2, 1e-2, 1701, 0, 0.02);  // 0.02: the step of ClientStep
     checker.CheckGradientExhaustive(layer.get(), bottom, top);
   }
 
@@ -309,6 +328,7 @@ TYPED_TEST_SUITE(ClientGradientTest, TestDtypesAndDevices);
 TYPED_TEST(ClientGradientTest, HoldsForEachLayer) {
   this->Check("ClientGain", 1, 1);
   this->Check("ClientDouble", 1, 1);
+  this->Check("ClientStep", 1, 1);
   this->Check("ClientSumDiff", 2, 2);
   this->Check("ClientProductLoss", 2, 1);
 }

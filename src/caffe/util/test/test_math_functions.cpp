@@ -205,5 +205,16 @@ TEST(Shuffle, LeavesNothingToDoForEmptyRanges) {
   EXPECT_TRUE(empty.empty());
 }
 
+TEST(MathFunctions, SetAndCopyIntegersToo) {
+  std::vector<int> from(3), to(3);
+  caffe_set(3, -7, from.data());
+  caffe_copy(3, from.data(), to.data());
+  EXPECT_EQ(to, std::vector<int>(3, -7));
+  const std::vector<unsigned int> large(2, 4000000000u);
+  std::vector<unsigned int> copy(2);
+  caffe_copy(2, large.data(), copy.data());
+  EXPECT_EQ(copy, large);
+}
+
 }  // namespace
 }  // namespace caffe

@@ -26,12 +26,12 @@ endfunction()
 
 add_library(caffe_deps INTERFACE)
 find_package(Threads REQUIRED)
-find_package(Boost REQUIRED COMPONENTS system thread)
+find_package(Boost REQUIRED COMPONENTS filesystem system thread)
 find_package(gflags REQUIRED)
 find_package(glog REQUIRED)
 find_package(Protobuf REQUIRED)
 target_link_libraries(caffe_deps INTERFACE
-  Boost::system Boost::thread gflags glog::glog protobuf::libprotobuf Threads::Threads)
+  Boost::filesystem Boost::system Boost::thread gflags glog::glog protobuf::libprotobuf Threads::Threads)
 
 if(BLAS STREQUAL "Open")
   layrub_find_plain(OPENBLAS cblas.h openblas openblas)

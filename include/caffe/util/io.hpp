@@ -3,11 +3,20 @@
 
 #include <google/protobuf/message.h>
 
+#include <boost/filesystem.hpp>
 #include <functional>
+#include <iomanip>
+#include <iostream>
 #include <string>
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/format.hpp"
+
+/// How often Caffe tries to make a temporary folder. Here the system finds a free name by itself.
+#ifndef CAFFE_TMP_DIR_RETRIES
+#define CAFFE_TMP_DIR_RETRIES 100
+#endif
 
 namespace caffe {
 

@@ -9,8 +9,9 @@
 namespace caffe {
 
 /// Batches of rows of HDF5 files, in order or shuffled, file after file and then again. The source
-/// is a text file that names one HDF5 file per line; each top is the dataset of its name. One file
-/// at a time is held in host memory.
+/// is a text file that names one HDF5 file per line; each top is the dataset of its name. Tops
+/// beyond the names, which a program may pass to the layer, are left as they are. One file at a
+/// time is held in host memory.
 template <typename Dtype>
 class HDF5DataLayer : public Layer<Dtype> {
  public:

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "caffe/util/math_functions.hpp"
+#include "dealing.hpp"
 
 namespace caffe {
 
@@ -54,8 +55,7 @@ void DataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
 
 template <typename Dtype>
 bool DataLayer<Dtype>::Skip() const {
-  if (this->phase_ == TEST) return false;  // every solver tests on all of the data
-  return offset_ % Caffe::solver_count() != static_cast<uint64_t>(Caffe::solver_rank());
+  return BelongsToAnotherSolver(this->phase_, offset_);
 }
 
 template <typename Dtype>

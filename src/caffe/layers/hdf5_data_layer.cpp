@@ -6,6 +6,7 @@
 
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/rng.hpp"
+#include "dealing.hpp"
 #include "fill_top.hpp"
 #include "source_traits.hpp"
 
@@ -42,8 +43,10 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
       << "Layer " << name << ": " << this->type() << " does not transform data.";
   CHECK_GT(static_cast<int>(param.batch_size()), 0)
       << "Layer " << name << ": batch_size must be 1 to 2147483647.";
-  CHECK_EQ(this->layer_param_.top_size(), static_cast<int>(top.size()))
-      << "Layer " << name << ": each top needs the name of a dataset.";
+  const int datasets = this->layer_param_.top_size();
+  CHECK(datasets > 0 && datasets <= static_cast<int>(top.size()))
+      << "Layer " << name << ": " << datasets << " datasets are named for " << top.size()
+      << " tops; each dataset needs a top.";
   std::ifstream source(param.source());
   CHECK(source.is_open()) << "Layer " << name << ": cannot open source file " << param.source();
   hdf_filenames_.clear();
@@ -58,7 +61,8 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   current_file_ = 0;
   current_row_ = 0;
   LoadHDF5FileData(hdf_filenames_[file_permutation_[0]].c_str());
-  for (size_t i = 0; i < top.size(); ++i) {
+  staged_.clear();
+  for (int i = 0; i < datasets; ++i) {
     vector<int> shape = hdf_blobs_[i]->shape();
     shape[0] = static_cast<int>(param.batch_size());
     top[i]->Reshape(shape);
@@ -68,15 +72,14 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
 
 template <typename Dtype>
 MemoryTraits HDF5DataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
-                                          const vector<Blob<Dtype>*>& top,
+                                          const vector<Blob<Dtype>*>& /*top*/,
                                           const vector<bool>& /*propagate_down*/) const {
-  return SourceTraits(top.size());
+  return SourceTraits(this->layer_param_.top_size());
 }
 
 template <typename Dtype>
 bool HDF5DataLayer<Dtype>::Skip() const {
-  if (this->phase_ == TEST) return false;  // every solver tests on all of the data
-  return offset_ % Caffe::solver_count() != static_cast<uint64_t>(Caffe::solver_rank());
+  return BelongsToAnotherSolver(this->phase_, offset_);
 }
 
 template <typename Dtype>
@@ -114,14 +117,14 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
   HostFeed* const feed = this->feed();
   const DeviceContext rows_on = feed ? DeviceContext() : context;
   vector<Dtype*> to;
-  for (size_t i = 0; i < top.size(); ++i) {
+  for (size_t i = 0; i < staged_.size(); ++i) {
     if (feed) staged_[i]->ReshapeLike(*top[i]);
     to.push_back(MutableData(rows_on, feed ? staged_[i].get() : top[i]));
   }
   for (int row = 0, run; row < rows; row += run) {
     while (Skip()) Next();
     run = RowsInOrder(rows - row);
-    for (size_t i = 0; i < top.size(); ++i) {
+    for (size_t i = 0; i < staged_.size(); ++i) {
       const int64_t width = top[i]->count(1);
       CHECK_EQ(width, hdf_blobs_[i]->count(1))
           << "Layer " << this->layer_param_.name() << ": rows of dataset "
@@ -134,7 +137,7 @@ void HDF5DataLayer<Dtype>::ForwardOn(const DeviceContext& context,
     }
     for (int i = 0; i < run; ++i) Next();
   }
-  for (size_t i = 0; feed && i < top.size(); ++i) FillTop(context, feed, *staged_[i], top[i]);
+  for (size_t i = 0; feed && i < staged_.size(); ++i) FillTop(context, feed, *staged_[i], top[i]);
 }
 
 INSTANTIATE_CLASS(HDF5DataLayer);

@@ -153,9 +153,22 @@ TEST_F(HDF5Data, ShufflesFilesAndRows) {
   EXPECT_GT(orders.size(), 1u);
 }
 
+TEST_F(HDF5Data, LeavesTopsWithoutADatasetAsTheyAre) {
+  LayerCase layer(Layer("batch_size: 4"), {}, 4);
+  layer.top[3]->Reshape({2});
+  layer.top[3]->mutable_cpu_data()[1] = 7;
+  EXPECT_EQ(Labels(&layer, 2), (vector<double>{0, 1, 2, 3, 4, 0, 1, 2}));
+  EXPECT_EQ(layer.top[2]->count(), 0);
+  EXPECT_EQ(layer.top[3]->shape(), vector<int>{2});
+  EXPECT_EQ(layer.top[3]->cpu_data()[1], 7);
+  EXPECT_EQ(layer.Traits().forward.writes.size(), 2u);
+}
+
 TEST_F(HDF5Data, DiesNamingLayerAndFile) {
   LayerCase rows(Layer("batch_size: 0"), {}, 2);
   EXPECT_DEATH(rows.SetUp(), "Layer h5: batch_size");
+  LayerCase tops(Layer("batch_size: 1"), {}, 1);
+  EXPECT_DEATH(tops.SetUp(), "Layer h5: 2 datasets are named for 1 tops");
   std::ofstream(folder_ + "/a.h5") << "no HDF5";
   LayerCase corrupt(Layer("batch_size: 1"), {}, 2);
   EXPECT_DEATH(corrupt.SetUp(), "Layer h5: .*a.h5 cannot be read as an HDF5 file");

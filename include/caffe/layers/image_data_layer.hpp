@@ -1,0 +1,51 @@
+#ifndef CAFFE_IMAGE_DATA_LAYER_HPP_
+#define CAFFE_IMAGE_DATA_LAYER_HPP_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "caffe/layers/base_data_layer.hpp"
+
+namespace caffe {
+
+/// Batches of the images that a text file lists, "path label" a line (caffe/util/image_list.hpp),
+/// in order or shuffled, and then again. Paths are relative to root_folder. Images are read in
+/// colour or gray, resized where new_height and new_width say so, then transformed; those of one
+/// batch must come out with one size.
+///
+/// Needs USE_OPENCV.
+template <typename Dtype>
+class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
+ public:
+  explicit ImageDataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {}
+  virtual ~ImageDataLayer();
+  virtual void DataLayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  virtual inline const char* type() const { return "ImageData"; }
+  virtual inline int ExactNumBottomBlobs() const { return 0; }
+  virtual inline int ExactNumTopBlobs() const { return 2; }
+
+ protected:
+  /// Shuffles lines_ by prefetch_rng_.
+  virtual void ShuffleImages();
+  virtual void load_batch(Batch<Dtype>* batch);
+
+  shared_ptr<Caffe::RNG> prefetch_rng_;
+  vector<std::pair<std::string, int>> lines_;  ///< paths without the root folder, and labels
+  int lines_id_ = 0;                           ///< of the next image
+
+ private:
+  /// The next image; the first after the last, shuffled anew.
+  void Next();
+  /// Reads the next image without moving on; aborts, naming list and line, where that fails.
+  cv::Mat Image() const;
+  /// "Layer data: image cat.png (list:3)", for messages.
+  string Name() const;
+
+  uint64_t offset_ = 0;  ///< how often Next was called
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_IMAGE_DATA_LAYER_HPP_

@@ -1,0 +1,144 @@
+#include "caffe/layers/image_data_layer.hpp"
+
+#include "caffe/util/image_list.hpp"
+#include "caffe/util/io.hpp"
+#include "caffe/util/math_functions.hpp"
+#include "caffe/util/rng.hpp"
+#include "dealing.hpp"
+
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#endif
+
+namespace caffe {
+
+template <typename Dtype>
+ImageDataLayer<Dtype>::~ImageDataLayer() {
+  this->StopInternalThread();
+}
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::ShuffleImages() {
+  shuffle(lines_.begin(), lines_.end(), static_cast<rng_t*>(prefetch_rng_->generator()));
+}
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::Next() {
+  ++offset_;
+  if (++lines_id_ < static_cast<int>(lines_.size())) return;
+  LOG_IF(INFO, Caffe::root_solver()) << "Restarting data prefetching from start.";
+  lines_id_ = 0;
+  if (this->layer_param_.image_data_param().shuffle()) ShuffleImages();
+}
+
+template <typename Dtype>
+string ImageDataLayer<Dtype>::Name() const {
+  const string& source = this->layer_param_.image_data_param().source();
+  const string what = "Layer " + this->layer_param_.name() + ": ";
+  const string& path = lines_[lines_id_].first;
+  for (const ListedImage& image : ReadImageList(source, what)) {
+    if (image.path != path) continue;
+    return what + "image " + path + " (" + source + ":" + std::to_string(image.line) + ")";
+  }
+  return what + "image " + path;
+}
+
+#ifdef USE_OPENCV
+
+template <typename Dtype>
+cv::Mat ImageDataLayer<Dtype>::Image() const {
+  const ImageDataParameter& param = this->layer_param_.image_data_param();
+  const cv::Mat image = ReadImageToCVMat(param.root_folder() + lines_[lines_id_].first,
+                                         static_cast<int>(param.new_height()),
+                                         static_cast<int>(param.new_width()), param.is_color());
+  CHECK(!image.empty()) << Name() << " cannot be read.";
+  const int crop = static_cast<int>(this->transform_param_.crop_size());
+  CHECK(image.rows >= crop && image.cols >= crop)
+      << Name() << " of " << image.rows << " x " << image.cols << " is smaller than crop_size, "
+      << crop << ".";
+  return image;
+}
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
+                                           const vector<Blob<Dtype>*>& top) {
+  const ImageDataParameter& param = this->layer_param_.image_data_param();
+  const string what = "Layer " + this->layer_param_.name() + ": ";
+  CHECK_EQ(param.new_height() == 0, param.new_width() == 0)
+      << what << "new_height and new_width must be set together.";
+  const int batch_size = static_cast<int>(param.batch_size());
+  CHECK_GT(batch_size, 0) << what << "batch_size must be 1 to 2147483647.";
+  LOG(INFO) << "Opening file " << param.source();
+  lines_.clear();
+  for (const ListedImage& image : ReadImageList(param.source(), what)) {
+    lines_.emplace_back(image.path, image.label);
+  }
+  if (param.shuffle()) {
+    LOG(INFO) << "Shuffling data";
+    prefetch_rng_.reset(new Caffe::RNG(caffe_rng_rand()));
+    ShuffleImages();
+  }
+  LOG(INFO) << "A total of " << lines_.size() << " images.";
+  lines_id_ = 0;
+  if (param.rand_skip() > 0) {
+    const unsigned int skip = caffe_rng_rand() % param.rand_skip();
+    LOG(INFO) << "Skipping first " << skip << " data points.";
+    CHECK_LT(skip, lines_.size()) << what << "rand_skip passes the end of " << param.source()
+                                  << ", which lists fewer images.";
+    lines_id_ = static_cast<int>(skip);
+  }
+  vector<int> shape = this->data_transformer_->InferBlobShape(Image());
+  shape[0] = batch_size;
+  top[0]->Reshape(shape);
+  top[1]->Reshape({batch_size});
+  for (const auto& batch : this->prefetch_) {
+    batch->data_.Reshape(shape);
+    batch->label_.Reshape({batch_size});
+  }
+  LOG_IF(INFO, Caffe::root_solver()) << "output data size: " << top[0]->shape_string();
+}
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
+  const int batch_size = static_cast<int>(this->layer_param_.image_data_param().batch_size());
+  Blob<Dtype>& item = this->transformed_data_;
+  for (int i = 0; i < batch_size; ++i) {
+    while (BelongsToAnotherSolver(this->phase_, offset_)) Next();
+    const cv::Mat image = Image();
+    vector<int> shape = this->data_transformer_->InferBlobShape(image);
+    if (i == 0) {
+      item.Reshape(shape);
+      shape[0] = batch_size;
+      batch->data_.Reshape(shape);
+    } else {
+      CHECK(shape == item.shape())
+          << Name() << " of " << image.rows << " x " << image.cols
+          << " does not fit into a batch whose first image has shape " << item.shape_string()
+          << "; images must have one size, unless new_height and new_width or crop_size give them "
+             "one.";
+    }
+    item.set_cpu_data(batch->data_.mutable_cpu_data() + batch->data_.offset({i}));
+    this->data_transformer_->Transform(image, &item);
+    batch->label_.mutable_cpu_data()[i] = static_cast<Dtype>(lines_[lines_id_].second);
+    Next();
+  }
+}
+
+#else  // USE_OPENCV
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
+                                           const vector<Blob<Dtype>*>& /*top*/) {
+  LOG(FATAL) << "Layer " << this->layer_param_.name() << ": " << type()
+             << " reads images, which needs a build with USE_OPENCV.";
+}
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
+
+#endif  // USE_OPENCV
+
+INSTANTIATE_CLASS(ImageDataLayer);
+REGISTER_LAYER_CLASS(ImageData);
+
+}  // namespace caffe

@@ -1,0 +1,43 @@
+#include "caffe/util/image_list.hpp"
+
+#include <charconv>
+#include <fstream>
+
+namespace caffe {
+
+namespace {
+
+const char kBlanks[] = " \t\r";
+
+int Label(const string& text, const string& where) {
+  int label = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, label);
+  CHECK(error == std::errc() && stop == end)
+      << where << "'" << text << "' is no label; a line is \"path label\".";
+  return label;
+}
+
+}  // namespace
+
+vector<ListedImage> ReadImageList(const string& source, const string& what) {
+  std::ifstream file(source);
+  CHECK(file.is_open()) << what << "cannot open the image list " << source << ".";
+  vector<ListedImage> images;
+  string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    line.erase(line.find_last_not_of(kBlanks) + 1);
+    if (line.empty()) continue;
+    ListedImage image{line, 0, number};
+    if (const size_t blank = line.find_last_of(kBlanks); blank != string::npos) {
+      image.label =
+          Label(line.substr(blank + 1), what + source + ":" + std::to_string(number) + ": ");
+      image.path.erase(line.find_last_not_of(kBlanks, blank) + 1);
+    }
+    images.push_back(image);
+  }
+  CHECK(!images.empty()) << what << "the image list " << source << " names no image.";
+  return images;
+}
+
+}  // namespace caffe

@@ -1,0 +1,50 @@
+#include "caffe/util/image_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "caffe/util/io.hpp"
+
+namespace caffe {
+namespace {
+
+class ImageList : public testing::Test {
+ protected:
+  ImageList() { MakeTempDir(&folder_); }
+  ~ImageList() override { std::filesystem::remove_all(folder_); }
+
+  vector<ListedImage> Read(const string& text) const {
+    std::ofstream(folder_ + "/list", std::ios::binary) << text;
+    return ReadImageList(folder_ + "/list", "Layer x: ");
+  }
+
+  string folder_;
+};
+
+TEST_F(ImageList, GivesPathLabelAndLine) {
+  const vector<ListedImage> images = Read("a.png 3\n\nfolder/my cat.png -12\nb.png\t7  \r\nc.png");
+  ASSERT_EQ(images.size(), 4u);
+  const vector<string> paths = {"a.png", "folder/my cat.png", "b.png", "c.png"};
+  const vector<int> labels = {3, -12, 7, 0}, lines = {1, 3, 4, 5};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(images[i].path, paths[i]);
+    EXPECT_EQ(images[i].label, labels[i]);
+    EXPECT_EQ(images[i].line, lines[i]);
+  }
+}
+
+using ImageListDeath = ImageList;
+
+TEST_F(ImageListDeath, NamesFileAndLine) {
+  EXPECT_DEATH(Read("a.png 3\nb.png cat\n"), "Layer x: .*/list:2: 'cat' is no label");
+  EXPECT_DEATH(Read("a.png 3.5\n"), "list:1: '3.5' is no label");
+  EXPECT_DEATH(Read("a.png 99999999999\n"), "list:1: '99999999999' is no label");
+  EXPECT_DEATH(Read("\n \n"), "Layer x: the image list .*/list names no image");
+  EXPECT_DEATH(ReadImageList(folder_ + "/none", "Layer x: "),
+               "Layer x: cannot open the image list .*/none");
+}
+
+}  // namespace
+}  // namespace caffe

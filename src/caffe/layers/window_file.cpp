@@ -1,0 +1,79 @@
+#include "window_file.hpp"
+
+#include <cctype>
+#include <fstream>
+#include <sstream>
+
+namespace caffe {
+
+namespace {
+
+/// The words of a text file, with the lines that they stand on.
+class Words {
+ public:
+  Words(const string& source, const string& what) : source_(source), what_(what), file_(source) {
+    CHECK(file_.is_open()) << what << "cannot open the window file " << source << ".";
+  }
+
+  /// False at the end of the file.
+  bool More() {
+    string line;
+    while ((text_ >> std::ws).eof() && std::getline(file_, line)) {
+      text_.clear();
+      text_.str(line);
+      ++line_;
+    }
+    return !text_.eof();
+  }
+  /// The next word as a T; `name` says in messages what it should be.
+  template <typename T>
+  T Next(const char* name) {
+    T value{};
+    CHECK(More()) << what_ << source_ << ":" << line_ << ": the file ends where " << name
+                  << " should be.";
+    const bool ends = (text_ >> value) && (text_.eof() || std::isspace(text_.peek()));
+    CHECK(ends) << what_ << source_ << ":" << line_ << ": this is not " << name << ".";
+    return value;
+  }
+  int line() const { return line_; }
+
+ private:
+  const string source_, what_;
+  std::ifstream file_;
+  std::istringstream text_;  ///< the rest of line `line_`
+  int line_ = 0;
+};
+
+}  // namespace
+
+vector<WindowedImage> ReadWindowFile(const string& source, const string& what) {
+  Words words(source, what);
+  vector<WindowedImage> images;
+  while (words.More()) {
+    const string mark = words.Next<string>("'#'");
+    CHECK_EQ(mark, "#") << what << source << ":" << words.line()
+                        << ": an image begins with \"# index\".";
+    words.Next<int>("the index of an image");
+    WindowedImage image;
+    image.path = words.Next<string>("the path of an image");
+    image.line = words.line();
+    image.channels = words.Next<int>("the number of channels");
+    image.height = words.Next<int>("the height of an image");
+    image.width = words.Next<int>("the width of an image");
+    const int windows = words.Next<int>("the number of windows");
+    for (int i = 0; i < windows; ++i) {
+      FileWindow window;
+      window.label = words.Next<int>("the label of a window");
+      window.overlap = words.Next<float>("the overlap of a window");
+      for (int* place : {&window.x1, &window.y1, &window.x2, &window.y2}) {
+        *place = words.Next<int>("a corner of a window");
+      }
+      image.windows.push_back(window);
+    }
+    images.push_back(image);
+  }
+  CHECK(!images.empty()) << what << "the window file " << source << " names no image.";
+  return images;
+}
+
+}  // namespace caffe

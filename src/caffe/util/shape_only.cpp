@@ -7,6 +7,7 @@
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
+#include "caffe/util/image_list.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -33,8 +34,8 @@ Declared Declare(const LayerParameter& layer) {
   Declared known;
   const TransformationParameter& transform = layer.transform_param();
   known.crop = transform.crop_size();
-  if (transform.force_gray()) known.channels = 1;
   if (layer.type() == "Data") {
+    if (transform.force_gray()) known.channels = 1;
     known.source = layer.data_param().source();
     known.batch = layer.data_param().batch_size();
   } else if (layer.type() == "ImageData") {
@@ -78,6 +79,17 @@ vector<int> RecordShape(const DataParameter& param, const TransformationParamete
   return {datum.channels(), datum.height(), datum.width()};
 }
 
+/// Channels, height and width of the first image of a list.
+vector<int> ListedShape(const LayerParameter& layer) {
+  const ImageDataParameter& param = layer.image_data_param();
+  const string what = "Layer " + layer.name() + ": ";
+  const string path = param.root_folder() + ReadImageList(param.source(), what)[0].path;
+  Datum datum;
+  CHECK(ReadImageToDatum(path, 0, param.is_color(), &datum))
+      << what << "the first image of " << param.source() << ", " << path << ", cannot be read.";
+  return {datum.channels(), datum.height(), datum.width()};
+}
+
 #ifdef USE_HDF5
 /// Shapes of the tops: those of the datasets in the first file, with `batch` rows.
 vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
@@ -106,6 +118,9 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
     shape = RecordShape(layer.data_param(), layer.transform_param());
   } else if (!data_shape.empty()) {
     shape = data_shape;
+  } else if (layer.type() == "ImageData" && known.crop == 0 && known.height == 0 &&
+             Exists(known.source)) {
+    shape = ListedShape(layer);
   }
   if (known.crop > 0) shape[1] = shape[2] = known.crop;
   CHECK(shape[0] > 0 && shape[1] > 0 && shape[2] > 0)

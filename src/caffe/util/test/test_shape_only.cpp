@@ -12,6 +12,11 @@
 #include "caffe/util/shape_only.hpp"
 #include "layrub/pool.hpp"
 
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#endif
+
 namespace caffe {
 namespace {
 
@@ -89,6 +94,34 @@ TEST(ShapeOnlyDeathTest, AsksForShapesThatItCannotKnow) {
   EXPECT_DEATH(Shapes("type: 'Data' transform_param { crop_size: 8 }"),
                "Layer in .*batch_size must be 1 to 2147483647");
 }
+
+TEST(ShapeOnly, ImageListsNeedNotBeThereWhereTheSizeIsKnown) {
+  const string images = "type: 'ImageData' image_data_param { source: 'none' batch_size: 2 ";
+  EXPECT_EQ("2 3 8 8, 2", Shapes(images + "} transform_param { crop_size: 8 force_gray: true }"));
+  EXPECT_EQ("2 1 6 7, 2", Shapes(images + "}", {1, 6, 7}));
+  EXPECT_DEATH(Shapes(images + "}"), "Layer in: .*none.*--data_shape=C,H,W");
+  EXPECT_EQ("2 3 9 9, 2", Shapes("type: 'WindowData' window_data_param { source: 'none' "
+                                 "batch_size: 2 } transform_param { crop_size: 9 }"));
+}
+
+#ifdef USE_OPENCV
+TEST(ShapeOnly, TakesTheShapeOfTheFirstImageOfAList) {
+  string folder;
+  MakeTempDir(&folder);
+  cv::imwrite(folder + "/a.png", cv::Mat(6, 7, CV_8UC3, cv::Scalar(0)));
+  std::ofstream(folder + "/list") << "a.png 1\n";
+  const string source = "type: 'ImageData' image_data_param { batch_size: 3 root_folder: '" +
+                        folder + "/' source: '" + folder + "/list' ";
+  EXPECT_EQ("3 3 6 7, 3", Shapes(source + "}"));
+  EXPECT_EQ("3 1 6 7, 3", Shapes(source + "is_color: false }"));
+  const layrub::Graph real = Net<float>(Classifier(source + "}")).MemoryGraph(1);
+  const layrub::Graph planned =
+      Net<float>(WithoutSources(Classifier(source + "}"), {})).MemoryGraph(1);
+  EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
+  std::ofstream(folder + "/list") << "none.png 1\n";
+  EXPECT_DEATH(Shapes(source + "}"), "Layer in: the first image of .*list, .*none.png, cannot be");
+}
+#endif
 
 #ifdef USE_LMDB
 TEST(ShapeOnly, ReadsTheFirstRecordOfADatabase) {

@@ -220,32 +220,33 @@ const int* Blob<Dtype>::gpu_shape() const {
   return static_cast<const int*>(shape_data_->gpu_data());
 }
 
+namespace {
+
+/// Makes `data` take the `size` bytes of its user's; true where it was of another size, and `diff`
+/// with it.
+bool TakeOwn(size_t size, shared_ptr<SyncedMemory>* data, shared_ptr<SyncedMemory>* diff) {
+  const bool resized = (*data)->size() != size;  // the user's memory has exactly count() values
+  const Binding* const binding = (*data)->binding();
+  // A layer at work points its planned top at memory of its own: the top lets go of the plan's
+  // memory, and the net copies the value there when the layer is done.
+  if (resized || (binding && binding->writable)) data->reset(new SyncedMemory(size));
+  if (resized) diff->reset(new SyncedMemory(size));
+  return resized;
+}
+
+}  // namespace
+
 template <typename Dtype>
 void Blob<Dtype>::set_cpu_data(Dtype* data) {
   CHECK(data);
-  // The user's memory has exactly count() values, whatever the capacity was.
-  const size_t size = size_t(count_) * sizeof(Dtype);
-  if (data_->size() != size) {
-    data_.reset(new SyncedMemory(size));
-    diff_.reset(new SyncedMemory(size));
-    capacity_ = count_;
-  } else if (data_->binding() && data_->binding()->writable) {
-    // A layer at work points its planned top at memory of its own: the top lets go of the plan's
-    // memory, and the net copies the value there when the layer is done.
-    data_.reset(new SyncedMemory(size));
-  }
+  if (TakeOwn(size_t(count_) * sizeof(Dtype), &data_, &diff_)) capacity_ = count_;
   data_->set_cpu_data(data);
 }
 
 template <typename Dtype>
 void Blob<Dtype>::set_gpu_data(Dtype* data) {
   CHECK(data);
-  const size_t size = size_t(count_) * sizeof(Dtype);
-  if (data_->size() != size) {
-    data_.reset(new SyncedMemory(size));
-    diff_.reset(new SyncedMemory(size));
-    capacity_ = count_;
-  }
+  if (TakeOwn(size_t(count_) * sizeof(Dtype), &data_, &diff_)) capacity_ = count_;
   data_->set_gpu_data(data);
 }
 

@@ -42,12 +42,13 @@ class Batch {
   Blob<Dtype> data_, label_;
 };
 
-/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, in memory of
-/// the host (pinned in GPU mode). A forward copies the oldest into the tops, under a plan for a
-/// device beside what computes; it may be filled again when that is done.
+/// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, but at least
+/// two, in memory of the host (pinned in GPU mode). A forward copies the oldest into the tops,
+/// under a plan for a device beside what computes, and holds it until the next forward.
 ///
 /// A subclass shapes the tops and every prefetch_[i] in DataLayerSetUp, overrides load_batch, which
-/// runs in the thread, and stops the thread in its destructor.
+/// runs in the thread, and stops the thread in its destructor. One with a forward of its own pushes
+/// prefetch_current_, unless it is null, to prefetch_free_ and takes the next from prefetch_full_.
 template <typename Dtype>
 class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThread {
  public:
@@ -65,6 +66,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   vector<shared_ptr<Batch<Dtype>>> prefetch_;
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;
+  Batch<Dtype>* prefetch_current_ = nullptr;  ///< the batch of the last forward; in neither queue
   Blob<Dtype> transformed_data_;
 };
 

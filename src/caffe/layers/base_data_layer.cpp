@@ -1,5 +1,6 @@
 #include "caffe/layers/base_data_layer.hpp"
 
+#include <algorithm>
 #include <boost/thread.hpp>
 
 #include "caffe/util/failure.hpp"
@@ -30,8 +31,11 @@ MemoryTraits BaseDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/
 
 template <typename Dtype>
 BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& param)
-    : BaseDataLayer<Dtype>(param), prefetch_(param.data_param().prefetch()) {
-  CHECK(!prefetch_.empty()) << "Layer " << param.name() << ": prefetch must be at least 1.";
+    : BaseDataLayer<Dtype>(param),
+      // While one is held by the last forward, another gives the next its shape (Reshape).
+      prefetch_(std::max(2u, param.data_param().prefetch())) {
+  CHECK_GT(param.data_param().prefetch(), 0u)
+      << "Layer " << param.name() << ": prefetch must be at least 1.";
   for (shared_ptr<Batch<Dtype>>& batch : prefetch_) {
     batch.reset(new Batch<Dtype>());
     prefetch_free_.push(batch.get());
@@ -72,22 +76,20 @@ template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                                 const vector<Blob<Dtype>*>& /*bottom*/,
                                                 const vector<Blob<Dtype>*>& top) {
-  Batch<Dtype>* batch = prefetch_full_.pop("Waiting for data");
   HostFeed* const feed = this->feed();
+  if (Batch<Dtype>* const last = prefetch_current_) {
+    // By way of the feed the last forward's copies are over when the thread gets the batch.
+    const auto give_back = [this, last] { prefetch_free_.push(last); };
+    feed ? feed->Then(give_back) : give_back();
+  }
+  prefetch_current_ = prefetch_full_.pop("Waiting for data");
   const auto fill = [&context, feed, this](const Blob<Dtype>& from, Blob<Dtype>* to) {
     CHECK_EQ(from.count(), to->count())
         << "Layer " << this->layer_param_.name() << ": forward without reshape.";
     FillTop(context, feed, from, to);
   };
-  fill(batch->data_, top[0]);
-  if (this->output_labels_) fill(batch->label_, top[1]);
-  // The thread waits for a free batch, and so for the copies; nobody else does.
-  const auto give_back = [this, batch] { prefetch_free_.push(batch); };
-  if (feed) {
-    feed->Then(give_back);
-  } else {
-    give_back();
-  }
+  fill(prefetch_current_->data_, top[0]);
+  if (this->output_labels_) fill(prefetch_current_->label_, top[1]);
 }
 
 INSTANTIATE_CLASS(BaseDataLayer);

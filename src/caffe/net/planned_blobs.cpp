@@ -263,6 +263,13 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   if (memory_->in_op) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
+    const std::vector<TensorId>& writes = op.forms[step.form].writes;
+    if (step.kind == layrub::StepKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
+      // The body goes on with what it has fed: after the copy, on the compute lane.
+      backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
+      memory_->fed = 0;
+      return {executor_->Address(tensor), backend_->device() != nullptr};
+    }
     LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
                << op.forms[step.form].name << ") " << (write ? "writes '" : "reads '")
                << memory_->net.graph.tensors[tensor].name

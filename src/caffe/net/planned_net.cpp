@@ -22,11 +22,13 @@ class PlannedNet<Dtype>::LoadLane : public HostFeed {
  public:
   explicit LoadLane(PlannedNet* net) : net_(net) {}
   bool Copy(SyncedMemory* to, const void* from, size_t bytes) override {
-    const Binding* const binding = to->binding();
-    if (!binding || binding->resolver != net_ || bytes > binding->bytes) return false;
+    if (!to->binding() || to->binding()->resolver != net_) return false;
+    Binding& binding = net_->memory_->bindings[to->binding()->tensor];
+    if (bytes > binding.bytes) return false;
     ++net_->memory_->fed;
-    net_->backend_->Copy(layrub::Lane::kLoad, net_->executor_->Address(binding->tensor), from,
+    net_->backend_->Copy(layrub::Lane::kLoad, net_->executor_->Address(binding.tensor), from,
                          static_cast<int64_t>(bytes));
+    binding.readable = binding.writable = nullptr;  // whoever goes on with it asks (Resolve)
     return true;
   }
   void Then(std::function<void()> done) override {

@@ -185,6 +185,38 @@ TYPED_TEST(Transformer, ABlobIsTransformedItemByItemAndStaysAsItIs) {
   EXPECT_EQ(input.cpu_data()[6], 6);
 }
 
+/// A subclass, as users of Caffe write it, that draws the largest numbers.
+template <typename Dtype>
+class LargestDraws : public DataTransformer<Dtype> {
+ public:
+  using DataTransformer<Dtype>::DataTransformer;
+  void TransformTo(const Datum& datum, Dtype* values) { this->Transform(datum, values); }
+  bool Seeded() const { return this->rng_ != nullptr; }
+  bool Knows(uint32_t crop, Phase phase, size_t means) const {
+    return this->param_.crop_size() == crop && this->phase_ == phase &&
+           this->mean_values_.size() == means && this->data_mean_.count() == 0;
+  }
+
+ protected:
+  int Rand(int n) override { return n - 1; }
+};
+
+TYPED_TEST(Transformer, ASubclassMayDrawAnotherWay) {
+  LargestDraws<TypeParam> transformer(Param("mirror: true crop_size: 2 mean_value: 1"), TRAIN);
+  EXPECT_TRUE(transformer.Knows(2, TRAIN, 1));
+  EXPECT_FALSE(transformer.Seeded());
+  transformer.InitRand();
+  EXPECT_TRUE(transformer.Seeded());
+  std::vector<TypeParam> values(12);
+  transformer.TransformTo(ByteDatum(), values.data());
+  const std::vector<TypeParam> expected = {13, 12, 18, 17, 33, 32, 38, 37, 53, 52, 58, 57};
+  EXPECT_EQ(values, expected);
+  Blob<TypeParam> input(1, kChannels, kHeight, kWidth), output;
+  for (int i = 0; i < input.count(); ++i) input.mutable_cpu_data()[i] = i;
+  transformer.Transform(&input, &output);
+  EXPECT_EQ(Values(output), expected);
+}
+
 TYPED_TEST(Transformer, SizesThatDoNotFitAbort) {
   EXPECT_DEATH(this->Transformed("crop_size: 5", TEST, ByteDatum()),
                "crop_size is larger than an image of 4 rows");
@@ -237,6 +269,25 @@ TYPED_TEST(Transformer, APartOfALargerImageIsReadByItsRows) {
   Blob<TypeParam> blob(transformer.InferBlobShape(part));
   transformer.Transform(part, &blob);
   EXPECT_EQ(Values(blob), this->Transformed("", TEST, ByteDatum()));
+}
+
+TYPED_TEST(Transformer, SubtractsTheMeanImageFromAnOpenCvImageAndFromABlob) {
+  string path;
+  MakeTempFilename(&path);
+  BlobProto mean;
+  for (const int dim : {1, kChannels, kHeight, kWidth}) mean.mutable_shape()->add_dim(dim);
+  for (int i = 0; i < 60; ++i) mean.add_data(i - 5);
+  WriteProtoToBinaryFile(mean, path);
+  DataTransformer<TypeParam> transformer(Param("mean_file: '" + path + "' crop_size: 3 scale: 2"),
+                                         TEST);
+  Blob<TypeParam> from_image(1, kChannels, 3, 3), from_blob;
+  transformer.Transform(ByteImage(), &from_image);
+  EXPECT_EQ(Values(from_image), std::vector<TypeParam>(27, 10));
+  Blob<TypeParam> input(1, kChannels, kHeight, kWidth);
+  for (int i = 0; i < input.count(); ++i) input.mutable_cpu_data()[i] = i;
+  transformer.Transform(&input, &from_blob);
+  EXPECT_EQ(Values(from_blob), std::vector<TypeParam>(27, 10));
+  std::filesystem::remove_all(std::filesystem::path(path).parent_path());
 }
 
 TYPED_TEST(Transformer, AVectorOfOpenCvImagesFillsABatch) {

@@ -5,6 +5,11 @@
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/util/db.hpp"
 
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#endif
+
 namespace caffe {
 namespace {
 
@@ -92,6 +97,29 @@ TEST_P(DataLayerTest, TransformsAndWorksWithoutLabels) {
   EXPECT_EQ(layer.top[0]->cpu_data()[layer.top[0]->count() - 1], 15);
 }
 
+#ifdef USE_OPENCV
+TEST_P(DataLayerTest, DecodesImagesWithTheirChannelsOrThoseAskedFor) {
+  const cv::Mat image(4, 3, CV_8UC3, cv::Scalar(10, 20, 30));
+  vector<uchar> bytes;
+  ASSERT_TRUE(cv::imencode(".png", image, bytes));
+  Datum datum;
+  datum.set_encoded(true);
+  datum.set_data(bytes.data(), bytes.size());
+  Write({datum.SerializeAsString(), datum.SerializeAsString()});
+  {
+    LayerCase color(Layer("batch_size: 2"), {}, 1);
+    color.SetUp();
+    color.layer->Forward(color.bottom, color.top);
+    ASSERT_EQ(color.top[0]->shape(), (vector<int>{2, 3, 4, 3}));
+    for (int i = 0; i < color.top[0]->count(); ++i)
+      EXPECT_EQ(color.top[0]->cpu_data()[i], 10 + i / 12 % 3 * 10);
+  }
+  LayerCase gray(Layer("batch_size: 2", "transform_param { force_gray: true }"), {}, 1);
+  gray.SetUp();
+  EXPECT_EQ(gray.top[0]->shape(), (vector<int>{2, 1, 4, 3}));
+}
+#endif
+
 TEST_P(DataLayerTest, TakesItsShapeFromEachBatch) {
   WriteImages({4, 4, 7, 7});
   LayerCase layer(Layer("batch_size: 2"), {}, 2);
@@ -143,6 +171,8 @@ TEST_P(DataLayerTest, DiesNamingLayerAndSource) {
         sizes.SetUp();
       },
       "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
+  EXPECT_DEATH(LayerCase(Layer("batch_size: 1 prefetch: 0"), {}, 2),
+               "Layer data: prefetch must be");
   LayerCase batch(Layer("batch_size: 0"), {}, 2);
   EXPECT_DEATH(batch.SetUp(), "Layer data \\(source .*batch_size must be 1 to 2147483647");
 }

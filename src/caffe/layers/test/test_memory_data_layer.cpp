@@ -7,6 +7,7 @@
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
+#include <opencv2/imgcodecs.hpp>
 #endif
 
 namespace caffe {
@@ -113,6 +114,34 @@ TEST_F(MemoryData, TakesOpenCVImages) {
   layer().AddMatVector(images, {100, 101});
   EXPECT_EQ(Batch(), (vector<double>{100, 101}));
   EXPECT_DEATH(layer().AddMatVector(images, {1}), "Layer memory: each image needs one label");
+}
+#endif
+
+#ifdef USE_OPENCV
+TEST_F(MemoryData, TransformsOpenCVAndEncodedImagesThatAreAdded) {
+  LayerCase cropped(
+      "type: 'MemoryData' memory_data_param { batch_size: 1 channels: 3 height: 2 width: 2 } "
+      "phase: TEST transform_param { crop_size: 2 scale: 0.5 mean_value: 1 }",
+      {}, 2);
+  cropped.SetUp();
+  cv::Mat image(4, 4, CV_8UC3);
+  for (int i = 0; i < 48; ++i) image.data[i] = static_cast<unsigned char>(i);
+  vector<unsigned char> bytes;
+  ASSERT_TRUE(cv::imencode(".png", image, bytes));
+  Datum datum;
+  datum.set_encoded(true);
+  datum.set_data(bytes.data(), bytes.size());
+  datum.set_label(8);
+  auto& layer = dynamic_cast<MemoryDataLayer<double>&>(*cropped.layer);
+  for (const double label : {7, 8}) {
+    label == 7 ? layer.AddMatVector({image}, {7}) : layer.AddDatumVector({datum});
+    layer.Forward(cropped.bottom, cropped.top);
+    EXPECT_EQ(DataOf(*cropped.top[1]), vector<double>{label});
+    for (int i = 0; i < 12; ++i) {
+      const int pixel = 12 * (1 + i / 2 % 2) + 3 * (1 + i % 2) + i / 4;
+      EXPECT_EQ(cropped.top[0]->cpu_data()[i], (pixel - 1) * 0.5);
+    }
+  }
 }
 #endif
 

@@ -8,6 +8,16 @@
 namespace caffe {
 
 template <typename Dtype>
+DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {
+  const string& source = param.data_param().source();
+  CHECK(std::filesystem::exists(source)) << Name() << ": the source does not exist.";
+  db_.reset(db::GetDB(param.data_param().backend()));
+  db_->Open(source, db::READ);
+  cursor_.reset(db_->NewCursor());
+  CHECK(cursor_->valid()) << Name() << ": the database is empty.";
+}
+
+template <typename Dtype>
 DataLayer<Dtype>::~DataLayer() {
   this->StopInternalThread();
 }
@@ -32,11 +42,6 @@ void DataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   const DataParameter& param = this->layer_param_.data_param();
   const int batch_size = static_cast<int>(param.batch_size());
   CHECK_GT(batch_size, 0) << Name() << ": batch_size must be 1 to 2147483647.";
-  CHECK(std::filesystem::exists(param.source())) << Name() << ": the source does not exist.";
-  db_.reset(db::GetDB(param.backend()));
-  db_->Open(param.source(), db::READ);
-  cursor_.reset(db_->NewCursor());
-  CHECK(cursor_->valid()) << Name() << ": the database is empty.";
   if (param.rand_skip() > 0) {
     unsigned int skip = caffe_rng_rand() % param.rand_skip();
     LOG(INFO) << "Skipping first " << skip << " data points.";

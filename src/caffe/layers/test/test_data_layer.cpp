@@ -1,3 +1,5 @@
+#include "caffe/layers/data_layer.hpp"
+
 #include <unistd.h>
 
 #include <filesystem>
@@ -50,6 +52,9 @@ class DataLayerTest : public testing::TestWithParam<const char*> {
     std::transform(backend.begin(), backend.end(), backend.begin(), ::toupper);
     return "name: 'data' type: 'Data' data_param { source: '" + source_ + "' backend: " + backend +
            " " + param + " } " + more;
+  }
+  void ExpectDeath(const string& param, const string& message) const {
+    EXPECT_DEATH(LayerCase(Layer(param), {}, 2).SetUp(), message);
   }
   static vector<double> Labels(LayerCase* layer, int passes) {
     vector<double> labels;
@@ -162,25 +167,55 @@ TEST_P(DataLayerTest, SharesRecordsAmongSolvers) {
 }
 
 TEST_P(DataLayerTest, DiesNamingLayerAndSource) {
-  LayerCase missing(Layer("batch_size: 1"), {}, 2);
-  EXPECT_DEATH(missing.SetUp(), "Layer data \\(source .*data_layer_.*does not exist");
+  ExpectDeath("batch_size: 1", "Layer data \\(source .*data_layer_.*does not exist");
   WriteImages({4, 5});
-  EXPECT_DEATH(
-      {
-        LayerCase sizes(Layer("batch_size: 2"), {}, 2);
-        sizes.SetUp();
-      },
-      "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
-  EXPECT_DEATH(LayerCase(Layer("batch_size: 1 prefetch: 0"), {}, 2),
-               "Layer data: prefetch must be");
-  LayerCase batch(Layer("batch_size: 0"), {}, 2);
-  EXPECT_DEATH(batch.SetUp(), "Layer data \\(source .*batch_size must be 1 to 2147483647");
+  ExpectDeath("batch_size: 2", "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
+  ExpectDeath("batch_size: 0", "Layer data \\(source .*batch_size must be 1 to 2147483647");
+  ExpectDeath("batch_size: 1 prefetch: 0", "Layer data: prefetch must be");
 }
 
 TEST_P(DataLayerTest, DiesOfARecordThatIsNoImage) {
   Write({"\xff\xff\xff"});
-  LayerCase layer(Layer("batch_size: 1"), {}, 2);
-  EXPECT_DEATH(layer.SetUp(), "Layer data \\(source .*key0' is no Datum");
+  ExpectDeath("batch_size: 1", "Layer data \\(source .*key0' is no Datum");
+}
+
+/// Two labels for each record, as users of Caffe have it: their own set-up on the open database.
+class TwoLabelsLayer : public DataLayer<double> {
+ public:
+  using DataLayer<double>::DataLayer;
+  ~TwoLabelsLayer() override { StopInternalThread(); }
+  void DataLayerSetUp(const vector<Blob<double>*>&, const vector<Blob<double>*>& top) override {
+    Datum datum;
+    datum.ParseFromString(cursor_->value());
+    top[0]->Reshape(data_transformer_->InferBlobShape(datum));
+    top[1]->Reshape({1, 2});
+  }
+
+ protected:
+  void load_batch(Batch<double>* batch) override {
+    Datum datum;
+    datum.ParseFromString(cursor_->value());
+    batch->data_.Reshape(data_transformer_->InferBlobShape(datum));
+    data_transformer_->Transform(datum, &batch->data_);
+    batch->label_.Reshape({1, 2});
+    batch->label_.mutable_cpu_data()[0] = datum.label();
+    batch->label_.mutable_cpu_data()[1] = -datum.label();
+    Next();
+  }
+};
+
+TEST_P(DataLayerTest, LetsASubclassReadTheDatabase) {
+  WriteImages({4, 4, 4});
+  TwoLabelsLayer layer(ParseLayer(Layer("batch_size: 1")));
+  Blob<double> data, label;
+  layer.SetUp({}, {&data, &label});
+  for (const double expected : {0, 1, 2, 0, 1}) {
+    layer.Forward({}, {&data, &label});
+    EXPECT_EQ(data.shape(), (vector<int>{1, 2, 4, 3}));
+    EXPECT_EQ(data.cpu_data()[5], 10 * expected);
+    EXPECT_EQ(label.cpu_data()[0], expected);
+    EXPECT_EQ(label.cpu_data()[1], -expected);
+  }
 }
 
 vector<const char*> Backends() {

@@ -44,6 +44,24 @@ class Synthetic(DigitsTest):
         self.assertEqual(0, done.code, done.last)
         self.assertIn("Average Forward-Backward", done.err)
 
+    def test_lists_of_images_and_of_windows_need_not_be_there(self):
+        sources = {"ImageData": 'image_data_param { source: "none" batch_size: 4 new_height: 8 new_width: 9 }',
+                   "WindowData": 'window_data_param { source: "none" batch_size: 4 } transform_param { crop_size: 8 }'}
+        for kind, fields in sources.items():
+            write("net.prototxt", f'''layer {{ name: "data" type: "{kind}" top: "data" top: "label" {fields} }}
+                layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+                         inner_product_param {{ num_output: 3 weight_filler {{ type: "xavier" }} }} }}
+                layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }}''')
+            self.solver("net.prototxt")
+            planned = self.plan("--solver=solver.prototxt", "--placement=hybrid", "--batch=6")
+            self.fails(run("train", "--solver=solver.prototxt"), "Layer data: cannot open the .* none")
+            summary, _ = self.train("--synthetic", "--batch=6", "--placement=hybrid")
+            self.assertEqual(summary["planned_device_bytes"], planned["total_device_bytes"])
+        with open("net.prototxt") as file:
+            net = file.read()
+        write("net.prototxt", net.replace("crop_size: 8", ""))
+        self.fails(run("plan", "--model=net.prototxt"), "Layer data: .*none.*--data_shape=C,H,W")
+
     def test_a_larger_batch_needs_more(self):
         needs = [self.plan(f"--model={RESNET}", f"--batch={batch}")["device_peak_bytes"] for batch in (1, 2, 32)]
         self.assertEqual(needs, sorted(set(needs)))

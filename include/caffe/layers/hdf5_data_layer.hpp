@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "caffe/layer.hpp"
+#ifdef USE_HDF5
+#include <hdf5.h>
+#endif
 
 namespace caffe {
 

@@ -14,6 +14,11 @@
 #endif
 #include "layrub/device/emulated_device.hpp"
 
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#endif
+
 namespace caffe {
 namespace {
 
@@ -138,8 +143,8 @@ class PlannedFeeds : public testing::TestWithParam<string> {
     EXPECT_TRUE(solver.net()->planned()->executor().SentinelsIntact());
     return TrainedState(&solver);
   }
-  void ExpectTheBitsOfTheCpu(const NetParameter& net) {
-    const vector<float> state = Train(net);
+  void ExpectTheBitsOfTheCpu(const NetParameter& net, int feeds = 2) {
+    const vector<float> state = Train(net, feeds);
     EXPECT_TRUE(AllFinite(state));
     EXPECT_TRUE(SameBits(state, TrainUnplanned(net)));
   }
@@ -200,9 +205,38 @@ TEST_P(PlannedFeeds, BringTheRowsOfFilesThatComeAndGo) {
     layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
             inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })");
-  const vector<float> state = Train(net, 1);
-  EXPECT_TRUE(AllFinite(state));
-  EXPECT_TRUE(SameBits(state, TrainUnplanned(net)));
+  ExpectTheBitsOfTheCpu(net, 1);
+  std::filesystem::remove_all(folder);
+}
+#endif
+
+#ifdef USE_OPENCV
+TEST_P(PlannedFeeds, BringImagesAndWindowsThatAreDrawnAtRandom) {
+  const string folder = testing::TempDir() + "planned_feeds_" + std::to_string(getpid()) + "/";
+  std::filesystem::create_directories(folder);
+  std::ofstream list(folder + "list"), windows(folder + "windows");
+  for (int n = 0; n < 5; ++n) {
+    cv::Mat image(8, 9, CV_8UC3);
+    for (int i = 0; i < 216; ++i) image.data[i] = static_cast<uchar>(37 * (i + 5 * n) % 251);
+    const string name = std::to_string(n) + ".png";
+    cv::imwrite(folder + name, image);
+    list << name << " " << n % 4 << "\n";
+    windows << "# " << n << "\n" << name << "\n3 8 9\n2\n";
+    windows << 1 + n % 3 << " 0.8 1 1 6 7\n0 0.1 0 2 8 5\n";
+  }
+  list.close();
+  windows.close();
+  const string source = "batch_size: 4 root_folder: '" + folder + "' source: '" + folder;
+  for (const string& layer :
+       {"type: 'ImageData' image_data_param { shuffle: true " + source + "list'",
+        "type: 'WindowData' window_data_param { " + source + "windows'"}) {
+    ExpectTheBitsOfTheCpu(ParseNet("layer { name: 'data' top: 'data' top: 'label' " + layer + R"( }
+            transform_param { crop_size: 5 mirror: true scale: 0.01 mean_value: 120 } }
+      layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+              inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+      layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" })"),
+                          1);
+  }
   std::filesystem::remove_all(folder);
 }
 #endif

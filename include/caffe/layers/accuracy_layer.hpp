@@ -28,8 +28,14 @@ class AccuracyLayer : public Layer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  int label_axis_;
+  int label_axis_, outer_num_, inner_num_;
   int top_k_;
+  bool has_ignore_label_;
+  int ignore_label_;
+
+  // For derived classes; empty in a layer of this class.
+  Blob<Dtype> nums_buffer_;  ///< with two tops: positions of each class
+  shared_ptr<SyncedMemory> own_scratch_;
 };
 
 }  // namespace caffe

@@ -11,6 +11,9 @@ namespace caffe {
 /// may take a gradient.
 ///
 /// Backward forms: "bottoms" (the difference once more), "difference" (saved).
+///
+/// A class derived from this one finds a - b in `diff_` after the forward; what is there before the
+/// backward is what that works with.
 template <typename Dtype>
 class EuclideanLossLayer : public LossLayer<Dtype> {
  public:
@@ -26,6 +29,8 @@ class EuclideanLossLayer : public LossLayer<Dtype> {
                  const vector<Blob<Dtype>*>& top) override;
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+  Blob<Dtype> diff_;  ///< for derived classes; empty in a layer of this class
 };
 
 }  // namespace caffe

@@ -10,6 +10,8 @@ namespace caffe {
 /// y = exp(x) / sum of exp(x) along one axis. May run in place.
 ///
 /// Backward forms: "y", "saved" (a copy of y).
+///
+/// Bodies of this class that a derived class calls need the top's data in backward.
 template <typename Dtype>
 class SoftmaxLayer : public Layer<Dtype> {
  public:
@@ -27,7 +29,11 @@ class SoftmaxLayer : public Layer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  int softmax_axis_;
+  int softmax_axis_, outer_num_, inner_num_;
+
+  // For derived classes; empty in a layer of this class.
+  Blob<Dtype> sum_multiplier_;  ///< a one for each class
+  Blob<Dtype> scale_;           ///< workspace: the shape of bottom 0, with one class
 };
 
 }  // namespace caffe

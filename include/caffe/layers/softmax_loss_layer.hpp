@@ -7,11 +7,19 @@
 
 namespace caffe {
 
+namespace kernels {
+struct LabelCounts;
+struct Normalizer;
+}  // namespace kernels
+
 /// The mean of -log(softmax(x)[label]) over the positions that are not ignored, or as
 /// loss_param.normalization says. The optional second top is the softmax.
 ///
 /// Backward forms: "prob" (the saved softmax; the second top where there is one), "x" (the softmax
 /// once more).
+///
+/// A class derived from this one finds the softmax of its forward in `prob_`, writes it there if it
+/// overrides the forward, and may have get_normalizer say what the loss is divided by.
 template <typename Dtype>
 class SoftmaxWithLossLayer : public LossLayer<Dtype> {
  public:
@@ -31,12 +39,22 @@ class SoftmaxWithLossLayer : public LossLayer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
-  int softmax_axis_;
+  /// What the loss is divided by; `valid_count`: positions that are not ignored, -1: all.
+  virtual Dtype get_normalizer(LossParameter_NormalizationMode normalization_mode, int valid_count);
+
+  bool has_ignore_label_;
+  int ignore_label_;
   LossParameter_NormalizationMode normalization_;
+  int softmax_axis_, outer_num_, inner_num_;
+
+  // For derived classes alone; empty in a layer of this class.
+  shared_ptr<Layer<Dtype>> softmax_layer_;  ///< from softmax_bottom_vec_ to prob_
+  Blob<Dtype> prob_;                        ///< of the shape of bottom 0
+  vector<Blob<Dtype>*> softmax_bottom_vec_, softmax_top_vec_;
 
  private:
-  /// What the loss is divided by; 0: the number of labels that are not ignored.
-  double FixedNormalizer(const Blob<Dtype>& scores) const;
+  kernels::Normalizer NormalizerOf(const DeviceContext& context,
+                                   const kernels::LabelCounts* counts);
 };
 
 }  // namespace caffe

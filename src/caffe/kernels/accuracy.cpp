@@ -42,7 +42,7 @@ void MeanAccuracy(const DeviceContext& context, const ScoreShape& shape, const u
 
 template <typename Dtype>
 void ClassAccuracy(const DeviceContext& context, const ScoreShape& shape, const uint8_t* hits,
-                   const Labels<Dtype>& labels, double* found, Dtype* accuracy) {
+                   const Labels<Dtype>& labels, double* found, Dtype* labelled, Dtype* accuracy) {
   ParallelReduce<double>(
       context, shape.classes, shape.positions(),
       [=] LAYRUB_HOST_DEVICE(int64_t c, int64_t p) -> double {
@@ -55,6 +55,7 @@ void ClassAccuracy(const DeviceContext& context, const ScoreShape& shape, const 
         return LabelClass(labels, p, shape.classes) == c;
       },
       [=] LAYRUB_HOST_DEVICE(int64_t c, double sum) {
+        if (labelled != nullptr) labelled[c] = static_cast<Dtype>(sum);
         accuracy[c] = static_cast<Dtype>(sum > 0 ? found[c] / sum : 0);
       });
 }
@@ -65,7 +66,7 @@ void ClassAccuracy(const DeviceContext& context, const ScoreShape& shape, const 
   template void MeanAccuracy<Dtype>(const DeviceContext&, const ScoreShape&, const uint8_t*,    \
                                     const LabelCounts*, Dtype*);                                \
   template void ClassAccuracy<Dtype>(const DeviceContext&, const ScoreShape&, const uint8_t*,   \
-                                     const Labels<Dtype>&, double*, Dtype*);
+                                     const Labels<Dtype>&, double*, Dtype*, Dtype*);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

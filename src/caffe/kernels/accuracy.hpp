@@ -18,10 +18,10 @@ template <typename Dtype>
 void MeanAccuracy(const DeviceContext& context, const ScoreShape& shape, const uint8_t* hits,
                   const LabelCounts* counts, Dtype* accuracy);
 /// accuracy[c] = hits of class c / positions labelled c; 0 when there are none. `found` is
-/// workspace of one value per class.
+/// workspace of one value per class. Where it is not null, labelled[c] = positions labelled c.
 template <typename Dtype>
 void ClassAccuracy(const DeviceContext& context, const ScoreShape& shape, const uint8_t* hits,
-                   const Labels<Dtype>& labels, double* found, Dtype* accuracy);
+                   const Labels<Dtype>& labels, double* found, Dtype* labelled, Dtype* accuracy);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -35,12 +35,6 @@ struct Labels {
   int ignore;
 };
 
-/// `Parameter` has an optional ignore_label.
-template <typename Dtype, typename Parameter>
-Labels<Dtype> LabelsOf(const Dtype* values, const Parameter& param) {
-  return {values, param.has_ignore_label(), param.ignore_label()};
-}
-
 /// What the labels say.
 struct LabelCounts {
   double counted;       ///< positions that are not ignored

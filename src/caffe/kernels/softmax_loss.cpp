@@ -3,20 +3,12 @@
 #include <cfloat>
 #include <cmath>
 
+#include "caffe/kernels/divisor.hpp"
 #include "caffe/kernels/label_class.hpp"
 #include "caffe/kernels/softmax_row.hpp"
 
 namespace caffe {
 namespace kernels {
-
-namespace {
-
-LAYRUB_HOST_DEVICE double Divisor(const Normalizer& normalizer) {
-  if (normalizer.fixed > 0) return normalizer.fixed;
-  return normalizer.counts->counted > 1 ? normalizer.counts->counted : 1;
-}
-
-}  // namespace
 
 template <typename Dtype>
 void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
@@ -34,17 +26,6 @@ void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const 
     if (team.first == 0)
       losses[p] = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
   });
-}
-
-template <typename Dtype>
-void TotalLoss(const DeviceContext& context, const ScoreShape& shape, const Dtype* losses,
-               const Normalizer& normalizer, Dtype* loss) {
-  ParallelReduce<double>(
-      context, 1, shape.positions(),
-      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t p) -> double { return losses[p]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t, double sum) {
-        loss[0] = static_cast<Dtype>(sum / Divisor(normalizer));
-      });
 }
 
 template <typename Dtype>
@@ -66,8 +47,6 @@ void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, 
 #define INSTANTIATE(Dtype)                                                                        \
   template void SoftmaxLosses<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,       \
                                      const Dtype*, const Labels<Dtype>&, Dtype*);                 \
-  template void TotalLoss<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,           \
-                                 const Normalizer&, Dtype*);                                      \
   template void SoftmaxLossBackward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*, \
                                            const Labels<Dtype>&, const Normalizer&, const Dtype*, \
                                            Dtype*);

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/eltwise.hpp"
 #include "caffe/kernels/euclidean_loss.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -13,12 +14,14 @@ void EuclideanLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
       << "Layer " << this->layer_param_.name()
       << ": Inputs must have the same dimension; their shapes are " << bottom[0]->shape_string()
       << " and " << bottom[1]->shape_string() << ".";
+  if (IsDerived(*this)) diff_.ReshapeLike(*bottom[0]);
 }
 
 template <typename Dtype>
 MemoryTraits EuclideanLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
-                                               const vector<Blob<Dtype>*>& /*top*/,
+                                               const vector<Blob<Dtype>*>& top,
                                                const vector<bool>& propagate_down) const {
+  if (IsDerived(*this)) return Layer<Dtype>::Traits(bottom, top, propagate_down);
   MemoryTraits traits;
   traits.declared = true;
   traits.saved = {{"difference", int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}}};
@@ -51,7 +54,9 @@ void EuclideanLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const Dtype* b = Data(context, *bottom[1]);
   kernels::EuclideanLossForward(context, n, bottom[0]->shape(0), a, b,
                                 MutableData(context, top[0]));
-  if (Dtype* difference = this->template SavedBytes<Dtype>(0)) {
+  Dtype* const difference =
+      IsDerived(*this) ? MutableData(context, &diff_) : this->template SavedBytes<Dtype>(0);
+  if (difference) {
     kernels::WeightedSum(context, n, Dtype(1), a, Dtype(-1), b, difference);
   }
 }
@@ -62,7 +67,8 @@ void EuclideanLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                            const vector<bool>& propagate_down,
                                            const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0] && !propagate_down[1]) return;
-  const Dtype* difference = this->template SavedBytes<Dtype>(0);
+  const Dtype* const difference =
+      IsDerived(*this) ? Data(context, diff_) : this->template SavedBytes<Dtype>(0);
   const Dtype* a = difference ? difference : Data(context, *bottom[0]);
   const Dtype* b = difference ? nullptr : Data(context, *bottom[1]);
   kernels::EuclideanLossBackward(context, bottom[0]->count(), bottom[0]->shape(0), a, b,

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/softmax.hpp"
+#include "derived.hpp"
 #include "output_traits.hpp"
 
 namespace caffe {
@@ -10,13 +11,22 @@ template <typename Dtype>
 void SoftmaxLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
                                   const vector<Blob<Dtype>*>& top) {
   softmax_axis_ = bottom[0]->CanonicalAxisIndex(this->layer_param_.softmax_param().axis());
+  outer_num_ = bottom[0]->count(0, softmax_axis_);
+  inner_num_ = bottom[0]->count(softmax_axis_ + 1);
   top[0]->ReshapeLike(*bottom[0]);
+  if (!IsDerived(*this)) return;
+  vector<int> one_class = bottom[0]->shape();
+  one_class[softmax_axis_] = 1;
+  scale_.Reshape(one_class);
+  sum_multiplier_.Reshape({bottom[0]->shape(softmax_axis_)});
+  caffe_set(sum_multiplier_.count(), Dtype(1), sum_multiplier_.mutable_cpu_data());
 }
 
 template <typename Dtype>
 MemoryTraits SoftmaxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
-                                         const vector<Blob<Dtype>*>& /*top*/,
+                                         const vector<Blob<Dtype>*>& top,
                                          const vector<bool>& propagate_down) const {
+  if (IsDerived(*this)) return Layer<Dtype>::Traits(bottom, top, propagate_down);
   const DeviceContext context = DeviceContext::Current();
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
   MemoryTraits traits = TraitsFromOutput(shape.count() * int64_t{sizeof(Dtype)}, propagate_down[0]);
@@ -35,7 +45,7 @@ void SoftmaxLayer<Dtype>::ForwardOn(const DeviceContext& context,
   kernels::SoftmaxForward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
                           Data(context, *bottom[0]), y,
                           {this->template ScratchBytes<void>(), this->workspace()});
-  if (Dtype* saved = this->template SavedBytes<Dtype>(0)) {
+  if (Dtype* saved = IsDerived(*this) ? nullptr : this->template SavedBytes<Dtype>(0)) {
     kernels::Copy(context, top[0]->count(), y, saved);
   }
 }
@@ -45,7 +55,7 @@ void SoftmaxLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
                                      const vector<bool>& propagate_down,
                                      const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  const Dtype* saved = this->template SavedBytes<Dtype>(0);
+  const Dtype* saved = IsDerived(*this) ? nullptr : this->template SavedBytes<Dtype>(0);
   kernels::SoftmaxBackward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
                            saved ? saved : Data(context, *top[0]), Diff(context, *top[0]),
                            MutableDiff(context, bottom[0]),

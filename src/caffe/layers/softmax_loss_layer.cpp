@@ -1,10 +1,11 @@
 #include "caffe/layers/softmax_loss_layer.hpp"
 
-#include <algorithm>
-#include <cmath>
-
+#include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/softmax.hpp"
 #include "caffe/kernels/softmax_loss.hpp"
+#include "derived.hpp"
+#include "inner_layer.hpp"
+#include "loss_normalizer.hpp"
 
 namespace caffe {
 
@@ -19,12 +20,14 @@ void SoftmaxWithLossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                              const vector<Blob<Dtype>*>& top) {
   LossLayer<Dtype>::LayerSetUp(bottom, top);
   const LossParameter& param = this->layer_param_.loss_param();
-  normalization_ = param.normalization();
-  // The older field counts only where the newer is absent.
-  if (!param.has_normalization() && param.has_normalize()) {
-    normalization_ = param.normalize() ? LossParameter_NormalizationMode_VALID
-                                       : LossParameter_NormalizationMode_BATCH_SIZE;
-  }
+  has_ignore_label_ = param.has_ignore_label();
+  ignore_label_ = param.ignore_label();
+  normalization_ = NormalizationOf(param, LossParameter_NormalizationMode_VALID);
+  if (!IsDerived(*this)) return;
+  softmax_bottom_vec_ = {bottom[0]};
+  softmax_top_vec_ = {&prob_};
+  softmax_layer_ =
+      MakeInnerLayer(this->layer_param_, "Softmax", softmax_bottom_vec_, softmax_top_vec_);
 }
 
 template <typename Dtype>
@@ -38,47 +41,54 @@ void SoftmaxWithLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
       << ": number of labels must match number of predictions; with the softmax along axis "
       << softmax_axis_ << ", predictions of shape " << bottom[0]->shape_string() << " need "
       << shape.positions() << " labels, not " << bottom[1]->count() << ".";
+  outer_num_ = static_cast<int>(shape.outer);
+  inner_num_ = static_cast<int>(shape.inner);
   if (top.size() > 1) top[1]->ReshapeLike(*bottom[0]);
+  if (!IsDerived(*this)) return;
+  softmax_bottom_vec_ = {bottom[0]};
+  prob_.ReshapeLike(*bottom[0]);
 }
 
 template <typename Dtype>
-double SoftmaxWithLossLayer<Dtype>::FixedNormalizer(const Blob<Dtype>& scores) const {
-  switch (normalization_) {
-    case LossParameter_NormalizationMode_FULL:
-      return std::max(1.0, scores.count(0, softmax_axis_) * 1.0 * scores.count(softmax_axis_ + 1));
-    case LossParameter_NormalizationMode_BATCH_SIZE:
-      return std::max(1, scores.count(0, softmax_axis_));
-    case LossParameter_NormalizationMode_NONE:
-      return 1;
-    case LossParameter_NormalizationMode_VALID:
-      break;
-  }
-  return 0;
+Dtype SoftmaxWithLossLayer<Dtype>::get_normalizer(
+    LossParameter_NormalizationMode normalization_mode, int valid_count) {
+  return static_cast<Dtype>(LossDivisor(normalization_mode, outer_num_, inner_num_, valid_count));
+}
+
+template <typename Dtype>
+kernels::Normalizer SoftmaxWithLossLayer<Dtype>::NormalizerOf(const DeviceContext& context,
+                                                              const kernels::LabelCounts* counts) {
+  if (IsDerived(*this))
+    return {get_normalizer(normalization_, CountedOnHost(context, counts)), counts};
+  const bool counted = normalization_ == LossParameter_NormalizationMode_VALID;
+  return {counted ? 0 : LossDivisor(normalization_, outer_num_, inner_num_, -1), counts};
 }
 
 template <typename Dtype>
 MemoryTraits SoftmaxWithLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                                  const vector<Blob<Dtype>*>& top,
                                                  const vector<bool>& propagate_down) const {
+  if (IsDerived(*this)) return Layer<Dtype>::Traits(bottom, top, propagate_down);
+  const int64_t value = sizeof(Dtype), counts = sizeof(kernels::LabelCounts);
+  const int64_t losses = value * bottom[1]->count();
   MemoryTraits traits;
   traits.declared = true;
-  const int64_t value = sizeof(Dtype);
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
-  traits.forward.scratch_bytes = sizeof(kernels::LabelCounts) + value * bottom[1]->count();
+  traits.forward.scratch_bytes = counts + losses;
   if (top.size() > 1) {
     traits.forward.writes.push_back(TopData(1));
   } else {
     traits.saved = {{"prob", value * bottom[0]->count()}};
   }
   if (!propagate_down[0]) return traits;
-  const auto add_form = [&traits](const char* name, const Operand& source) {
+  const auto add_form = [&](const char* name, const Operand& source) {
     OperandForm form;
     form.name = name;
     form.reads = {source, BottomData(1), TopDiff(0)};
     form.writes = {BottomDiff(0)};
     form.may_alias = {{BottomDiff(0), source}};
-    form.scratch_bytes = sizeof(kernels::LabelCounts);
+    form.scratch_bytes = counts;
     traits.backward.push_back(form);
   };
   add_form("prob", top.size() > 1 ? TopData(1) : Saved(0));
@@ -91,20 +101,24 @@ void SoftmaxWithLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& bottom,
                                             const vector<Blob<Dtype>*>& top) {
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
-  const auto labels = kernels::LabelsOf(Data(context, *bottom[1]), this->layer_param_.loss_param());
-  auto* counts = this->template ScratchBytes<kernels::LabelCounts>();
+  const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
+  const int64_t scratch = sizeof(kernels::LabelCounts) + sizeof(Dtype) * bottom[1]->count();
+  auto* counts = IsDerived(*this)
+                     ? OwnScratch<kernels::LabelCounts>(context, scratch, &this->own_scratch_)
+                     : this->template ScratchBytes<kernels::LabelCounts>();
   Dtype* losses = reinterpret_cast<Dtype*>(counts + 1);
   const Dtype* x = Data(context, *bottom[0]);
-  Dtype* prob = top.size() > 1 ? MutableData(context, top[1]) : this->template SavedBytes<Dtype>(0);
+  Dtype* const shown = top.size() > 1 ? MutableData(context, top[1]) : nullptr;
+  Dtype* const prob = IsDerived(*this) ? MutableData(context, &prob_)
+                      : shown          ? shown
+                                       : this->template SavedBytes<Dtype>(0);
   kernels::CountLabels(context, shape, labels, counts);
   if (prob) kernels::SoftmaxForward(context, shape, x, prob);
+  if (shown) kernels::Copy(context, shape.count(), prob, shown);
   kernels::SoftmaxLosses(context, shape, x, static_cast<const Dtype*>(prob), labels, losses);
-  kernels::TotalLoss(context, shape, losses, {FixedNormalizer(*bottom[0]), counts},
+  kernels::TotalLoss(context, shape.positions(), losses, NormalizerOf(context, counts),
                      MutableData(context, top[0]));
-  // A loss that counts is read on the host anyhow. It is not a number if a label is out of range.
-  if (!context.gpu || (this->loss(0) != Dtype(0) && std::isnan(top[0]->cpu_data()[0]))) {
-    kernels::CheckLabels(context, shape, counts, this->layer_param_.name());
-  }
+  this->CheckLabels(context, shape, counts, *top[0]);
 }
 
 template <typename Dtype>
@@ -115,17 +129,21 @@ void SoftmaxWithLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
   this->CheckNoTargetGradient(propagate_down);
   if (!propagate_down[0]) return;
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
-  const auto labels = kernels::LabelsOf(Data(context, *bottom[1]), this->layer_param_.loss_param());
-  auto* counts = this->template ScratchBytes<kernels::LabelCounts>();
+  const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), has_ignore_label_, ignore_label_};
+  auto* counts = IsDerived(*this) ? OwnScratch<kernels::LabelCounts>(
+                                        context, sizeof(kernels::LabelCounts), &this->own_scratch_)
+                                  : this->template ScratchBytes<kernels::LabelCounts>();
   Dtype* dx = MutableDiff(context, bottom[0]);
   const Dtype* prob = dx;
-  if (this->form() == kFromX) {
+  if (IsDerived(*this)) {
+    prob = Data(context, prob_);
+  } else if (this->form() == kFromX) {
     kernels::SoftmaxForward(context, shape, Data(context, *bottom[0]), dx);
   } else {
     prob = top.size() > 1 ? Data(context, *top[1]) : this->template SavedBytes<Dtype>(0);
   }
   kernels::CountLabels(context, shape, labels, counts);
-  kernels::SoftmaxLossBackward(context, shape, prob, labels, {FixedNormalizer(*bottom[0]), counts},
+  kernels::SoftmaxLossBackward(context, shape, prob, labels, NormalizerOf(context, counts),
                                Diff(context, *top[0]), dx);
 }
 

@@ -20,6 +20,7 @@
 
 namespace caffe {
 
+using ::boost::filesystem::path;
 using ::google::protobuf::Message;
 
 // Temporary places, below $TMPDIR or /tmp. Nothing removes them again.

@@ -11,10 +11,10 @@ TEST(IoHeader, BringsWhatCaffesBrings) {
   string folder, file;
   MakeTempDir(&folder);
   MakeTempFilename(&file);
-  const boost::filesystem::path path(folder);
-  EXPECT_TRUE(boost::filesystem::is_directory(path));
+  const caffe::path made(folder);
+  EXPECT_TRUE(boost::filesystem::is_directory(made));
   EXPECT_FALSE(boost::filesystem::exists(file));
-  boost::filesystem::remove_all(path);
+  boost::filesystem::remove_all(made);
   boost::filesystem::remove_all(boost::filesystem::path(file).parent_path());
   std::ostringstream text;
   text << std::setw(3) << std::setfill('0') << 7 << format_int(8, 2) << std::flush;

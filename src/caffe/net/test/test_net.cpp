@@ -1,5 +1,8 @@
 // Wiring of nets: names, phases, splits, what needs a backward pass, parameters.
+#include <thread>
+
 #include "caffe/net/test/training.hpp"
+#include "layrub/device.hpp"
 
 namespace caffe {
 namespace {
@@ -160,6 +163,25 @@ TEST(Net, ReachesAllBottomsWhenBackwardIsForced) {
   net.blob_by_name("data")->mutable_cpu_data()[0] = 1;
   net.ForwardBackward();
   EXPECT_GT(net.blob_by_name("data")->asum_diff(), 0);
+}
+
+TEST(Net, IsMadeAndFilledInGpuModeWithoutAGpu) {
+  if (layrub::GpuCount() > 0) GTEST_SKIP() << "there is a GPU";
+  std::thread([] {  // one that has chosen no device
+    Caffe::set_mode(Caffe::GPU);
+    Net<float> net(ParseNet(
+        "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 } } }"
+        "layer { name: 'y' type: 'InnerProduct' bottom: 'x' top: 'y'"
+        "        inner_product_param { num_output: 1 weight_filler { type: 'constant' value: 2 } } "
+        "}"));
+    net.input_blobs()[0]->mutable_cpu_data()[0] = 1;
+    net.input_blobs()[0]->mutable_cpu_diff()[0] = 1;
+    EXPECT_EQ(net.params()[0]->cpu_data()[0], 2);
+    EXPECT_DEATH(net.Forward(), "GPU");
+    Caffe::set_mode(Caffe::CPU);
+    EXPECT_EQ(net.Forward()[0]->cpu_data()[0], 2);
+  })
+      .join();
 }
 
 }  // namespace

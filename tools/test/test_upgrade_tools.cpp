@@ -178,10 +178,10 @@ TEST_F(UpgradeTools, RefuseBadFilesInOneSentence) {
   ExpectRefused("upgrade_net_proto_text", typo, "typo.prototxt:2:");
   ExpectRefused("upgrade_net_proto_binary", typo, "typo.prototxt");
   ExpectRefused("upgrade_solver_proto_text", typo, "typo.prototxt:1:");
+  ExpectRefused("upgrade_net_proto_text", Path("none"), "File not found: " + Path("none"));
+  ExpectRefused("upgrade_net_proto_binary", Path(""), "it is a folder");
   for (const char* name : {"text", "binary"}) {
     const string program = string("upgrade_net_proto_") + name;
-    ExpectRefused(program, Path("none"), "File not found: " + Path("none"));
-    ExpectRefused(program, Path(""), "it is a folder");
     ExpectRefused(program, Write("nothing", ""), "nothing is empty, or no NetParameter");
   }
   ExpectRefused("upgrade_solver_proto_text", Path("nothing"), "nothing is empty");

@@ -37,8 +37,8 @@ std::string LayerAtWork();
 
 /// For programs, once, after google::InitGoogleLogging: a fatal message ends the process with
 /// `exit_code`, without stack trace and core dump. A line below it names the layer at work, unless
-/// the message does, the file at work, and the solver, where there are several. Reading a damaged mapped
-/// file ends likewise, and SIGTERM ends the process silently; crashes are left to the signal
+/// the message does, the file at work, and the solver, where there are several. Reading a damaged
+/// mapped file ends likewise, and SIGTERM ends the process silently; crashes are left to the signal
 /// handlers that are there.
 void ExitOnFailure(int exit_code);
 

@@ -177,6 +177,34 @@ TEST_P(ClientSolverTest, SubclassOfSGDSolverTrains) {
   }
 }
 
+/// Reads what each layer has just computed.
+class ClientWatcher : public Net<float>::Callback {
+ public:
+  explicit ClientWatcher(const Net<float>* net) : net_(net), seen_(net->layers().size()) {}
+  float seen(int layer) const { return seen_[layer]; }
+
+ protected:
+  virtual void run(int layer) { seen_[layer] = net_->top_vecs()[layer][0]->cpu_data()[0]; }
+
+  const Net<float>* net_;
+  vector<float> seen_;
+};
+
+TEST_P(ClientSolverTest, ShowsEachLayersTopToACallback) {
+  ClientPlainSolver<float> solver(Param("ClientPlain", GetParam()));
+  ClientWatcher watcher(solver.net().get());
+  solver.net()->add_after_forward(&watcher);
+  double w = 1;
+  for (int k = 1; k <= 7; ++k) {
+    solver.Step(1);
+    const double y = k * 3 * w;
+    EXPECT_EQ(watcher.seen(0), k);
+    EXPECT_NEAR(watcher.seen(1), y, 1e-4) << k;
+    EXPECT_NEAR(watcher.seen(3), (y * y + (y - 1) * (y - 1)) / 4, 1e-3) << k;
+    w -= 0.01 * Gradient(k, 3 * w);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, ClientSolverTest, ::testing::Values("auto", "keep", "hybrid"),
                          [](const ::testing::TestParamInfo<const char*>& test) {
                            return string(test.param);

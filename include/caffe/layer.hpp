@@ -128,6 +128,10 @@ class Layer {
     bottom_overwritten_ = bottom;
     top_overwritten_ = top;
   }
+  /// The backward form of a call outside a plan: the first of `forms` that reads no data which the
+  /// layer itself, in place, or a later one overwrites; -1 if there is none.
+  int DirectForm(const vector<OperandForm>& forms, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) const;
 
  protected:
   /// The body for either device; bottom[i] == top[j] where the layer runs in place outside a plan.

@@ -82,9 +82,9 @@ struct View {
 /// with bottom[i] == top[j]; it reads saved buffers instead. The forward writes exactly the saved
 /// buffers that the chosen backward form reads (Layer::SavedBytes gives null for the others).
 struct MemoryTraits {
-  /// False: nothing is known (a layer that overrides nothing). The planner then assumes that
-  /// everything is read and written, runs the layer in place where the prototxt says so, and never
-  /// runs it twice.
+  /// False: nothing is known (a layer that overrides nothing). The planner then assumes that both
+  /// bodies read and write all that the layer is given, runs it in place where the prototxt says
+  /// so, and never runs it twice.
   bool declared = false;
   /// The forward may run again in the same iteration with the same result and no other effect
   /// (Layer::recomputing tells it so): persistent operands that it updates are left alone then.

@@ -24,9 +24,9 @@ class PlannedNet;
 ///
 /// A net runs in one of two ways. *Fused*, as in Caffe: each named blob has one address, memory
 /// comes from the pool and nothing moves; this is how a net runs at first, and how partial passes
-/// always run. *Planned*, after Place: whole passes run under a memory plan; layers get private
-/// blobs, one per version of a blob, and the public blobs show the newest version written. Both
-/// give the same bits.
+/// always run. *Planned*, after Place: whole passes run under a memory plan; layers with traits get
+/// private blobs, one per version of a blob, and the public blobs show the newest version written.
+/// Layers without traits get the public blobs, as in a fused pass. Both give the same bits.
 template <typename Dtype>
 class Net {
  public:
@@ -234,6 +234,9 @@ class Net {
   /// Memory of parameters that belong to another net (ShareTrainedLayersWith).
   set<const SyncedMemory*> borrowed_;
   map<const SyncedMemory*, std::unique_ptr<Resolver>> dropped_;
+  /// What layers with traits are given under a plan, by blob (of FlatNet) and version. It lives as
+  /// long as the net, from one plan to the next: a layer may keep pointers to its operands.
+  map<pair<int, int>, shared_ptr<Blob<Dtype>>> private_blobs_;
   std::unique_ptr<PlannedNet<Dtype>> planned_;
   bool placement_wanted_ = false;
   PlacementOptions placement_;

@@ -16,10 +16,12 @@ struct NetGraph;
 /// A net under a plan: runs the plan's operations on the net's layers and answers reads of planned
 /// blobs. Made by Net::Place. Not thread safe.
 ///
-/// Each version of a blob is a private blob here; the public blobs of the net are bound to the
-/// newest version written. A layer that is a net itself (Layer::inner_net) does not run: its layers
-/// do, each an operation of the plan. Memory that the user owns (set_cpu_data), or that another net
-/// has planned (shared weights), stays where it is.
+/// Each version of a blob is a private blob, which the net keeps from plan to plan; the public
+/// blobs of the net are bound to the newest version written. A layer without traits is given the
+/// public blobs, which are lent the memory of its versions for as long as it is at work. A layer
+/// that is a net itself (Layer::inner_net) does not run: its layers do, each an operation of the
+/// plan. Memory that the user owns (set_cpu_data), or that another net has planned (shared
+/// weights), stays where it is.
 template <typename Dtype>
 class PlannedNet : public layrub::OpRunner, public Resolver {
  public:
@@ -38,6 +40,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   struct ShapeChange;
   class LoadLane;
   class OpScope;
+  class Loan;
   /// Whose values a net that leaves its plan wants to have in its public blobs: all; those that
   /// live across passes; or (the net is being destroyed) what somebody else holds on to.
   enum class Wanted { kAll, kPersistent, kHeld };
@@ -67,7 +70,10 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void SetAddresses(const layrub::Step& step, bool set);
   void LeaveIfReshaped(int layer);
   int GoOnWithoutPlan(const ShapeChange& change);
-  void Settle(int version);
+  void Settle(int version, Blob<Dtype>* blob);
+  void ClearDerivatives(const layrub::Step& step);
+  void NoteSharedDiffs(int layer);
+  void ShareDiffs(int layer);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void SkipBackwardTo(int layer);

@@ -20,7 +20,8 @@ uint64_t Digest(const void* data, int64_t bytes);
 /// of the loss, the outputs of the test nets, all parameters and the history is compared.
 ///
 /// "" when all are equal, otherwise the first difference, in a sentence with iteration, name, index
-/// and both values. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
+/// and both values, and, where there is one, with the layer in place whose overwriting a plan does
+/// not repeat. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
 /// .solverstate file to start from; `machine` is planned for. The two trainings do not exist at the
 /// same time: what is kept of the first is a digest of each value in each iteration.
 layrub::Result<std::string> VerifyPlacement(const SolverParameter& param, int iterations,

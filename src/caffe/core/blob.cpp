@@ -356,6 +356,8 @@ void Blob<Dtype>::ShareMemory(const shared_ptr<SyncedMemory>& data,
   }
   if (data) data_ = data;
   if (diff) diff_ = diff;
+  if (data_ && diff_)
+    capacity_ = static_cast<int>(std::min(data_->size(), diff_->size()) / sizeof(Dtype));
 }
 
 template <typename Dtype>

@@ -74,6 +74,17 @@ void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>&
 }
 
 template <typename Dtype>
+int Layer<Dtype>::DirectForm(const vector<OperandForm>& forms, const vector<Blob<Dtype>*>& bottom,
+                             const vector<Blob<Dtype>*>& top) const {
+  vector<bool> bottom_overwritten = bottom_overwritten_;
+  bottom_overwritten.resize(bottom.size());
+  for (size_t i = 0; i < bottom.size(); ++i) {
+    if (std::find(top.begin(), top.end(), bottom[i]) != top.end()) bottom_overwritten[i] = true;
+  }
+  return FirstUsableForm(forms, bottom_overwritten, top_overwritten_);
+}
+
+template <typename Dtype>
 void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
                                  const vector<Blob<Dtype>*>& top,
                                  const vector<bool>& propagate_down, bool forward) {
@@ -82,18 +93,12 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
   run_.form = 0;
   // What a layer without traits may do in place is its author's affair, as in Caffe.
   if (traits.declared && !traits.backward.empty()) {
-    vector<bool> bottom_overwritten = bottom_overwritten_;
-    bottom_overwritten.resize(bottom.size());
-    for (size_t i = 0; i < bottom.size(); ++i) {
-      if (std::find(top.begin(), top.end(), bottom[i]) != top.end()) bottom_overwritten[i] = true;
-    }
     if (forward) continued_form_ = -1;
-    if (continued_form_ >= 0) {
-      const bool usable = FirstUsableForm({traits.backward[continued_form_]}, bottom_overwritten,
-                                          top_overwritten_) == 0;
-      run_.form = usable ? continued_form_ : -1;
+    if (continued_form_ < 0) {
+      run_.form = DirectForm(traits.backward, bottom, top);
     } else {
-      run_.form = FirstUsableForm(traits.backward, bottom_overwritten, top_overwritten_);
+      const bool usable = DirectForm({traits.backward[continued_form_]}, bottom, top) == 0;
+      run_.form = usable ? continued_form_ : -1;
     }
     CHECK_GE(run_.form, 0) << "Layer " << layer_param_.name() << " (" << type()
                            << ") cannot run in place: its backward needs the values it overwrites.";
@@ -140,36 +145,26 @@ void Layer<Dtype>::ContinueDirect(int form, const vector<pair<const void*, size_
 template <typename Dtype>
 MemoryTraits Layer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                   const vector<Blob<Dtype>*>& top,
-                                  const vector<bool>& propagate_down) const {
-  // Nothing is known: everything is read, everything may be written, diffs may serve as workspace
-  // in forward.
+                                  const vector<bool>& /*propagate_down*/) const {
+  // Nothing is known: each body may read and write all that it is given, derivatives too.
   MemoryTraits traits;
   traits.repeatable = false;
-  OperandForm& forward = traits.forward;
-  OperandForm backward;
-  forward.name = backward.name = "all";
-  const auto update = [](OperandForm* form, const Operand& operand) {
-    form->reads.push_back(operand);
-    form->writes.push_back(operand);
+  OperandForm all;
+  all.name = "all";
+  const auto touch = [&all](Operand operand, size_t count) {
+    for (; operand.index < static_cast<int>(count); ++operand.index) {
+      all.reads.push_back(operand);
+      all.writes.push_back(operand);
+    }
   };
-  const int bottoms = static_cast<int>(bottom.size()), tops = static_cast<int>(top.size());
-  for (int i = 0; i < bottoms; ++i) {
-    forward.reads.push_back(BottomData(i));
-    forward.writes.push_back(BottomDiff(i));
-    backward.reads.push_back(BottomData(i));
-    if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));
-  }
-  for (int i = 0; i < tops; ++i) {
-    forward.writes.push_back(TopData(i));
-    backward.reads.push_back(TopData(i));
-    backward.reads.push_back(TopDiff(i));
-  }
-  for (int i = 0; i < static_cast<int>(blobs_.size()); ++i) {
-    update(&forward, ParamData(i));
-    update(&backward, ParamData(i));
-    update(&backward, ParamDiff(i));
-  }
-  traits.backward.push_back(backward);
+  touch(BottomData(0), bottom.size());
+  touch(BottomDiff(0), bottom.size());
+  touch(TopData(0), top.size());
+  touch(TopDiff(0), top.size());
+  touch(ParamData(0), blobs_.size());
+  touch(ParamDiff(0), blobs_.size());
+  traits.forward = all;
+  traits.backward = {all};
   return traits;
 }
 

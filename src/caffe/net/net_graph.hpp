@@ -21,12 +21,16 @@ struct NetGraph {
     int number = 0;  ///< 0 for the blob's first version, counting up with each in-place layer
     layrub::TensorId data = layrub::kNone;
     layrub::TensorId diff = layrub::kNone;  ///< kNone: no operation touches it
+    bool is_public = false;  ///< data and diff are outside the plan: it is the public blob itself
   };
   struct LayerEntry {
     std::vector<int> bottom, top;  ///< indices of versions
     std::vector<layrub::TensorId> saved, param_data, param_diff;
     layrub::OpId backward = layrub::kNone;
     std::vector<int> backward_forms;  ///< by form of `backward`: index into MemoryTraits::backward
+    bool declared = false;            ///< MemoryTraits::declared
+    /// What the forward writes of the first, a derivative, is in the second, and is nobody's.
+    std::vector<std::pair<layrub::TensorId, layrub::TensorId>> stand_ins;
   };
 
   layrub::Graph graph;
@@ -39,7 +43,8 @@ struct NetGraph {
   /// What libraries work in on the device; kNone: they want nothing.
   layrub::TensorId library_workspace = layrub::kNone;
   /// Tensors whose bytes are not the plan's (bytes == 0): the user's, those of another net's plan,
-  /// and the tops of sources without traits, which may be filled once or point anywhere.
+  /// and the tops of sources without traits, data and diffs, which may be filled once or point
+  /// anywhere.
   std::set<layrub::TensorId> outside;
 };
 
@@ -58,12 +63,15 @@ class NetGraphBuilder {
                              bool persistent, int32_t group = layrub::kNone);
   layrub::OpId AddOp(layrub::Op op, int owner);
   bool External(const SyncedMemory& memory) const;
+  void FindTraits();
   void AddParams();
   void AddLibraryWorkspace();
   void AddForward(int layer);
   int AddTop(int layer, int top, const MemoryTraits& traits);
   void AddBackward(int layer);
   bool Overwritten(int layer, const OperandForm& form);
+  bool Mutated(int layer);
+  void SeparateDeadDerivatives();
   void AddUpdates(int histories);
   void MarkKept(const std::vector<std::string>& keep);
   layrub::TensorId ParamDiffTensor(int param);
@@ -82,11 +90,17 @@ class NetGraphBuilder {
   std::vector<MemoryTraits> traits_;
   std::vector<int> newest_;       // by public blob: its newest version
   std::vector<int> versions_of_;  // by public blob: how many versions so far
+  std::vector<int> last_maker_;   // by public blob: the layer that makes its last version
+  int forward_ = 0;               // the layer whose forward is being added, or was the last
   std::vector<int> diff_parent_;  // by version: union-find over diffs that are views of one another
-  std::vector<layrub::TensorId> root_diff_;  // by root version
-  std::map<int, int32_t> diff_group_;        // by public blob
-  std::set<layrub::TensorId> diff_written_;  // gradients that a backward operation has written
+  std::vector<layrub::TensorId> root_diff_;         // by root version
+  std::map<int, int32_t> diff_group_;               // by public blob
+  std::set<layrub::TensorId> written_;              // by an operation so far
   std::map<layrub::TensorId, int> overwritten_by_;  // by data: the last undeclared in-place layer
+  std::map<layrub::TensorId, int> mutated_by_;      // by data: the last undeclared layer above it
+  // The top of a source without traits may be the memory of the source's parameters: by its data
+  // and its diff, the tensors of theirs.
+  std::map<layrub::TensorId, std::vector<layrub::TensorId>> may_show_;
   std::set<std::string> names_;
   int32_t groups_ = 0;
 };

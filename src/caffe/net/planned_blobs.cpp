@@ -57,46 +57,66 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
   TrimPools(*backend_);
 }
 
+/// Binds the net's private blobs to this plan.
 template <typename Dtype>
 void PlannedNet<Dtype>::MakePrivateBlobs() {
   const NetGraph& graph = memory_->net;
-  // One handle for each tensor: versions that are views of one another share it.
+  // One handle for each tensor: versions that are views of one another share it. A blob's own is
+  // used again, so that what a layer shares with its operands stays shared from plan to plan.
   std::map<TensorId, shared_ptr<SyncedMemory>> handles;
+  std::set<const SyncedMemory*> taken;
+  for (const auto& entry : memory_->flat.blobs)
+    taken.insert({entry.blob->data().get(), entry.blob->diff().get()});
   std::map<int, int> input_of_blob;
   memory_->input_version.assign(graph.graph.tensors.size(), -1);
-  const auto handle = [&](TensorId tensor, size_t bytes) {
+  const auto handle = [&](TensorId tensor, size_t bytes, const shared_ptr<SyncedMemory>& own) {
     shared_ptr<SyncedMemory>& memory = handles[tensor];
-    if (!memory) {
-      memory.reset(new SyncedMemory(bytes));
-      memory->Bind(&memory_->bindings[tensor]);
-    }
+    if (memory) return memory;
+    const bool fits = own->size() == bytes && !own->user_owned() && !taken.count(own.get());
+    memory = fits ? own : shared_ptr<SyncedMemory>(new SyncedMemory(bytes));
+    taken.insert(memory.get());
+    memory->Bind(&memory_->bindings[tensor]);
     return memory;
   };
   for (size_t i = 0; i < graph.versions.size(); ++i) {
     const NetGraph::Version& version = graph.versions[i];
-    const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
-    const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
+    Blob<Dtype>* const blob = memory_->flat.blobs[version.blob].blob;
+    const size_t bytes = size_t(blob->count()) * sizeof(Dtype);
     if (graph.graph.tensors[version.data].role == layrub::Role::kUser) {
       if (version.number == 0) input_of_blob[version.blob] = static_cast<int>(i);
     } else if (input_of_blob.count(version.blob)) {
       memory_->input_version[version.data] = input_of_blob[version.blob];
     }
-    shared_ptr<Blob<Dtype>> copy(new Blob<Dtype>(blob.shape()));
-    if (graph.outside.count(version.data) && !handles.count(version.data))
-      handles[version.data] = blob.data();
-    copy->ShareMemory(handle(version.data, bytes), version.diff == kNone
-                                                       ? shared_ptr<SyncedMemory>()
-                                                       : handle(version.diff, bytes));
-    memory_->versions.push_back(copy);
-    memory_->handles.emplace_back(copy->data(), copy->diff());
+    if (graph.outside.count(version.data)) handles.emplace(version.data, blob->data());
+    if (version.diff != kNone && graph.outside.count(version.diff))
+      handles.emplace(version.diff, blob->diff());
+    Blob<Dtype>* of_version = blob;
+    if (!version.is_public) {
+      shared_ptr<Blob<Dtype>>& own = net_->private_blobs_[{version.blob, version.number}];
+      if (!own) own.reset(new Blob<Dtype>());
+      own->Reshape(blob->shape());
+      own->ShareMemory(handle(version.data, bytes, own->data()),
+                       version.diff == kNone ? shared_ptr<SyncedMemory>()
+                                             : handle(version.diff, bytes, own->diff()));
+      of_version = own.get();
+    }
+    memory_->versions.push_back(of_version);
+    memory_->shapes.push_back(blob->shape());
+    memory_->handles.emplace_back(of_version->data(), of_version->diff());
   }
+  const auto given = [&](const NetGraph::LayerEntry& layer, const std::vector<int>& versions) {
+    std::vector<Blob<Dtype>*> blobs;
+    for (int version : versions) {
+      blobs.push_back(layer.declared ? memory_->versions[version]
+                                     : memory_->flat.blobs[graph.versions[version].blob].blob);
+    }
+    return blobs;
+  };
   for (const NetGraph::LayerEntry& layer : graph.layers) {
-    memory_->bottom.emplace_back();
-    for (int version : layer.bottom)
-      memory_->bottom.back().push_back(memory_->versions[version].get());
-    memory_->top.emplace_back();
-    for (int version : layer.top) memory_->top.back().push_back(memory_->versions[version].get());
+    memory_->bottom.push_back(given(layer, layer.bottom));
+    memory_->top.push_back(given(layer, layer.top));
   }
+  memory_->shared_diffs.resize(graph.layers.size());
 }
 
 /// Callbacks and debug information are for whole layers of the net: they come with the first and
@@ -209,6 +229,17 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
       backend_->Discard(executor_->Address(from), bytes);
   }
   memory_->bound.clear();
+  for (const auto& [data, diff] : memory_->handles) {
+    for (const shared_ptr<SyncedMemory>& memory : {data, diff}) {
+      if (!memory->binding() || memory->binding()->resolver != this) continue;
+      memory->Unbind(nullptr, 0);
+      if (wanted == Wanted::kHeld) continue;
+      net_->Drop(
+          memory,
+          "This blob is that of a memory plan which its net has left, and has no value until "
+          "the net is placed again: use the blobs that the layer is given.");
+    }
+  }
 }
 
 /// The name under which users know a planned value: that of its blob, else that of the tensor.

@@ -19,14 +19,17 @@ struct PlannedNet<Dtype>::Memory {
 
   FlatNet<Dtype> flat;
   NetGraph net;
-  std::vector<Binding> bindings;        // by tensor; addresses stay valid: never resized
-  std::vector<pair<int, bool>> copied;  // tensors whose bindings have sides; planned on the device
-  std::vector<shared_ptr<Blob<Dtype>>> versions;  // private blobs, by version
+  std::vector<Binding> bindings;         // by tensor; addresses stay valid: never resized
+  std::vector<pair<int, bool>> copied;   // tensors whose bindings have sides; planned on the device
+  std::vector<Blob<Dtype>*> versions;    // private blobs, by version
+  std::vector<std::vector<int>> shapes;  // by version: planned
   std::vector<pair<shared_ptr<SyncedMemory>, shared_ptr<SyncedMemory>>>
       handles;                                         // by version: where its data and diff belong
-  std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by flat layer
-  std::vector<int> backward_form;                      // by flat layer
-  std::vector<Ends> forward_ends, backward_ends;       // by layer of the net
+  std::vector<std::vector<Blob<Dtype>*>> bottom, top;  // by flat layer: what its bodies are given
+  // By flat layer: memory that its forward, without traits, has given its operands for their diffs.
+  std::vector<std::map<Blob<Dtype>*, shared_ptr<SyncedMemory>>> shared_diffs;
+  std::vector<int> backward_form;                 // by flat layer
+  std::vector<Ends> forward_ends, backward_ends;  // by layer of the net
   std::map<shared_ptr<SyncedMemory>, layrub::TensorId>
       bound;                       // memory outside this object that is bound to it
   std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1

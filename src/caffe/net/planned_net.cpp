@@ -6,6 +6,7 @@
 #include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device.hpp"
+#include "planned_loan.hpp"
 #include "planned_memory.hpp"
 
 namespace caffe {
@@ -82,10 +83,11 @@ class PlannedNet<Dtype>::OpScope {
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
 
-/// Thrown out of a pass by a source whose tops no longer have the shapes that were planned.
+/// Thrown out of a pass by a layer whose tops no longer have the shapes that were planned.
 template <typename Dtype>
 struct PlannedNet<Dtype>::ShapeChange {
   int layer;
+  vector<vector<int>> shapes;  ///< of its tops
   vector<vector<Dtype>> tops;  ///< their data
 };
 
@@ -147,8 +149,7 @@ bool PlannedNet<Dtype>::ShapesMatch() const {
   for (size_t i = 0; i < memory_->net.versions.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[i];
     if (memory_->net.graph.tensors[version.data].role != layrub::Role::kUser) continue;
-    if (memory_->flat.blobs[version.blob].blob->shape() != memory_->versions[i]->shape())
-      return false;
+    if (memory_->flat.blobs[version.blob].blob->shape() != memory_->shapes[i]) return false;
   }
   return true;
 }
@@ -182,12 +183,10 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
     }
     memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
   }
-  vector<vector<int>> shapes;
-  for (const Blob<Dtype>* blob : memory_->top[layer]) shapes.push_back(blob->shape());
   net->LeavePlan();
-  for (size_t i = 0; i < shapes.size(); ++i) {
+  for (size_t i = 0; i < change.shapes.size(); ++i) {
     Blob<Dtype>* blob = net->top_vecs_[owner][i];
-    blob->Reshape(shapes[i]);
+    blob->Reshape(change.shapes[i]);
     std::copy(change.tops[i].begin(), change.tops[i].end(), blob->mutable_cpu_data());
   }
   if (net->debug_info_) net->ForwardDebugInfo(owner);
@@ -237,6 +236,13 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
     void* address = set ? executor_->Address(tensor) : nullptr;
     memory_->bindings[tensor].readable = memory_->bindings[tensor].writable = address;
   }
+  if (graph.ops[step.op].pass == layrub::Pass::kForward) {
+    const NetGraph::LayerEntry& entry = memory_->net.layers[memory_->net.op_owner[step.op]];
+    for (const auto& [tensor, stand_in] : entry.stand_ins) {
+      Binding& binding = memory_->bindings[tensor];
+      binding.readable = binding.writable = memory_->bindings[stand_in].writable;
+    }
+  }
   memory_->in_op = set;
 }
 
@@ -249,8 +255,9 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     (*memory_->update)(owner);
   } else if (step.kind == StepKind::kRecompute) {
     const OpScope scope(this, step, owner, memory_->backward_form[owner]);
-    memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], memory_->top[owner]);
-    for (int version : memory_->net.layers[owner].top) Settle(version);
+    const auto& top = memory_->top[owner];
+    memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], top);
+    for (size_t i = 0; i < top.size(); ++i) Settle(memory_->net.layers[owner].top[i], top[i]);
   } else if (step.kind == StepKind::kFeed) {
     RunFeed(owner, step);
   } else if (op.pass == layrub::Pass::kForward) {
@@ -261,25 +268,6 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   DropCopies();
 }
 
-/// A layer may have given `version` another blob's memory (ShareData, ShareDiff) or its own
-/// (set_cpu_data): the value is copied to its planned place.
-template <typename Dtype>
-void PlannedNet<Dtype>::Settle(int version) {
-  Blob<Dtype>& blob = *memory_->versions[version];
-  if (memory_->net.outside.count(memory_->net.versions[version].data)) return;
-  const size_t bytes = size_t(blob.count()) * sizeof(Dtype);
-  const auto& [data, diff] = memory_->handles[version];
-  if (bytes > data->size()) return;  // another shape than planned
-  const auto settle = [&](SyncedMemory* from, SyncedMemory* to) {
-    if (from == to) return;
-    void* address = backend_->device() ? to->mutable_gpu_data() : to->mutable_cpu_data();
-    CopyValue(address, from, bytes);
-  };
-  settle(blob.data().get(), data.get());
-  settle(blob.diff().get(), diff.get());
-  blob.ShareMemory(data, diff);
-}
-
 /// Ends a planned pass in which `layer`, at work, has given its tops other shapes than planned. The
 /// values, in the planned places or not, leave with it.
 template <typename Dtype>
@@ -287,14 +275,13 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
   const vector<Blob<Dtype>*>& tops = memory_->top[layer];
   bool as_planned = true;
   for (size_t i = 0; i < tops.size(); ++i) {
-    const int version = memory_->net.layers[layer].top[i];
-    const int blob = memory_->net.versions[version].blob;
-    as_planned &= tops[i]->shape() == memory_->flat.blobs[blob].blob->shape();
+    as_planned &= tops[i]->shape() == memory_->shapes[memory_->net.layers[layer].top[i]];
   }
   if (as_planned) return;
   backend_->Synchronize();  // the tops may be on their way over the load lane
-  ShapeChange change{layer, {}};
+  ShapeChange change{layer, {}, {}};
   for (const Blob<Dtype>* top : tops) {
+    change.shapes.push_back(top->shape());
     change.tops.emplace_back(top->cpu_data(), top->cpu_data() + top->count());
   }
   throw change;
@@ -310,15 +297,20 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   }
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
-    memory_->loss += flat.layer->Forward(memory_->bottom[layer], memory_->top[layer]);
-    for (int version : entry.top) Settle(version);
+    const Loan loan(this, layer);
+    const auto& bottom = memory_->bottom[layer];
+    const auto& top = memory_->top[layer];
+    if (!entry.declared) ClearDerivatives(step);
+    memory_->loss += flat.layer->Forward(bottom, top);
+    if (!entry.declared) NoteSharedDiffs(layer);
+    for (size_t i = 0; i < top.size(); ++i) Settle(entry.top[i], top[i]);
     LeaveIfReshaped(layer);
   }
   for (size_t i = 0; i < entry.top.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[entry.top[i]];
     Blob<Dtype>& shown = *memory_->flat.blobs[version.blob].blob;
     if (memory_->net.outside.count(version.data)) {
-      shown.ShareMemory(memory_->top[layer][i]->data(), nullptr);
+      shown.ShareMemory(memory_->versions[entry.top[i]]->data(), nullptr);
     } else {
       Show(shown.data(), version.data);
     }
@@ -365,13 +357,17 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   }
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
-    flat.layer->Backward(memory_->top[layer], flat.propagate_down, memory_->bottom[layer]);
-    for (int version : entry.bottom) Settle(version);
+    const Loan loan(this, layer);
+    const auto& bottom = memory_->bottom[layer];
+    if (!entry.declared) ShareDiffs(layer);
+    flat.layer->Backward(memory_->top[layer], flat.propagate_down, bottom);
+    for (size_t i = 0; i < bottom.size(); ++i) Settle(entry.bottom[i], bottom[i]);
   }
   for (int bottom : entry.bottom) {
     const NetGraph::Version& version = memory_->net.versions[bottom];
     const bool written = std::count(form.writes.begin(), form.writes.end(), version.diff) > 0;
-    if (written) Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
+    if (written && !memory_->net.outside.count(version.diff))
+      Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
   }
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,8 @@ class Training {
     solver_->ApplyUpdate();
   }
 
+  const Net<float>& net() const { return *solver_->net(); }
+
   vector<Value> Values() const {
     vector<Value> values{{"the loss", &loss_, 1}};
     for (size_t i = 0; i < test_outputs_.size(); ++i) {
@@ -144,6 +147,50 @@ Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
   return training;
 }
 
+/// A layer with traits that runs in place, and a layer that, without a plan, reads what it has
+/// overwritten: one of another branch, or the backward of one without traits. Empty: there is none.
+string OverwrittenInPlace(const Net<float>& net) {
+  const int layers = static_cast<int>(net.layers().size());
+  vector<int> memory(net.blobs().size());  // by blob: the first one of those with its memory
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<int>(i);
+  vector<MemoryTraits> traits;
+  for (int i = 0; i < layers; ++i) {
+    traits.push_back(net.layers()[i]->Traits(net.bottom_vecs()[i], net.top_vecs()[i],
+                                             net.bottom_need_backward()[i]));
+    for (const View& view : traits[i].data_views)
+      memory[net.top_ids(i)[view.top]] = memory[net.bottom_ids(i)[view.bottom]];
+  }
+  const auto has = [](const auto& list, int value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  for (int i = 0; i < layers; ++i) {
+    for (int blob : net.top_ids(i)) {
+      if (!traits[i].declared || !has(net.bottom_ids(i), blob)) continue;
+      std::set<int> after{blob};  // blobs that are meant to have the values of layer i
+      for (int k = 0; k < layers; ++k) {
+        const auto reads = [&](const vector<int>& blobs) {
+          return std::any_of(blobs.begin(), blobs.end(), [&](int read) {
+            return memory[read] == memory[blob] && (k < i || !after.count(read));
+          });
+        };
+        const bool backward = k < i && !traits[k].declared && net.layer_need_backward()[k] &&
+                              (reads(net.bottom_ids(k)) || reads(net.top_ids(k)));
+        if (backward || (k > i && reads(net.bottom_ids(k)))) {
+          return "layer " + net.layer_names()[i] + " overwrites blob '" + net.blob_names()[blob] +
+                 "' in place, and layer " + net.layer_names()[k] + (backward ? "'s backward" : "") +
+                 " reads its memory: without a plan it finds what was written, as in Caffe, under "
+                 "a plan what it was given";
+        }
+        for (const View& view : traits[k].data_views) {
+          if (k > i && after.count(net.bottom_ids(k)[view.bottom]))
+            after.insert(net.top_ids(k)[view.top]);
+        }
+      }
+    }
+  }
+  return "";
+}
+
 /// The first value of `planned` whose bits are not those of `unplanned`.
 string Describe(int iteration, const Value& planned, const vector<float>& unplanned) {
   const string where = "iteration " + std::to_string(iteration + 1) + ", " + planned.name;
@@ -188,7 +235,9 @@ Result<string> VerifyPlacement(const SolverParameter& param, int iterations, con
   if (unplanned.empty()) return string();
   const auto again = TrainPlanned(task, iteration, nullptr);
   if (!again.ok()) return again.status();
-  return Describe(iteration - 1, again.value()->Values()[different], unplanned);
+  const string reason = OverwrittenInPlace(again.value()->net());
+  return Describe(iteration - 1, again.value()->Values()[different], unplanned) +
+         (reason.empty() ? "" : "; " + reason);
 }
 
 }  // namespace caffe

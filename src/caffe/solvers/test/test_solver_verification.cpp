@@ -49,16 +49,39 @@ shared_ptr<Layer<float>> MakeWrong(const LayerParameter& param) {
 }
 LayerRegisterer<float> registered_wrong("Wrong", MakeWrong);
 
+/// y = e^x, and a backward that reads y: written as for Caffe, without traits.
+class UserExpLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->ReshapeLike(*bottom[0]);
+  }
+  const char* type() const override { return "UserExp"; }
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    caffe_exp(bottom[0]->count(), bottom[0]->cpu_data(), top[0]->mutable_cpu_data());
+  }
+  void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>&,
+                    const vector<Blob<float>*>& bottom) override {
+    caffe_mul(top[0]->count(), top[0]->cpu_data(), top[0]->cpu_diff(),
+              bottom[0]->mutable_cpu_diff());
+  }
+};
+LayerRegisterer<float> registered_exp("UserExp", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new UserExpLayer(param));
+});
+
 constexpr int kIterations = 3;
 
-SolverParameter NetWith(const string& type) {
+SolverParameter NetWith(const string& type, const string& after = "") {
   return SolverFor(ParseNet(R"(
     layer { name: "data" type: "DummyData" top: "data" top: "label" dummy_data_param {
       shape { dim: 4 dim: 6 } shape { dim: 4 dim: 2 } data_filler { type: "gaussian" } } }
     layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param {
       num_output: 2 weight_filler { type: "gaussian" } } }
     layer { name: "last" type: ")" +
-                            type + R"(" bottom: "ip" top: "last" }
+                            type + R"(" bottom: "ip" top: "last" })" + after + R"(
     layer { name: "loss" type: "EuclideanLoss" bottom: "last" bottom: "label" top: "loss" })"),
                    "hybrid");
 }
@@ -80,7 +103,19 @@ TEST(VerifyPlacement, FindsALayerThatIsWrongUnderThePlan) {
   EXPECT_TRUE(difference.value().rfind("iteration 2, the loss, index 0: ", 0) == 0)
       << difference.value();
   EXPECT_NE(string::npos, difference.value().find(" under the plan, ")) << difference.value();
+  EXPECT_EQ(string::npos, difference.value().find("in place")) << difference.value();
   EXPECT_EQ(3, WrongLayer::set_up);
+}
+
+TEST(VerifyPlacement, NamesTheLayerInPlaceThatAPlanDoesNotLetOverwrite) {
+  const auto difference = VerifyPlacement(
+      NetWith("UserExp", "layer { name: 'tanh' type: 'TanH' bottom: 'last' top: 'last' }"), 2);
+  ASSERT_TRUE(difference.ok()) << difference.status().message;
+  EXPECT_NE(string::npos,
+            difference.value().find("layer tanh overwrites blob 'last' in place, and layer last's "
+                                    "backward reads its memory: without a plan it finds what was "
+                                    "written, as in Caffe, under a plan what it was given"))
+      << difference.value();
 }
 
 TEST(VerifyPlacement, AcceptsARightOneAndLooksAtTestNets) {

@@ -1,0 +1,209 @@
+// NetGraphBuilder: the tensors of a graph, and which of them a layer's operands are.
+#include <algorithm>
+
+#include "caffe/planned_net.hpp"
+#include "net_graph.hpp"
+#include "net_graph_names.hpp"
+
+namespace caffe {
+
+using layrub::Form;
+using layrub::kNone;
+using layrub::Role;
+using layrub::Tensor;
+using layrub::TensorId;
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role,
+                                           bool persistent, int32_t group) {
+  Tensor tensor;
+  tensor.name = Unique(Word(name), &names_);
+  tensor.bytes = bytes;
+  tensor.role = role;
+  tensor.persistent = persistent;
+  tensor.blob = group;
+  out_.graph.tensors.push_back(tensor);
+  return static_cast<TensorId>(out_.graph.tensors.size() - 1);
+}
+
+template <typename Dtype>
+bool NetGraphBuilder<Dtype>::External(const SyncedMemory& memory) const {
+  if (memory.user_owned() || net_.borrowed_.count(&memory)) return true;
+  return memory.binding() && memory.binding()->resolver != net_.planned_.get();
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int param) {
+  TensorId& diff = out_.param_diff[param];
+  if (diff == kNone) {
+    const int64_t bytes = int64_t{flat_.params[param].blob->count()} * int64_t{sizeof(Dtype)};
+    diff = AddTensor(out_.graph.tensors[out_.param_data[param]].name + ".grad", bytes,
+                     Role::kParameterGradient, true);
+  }
+  return diff;
+}
+
+template <typename Dtype>
+int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& traits) {
+  const int blob = flat_.layers[layer].top[top];
+  const int before = newest_[blob];
+  if (before >= 0 && (!traits.declared || out_.outside.count(out_.versions[before].data))) {
+    overwritten_by_[out_.versions[before].data] = layer;
+    return before;  // in place without traits, or on memory outside the plan: one address
+  }
+  NetGraph::Version version;
+  version.blob = blob;
+  version.number = versions_of_[blob]++;
+  out_.versions.push_back(version);
+  const int id = static_cast<int>(out_.versions.size() - 1);
+  diff_parent_.push_back(id);
+  root_diff_.push_back(kNone);
+  version.is_public = !traits.declared && flat_.layers[layer].bottom.empty();
+  for (const View& view : traits.data_views) {
+    if (view.top == top) version.data = out_.versions[out_.layers[layer].bottom[view.bottom]].data;
+  }
+  if (version.data == kNone) {
+    const bool external =
+        version.is_public || (traits.user_tops && External(*flat_.blobs[blob].blob->data()));
+    const bool user = version.is_public || traits.user_tops;
+    // Versions of one blob, views included, have one group.
+    const int32_t group =
+        before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
+    // A user may reshape an input, as far as its memory goes, and write it before the next plan.
+    const auto input_bytes = static_cast<int64_t>(flat_.blobs[blob].blob->data()->size());
+    version.data = AddTensor(VersionName(id),
+                             external ? 0
+                             : user   ? input_bytes
+                                      : BlobBytes(blob),
+                             user ? Role::kUser : Role::kActivation, user, user ? kNone : group);
+    if (external) out_.outside.insert(version.data);
+  }
+  out_.versions[id] = version;
+  if (version.is_public) {
+    root_diff_[id] = AddTensor(VersionName(id) + ".grad", 0, Role::kActivationGradient, true);
+    out_.outside.insert(root_diff_[id]);
+    may_show_[version.data] = out_.layers[layer].param_data;
+    for (int param : flat_.layers[layer].params) {
+      if (net_.phase_ == TRAIN) may_show_[root_diff_[id]].push_back(ParamDiffTensor(param));
+    }
+  } else if (flat_.layers[layer].layer->loss(top) != Dtype(0)) {
+    root_diff_[id] =
+        AddTensor(VersionName(id) + ".grad", BlobBytes(blob), Role::kActivationGradient, true);
+  }
+  return id;
+}
+
+template <typename Dtype>
+int NetGraphBuilder<Dtype>::DiffRoot(int version) {
+  while (diff_parent_[version] != version) version = diff_parent_[version];
+  return version;
+}
+
+template <typename Dtype>
+string NetGraphBuilder<Dtype>::VersionName(int version) const {
+  const NetGraph::Version& of = out_.versions[version];
+  return flat_.blobs[of.blob].name + (of.number ? "@" + std::to_string(of.number) : "");
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
+  const int root = DiffRoot(version);
+  if (root_diff_[root] == kNone) {
+    const int blob = out_.versions[root].blob;
+    const auto group = diff_group_.emplace(blob, groups_);
+    if (group.second) ++groups_;
+    // Nobody but the user writes the derivative of an output.
+    const auto& outputs = net_.net_output_blob_indices_;
+    const int shown = out_.versions[version].blob;
+    const bool last = newest_[shown] == version && last_maker_[shown] <= forward_;
+    const bool output = net_.phase_ == TRAIN && last &&
+                        std::find(outputs.begin(), outputs.end(), shown) != outputs.end();
+    root_diff_[root] =
+        AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient, output,
+                  output ? kNone : group.first->second);
+  }
+  return root_diff_[root];
+}
+
+template <typename Dtype>
+TensorId NetGraphBuilder<Dtype>::TensorOf(int layer, const Operand& operand) {
+  const NetGraph::LayerEntry& entry = out_.layers[layer];
+  switch (operand.kind) {
+    case Operand::kBottomData:
+      return out_.versions[entry.bottom.at(operand.index)].data;
+    case Operand::kTopData:
+      return out_.versions[entry.top.at(operand.index)].data;
+    case Operand::kBottomDiff:
+      return DiffTensor(entry.bottom.at(operand.index));
+    case Operand::kTopDiff:
+      return DiffTensor(entry.top.at(operand.index));
+    case Operand::kParamData:
+      return entry.param_data.at(operand.index);
+    case Operand::kParamDiff:
+      return ParamDiffTensor(flat_.layers[layer].params.at(operand.index));
+    case Operand::kSaved:
+      return entry.saved.at(operand.index);
+  }
+  return kNone;
+}
+
+template <typename Dtype>
+Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const string& op_name) {
+  Form out;
+  out.name = form.name.empty() ? "only" : Word(form.name);
+  std::map<TensorId, int> uses;
+  const auto& tensors = out_.graph.tensors;
+  for (const Operand& operand : form.reads) {
+    const TensorId tensor = TensorOf(layer, operand);
+    ++uses[tensor];
+    // A layer of which nothing is known may read what there is.
+    const bool there =
+        traits_[layer].declared || tensors[tensor].persistent || written_.count(tensor);
+    if (there) AddOnce(tensor, &out.reads);
+  }
+  for (const Operand& operand : form.writes) AddOnce(TensorOf(layer, operand), &out.writes);
+  const auto show = [&](const std::vector<TensorId>& touched, std::vector<TensorId>* list) {
+    for (TensorId tensor : std::vector<TensorId>(touched)) {
+      const auto found = may_show_.find(tensor);
+      for (size_t i = 0; found != may_show_.end() && i < found->second.size(); ++i)
+        AddOnce(found->second[i], list);
+    }
+  };
+  show(out.writes, &out.writes);
+  show(out.writes, &out.reads);
+  show(out.reads, &out.reads);
+  for (const auto& pair : form.may_alias) {
+    const TensorId output = TensorOf(layer, pair.first), input = TensorOf(layer, pair.second);
+    // Two operands may be one tensor (both bottoms views of one blob): the layer's promise is for
+    // distinct ones.
+    const bool plain = uses[input] == 1 && output != input && !tensors[output].persistent &&
+                       !tensors[input].persistent && tensors[output].bytes <= tensors[input].bytes;
+    if (plain) out.may_alias.push_back({output, input});
+  }
+  for (const Workspace& workspace : Workspaces(form)) {
+    layrub::Scratch scratch{kNone, workspace.seconds, workspace.deterministic, workspace.name};
+    const string name = workspace.name.empty() ? "scratch" : workspace.name;
+    if (workspace.bytes > 0)
+      scratch.tensor = AddTensor(op_name + ":" + name, workspace.bytes, Role::kScratch, false);
+    out.scratch.push_back(std::move(scratch));
+  }
+  for (TensorId tensor : out.reads) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
+  for (TensorId tensor : out.writes) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
+  out.flops = form.flops > 0 ? form.flops : out.bytes_moved / sizeof(Dtype);
+  return out;
+}
+
+#define INSTANTIATE_TENSORS(Dtype)                                                        \
+  template TensorId NetGraphBuilder<Dtype>::AddTensor(const string&, int64_t, Role, bool, \
+                                                      int32_t);                           \
+  template bool NetGraphBuilder<Dtype>::External(const SyncedMemory&) const;              \
+  template TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int);                         \
+  template int NetGraphBuilder<Dtype>::AddTop(int, int, const MemoryTraits&);             \
+  template int NetGraphBuilder<Dtype>::DiffRoot(int);                                     \
+  template TensorId NetGraphBuilder<Dtype>::DiffTensor(int);                              \
+  template TensorId NetGraphBuilder<Dtype>::TensorOf(int, const Operand&);                \
+  template Form NetGraphBuilder<Dtype>::ToForm(int, const OperandForm&, const string&)
+INSTANTIATE_TENSORS(float);
+INSTANTIATE_TENSORS(double);
+
+}  // namespace caffe

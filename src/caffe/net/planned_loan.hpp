@@ -1,0 +1,65 @@
+#ifndef CAFFE_NET_PLANNED_LOAN_HPP_
+#define CAFFE_NET_PLANNED_LOAN_HPP_
+
+#include <vector>
+
+#include "planned_memory.hpp"
+
+namespace caffe {
+
+/// While this lives, the public blobs that a layer without traits is given have the memory of its
+/// versions: the layer may keep pointers to them from any call to any other. Does nothing for
+/// other layers.
+template <typename Dtype>
+class PlannedNet<Dtype>::Loan {
+ public:
+  Loan(PlannedNet* net, int layer) : net_(net) {
+    const NetGraph::LayerEntry& entry = net->memory_->net.layers[layer];
+    if (entry.declared) return;
+    Lend(entry.bottom, net->memory_->bottom[layer]);
+    Lend(entry.top, net->memory_->top[layer]);
+  }
+  ~Loan() {
+    for (const Lent& lent : lent_) {
+      lent.blob->Reshape(net_->memory_->shapes[lent.version]);
+      lent.blob->ShareMemory(lent.data, lent.diff);
+    }
+  }
+
+ private:
+  struct Lent {
+    Blob<Dtype>* blob;
+    int version;
+    shared_ptr<SyncedMemory> data, diff;  ///< its own
+  };
+
+  void Lend(const std::vector<int>& versions, const std::vector<Blob<Dtype>*>& blobs) {
+    for (size_t i = 0; i < blobs.size(); ++i) {
+      Blob<Dtype>* const blob = blobs[i];
+      const Blob<Dtype>* const planned = net_->memory_->versions[versions[i]];
+      if (blob->data() == planned->data() && blob->diff() == planned->diff()) continue;
+      lent_.push_back({blob, versions[i], blob->data(), blob->diff()});
+      // Whoever shares the blob's own memory since set-up is at the same operand.
+      const NetGraph::Version& version = net_->memory_->net.versions[versions[i]];
+      ShowFirst(blob->data(), version.data);
+      ShowFirst(blob->diff(), version.diff);
+      blob->ShareMemory(planned->data(), planned->diff());
+    }
+  }
+
+  void ShowFirst(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor) {
+    if (tensor == layrub::kNone || net_->memory_->net.outside.count(tensor)) return;
+    const auto dropped = net_->net_->dropped_.find(memory.get());
+    const bool gone = memory->binding() && dropped != net_->net_->dropped_.end() &&
+                      memory->binding()->resolver == dropped->second.get();
+    if (!memory->binding() || gone) net_->Show(memory, tensor);
+  }
+
+  PlannedNet* const net_;
+  std::vector<Lent> lent_;
+  DISABLE_COPY_AND_ASSIGN(Loan);
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_NET_PLANNED_LOAN_HPP_

@@ -1,0 +1,85 @@
+// PlannedNet: what layers do to the blobs that they are given, beyond reading and writing them.
+#include <algorithm>
+
+#include "layrub/device.hpp"
+#include "planned_memory.hpp"
+
+namespace caffe {
+
+using layrub::Form;
+using layrub::kNone;
+using layrub::Step;
+using layrub::TensorId;
+
+/// A layer may have given `blob`, which is `version` for it, another blob's memory (ShareData,
+/// ShareDiff) or its own (set_cpu_data): the value is copied to its planned place.
+template <typename Dtype>
+void PlannedNet<Dtype>::Settle(int version, Blob<Dtype>* blob) {
+  const size_t bytes = size_t(blob->count()) * sizeof(Dtype);
+  const auto settle = [&](const shared_ptr<SyncedMemory>& from, const shared_ptr<SyncedMemory>& to,
+                          TensorId tensor) {
+    const bool outside = tensor != kNone && memory_->net.outside.count(tensor);
+    const bool as_planned = bytes <= to->size();  // the shape
+    if (from == to || outside || !as_planned) return from;
+    if (tensor == kNone) return to;
+    CopyValue(backend_->device() ? to->mutable_gpu_data() : to->mutable_cpu_data(), from.get(),
+              bytes);
+    return to;
+  };
+  const NetGraph::Version& planned = memory_->net.versions[version];
+  const auto& [data, diff] = memory_->handles[version];
+  const shared_ptr<SyncedMemory> own_data = settle(blob->data(), data, planned.data);
+  blob->ShareMemory(own_data, settle(blob->diff(), diff, planned.diff));
+}
+
+/// Derivatives that a layer without traits may write in its forward are zero before it.
+template <typename Dtype>
+void PlannedNet<Dtype>::ClearDerivatives(const Step& step) {
+  const Form& form = memory_->net.graph.ops[step.op].forms[step.form];
+  for (TensorId tensor : form.writes) {
+    const layrub::Tensor& written = memory_->net.graph.tensors[tensor];
+    const bool read = std::count(form.reads.begin(), form.reads.end(), tensor) > 0;
+    if (written.role == layrub::Role::kActivationGradient && !read)
+      backend_->Zero(executor_->Address(tensor), written.bytes);
+  }
+}
+
+/// `layer`, without traits, has run forward: what it has made its operands' diffs share, they share
+/// in its backward.
+template <typename Dtype>
+void PlannedNet<Dtype>::NoteSharedDiffs(int layer) {
+  const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
+  auto& shared = memory_->shared_diffs[layer];
+  shared.clear();
+  const auto note = [&](const std::vector<int>& versions, const auto& blobs) {
+    for (size_t i = 0; i < blobs.size(); ++i) {
+      const shared_ptr<SyncedMemory>& diff = blobs[i]->diff();
+      if (diff != memory_->versions[versions[i]]->diff()) shared.emplace(blobs[i], diff);
+    }
+  };
+  note(entry.bottom, memory_->bottom[layer]);
+  note(entry.top, memory_->top[layer]);
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::ShareDiffs(int layer) {
+  const auto& shared = memory_->shared_diffs[layer];
+  for (Blob<Dtype>* top : memory_->top[layer]) {
+    const auto found = shared.find(top);
+    if (found == shared.end()) continue;
+    SyncedMemory& to = *found->second;  // for the derivative that the layers above have left
+    CopyValue(backend_->device() ? to.mutable_gpu_data() : to.mutable_cpu_data(), top->diff().get(),
+              size_t(top->count()) * sizeof(Dtype));
+  }
+  for (const auto& [blob, diff] : shared) blob->ShareMemory(nullptr, diff);
+}
+
+#define INSTANTIATE_USER_LAYERS(Dtype)                                    \
+  template void PlannedNet<Dtype>::Settle(int, Blob<Dtype>*);             \
+  template void PlannedNet<Dtype>::ClearDerivatives(const layrub::Step&); \
+  template void PlannedNet<Dtype>::NoteSharedDiffs(int);                  \
+  template void PlannedNet<Dtype>::ShareDiffs(int)
+INSTANTIATE_USER_LAYERS(float);
+INSTANTIATE_USER_LAYERS(double);
+
+}  // namespace caffe

@@ -160,7 +160,21 @@ TEST(NetGraph, RunsLayersWithoutTraitsInPlaceOnOneTensor) {
   EXPECT_EQ(Find(graph, "conv@1"), nullptr);
   const layrub::Form& form = FindOp(graph, "twice/forward")->forms[0];
   EXPECT_EQ(Names(graph, form.reads), vector<string>({"conv"}));
-  EXPECT_EQ(Names(graph, form.writes), vector<string>({"conv", "conv.grad"}));
+  // The layer above overwrites the derivative that the forward may leave: it is nobody's.
+  EXPECT_EQ(Names(graph, form.writes), vector<string>({"conv", "conv.grad:forward"}));
+}
+
+TEST(NetGraph, LetsLayersWithoutTraitsReadAndWriteAllTheyAreGiven) {
+  const layrub::Graph graph =
+      GraphOf(string(kData) + kConv +
+              "layer { name: 'tanh' type: 'TanH' bottom: 'conv' top: 'conv' }"
+              "layer { name: 'twice' type: 'TestTwice' bottom: 'conv' top: 'twice' }" +
+              "layer { name: 'end' type: 'InnerProduct' bottom: 'twice' top: 'end' "
+              "inner_product_param { num_output: 2 } }");
+  const layrub::Form& form = FindOp(graph, "twice/forward")->forms[0];
+  EXPECT_EQ(Names(graph, form.reads), vector<string>({"conv@1"}));
+  EXPECT_EQ(Names(graph, form.writes),
+            vector<string>({"conv@1", "conv@1.grad", "twice", "twice.grad"}));
 }
 
 TEST(NetGraph, TrainsLayersWithoutTraitsUnderEveryStrategy) {

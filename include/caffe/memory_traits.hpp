@@ -75,6 +75,12 @@ struct View {
   int bottom;
 };
 
+/// Top `top` is the layer's parameter `param`: it shares its data.
+struct ParamView {
+  int top;
+  int param;
+};
+
 /// What a layer tells the planner about its memory, for given shapes: pure knowledge, nothing is
 /// touched. Backward forms are alternatives with the same result bit for bit. The first one whose
 /// operands have not been overwritten (by an in-place forward) is used when nothing else decides,
@@ -94,9 +100,13 @@ struct MemoryTraits {
   /// The forward brings values of the host to the tops, and may do so by Layer::feed: a plan for a
   /// device counts it as copies beside the operations.
   bool fed = false;
+  /// The tops' shapes depend on the bottoms' values (Filter): where they are not as planned, the
+  /// pass goes on without the plan, which therefore gives up nothing that comes before.
+  bool varying = false;
   std::vector<View>
       data_views;  ///< forward: top data is a view of bottom data; neither listed in `forward`
-  std::vector<View> diff_views;  ///< backward: bottom diff is a view of top diff
+  std::vector<View> diff_views;        ///< backward: bottom diff is a view of top diff
+  std::vector<ParamView> param_views;  ///< forward: top data is a parameter; listed nowhere else
   std::vector<SavedBuffer> saved;
   OperandForm forward;
   std::vector<OperandForm> backward;  ///< empty: the layer has no backward

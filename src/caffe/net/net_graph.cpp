@@ -51,6 +51,7 @@ void NetGraphBuilder<Dtype>::FindTraits() {
     const vector<Blob<Dtype>*> bottom = flat_.Blobs(layer.bottom), top = flat_.Blobs(layer.top);
     traits_.push_back(layer.layer->Traits(bottom, top, layer.propagate_down));
     MemoryTraits& traits = traits_.back();
+    if (traits.varying) last_varying_ = static_cast<int>(traits_.size()) - 1;
     for (int blob : layer.top) {
       const bool in_place = std::count(layer.bottom.begin(), layer.bottom.end(), blob) > 0;
       if (traits.declared || !in_place) last_maker_[blob] = static_cast<int>(traits_.size()) - 1;
@@ -132,7 +133,8 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   Op op;
   op.name = name + "/forward";
   op.pass = Pass::kForward;
-  op.repeatable = traits.repeatable && !traits.user_tops;
+  const bool may_end = layer <= last_varying_;
+  op.repeatable = traits.repeatable && !traits.user_tops && !may_end;
   Form form = ToForm(layer, traits.forward, op.name);
   for (size_t i = 0; i < entry.top.size(); ++i) {
     // The layer weighs its loss with the top's diff, which holds the loss weight from set-up on.
@@ -145,6 +147,8 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   for (TensorId saved : entry.saved) {
     if (saved != kNone) AddOnce(saved, &form.writes);
   }
+  for (TensorId written : form.writes)
+    out_.graph.tensors[written].keep |= may_end && !out_.graph.tensors[written].persistent;
   if (traits.fed && form.reads.empty() && !form.writes.empty()) op.kind = OpKind::kFeed;
   op.forms.push_back(std::move(form));
   AddOp(std::move(op), layer);

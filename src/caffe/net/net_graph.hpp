@@ -93,11 +93,13 @@ class NetGraphBuilder {
   std::vector<int> last_maker_;   // by public blob: the layer that makes its last version
   int forward_ = 0;               // the layer whose forward is being added, or was the last
   std::vector<int> diff_parent_;  // by version: union-find over diffs that are views of one another
-  std::vector<layrub::TensorId> root_diff_;         // by root version
-  std::map<int, int32_t> diff_group_;               // by public blob
-  std::set<layrub::TensorId> written_;              // by an operation so far
-  std::map<layrub::TensorId, int> overwritten_by_;  // by data: the last undeclared in-place layer
-  std::map<layrub::TensorId, int> mutated_by_;      // by data: the last undeclared layer above it
+  std::vector<layrub::TensorId> root_diff_;  // by root version
+  std::map<int, int32_t> diff_group_;        // by public blob
+  std::set<layrub::TensorId> written_;       // by an operation so far
+  std::map<layrub::TensorId, int>
+      overwritten_by_;                          // by data: the last layer that is in place on it
+  std::map<layrub::TensorId, int> mutated_by_;  // by data: the last undeclared layer above it
+  int last_varying_ = -1;  // the last layer that may end the plan (MemoryTraits::varying)
   // The top of a source without traits may be the memory of the source's parameters: by its data
   // and its diff, the tensors of theirs.
   std::map<layrub::TensorId, std::vector<layrub::TensorId>> may_show_;

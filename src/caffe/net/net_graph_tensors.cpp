@@ -51,6 +51,8 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     overwritten_by_[out_.versions[before].data] = layer;
     return before;  // in place without traits, or on memory outside the plan: one address
   }
+  // Without the plan, versions of a blob have one address.
+  if (before >= 0 && last_varying_ >= 0) overwritten_by_[out_.versions[before].data] = layer;
   NetGraph::Version version;
   version.blob = blob;
   version.number = versions_of_[blob]++;
@@ -62,6 +64,9 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
   for (const View& view : traits.data_views) {
     if (view.top == top) version.data = out_.versions[out_.layers[layer].bottom[view.bottom]].data;
   }
+  for (const ParamView& view : traits.param_views) {
+    if (view.top == top) version.data = out_.layers[layer].param_data[view.param];
+  }
   if (version.data == kNone) {
     const bool external =
         version.is_public || (traits.user_tops && External(*flat_.blobs[blob].blob->data()));
@@ -71,11 +76,9 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
         before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
     // A user may reshape an input, as far as its memory goes, and write it before the next plan.
     const auto input_bytes = static_cast<int64_t>(flat_.blobs[blob].blob->data()->size());
-    version.data = AddTensor(VersionName(id),
-                             external ? 0
-                             : user   ? input_bytes
-                                      : BlobBytes(blob),
-                             user ? Role::kUser : Role::kActivation, user, user ? kNone : group);
+    const int64_t bytes = external ? 0 : user ? input_bytes : BlobBytes(blob);
+    version.data = AddTensor(VersionName(id), bytes, user ? Role::kUser : Role::kActivation, user,
+                             user ? kNone : group);
     if (external) out_.outside.insert(version.data);
   }
   out_.versions[id] = version;
@@ -87,8 +90,10 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
       if (net_.phase_ == TRAIN) may_show_[root_diff_[id]].push_back(ParamDiffTensor(param));
     }
   } else if (flat_.layers[layer].layer->loss(top) != Dtype(0)) {
-    root_diff_[id] =
-        AddTensor(VersionName(id) + ".grad", BlobBytes(blob), Role::kActivationGradient, true);
+    // The loss weight fills all the room of the diff: the blob may have more values again.
+    const auto room = static_cast<int64_t>(flat_.blobs[blob].blob->diff()->size());
+    root_diff_[id] = AddTensor(VersionName(id) + ".grad", std::max(BlobBytes(blob), room),
+                               Role::kActivationGradient, true);
   }
   return id;
 }

@@ -150,6 +150,7 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
   // The first version of a tensor has its value. Views come later and follow in the pass: until
   // then they may hold what they shared before their origin was reshaped.
   std::vector<bool> adopted(graph.graph.tensors.size());
+  for (TensorId param : graph.param_data) adopted[param] = true;  // above; tops may show them
   for (const NetGraph::Version& version : graph.versions) {
     const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
     if (graph.graph.tensors[version.data].persistent && !adopted[version.data]) {

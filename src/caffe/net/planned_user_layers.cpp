@@ -21,7 +21,8 @@ void PlannedNet<Dtype>::Settle(int version, Blob<Dtype>* blob) {
     const bool outside = tensor != kNone && memory_->net.outside.count(tensor);
     const bool as_planned = bytes <= to->size();  // the shape
     if (from == to || outside || !as_planned) return from;
-    if (tensor == kNone) return to;
+    const bool there = from->binding() && from->binding() == to->binding();
+    if (tensor == kNone || there) return to;
     CopyValue(backend_->device() ? to->mutable_gpu_data() : to->mutable_cpu_data(), from.get(),
               bytes);
     return to;

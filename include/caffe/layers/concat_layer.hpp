@@ -27,6 +27,8 @@ class ConcatLayer : public Layer<Dtype> {
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
 
+  int num_concats_;        ///< rows that are joined
+  int concat_input_size_;  ///< values of one position of the axis
   int concat_axis_;
 };
 

@@ -45,6 +45,8 @@ void ConcatLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   CHECK_LE(joined, INT_MAX) << "Layer " << name << ": axis " << concat_axis_ << " is too large.";
   shape[concat_axis_] = static_cast<int>(joined);
   top[0]->Reshape(shape);
+  num_concats_ = bottom[0]->count(0, concat_axis_);
+  concat_input_size_ = bottom[0]->count(concat_axis_ + 1);
 }
 
 template <typename Dtype>

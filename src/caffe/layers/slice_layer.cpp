@@ -47,6 +47,11 @@ void SliceLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
     top[i]->Reshape(shape);
     begin = end;
   }
+  num_slices_ = bottom[0]->count(0, slice_axis_);
+  slice_size_ = bottom[0]->count(slice_axis_ + 1);
+  if (tops > 1) return;
+  top[0]->ShareData(*bottom[0]);
+  top[0]->ShareDiff(*bottom[0]);
 }
 
 template <typename Dtype>
@@ -74,10 +79,7 @@ MemoryTraits SliceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
 template <typename Dtype>
 void SliceLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                                   const vector<Blob<Dtype>*>& top) {
-  if (top.size() == 1) {
-    top[0]->ShareData(*bottom[0]);
-    return;
-  }
+  if (top.size() == 1) return;  // shared by Reshape
   const int rows = bottom[0]->count(0, slice_axis_);
   const int bottom_width = bottom[0]->count(slice_axis_);
   const Dtype* from = Data(context, *bottom[0]);

@@ -75,6 +75,8 @@ TEST(Slice, IntoOneTopIsAView) {
   LayerCase slice(Layer("Slice"), {{2, 3}}, 1);
   slice.SetUp();
   EXPECT_EQ(slice.Traits().data_views.size(), 1u);
+  EXPECT_EQ(slice.top[0]->data(), slice.bottom[0]->data());  // from Reshape on
+  EXPECT_EQ(slice.top[0]->diff(), slice.bottom[0]->diff());
   slice.layer->Forward(slice.bottom, slice.top);
   EXPECT_EQ(slice.top[0]->cpu_data(), slice.bottom[0]->cpu_data());
   slice.top[0]->mutable_cpu_diff()[1] = 7;
@@ -108,6 +110,27 @@ TEST(Split, SharesDataAndAddsDiffsInOrder) {
 
 TEST(Split, GivesTheGradient) {
   for (int tops = 1; tops <= 3; ++tops) CheckAllForms(Layer("Split"), {{2, 3}}, tops, 1);
+}
+
+TEST(Tile, RepeatsItsBottomAlongTheAxis) {
+  LayerCase tile(Layer("Tile", "tile_param { tiles: 2 }"), {{2, 2, 2}}, 1);
+  tile.SetUp();
+  Count(tile.bottom[0], 0);
+  EXPECT_EQ(tile.top[0]->shape(), (vector<int>{2, 4, 2}));
+  tile.DiffsOfForm(0);
+  EXPECT_EQ(tile.outputs, (vector<double>{0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7}));
+}
+
+TEST(Tile, GivesTheGradient) {
+  for (const char* param : {"tiles: 1", "tiles: 3", "axis: 0 tiles: 2", "axis: -1 tiles: 3"})
+    CheckAllForms(Layer("Tile", string("tile_param { ") + param + " }"), {{2, 3, 2}}, 1, 1);
+}
+
+TEST(TileDeath, NamesTheLayerOfBadSizes) {
+  LayerCase none(Layer("Tile"), {{2, 3}}, 1);
+  EXPECT_DEATH(none.SetUp(), "Layer copy: Number of tiles must be positive");
+  LayerCase huge(Layer("Tile", "tile_param { tiles: 2000000000 }"), {{2, 3}}, 1);
+  EXPECT_DEATH(huge.SetUp(), "Layer copy: axis 1 is too large");
 }
 
 TEST(SplitDeath, DoesNotRunInPlace) {

@@ -1,0 +1,94 @@
+// Layers whose tops' shapes depend on values, in the middle of a planned net: Filter.
+#include "caffe/net/test/training.hpp"
+
+namespace caffe {
+namespace {
+
+// An in-place layer and a branch before the filter, the branch's reader after it; a selector that
+// is computed.
+const char kNet[] = R"(
+  layer { name: "in" type: "Input" top: "x" top: "s"
+          input_param { shape { dim: 6 dim: 4 } shape { dim: 6 dim: 1 } } }
+  layer { name: "select" type: "Power" bottom: "s" top: "select" power_param { scale: 2 } }
+  layer { name: "ip1" type: "InnerProduct" bottom: "x" top: "h"
+          inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+  layer { name: "bn" type: "BatchNorm" bottom: "h" top: "h" }
+  layer { name: "relu" type: "ReLU" bottom: "h" top: "h" }
+  layer { name: "drop" type: "Dropout" bottom: "h" top: "d" }
+  layer { name: "filter" type: "Filter" bottom: "d" bottom: "select" top: "f"
+          propagate_down: true propagate_down: false }
+  layer { name: "ip2" type: "InnerProduct" bottom: "f" top: "g"
+          inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+  layer { name: "loss1" type: "TanH" bottom: "g" top: "loss1" loss_weight: 1 }
+  layer { name: "late" type: "Sigmoid" bottom: "h" top: "late" }
+  layer { name: "loss2" type: "Power" bottom: "late" top: "loss2" loss_weight: 0.5
+          power_param { power: 2 } }
+)";
+
+struct Seeded {
+  explicit Seeded(const string& strategy) {
+    Caffe::set_random_seed(1);
+    net.reset(new Net<float>(ParseNet(kNet)));
+    PlacementOptions options;
+    options.strategy = strategy;
+    if (!strategy.empty()) {
+      EXPECT_TRUE(net->Place(options).ok());
+    }
+  }
+
+  /// The loss, then all gradients, of a pass over `items` items, of which those are chosen whose
+  /// bit is set.
+  vector<float> Pass(int items, int chosen) {
+    Caffe::set_random_seed(static_cast<unsigned>(chosen));  // for Dropout
+    Blob<float>*x = net->input_blobs()[0], *s = net->input_blobs()[1];
+    x->Reshape({items, 4});
+    s->Reshape({items, 1});
+    for (int i = 0; i < x->count(); ++i)
+      x->mutable_cpu_data()[i] = static_cast<float>((i * 7 + chosen) % 11 - 5) / 3;
+    for (int i = 0; i < items; ++i) s->mutable_cpu_data()[i] = static_cast<float>(chosen >> i & 1);
+    net->ClearParamDiffs();
+    vector<float> values = {net->ForwardBackward()};
+    for (const Blob<float>* param : net->learnable_params())
+      values.insert(values.end(), param->cpu_diff(), param->cpu_diff() + param->count());
+    const Blob<float>& last = *net->blob_by_name("loss1");
+    values.insert(values.end(), last.cpu_data(), last.cpu_data() + last.count());
+    return values;
+  }
+
+  std::unique_ptr<Net<float>> net;
+};
+
+TEST(VaryingShapes, GiveUnderEveryPlanWhatTheyGiveWithout) {
+  // Items and choices: the planned number, others, the same again, a batch of another size.
+  const pair<int, int> passes[] = {{6, 63}, {6, 63}, {6, 9}, {6, 18}, {6, 18},
+                                   {6, 2},  {4, 15}, {4, 6}, {6, 63}};
+  for (const char* strategy : {"keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all",
+                               "superneurons", "auto"}) {
+    Seeded plain(""), planned(strategy);
+    for (const auto& [items, chosen] : passes) {
+      EXPECT_TRUE(SameBits(plain.Pass(items, chosen), planned.Pass(items, chosen)))
+          << strategy << ", " << items << " items, chosen " << chosen;
+    }
+  }
+}
+
+TEST(VaryingShapes, OfThePlannedKindStayPlanned) {
+  Seeded planned("hybrid");
+  planned.Pass(6, 63);
+  EXPECT_NE(planned.net->planned(), nullptr);
+  planned.Pass(6, 3);
+  EXPECT_EQ(planned.net->planned(), nullptr);
+  planned.Pass(6, 12);  // two again
+  EXPECT_NE(planned.net->planned(), nullptr);
+}
+
+TEST(VaryingShapes, ThatNobodyHasComputedYetAreThoseOfTheLatestPass) {
+  Seeded planned("hybrid");
+  planned.Pass(6, 63);
+  planned.net->Reshape();
+  EXPECT_EQ(planned.net->blob_by_name("f")->shape(0), 6);
+  EXPECT_TRUE(SameBits(Seeded("").Pass(6, 7), planned.Pass(6, 7)));
+}
+
+}  // namespace
+}  // namespace caffe

@@ -18,6 +18,10 @@ struct AlgorithmScratch;
 /// reverse_dimensions whether its forward maps the convolution's input to its output (Convolution)
 /// or the other way round (Deconvolution). Parameters: weights, output channels of the convolution
 /// x input channels / group x kernel; bias, one per top channel.
+///
+/// A subclass with a forward and a backward of its own (Forward_cpu and so on), as written for
+/// Caffe, makes them of the functions for one image below. As Convolution's and Deconvolution's
+/// traits are not about it, it has none, unless it says more by Traits.
 template <typename Dtype>
 class BaseConvolutionLayer : public Layer<Dtype> {
  public:
@@ -37,6 +41,26 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
+  // One image in, one image out, on the host: of the convolution, whatever reverse_dimensions says.
+  // Results overwrite, parameter gradients are added to. The column matrix is memory of the pool
+  // for the time of the call, so there is nothing to keep from the call before (skip_im2col).
+  void forward_cpu_gemm(const Dtype* input, const Dtype* weights, Dtype* output,
+                        bool skip_im2col = false);
+  /// output, of an image of the top, += bias
+  void forward_cpu_bias(Dtype* output, const Dtype* bias);
+  void backward_cpu_gemm(const Dtype* output, const Dtype* weights, Dtype* input);
+  void weight_cpu_gemm(const Dtype* input, const Dtype* output, Dtype* weights);
+  void backward_cpu_bias(Dtype* bias, const Dtype* input);
+#ifndef CPU_ONLY
+  // The same on the device.
+  void forward_gpu_gemm(const Dtype* col_input, const Dtype* weights, Dtype* output,
+                        bool skip_im2col = false);
+  void forward_gpu_bias(Dtype* output, const Dtype* bias);
+  void backward_gpu_gemm(const Dtype* input, const Dtype* weights, Dtype* col_output);
+  void weight_gpu_gemm(const Dtype* col_input, const Dtype* output, Dtype* weights);
+  void backward_gpu_bias(Dtype* bias, const Dtype* input);
+#endif
+
   /// True: forward maps the convolution's output to its input.
   virtual bool reverse_dimensions() = 0;
   /// Sets output_shape_, the spatial shape of the tops, from bottom_shape_.
@@ -49,6 +73,8 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   Blob<int> stride_;
   Blob<int> pad_;
   Blob<int> dilation_;
+  Blob<int> conv_input_shape_;    ///< channels and spatial shape of the convolution's input
+  vector<int> col_buffer_shape_;  ///< rows of all groups' column matrices, spatial shape
   vector<int> output_shape_;
   const vector<int>* bottom_shape_ = nullptr;
 
@@ -57,16 +83,20 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   int num_ = 0;       ///< images
   int channels_ = 0;  ///< of the bottoms
   int group_ = 1;
-  int num_output_ = 0;  ///< channels of the tops
+  int num_output_ = 0;       ///< channels of the tops
+  int bottom_dim_ = 0;       ///< values of an image of a bottom
+  int top_dim_ = 0;          ///< values of an image of a top
+  int out_spatial_dim_ = 0;  ///< values of a channel of a top
+  int weight_offset_ = 0;    ///< weights of a group
   bool bias_term_ = false;
+  bool is_1x1_ = false;  ///< kernel and stride 1, no padding
   bool force_nd_im2col_ = false;
 
  private:
-  void SetUpSpatialShapes();
   void SetUpParameters();
   void CheckParameterShape(int index, const vector<int>& expected, const char* name) const;
-  /// The convolution of one bottom and top; aborts where it has no output.
-  kernels::Convolution Problem(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
+  /// The convolution of `images` images, of one bottom and top.
+  kernels::Convolution Problem(int images) const;
 
   /// What the pass number `pass` of the operation at work has.
   kernels::AlgorithmScratch Scratch(int pass) const;

@@ -15,6 +15,9 @@ class DeconvolutionLayer : public BaseConvolutionLayer<Dtype> {
  public:
   explicit DeconvolutionLayer(const LayerParameter& param) : BaseConvolutionLayer<Dtype>(param) {}
   const char* type() const override { return "Deconvolution"; }
+  /// Those of this class's own bodies; a subclass has none unless it overrides this function.
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
 
  protected:
   bool reverse_dimensions() override { return true; }

@@ -2,60 +2,16 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
-#include "caffe/kernels/conv.hpp"
-#include "caffe/util/algorithm_table.hpp"
+#include "conv_workspace.hpp"
+#include "spatial_shapes.hpp"
 
 namespace caffe {
 namespace {
 
 enum Parameter { kWeights, kBias };
-
-/// One dimension per spatial axis from a repeated field (none: `fallback`, one for all, or one
-/// each) or from the pair of _h and _w fields, which exclude it.
-template <typename Repeated>
-void SpatialShape(const string& layer, const string& field, const Repeated& values, bool has_h,
-                  int h, bool has_w, int w, int fallback, int least, int axes, Blob<int>* shape) {
-  shape->Reshape(vector<int>(1, std::max(axes, 1)));
-  int* data = shape->mutable_cpu_data();
-  if (has_h || has_w) {
-    const string stem = field == "kernel_size" ? "kernel" : field;
-    const string pair = stem + "_h/" + stem + "_w";
-    CHECK_EQ(axes, 2) << "Layer " << layer << ": " << pair << " are for two spatial axes only.";
-    CHECK_EQ(values.size(), 0) << "Layer " << layer << ": either " << field << " or " << pair
-                               << " should be specified; not both.";
-    data[0] = has_h ? h : fallback;
-    data[1] = has_w ? w : fallback;
-  } else {
-    CHECK(values.size() <= 1 || values.size() == axes)
-        << "Layer " << layer << ": " << field
-        << " must be specified once, or once per spatial dimension (" << field << " specified "
-        << values.size() << " times; " << axes << " spatial dims).";
-    for (int i = 0; i < axes; ++i) {
-      data[i] =
-          values.size() == 0 ? fallback : static_cast<int>(values.Get(values.size() == 1 ? 0 : i));
-    }
-  }
-  for (int i = 0; i < axes; ++i) {
-    CHECK_GE(data[i], least) << "Layer " << layer << ": " << field << " of spatial dimension " << i
-                             << " is missing or out of range.";
-  }
-}
+using Pass = kernels::ConvolutionPass;
 
 }  // namespace
-
-template <typename Dtype>
-void BaseConvolutionLayer<Dtype>::SetUpSpatialShapes() {
-  const ConvolutionParameter& param = this->layer_param_.convolution_param();
-  const string& name = this->layer_param_.name();
-  const int axes = num_spatial_axes_;
-  SpatialShape(name, "kernel_size", param.kernel_size(), param.has_kernel_h(), param.kernel_h(),
-               param.has_kernel_w(), param.kernel_w(), 0, 1, axes, &kernel_shape_);
-  SpatialShape(name, "stride", param.stride(), param.has_stride_h(), param.stride_h(),
-               param.has_stride_w(), param.stride_w(), 1, 1, axes, &stride_);
-  SpatialShape(name, "pad", param.pad(), param.has_pad_h(), param.pad_h(), param.has_pad_w(),
-               param.pad_w(), 0, 0, axes, &pad_);
-  SpatialShape(name, "dilation", param.dilation(), false, 0, false, 0, 1, 1, axes, &dilation_);
-}
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
@@ -66,9 +22,7 @@ void BaseConvolutionLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   reversed_ = reverse_dimensions();
   channel_axis_ = bottom[0]->CanonicalAxisIndex(param.axis());
   num_spatial_axes_ = bottom[0]->num_axes() - channel_axis_ - 1;
-  CHECK_LE(num_spatial_axes_, kernels::kMaxSpatialAxes)
-      << "Layer " << name << ": too many spatial axes.";
-  SetUpSpatialShapes();
+  SetSpatialShapes(name, param, num_spatial_axes_, &kernel_shape_, &stride_, &pad_, &dilation_);
   channels_ = bottom[0]->shape(channel_axis_);
   num_output_ = static_cast<int>(param.num_output());
   CHECK_GT(num_output_, 0) << "Layer " << name << ": num_output must be 1 to 2147483647.";
@@ -80,6 +34,12 @@ void BaseConvolutionLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
       << "Layer " << name << ": Number of output should be multiples of group.";
   bias_term_ = param.bias_term();
   SetUpParameters();
+  weight_offset_ = this->blobs_[kWeights]->count() / group_;
+  is_1x1_ = true;
+  for (int i = 0; i < num_spatial_axes_; ++i) {
+    is_1x1_ &=
+        kernel_shape_.cpu_data()[i] == 1 && stride_.cpu_data()[i] == 1 && pad_.cpu_data()[i] == 0;
+  }
 }
 
 template <typename Dtype>
@@ -140,24 +100,31 @@ void BaseConvolutionLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   top_shape.push_back(num_output_);
   top_shape.insert(top_shape.end(), output_shape_.begin(), output_shape_.end());
   for (Blob<Dtype>* blob : top) blob->Reshape(top_shape);
+  bottom_dim_ = bottom[0]->count(channel_axis_);
+  top_dim_ = top[0]->count(channel_axis_);
+  out_spatial_dim_ = top[0]->count(channel_axis_ + 1);
+  const Blob<Dtype>& input = reversed_ ? *top[0] : *bottom[0];
+  const Blob<Dtype>& output = reversed_ ? *bottom[0] : *top[0];
+  conv_input_shape_.Reshape({num_spatial_axes_ + 1});
+  std::copy(input.shape().begin() + channel_axis_, input.shape().end(),
+            conv_input_shape_.mutable_cpu_data());
+  col_buffer_shape_.assign(output.shape().begin() + channel_axis_, output.shape().end());
+  col_buffer_shape_[0] = this->blobs_[kWeights]->count(1) * group_;
 }
 
 template <typename Dtype>
-kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(const Blob<Dtype>& bottom,
-                                                          const Blob<Dtype>& top) const {
-  const Blob<Dtype>& input = reversed_ ? top : bottom;
-  const Blob<Dtype>& output = reversed_ ? bottom : top;
+kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(int images) const {
   kernels::Convolution conv;
-  conv.images = num_;
-  conv.channels = input.shape(channel_axis_);
-  conv.num_output = output.shape(channel_axis_);
+  conv.images = images;
+  conv.channels = reversed_ ? num_output_ : channels_;
+  conv.num_output = reversed_ ? channels_ : num_output_;
   conv.group = group_;
   conv.force_nd = force_nd_im2col_;
   conv.window.axes = num_spatial_axes_;
   conv.window.channels = conv.channels / group_;
   for (int i = 0; i < num_spatial_axes_; ++i) {
-    conv.window.image[i] = input.shape(channel_axis_ + 1 + i);
-    conv.window.output[i] = output.shape(channel_axis_ + 1 + i);
+    conv.window.image[i] = conv_input_shape_.cpu_data()[1 + i];
+    conv.window.output[i] = col_buffer_shape_[1 + i];
     conv.window.kernel[i] = kernel_shape_.cpu_data()[i];
     conv.window.pad[i] = pad_.cpu_data()[i];
     conv.window.stride[i] = stride_.cpu_data()[i];
@@ -168,9 +135,9 @@ kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(const Blob<Dtype>& bot
 
 template <typename Dtype>
 MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
-                                                 const vector<Blob<Dtype>*>& top,
+                                                 const vector<Blob<Dtype>*>& /*top*/,
                                                  const vector<bool>& propagate_down) const {
-  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
+  const kernels::Convolution conv = Problem(num_);
   const bool weights = this->param_propagate_down(kWeights);
   const bool bias = bias_term_ && this->param_propagate_down(kBias);
   const bool data =
@@ -201,7 +168,6 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
     if (weights && propagate_down[i]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(i));
     backward.flops += conv.Flops() * (weights + propagate_down[i]);
   }
-  using Pass = kernels::ConvolutionPass;
   const DeviceContext context = DeviceContext::Current();
   forward.workspaces = kernels::ConvolutionWorkspaces<Dtype>(
       context, conv, {reversed_ ? Pass::kBackwardData : Pass::kForward});
@@ -222,16 +188,17 @@ template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& bottom,
                                             const vector<Blob<Dtype>*>& top) {
-  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
+  const kernels::Convolution conv = Problem(num_);
   const Dtype* weights = Data(context, *this->blobs_[kWeights]);
-  const kernels::AlgorithmScratch scratch = Scratch(0);
+  const ConvWorkspace<Dtype> workspace(
+      context, conv, reversed_ ? Pass::kBackwardData : Pass::kForward, Scratch(0));
   for (size_t i = 0; i < bottom.size(); ++i) {
     const Dtype* x = Data(context, *bottom[i]);
     Dtype* y = MutableData(context, top[i]);
     if (reversed_) {
-      kernels::ConvolutionBackwardData(context, conv, x, weights, y, scratch);
+      kernels::ConvolutionBackwardData(context, conv, x, weights, y, workspace.scratch());
     } else {
-      kernels::ConvolutionForward(context, conv, x, weights, y, scratch);
+      kernels::ConvolutionForward(context, conv, x, weights, y, workspace.scratch());
     }
     if (bias_term_) {
       kernels::BiasForward(context, num_, num_output_, top[i]->count(channel_axis_ + 1), y,
@@ -245,7 +212,7 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                              const vector<Blob<Dtype>*>& top,
                                              const vector<bool>& propagate_down,
                                              const vector<Blob<Dtype>*>& bottom) {
-  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
+  const kernels::Convolution conv = Problem(num_);
   const bool weights_wanted = this->param_propagate_down(kWeights);
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (bias_term_ && this->param_propagate_down(kBias)) {
@@ -256,9 +223,10 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
     if (weights_wanted) {
       const Dtype* x = Data(context, *bottom[i]);
       const Dtype* dy = Diff(context, *top[i]);
+      const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights, Scratch(0));
       kernels::ConvolutionBackwardWeights(context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
                                           MutableDiff(context, this->blobs_[kWeights].get()),
-                                          Scratch(0));
+                                          workspace.scratch());
     }
   }
   for (size_t i = 0; i < bottom.size(); ++i) {
@@ -266,10 +234,12 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
     const Dtype* weights = Data(context, *this->blobs_[kWeights]);
     const Dtype* dy = Diff(context, *top[i]);
     Dtype* dx = MutableDiff(context, bottom[i]);
+    const ConvWorkspace<Dtype> workspace(
+        context, conv, reversed_ ? Pass::kForward : Pass::kBackwardData, Scratch(weights_wanted));
     if (reversed_) {
-      kernels::ConvolutionForward(context, conv, dy, weights, dx, Scratch(weights_wanted));
+      kernels::ConvolutionForward(context, conv, dy, weights, dx, workspace.scratch());
     } else {
-      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, Scratch(weights_wanted));
+      kernels::ConvolutionBackwardData(context, conv, dy, weights, dx, workspace.scratch());
     }
   }
 }

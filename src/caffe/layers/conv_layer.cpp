@@ -1,5 +1,7 @@
 #include "caffe/layers/conv_layer.hpp"
 
+#include <typeinfo>
+
 #include "caffe/kernels/im2col.hpp"
 
 namespace caffe {
@@ -18,6 +20,15 @@ void ConvolutionLayer<Dtype>::compute_output_shape() {
         << ", dilation " << this->dilation_.cpu_data()[i] << ").";
     this->output_shape_.push_back(static_cast<int>(output));
   }
+}
+
+template <typename Dtype>
+MemoryTraits ConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                             const vector<Blob<Dtype>*>& top,
+                                             const vector<bool>& propagate_down) const {
+  if (typeid(*this) != typeid(ConvolutionLayer))
+    return Layer<Dtype>::Traits(bottom, top, propagate_down);
+  return BaseConvolutionLayer<Dtype>::Traits(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(ConvolutionLayer);

@@ -1,5 +1,7 @@
 #include "caffe/layers/deconv_layer.hpp"
 
+#include <typeinfo>
+
 namespace caffe {
 
 template <typename Dtype>
@@ -16,6 +18,15 @@ void DeconvolutionLayer<Dtype>::compute_output_shape() {
         << ", pad " << pad << ", dilation " << dilation << ").";
     this->output_shape_.push_back(static_cast<int>(output));
   }
+}
+
+template <typename Dtype>
+MemoryTraits DeconvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                               const vector<Blob<Dtype>*>& top,
+                                               const vector<bool>& propagate_down) const {
+  if (typeid(*this) != typeid(DeconvolutionLayer))
+    return Layer<Dtype>::Traits(bottom, top, propagate_down);
+  return BaseConvolutionLayer<Dtype>::Traits(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(DeconvolutionLayer);

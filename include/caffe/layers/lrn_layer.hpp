@@ -47,6 +47,10 @@ class LRNLayer : public Layer<Dtype> {
   Dtype alpha_ = 0;
   Dtype beta_ = 0;
   Dtype k_ = 0;
+  int num_ = 0;
+  int channels_ = 0;
+  int height_ = 0;
+  int width_ = 0;
 
  private:
   bool WithinChannel() const;

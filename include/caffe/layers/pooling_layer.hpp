@@ -41,10 +41,11 @@ class PoolingLayer : public Layer<Dtype> {
 
   bool max_pooling_ = true;
   bool global_pooling_ = false;
-  bool round_up_ = true;
+  PoolingParameter_RoundMode round_mode_ = PoolingParameter_RoundMode_CEIL;
   int kernel_h_ = 0, kernel_w_ = 0;
   int stride_h_ = 1, stride_w_ = 1;
   int pad_h_ = 0, pad_w_ = 0;
+  int channels_ = 0;
   int height_ = 0, width_ = 0;
   int pooled_height_ = 0, pooled_width_ = 0;
 

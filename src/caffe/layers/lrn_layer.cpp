@@ -21,6 +21,10 @@ void LRNLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom, const vector<B
   CHECK_EQ(4, bottom[0]->num_axes())
       << "Layer " << this->layer_param_.name()
       << ": Input must have 4 axes, corresponding to (num, channels, height, width)";
+  num_ = bottom[0]->num();
+  channels_ = bottom[0]->channels();
+  height_ = bottom[0]->height();
+  width_ = bottom[0]->width();
   top[0]->ReshapeLike(*bottom[0]);
 }
 

@@ -32,7 +32,7 @@ void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<B
   CHECK_NE(param.pool(), PoolingParameter_PoolMethod_STOCHASTIC)
       << "Layer " << name << ": STOCHASTIC pooling is not implemented.";
   max_pooling_ = param.pool() == PoolingParameter_PoolMethod_MAX;
-  round_up_ = param.round_mode() == PoolingParameter_RoundMode_CEIL;
+  round_mode_ = param.round_mode();
   global_pooling_ = param.global_pooling();
   const Pair kernel =
       Both(name, "kernel", param.has_kernel_size(), param.kernel_size(), param.has_kernel_h(),
@@ -63,12 +63,15 @@ void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<B
 
 template <typename Dtype>
 int PoolingLayer<Dtype>::PooledDim(int size, int kernel, int stride, int pad) const {
+  // How far the last window's place is from the first's. Below 0, the kernel is larger than the
+  // padded input; rounding up may still leave it a window.
   const int64_t room = int64_t{size} + 2 * int64_t{pad} - kernel;
-  CHECK_GE(room, 0) << "Layer " << this->layer_param_.name() << ": a kernel of " << kernel
-                    << " does not fit an input of " << size << " with pad " << pad << ".";
-  int64_t pooled = (round_up_ ? (room + stride - 1) / stride : room / stride) + 1;
+  const int64_t up = round_mode_ == PoolingParameter_RoundMode_CEIL ? stride - 1 : 0;
+  int64_t pooled = room + up < 0 ? 0 : (room + up) / stride + 1;
   // With padding, the last window must start inside the image, not in the padding behind it.
   if (pad > 0 && (pooled - 1) * stride >= int64_t{size} + pad) --pooled;
+  CHECK_GE(pooled, 1) << "Layer " << this->layer_param_.name() << ": a kernel of " << kernel
+                      << " does not fit an input of " << size << " with pad " << pad << ".";
   return static_cast<int>(pooled);
 }
 
@@ -78,6 +81,7 @@ void PoolingLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   CHECK_EQ(4, bottom[0]->num_axes())
       << "Layer " << this->layer_param_.name()
       << ": Input must have 4 axes, corresponding to (num, channels, height, width)";
+  channels_ = bottom[0]->channels();
   height_ = bottom[0]->height();
   width_ = bottom[0]->width();
   if (global_pooling_) {

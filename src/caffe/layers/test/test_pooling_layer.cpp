@@ -147,5 +147,22 @@ TEST(PoolingLayerDeathTest, BadParametersNameTheLayer) {
                "Layer pool: Input must have 4 axes");
 }
 
+TEST(PoolingLayer, AKernelLargerThanItsInputHasTheWindowThatRoundingLeaves) {
+  auto x = BlobOf({1, 1, 2, 2}, {1, 2, 3, 5});
+  Blob<double> y;
+  const auto pooled = [&](const string& param) {
+    auto layer = MakeLayer(Pool(param));
+    layer->SetUp({x.get()}, {&y});
+    layer->Forward({x.get()}, {&y});
+    return DataOf(y);
+  };
+  EXPECT_EQ(pooled("kernel_size: 3 stride: 2"), (vector<double>{5}));
+  EXPECT_EQ(pooled("pool: AVE kernel_size: 3 stride: 2"), (vector<double>{2.75}));
+  EXPECT_EQ(pooled("kernel_size: 3 stride: 2 pad: 1 round_mode: FLOOR"), (vector<double>{5}));
+  for (const char* none :
+       {"kernel_size: 3 stride: 2 round_mode: FLOOR", "kernel_size: 4 stride: 2", "kernel_size: 3"})
+    EXPECT_DEATH(pooled(none), "Layer pool: a kernel of . does not fit an input of 2 with pad 0");
+}
+
 }  // namespace
 }  // namespace caffe

@@ -12,9 +12,9 @@ namespace caffe {
 /// 1 / (1 - dropout_ratio); a copy otherwise. May run in place. N. Srivastava et al., Dropout, 2014
 /// (scaled in training instead of testing).
 ///
-/// The mask is stored nowhere: forward and backward derive it from a seed, drawn from the random
-/// stream when the layer is set up for training, and the number of the forward pass. A forward that
-/// repeats itself has the mask of the pass that it repeats. Backward reads neither x nor y.
+/// The mask is stored nowhere: forward and backward derive it from a key, which each forward in
+/// training draws from the random stream (Caffe::set_random_seed). A forward that repeats itself
+/// has the mask of the pass that it repeats. Backward reads neither x nor y.
 template <typename Dtype>
 class DropoutLayer : public NeuronLayer<Dtype> {
  public:
@@ -37,8 +37,7 @@ class DropoutLayer : public NeuronLayer<Dtype> {
   /// y = x with the mask of the latest forward pass.
   void Apply(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) const;
 
-  uint64_t seed_ = 0;
-  uint64_t passes_ = 0;  ///< forward passes so far, repetitions not counted
+  uint64_t key_ = 0;  ///< of the latest forward pass
 };
 
 }  // namespace caffe

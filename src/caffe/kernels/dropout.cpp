@@ -7,10 +7,9 @@
 namespace caffe {
 namespace kernels {
 
-DropoutMask MakeDropoutMask(uint64_t seed, uint64_t pass, double ratio) {
-  // Hashed twice: the streams of successive passes must not be one stream, shifted.
-  return {RandomBits(RandomBits(seed, 0), pass),
-          static_cast<uint64_t>(std::llround(std::ldexp(ratio, 32)))};
+DropoutMask MakeDropoutMask(uint64_t key, double ratio) {
+  // Hashed: the streams of two keys must not be one stream, shifted.
+  return {RandomBits(key, 0), static_cast<uint64_t>(std::llround(std::ldexp(ratio, 32)))};
 }
 
 template <typename Dtype>

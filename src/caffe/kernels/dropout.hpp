@@ -15,8 +15,8 @@ struct DropoutMask {
   uint64_t threshold;  ///< of 2^32: the share of values that are dropped
 };
 
-/// The mask of forward pass `pass` of the layer with this seed; `ratio`, in [0, 1), is dropped.
-DropoutMask MakeDropoutMask(uint64_t seed, uint64_t pass, double ratio);
+/// The mask of a forward pass that has drawn `key`; `ratio`, in [0, 1), is dropped.
+DropoutMask MakeDropoutMask(uint64_t key, double ratio);
 
 /// y = scale * x where the mask keeps, 0 elsewhere. y may lie on x.
 template <typename Dtype>

@@ -15,7 +15,6 @@ void DropoutLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                  << ".";
   threshold_ = ratio;
   scale_ = 1 / (1 - threshold_);
-  if (this->phase_ == TRAIN) seed_ = caffe_rng_rand();
 }
 
 template <typename Dtype>
@@ -41,8 +40,7 @@ template <typename Dtype>
 void DropoutLayer<Dtype>::Apply(const DeviceContext& context, int64_t n, const Dtype* x,
                                 Dtype* y) const {
   if (this->phase_ == TRAIN) {
-    kernels::Dropout(context, n, kernels::MakeDropoutMask(seed_, passes_, threshold_), scale_, x,
-                     y);
+    kernels::Dropout(context, n, kernels::MakeDropoutMask(key_, threshold_), scale_, x, y);
   } else {
     kernels::Copy(context, n, x, y);
   }
@@ -52,7 +50,7 @@ template <typename Dtype>
 void DropoutLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                     const vector<Blob<Dtype>*>& bottom,
                                     const vector<Blob<Dtype>*>& top) {
-  if (!this->recomputing()) ++passes_;
+  if (this->phase_ == TRAIN && !this->recomputing()) key_ = caffe_rng_rand();
   Apply(context, bottom[0]->count(), Data(context, *bottom[0]), MutableData(context, top[0]));
 }
 

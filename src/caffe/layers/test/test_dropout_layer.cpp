@@ -10,7 +10,7 @@ string Dropout(const string& param = "") {
   return "name: 'drop' type: 'Dropout' dropout_param { " + param + " }";
 }
 
-/// A layer that draws its seed from a stream seeded with `seed`, set up on x and y.
+/// A layer set up on x and y, the stream that its forwards draw from being seeded with `seed`.
 shared_ptr<Layer<double>> Seeded(unsigned seed, const string& text, Blob<double>* x,
                                  Blob<double>* y) {
   Caffe::set_random_seed(seed);
@@ -65,13 +65,22 @@ TEST(DropoutLayer, NeighboursAndSuccessivePassesAreIndependent) {
 TEST(DropoutLayer, TheRandomStreamDecidesAndLayersDiffer) {
   auto x = RandomBlob({500}, 3);
   Blob<double> y;
-  auto first = Seeded(3, Dropout(), x.get(), &y);
-  auto sibling = MakeLayer(Dropout());
-  sibling->SetUp({x.get()}, {&y});
+  auto first = Seeded(3, Dropout(), x.get(), &y), sibling = Seeded(3, Dropout(), x.get(), &y);
   const vector<double> expected = Forward(first.get(), x.get());
+  EXPECT_NE(Forward(sibling.get(), x.get()), expected);
   EXPECT_EQ(Forward(Seeded(3, Dropout(), x.get(), &y).get(), x.get()), expected);
   EXPECT_NE(Forward(Seeded(4, Dropout(), x.get(), &y).get(), x.get()), expected);
-  EXPECT_NE(Forward(sibling.get(), x.get()), expected);
+}
+
+TEST(DropoutLayer, TheSameSeedBeforeAForwardRepeatsTheMask) {
+  auto x = RandomBlob({500}, 3);
+  Blob<double> y;
+  auto layer = Seeded(3, Dropout(), x.get(), &y);
+  Caffe::set_random_seed(7);
+  const vector<double> expected = Forward(layer.get(), x.get());
+  EXPECT_NE(Forward(layer.get(), x.get()), expected);
+  Caffe::set_random_seed(7);
+  EXPECT_EQ(Forward(layer.get(), x.get()), expected);
 }
 
 TEST(DropoutLayer, BackwardDropsWhatForwardDropped) {
@@ -93,10 +102,13 @@ TEST(DropoutLayer, AForwardThatRepeatsItselfHasTheMaskOfItsPass) {
   auto x = RandomBlob({200}, 5);
   Blob<double> y;
   auto layer = Seeded(5, Dropout(), x.get(), &y);
-  auto straight = Seeded(5, Dropout(), x.get(), &y);
+  auto straight = MakeLayer(Dropout());
+  straight->SetUp({x.get()}, {&y});
   EXPECT_TRUE(layer->Traits({x.get()}, {&y}, {true}).repeatable);
   for (int pass = 0; pass < 3; ++pass) {
+    Caffe::set_random_seed(static_cast<unsigned>(pass));
     const vector<double> expected = Forward(straight.get(), x.get());
+    Caffe::set_random_seed(static_cast<unsigned>(pass));
     for (const bool recompute : {false, true, true}) {
       LayerRun run;
       run.recompute = recompute;

@@ -1,5 +1,6 @@
 #include "caffe/util/insert_splits.hpp"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -20,6 +21,17 @@ struct Readers {
 
 float LossWeight(const LayerParameter& layer, int top) {
   return top < layer.loss_weight_size() ? layer.loss_weight(top) : 0;
+}
+
+bool LossFree(const LayerParameter& layer) {
+  return std::all_of(layer.loss_weight().begin(), layer.loss_weight().end(),
+                     [](float weight) { return weight == 0; });
+}
+
+// Without a loss_weight, such a layer would take 1.
+bool IsLoss(const LayerParameter& layer) {
+  const string& type = layer.type();
+  return type.size() >= 4 && type.compare(type.size() - 4, 4, "Loss") == 0;
 }
 
 Readers FindReaders(const NetParameter& net) {
@@ -63,6 +75,7 @@ void InsertSplits(const NetParameter& param, NetParameter* param_split) {
                           SplitBlobName(writer, layer->bottom(j), top.second, next_split[top]++));
       }
     }
+    bool taken = false;  // a Split has a loss of this layer's
     for (int j = 0; j < original.top_size(); ++j) {
       const int count = readers.readers_of_top[{i, j}];
       if (count <= 1) continue;
@@ -70,11 +83,12 @@ void InsertSplits(const NetParameter& param, NetParameter* param_split) {
       ConfigureSplitLayer(original.name(), original.top(j), j, count, loss_weight,
                           param_split->add_layer());
       if (loss_weight != 0) {
-        // Zero, not cleared: without a loss_weight a loss layer takes 1.
         layer->set_loss_weight(j, 0);
+        taken = true;
         next_split[{i, j}] = 1;
       }
     }
+    if (taken && !IsLoss(*layer) && LossFree(*layer)) layer->clear_loss_weight();
   }
 }
 

@@ -95,6 +95,21 @@ TEST(InsertSplits, MovesALossWeightToTheFirstCopy) {
       " layer { name: 'use' bottom: 'x_l_0_split_1' top: 'z' }");
 }
 
+TEST(InsertSplits, LeavesNoLossWeightToALayerThatIsNoLoss) {
+  const string split =
+      " layer { name: 'x_l_0_split' type: 'Split' bottom: 'x'"
+      "         top: 'x_l_0_split_0' top: 'x_l_0_split_1' loss_weight: 2 loss_weight: 0 }"
+      " layer { name: 'use' bottom: 'x_l_0_split_1' top: 'z' }";
+  const string use = " layer { name: 'use' bottom: 'x' top: 'z' }";
+  ExpectSplits("layer { name: 'l' type: 'InnerProduct' top: 'x' loss_weight: 2 }" + use,
+               "layer { name: 'l' type: 'InnerProduct' top: 'x' }" + split);
+  // A loss layer without one would take 1.
+  ExpectSplits("layer { name: 'l' type: 'HingeLoss' top: 'x' loss_weight: 2 }" + use,
+               "layer { name: 'l' type: 'HingeLoss' top: 'x' loss_weight: 0 }" + split);
+  const string zero = "layer { name: 'l' type: 'InnerProduct' top: 'x' loss_weight: 0 }" + use;
+  ExpectSplits(zero, zero);
+}
+
 TEST(InsertSplitsDeathTest, AnUnknownBottomIsNamedWithItsLayer) {
   NetParameter split;
   const NetParameter net = Parse("layer { name: 'ip' bottom: 'nowhere' top: 'ip' }");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "caffe/util/inner_names.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -112,6 +113,8 @@ NetParameter RecurrentLayer<Dtype>::CompleteNet(const Blobs& bottom) {
     KeepStates(&net);
   }
   for (string& top : top_names_) top = Given(top, &net);
+  for (LayerParameter& layer : *net.mutable_layer())
+    layer.set_name(InnerLayerName(this->layer_param_.name(), layer.name()));
   return net;
 }
 

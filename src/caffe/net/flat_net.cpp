@@ -5,6 +5,7 @@
 #include <set>
 
 #include "caffe/planned_net.hpp"
+#include "caffe/util/inner_names.hpp"
 
 namespace caffe {
 namespace {
@@ -36,7 +37,7 @@ class Flattener {
     for (size_t i = 0; i < net.layers().size(); ++i) {
       Entry entry;
       entry.layer = net.layers()[i].get();
-      entry.name = Prefix(around) + net.layer_names()[i];
+      entry.name = LayerName(around, net.layer_names()[i]);
       entry.owner = around.layer ? around.layer->owner : static_cast<int>(i);
       entry.bottom = ids(net.bottom_ids(i));
       entry.top = ids(net.top_ids(i));
@@ -63,6 +64,12 @@ class Flattener {
 
   static string Prefix(const Surroundings<Dtype>& around) {
     return around.layer ? around.layer->name + "/" : "";
+  }
+
+  /// "lstm1/unit_3"
+  static string LayerName(const Surroundings<Dtype>& around, const string& name) {
+    if (!around.layer) return name;
+    return Prefix(around) + NameInside(around.layer->layer->layer_param().name(), name);
   }
 
   vector<int> BlobIds(const Net<Dtype>& net, const Surroundings<Dtype>& around) {
@@ -97,7 +104,7 @@ class Flattener {
         } else {
           ids.push_back(static_cast<int>(flat.params.size()));
           flat.params.push_back(
-              {Prefix(around) + net.layer_names()[i] + "[" + std::to_string(k) + "]", blob});
+              {LayerName(around, net.layer_names()[i]) + "[" + std::to_string(k) + "]", blob});
         }
       }
     }

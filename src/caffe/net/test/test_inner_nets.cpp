@@ -96,6 +96,13 @@ TEST(InnerNets, AreOperationsOfTheGraph) {
   EXPECT_FALSE(HasTensor(graph, "lstm/h"));
 }
 
+TEST(InnerNets, HaveLayersThatBearTheNameOfTheLayerOutside) {
+  const Net<float> net(ParseNet(kNet));
+  const vector<string>& names = net.layer_by_name("lstm")->inner_net().net->layer_names();
+  for (const char* name : {"lstm_unit_1", "lstm_x_transform", "lstm_h_concat"})
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+}
+
 TEST(InnerNets, ComputeNoGradientThatNobodyWants) {
   NetParameter param = ParseNet(kNet);
   const layrub::Graph graph = Net<float>(param).MemoryGraph(1);

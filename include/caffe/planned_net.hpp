@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "caffe/net.hpp"
 #include "layrub/backend.hpp"
@@ -70,6 +71,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void SetAddresses(const layrub::Step& step, bool set);
   void LeaveIfReshaped(int layer);
   int GoOnWithoutPlan(const ShapeChange& change);
+  std::vector<int> LayersToRunAgain(int last);
+  static bool IsDropped(const Net<Dtype>& net, const SyncedMemory& memory);
   void Settle(int version, Blob<Dtype>* blob);
   void ClearDerivatives(const layrub::Step& step);
   void NoteSharedDiffs(int layer);

@@ -49,10 +49,7 @@ class PlannedNet<Dtype>::Loan {
 
   void ShowFirst(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor) {
     if (tensor == layrub::kNone || net_->memory_->net.outside.count(tensor)) return;
-    const auto dropped = net_->net_->dropped_.find(memory.get());
-    const bool gone = memory->binding() && dropped != net_->net_->dropped_.end() &&
-                      memory->binding()->resolver == dropped->second.get();
-    if (!memory->binding() || gone) net_->Show(memory, tensor);
+    if (!memory->binding() || IsDropped(*net_->net_, *memory)) net_->Show(memory, tensor);
   }
 
   PlannedNet* const net_;

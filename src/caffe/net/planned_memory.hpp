@@ -40,6 +40,14 @@ struct PlannedNet<Dtype>::Memory {
   int backward_at = 0;  // the layer of the net whose backward began last
 };
 
+/// Thrown out of a pass by a layer whose tops no longer have the shapes that were planned.
+template <typename Dtype>
+struct PlannedNet<Dtype>::ShapeChange {
+  int layer;
+  vector<vector<int>> shapes;  ///< of its tops
+  vector<vector<Dtype>> tops;  ///< their data
+};
+
 }  // namespace caffe
 
 #endif  // CAFFE_NET_PLANNED_MEMORY_HPP_

@@ -83,14 +83,6 @@ class PlannedNet<Dtype>::OpScope {
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
 
-/// Thrown out of a pass by a layer whose tops no longer have the shapes that were planned.
-template <typename Dtype>
-struct PlannedNet<Dtype>::ShapeChange {
-  int layer;
-  vector<vector<int>> shapes;  ///< of its tops
-  vector<vector<Dtype>> tops;  ///< their data
-};
-
 template <typename Dtype>
 PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan,
                               const PlacementOptions& options,
@@ -168,32 +160,6 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
   return static_cast<int>(net_->layers_.size());
 }
 
-/// The pass goes on with public blobs after the layer that gave other shapes than planned. Destroys
-/// this object.
-template <typename Dtype>
-int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
-  Net<Dtype>* const net = net_;
-  const int layer = change.layer;
-  const int owner = memory_->flat.layers[layer].owner;
-  for (int i = 0; i <= layer; ++i) {
-    vector<pair<const void*, size_t>> saved;
-    for (TensorId tensor : memory_->net.layers[i].saved) {
-      const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
-      saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
-    }
-    memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
-  }
-  net->LeavePlan();
-  for (size_t i = 0; i < change.shapes.size(); ++i) {
-    Blob<Dtype>* blob = net->top_vecs_[owner][i];
-    blob->Reshape(change.shapes[i]);
-    std::copy(change.tops[i].begin(), change.tops[i].end(), blob->mutable_cpu_data());
-  }
-  if (net->debug_info_) net->ForwardDebugInfo(owner);
-  for (auto* callback : net->after_forward_) callback->run(owner);
-  return owner + 1;
-}
-
 template <typename Dtype>
 void PlannedNet<Dtype>::Backward() {
   CHECK(net_->phase_ == TRAIN) << "Net " << net_->name_
@@ -266,25 +232,6 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     RunBackward(owner, step);
   }
   DropCopies();
-}
-
-/// Ends a planned pass in which `layer`, at work, has given its tops other shapes than planned. The
-/// values, in the planned places or not, leave with it.
-template <typename Dtype>
-void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
-  const vector<Blob<Dtype>*>& tops = memory_->top[layer];
-  bool as_planned = true;
-  for (size_t i = 0; i < tops.size(); ++i) {
-    as_planned &= tops[i]->shape() == memory_->shapes[memory_->net.layers[layer].top[i]];
-  }
-  if (as_planned) return;
-  backend_->Synchronize();  // the tops may be on their way over the load lane
-  ShapeChange change{layer, {}, {}};
-  for (const Blob<Dtype>* top : tops) {
-    change.shapes.push_back(top->shape());
-    change.tops.emplace_back(top->cpu_data(), top->cpu_data() + top->count());
-  }
-  throw change;
 }
 
 template <typename Dtype>

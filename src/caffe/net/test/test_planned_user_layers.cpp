@@ -113,8 +113,15 @@ TEST_P(UserLayers, MayGiveTheirTopsOtherShapesInTheForward) {
     layer { name: "select" type: "DummyData" top: "select"
             dummy_data_param { shape { dim: 8 } data_filler { type: "gaussian" std: 1 } } }
     layer { name: "filter" type: "UserFilter" bottom: "tanh" bottom: "select" top: "out" })";
-  ExpectTheBitsOfUnplannedTraining(ParseNet(kBefore + OneToOne("TanH", "ip1", "tanh") + filter +
-                                            Ip("a", "out", 3) + Ip("b", "out", 3) + R"(
+  string below;
+  for (int i = 1; i < 5; ++i) {
+    const string ip = "ip1" + string(i, 'x'), from = ip.substr(0, ip.size() - 1);
+    below += OneToOne("ReLU", from, from + "_") + OneToOne("TanH", from + "_", from + "y") +
+             Ip(ip, from + "y", 7);
+  }
+  below += OneToOne("TanH", "ip1xxxx", "tanh");
+  ExpectTheBitsOfUnplannedTraining(
+      ParseNet(kBefore + below + filter + Ip("a", "out", 3) + Ip("b", "out", 3) + R"(
     layer { name: "loss" type: "EuclideanLoss" bottom: "a" bottom: "b" top: "loss" })"));
 }
 

@@ -1,0 +1,174 @@
+// PlannedNet: a pass that goes on without the plan.
+#include <algorithm>
+#include <set>
+
+#include "planned_memory.hpp"
+
+namespace caffe {
+
+using layrub::kNone;
+using layrub::TensorId;
+
+namespace {
+
+/// Runs a forward that has run in this pass once more, with blobs that are outside a plan, for its
+/// tops and for what the backward of such a pass wants saved.
+template <typename Dtype>
+void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
+              const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down) {
+  const auto address = [](SyncedMemory* memory) {
+    return Caffe::mode() == Caffe::GPU ? memory->mutable_gpu_data() : memory->mutable_cpu_data();
+  };
+  const MemoryTraits traits = layer->Traits(bottom, top, propagate_down);
+  const int form = layer->DirectForm(traits.backward, bottom, top);
+  LayerRun run;
+  run.recompute = true;
+  run.form = std::max(form, 0);
+  run.saved.resize(traits.saved.size());
+  vector<shared_ptr<SyncedMemory>> buffers;
+  vector<pair<const void*, size_t>> saved(traits.saved.size());
+  for (size_t i = 0; form >= 0 && i < saved.size(); ++i) {
+    const auto& reads = traits.backward[form].reads;
+    if (std::find(reads.begin(), reads.end(), Saved(static_cast<int>(i))) == reads.end()) continue;
+    buffers.emplace_back(new SyncedMemory(static_cast<size_t>(traits.saved[i].bytes)));
+    run.saved[i] = address(buffers.back().get());
+    saved[i] = {run.saved[i], buffers.back()->size()};
+  }
+  const Workspace workspace = DirectWorkspace(traits.forward);
+  run.workspace = workspace.name;
+  buffers.emplace_back(new SyncedMemory(static_cast<size_t>(workspace.bytes)));
+  if (workspace.bytes > 0) run.scratch = address(buffers.back().get());
+  layer->EnterPlan(std::move(run));
+  layer->Forward(bottom, top);
+  layer->LeavePlan();
+  layer->ContinueDirect(form, saved);
+}
+
+}  // namespace
+
+/// Whether reading `memory` is an error: the plan has given its value up.
+template <typename Dtype>
+bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>& net, const SyncedMemory& memory) {
+  const auto dropped = net.dropped_.find(&memory);
+  return dropped != net.dropped_.end() && memory.binding() &&
+         memory.binding()->resolver == dropped->second.get();
+}
+
+/// Which of the net's layers before `last` lack after the plan what it would have computed again:
+/// tops, or what their backward without a plan reads. They are with all that write the same blobs,
+/// in place, and can run again.
+template <typename Dtype>
+std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
+  const NetGraph& graph = memory_->net;
+  const auto& layers = memory_->flat.layers;
+  std::vector<bool> able(last), lacking(last);
+  for (size_t o = 0; o < graph.op_owner.size(); ++o) {
+    const int i = graph.op_owner[o];
+    if (graph.graph.ops[o].pass != layrub::Pass::kForward || i >= last) continue;
+    able[i] =
+        graph.graph.ops[o].repeatable && layers[i].layer == net_->layers_[layers[i].owner].get();
+  }
+  const auto is_gone = [&](const Binding* binding) {
+    return binding && binding->resolver == this && !executor_->Find(binding->tensor);
+  };
+  for (int i = 0; i < last; ++i) {
+    const NetGraph::LayerEntry& entry = graph.layers[i];
+    const auto bottom = memory_->flat.Blobs(layers[i].bottom),
+               top = memory_->flat.Blobs(layers[i].top);
+    for (const Blob<Dtype>* blob : top) lacking[i] = lacking[i] || is_gone(blob->data()->binding());
+    if (entry.backward == kNone || !entry.declared) continue;
+    const MemoryTraits traits = layers[i].layer->Traits(bottom, top, layers[i].propagate_down);
+    const OperandForm& form = traits.backward[memory_->backward_form[i]];
+    if (layers[i].layer->DirectForm({form}, bottom, top) != 0) lacking[i] = true;
+    for (const Operand& operand : form.reads) {
+      if (operand.kind != Operand::kSaved) continue;
+      if (!executor_->Find(entry.saved[operand.index])) lacking[i] = true;
+    }
+  }
+  // Of those that write a blob all run again, or none.
+  const auto spread = [&](std::vector<bool>* layers_with, bool value) {
+    std::set<int> blobs;
+    for (size_t before = blobs.size() + 1; before != blobs.size();) {
+      before = blobs.size();
+      for (int i = 0; i < last; ++i) {
+        const auto& top = layers[i].top;
+        const auto in = [&](int blob) { return blobs.count(blob) > 0; };
+        if (std::any_of(top.begin(), top.end(), in)) (*layers_with)[i] = value;
+        if ((*layers_with)[i] == value) blobs.insert(top.begin(), top.end());
+      }
+    }
+  };
+  spread(&able, false);
+  spread(&lacking, true);
+  std::vector<int> again;
+  for (int i = 0; i < last; ++i) {
+    if (lacking[i] && able[i]) again.push_back(layers[i].owner);
+  }
+  return again;
+}
+
+/// The pass goes on with public blobs after the layer that gave other shapes than planned. Destroys
+/// this object.
+template <typename Dtype>
+int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
+  Net<Dtype>* const net = net_;
+  const int layer = change.layer;
+  const int owner = memory_->flat.layers[layer].owner;
+  const std::vector<int> again = LayersToRunAgain(layer);
+  for (int i = 0; i <= layer; ++i) {
+    vector<pair<const void*, size_t>> saved;
+    for (TensorId tensor : memory_->net.layers[i].saved) {
+      const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
+      saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
+    }
+    memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
+  }
+  net->LeavePlan();
+  std::set<const Blob<Dtype>*> missing;  // what could not be computed
+  for (int i : again) {
+    const auto& bottom = net->bottom_vecs_[i];
+    const auto& top = net->top_vecs_[i];
+    const bool there = std::none_of(bottom.begin(), bottom.end(), [&](const Blob<Dtype>* blob) {
+      return missing.count(blob) || IsDropped(*net, *blob->data());
+    });
+    if (there) RunAgain(net->layers_[i].get(), bottom, top, net->bottom_need_backward_[i]);
+    if (!there) missing.insert(top.begin(), top.end());
+  }
+  for (size_t i = 0; i < change.shapes.size(); ++i) {
+    Blob<Dtype>* blob = net->top_vecs_[owner][i];
+    blob->Reshape(change.shapes[i]);
+    std::copy(change.tops[i].begin(), change.tops[i].end(), blob->mutable_cpu_data());
+  }
+  if (net->debug_info_) net->ForwardDebugInfo(owner);
+  for (auto* callback : net->after_forward_) callback->run(owner);
+  return owner + 1;
+}
+
+/// Ends a planned pass in which `layer`, at work, has given its tops other shapes than planned. The
+/// values, in the planned places or not, leave with it.
+template <typename Dtype>
+void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
+  const vector<Blob<Dtype>*>& tops = memory_->top[layer];
+  bool as_planned = true;
+  for (size_t i = 0; i < tops.size(); ++i) {
+    as_planned &= tops[i]->shape() == memory_->shapes[memory_->net.layers[layer].top[i]];
+  }
+  if (as_planned) return;
+  backend_->Synchronize();  // the tops may be on their way over the load lane
+  ShapeChange change{layer, {}, {}};
+  for (const Blob<Dtype>* top : tops) {
+    change.shapes.push_back(top->shape());
+    change.tops.emplace_back(top->cpu_data(), top->cpu_data() + top->count());
+  }
+  throw change;
+}
+
+#define INSTANTIATE_LEAVING(Dtype)                                                    \
+  template bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>&, const SyncedMemory&); \
+  template std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int);                 \
+  template int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange&);                \
+  template void PlannedNet<Dtype>::LeaveIfReshaped(int)
+INSTANTIATE_LEAVING(float);
+INSTANTIATE_LEAVING(double);
+
+}  // namespace caffe

@@ -209,11 +209,12 @@ endfunction()
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
 # (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS.
 set(LAYRUB_EMULATED_TESTS test_inner_nets test_net test_planned_blobs test_planned_custom_layers
-                          test_planned_net test_planned_training test_planned_workspaces
-                          test_parallel_solvers test_sgd_solver test_adaptive_solvers test_solver
-                          test_solver_memory)
+                          test_planned_net test_planned_training test_planned_user_layers
+                          test_planned_workspaces test_parallel_solvers test_sgd_solver
+                          test_adaptive_solvers test_solver test_solver_memory)
 # Opening and closing the device's memory for each kernel takes its time where there are many.
 set(LAYRUB_EMULATED_FILTER_test_planned_training *GivesTheBitsOfUnplannedTraining/lenet_*)
+set(LAYRUB_EMULATED_FILTER_test_planned_user_layers */hybrid)
 set(LAYRUB_EMULATED_FILTER_test_planned_blobs EveryStrategy/*/hybrid)
 set(LAYRUB_EMULATED_FILTER_test_activation_layers -Sigmoid.AllForms*:TanH.AllForms*)
 set(LAYRUB_EMULATED_FILTER_test_recurrent_layers -*HaveTheGradient*)

@@ -226,38 +226,39 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
 }
 
 /// A layer without traits may write derivatives in its forward. Where the next operation that
-/// touches one overwrites it, a tensor that lives for the forward alone stands in for it.
+/// touches one overwrites it, workspace stands in for it.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
-  std::vector<bool> overwritten(
-      out_.graph.tensors.size());  // by tensor: the next one overwrites it
+  std::vector<bool> overwritten(out_.graph.tensors.size());  // by tensor: by the next to touch it
   for (OpId o = static_cast<OpId>(out_.graph.ops.size()) - 1; o >= 0; --o) {
-    Op& op = out_.graph.ops[o];
-    for (const Form& form : op.forms) {
-      for (TensorId tensor : form.writes) {
+    std::vector<Form>& forms = out_.graph.ops[o].forms;
+    if (out_.graph.ops[o].pass == Pass::kForward) {
+      int64_t bytes = 0;
+      const auto is_dead = [&](TensorId tensor) {
         const Tensor& written = out_.graph.tensors[tensor];
-        const bool dead = overwritten[tensor] && !written.persistent &&
-                          written.role == Role::kActivationGradient &&
-                          std::count(form.reads.begin(), form.reads.end(), tensor) == 0;
-        if (op.pass == Pass::kForward && dead)
-          out_.layers[out_.op_owner[o]].stand_ins.emplace_back(tensor, kNone);
+        const auto& reads = forms[0].reads;
+        return overwritten[tensor] && !written.persistent &&
+               written.role == Role::kActivationGradient &&
+               std::find(reads.begin(), reads.end(), tensor) == reads.end();
+      };
+      std::vector<TensorId>& writes = forms[0].writes;
+      for (TensorId tensor : writes) {
+        if (!is_dead(tensor)) continue;
+        out_.layers[out_.op_owner[o]].stand_ins.emplace_back(tensor, bytes);
+        bytes += layrub::Aligned(out_.graph.tensors[tensor].bytes);
+      }
+      writes.erase(std::remove_if(writes.begin(), writes.end(), is_dead), writes.end());
+      if (bytes > 0) {
+        const string name = out_.graph.ops[o].name + ":derivatives";
+        const TensorId workspace = AddTensor(name, bytes, Role::kScratch, false);
+        forms[0].scratch.push_back({workspace, 0, true, ""});
       }
     }
-    for (const Form& form : op.forms) {
+    for (const Form& form : forms) {
       for (TensorId tensor : form.writes) overwritten[tensor] = true;
     }
-    for (const Form& form : op.forms) {
+    for (const Form& form : forms) {
       for (TensorId tensor : form.reads) overwritten[tensor] = false;
-    }
-  }
-  for (OpId o = 0; o < static_cast<OpId>(out_.graph.ops.size()); ++o) {
-    Op& op = out_.graph.ops[o];
-    if (op.pass != Pass::kForward) break;
-    for (auto& [tensor, stand_in] : out_.layers[out_.op_owner[o]].stand_ins) {
-      const Tensor like = out_.graph.tensors[tensor];
-      stand_in = AddTensor(like.name + ":forward", like.bytes, like.role, false);
-      for (Form& form : op.forms)
-        std::replace(form.writes.begin(), form.writes.end(), tensor, stand_in);
     }
   }
 }

@@ -29,8 +29,8 @@ struct NetGraph {
     layrub::OpId backward = layrub::kNone;
     std::vector<int> backward_forms;  ///< by form of `backward`: index into MemoryTraits::backward
     bool declared = false;            ///< MemoryTraits::declared
-    /// What the forward writes of the first, a derivative, is in the second, and is nobody's.
-    std::vector<std::pair<layrub::TensorId, layrub::TensorId>> stand_ins;
+    /// Derivatives that the forward may write and that are nobody's: where in its workspace.
+    std::vector<std::pair<layrub::TensorId, int64_t>> stand_ins;
   };
 
   layrub::Graph graph;

@@ -204,9 +204,10 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
   }
   if (graph.ops[step.op].pass == layrub::Pass::kForward) {
     const NetGraph::LayerEntry& entry = memory_->net.layers[memory_->net.op_owner[step.op]];
-    for (const auto& [tensor, stand_in] : entry.stand_ins) {
+    for (const auto& [tensor, offset] : entry.stand_ins) {
+      char* const workspace = static_cast<char*>(executor_->Address(form.scratch[0].tensor));
       Binding& binding = memory_->bindings[tensor];
-      binding.readable = binding.writable = memory_->bindings[stand_in].writable;
+      binding.readable = binding.writable = set ? workspace + offset : nullptr;
     }
   }
   memory_->in_op = set;

@@ -43,6 +43,9 @@ void PlannedNet<Dtype>::ClearDerivatives(const Step& step) {
     if (written.role == layrub::Role::kActivationGradient && !read)
       backend_->Zero(executor_->Address(tensor), written.bytes);
   }
+  if (memory_->net.layers[memory_->net.op_owner[step.op]].stand_ins.empty()) return;
+  const TensorId workspace = form.scratch[0].tensor;
+  backend_->Zero(executor_->Address(workspace), memory_->net.graph.tensors[workspace].bytes);
 }
 
 /// `layer`, without traits, has run forward: what it has made its operands' diffs share, they share

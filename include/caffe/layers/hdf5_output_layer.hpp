@@ -15,8 +15,9 @@ namespace caffe {
 #define HDF5_DATA_LABEL_NAME "label"
 
 /// Writes its two bottoms into hdf5_output_param.file_name, as the datasets "data" and "label", of
-/// four axes each (more where the bottom has more). The file is made when the layer is set up;
-/// after each forward it holds what that has seen. No backward: gradients are zero.
+/// four axes each (more where the bottom has more). The first forward makes the file, so
+/// that a net that is only planned leaves an older one alone; after each it holds what that has
+/// seen. No backward: gradients are zero.
 template <typename Dtype>
 class HDF5OutputLayer : public Layer<Dtype> {
  public:
@@ -44,6 +45,7 @@ class HDF5OutputLayer : public Layer<Dtype> {
 
  private:
   void Save(const char* dataset, const Blob<Dtype>& blob);
+  void Open();
   void Close();
 };
 

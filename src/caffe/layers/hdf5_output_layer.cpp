@@ -21,6 +21,11 @@ void HDF5OutputLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
                                         const vector<Blob<Dtype>*>& /*top*/) {
   file_name_ = this->layer_param_.hdf5_output_param().file_name();
   Close();
+}
+
+template <typename Dtype>
+void HDF5OutputLayer<Dtype>::Open() {
+  if (file_opened_) return;
   file_id_ = H5Fcreate(file_name_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   CHECK_GE(file_id_, 0) << "Layer " << this->layer_param_.name() << ": Failed to open HDF5 file '"
                         << file_name_ << "' for writing.";
@@ -66,6 +71,7 @@ void HDF5OutputLayer<Dtype>::Save(const char* dataset, const Blob<Dtype>& blob) 
 template <typename Dtype>
 void HDF5OutputLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bottom,
                                          const vector<Blob<Dtype>*>& /*top*/) {
+  Open();
   Save(HDF5_DATA_DATASET_NAME, *bottom[0]);
   Save(HDF5_DATA_LABEL_NAME, *bottom[1]);
   CHECK_GE(H5Fflush(file_id_, H5F_SCOPE_LOCAL), 0)

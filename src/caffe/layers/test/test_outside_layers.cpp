@@ -1,4 +1,6 @@
 // Layers that reach out of the net: HDF5Output, Python; and Parameter, which has no bottom.
+#include <fstream>
+
 #include "caffe/layers/hdf5_output_layer.hpp"
 #include "caffe/layers/python_layer.hpp"
 #include "caffe/layers/test/form_check.hpp"
@@ -47,9 +49,23 @@ TEST(HDF5Output, HasInItsFileWhatTheLatestForwardSaw) {
   EXPECT_EQ(Stored(file, HDF5_DATA_LABEL_NAME), (vector<double>{2, 1, 1, 1, 7, 8}));
 }
 
+TEST(HDF5Output, LeavesAnOlderFileAloneUntilItRuns) {
+  string folder;
+  MakeTempDir(&folder);
+  const string file = folder + "/out.h5";
+  std::ofstream(file) << "older";
+  auto x = RandomBlob({2, 3}, 1);
+  MakeLayer(Output(file))->SetUp({x.get(), x.get()}, {});
+  string word;
+  std::ifstream(file) >> word;
+  EXPECT_EQ(word, "older");
+}
+
 TEST(HDF5OutputDeathTest, NamesTheLayerAndTheFile) {
   auto x = RandomBlob({2, 3}, 1), label = RandomBlob({3}, 2);
-  EXPECT_DEATH(MakeLayer(Output("/nowhere/at/all.h5"))->SetUp({x.get(), x.get()}, {}),
+  auto nowhere = MakeLayer(Output("/nowhere/at/all.h5"));
+  nowhere->SetUp({x.get(), x.get()}, {});
+  EXPECT_DEATH(nowhere->Forward({x.get(), x.get()}, {}),
                "Layer out: Failed to open HDF5 file '/nowhere/at/all.h5'");
   string folder;
   MakeTempDir(&folder);

@@ -2,6 +2,7 @@
 // they learn without a plan.
 #include "caffe/net/test/training.hpp"
 #include "caffe/net/test/user_layers.hpp"
+#include "caffe/net/test/user_sharing_layers.hpp"
 
 namespace caffe {
 namespace {

@@ -27,6 +27,11 @@ class DroppedValue : public Resolver {
     shared_ptr<SyncedMemory>(memory_)->Unbind(nullptr, 0);
     return {};
   }
+  /// Makes memory that holds a dropped value untouched memory, which is zero.
+  static void Forget(SyncedMemory* memory) {
+    const Binding* const binding = memory->binding();
+    if (binding && dynamic_cast<DroppedValue*>(binding->resolver)) memory->Unbind(nullptr, 0);
+  }
   void Copied(int /*tensor*/, bool /*on_device*/) override {}
 
  private:

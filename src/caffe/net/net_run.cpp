@@ -4,6 +4,7 @@
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "dropped_value.hpp"
 
 namespace caffe {
 
@@ -69,6 +70,11 @@ void Net<Dtype>::BackwardFromTo(int start, int end) {
   for (int i = start; i >= end; --i) {
     for (Callback* callback : before_backward_) callback->run(i);
     if (layer_need_backward_[i]) {
+      // A derivative that a whole backward has not written by now is nobody's: zero, as in Caffe.
+      const bool whole = start == static_cast<int>(layers_.size()) - 1;
+      for (Blob<Dtype>* top : top_vecs_[i]) {
+        if (whole || i < start) DroppedValue::Forget(top->diff().get());
+      }
       layers_[i]->Backward(top_vecs_[i], bottom_need_backward_[i], bottom_vecs_[i]);
       if (debug_info_) BackwardDebugInfo(i);
     }

@@ -93,7 +93,7 @@ const std::vector<float>& TrainedUnderKeep(const std::string& net) {
 class PlannedTraining : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   NetParameter net() const { return ReadNet(std::get<0>(GetParam())); }
-  const std::vector<float>& plain() const { return TrainedUnderKeep(std::get<0>(GetParam())); }
+  const std::vector<float>& plain_ = TrainedUnderKeep(std::get<0>(GetParam()));
   std::string strategy() const { return std::get<1>(GetParam()); }
 };
 
@@ -118,7 +118,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderPoisonAndBetweenSentinels) {
   OpenSolver poisoned(SolverFor(net(), strategy()));
   poisoned.mutable_placement_extra()->padding = 512;
   poisoned.mutable_placement_extra()->executor.poison = true;
-  EXPECT_TRUE(SameBits(Train(&poisoned), plain()));
+  EXPECT_TRUE(SameBits(Train(&poisoned), plain_));
   EXPECT_TRUE(poisoned.net()->planned()->executor().SentinelsIntact());
 }
 
@@ -130,7 +130,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   SolverParameter param = SolverFor(net(), strategy());
   param.mutable_placement()->set_device_memory(std::to_string(smallest));
   OpenSolver tight(param);
-  EXPECT_TRUE(SameBits(Train(&tight), plain()));
+  EXPECT_TRUE(SameBits(Train(&tight), plain_));
   EXPECT_LE(tight.net()->planned()->plan().device_bytes, smallest);
 
   // A search within a budget may find a little more than one without, but nothing below the floor.
@@ -145,7 +145,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsWithASpillFile) {
   SolverParameter param = SolverFor(net(), strategy());
   param.mutable_placement()->set_spill_file(::testing::TempDir());
   OpenSolver solver(param);
-  EXPECT_TRUE(SameBits(Train(&solver), plain()));
+  EXPECT_TRUE(SameBits(Train(&solver), plain_));
   EXPECT_FALSE(solver.net()->planned()->executor().backend()->HostIsMemory());
 }
 

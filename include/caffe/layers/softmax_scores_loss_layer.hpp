@@ -1,0 +1,88 @@
+#ifndef CAFFE_SOFTMAX_SCORES_LOSS_LAYER_HPP_
+#define CAFFE_SOFTMAX_SCORES_LOSS_LAYER_HPP_
+
+#include <typeinfo>
+#include <vector>
+
+#include "caffe/layers/loss_layer.hpp"
+
+namespace caffe {
+
+namespace kernels {
+template <typename Dtype>
+struct Labels;
+struct Normalizer;
+}  // namespace kernels
+
+/// The axis of the classes: what the prototxt says, where the layer keeps the index that this is
+/// for bottom 0 (set in Reshape), and what messages call it.
+struct ClassAxis {
+  int param;
+  int* index;
+  const char* name;
+};
+
+/// What losses and their derivatives are computed from, where `context` runs.
+template <typename Dtype>
+struct LabelledScores {
+  const DeviceContext& context;
+  const kernels::ScoreShape& shape;
+  const vector<Blob<Dtype>*>& bottom;
+  const kernels::Labels<Dtype>& labels;
+  const Dtype* prob;  ///< the softmax of bottom 0; null in a forward that does not save it
+};
+
+/// A loss of the softmax of scores (bottom 0) and a label for each position (bottom 1), summed and
+/// divided as loss_param says. Further bottoms are read. The optional second top is the softmax.
+/// Backward forms: "prob" and "x". A subclass says what is computed of the softmax.
+template <typename Dtype>
+class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
+ public:
+  /// `registered`: typeid of the registered subclass; a layer of a class derived from that differs.
+  SoftmaxScoresLossLayer(const LayerParameter& param, const std::type_info& registered)
+      : LossLayer<Dtype>(param), registered_(registered) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  int ExactNumTopBlobs() const override { return -1; }
+  int MinTopBlobs() const override { return 1; }
+  int MaxTopBlobs() const override { return 2; }
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+  /// What the loss is divided by; `valid_count`: positions that are not ignored, -1: all.
+  virtual Dtype get_normalizer(LossParameter_NormalizationMode normalization_mode, int valid_count);
+
+  bool has_ignore_label_;
+  int ignore_label_;
+  LossParameter_NormalizationMode normalization_;
+  int outer_num_, inner_num_;
+
+  // For classes derived from the registered one alone; empty in a layer of that one.
+  shared_ptr<Layer<Dtype>> softmax_layer_;  ///< from softmax_bottom_vec_ to prob_
+  Blob<Dtype> prob_;                        ///< of the shape of bottom 0
+  vector<Blob<Dtype>*> softmax_bottom_vec_, softmax_top_vec_;
+
+ private:
+  virtual ClassAxis AxisOfClasses() = 0;
+  /// losses[p] for each position p.
+  virtual void Losses(const LabelledScores<Dtype>& scores, Dtype* losses) = 0;
+  /// dx = derivative of the sum of losses * weight[0] / normalizer. dx may be the softmax.
+  virtual void Gradient(const LabelledScores<Dtype>& scores, const kernels::Normalizer& normalizer,
+                        const Dtype* weight, Dtype* dx) = 0;
+
+  bool OfDerivedClass() const { return typeid(*this) != registered_; }
+  kernels::Normalizer NormalizerOf(const DeviceContext& context,
+                                   const kernels::LabelCounts* counts);
+
+  const std::type_info& registered_;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOFTMAX_SCORES_LOSS_LAYER_HPP_

@@ -101,9 +101,11 @@ void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*
 template <typename Dtype>
 void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.image_data_param().batch_size());
+  const bool shuffle = this->layer_param_.image_data_param().shuffle();
   Blob<Dtype>& item = this->transformed_data_;
   for (int i = 0; i < batch_size; ++i) {
-    while (BelongsToAnotherSolver(this->phase_, offset_)) Next();
+    // Each solver shuffles an order of its own: there is nothing to deal out.
+    while (!shuffle && BelongsToAnotherSolver(this->phase_, offset_)) Next();
     const cv::Mat image = Image();
     vector<int> shape = this->data_transformer_->InferBlobShape(image);
     if (i == 0) {

@@ -8,6 +8,8 @@ namespace caffe {
 
 namespace {
 
+constexpr int64_t kFarthestCorner = 1 << 24;  ///< so that windows are exact as floats
+
 /// The words of a text file, with the lines that they stand on.
 class Words {
  public:
@@ -67,7 +69,13 @@ vector<WindowedImage> ReadWindowFile(const string& source, const string& what) {
       window.overlap = words.Next<float>("the overlap of a window");
       for (int* place : {&window.x1, &window.y1, &window.x2, &window.y2}) {
         *place = words.Next<int>("a corner of a window");
+        CHECK_LE(std::abs(int64_t{*place}), kFarthestCorner)
+            << what << source << ":" << words.line() << ": " << *place
+            << " is no corner of a window.";
       }
+      CHECK(window.x1 <= window.x2 && window.y1 <= window.y2)
+          << what << source << ":" << words.line()
+          << ": the second corner of a window lies right of and below the first.";
       image.windows.push_back(window);
     }
     images.push_back(image);

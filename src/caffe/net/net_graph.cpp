@@ -25,12 +25,12 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
   out_.layers.resize(layers);
   newest_.assign(flat_.blobs.size(), -1);
   versions_of_.assign(flat_.blobs.size(), 0);
-  last_maker_.assign(flat_.blobs.size(), 0);
   FindTraits();
   AddParams();
   AddLibraryWorkspace();
   for (int i = 0; i < layers; ++i) AddForward(i);
   if (net_.phase_ == TRAIN) {
+    FindOutputDiffs();
     for (int i = layers - 1; i >= 0; --i) {
       if (flat_.layers[i].need_backward) AddBackward(i);
     }
@@ -52,10 +52,6 @@ void NetGraphBuilder<Dtype>::FindTraits() {
     traits_.push_back(layer.layer->Traits(bottom, top, layer.propagate_down));
     MemoryTraits& traits = traits_.back();
     if (traits.varying) last_varying_ = static_cast<int>(traits_.size()) - 1;
-    for (int blob : layer.top) {
-      const bool in_place = std::count(layer.bottom.begin(), layer.bottom.end(), blob) > 0;
-      if (traits.declared || !in_place) last_maker_[blob] = static_cast<int>(traits_.size()) - 1;
-    }
     if (traits.declared) continue;
     // Memory that a layer has shared once, at set-up, it shares under a plan.
     for (int t = 0; t < static_cast<int>(top.size()); ++t) {
@@ -112,7 +108,6 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   NetGraph::LayerEntry& entry = out_.layers[layer];
   const auto& flat = flat_.layers[layer];
   const string& name = flat.name;
-  forward_ = layer;
   entry.declared = traits.declared;
   for (int blob : flat.bottom) entry.bottom.push_back(newest_[blob]);
   for (int param : flat.params) entry.param_data.push_back(out_.param_data[param]);

@@ -72,6 +72,7 @@ class NetGraphBuilder {
   bool Overwritten(int layer, const OperandForm& form);
   bool Mutated(int layer);
   void SeparateDeadDerivatives();
+  void FindOutputDiffs();
   void AddUpdates(int histories);
   void MarkKept(const std::vector<std::string>& keep);
   layrub::TensorId ParamDiffTensor(int param);
@@ -90,9 +91,8 @@ class NetGraphBuilder {
   std::vector<MemoryTraits> traits_;
   std::vector<int> newest_;       // by public blob: its newest version
   std::vector<int> versions_of_;  // by public blob: how many versions so far
-  std::vector<int> last_maker_;   // by public blob: the layer that makes its last version
-  int forward_ = 0;               // the layer whose forward is being added, or was the last
   std::vector<int> diff_parent_;  // by version: union-find over diffs that are views of one another
+  std::set<int> output_roots_;    // of diffs that users write
   std::vector<layrub::TensorId> root_diff_;  // by root version
   std::map<int, int32_t> diff_group_;        // by public blob
   std::set<layrub::TensorId> written_;       // by an operation so far

@@ -117,17 +117,26 @@ TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
     const int blob = out_.versions[root].blob;
     const auto group = diff_group_.emplace(blob, groups_);
     if (group.second) ++groups_;
-    // Nobody but the user writes the derivative of an output.
-    const auto& outputs = net_.net_output_blob_indices_;
-    const int shown = out_.versions[version].blob;
-    const bool last = newest_[shown] == version && last_maker_[shown] <= forward_;
-    const bool output = net_.phase_ == TRAIN && last &&
-                        std::find(outputs.begin(), outputs.end(), shown) != outputs.end();
+    const bool output = output_roots_.count(root) > 0;
     root_diff_[root] =
         AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient, output,
                   output ? kNone : group.first->second);
   }
   return root_diff_[root];
+}
+
+/// After all forwards: nobody but the user writes the derivative of an output, which may be a view
+/// of another blob.
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::FindOutputDiffs() {
+  for (int blob : net_.net_output_blob_indices_) {
+    if (newest_[blob] < 0) continue;
+    const int root = DiffRoot(newest_[blob]);
+    output_roots_.insert(root);
+    if (root_diff_[root] == kNone) continue;
+    out_.graph.tensors[root_diff_[root]].persistent = true;
+    out_.graph.tensors[root_diff_[root]].blob = kNone;
+  }
 }
 
 template <typename Dtype>
@@ -206,6 +215,7 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
   template int NetGraphBuilder<Dtype>::AddTop(int, int, const MemoryTraits&);             \
   template int NetGraphBuilder<Dtype>::DiffRoot(int);                                     \
   template TensorId NetGraphBuilder<Dtype>::DiffTensor(int);                              \
+  template void NetGraphBuilder<Dtype>::FindOutputDiffs();                                \
   template TensorId NetGraphBuilder<Dtype>::TensorOf(int, const Operand&);                \
   template Form NetGraphBuilder<Dtype>::ToForm(int, const OperandForm&, const string&)
 INSTANTIATE_TENSORS(float);

@@ -73,7 +73,7 @@ void Net<Dtype>::BackwardFromTo(int start, int end) {
       // A derivative that a whole backward has not written by now is nobody's: zero, as in Caffe.
       const bool whole = start == static_cast<int>(layers_.size()) - 1;
       for (Blob<Dtype>* top : top_vecs_[i]) {
-        if (whole || i < start) DroppedValue::Forget(top->diff().get());
+        if (whole) DroppedValue::Forget(top->diff().get());
       }
       layers_[i]->Backward(top_vecs_[i], bottom_need_backward_[i], bottom_vecs_[i]);
       if (debug_info_) BackwardDebugInfo(i);

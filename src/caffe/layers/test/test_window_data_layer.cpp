@@ -241,6 +241,10 @@ TEST_F(WindowDataDeath, NamesTheLineOfABadFile) {
   ExpectDeath(layer, "Layer w: .*windows:3: this is not the width of an image");
   WriteWindows("# 0\na.png\n3 20 30\n0\n1 0.7 0 0 1 1\n");
   ExpectDeath(layer, "Layer w: .*windows:5: an image begins with .# index.");
+  WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 5 0 4 1\n");
+  ExpectDeath(layer, "Layer w: .*windows:5: the second corner of a window lies right of");
+  WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 0 0 2147483647 1\n");
+  ExpectDeath(layer, "Layer w: .*windows:5: 2147483647 is no corner of a window");
   WriteWindows("");
   ExpectDeath(layer, "Layer w: the window file .*windows names no image");
   std::filesystem::remove(folder_ + "windows");

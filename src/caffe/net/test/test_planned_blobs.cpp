@@ -97,20 +97,25 @@ TEST_P(PlannedBlobs, TakeWhatIsWrittenBetweenForwardAndBackward) {
 TEST_P(PlannedBlobs, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
   string text = string("force_backward: true ") + kDeep;
   text.replace(text.find("loss_weight: 1"), 14, "");
-  Net<float> plain(ParseNet(text)), net(ParseNet(text));
-  net.ShareTrainedLayersWith(&plain);
-  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
-  for (int pass = 0; pass < 2; ++pass) {
-    for (Net<float>* each : {&plain, &net}) {
-      Blob<float>* data = each->input_blobs()[0];
-      Fill(data->count(), 0.5f, data->mutable_cpu_data());
-      each->Forward();
-      Blob<float>* out = each->output_blobs()[0];
-      Fill(out->count(), static_cast<float>(pass + 1), out->mutable_cpu_diff());
-      each->Backward();
+  const string last = ParseNet(text).layer().rbegin()->top(0);
+  const string view = "layer { name: 'view' type: 'Flatten' bottom: '" + last + "' top: 'view' }";
+  for (const string& end : {string(), view}) {
+    SCOPED_TRACE(end);
+    Net<float> plain(ParseNet(text + end)), net(ParseNet(text + end));
+    net.ShareTrainedLayersWith(&plain);
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    for (int pass = 0; pass < 2; ++pass) {
+      for (Net<float>* each : {&plain, &net}) {
+        Blob<float>* data = each->input_blobs()[0];
+        Fill(data->count(), 0.5f, data->mutable_cpu_data());
+        each->Forward();
+        Blob<float>* out = each->output_blobs()[0];
+        Fill(out->count(), static_cast<float>(pass + 1), out->mutable_cpu_diff());
+        each->Backward();
+      }
+      EXPECT_GT(plain.params()[0]->asum_diff(), 0);
+      EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << pass;
     }
-    EXPECT_GT(plain.params()[0]->asum_diff(), 0);
-    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << pass;
   }
 }
 

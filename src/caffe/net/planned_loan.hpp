@@ -1,6 +1,7 @@
 #ifndef CAFFE_NET_PLANNED_LOAN_HPP_
 #define CAFFE_NET_PLANNED_LOAN_HPP_
 
+#include <utility>
 #include <vector>
 
 #include "planned_memory.hpp"
@@ -20,6 +21,7 @@ class PlannedNet<Dtype>::Loan {
     Lend(entry.top, net->memory_->top[layer]);
   }
   ~Loan() {
+    for (const auto& [memory, tensor] : moved_) net_->Show(memory, tensor);
     for (const Lent& lent : lent_) {
       lent.blob->Reshape(net_->memory_->shapes[lent.version]);
       lent.blob->ShareMemory(lent.data, lent.diff);
@@ -49,11 +51,16 @@ class PlannedNet<Dtype>::Loan {
 
   void ShowFirst(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor) {
     if (tensor == layrub::kNone || net_->memory_->net.outside.count(tensor)) return;
-    if (!memory->binding() || IsDropped(*net_->net_, *memory)) net_->Show(memory, tensor);
+    const Binding* const binding = memory->binding();
+    const bool moved = binding && binding->resolver == net_ && binding->tensor != tensor;
+    if (moved) moved_.emplace_back(memory, binding->tensor);
+    if (moved || !binding || IsDropped(*net_->net_, *memory)) net_->Show(memory, tensor);
   }
 
   PlannedNet* const net_;
   std::vector<Lent> lent_;
+  /// What a blob's own memory shows outside the layer's work: another version.
+  std::vector<std::pair<shared_ptr<SyncedMemory>, layrub::TensorId>> moved_;
   DISABLE_COPY_AND_ASSIGN(Loan);
 };
 

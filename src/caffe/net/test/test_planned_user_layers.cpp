@@ -30,6 +30,7 @@ REGISTER_USER_LAYER(UserViewAtForward);
 REGISTER_USER_LAYER(UserMetric);
 REGISTER_USER_LAYER(UserKeeper);
 REGISTER_USER_LAYER(UserLateKeeper);
+REGISTER_USER_LAYER(UserMirror);
 
 const char kBefore[] = R"(
   layer { name: "data" type: "DummyData" top: "data" top: "label"
@@ -178,7 +179,7 @@ TEST_P(UserLayers, MayLeaveValuesInADerivativeThatNobodyElseComputes) {
 }
 
 TEST_P(UserLayers, MayKeepTheirOperands) {
-  for (const char* type : {"UserKeeper", "UserLateKeeper"}) {
+  for (const char* type : {"UserKeeper", "UserLateKeeper", "UserMirror"}) {
     ExpectTheBitsOfUnplannedTraining(Between(OneToOne("TanH", "ip1", "a") +
                                              OneToOne(type, "a", "b") + OneToOne("ReLU", "b", "b") +
                                              OneToOne(type, "b", "out")));

@@ -123,6 +123,30 @@ class UserLateKeeperLayer : public UserKeeperLayer {
   void LayerSetUp(const Blobs&, const Blobs&) override {}
 };
 
+/// Twice the bottom, by way of a blob of its own that has shared the top's memory since set-up.
+class UserMirrorLayer : public UserLayer {
+ public:
+  using UserLayer::UserLayer;
+  const char* type() const override { return "UserMirror"; }
+  void LayerSetUp(const Blobs& bottom, const Blobs& top) override {
+    top[0]->ReshapeLike(*bottom[0]);
+    mirror_.ReshapeLike(*top[0]);
+    mirror_.ShareData(*top[0]);
+    mirror_.ShareDiff(*top[0]);
+  }
+  void Reshape(const Blobs& bottom, const Blobs& top) override { top[0]->ReshapeLike(*bottom[0]); }
+
+ protected:
+  void Forward_cpu(const Blobs& bottom, const Blobs&) override {
+    caffe_cpu_axpby(mirror_.count(), 2.f, bottom[0]->cpu_data(), 0.f, mirror_.mutable_cpu_data());
+  }
+  void Backward_cpu(const Blobs&, const vector<bool>& wanted, const Blobs& bottom) override {
+    if (!wanted[0]) return;
+    caffe_cpu_axpby(mirror_.count(), 2.f, mirror_.cpu_diff(), 0.f, bottom[0]->mutable_cpu_diff());
+  }
+  Blob<float> mirror_;
+};
+
 }  // namespace caffe
 
 #endif  // CAFFE_NET_TEST_USER_SHARING_LAYERS_HPP_

@@ -113,7 +113,7 @@ TEST(PackMoving, FitsWhatHardlyFitsInFixedPlaces) {
 }
 
 TEST(PackMoving, IsCorrectForWhateverThereIs) {
-  rc::check("random intervals", [] {
+  EXPECT_TRUE(rc::check("random intervals", [] {
     const int count = *rc::gen::inRange(1, 40);
     std::vector<Interval> intervals;
     std::vector<Movable> movable;
@@ -129,7 +129,7 @@ TEST(PackMoving, IsCorrectForWhateverThereIs) {
     const auto found = PackMoving(intervals, movable, moments, enough);
     RC_PRE(found.has_value());
     RC_ASSERT(IsCorrect(intervals, *found, enough));
-  });
+  }));
 }
 
 }  // namespace

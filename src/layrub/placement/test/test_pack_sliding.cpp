@@ -259,7 +259,7 @@ TEST(PackSliding, KeepsToItsUnit) {
 }
 
 TEST(PackSliding, IsCorrectForWhateverThereIs) {
-  rc::check("random intervals", [] {
+  EXPECT_TRUE(rc::check("random intervals", [] {
     Instance instance(30);
     const int count = *rc::gen::inRange(1, 40);
     for (int i = 0; i < count; ++i) {
@@ -271,7 +271,7 @@ TEST(PackSliding, IsCorrectForWhateverThereIs) {
     const auto found = instance.Slide(enough, *rc::gen::inRange(1, 5));
     RC_PRE(found.has_value());
     RC_ASSERT(Objection(instance, *found, enough) == "");
-  });
+  }));
 }
 
 using Offsets = std::vector<int64_t>;
@@ -407,7 +407,7 @@ TEST(PackSliding, APartMakesWayAsSoonAsItIsOne) {
 }
 
 TEST(PackSliding, IsCorrectForWhateverPartsThereAre) {
-  rc::check("random parts", [] {
+  EXPECT_TRUE(rc::check("random parts", [] {
     Instance instance(30);
     const int count = *rc::gen::inRange(1, 15);
     for (int i = 0; i < count; ++i) {
@@ -426,7 +426,7 @@ TEST(PackSliding, IsCorrectForWhateverPartsThereAre) {
     const auto found = instance.Slide(enough, *rc::gen::inRange(1, 5));
     RC_PRE(found.has_value());
     RC_ASSERT(Objection(instance, *found, enough) == "");
-  });
+  }));
 }
 
 }  // namespace

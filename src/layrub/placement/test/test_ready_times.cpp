@@ -36,7 +36,7 @@ TEST(ReadyTimes, FollowsACopyThatGoesFromTheFirstByteToTheLast) {
 }
 
 TEST(ReadyTimes, KeepsWhatIsSetByByte) {
-  rc::check("as an array of bytes would", [] {
+  EXPECT_TRUE(rc::check("as an array of bytes would", [] {
     constexpr int64_t kBytes = 40;
     ReadyTimes ready;
     std::vector<double> each(kBytes);  // between a byte and the next nothing changes
@@ -51,7 +51,7 @@ TEST(ReadyTimes, KeepsWhatIsSetByByte) {
     const auto bytes = *rc::gen::inRange<int64_t>(1, kBytes - offset + 1);
     const double latest = *std::max_element(each.begin() + offset, each.begin() + offset + bytes);
     RC_ASSERT(ready.Wait(offset, bytes, Wanted(2, 2)) == std::max(0.0, latest - 2));
-  });
+  }));
 }
 
 }  // namespace

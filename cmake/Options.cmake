@@ -79,7 +79,12 @@ elseif(SANITIZE)
 endif()
 if(sanitize_flags)
   layrub_compile_flags(${sanitize_flags})
+else()
+  # Sanitizers see more than these do. _FORTIFY_SOURCE works in optimized code only.
+  set(hardening_flags -fstack-protector-strong -U_FORTIFY_SOURCE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  layrub_compile_flags(${hardening_flags})
 endif()
+target_link_options(layrub_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
 # DT_RPATH instead of DT_RUNPATH: what an installed program takes from beside it, its libraries take
 # there as well.
 target_link_options(layrub_flags INTERFACE -Wl,--disable-new-dtags)

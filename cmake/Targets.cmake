@@ -53,7 +53,7 @@ function(layrub_add_proto name file)
   add_library(${name} OBJECT ${generated}.cc)
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include)
   target_link_libraries(${name} PRIVATE caffe_deps)
-  target_compile_options(${name} PRIVATE ${sanitize_flags} -w)
+  target_compile_options(${name} PRIVATE ${sanitize_flags} ${hardening_flags} -w)
   set_property(GLOBAL APPEND PROPERTY LAYRUB_OBJECTS ${name})
 endfunction()
 

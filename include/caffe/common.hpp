@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "caffe/error.hpp"
 #include "caffe/util/device_alternate.hpp"
 
 #define STRINGIFY(m) #m
@@ -119,6 +120,10 @@ class Caffe {
   static void set_mode(Brew mode) { Get().mode_ = mode; }
   /// Seeds this thread's stream.
   static void set_random_seed(const unsigned int seed);
+  /// For programs that host the library: fatal checks of all threads throw caffe::Error instead of
+  /// ending the process. The object at work is then dead, but may be destroyed. Off at first, as in
+  /// Caffe.
+  static void set_throw_on_error(bool value);
   /// This thread's device is GPU `device_id` from now on; aborts when there is none of that number.
   static void SetDevice(const int device_id);
   /// Describes this thread's device, or says that there is none.

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "caffe/common.hpp"
+#include "caffe/error.hpp"
 #include "caffe/proto/caffe.pb.h"
 
 namespace caffe {
@@ -17,6 +18,8 @@ namespace caffe {
 namespace {
 
 thread_local const FailureScope* innermost = nullptr;
+thread_local bool throws_in_scope = false;
+std::atomic<bool> throws_everywhere{false};
 int failure_code = 1;
 struct sigaction previous_segv;
 struct sigaction previous_bus;
@@ -74,6 +77,24 @@ bool Names(const std::string& message, const LayerParameter& layer) {
          message.find("ayer '" + layer.name() + "'") != std::string::npos;
 }
 
+/// The layer at work, unless `message` names it, the file, and the solver, where there are several,
+/// as "layer conv1 (Convolution) of net.caffemodel"; "" when there is none.
+std::string Place(const std::string& message) {
+  std::string place;
+  const auto add = [&place](const std::string& what) {
+    place += (place.empty() ? "" : " of ") + what;
+  };
+  const LayerParameter* layer = FailureScopes::Layer();
+  const std::string* file = FailureScopes::File();
+  if (layer != nullptr && !Names(message, *layer)) add(LayerAtWork());
+  if (file != nullptr) add(*file);
+  if (Caffe::solver_count() > 1) {
+    add("solver " + std::to_string(Caffe::solver_rank()) + " of " +
+        std::to_string(Caffe::solver_count()));
+  }
+  return place;
+}
+
 /// Ends the program as soon as a fatal message has been written, before glog would add a stack
 /// trace.
 class FatalExit : public google::LogSink {
@@ -82,15 +103,8 @@ class FatalExit : public google::LogSink {
   void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*,
             const char* message, size_t length) override {
     if (severity != google::GLOG_FATAL) return;
-    const LayerParameter* layer = FailureScopes::Layer();
-    const std::string* file = FailureScopes::File();
-    if (layer != nullptr && !Names(std::string(message, length), *layer)) Add(LayerAtWork());
-    if (file != nullptr) Add(*file);
-    if (Caffe::solver_count() > 1) {
-      Add("solver " + std::to_string(Caffe::solver_rank()) + " of " +
-          std::to_string(Caffe::solver_count()));
-    }
-    if (!where_.empty()) where_ = "    in " + where_ + "\n";
+    const std::string place = Place(std::string(message, length));
+    if (!place.empty()) where_ = "    in " + place + "\n";
     fatal_ = true;
   }
   void WaitTillSent() override {
@@ -100,8 +114,6 @@ class FatalExit : public google::LogSink {
   }
 
  private:
-  void Add(const std::string& what) { where_ += (where_.empty() ? "" : " of ") + what; }
-
   std::atomic<bool> fatal_{false};
   std::string where_;
 };
@@ -129,6 +141,23 @@ void Handle(int signal, struct sigaction* previous) {
 }
 
 }  // namespace
+
+void Caffe::set_throw_on_error(bool value) { throws_everywhere = value; }
+
+bool ThrowsOnError() { return throws_in_scope || throws_everywhere; }
+
+ThrowOnError::ThrowOnError() : outer_(throws_in_scope) { throws_in_scope = true; }
+
+ThrowOnError::~ThrowOnError() { throws_in_scope = outer_; }
+
+FatalMessage::~FatalMessage() noexcept(false) {
+  const std::string message = text_.str();
+  if (!ThrowsOnError()) google::LogMessageFatal(file_, line_).stream() << message;
+  const std::string place = Place(message);
+  const std::string text = message + (place.empty() ? "" : " (in " + place + ")");
+  google::LogMessage(file_, line_, google::GLOG_ERROR).stream() << text;
+  throw Error(text);
+}
 
 void ExitOnFailure(int exit_code) {
   failure_code = exit_code;

@@ -58,6 +58,12 @@ class Solver {
   /// all.
   void Snapshot();
 
+  /// How far random generators, data and smoothed loss of this solver, and of those that train with
+  /// it, have come: what a snapshot keeps besides weights, history and iteration.
+  ResumeState Progress();
+  /// Takes up what Progress gave when `state_file` was written; Restore calls it last.
+  void RestoreProgress(const ResumeState& progress, const string& state_file);
+
   /// Plans the memory of the train net as the `placement` of the net asks, and that of the solver,
   /// which wins field by field, and the memory of the test nets: they have bytes of their own where
   /// the budget allows it next to the train net's plan; otherwise they run, between iterations, in

@@ -5,6 +5,7 @@
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int.hpp>
 #include <iterator>
+#include <string>
 
 #include "caffe/common.hpp"
 
@@ -14,6 +15,13 @@ typedef boost::mt19937 rng_t;
 
 /// The calling thread's generator.
 inline rng_t* caffe_rng() { return static_cast<rng_t*>(Caffe::rng_stream().generator()); }
+
+/// A generator of its own that will draw what `random` would.
+shared_ptr<Caffe::RNG> CopyOf(Caffe::RNG* random);
+/// The state of a generator as text, for SetState.
+std::string StateOf(Caffe::RNG* random);
+/// Goes on from there. False, and nothing changes, where `state` is none.
+bool SetState(const std::string& state, Caffe::RNG* random);
 
 /// Shuffles [begin, end) by Fisher and Yates' method from the last element down, one draw for each.
 template <class RandomAccessIterator, class RandomGenerator>

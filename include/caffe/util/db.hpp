@@ -12,13 +12,18 @@ namespace db {
 /// READ: must exist. WRITE: opened, made if missing. NEW: made, must not exist.
 enum Mode { READ, WRITE, NEW };
 
-/// A position among the records of a database, in order of key. key() and value() need valid().
+/// A position among the records of a database, in order of key (of its bytes). key() and value()
+/// need valid().
 class Cursor {
  public:
   Cursor() {}
   virtual ~Cursor() {}
   virtual void SeekToFirst() = 0;
   virtual void Next() = 0;
+  /// To the record with this key, or else the first after it; without one, not valid().
+  virtual void Seek(const string& to) {
+    for (SeekToFirst(); valid() && key() < to;) Next();
+  }
   virtual string key() = 0;
   virtual string value() = 0;
   virtual bool valid() = 0;

@@ -20,6 +20,7 @@ class LevelDBCursor : public Cursor {
   virtual ~LevelDBCursor() {}
   virtual void SeekToFirst() { iter_->SeekToFirst(); }
   virtual void Next() { iter_->Next(); }
+  virtual void Seek(const string& to) { iter_->Seek(to); }
   virtual string key() { return iter_->key().ToString(); }
   virtual string value() { return iter_->value().ToString(); }
   /// An unreadable record ends a LevelDB iteration like the last one does; here it aborts.

@@ -30,6 +30,7 @@ class LMDBCursor : public Cursor {
   }
   virtual void SeekToFirst() { Seek(MDB_FIRST); }
   virtual void Next() { Seek(MDB_NEXT); }
+  virtual void Seek(const string& to);
   virtual string key() { return Read(mdb_key_); }
   virtual string value() { return Read(mdb_value_); }
   virtual bool valid() { return valid_; }

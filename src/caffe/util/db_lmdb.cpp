@@ -147,6 +147,16 @@ LMDBCursor* LMDB::NewCursor() {
 
 LMDBTransaction* LMDB::NewTransaction() { return new LMDBTransaction(mdb_env_); }
 
+void LMDBCursor::Seek(const string& to) {
+  // LMDB orders no others.
+  const auto longest = static_cast<size_t>(mdb_env_get_maxkeysize(mdb_txn_env(mdb_txn_)));
+  if (to.empty()) return SeekToFirst();
+  const string key = to.substr(0, longest);
+  mdb_key_ = {key.size(), const_cast<char*>(key.data())};
+  Seek(MDB_SET_RANGE);
+  if (valid_ && to.size() > longest && Read(mdb_key_) == key) Next();
+}
+
 void LMDBCursor::Seek(MDB_cursor_op op) {
   const FailureScope scope(PathOf(mdb_txn_env(mdb_txn_)));
   const int status = mdb_cursor_get(mdb_cursor_, &mdb_key_, &mdb_value_, op);

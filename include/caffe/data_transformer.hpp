@@ -24,6 +24,8 @@ class DataTransformer {
 
   /// Seeds the generator by one draw from the calling thread's stream, if anything is random.
   void InitRand();
+  /// The generator; null where nothing is random, or before InitRand.
+  Caffe::RNG* random() const { return rng_.get(); }
 
   /// Writes the transformed image into the first item of a blob that has its shape
   /// (InferBlobShape).

@@ -72,6 +72,15 @@ class Layer {
   const LayerParameter& layer_param() const { return layer_param_; }
   virtual void ToProto(LayerParameter* param, bool write_diff = false);
 
+  /// What the layer needs besides its blobs to go on, in another process, as if nothing had been
+  /// between: its place in what it reads, generators of its own, values that it carries from pass
+  /// to pass. As after the last pass: what was only read ahead does not count. Nothing is set where
+  /// there is nothing of the kind; the field `layer` is the net's to set. Called between passes.
+  virtual void SaveProgress(LayerProgress* /*progress*/) const {}
+  /// Takes up what SaveProgress gave for the layer of this name, which a changed prototxt may have
+  /// made another one. Called between passes. False: it does not fit, and the layer begins anew.
+  virtual bool RestoreProgress(const LayerProgress& /*progress*/) { return false; }
+
   Dtype loss(const int top_index) const {
     return static_cast<int>(loss_.size()) > top_index ? loss_[top_index] : Dtype(0);
   }

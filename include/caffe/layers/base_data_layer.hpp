@@ -1,6 +1,8 @@
 #ifndef CAFFE_DATA_LAYERS_HPP_
 #define CAFFE_DATA_LAYERS_HPP_
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "caffe/data_transformer.hpp"
@@ -25,6 +27,9 @@ class BaseDataLayer : public Layer<Dtype> {
                        const vector<Blob<Dtype>*>& /*top*/) {}
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
+  /// The transformer's generator.
+  virtual void SaveProgress(LayerProgress* progress) const;
+  virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:
   virtual void BackwardOn(const DeviceContext& /*context*/, const vector<Blob<Dtype>*>& /*top*/,
@@ -36,10 +41,19 @@ class BaseDataLayer : public Layer<Dtype> {
   bool output_labels_;
 };
 
+/// Where a source is in what it reads, and in what it draws. Taken before each batch is loaded.
+struct SourcePosition {
+  string key;                                 ///< LayerProgress has the same fields
+  vector<uint64_t> position;                  ///< likewise
+  shared_ptr<const vector<uint32_t>> order;   ///< likewise; null: none
+  vector<shared_ptr<Caffe::RNG>> generators;  ///< copies; null: none
+};
+
 template <typename Dtype>
 class Batch {
  public:
   Blob<Dtype> data_, label_;
+  shared_ptr<const SourcePosition> before_;  ///< where the source was; null: it does not say
 };
 
 /// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, but at least
@@ -49,6 +63,8 @@ class Batch {
 /// A subclass shapes the tops and every prefetch_[i] in DataLayerSetUp, overrides load_batch, which
 /// runs in the thread, and stops the thread in its destructor. One with a forward of its own pushes
 /// prefetch_current_, unless it is null, to prefetch_free_ and takes the next from prefetch_full_.
+/// One that says where it is (SavePosition, RestorePosition, Generators) goes on exactly there in a
+/// resumed training; any other begins anew.
 template <typename Dtype>
 class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThread {
  public:
@@ -56,6 +72,10 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
   /// Gives the tops the shapes of the batch that the next forward will copy; waits for it.
   virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  /// Where the source was before the batch that comes next; waits for it.
+  virtual void SaveProgress(LayerProgress* progress) const;
+  /// Drops what was read ahead, and reads on from there.
+  virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:
   virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
@@ -63,11 +83,25 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual void InternalThreadEntry();
   virtual void load_batch(Batch<Dtype>* batch) = 0;
 
+  /// Sets where the next load_batch will read: key, position, order. Called in the thread, before
+  /// each batch. False, the default: it does not say.
+  virtual bool SavePosition(SourcePosition* /*position*/) const { return false; }
+  /// Goes there, or, where that makes no sense, to the beginning of its data (false). The thread is
+  /// at rest.
+  virtual bool RestorePosition(const LayerProgress& /*progress*/) { return false; }
+  /// What load_batch draws from besides the thread's stream, always as many; null: not in use.
+  virtual vector<Caffe::RNG*> Generators() const { return {this->data_transformer_->random()}; }
+
   vector<shared_ptr<Batch<Dtype>>> prefetch_;
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;
   Batch<Dtype>* prefetch_current_ = nullptr;  ///< the batch of the last forward; in neither queue
   Blob<Dtype> transformed_data_;
+
+ private:
+  shared_ptr<const SourcePosition> Position() const;
+
+  string stream_;  ///< the state in which the thread's stream begins; empty: as it is seeded
 };
 
 }  // namespace caffe

@@ -29,6 +29,9 @@ class DataLayer : public BasePrefetchingDataLayer<Dtype> {
   /// Whether the current record belongs to another solver of several.
   bool Skip() const;
   virtual void load_batch(Batch<Dtype>* batch);
+  /// The key of the next record, and how often Next was called.
+  virtual bool SavePosition(SourcePosition* position) const;
+  virtual bool RestorePosition(const LayerProgress& progress);
 
   shared_ptr<db::DB> db_;
   shared_ptr<db::Cursor> cursor_;

@@ -28,6 +28,10 @@ class HDF5DataLayer : public Layer<Dtype> {
   virtual inline int MinTopBlobs() const { return 1; }
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
+  /// Which file and row come next, how often Next was called, the number of the file's rows; where
+  /// they are shuffled, the orders of files and rows. What shuffles is the thread's stream.
+  virtual void SaveProgress(LayerProgress* progress) const;
+  virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:
   virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,

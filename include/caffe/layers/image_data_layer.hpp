@@ -30,6 +30,11 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
   /// Shuffles lines_ by prefetch_rng_.
   virtual void ShuffleImages();
   virtual void load_batch(Batch<Dtype>* batch);
+  /// The path of the next image, its place in lines_, how often Next was called, and, where images
+  /// are shuffled, for each of lines_ its place in the list.
+  virtual bool SavePosition(SourcePosition* position) const;
+  virtual bool RestorePosition(const LayerProgress& progress);
+  virtual vector<Caffe::RNG*> Generators() const;
 
   shared_ptr<Caffe::RNG> prefetch_rng_;
   vector<std::pair<std::string, int>> lines_;  ///< paths without the root folder, and labels
@@ -44,6 +49,9 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
   string Name() const;
 
   uint64_t offset_ = 0;  ///< how often Next was called
+  /// By place in lines_, which of the list it is; null: lines_ is as the list. Batches that were
+  /// read ahead may have one from before.
+  shared_ptr<const vector<uint32_t>> order_;
 };
 
 }  // namespace caffe

@@ -21,6 +21,11 @@ class MemoryDataLayer : public BaseDataLayer<Dtype> {
   /// A batch size that was set since shows here.
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
 
+  /// How many of how many images were forwarded, and the transformer's generator. A program that
+  /// gives the same data before the state is restored goes on in the middle of them.
+  void SaveProgress(LayerProgress* progress) const override;
+  bool RestoreProgress(const LayerProgress& progress) override;
+
   const char* type() const override { return "MemoryData"; }
   int ExactNumBottomBlobs() const override { return 0; }
   int ExactNumTopBlobs() const override { return 2; }

@@ -35,6 +35,9 @@ class RecurrentLayer : public Layer<Dtype> {
   virtual inline int ExactNumTopBlobs() const;
   virtual inline bool AllowForceBackward(const int bottom_index) const { return bottom_index != 1; }
   virtual InnerNet<Dtype> inner_net() const;
+  /// The hidden state.
+  virtual void SaveProgress(LayerProgress* progress) const;
+  virtual bool RestoreProgress(const LayerProgress& progress);
 
  protected:
   /// Adds the layers of the unrolled net. There are blobs "x" and "cont" and, where static_input_,
@@ -74,6 +77,8 @@ class RecurrentLayer : public Layer<Dtype> {
   void PassFlagsOn() const;
   void ReshapeStates();
   Blobs InnerBlobs(const vector<string>& names) const;
+  /// The blobs that live from pass to pass, each once.
+  Blobs States() const;
 
   vector<string> bottom_names_, top_names_;  ///< in unrolled_net_
   vector<Layer<Dtype>*> states_;             ///< the layers of unrolled_net_ that keep the state

@@ -36,6 +36,12 @@ class WindowDataLayer : public BasePrefetchingDataLayer<Dtype> {
  protected:
   virtual unsigned int PrefetchRand();
   virtual void load_batch(Batch<Dtype>* batch);
+  /// Windows are drawn: all of the position is that of the generator.
+  virtual bool SavePosition(SourcePosition* /*position*/) const { return true; }
+  virtual bool RestorePosition(const LayerProgress& progress) {
+    return progress.key().empty() && progress.position_size() == 0;
+  }
+  virtual vector<Caffe::RNG*> Generators() const;
 
   shared_ptr<Caffe::RNG> prefetch_rng_;
   /// Paths with the root folder; channels, height and width.

@@ -53,7 +53,7 @@ class BlockingQueue {
   }
 
   /// Waits for an element and copies it.
-  T peek() {
+  T peek() const {
     boost::mutex::scoped_lock lock(mutex_);
     while (queue_.empty()) not_empty_.wait(lock);
     return queue_.front();
@@ -75,7 +75,7 @@ class BlockingQueue {
 
   std::queue<T> queue_;
   mutable boost::mutex mutex_;
-  boost::condition_variable not_empty_;
+  mutable boost::condition_variable not_empty_;
 
   DISABLE_COPY_AND_ASSIGN(BlockingQueue);
 };

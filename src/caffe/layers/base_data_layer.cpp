@@ -4,6 +4,7 @@
 #include <boost/thread.hpp>
 
 #include "caffe/util/failure.hpp"
+#include "caffe/util/rng.hpp"
 #include "fill_top.hpp"
 #include "source_traits.hpp"
 
@@ -30,6 +31,19 @@ MemoryTraits BaseDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/
 }
 
 template <typename Dtype>
+void BaseDataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
+  if (data_transformer_ && data_transformer_->random())
+    progress->add_random(StateOf(data_transformer_->random()));
+}
+
+template <typename Dtype>
+bool BaseDataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
+  const bool random = data_transformer_ && data_transformer_->random();
+  return progress.random_size() == (random ? 1 : 0) &&
+         (!random || SetState(progress.random(0), data_transformer_->random()));
+}
+
+template <typename Dtype>
 BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& param)
     : BaseDataLayer<Dtype>(param),
       // While one is held by the last forward, another gives the next its shape (Reshape).
@@ -53,15 +67,66 @@ void BasePrefetchingDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bot
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
   const FailureScope scope(this->layer_param_);
+  if (!stream_.empty()) SetState(stream_, &Caffe::rng_stream());
+  Batch<Dtype>* batch = nullptr;
   try {
     while (!must_stop()) {
-      Batch<Dtype>* batch = prefetch_free_.pop();
+      batch = prefetch_free_.pop();
+      batch->before_ = Position();
       load_batch(batch);
       prefetch_full_.push(batch);
+      batch = nullptr;
     }
   } catch (const boost::thread_interrupted&) {
-    // The wait for a free batch was ended by StopInternalThread.
+    // A wait, mostly for a free batch, was ended by StopInternalThread.
+    if (batch) prefetch_free_.push(batch);
   }
+}
+
+template <typename Dtype>
+shared_ptr<const SourcePosition> BasePrefetchingDataLayer<Dtype>::Position() const {
+  const shared_ptr<SourcePosition> position(new SourcePosition);
+  if (!SavePosition(position.get())) return nullptr;
+  vector<Caffe::RNG*> generators = Generators();
+  generators.insert(generators.begin(), &Caffe::rng_stream());
+  for (Caffe::RNG* generator : generators) {
+    position->generators.push_back(generator ? CopyOf(generator) : nullptr);
+  }
+  return position;
+}
+
+template <typename Dtype>
+void BasePrefetchingDataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
+  if (!is_started()) return;
+  const shared_ptr<const SourcePosition> next = prefetch_full_.peek()->before_;
+  if (!next) return;
+  progress->set_key(next->key);
+  *progress->mutable_position() = {next->position.begin(), next->position.end()};
+  if (next->order) *progress->mutable_order() = {next->order->begin(), next->order->end()};
+  for (const shared_ptr<Caffe::RNG>& generator : next->generators)
+    progress->add_random(generator ? StateOf(generator.get()) : "");
+}
+
+template <typename Dtype>
+bool BasePrefetchingDataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
+  const vector<Caffe::RNG*> generators = Generators();
+  SourcePosition here;
+  bool fits = is_started() && progress.random_size() == static_cast<int>(generators.size()) + 1;
+  if (!fits) return false;
+  StopInternalThread();
+  if (!SavePosition(&here)) {
+    StartInternalThread();
+    return false;
+  }
+  for (Batch<Dtype>* ahead; prefetch_full_.try_pop(&ahead);) prefetch_free_.push(ahead);
+  fits = RestorePosition(progress);
+  for (size_t i = 0; fits && i < generators.size(); ++i) {
+    const string& state = progress.random(static_cast<int>(i) + 1);
+    if (generators[i]) fits = SetState(state, generators[i]);
+  }
+  stream_ = fits ? progress.random(0) : "";
+  StartInternalThread();
+  return fits;
 }
 
 template <typename Dtype>

@@ -102,6 +102,27 @@ void DataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   }
 }
 
+template <typename Dtype>
+bool DataLayer<Dtype>::SavePosition(SourcePosition* position) const {
+  position->key = cursor_->key();
+  position->position = {offset_};
+  return true;
+}
+
+template <typename Dtype>
+bool DataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
+  if (progress.position_size() == 1) {
+    cursor_->Seek(progress.key());
+    offset_ = progress.position(0);
+    if (cursor_->valid() && cursor_->key() == progress.key()) return true;
+    LOG(WARNING) << Name() << ": the record with key '" << progress.key()
+                 << "', with which a resumed training goes on, is not there.";
+  }
+  cursor_->SeekToFirst();
+  offset_ = 0;
+  return false;
+}
+
 INSTANTIATE_CLASS(DataLayer);
 REGISTER_LAYER_CLASS(Data);
 

@@ -8,6 +8,7 @@
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
 #include "fill_top.hpp"
+#include "permutation.hpp"
 #include "source_traits.hpp"
 
 namespace caffe {
@@ -107,6 +108,48 @@ void HDF5DataLayer<Dtype>::Next() {
     DLOG(INFO) << "Looping around to first file.";
   }
   LoadHDF5FileData(hdf_filenames_[file_permutation_[current_file_]].c_str());
+}
+
+template <typename Dtype>
+void HDF5DataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
+  for (const uint64_t number :
+       {static_cast<uint64_t>(current_file_), static_cast<uint64_t>(current_row_), offset_,
+        static_cast<uint64_t>(data_permutation_.size())})
+    progress->add_position(number);
+  if (!this->layer_param_.hdf5_data_param().shuffle()) return;
+  for (const auto* order : {&file_permutation_, &data_permutation_})
+    progress->mutable_order()->Add(order->begin(), order->end());
+}
+
+template <typename Dtype>
+bool HDF5DataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
+  const auto& order = progress.order();
+  const bool shuffled = this->layer_param_.hdf5_data_param().shuffle();
+  if (progress.position_size() != 4) return false;
+  const uint64_t file = progress.position(0), row = progress.position(1);
+  const uint64_t rows = progress.position(3);
+  if (file >= num_files_ || row >= rows || rows > INT_MAX ||
+      static_cast<uint64_t>(order.size()) != (shuffled ? num_files_ + rows : 0))
+    return false;
+  const auto first_row = order.begin() + (shuffled ? static_cast<int>(num_files_) : 0);
+  if (!IsPermutation(order.begin(), first_row) || !IsPermutation(first_row, order.end()))
+    return false;
+  if (shuffled) file_permutation_.assign(order.begin(), first_row);
+  current_file_ = static_cast<unsigned int>(file);
+  current_row_ = 0;
+  offset_ = 0;
+  const string& path = hdf_filenames_[file_permutation_[current_file_]];
+  LoadHDF5FileData(path.c_str());
+  if (data_permutation_.size() != rows) {
+    LOG(WARNING) << "Layer " << this->layer_param_.name() << ": " << path << " has "
+                 << data_permutation_.size() << " rows; it had " << rows
+                 << " when the training that is resumed wrote its snapshot.";
+    return false;
+  }
+  if (shuffled) data_permutation_.assign(first_row, order.end());
+  current_row_ = static_cast<int>(row);
+  offset_ = progress.position(2);
+  return true;
 }
 
 template <typename Dtype>

@@ -1,10 +1,13 @@
 #include "caffe/layers/image_data_layer.hpp"
 
+#include <numeric>
+
 #include "caffe/util/image_list.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
+#include "permutation.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -19,7 +22,16 @@ ImageDataLayer<Dtype>::~ImageDataLayer() {
 
 template <typename Dtype>
 void ImageDataLayer<Dtype>::ShuffleImages() {
+  const shared_ptr<vector<uint32_t>> order(new vector<uint32_t>(lines_.size()));
+  if (order_) {
+    *order = *order_;
+  } else {
+    std::iota(order->begin(), order->end(), 0);
+  }
+  const shared_ptr<Caffe::RNG> same = CopyOf(prefetch_rng_.get());
+  shuffle(order->begin(), order->end(), static_cast<rng_t*>(same->generator()));
   shuffle(lines_.begin(), lines_.end(), static_cast<rng_t*>(prefetch_rng_->generator()));
+  order_ = order;
 }
 
 template <typename Dtype>
@@ -70,6 +82,7 @@ void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*
   CHECK_GT(batch_size, 0) << what << "batch_size must be 1 to 2147483647.";
   LOG(INFO) << "Opening file " << param.source();
   lines_.clear();
+  order_.reset();
   for (const ListedImage& image : ReadImageList(param.source(), what)) {
     lines_.emplace_back(image.path, image.label);
   }
@@ -126,6 +139,49 @@ void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   }
 }
 
+template <typename Dtype>
+bool ImageDataLayer<Dtype>::SavePosition(SourcePosition* position) const {
+  position->key = lines_[lines_id_].first;
+  position->position = {static_cast<uint64_t>(lines_id_), offset_};
+  position->order = order_;
+  return true;
+}
+
+template <typename Dtype>
+bool ImageDataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
+  const auto& order = progress.order();
+  const size_t shuffled = this->layer_param_.image_data_param().shuffle() ? lines_.size() : 0;
+  lines_id_ = 0;
+  offset_ = 0;
+  if (progress.position_size() != 2 || progress.position(0) >= lines_.size() ||
+      order.size() != static_cast<int>(shuffled) || !IsPermutation(order.begin(), order.end()))
+    return false;
+  if (shuffled > 0) {
+    const auto now = lines_;
+    auto listed = now;
+    for (size_t i = 0; order_ && i < now.size(); ++i) listed[(*order_)[i]] = now[i];
+    for (size_t i = 0; i < now.size(); ++i) lines_[i] = listed[order[static_cast<int>(i)]];
+    order_.reset(new vector<uint32_t>(order.begin(), order.end()));
+  }
+  if (lines_[progress.position(0)].first != progress.key()) {
+    LOG(WARNING) << "Layer " << this->layer_param_.name() << ": the image list "
+                 << this->layer_param_.image_data_param().source() << " has changed: image "
+                 << progress.key()
+                 << ", with which a resumed training goes on, is not at its place.";
+    return false;
+  }
+  lines_id_ = static_cast<int>(progress.position(0));
+  offset_ = progress.position(1);
+  return true;
+}
+
+template <typename Dtype>
+vector<Caffe::RNG*> ImageDataLayer<Dtype>::Generators() const {
+  vector<Caffe::RNG*> generators = BasePrefetchingDataLayer<Dtype>::Generators();
+  generators.push_back(prefetch_rng_.get());
+  return generators;
+}
+
 #else  // USE_OPENCV
 
 template <typename Dtype>
@@ -137,6 +193,21 @@ void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*
 
 template <typename Dtype>
 void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
+
+template <typename Dtype>
+bool ImageDataLayer<Dtype>::SavePosition(SourcePosition* /*position*/) const {
+  return false;
+}
+
+template <typename Dtype>
+bool ImageDataLayer<Dtype>::RestorePosition(const LayerProgress& /*progress*/) {
+  return false;
+}
+
+template <typename Dtype>
+vector<Caffe::RNG*> ImageDataLayer<Dtype>::Generators() const {
+  return {};
+}
 
 #endif  // USE_OPENCV
 

@@ -103,6 +103,24 @@ void MemoryDataLayer<Dtype>::set_batch_size(int new_size) {
 }
 
 template <typename Dtype>
+void MemoryDataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
+  BaseDataLayer<Dtype>::SaveProgress(progress);
+  progress->add_position(pos_);
+  progress->add_position(n_);
+}
+
+template <typename Dtype>
+bool MemoryDataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
+  pos_ = 0;
+  if (progress.position_size() != 2 || !BaseDataLayer<Dtype>::RestoreProgress(progress))
+    return false;
+  const uint64_t forwarded = progress.position(0), given = progress.position(1);
+  if (forwarded != 0 && (given != static_cast<uint64_t>(n_) || forwarded >= given)) return false;
+  pos_ = forwarded;
+  return true;
+}
+
+template <typename Dtype>
 void MemoryDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                        const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<Blob<Dtype>*>& top) {

@@ -292,10 +292,35 @@ void RecurrentLayer<Dtype>::ReshapeStates() {
 
 template <typename Dtype>
 void RecurrentLayer<Dtype>::Reset() {
+  for (Blob<Dtype>* state : States())
+    caffe_set(state->count(), Dtype(0), state->mutable_cpu_data());
+}
+
+template <typename Dtype>
+vector<Blob<Dtype>*> RecurrentLayer<Dtype>::States() const {
+  Blobs states;
   for (Layer<Dtype>* layer : states_) {
-    for (const auto& blob : layer->blobs())
-      caffe_set(blob->count(), Dtype(0), blob->mutable_cpu_data());
+    if (layer->layer_param().top_size() == 0) continue;  // it takes what the others give
+    for (const auto& blob : layer->blobs()) states.push_back(blob.get());
   }
+  return states;
+}
+
+template <typename Dtype>
+void RecurrentLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
+  for (const Blob<Dtype>* state : States()) state->ToProto(progress->add_value());
+}
+
+template <typename Dtype>
+bool RecurrentLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
+  const Blobs states = States();
+  bool fits = progress.value_size() == static_cast<int>(states.size());
+  for (size_t i = 0; fits && i < states.size(); ++i)
+    fits = states[i]->ShapeEquals(progress.value(static_cast<int>(i)));
+  if (!fits) Reset();
+  for (size_t i = 0; fits && i < states.size(); ++i)
+    states[i]->FromProto(progress.value(static_cast<int>(i)), false);
+  return fits;
 }
 
 // Calls outside a plan: the inner blobs are views of the bottoms and tops, unless a layer inside

@@ -33,6 +33,13 @@ unsigned int WindowDataLayer<Dtype>::PrefetchRand() {
 }
 
 template <typename Dtype>
+vector<Caffe::RNG*> WindowDataLayer<Dtype>::Generators() const {
+  vector<Caffe::RNG*> generators = BasePrefetchingDataLayer<Dtype>::Generators();
+  generators.push_back(prefetch_rng_.get());
+  return generators;
+}
+
+template <typename Dtype>
 int WindowDataLayer<Dtype>::Foreground() const {
   const WindowDataParameter& param = this->layer_param_.window_data_param();
   return static_cast<int>(static_cast<float>(param.batch_size()) * param.fg_fraction());

@@ -54,12 +54,12 @@ class GradientSum : public Solver<Dtype>::Callback, public Net<Dtype>::Callback 
 
 /// Trains one net with several solvers, each with its own net, plan and memory, and its own part of
 /// the data: `root`, which the caller steps, and others that follow it step by step in threads of
-/// their own. Only the root tests, displays and takes snapshots. Each solver has the whole batch of
-/// the prototxt, so a step learns from as many batches as there are solvers; the learning rate
-/// stays as it is.
+/// their own. Only the root tests, displays and takes snapshots, which have the progress of all.
+/// Each solver has the whole batch of the prototxt, so a step learns from as many batches as there
+/// are solvers; the learning rate stays as it is.
 ///
 /// An error in a solver ends all of them: the root's step throws layrub::GroupFailed, whose message
-/// names the solver. Must outlive the root's training.
+/// names the solver. Must outlive the root's training, and the root this.
 template <typename Dtype>
 class ParallelSolvers {
  public:
@@ -84,6 +84,8 @@ class ParallelSolvers {
   class Gate;
   class Leader;
   class Follower;
+
+  vector<SolverProgress> FollowersProgress();
 
   Solver<Dtype>* const root_;
   const layrub::Group group_;

@@ -2,6 +2,8 @@
 #define CAFFE_SOLVER_HPP_
 
 #include <boost/function.hpp>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,10 +61,19 @@ class Solver {
   void Snapshot();
 
   /// How far random generators, data and smoothed loss of this solver, and of those that train with
-  /// it, have come: what a snapshot keeps besides weights, history and iteration.
+  /// it, have come: what a snapshot keeps besides weights, history and iteration. During a test,
+  /// and after one that was interrupted, as it was before the test, which a resumed run begins
+  /// again.
   ResumeState Progress();
-  /// Takes up what Progress gave when `state_file` was written; Restore calls it last.
+  /// Takes up what Progress gave when `state_file` was written, each solver what is its own;
+  /// Restore calls it last. What does not fit begins anew, with a line in the log.
   void RestoreProgress(const ResumeState& progress, const string& state_file);
+  /// What Progress says of this solver alone. For its thread, between iterations.
+  SolverProgress OwnProgress() const;
+  /// Where Progress gets that of the other solvers from, by rank from 1 on; none at first.
+  void set_others_progress(std::function<vector<SolverProgress>()> others) {
+    others_progress_ = std::move(others);
+  }
 
   /// Plans the memory of the train net as the `placement` of the net asks, and that of the solver,
   /// which wins field by field, and the memory of the test nets: they have bytes of their own where
@@ -150,6 +161,7 @@ class Solver {
   float iterations_last_;
 
  private:
+  void RestoreLosses(const SolverProgress& progress);
   void EnsurePlaced();
   layrub::Result<PlacementOptions> WantedPlacement() const;
   layrub::Status PlaceNets(PlacementOptions options);
@@ -163,6 +175,11 @@ class Solver {
   /// Runs Snapshot and notes stops as `func` asks, until it asks for nothing more.
   void ServeRequests();
 
+  int first_loss_ = 0;  ///< the iteration of the first loss that smoothed_loss_ has known
+  /// The losses are those of the iterations before a snapshot: the next Step goes on with them.
+  bool losses_restored_ = false;
+  std::function<vector<SolverProgress>()> others_progress_;
+  std::optional<ResumeState> before_test_;  ///< of a test that has begun and not ended
   bool placed_ = false;
   bool measuring_ = false;  ///< iterations are recorded, to plan again
   bool measured_ = false;   ///< that has happened

@@ -6,18 +6,23 @@
 #include <future>
 #include <limits>
 #include <mutex>
+#include <optional>
 
 #include "caffe/internal_thread.hpp"
 #include "caffe/parallel.hpp"
+#include "caffe/util/rng.hpp"
 
 namespace caffe {
 
 using layrub::Status;
 
-/// Lets the followers into the iterations that the root has begun, and into no others.
+/// Lets the followers into the iterations that the root has begun, and into no others. Those that
+/// wait there answer the root's questions.
 template <typename Dtype>
 class ParallelSolvers<Dtype>::Gate {
  public:
+  enum class Turn { kStep, kAnswer, kEnd };
+
   void Open(int iteration) {
     const std::lock_guard lock(mutex_);
     begun_ = iteration + 1;
@@ -28,17 +33,26 @@ class ParallelSolvers<Dtype>::Gate {
     closed_ = true;
     changed_.notify_all();
   }
-  /// Waits until the root has begun `iteration`; false when it never will.
-  bool Pass(int iteration) {
+  /// The number of a new question; the first is 1.
+  int Ask() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+    return ++asked_;
+  }
+  /// Waits until the root has begun `iteration`, or asks more than the `answered` questions, or
+  /// will do neither.
+  Turn Wait(int iteration, int answered) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return closed_ || iteration < begun_; });
-    return iteration < begun_;
+    changed_.wait(lock, [&] { return closed_ || iteration < begun_ || answered < asked_; });
+    if (iteration < begun_) return Turn::kStep;
+    return answered < asked_ ? Turn::kAnswer : Turn::kEnd;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   int begun_ = std::numeric_limits<int>::min();
+  int asked_ = 0;
   bool closed_ = false;
 };
 
@@ -100,6 +114,13 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
   Status Placed() { return placed_.get_future().get(); }
   /// Waits until the thread has nothing more to do.
   void AwaitEnd() { ended_.get_future().wait(); }
+  /// How far the solver has come in the iterations that the root has begun; `question` is of the
+  /// gate. Empty: it has failed.
+  std::optional<SolverProgress> Progress(int question) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failed_ || answered_ >= question; });
+    return failed_ ? std::nullopt : std::optional(progress_);
+  }
   Solver<Dtype>* solver() const { return solver_.get(); }
 
  protected:
@@ -122,13 +143,40 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
     }
     try {
       // All are placed when the first exchange begins: none waits in it for one that never comes.
-      if (gate_->Pass(iteration_ - 1)) sum_->Broadcast();
-      while (gate_->Pass(solver_->iter())) solver_->Step(1);
+      if (gate_->Wait(iteration_ - 1, 0) == Gate::Turn::kStep) sum_->Broadcast();
+      Follow();
+      return;
     } catch (const std::exception& error) {
       communicator_->Abort(Name() + ": " + error.what());
     } catch (const boost::thread_interrupted&) {
       // The group has ended already.
     }
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+  void Follow() {
+    for (int answered = 0;;) {
+      switch (gate_->Wait(solver_->iter(), answered)) {
+        case Gate::Turn::kStep:
+          solver_->Step(1);
+          break;
+        case Gate::Turn::kAnswer:
+          Answer(++answered);
+          break;
+        case Gate::Turn::kEnd:
+          return Answer(std::numeric_limits<int>::max());  // whatever will be asked
+      }
+    }
+  }
+
+  void Answer(int question) {
+    SolverProgress progress = solver_->OwnProgress();
+    const std::lock_guard lock(mutex_);
+    progress_ = std::move(progress);
+    answered_ = question;
+    changed_.notify_all();
   }
 
   string Name() const {
@@ -159,6 +207,11 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
   std::promise<void> ended_;
   std::unique_ptr<Solver<Dtype>> solver_;
   std::unique_ptr<GradientSum<Dtype>> sum_;
+  std::mutex mutex_;  ///< of what follows
+  std::condition_variable changed_;
+  SolverProgress progress_;
+  int answered_ = 0;  ///< questions
+  bool failed_ = false;
 };
 
 template <typename Dtype>
@@ -172,6 +225,7 @@ ParallelSolvers<Dtype>::ParallelSolvers(Solver<Dtype>* root, layrub::Group group
 
 template <typename Dtype>
 ParallelSolvers<Dtype>::~ParallelSolvers() {
+  root_->set_others_progress({});
   if (finished_) return;
   group_[0]->Abort("training has ended early");
   gate_->Close();
@@ -192,7 +246,24 @@ Solver<Dtype>* ParallelSolvers<Dtype>::solver(int rank) const {
 }
 
 template <typename Dtype>
+vector<SolverProgress> ParallelSolvers<Dtype>::FollowersProgress() {
+  const int question = gate_->Ask();
+  vector<SolverProgress> all;
+  for (const auto& follower : followers_) {
+    std::optional<SolverProgress> progress = follower->Progress(question);
+    if (!progress) {
+      group_[0]->Wait();  // throws what has ended the follower
+      LOG(FATAL) << "Training has ended early.";
+    }
+    all.push_back(*std::move(progress));
+  }
+  return all;
+}
+
+template <typename Dtype>
 Status ParallelSolvers<Dtype>::Start(const string& restore) {
+  // The threads are seeded from this thread's stream, which stays where the root was restored to.
+  const rng_t random = *caffe_rng();
   for (int rank = 1; rank < size(); ++rank) {
     followers_.emplace_back(new Follower(root_, group_[rank].get(), gate_.get(), restore));
     followers_.back()->StartInternalThread();
@@ -200,6 +271,8 @@ Status ParallelSolvers<Dtype>::Start(const string& restore) {
   for (const auto& follower : followers_) {
     if (Status status = follower->Placed(); !status.ok()) return status;
   }
+  if (!restore.empty()) *caffe_rng() = random;
+  root_->set_others_progress([this] { return FollowersProgress(); });
   gate_->Open(root_->iter() - 1);
   leader_.reset(new Leader(root_, gate_.get()));
   sum_.reset(new GradientSum<Dtype>(root_, group_[0].get()));

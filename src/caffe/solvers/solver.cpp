@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <utility>
 
 #include "caffe/solver_nets.hpp"
 #include "caffe/util/set_up_log.hpp"
@@ -114,13 +115,15 @@ bool Solver<Dtype>::DueForTest() const {
 template <typename Dtype>
 void Solver<Dtype>::Step(int iters) {
   EnsurePlaced();
-  const int start_iter = iter_;
   const int stop_iter = iter_ + iters;
-  losses_.clear();
-  smoothed_loss_ = 0;
+  if (!std::exchange(losses_restored_, false)) {
+    losses_.clear();
+    smoothed_loss_ = 0;
+    first_loss_ = iter_;
+  }
   iterations_last_ = iter_;
   iteration_timer_.Start();
-  while (iter_ < stop_iter && StepOnce(start_iter)) {
+  while (iter_ < stop_iter && StepOnce(first_loss_)) {
   }
 }
 
@@ -184,7 +187,6 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     LOG(INFO) << "Restoring previous solver status from " << resume_file;
     Restore(resume_file);
   }
-  const int start_iter = iter_;
   Step(param_.max_iter() - iter_);
   if (param_.snapshot_after_train() && (!param_.snapshot() || iter_ % param_.snapshot() != 0))
     Snapshot();
@@ -196,7 +198,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   if (param_.display() && iter_ % param_.display() == 0) {
     Dtype loss;
     net_->Forward(&loss);
-    UpdateSmoothedLoss(loss, start_iter, param_.average_loss());
+    UpdateSmoothedLoss(loss, first_loss_, param_.average_loss());
     LOG(INFO) << "Iteration " << iter_ << ", loss = " << smoothed_loss_;
   }
   if (DueForTest()) TestAll();
@@ -205,8 +207,10 @@ void Solver<Dtype>::Solve(const char* resume_file) {
 
 template <typename Dtype>
 void Solver<Dtype>::TestAll() {
+  if (action_request_function_) before_test_ = Progress();
   for (size_t id = 0; id < test_nets_.size() && !requested_early_exit_; ++id)
     Test(static_cast<int>(id));
+  if (!requested_early_exit_) before_test_.reset();
 }
 
 template <typename Dtype>

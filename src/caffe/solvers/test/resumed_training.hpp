@@ -1,0 +1,332 @@
+#ifndef CAFFE_SOLVERS_TEST_RESUMED_TRAINING_HPP_
+#define CAFFE_SOLVERS_TEST_RESUMED_TRAINING_HPP_
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "caffe/layers/memory_data_layer.hpp"
+#include "caffe/util/db.hpp"
+#include "caffe/util/hdf5.hpp"
+#include "parallel_training.hpp"
+#include "solver_fixture.hpp"
+
+#ifdef USE_OPENCV
+#include <opencv2/imgcodecs.hpp>
+#endif
+
+namespace caffe {
+
+inline string Replaced(string text, const string& from, const string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+/// A folder with ten images of 3 x 6 x 6, of four classes, in every form that a source reads. It
+/// goes with this object.
+class TrainingFiles {
+ public:
+  static constexpr int kImages = 10, kSide = 6, kValues = 3 * kSide * kSide;
+
+  TrainingFiles() {
+#ifdef USE_LMDB
+    WriteDatabase("lmdb");
+#endif
+#ifdef USE_LEVELDB
+    WriteDatabase("leveldb");
+#endif
+#ifdef USE_OPENCV
+    WriteImages();
+#endif
+#ifdef USE_HDF5
+    for (const string file : {"a", "b", "c"}) WriteHdf5(file);
+    std::ofstream(folder_ + "/one_file.txt") << folder_ << "/a.h5\n";
+    std::ofstream(folder_ + "/files.txt") << folder_ << "/a.h5\n"
+                                          << folder_ << "/b.h5\n"
+                                          << folder_ << "/c.h5\n";
+#endif
+  }
+  ~TrainingFiles() { std::filesystem::remove_all(folder_); }
+  TrainingFiles(const TrainingFiles&) = delete;
+  TrainingFiles& operator=(const TrainingFiles&) = delete;
+
+  const string& folder() const { return folder_; }
+
+  /// By name, a layer for each kind of source that this build has, with tops "data" and "label";
+  /// all that can be random is.
+  std::map<string, string> Sources() const {
+    const string random = " transform_param { scale: 0.01 mirror: true crop_size: 5 } }";
+    const auto layer = [](const string& type, const string& rest) {
+      return "layer { name: 'source' type: '" + type + "' top: 'data' top: 'label' " + rest;
+    };
+    std::map<string, string> sources = {
+        {"dummy",
+         layer("DummyData",
+               "dummy_data_param { shape { dim: 3 dim: 75 } shape { dim: 3 } data_filler "
+               "{ type: 'gaussian' std: 1 } data_filler { type: 'constant' value: 2 } } }")},
+        {"input", layer("Input", "input_param { shape { dim: 3 dim: 75 } shape { dim: 3 } } }")},
+        {"memory", layer("MemoryData",
+                         "memory_data_param { batch_size: 3 channels: 3 height: 5 "
+                         "width: 5 } }")},
+    };
+#ifdef USE_LMDB
+    sources["lmdb"] = layer("Data",
+                            "data_param { backend: LMDB batch_size: 3 rand_skip: 7 "
+                            "source: '" +
+                                folder_ + "/lmdb' }" + random);
+#endif
+#ifdef USE_LEVELDB
+    // A process opens a LevelDB once: tests have other data.
+    sources["leveldb"] =
+        Replaced(sources["dummy"], "top: 'data'", "include { phase: TEST } top: 'data'") +
+        layer("Data",
+              "include { phase: TRAIN } data_param { backend: LEVELDB batch_size: 3 prefetch: 20 "
+              "source: '" +
+                  folder_ + "/leveldb' }" + random);
+#endif
+#ifdef USE_OPENCV
+    const string images = "batch_size: 3 root_folder: '" + folder_ + "/' source: '" + folder_;
+    sources["images"] =
+        layer("ImageData", "image_data_param { " + images + "/images.txt' }" + random);
+    sources["shuffled_images"] =
+        layer("ImageData", "image_data_param { shuffle: true rand_skip: 5 " + images +
+                               "/images.txt' }" + random);
+    sources["windows"] = layer("WindowData", "window_data_param { fg_fraction: 0.5 " + images +
+                                                 "/windows.txt' }" + random);
+#endif
+#ifdef USE_HDF5
+    const string rows = "hdf5_data_param { batch_size: 3 source: '" + folder_;
+    sources["hdf5"] = layer("HDF5Data", rows + "/files.txt' } }");
+    sources["shuffled_hdf5"] = layer("HDF5Data", rows + "/one_file.txt' shuffle: true } }");
+    sources["shuffled_hdf5_files"] = layer("HDF5Data", rows + "/files.txt' shuffle: true } }");
+#endif
+    return sources;
+  }
+
+ private:
+  static int Pixel(int image, int place) { return (image * 53 + place * 29) % 251; }
+
+  void WriteDatabase(const string& backend) const {
+    std::unique_ptr<db::DB> database(db::GetDB(backend));
+    database->Open(folder_ + "/" + backend, db::NEW);
+    std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    for (int i = 0; i < kImages; ++i) {
+      Datum datum;
+      datum.set_channels(3);
+      datum.set_height(kSide);
+      datum.set_width(kSide);
+      datum.set_label(i % 4);
+      for (int k = 0; k < kValues; ++k)
+        datum.mutable_data()->push_back(static_cast<char>(Pixel(i, k)));
+      transaction->Put("image" + std::to_string(i), datum.SerializeAsString());
+    }
+    transaction->Commit();
+  }
+
+#ifdef USE_OPENCV
+  void WriteImages() const {
+    std::ofstream images(folder_ + "/images.txt"), windows(folder_ + "/windows.txt");
+    for (int i = 0; i < kImages; ++i) {
+      const string name = "image" + std::to_string(i) + ".png";
+      cv::Mat image(kSide, kSide, CV_8UC3);
+      for (int k = 0; k < kValues; ++k) image.data[k] = static_cast<uchar>(Pixel(i, k));
+      CHECK(cv::imwrite(folder_ + "/" + name, image)) << name;
+      images << name << " " << i % 4 << "\n";
+      // index, path, channels, height, width, windows; class, overlap, x1, y1, x2, y2
+      windows << "# " << i << "\n" << name << "\n3\n" << kSide << "\n" << kSide << "\n2\n";
+      windows << i % 3 + 1 << " 1 0 0 4 4\n0 0 1 1 5 5\n";
+    }
+  }
+#endif
+
+#ifdef USE_HDF5
+  void WriteHdf5(const string& name) const {
+    const int rows = 4 + name[0] % 3, seed = name[0];
+    Blob<float> data(vector<int>{rows, 75}), label(vector<int>{rows});
+    for (int k = 0; k < data.count(); ++k)
+      data.mutable_cpu_data()[k] = static_cast<float>(Pixel(seed, k)) / 100 - 1;
+    for (int i = 0; i < rows; ++i) label.mutable_cpu_data()[i] = static_cast<float>(i % 4);
+    const hid_t file =
+        H5Fcreate((folder_ + "/" + name + ".h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hdf5_save_nd_dataset<float>(file, "data", data);
+    hdf5_save_nd_dataset<float>(file, "label", label);
+    H5Fclose(file);
+  }
+#endif
+
+  const string folder_ = NewFolder();
+};
+
+/// `source`, for training and for tests, and a small classifier with Dropout.
+inline string NetOf(const string& source) {
+  return "name: 'net' " + source + R"(
+    layer { name: 'hidden' type: 'InnerProduct' bottom: 'data' top: 'hidden'
+            inner_product_param { num_output: 7 weight_filler { type: 'xavier' } } }
+    layer { name: 'tanh' type: 'TanH' bottom: 'hidden' top: 'tanh' }
+    layer { name: 'drop' type: 'Dropout' bottom: 'tanh' top: 'drop' }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'drop' top: 'ip'
+            inner_product_param { num_output: 4 weight_filler { type: 'xavier' } } }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss' })";
+}
+
+/// The lines of the log that tell of training and tests, without their times.
+class TrainingLog : public google::LogSink {
+ public:
+  TrainingLog() { google::AddLogSink(this); }
+  ~TrainingLog() override { google::RemoveLogSink(this); }
+  using google::LogSink::send;
+  void send(google::LogSeverity, const char*, const char*, int, const struct ::tm*,
+            const char* message, size_t length) override {
+    string line(message, length);
+    if (line.find("loss") == string::npos && line.find("net output") == string::npos) return;
+    const size_t time = line.find(" ("), end = line.find(" iters)");
+    if (time != string::npos && end != string::npos) line.erase(time, end + 7 - time);
+    lines_.push_back(line);
+  }
+  const vector<string>& lines() const { return lines_; }
+
+ private:
+  vector<string> lines_;
+};
+
+/// What a training comes to.
+struct Trained {
+  string bits;           ///< parameters and history
+  string progress;       ///< generators, data, losses
+  vector<string> lines;  ///< of the log
+};
+
+/// How to train.
+struct Way {
+  string net;
+  string fields = "momentum: 0.9";  ///< of the solver
+  string strategy = "keep";         ///< empty: without a plan
+  string format = "BINARYPROTO";
+  int solvers = 1;
+};
+
+/// Trains, with a snapshot after kSnapshot iterations, to kIterations.
+template <typename Dtype>
+class Trainer {
+ public:
+  static constexpr int kSnapshot = 4, kIterations = 9;
+
+  /// Weights, data and all that is random begin as `seed` says.
+  Trainer(const Way& way, const string& prefix, int seed) : way_(way), count_(way.solvers) {
+    SolverParameter param = ParseSolver(
+        "base_lr: 0.05 lr_policy: 'multistep' gamma: 0.5 stepvalue: 3 stepvalue: 6 display: 1 "
+        "average_loss: 3 weight_decay: 0.01 snapshot_after_train: false max_iter: 9 snapshot: 4");
+    param.MergeFrom(ParseSolver(way.fields));
+    param.set_snapshot_prefix(prefix);
+    param.set_random_seed(seed);
+    CHECK(SolverParameter_SnapshotFormat_Parse(way.format, &format_));
+    param.set_snapshot_format(format_);
+    if (!way.strategy.empty()) param.mutable_placement()->set_strategy(way.strategy);
+    CHECK(google::protobuf::TextFormat::ParseFromString(way.net, param.mutable_net_param()));
+    solver_.reset(SolverRegistry<Dtype>::CreateSolver(param));
+    Feed(solver_->net().get());
+    for (const auto& net : solver_->test_nets()) Feed(net.get());
+  }
+
+  Solver<Dtype>& solver() { return *solver_; }
+  string File() const {
+    return solver_->param().snapshot_prefix() + "_iter_" + std::to_string(kSnapshot) +
+           ".solverstate" + (format_ == SolverParameter_SnapshotFormat_HDF5 ? ".h5" : "");
+  }
+
+  Trained Train(const string& resume = "") {
+    if (!resume.empty()) solver_->Restore(resume.c_str());
+    std::unique_ptr<ParallelSolvers<Dtype>> all;
+    if (way_.solvers > 1) {
+      all.reset(new ParallelSolvers<Dtype>(solver_.get(), Threads(way_.solvers)));
+      const layrub::Status status = all->Start(resume);
+      EXPECT_TRUE(status.ok()) << status.message;
+    }
+    TrainingLog log;
+    if (way_.strategy.empty()) {
+      Unplanned();
+    } else {
+      solver_->Step(kIterations - solver_->iter());
+    }
+    if (all) all->Finish();
+    return {Bits(State(solver_.get())), solver_->Progress().SerializeAsString(), log.lines()};
+  }
+
+ private:
+  void Unplanned() {
+    Net<Dtype>& net = *solver_->net();
+    while (solver_->iter() < kIterations) {
+      net.ClearParamDiffs();
+      for (int i = 0; i < solver_->param().iter_size(); ++i) net.ForwardBackward();
+      solver_->ApplyUpdate();
+      if (solver_->iter() == kSnapshot) solver_->Snapshot();
+    }
+    EXPECT_EQ(net.planned(), nullptr);
+  }
+
+  /// What programs give: values of Inputs, arrays of MemoryData.
+  void Feed(Net<Dtype>* net) {
+    for (const auto& layer : net->layers()) {
+      auto* memory = dynamic_cast<MemoryDataLayer<Dtype>*>(layer.get());
+      if (!memory) continue;
+      const int items = 4 * memory->batch_size();
+      data_.resize(items * memory->channels() * memory->height() * memory->width());
+      labels_.resize(items);
+      for (size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<Dtype>(i * i % 17) / 8 - 1;
+      for (int i = 0; i < items; ++i) labels_[i] = static_cast<Dtype>(i % 4);
+      memory->Reset(data_.data(), labels_.data(), items);
+    }
+    for (Blob<Dtype>* input : net->input_blobs()) {
+      for (int i = 0; i < input->count(); ++i)
+        input->mutable_cpu_data()[i] =
+            input->num_axes() == 1 ? static_cast<Dtype>(i % 4) : static_cast<Dtype>(i % 13) / 6 - 1;
+    }
+  }
+
+  const Way way_;
+  const SolverCount count_;
+  SolverParameter_SnapshotFormat format_ = SolverParameter_SnapshotFormat_BINARYPROTO;
+  vector<Dtype> data_, labels_;
+  std::unique_ptr<Solver<Dtype>> solver_;
+};
+
+/// Trains, and resumes the training from its snapshot in a new solver, which began with another
+/// seed: nothing tells the two from each other.
+template <typename Dtype = float>
+void ExpectExactResume(const Way& way) {
+  const string folder = NewFolder();
+  string file;
+  Trained whole;
+  {
+    Trainer<Dtype> trainer(way, folder + "/run", 1);
+    whole = trainer.Train();
+    file = trainer.File();
+  }
+  Trained resumed = Trainer<Dtype>(way, folder + "/again", 2).Train(file);
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(resumed.bits == whole.bits) << "weights or history differ";
+  EXPECT_TRUE(resumed.progress == whole.progress) << "generators, data or losses differ";
+  // Without a plan the test itself does the iterations, and logs nothing.
+  EXPECT_EQ(resumed.lines.empty(), way.strategy.empty());
+  ASSERT_LT(resumed.lines.size(), whole.lines.size() + way.strategy.empty());
+  whole.lines.erase(whole.lines.begin(), whole.lines.end() - resumed.lines.size());
+  EXPECT_EQ(resumed.lines, whole.lines);
+}
+
+inline vector<string> SnapshotFormats() {
+#ifdef USE_HDF5
+  return {"BINARYPROTO", "HDF5"};
+#else
+  return {"BINARYPROTO"};
+#endif
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOLVERS_TEST_RESUMED_TRAINING_HPP_

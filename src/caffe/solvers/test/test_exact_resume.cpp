@@ -1,0 +1,237 @@
+// A training that is resumed from a snapshot is, bit for bit, the one that never stopped.
+#include "resumed_training.hpp"
+
+namespace caffe {
+namespace {
+
+/// Tests twice, from the data where they are; SGD.
+const char kTested[] = "momentum: 0.9 test_iter: 2 test_interval: 3 ";
+
+const TrainingFiles& Files() {
+  static const TrainingFiles files;
+  return files;
+}
+
+vector<string> SourceNames() {
+  vector<string> names;
+  for (const auto& [name, layer] : Files().Sources()) names.push_back(name);
+  return names;
+}
+
+class ExactResumeOf : public ::testing::TestWithParam<string> {
+ protected:
+  Way TheWay() const {
+    Way way;
+    way.net = NetOf(Files().Sources().at(GetParam()));
+    way.fields = kTested;
+    return way;
+  }
+};
+
+TEST_P(ExactResumeOf, ASourceWithoutAPlan) {
+  Way way = TheWay();
+  way.strategy = "";
+  ExpectExactResume(way);
+}
+
+TEST_P(ExactResumeOf, ASourceUnderEachKindOfPlan) {
+  for (const string strategy : {"keep", "vdnn_all", "sqrt", "hybrid"}) {
+    SCOPED_TRACE(strategy);
+    Way way = TheWay();
+    way.strategy = strategy;
+    ExpectExactResume(way);
+  }
+}
+
+TEST_P(ExactResumeOf, ASourceInEachFormat) {
+  for (const string& format : SnapshotFormats()) {
+    SCOPED_TRACE(format);
+    Way way = TheWay();
+    way.format = format;
+    ExpectExactResume(way);
+  }
+}
+
+TEST_P(ExactResumeOf, ASourceThatSeveralSolversShare) {
+  if (GetParam() == "memory" || GetParam() == "input") GTEST_SKIP() << "a program feeds one solver";
+  if (GetParam() == "leveldb") GTEST_SKIP() << "a process opens a LevelDB once";
+  for (const int solvers : {2, 3}) {
+    SCOPED_TRACE(solvers);
+    Way way = TheWay();
+    way.solvers = solvers;
+    way.strategy = "hybrid";
+    ExpectExactResume(way);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sources, ExactResumeOf, ::testing::ValuesIn(SourceNames()),
+                         [](const auto& test) { return test.param; });
+
+class ExactResumeWith : public ::testing::TestWithParam<string> {};
+
+/// Each type, several passes an iteration, clipped gradients, several solvers, both precisions.
+TEST_P(ExactResumeWith, ASolver) {
+  for (const string& format : SnapshotFormats()) {
+    Way way;
+    way.net = NetOf(Files().Sources().at("dummy"));
+    way.fields = GetParam() + " iter_size: 2 clip_gradients: 1 test_iter: 1 test_interval: 2";
+    way.format = format;
+    ExpectExactResume<float>(way);
+    ExpectExactResume<double>(way);
+    way.solvers = 2;
+    ExpectExactResume<float>(way);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ExactResumeWith, ::testing::ValuesIn(SolverKinds()), KindName);
+
+/// Sequences that go on from pass to pass, so that the hidden state counts.
+string Sequences(const string& type) {
+  return R"(
+    layer { name: 'data' type: 'DummyData' top: 'x' top: 'cont' top: 'label'
+            dummy_data_param {
+              shape { dim: 3 dim: 2 dim: 5 } shape { dim: 3 dim: 2 } shape { dim: 3 dim: 2 }
+              data_filler { type: 'gaussian' std: 1 } data_filler { type: 'constant' value: 1 }
+              data_filler { type: 'constant' value: 2 } } }
+    layer { name: 'recurrent' type: ')" +
+         type + R"(' bottom: 'x' bottom: 'cont' top: 'h'
+            recurrent_param { num_output: 4 weight_filler { type: 'uniform' min: -0.5 max: 0.5 } } }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'h' top: 'ip'
+            inner_product_param { num_output: 3 axis: 2 weight_filler { type: 'xavier' } } }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: 'loss'
+            softmax_param { axis: 2 } })";
+}
+
+TEST(ExactResume, TakesUpTheHiddenStateOfRecurrentLayers) {
+  for (const string type : {"LSTM", "RNN"}) {
+    for (const string strategy : {"", "keep", "vdnn_all", "hybrid"}) {
+      for (const string& format : SnapshotFormats()) {
+        SCOPED_TRACE(type + " " + strategy + " " + format);
+        Way way;
+        way.net = Sequences(type);
+        way.fields = kTested;
+        way.strategy = strategy;
+        way.format = format;
+        ExpectExactResume<float>(way);
+        ExpectExactResume<double>(way);
+      }
+    }
+  }
+}
+
+TEST(ExactResume, GoesOnWithTheMeanOfFewLosses) {
+  for (const int snapshot : {1, 2, 3, 5, 7}) {
+    SCOPED_TRACE(snapshot);
+    Way way;
+    way.net = NetOf(Files().Sources().at("dummy"));
+    way.fields = "average_loss: " + std::to_string(snapshot);  // the snapshot is after 4
+    ExpectExactResume(way);
+  }
+}
+
+/// What is asked of the solver while it tests.
+class AskedWhileTesting {
+ public:
+  AskedWhileTesting(SolverAction::Enum action, int question)
+      : action_(action), question_(question) {}
+  SolverAction::Enum operator()() { return ++asked_ == question_ ? action_ : SolverAction::NONE; }
+
+ private:
+  const SolverAction::Enum action_;
+  const int question_;
+  int asked_ = 0;
+};
+
+/// The test that the snapshot has cut through is run again, from its beginning.
+TEST(ExactResume, GoesOnFromTheMiddleOfATest) {
+  for (const auto action : {SolverAction::SNAPSHOT, SolverAction::STOP}) {
+    SCOPED_TRACE(action);
+    const string folder = NewFolder();
+    Way way;
+    way.net = NetOf(Files().Sources().at("dummy"));
+    way.fields = "momentum: 0.9 test_iter: 5 test_iter: 4 test_interval: 3 snapshot: 100";
+    const Trained whole = Trainer<float>(way, folder + "/whole", 1).Train();
+    {
+      Trainer<float> stopped(way, folder + "/run", 1);
+      // Tests of 5 and 4 batches before iterations 0 and 3, each asks, as do 3 iterations.
+      stopped.solver().SetActionFunction(AskedWhileTesting(action, 9 + 3 + 7));
+      const string state = folder + "/run_iter_3.solverstate";
+      stopped.solver().Step(4);
+      if (action == SolverAction::STOP) stopped.solver().Snapshot();
+    }
+    Trained resumed =
+        Trainer<float>(way, folder + "/again", 2).Train(folder + "/run_iter_3.solverstate");
+    EXPECT_TRUE(resumed.bits == whole.bits);
+    EXPECT_TRUE(resumed.progress == whole.progress);
+    std::filesystem::remove_all(folder);
+  }
+}
+
+TEST(ExactResume, RewindsASolverThatHasGoneOn) {
+  for (const auto& [name, layer] : Files().Sources()) {
+    SCOPED_TRACE(name);
+    const string folder = NewFolder();
+    Way way;
+    way.net = NetOf(layer);
+    way.fields = kTested;
+    way.strategy = "hybrid";
+    Trainer<float> trainer(way, folder + "/run", 1);
+    const Trained first = trainer.Train();
+    const Trained second = trainer.Train(trainer.File());
+    EXPECT_EQ(trainer.solver().iter(), 9);
+    EXPECT_TRUE(second.bits == first.bits);
+    EXPECT_TRUE(second.progress == first.progress);
+    std::filesystem::remove_all(folder);
+  }
+}
+
+/// A source of a user's that says where it is.
+template <typename Dtype>
+class CountingLayer : public BasePrefetchingDataLayer<Dtype> {
+ public:
+  explicit CountingLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {}
+  ~CountingLayer() override { this->StopInternalThread(); }
+  const char* type() const override { return "Counting"; }
+  void DataLayerSetUp(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>& top) override {
+    top[0]->Reshape({3, 6});
+    top[1]->Reshape({3});
+    for (const auto& batch : this->prefetch_) {
+      batch->data_.Reshape({3, 6});
+      batch->label_.Reshape({3});
+    }
+  }
+
+ protected:
+  void load_batch(Batch<Dtype>* batch) override {
+    for (int i = 0; i < 18; ++i) {
+      batch->data_.mutable_cpu_data()[i] =
+          static_cast<Dtype>(caffe_rng_rand() % 100 + batches_) / 100;
+    }
+    for (int i = 0; i < 3; ++i)
+      batch->label_.mutable_cpu_data()[i] = static_cast<Dtype>((i + batches_) % 4);
+    ++batches_;
+  }
+  bool SavePosition(SourcePosition* position) const override {
+    position->position = {batches_};
+    return true;
+  }
+  bool RestorePosition(const LayerProgress& progress) override {
+    batches_ = progress.position_size() == 1 ? progress.position(0) : 0;
+    return progress.position_size() == 1;
+  }
+
+ private:
+  uint64_t batches_ = 0;
+};
+
+REGISTER_LAYER_CLASS(Counting);
+
+TEST(ExactResume, TakesUpAUsersSourceThatSaysWhereItIs) {
+  Way way;
+  way.net = NetOf("layer { name: 'source' type: 'Counting' top: 'data' top: 'label' }");
+  way.fields = kTested;
+  ExpectExactResume(way);
+}
+
+}  // namespace
+}  // namespace caffe

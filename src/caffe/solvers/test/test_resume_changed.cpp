@@ -1,0 +1,237 @@
+// A training that is resumed with another prototxt, other data, other solvers or a bad message goes
+// on, says in the log what begins anew, and never reads what is not there.
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "resumed_training.hpp"
+
+namespace caffe {
+namespace {
+
+/// The warnings of the log.
+class Warnings : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
+            const char* message, size_t length) override {
+    if (severity == google::WARNING) lines_.emplace_back(message, length);
+  }
+  bool Have(const string& part) const {
+    return std::any_of(lines_.begin(), lines_.end(),
+                       [&](const string& line) { return line.find(part) != string::npos; });
+  }
+  const vector<string>& lines() const { return lines_; }
+
+ private:
+  vector<string> lines_;
+};
+
+class ResumeOfChanged : public ::testing::Test {
+ protected:
+  ~ResumeOfChanged() override { std::filesystem::remove_all(folder_); }
+
+  /// The snapshot of a training of `way`.
+  string SnapshotOf(const Way& way) {
+    Trainer<float> trainer(way, folder_ + "/run" + std::to_string(++runs_), 1);
+    trainer.Train();
+    return trainer.File();
+  }
+  Way WayOf(const string& source) const {
+    Way way;
+    way.net = NetOf(files_.Sources().at(source));
+    return way;
+  }
+  /// The warnings of a training of `way` that goes on from `file`, to its end.
+  vector<string> Resume(const Way& way, const string& file) {
+    const Warnings warnings;
+    Trainer<float> trainer(way, folder_ + "/again", 2);
+    const Trained trained = trainer.Train(file);
+    EXPECT_EQ(trainer.solver().iter(), Trainer<float>::kIterations);
+    return warnings.lines();
+  }
+
+  const TrainingFiles files_;
+  const string folder_ = NewFolder();
+  int runs_ = 0;
+};
+
+TEST_F(ResumeOfChanged, NothingWarnsOfNothing) {
+  EXPECT_EQ(Resume(WayOf("dummy"), SnapshotOf(WayOf("dummy"))), vector<string>());
+}
+
+#ifdef USE_LMDB
+
+TEST_F(ResumeOfChanged, LayersNamesThoseThatAreGoneAndNew) {
+  const string file = SnapshotOf(WayOf("lmdb"));
+  Way way = WayOf("lmdb");
+  way.net = Replaced(way.net, "name: 'source'", "name: 'renamed'");
+  EXPECT_EQ(Resume(way, file),
+            (vector<string>{
+                file + ", train net: there is no layer 'source' any more: what was kept of it is "
+                       "left out.",
+                file + ", train net: nothing was kept of layer 'renamed': it begins anew."}));
+}
+
+TEST_F(ResumeOfChanged, TypesBeginsAnew) {
+  const auto type = [](const string& layer) { return layer.substr(layer.rfind("type: "), 20); };
+  for (const auto& [from, from_layer] : files_.Sources()) {
+    if (from == "dummy" || from == "input") continue;  // they keep nothing
+    const ResumeState kept = Trainer<float>(WayOf(from), folder_ + "/run", 1).solver().Progress();
+    for (const auto& [to, to_layer] : files_.Sources()) {
+      if (type(from_layer) == type(to_layer)) continue;
+      Trainer<float> trainer(WayOf(to), folder_ + "/again", 2);
+      const Warnings warnings;
+      trainer.solver().RestoreProgress(kept, "file");
+      EXPECT_EQ(warnings.lines(),
+                vector<string>{"file, train net: what was kept of layer 'source' does not fit it: "
+                               "it begins anew."})
+          << from << " to " << to;
+      trainer.solver().Step(1);
+    }
+  }
+}
+
+TEST_F(ResumeOfChanged, RecordsBeginsWithTheFirst) {
+  const string file = SnapshotOf(WayOf("lmdb"));
+  std::filesystem::remove_all(files_.folder() + "/lmdb");
+  {
+    const std::unique_ptr<db::DB> database(db::GetDB("lmdb")), from(db::GetDB("leveldb"));
+    database->Open(files_.folder() + "/lmdb", db::NEW);
+    from->Open(files_.folder() + "/leveldb", db::READ);
+    const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    const std::unique_ptr<db::Cursor> cursor(from->NewCursor());
+    for (; cursor->valid(); cursor->Next()) transaction->Put("x" + cursor->key(), cursor->value());
+    transaction->Commit();
+  }
+  const vector<string> warnings = Resume(WayOf("lmdb"), file);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("Layer source (source " + files_.folder() +
+                             "/lmdb): the record with key 'image"),
+            string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[1].find("layer 'source' does not fit it: it begins anew"), string::npos);
+}
+
+TEST_F(ResumeOfChanged, NumbersOfSolversBeginsDataAnew) {
+  Way one = WayOf("lmdb"), two = WayOf("lmdb");
+  two.solvers = 2;
+  const string of_one = SnapshotOf(one), of_two = SnapshotOf(two);
+  const string anew = " train now: data and random numbers begin anew.";
+  EXPECT_EQ(Resume(one, of_two),
+            vector<string>{of_two + " says how far 2 solvers had come, and 1" + anew});
+  EXPECT_EQ(Resume(two, of_one),
+            vector<string>{of_one + " says how far 1 solvers had come, and 2" + anew});
+}
+
+#endif
+
+#ifdef USE_OPENCV
+
+TEST_F(ResumeOfChanged, ImageListsBeginsWithTheFirst) {
+  const string file = SnapshotOf(WayOf("images"));
+  const string list = files_.folder() + "/images.txt";
+  std::ofstream(list) << "image9.png 1\nimage8.png 2\nimage8.png 3\nimage8.png 0\nimage9.png 0\n"
+                      << "image9.png 1\nimage9.png 2\nimage9.png 3\nimage9.png 0\nimage9.png 0\n";
+  const vector<string> warnings = Resume(WayOf("images"), file);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("Layer source: the image list " + list + " has changed: image image"),
+            string::npos)
+      << warnings[0];
+}
+
+#endif
+
+TEST_F(ResumeOfChanged, MeansOfLossesBeginsThemAnew) {
+  Way way = WayOf("dummy");
+  const string file = SnapshotOf(way);
+  way.fields += " average_loss: 2";
+  EXPECT_EQ(Resume(way, file), vector<string>());
+}
+
+/// Whatever the message says, nothing is read that is not there.
+TEST_F(ResumeOfChanged, MessagesAreRefusedWithoutHarm) {
+  const uint64_t large = std::numeric_limits<uint64_t>::max();
+  for (const auto& [name, layer] : files_.Sources()) {
+    SCOPED_TRACE(name);
+    Trainer<float> trainer(WayOf(name), folder_ + "/run", 1);
+    const ResumeState good = trainer.solver().Progress();
+    const auto restore = [&](const std::function<void(LayerProgress*)>& change) {
+      ResumeState bad = good;
+      NetProgress* net = bad.mutable_solver(0)->mutable_net(0);
+      for (LayerProgress& of_layer : *net->mutable_layer()) change(&of_layer);
+      trainer.solver().RestoreProgress(bad, "file");
+      trainer.solver().Step(1);
+    };
+    restore([](LayerProgress* progress) { progress->clear_random(); });
+    restore([](LayerProgress* progress) { progress->add_random("7"); });
+    restore([](LayerProgress* progress) {
+      for (string& random : *progress->mutable_random()) random = "none";
+    });
+    restore([](LayerProgress* progress) { progress->clear_position(); });
+    restore([&](LayerProgress* progress) {
+      for (uint64_t& number : *progress->mutable_position()) number = large;
+    });
+    restore([](LayerProgress* progress) { progress->add_position(1); });
+    restore([](LayerProgress* progress) {
+      for (uint32_t& number : *progress->mutable_order()) number = 4000000000u;
+    });
+    restore([](LayerProgress* progress) {
+      for (uint32_t& number : *progress->mutable_order()) number = 0;
+    });
+    restore([](LayerProgress* progress) { progress->add_order(1); });
+    restore([](LayerProgress* progress) { progress->clear_order(); });
+    restore([](LayerProgress* progress) { progress->set_key(string(2000, 'z')); });
+    restore([](LayerProgress* progress) { progress->clear_key(); });
+    ResumeState no_generator = good;
+    no_generator.mutable_solver(0)->clear_random();
+    no_generator.mutable_solver(0)->mutable_net(0)->clear_layer();
+    const Warnings warnings;
+    trainer.solver().RestoreProgress(no_generator, "file");
+    EXPECT_TRUE(warnings.Have("file: the state of the random generator cannot be read"));
+    trainer.solver().RestoreProgress(ResumeState(), "file");
+    EXPECT_TRUE(warnings.Have("file says how far 0 solvers had come, and 1 train now"));
+    trainer.solver().Step(1);
+  }
+}
+
+/// Cannot say how far it has come where it trains beside others.
+class SilentSource : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "SilentSource"; }
+  void LayerSetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({3, 5});
+    top[1]->Reshape({3});
+  }
+  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>&) override {}
+  void SaveProgress(LayerProgress*) const override {
+    if (Caffe::solver_rank() == 1) throw std::runtime_error("the tape is stuck");
+  }
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    for (Blob<float>* blob : top) std::fill_n(blob->mutable_cpu_data(), blob->count(), 1.0f);
+  }
+};
+LayerRegisterer<float> register_silent("SilentSource", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new SilentSource(param));
+});
+
+TEST_F(ResumeOfChanged, SolversEndTheTrainingWithTheNameOfTheOneThatFailed) {
+  Way way;
+  way.net = NetOf("layer { name: 'source' type: 'SilentSource' top: 'data' top: 'label' }");
+  way.solvers = 3;
+  try {
+    SnapshotOf(way);
+    FAIL() << "there is a snapshot";
+  } catch (const layrub::GroupFailed& failed) {
+    EXPECT_NE(string(failed.what()).find("solver 1 of 3: the tape is stuck"), string::npos)
+        << failed.what();
+  }
+}
+
+}  // namespace
+}  // namespace caffe

@@ -30,8 +30,9 @@ find_package(Boost REQUIRED COMPONENTS filesystem system thread)
 find_package(gflags REQUIRED)
 find_package(glog REQUIRED)
 find_package(Protobuf REQUIRED)
+find_package(ZLIB REQUIRED)
 target_link_libraries(caffe_deps INTERFACE
-  Boost::filesystem Boost::system Boost::thread gflags glog::glog protobuf::libprotobuf Threads::Threads)
+  Boost::filesystem Boost::system Boost::thread gflags glog::glog protobuf::libprotobuf Threads::Threads ZLIB::ZLIB)
 
 if(BLAS STREQUAL "Open")
   layrub_find_plain(OPENBLAS cblas.h openblas openblas)

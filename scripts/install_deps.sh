@@ -8,7 +8,7 @@ packages='
   libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libgflags-dev libgoogle-glog-dev
   libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
   libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
-  nlohmann-json3-dev valgrind'
+  nlohmann-json3-dev valgrind zlib1g-dev'
 
 missing=
 for package in $packages; do

@@ -32,6 +32,9 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
 
   const layrub::Graph& graph() const;
   const layrub::Plan& plan() const;
+  /// Between passes: whether `memory`, which is planned, can be read; not if its value was given up
+  /// or it is of another plan.
+  bool Holds(const SyncedMemory& memory) const;
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 

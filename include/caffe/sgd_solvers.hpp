@@ -47,6 +47,12 @@ class SGDSolver : public Solver<Dtype> {
 
  private:
   void TellOfClipping();
+  /// The solver's state but for the history, with all checksums.
+  SolverState MakeHead(const string& model_filename);
+  /// Aborts where the head of a state, of this checksum, with so many histories, is not for this
+  /// solver.
+  void CheckHead(const string& state_file, const SolverState& head, uint32_t crc,
+                 int histories) const;
 
   /// Of the gradients: the sum of squares of each parameter's, the norm, the factor to clip by.
   Blob<Dtype> clipping_;

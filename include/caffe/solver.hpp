@@ -16,6 +16,8 @@
 
 namespace caffe {
 
+class AtomicFile;
+
 /// What a client (a signal handler, say) may ask of a running solver.
 namespace SolverAction {
 enum Enum {
@@ -54,10 +56,14 @@ class Solver {
   void Solve(const string& resume_file) { Solve(resume_file.c_str()); }
   /// Trains for `iters` iterations.
   void Step(int iters);
-  /// Continues from a file that Snapshot wrote (.solverstate or .solverstate.h5).
+  /// Continues from a file that Snapshot wrote (.solverstate or .solverstate.h5), which is held to
+  /// its checksums before anything changes, or from one of Caffe. caffe/solver_snapshots.hpp finds
+  /// the newest one.
   void Restore(const char* resume_file);
-  /// Writes parameters and solver state to <prefix>_iter_<n>.*; a file is complete or not there at
-  /// all.
+  /// Writes parameters and solver state to <prefix>_iter_<n>.*, and removes older snapshots where
+  /// snapshot_keep asks for it. A file is complete or not there at all, and the state comes last:
+  /// it has the checksum of the weights. What cannot be written aborts and changes nothing; in the
+  /// course of training it is tried again instead, unless stop_on_snapshot_failure is set.
   void Snapshot();
 
   /// How far random generators, data and smoothed loss of this solver, and of those that train with
@@ -122,7 +128,9 @@ class Solver {
   const vector<Callback*>& callbacks() const { return callbacks_; }
   void add_callback(Callback* value) { callbacks_.push_back(value); }
 
-  /// Aborts, naming the path, when no snapshot can be written under snapshot_prefix.
+  /// Aborts, naming the path, when no snapshot can be written under snapshot_prefix, or, once there
+  /// is a net, when there is no room for one. Where a binary file would be too large for one,
+  /// snapshot_format becomes HDF5. Removes what processes that are dead were writing there.
   void CheckSnapshotWritePermissions();
   virtual const char* type() const { return ""; }
 
@@ -137,8 +145,14 @@ class Solver {
 
  protected:
   string SnapshotFilename(const string& extension);
-  string SnapshotToBinaryProto();
-  string SnapshotToHDF5();
+  /// What a solver state that is written now holds for exact resume: Progress, and the checksum of
+  /// `model_filename`.
+  ResumeState MakeResumeState(const string& model_filename);
+  /// Gives the weights of the snapshot at work their name, and then `state`, when both are on disk.
+  void CommitSnapshot(AtomicFile* state);
+  /// Takes up what `head`, a state without its history, says; a subclass's last call when it
+  /// restores.
+  void FinishRestore(const SolverState& head, const string& state_file);
   void TestAll();
   void Test(const int test_net_id = 0);
   virtual void SnapshotSolverState(const string& model_filename) = 0;
@@ -168,6 +182,24 @@ class Solver {
   void RecordIteration();
   void PlanAgain();
   void LogPlacement() const;
+  string WeightsFilename();
+  void WriteWeights(AtomicFile* file);
+  /// About what weights and state take as files.
+  pair<int64_t, int64_t> SnapshotBytes() const;
+  void ChooseSnapshotFormat(int64_t weights, int64_t state);
+  /// Snapshot, whose failure is made good later if it may be.
+  void SnapshotInTraining();
+  /// The same where one is wanted, due, or to be made good now.
+  void SnapshotIfDue(bool wanted);
+  /// Tries once more to take a snapshot that has failed; aborts when that fails, too.
+  void MakeUpForSnapshot();
+  void RemoveOlder();
+  string LastSnapshot() const;
+  /// The first parameter, or blob if `in_blobs`, that has a value that is not finite; "" when there
+  /// is none. Values that the plan has given up do not count.
+  string NotFinite(bool in_blobs) const;
+  [[noreturn]] void StopAsNotFinite(const string& what);
+  void LookAtLoss(Dtype loss);
   bool DueForTest() const;
   /// One iteration; false when a stop was asked for.
   bool StepOnce(int start_iter);
@@ -180,6 +212,13 @@ class Solver {
   bool losses_restored_ = false;
   std::function<vector<SolverProgress>()> others_progress_;
   std::optional<ResumeState> before_test_;  ///< of a test that has begun and not ended
+  AtomicFile* weights_file_ = nullptr;  ///< while a snapshot is taken
+  string last_snapshot_;                ///< taken or restored from
+  string snapshot_failure_;             ///< why the last one is missing
+  int snapshot_retry_ = -1;             ///< the iteration at which to try again
+  int snapshot_distance_ = 1;           ///< to there, from the next failure
+  bool snapshots_checked_ = false;
+  bool told_of_loss_ = false;
   bool placed_ = false;
   bool measuring_ = false;  ///< iterations are recorded, to plan again
   bool measured_ = false;   ///< that has happened

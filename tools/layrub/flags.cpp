@@ -4,7 +4,9 @@ DEFINE_string(solver, "", "The solver definition (prototxt).");
 DEFINE_string(model, "", "The model definition (prototxt).");
 DEFINE_string(weights, "",
               "Trained weights to start from: one or more .caffemodel files, separated by commas.");
-DEFINE_string(snapshot, "", "The .solverstate file to resume training from.");
+DEFINE_string(snapshot, "",
+              "The .solverstate file to resume training from; latest: the newest whole one under "
+              "snapshot_prefix.");
 DEFINE_string(gpu, "", "The GPU to run on: a number, several separated by commas, or 'all'.");
 DEFINE_bool(strict_mode, false,
             "Refuse solver_mode: GPU in a build for the CPU only, instead of a warning.");
@@ -16,6 +18,9 @@ DEFINE_string(stage, "", "The stages of the net's state, separated by commas.");
 DEFINE_int32(iterations, 50, "The number of iterations to run.");
 DEFINE_string(sigint_effect, "stop", "What SIGINT does: snapshot, stop or none.");
 DEFINE_string(sighup_effect, "snapshot", "What SIGHUP does: snapshot, stop or none.");
+DEFINE_string(sigterm_effect, "stop", "What SIGTERM does: snapshot, stop or none.");
+DEFINE_bool(stop_on_nan, false,
+            "End training when the loss is not finite, and keep the snapshots.");
 DEFINE_string(placement, "", "The memory strategy; wins over the prototxt's placement.");
 DEFINE_string(device_memory, "",
               "The most device memory to use, such as 8GiB; wins over the prototxt's placement.");

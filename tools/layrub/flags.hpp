@@ -17,6 +17,8 @@ DECLARE_string(stage);
 DECLARE_int32(iterations);
 DECLARE_string(sigint_effect);
 DECLARE_string(sighup_effect);
+DECLARE_string(sigterm_effect);
+DECLARE_bool(stop_on_nan);
 DECLARE_string(placement);
 DECLARE_string(device_memory);
 DECLARE_string(host_memory);

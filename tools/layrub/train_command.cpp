@@ -8,6 +8,7 @@
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/solver_snapshots.hpp"
 #include "caffe/solver_verification.hpp"
 #include "caffe/util/signal_handler.h"
 #include "layrub/bytes.hpp"
@@ -45,7 +46,25 @@ caffe::SolverParameter ReadSolver() {
     param.clear_weights();
     param.add_weights(FLAGS_weights);
   }
+  if (FLAGS_stop_on_nan) param.set_stop_on_nan(true);
   return param;
+}
+
+/// A variable of a script that is empty must not train from scratch.
+void RefuseEmpty(const std::string& flag, const std::string& value) {
+  if (Given(flag.c_str()) && value.empty())
+    Fail("--" + flag + "= names no file: leave the flag out to train from scratch.");
+}
+
+/// The solver state to resume from, "" for none.
+std::string SnapshotFlag(const caffe::SolverParameter& param) {
+  if (FLAGS_snapshot != "latest") return FLAGS_snapshot;
+  const layrub::Result<std::string> latest = caffe::LatestSnapshot(param.snapshot_prefix());
+  if (!latest.ok()) Fail("--snapshot=latest: " + latest.status().message + ".");
+  LOG_IF(INFO, latest.value().empty())
+      << "--snapshot=latest: there is no snapshot under " << param.snapshot_prefix()
+      << ", so training begins at iteration 0";
+  return latest.value();
 }
 
 using Clock = std::chrono::steady_clock;
@@ -153,9 +172,9 @@ void LogSummary(const json& summary) {
 }
 
 /// Trains with and without the plan, and tells whether there is a difference.
-int Verify(const caffe::SolverParameter& param) {
+int Verify(const caffe::SolverParameter& param, const std::string& snapshot) {
   const auto difference =
-      caffe::VerifyPlacement(param, FLAGS_verify_placement, FLAGS_snapshot, MachineFlag());
+      caffe::VerifyPlacement(param, FLAGS_verify_placement, snapshot, MachineFlag());
   if (!difference.ok()) return ExitCode(difference.status());
   if (!difference.value().empty()) {
     std::cout << "Placement differs: " << difference.value() << std::endl;
@@ -171,12 +190,15 @@ int Verify(const caffe::SolverParameter& param) {
 int Train(const std::vector<std::string>&) {
   Require("train", "solver", FLAGS_solver);
   RefuseLoneDataShape("train");
+  RefuseEmpty("snapshot", FLAGS_snapshot);
+  RefuseEmpty("weights", FLAGS_weights);
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
   if (!FLAGS_json_summary.empty()) WriteFile("json_summary", FLAGS_json_summary, "", std::ios::app);
   const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
   const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
+  const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);
   const caffe::SolverParameter param = ReadSolver();
   const std::vector<layrub::Device*> devices = ChooseDevices(
       param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU,
@@ -184,16 +206,22 @@ int Train(const std::vector<std::string>&) {
   const int solvers = static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
-    return Verify(param);
+    return Verify(param, SnapshotFlag(param));
   }
-  caffe::SignalHandler signals(sigint, sighup);
+  caffe::SignalHandler signals(sigint, sighup, sigterm);
+  const std::string snapshot = SnapshotFlag(param);
   caffe::Caffe::set_solver_count(solvers);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
-  if (!FLAGS_snapshot.empty()) {
-    LOG(INFO) << "Resuming from " << FLAGS_snapshot;
-    solver->Restore(FLAGS_snapshot.c_str());
+  if (!snapshot.empty()) {
+    LOG(INFO) << "Resuming from " << snapshot;
+    solver->Restore(snapshot.c_str());
+    if (solver->iter() > param.max_iter()) {
+      Fail(snapshot + " is at iteration " + std::to_string(solver->iter()) + ", beyond max_iter " +
+           std::to_string(param.max_iter()) + ": nothing is left to train.");
+    }
   }
+  if (param.snapshot() > 0 || param.snapshot_after_train()) solver->CheckSnapshotWritePermissions();
   solver->mutable_placement_extra()->executor.canary = FLAGS_measure_memory;
   solver->mutable_placement_extra()->machine = MachineFlag();
   const layrub::Status placed = solver->Place();
@@ -205,11 +233,12 @@ int Train(const std::vector<std::string>&) {
     together.reset(new caffe::ParallelSolvers<float>(solver.get(), layrub::Connect(devices)));
     LOG(INFO) << "Training with " << solvers << " solvers, on " << solvers
               << " batches in each iteration";
-    const layrub::Status started = together->Start(FLAGS_snapshot);
+    const layrub::Status started = together->Start(snapshot);
     if (!started.ok()) return ExitCode(started);
   }
   PoolOfBlobs().ResetPeak();
   LOG(INFO) << "Starting Optimization";
+  signals.BeginTraining();
   StepTimes steps;
   solver->add_callback(&steps);
   const Clock::time_point start = Clock::now();

@@ -1,36 +1,60 @@
 #ifndef CAFFE_UTIL_ATOMIC_FILE_HPP_
 #define CAFFE_UTIL_ATOMIC_FILE_HPP_
 
+#include <functional>
 #include <string>
 
 #include "caffe/common.hpp"
 
 namespace caffe {
 
-/// A file that appears under its name only when it is complete. The caller writes and closes
-/// temp_path(), then calls Commit(), which puts the bytes on disk (fsync) and renames. Until then,
-/// and if anything fails, a file that was there before is untouched. A path that exists and is no
-/// regular file (/dev/stdout, a pipe) is written directly.
+/// A file that appears under its name only when it is complete. Until Commit, and if anything
+/// fails, a file that was there before is untouched. A path that exists and is no regular file
+/// (/dev/stdout, a pipe) is written directly.
 ///
-/// Failures abort with a message that names the file; the temporary file is removed first.
+/// What is written meanwhile is <path>.tmp.<process id>, a file that is made anew and never opened
+/// through a link. Those that processes left which are dead are removed when `path` is written
+/// again.
+///
+/// Failures abort with a message that names the file; the temporary file is removed first. Not
+/// thread safe.
 class AtomicFile {
  public:
   explicit AtomicFile(const string& path);
   /// Removes the temporary file of an uncommitted write.
   ~AtomicFile();
 
+  /// Open for reading and writing, at its beginning; it stays this object's.
+  int fd() const { return fd_; }
+  const string& path() const { return path_; }
   const string& temp_path() const { return temp_path_; }
+  /// Puts what has been written on disk. Commit does, too.
+  void Sync();
+  /// Gives the file its name, and puts that on disk.
   void Commit();
+  bool committed() const { return committed_; }
   /// Removes the temporary file and aborts: "Cannot write <path>: <reason>".
   [[noreturn]] void Fail(const string& reason);
 
  private:
+  bool direct() const { return temp_path_ == path_; }
+
   string path_;
   string temp_path_;
+  int fd_ = -1;
+  bool synced_ = false;
   bool committed_ = false;
 
   DISABLE_COPY_AND_ASSIGN(AtomicFile);
 };
+
+/// Makes and removes the temporary file of an AtomicFile: "" if that works, or the reason why not.
+/// Touches nothing that is there.
+string WhyNotWritable(const string& path);
+
+/// Removes the temporary files in `folder` ("": the current one) that processes left which are
+/// dead, of those targets (names in the folder) that `of` says.
+void RemoveStrayFiles(const string& folder, const std::function<bool(const string& target)>& of);
 
 }  // namespace caffe
 

@@ -38,8 +38,9 @@ std::string LayerAtWork();
 /// For programs, once, after google::InitGoogleLogging: a fatal message ends the process with
 /// `exit_code`, without stack trace and core dump. A line below it names the layer at work, unless
 /// the message does, the file at work, and the solver, where there are several. Reading a damaged
-/// mapped file ends likewise, and SIGTERM ends the process silently; crashes are left to the signal
-/// handlers that are there.
+/// mapped file ends likewise, and SIGTERM ends the process silently; a file that grows beyond its
+/// limit (SIGXFSZ) is an error of the write. Crashes are left to the signal handlers that are
+/// there.
 void ExitOnFailure(int exit_code);
 
 }  // namespace caffe

@@ -65,11 +65,14 @@ inline void WriteProtoToBinaryFile(const Message& proto, const string& filename)
   WriteProtoToBinaryFile(proto, filename.c_str());
 }
 
+class AtomicFile;
+
 /// Writes the message that all that `pieces` hands to its argument merge into, in the order of
 /// field numbers: the file's bytes are those of that message, and one piece at a time is in memory.
+/// To commit `file` is left to the caller.
 void WriteProtoToBinaryFile(
-    const string& filename,
-    const std::function<void(const std::function<void(const Message&)>& write)>& pieces);
+    const std::function<void(const std::function<void(const Message&)>& write)>& pieces,
+    AtomicFile* file);
 
 // Images and databases' records. These log an error and return false, or an empty image, when they
 // cannot read.

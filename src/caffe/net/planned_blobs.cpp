@@ -319,6 +319,12 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   return {const_cast<void*>(value), on_device};
 }
 
+template <typename Dtype>
+bool PlannedNet<Dtype>::Holds(const SyncedMemory& memory) const {
+  const Binding* const binding = memory.binding();
+  return binding && binding->resolver == this && executor_->Find(binding->tensor);
+}
+
 /// The user writes an input that a layer has overwritten in place: the next pass reads it at the
 /// input's own address.
 template <typename Dtype>
@@ -354,6 +360,7 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
   template void PlannedNet<Dtype>::Release(Wanted);                                     \
   template Resolver::Place PlannedNet<Dtype>::Resolve(int, bool);                       \
   template void PlannedNet<Dtype>::Copied(int, bool);                                   \
+  template bool PlannedNet<Dtype>::Holds(const SyncedMemory&) const;                    \
   template void PlannedNet<Dtype>::DropCopies();                                        \
   template void PlannedNet<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const
 INSTANTIATE_BLOBS(float);

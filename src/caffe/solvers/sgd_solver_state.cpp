@@ -1,120 +1,132 @@
 // SGDSolver: its state in files.
 #include "caffe/sgd_solvers.hpp"
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/checksum.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "state_file.hpp"
 
 namespace caffe {
+
+template <typename Dtype>
+SolverState SGDSolver<Dtype>::MakeHead(const string& model_filename) {
+  SolverState head;
+  head.set_iter(this->iter_);
+  head.set_learned_net(model_filename);
+  head.set_current_step(this->current_step_);
+  *head.mutable_resume() = this->MakeResumeState(model_filename);
+  uint32_t crc = HeadCrc32(head);
+  for (const auto& blob : history_)
+    crc = Crc32(crc, blob->cpu_data(), static_cast<size_t>(blob->count()) * sizeof(Dtype));
+  head.mutable_resume()->set_state_crc32(crc);
+  return head;
+}
 
 template <typename Dtype>
 void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string& model_filename) {
   const string filename = this->SnapshotFilename(".solverstate");
   LOG(INFO) << "Snapshotting solver state to binary proto file " << filename;
-  WriteProtoToBinaryFile(filename, [&](const auto& write) {
-    SolverState head;
-    head.set_iter(this->iter_);
-    head.set_learned_net(model_filename);
-    write(head);
+  const SolverState head = MakeHead(model_filename);
+  AtomicFile file(filename);
+  const auto pieces = [&](const auto& write) {
+    SolverState first, last = head;
+    first.set_iter(head.iter());
+    first.set_learned_net(head.learned_net());
+    write(first);
     for (const auto& blob : history_) {
       SolverState piece;
       blob->ToProto(piece.add_history());
       write(piece);
     }
-    SolverState tail;
-    tail.set_current_step(this->current_step_);
-    write(tail);
-  });
+    last.clear_iter();
+    last.clear_learned_net();
+    write(last);
+  };
+  WriteProtoToBinaryFile(pieces, &file);
+  this->CommitSnapshot(&file);
 }
 
 template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_file) {
   SolverState state;
   ReadProtoFromBinaryFileOrDie(state_file, &state);
-  CHECK(state.has_iter()) << state_file
-                          << " holds no solver state: it is empty, or no .solverstate.";
-  CHECK_EQ(state.history_size(), static_cast<int>(history_.size()))
-      << "Incorrect length of history blobs in " << state_file
-      << ": it was written by another solver or net.";
+  const SolverState head = TakeHead(state);
+  CheckHead(state_file, head, HistoryCrc32(state, HeadCrc32(head)), state.history_size());
   for (int i = 0; i < state.history_size(); ++i) {
     CHECK(history_[i]->ShapeEquals(state.history(i)))
         << state_file << ": history blob " << i << " does not have the shape "
         << history_[i]->shape_string() << " of the parameter it belongs to.";
   }
-  if (state.has_learned_net()) {
+  if (head.has_learned_net()) {
     NetParameter net;
-    ReadNetParamsFromBinaryFileOrDie(state.learned_net(), &net);
+    ReadNetParamsFromBinaryFileOrDie(head.learned_net(), &net);
     this->net_->CopyTrainedLayersFrom(net);
   }
-  this->iter_ = state.iter();
-  this->current_step_ = state.current_step();
   LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
   for (int i = 0; i < state.history_size(); ++i) history_[i]->FromProto(state.history(i), false);
+  this->FinishRestore(head, state_file);
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::CheckHead(const string& state_file, const SolverState& head, uint32_t crc,
+                                 int histories) const {
+  const string state_fault = StateFault(state_file, head, crc);
+  CHECK(state_fault.empty()) << state_fault;
+  CHECK_EQ(histories, static_cast<int>(history_.size()))
+      << "Incorrect length of history blobs in " << state_file
+      << ": it was written by another solver or net.";
+  const string weights_fault = WeightsFault(state_file, head);
+  CHECK(weights_fault.empty()) << weights_fault;
 }
 
 #ifdef USE_HDF5
-
-namespace {
-
-/// An open HDF5 file or group that closes itself.
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t), const string& what) : id_(id), close_(close) {
-    CHECK_GE(id, 0) << "Couldn't open " << what;
-  }
-  ~Handle() { close_(id_); }
-  hid_t id() const { return id_; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-
-  DISABLE_COPY_AND_ASSIGN(Handle);
-};
-
-}  // namespace
 
 template <typename Dtype>
 void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string& model_filename) {
   const string filename = this->SnapshotFilename(".solverstate.h5");
   LOG(INFO) << "Snapshotting solver state to HDF5 file " << filename;
-  AtomicFile target(filename);
-  {
-    const Handle file(
-        H5Fcreate(target.temp_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose,
-        filename + " to save solver state.");
-    hdf5_save_int(file.id(), "iter", this->iter_);
-    hdf5_save_string(file.id(), "learned_net", model_filename);
-    hdf5_save_int(file.id(), "current_step", this->current_step_);
-    const Handle history(H5Gcreate2(file.id(), "history", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                         H5Gclose, "group history of " + filename);
-    for (size_t i = 0; i < history_.size(); ++i) {
+  const SolverState head = MakeHead(model_filename);
+  const auto write = [&](hid_t file) {
+    hdf5_save_int(file, "iter", head.iter());
+    hdf5_save_string(file, "learned_net", head.learned_net());
+    hdf5_save_int(file, "current_step", head.current_step());
+    const Hdf5Handle history(H5Gcreate2(file, "history", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                             H5Gclose, "group history of " + filename);
+    for (size_t i = 0; i < history_.size(); ++i)
       hdf5_save_nd_dataset<Dtype>(history.id(), std::to_string(i), *history_[i]);
-    }
-  }
-  target.Commit();
+    hdf5_save_bytes(file, "resume", head.resume().SerializeAsString());
+  };
+  AtomicFile file(filename);
+  hdf5_write_file(write, &file);
+  this->CommitSnapshot(&file);
 }
 
 template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
-  const Handle file(hdf5_open_file(state_file), H5Fclose, "solver state file " + state_file);
-  CHECK_GT(H5Lexists(file.id(), "history", H5P_DEFAULT), 0)
-      << state_file << " holds no solver state: it has no group 'history'.";
-  const Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose,
-                       "group history of " + state_file);
-  CHECK_EQ(hdf5_get_num_links(history.id()), static_cast<int>(history_.size()))
-      << "Incorrect length of history blobs in " << state_file
-      << ": it was written by another solver or net.";
-  if (H5LTfind_dataset(file.id(), "learned_net") > 0) {
-    this->net_->CopyTrainedLayersFrom(hdf5_load_string(file.id(), "learned_net"));
+  SolverState head;
+  {
+    const FailureScope scope{FileAtWork{state_file}};
+    const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
+    head = LoadHead(file.id(), state_file);
+    const Hdf5Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose,
+                             "group history of " + state_file);
+    const int histories = hdf5_get_num_links(history.id());
+    CheckHead(state_file, head, HistoryCrc32(history.id(), HeadCrc32(head)), histories);
+    const auto name = [](size_t i) { return std::to_string(i); };
+    for (size_t i = 0; i < history_.size(); ++i) {
+      hdf5_load_nd_dataset_helper<Dtype>(history.id(), name(i).c_str(), 0, kMaxBlobAxes,
+                                         history_[i].get(), false);
+    }
+    if (head.has_learned_net()) this->net_->CopyTrainedLayersFrom(head.learned_net());
+    LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
+    for (size_t i = 0; i < history_.size(); ++i) {
+      hdf5_load_nd_dataset<Dtype>(history.id(), name(i).c_str(), 0, kMaxBlobAxes,
+                                  history_[i].get());
+    }
   }
-  this->iter_ = hdf5_load_int(file.id(), "iter");
-  this->current_step_ = hdf5_load_int(file.id(), "current_step");
-  LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
-  for (size_t i = 0; i < history_.size(); ++i) {
-    hdf5_load_nd_dataset<Dtype>(history.id(), std::to_string(i).c_str(), 0, kMaxBlobAxes,
-                                history_[i].get());
-  }
+  this->FinishRestore(head, state_file);
 }
 
 #else
@@ -131,10 +143,13 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
 
 #endif
 
-#define INSTANTIATE_STATE(Dtype)                                                    \
-  template void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string&);  \
-  template void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string&); \
-  template void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string&);         \
+#define INSTANTIATE_STATE(Dtype)                                                              \
+  template SolverState SGDSolver<Dtype>::MakeHead(const string&);                             \
+  template void SGDSolver<Dtype>::CheckHead(const string&, const SolverState&, uint32_t, int) \
+      const;                                                                                  \
+  template void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string&);            \
+  template void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string&);           \
+  template void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string&);                   \
   template void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string&)
 INSTANTIATE_STATE(float);
 INSTANTIATE_STATE(double);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <climits>
+#include <cmath>
 #include <utility>
 
 #include "caffe/solver_nets.hpp"
@@ -65,6 +67,11 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
   param_ = param;
   CHECK_GE(param_.average_loss(), 1) << "average_loss should be at least 1.";
   CHECK_GE(param_.iter_size(), 1) << "iter_size should be at least 1.";
+  CHECK_GE(param_.snapshot_keep(), 0) << "snapshot_keep should be at least 1, or 0 for all.";
+  CHECK(std::isfinite(param_.base_lr()) || !param_.stop_on_nan())
+      << "base_lr is " << param_.base_lr() << ": nothing can be learned (stop_on_nan).";
+  LOG_IF(WARNING, !std::isfinite(param_.base_lr()) && Caffe::root_solver())
+      << "base_lr is " << param_.base_lr() << ": nothing can be learned.";
   if (param_.snapshot() > 0) CheckSnapshotWritePermissions();
   if (param_.random_seed() >= 0) {
     Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + Caffe::solver_rank()));
@@ -114,6 +121,8 @@ bool Solver<Dtype>::DueForTest() const {
 
 template <typename Dtype>
 void Solver<Dtype>::Step(int iters) {
+  CHECK_LE(iters, INT_MAX - iter_) << "No solver goes beyond iteration " << INT_MAX << ".";
+  if (param_.snapshot() > 0 && !snapshots_checked_) CheckSnapshotWritePermissions();
   EnsurePlaced();
   const int stop_iter = iter_ + iters;
   if (!std::exchange(losses_restored_, false)) {
@@ -140,6 +149,7 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
   Dtype loss = 0;
   for (int i = 0; i < param_.iter_size(); ++i) loss += net_->ForwardBackward();
   loss /= param_.iter_size();
+  LookAtLoss(loss);
   UpdateSmoothedLoss(loss, start_iter, param_.average_loss());
   if (display) DisplayProgress();
   for (Callback* callback : callbacks_) callback->on_gradients_ready();
@@ -147,8 +157,7 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
   if (measuring_) RecordIteration();
 
   const SolverAction::Enum request = GetRequestedAction();
-  const bool due = param_.snapshot() && iter_ % param_.snapshot() == 0;
-  if ((due && Caffe::root_solver()) || request == SolverAction::SNAPSHOT) Snapshot();
+  SnapshotIfDue(request == SolverAction::SNAPSHOT);
   requested_early_exit_ = request == SolverAction::STOP;
   return !requested_early_exit_;
 }
@@ -181,7 +190,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   CHECK(Caffe::root_solver());
   LOG(INFO) << "Solving " << net_->name();
   LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
-  if (param_.snapshot_after_train()) CheckSnapshotWritePermissions();
+  if (param_.snapshot_after_train() && !snapshots_checked_) CheckSnapshotWritePermissions();
   requested_early_exit_ = false;
   if (resume_file) {
     LOG(INFO) << "Restoring previous solver status from " << resume_file;
@@ -189,8 +198,9 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   }
   Step(param_.max_iter() - iter_);
   if (param_.snapshot_after_train() && (!param_.snapshot() || iter_ % param_.snapshot() != 0))
-    Snapshot();
+    SnapshotInTraining();
   if (requested_early_exit_) {
+    MakeUpForSnapshot();
     LOG(INFO) << "Optimization stopped early.";
     return;
   }
@@ -202,6 +212,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     LOG(INFO) << "Iteration " << iter_ << ", loss = " << smoothed_loss_;
   }
   if (DueForTest()) TestAll();
+  MakeUpForSnapshot();
   LOG(INFO) << "Optimization Done.";
 }
 
@@ -217,7 +228,7 @@ template <typename Dtype>
 void Solver<Dtype>::ServeRequests() {
   for (SolverAction::Enum request = GetRequestedAction(); request != SolverAction::NONE;
        request = GetRequestedAction()) {
-    if (request == SolverAction::SNAPSHOT) Snapshot();
+    if (request == SolverAction::SNAPSHOT) SnapshotInTraining();
     if (request == SolverAction::STOP) requested_early_exit_ = true;
   }
 }

@@ -1,28 +1,14 @@
 // Solver: snapshots and resuming.
 #include <boost/algorithm/string/predicate.hpp>
-#include <cstdio>
-#include <fstream>
 
 #include "caffe/solver.hpp"
+#include "caffe/solver_snapshots.hpp"
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/checksum.hpp"
 #include "caffe/util/io.hpp"
+#include "caffe/net/net_hdf5.hpp"
 
 namespace caffe {
-
-template <typename Dtype>
-void Solver<Dtype>::CheckSnapshotWritePermissions() {
-  if (!Caffe::root_solver()) return;
-  if (param_.snapshot() > 0) {
-    CHECK(param_.has_snapshot_prefix())
-        << "In solver params, snapshot is specified but snapshot_prefix is not";
-  }
-  const string probe = SnapshotFilename(".tempfile");
-  std::ofstream file(probe.c_str());
-  CHECK(file.good()) << "Cannot write to snapshot prefix '" << param_.snapshot_prefix()
-                     << "'. Make sure that the directory exists and is writeable.";
-  file.close();
-  std::remove(probe.c_str());
-}
 
 template <typename Dtype>
 string Solver<Dtype>::SnapshotFilename(const string& extension) {
@@ -30,17 +16,20 @@ string Solver<Dtype>::SnapshotFilename(const string& extension) {
 }
 
 template <typename Dtype>
-void Solver<Dtype>::Snapshot() {
-  CHECK(Caffe::root_solver());
+string Solver<Dtype>::WeightsFilename() {
   const bool binary = param_.snapshot_format() == SolverParameter_SnapshotFormat_BINARYPROTO;
-  SnapshotSolverState(binary ? SnapshotToBinaryProto() : SnapshotToHDF5());
+  return SnapshotFilename(binary ? ".caffemodel" : ".caffemodel.h5");
 }
 
 template <typename Dtype>
-string Solver<Dtype>::SnapshotToBinaryProto() {
-  const string filename = SnapshotFilename(".caffemodel");
-  LOG(INFO) << "Snapshotting to binary proto file " << filename;
-  WriteProtoToBinaryFile(filename, [this](const auto& write) {  // what Net::ToProto gives
+void Solver<Dtype>::WriteWeights(AtomicFile* file) {
+  if (param_.snapshot_format() != SolverParameter_SnapshotFormat_BINARYPROTO) {
+    LOG(INFO) << "Snapshotting to HDF5 file " << WeightsFilename();
+    WriteNetToHdf5(*net_, param_.snapshot_diff(), file);
+    return;
+  }
+  LOG(INFO) << "Snapshotting to binary proto file " << WeightsFilename();
+  const auto pieces = [this](const auto& write) {  // what Net::ToProto gives
     NetParameter head;
     head.set_name(net_->name());
     write(head);
@@ -49,18 +38,45 @@ string Solver<Dtype>::SnapshotToBinaryProto() {
       layer->ToProto(piece.add_layer(), param_.snapshot_diff());
       write(piece);
     }
-  });
-  return filename;
+  };
+  WriteProtoToBinaryFile(pieces, file);
 }
 
 template <typename Dtype>
-string Solver<Dtype>::SnapshotToHDF5() {
-  const string filename = SnapshotFilename(".caffemodel.h5");
-  LOG(INFO) << "Snapshotting to HDF5 file " << filename;
-  AtomicFile file(filename);
-  net_->ToHDF5(file.temp_path(), param_.snapshot_diff());
-  file.Commit();
-  return filename;
+void Solver<Dtype>::Snapshot() {
+  CHECK(Caffe::root_solver());
+  AtomicFile weights(WeightsFilename());
+  WriteWeights(&weights);
+  weights.Sync();
+  const struct Scope {
+    ~Scope() { *file = nullptr; }
+    AtomicFile** file;
+  } scope{&weights_file_};
+  weights_file_ = &weights;
+  SnapshotSolverState(WeightsFilename());
+  if (!weights.committed())
+    weights.Commit();  // a subclass has written its state in a way of its own
+  last_snapshot_ = WeightsFilename();
+  RemoveOlder();
+}
+
+template <typename Dtype>
+ResumeState Solver<Dtype>::MakeResumeState(const string& model_filename) {
+  ResumeState resume = Progress();
+  const layrub::Result<FileChecksum> checksum =
+      weights_file_ ? ChecksumOf(weights_file_->fd()) : ChecksumOf(model_filename);
+  CHECK(checksum.ok()) << "Cannot read back " << model_filename << ": "
+                       << checksum.status().message;
+  resume.set_weights_bytes(checksum.value().bytes);
+  resume.set_weights_crc32(checksum.value().crc32);
+  return resume;
+}
+
+template <typename Dtype>
+void Solver<Dtype>::CommitSnapshot(AtomicFile* state) {
+  state->Sync();
+  if (weights_file_) weights_file_->Commit();
+  state->Commit();
 }
 
 template <typename Dtype>
@@ -75,15 +91,31 @@ void Solver<Dtype>::Restore(const char* resume_file) {
   } else {
     RestoreSolverStateFromBinaryProto(file);
   }
+  last_snapshot_ = file;
 }
 
-#define INSTANTIATE_STATE(Dtype)                                  \
-  template void Solver<Dtype>::CheckSnapshotWritePermissions();   \
-  template string Solver<Dtype>::SnapshotFilename(const string&); \
-  template void Solver<Dtype>::Snapshot();                        \
-  template string Solver<Dtype>::SnapshotToBinaryProto();         \
-  template string Solver<Dtype>::SnapshotToHDF5();                \
-  template void Solver<Dtype>::Restore(const char*)
+template <typename Dtype>
+void Solver<Dtype>::FinishRestore(const SolverState& head, const string& state_file) {
+  iter_ = head.iter();
+  current_step_ = head.current_step();
+  if (head.has_resume()) {
+    RestoreProgress(head.resume(), state_file);
+    return;
+  }
+  LOG_IF(WARNING, Caffe::root_solver())
+      << state_file << " says neither how far random numbers and data had come nor the smoothed "
+      << "loss: these begin anew, so this run will not be exactly the one that was stopped.";
+}
+
+#define INSTANTIATE_STATE(Dtype)                                      \
+  template string Solver<Dtype>::SnapshotFilename(const string&);     \
+  template string Solver<Dtype>::WeightsFilename();                   \
+  template void Solver<Dtype>::WriteWeights(AtomicFile*);             \
+  template void Solver<Dtype>::Snapshot();                            \
+  template ResumeState Solver<Dtype>::MakeResumeState(const string&); \
+  template void Solver<Dtype>::CommitSnapshot(AtomicFile*);           \
+  template void Solver<Dtype>::Restore(const char*);                  \
+  template void Solver<Dtype>::FinishRestore(const SolverState&, const string&)
 INSTANTIATE_STATE(float);
 INSTANTIATE_STATE(double);
 

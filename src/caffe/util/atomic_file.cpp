@@ -1,10 +1,12 @@
 #include "caffe/util/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,54 +14,113 @@
 
 namespace caffe {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-// fsync of a file or folder; 0 or errno. File systems that cannot sync a folder say EINVAL.
-int Sync(const string& path, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) return errno;
-  int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
-  if (close(fd) != 0 && error == 0) error = errno;
+const char kMark[] = ".tmp.";
+
+string FolderOf(const string& path) { return fs::path(path).parent_path().string(); }
+
+/// Nobody writes it any more: its process is gone, or is this one, which begins anew.
+bool IsStray(const string& digits) {
+  pid_t id = 0;
+  const char* const end = digits.data() + digits.size();
+  if (std::from_chars(digits.data(), end, id).ptr != end || id <= 0) return false;
+  return id == getpid() || (kill(id, 0) != 0 && errno == ESRCH);
+}
+
+/// The temporary file of `target`, made anew: its descriptor, or -1 and errno.
+int MakeTemporary(const string& target, string* temp_path) {
+  RemoveStrayFiles(FolderOf(target), [name = fs::path(target).filename().string()](
+                                         const string& found) { return found == name; });
+  *temp_path = target + kMark + std::to_string(getpid());
+  return open(temp_path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
+/// Puts the names in a folder on disk; 0 or errno. One that may not be opened, or is of a file
+/// system that cannot do it, is left alone.
+int SyncFolder(const string& folder) {
+  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+  close(fd);
   return error;
 }
 
 }  // namespace
 
+void RemoveStrayFiles(const string& folder, const std::function<bool(const string&)>& of) {
+  std::error_code ignored;
+  fs::directory_iterator next(folder.empty() ? "." : folder, ignored);
+  for (; next != fs::directory_iterator(); next.increment(ignored)) {
+    const string name = next->path().filename().string();
+    const size_t mark = name.rfind(kMark);
+    if (mark == string::npos || !IsStray(name.substr(mark + strlen(kMark)))) continue;
+    if (of(name.substr(0, mark))) unlink(next->path().c_str());
+  }
+}
+
+string WhyNotWritable(const string& path) {
+  string temp_path;
+  const int fd = MakeTemporary(path, &temp_path);
+  if (fd < 0) return strerror(errno);
+  close(fd);
+  unlink(temp_path.c_str());
+  return "";
+}
+
 AtomicFile::AtomicFile(const string& path) : path_(path), temp_path_(path) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) Fail("it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    if (fs::is_directory(status)) LOG(FATAL) << "Cannot write " << path << ": it is a folder";
-    return;
+    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    if (fs::exists(status)) {
+      // A rename asks only the folder for permission, so ask the file here.
+      if (access(path.c_str(), W_OK) != 0) Fail(strerror(errno));
+      path_ = fs::canonical(path, ignored).string();  // through a link, so that the link stays one
+    }
+    fd_ = MakeTemporary(path_, &temp_path_);
   }
-  if (fs::exists(status)) {
-    // A rename asks only the folder for permission, so ask the file here.
-    if (access(path.c_str(), W_OK) != 0)
-      LOG(FATAL) << "Cannot write " << path << ": " << strerror(errno);
-    // Through a link, so that the link stays one.
-    path_ = fs::canonical(path, ignored).string();
+  if (fd_ < 0) {
+    const int error = errno;
+    temp_path_ = path_;  // there is none to remove
+    Fail(strerror(error));
   }
-  temp_path_ = path_ + ".tmp." + std::to_string(getpid());
 }
 
 AtomicFile::~AtomicFile() {
-  if (!committed_ && temp_path_ != path_) unlink(temp_path_.c_str());
+  if (fd_ >= 0) close(fd_);
+  if (!committed_ && !direct()) unlink(temp_path_.c_str());
+}
+
+void AtomicFile::Sync() {
+  if (!synced_ && !direct() && fsync(fd_) != 0 && errno != EINVAL) Fail(strerror(errno));
+  synced_ = true;
 }
 
 void AtomicFile::Commit() {
-  committed_ = true;
-  if (temp_path_ == path_) return;
-  if (const int error = Sync(temp_path_, O_RDONLY)) Fail(strerror(error));
-  if (rename(temp_path_.c_str(), path_.c_str()) != 0) Fail(strerror(errno));
-  const string folder = std::filesystem::path(path_).parent_path().string();
-  if (const int error = Sync(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY)) {
-    LOG(WARNING) << path_ << " is written, but its folder could not be synced: " << strerror(error);
+  Sync();
+  if (!direct()) {
+    struct stat written, named;
+    if (fstat(fd_, &written) != 0 || lstat(temp_path_.c_str(), &named) != 0 ||
+        written.st_ino != named.st_ino || written.st_dev != named.st_dev)
+      Fail(temp_path_ + " was removed or replaced meanwhile");
   }
+  // Some file systems tell only here that there was no room.
+  const int fd = fd_;
+  fd_ = -1;
+  if (close(fd) != 0) Fail(strerror(errno));
+  if (!direct() && rename(temp_path_.c_str(), path_.c_str()) != 0) Fail(strerror(errno));
+  committed_ = true;
+  if (direct()) return;
+  if (const int error = SyncFolder(FolderOf(path_))) Fail(strerror(error));
 }
 
 void AtomicFile::Fail(const string& reason) {
-  if (temp_path_ != path_) unlink(temp_path_.c_str());
+  if (!committed_ && !direct()) unlink(temp_path_.c_str());
   LOG(FATAL) << "Cannot write " << path_ << ": " << reason;
   abort();
 }

@@ -165,6 +165,7 @@ void ExitOnFailure(int exit_code) {
   static FatalExit fatal_exit;
   google::AddLogSink(&fatal_exit);
   signal(SIGTERM, SIG_DFL);  // glog's handler would print a stack trace
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   Handle(SIGSEGV, &previous_segv);
   Handle(SIGBUS, &previous_bus);
 }

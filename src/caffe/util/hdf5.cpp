@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "caffe/util/checksum.hpp"
+
 namespace caffe {
 
 namespace {
@@ -71,7 +73,10 @@ hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
 }  // namespace
 
 hid_t hdf5_open_file(const string& filename, const string& what) {
-  CHECK(std::filesystem::exists(filename)) << what << "File not found: " << filename;
+  const std::filesystem::file_status status = std::filesystem::status(filename);
+  CHECK(std::filesystem::exists(status)) << what << "File not found: " << filename;
+  CHECK(std::filesystem::is_regular_file(status))
+      << what << "Cannot read " << filename << ": it is no regular file";
   const QuietHdf5 quiet;
   const hid_t file = H5Fopen(filename.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   CHECK_GE(file, 0) << what << filename << " cannot be read as an HDF5 file";
@@ -137,16 +142,84 @@ void hdf5_save_string(hid_t loc_id, const string& dataset_name, const string& s)
       << "Failed to write HDF5 dataset " << dataset_name;
 }
 
+string hdf5_load_bytes(hid_t loc_id, const string& dataset_name) {
+  const QuietHdf5 quiet;
+  const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
+  CHECK(info.type == H5T_INTEGER && info.type_size == 1 && info.dims.size() == 1)
+      << "HDF5 dataset " << dataset_name << " holds no bytes";
+  string bytes(ShapeOf(info, dataset_name.c_str())[0], '\0');
+  CHECK_GE(H5LTread_dataset(loc_id, dataset_name.c_str(), H5T_NATIVE_UCHAR, bytes.data()), 0)
+      << "Failed to read HDF5 dataset " << dataset_name;
+  return bytes;
+}
+
+void hdf5_save_bytes(hid_t loc_id, const string& dataset_name, const string& bytes) {
+  const QuietHdf5 quiet;
+  const hsize_t size = bytes.size();
+  CHECK_GE(H5LTmake_dataset(loc_id, dataset_name.c_str(), 1, &size, H5T_NATIVE_UCHAR, bytes.data()),
+           0)
+      << "Failed to write HDF5 dataset " << dataset_name;
+}
+
+bool hdf5_has(hid_t loc_id, const string& name) {
+  return H5Lexists(loc_id, name.c_str(), H5P_DEFAULT) > 0;
+}
+
+namespace {
+
+template <typename Dtype>
+uint32_t Crc32OfValues(hid_t loc_id, const string& dataset_name, int64_t count, uint32_t crc) {
+  std::vector<Dtype> values(static_cast<size_t>(count));
+  CHECK_GE(H5LTread_dataset(loc_id, dataset_name.c_str(), NativeType(Dtype()), values.data()), 0)
+      << "Failed to read HDF5 dataset " << dataset_name;
+  return Crc32(crc, values.data(), values.size() * sizeof(Dtype));
+}
+
+}  // namespace
+
+uint32_t hdf5_crc32(hid_t loc_id, const string& dataset_name, uint32_t crc) {
+  const QuietHdf5 quiet;
+  const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
+  int64_t count = 1;
+  for (const int dim : ShapeOf(info, dataset_name.c_str())) count *= dim;
+  return info.type_size == sizeof(double) ? Crc32OfValues<double>(loc_id, dataset_name, count, crc)
+                                          : Crc32OfValues<float>(loc_id, dataset_name, count, crc);
+}
+
+string hdf5_escape(const string& name) {
+  if (name == ".") return "%2E";
+  if (name.find('/') == string::npos && hdf5_unescape(name) == name) return name;
+  string escaped;
+  for (const char c : name) escaped += c == '/' ? "%2F" : c == '%' ? "%25" : string(1, c);
+  return escaped;
+}
+
+string hdf5_unescape(const string& name) {
+  string plain;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const string code = name.substr(i, 3);
+    const char* const meant = code == "%2F"   ? "/"
+                              : code == "%25" ? "%"
+                              : code == "%2E" ? "."
+                                              : nullptr;
+    plain += meant ? *meant : name[i];
+    if (meant) i += 2;
+  }
+  return plain;
+}
+
 int hdf5_load_int(hid_t loc_id, const string& dataset_name) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
   const std::vector<int> shape = ShapeOf(info, dataset_name.c_str());
   CHECK(info.type == H5T_INTEGER && (shape.empty() || shape == std::vector<int>{1}))
       << "HDF5 dataset " << dataset_name << " is not one integer";
-  int value = 0;
-  CHECK_GE(H5LTread_dataset_int(loc_id, dataset_name.c_str(), &value), 0)
+  int64_t value = 0;
+  CHECK_GE(H5LTread_dataset(loc_id, dataset_name.c_str(), H5T_NATIVE_INT64, &value), 0)
       << "Failed to read HDF5 dataset " << dataset_name;
-  return value;
+  CHECK(value >= INT_MIN && value <= INT_MAX)
+      << "HDF5 dataset " << dataset_name << " holds " << value << ", which is too large";
+  return static_cast<int>(value);
 }
 
 void hdf5_save_int(hid_t loc_id, const string& dataset_name, int i) {

@@ -123,18 +123,13 @@ void SucceededOrDie(const string& error) {
   if (!error.empty()) LOG(FATAL) << error;
 }
 
-// Creates the file, lets `write` fill it, and puts it in place. `write` returns an error text,
-// empty when all went well.
+// Lets `write` fill the file. It returns an error text, empty when all went well.
 template <typename Write>
-void WriteFile(const string& filename, const Write& write) {
-  AtomicFile file(filename);
-  const int fd = open(file.temp_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) file.Fail(strerror(errno));
-  FileOutputStream stream(fd);
+void Fill(AtomicFile* file, const Write& write) {
+  FileOutputStream stream(file->fd());
   const string error = write(&stream);
-  if (!stream.Close() || !error.empty())
-    file.Fail(stream.GetErrno() != 0 ? strerror(stream.GetErrno()) : error);
-  file.Commit();
+  if (!stream.Flush() || !error.empty())
+    file->Fail(stream.GetErrno() != 0 ? strerror(stream.GetErrno()) : error);
 }
 
 }  // namespace
@@ -162,9 +157,11 @@ void ReadProtoFromTextFileOrDie(const char* filename, Message* proto) {
 }
 
 void WriteProtoToTextFile(const Message& proto, const char* filename) {
-  WriteFile(filename, [&proto](FileOutputStream* stream) -> string {
+  AtomicFile file(filename);
+  Fill(&file, [&proto](FileOutputStream* stream) -> string {
     return TextFormat::Print(proto, stream) ? "" : "the message cannot be written";
   });
+  file.Commit();
 }
 
 bool ReadProtoFromBinaryFile(const char* filename, Message* proto) {
@@ -176,13 +173,15 @@ void ReadProtoFromBinaryFileOrDie(const char* filename, Message* proto) {
 }
 
 void WriteProtoToBinaryFile(const Message& proto, const char* filename) {
-  WriteProtoToBinaryFile(string(filename), [&proto](const auto& write) { write(proto); });
+  AtomicFile file(filename);
+  WriteProtoToBinaryFile([&proto](const auto& write) { write(proto); }, &file);
+  file.Commit();
 }
 
 void WriteProtoToBinaryFile(
-    const string& filename,
-    const std::function<void(const std::function<void(const Message&)>& write)>& pieces) {
-  WriteFile(filename, [&pieces](FileOutputStream* stream) {
+    const std::function<void(const std::function<void(const Message&)>& write)>& pieces,
+    AtomicFile* file) {
+  Fill(file, [&pieces](FileOutputStream* stream) {
     string error;
     size_t size = 0;
     pieces([&](const Message& piece) {

@@ -1,61 +1,100 @@
 #include "caffe/util/signal_handler.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <boost/bind/bind.hpp>
+#include <cerrno>
 #include <cstring>
+#include <initializer_list>
 
 namespace caffe {
 
 namespace {
 
-volatile sig_atomic_t got_sigint = false;
-volatile sig_atomic_t got_sighup = false;
-bool installed = false;
-struct sigaction previous_sigint;
-struct sigaction previous_sighup;
+/// A signal, what it asks for, and whether it has come. The handler reads and writes it.
+struct Request {
+  int signal;
+  const char* name;
+  SolverAction::Enum action = SolverAction::NONE;
+  volatile sig_atomic_t raised = false;
+  struct sigaction previous = {};
+};
 
-void Remember(int signal) {
-  if (signal == SIGINT) got_sigint = true;
-  if (signal == SIGHUP) got_sighup = true;
+// The first that is raised is reported first.
+Request requests[] = {{SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}};
+int handled = 0;                        // how many of them; 0: there is no SignalHandler
+volatile sig_atomic_t may_end = false;  // the process may be ended here
+volatile sig_atomic_t training = false;
+volatile sig_atomic_t stopping = false;
+
+// Runs in a signal handler: no allocation, no locks.
+void EndAtOnce(const Request& request) {
+  for (const char* text :
+       {static_cast<const char*>(program_invocation_short_name), ": ended at once by ",
+        request.name, stopping ? ", the second request to stop.\n" : " before training began.\n"}) {
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) break;  // there is nobody to tell
+  }
+  _exit(128 + request.signal);
 }
 
-void Install(int signal, struct sigaction* previous) {
+void Remember(int signal) {
+  for (Request& request : requests) {
+    if (request.signal != signal) continue;
+    if (request.action == SolverAction::STOP) {
+      if (may_end && (stopping || !training)) EndAtOnce(request);
+      stopping = true;
+    }
+    request.raised = true;
+  }
+}
+
+void Install(Request* request, SolverAction::Enum wanted) {
+  request->action = wanted;
+  request->raised = false;
   struct sigaction action;
   memset(&action, 0, sizeof(action));
   action.sa_handler = &Remember;
   action.sa_flags = SA_RESTART;
   sigfillset(&action.sa_mask);
-  CHECK_EQ(sigaction(signal, &action, previous), 0)
-      << "Cannot handle signal " << signal << ": " << strerror(errno);
+  CHECK_EQ(sigaction(request->signal, &action, &request->previous), 0)
+      << "Cannot handle " << request->name << ": " << strerror(errno);
 }
 
-// True once for each time the flag was raised.
-bool Take(volatile sig_atomic_t* flag) {
-  const bool raised = *flag;
-  if (raised) *flag = false;
-  return raised;
+void Begin(std::initializer_list<SolverAction::Enum> actions, bool end_at_once) {
+  CHECK_EQ(handled, 0) << "There is a SignalHandler already.";
+  may_end = end_at_once;
+  training = false;
+  stopping = false;
+  for (const SolverAction::Enum action : actions) Install(&requests[handled++], action);
 }
 
 }  // namespace
 
-SignalHandler::SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action)
-    : SIGINT_action_(SIGINT_action), SIGHUP_action_(SIGHUP_action) {
-  CHECK(!installed) << "There is a SignalHandler already.";
-  installed = true;
-  Install(SIGINT, &previous_sigint);
-  Install(SIGHUP, &previous_sighup);
+SignalHandler::SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action) {
+  Begin({SIGHUP_action, SIGINT_action}, false);
+}
+
+SignalHandler::SignalHandler(SolverAction::Enum SIGINT_action, SolverAction::Enum SIGHUP_action,
+                             SolverAction::Enum SIGTERM_action) {
+  Begin({SIGHUP_action, SIGINT_action, SIGTERM_action}, true);
 }
 
 SignalHandler::~SignalHandler() {
-  sigaction(SIGINT, &previous_sigint, NULL);
-  sigaction(SIGHUP, &previous_sighup, NULL);
-  installed = false;
+  while (handled > 0) {
+    const Request& request = requests[--handled];
+    sigaction(request.signal, &request.previous, nullptr);
+  }
 }
 
+void SignalHandler::BeginTraining() { training = true; }
+
 SolverAction::Enum SignalHandler::CheckForSignals() const {
-  if (Take(&got_sighup)) return SIGHUP_action_;
-  if (Take(&got_sigint)) return SIGINT_action_;
+  for (Request& request : requests) {
+    if (!request.raised) continue;
+    request.raised = false;
+    return request.action;
+  }
   return SolverAction::NONE;
 }
 

@@ -211,7 +211,7 @@ endfunction()
 set(LAYRUB_EMULATED_TESTS test_inner_nets test_net test_planned_blobs test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
-                          test_adaptive_solvers test_solver test_solver_memory)
+                          test_adaptive_solvers test_exact_resume test_solver test_solver_memory)
 # Opening and closing the device's memory for each kernel takes its time where there are many.
 set(LAYRUB_EMULATED_FILTER_test_planned_training *GivesTheBitsOfUnplannedTraining/lenet_*)
 set(LAYRUB_EMULATED_FILTER_test_planned_user_layers */hybrid)

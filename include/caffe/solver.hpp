@@ -69,7 +69,7 @@ class Solver {
   /// How far random generators, data and smoothed loss of this solver, and of those that train with
   /// it, have come: what a snapshot keeps besides weights, history and iteration. During a test,
   /// and after one that was interrupted, as it was before the test, which a resumed run begins
-  /// again.
+  /// again; after Solve, as it was after the last iteration.
   ResumeState Progress();
   /// Takes up what Progress gave when `state_file` was written, each solver what is its own;
   /// Restore calls it last. What does not fit begins anew, with a line in the log.
@@ -175,6 +175,7 @@ class Solver {
   float iterations_last_;
 
  private:
+  void KeepProgress() { kept_progress_ = {iter_, Progress()}; }
   void RestoreLosses(const SolverProgress& progress);
   void EnsurePlaced();
   layrub::Result<PlacementOptions> WantedPlacement() const;
@@ -211,12 +212,14 @@ class Solver {
   /// The losses are those of the iterations before a snapshot: the next Step goes on with them.
   bool losses_restored_ = false;
   std::function<vector<SolverProgress>()> others_progress_;
-  std::optional<ResumeState> before_test_;  ///< of a test that has begun and not ended
-  AtomicFile* weights_file_ = nullptr;  ///< while a snapshot is taken
-  string last_snapshot_;                ///< taken or restored from
-  string snapshot_failure_;             ///< why the last one is missing
-  int snapshot_retry_ = -1;             ///< the iteration at which to try again
-  int snapshot_distance_ = 1;           ///< to there, from the next failure
+  /// What Progress gives while tests, and the display after the last iteration, read and draw:
+  /// training that never stopped would not have these, or a resumed one has them again.
+  std::optional<pair<int, ResumeState>> kept_progress_;  ///< and the iteration at which it holds
+  AtomicFile* weights_file_ = nullptr;                   ///< while a snapshot is taken
+  string last_snapshot_;                                 ///< taken or restored from
+  string snapshot_failure_;                              ///< why the last one is missing
+  int snapshot_retry_ = -1;                              ///< the iteration at which to try again
+  int snapshot_distance_ = 1;                            ///< to there, from the next failure
   bool snapshots_checked_ = false;
   bool told_of_loss_ = false;
   bool placed_ = false;

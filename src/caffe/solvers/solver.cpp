@@ -143,6 +143,7 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
     if (Caffe::root_solver()) TestAll();
     if (requested_early_exit_) return false;
   }
+  kept_progress_.reset();
   for (Callback* callback : callbacks_) callback->on_start();
   const bool display = param_.display() && iter_ % param_.display() == 0;
   net_->set_debug_info(display && param_.debug_info());
@@ -204,6 +205,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     LOG(INFO) << "Optimization stopped early.";
     return;
   }
+  KeepProgress();
   // The loop displays and tests before its updates; once more for what the last one has changed.
   if (param_.display() && iter_ % param_.display() == 0) {
     Dtype loss;
@@ -218,10 +220,9 @@ void Solver<Dtype>::Solve(const char* resume_file) {
 
 template <typename Dtype>
 void Solver<Dtype>::TestAll() {
-  if (action_request_function_) before_test_ = Progress();
+  if (action_request_function_) KeepProgress();  // a snapshot may be asked for
   for (size_t id = 0; id < test_nets_.size() && !requested_early_exit_; ++id)
     Test(static_cast<int>(id));
-  if (!requested_early_exit_) before_test_.reset();
 }
 
 template <typename Dtype>

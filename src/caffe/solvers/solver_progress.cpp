@@ -57,7 +57,7 @@ void RestoreNet(const NetProgress& progress, const string& what, Net<Dtype>* net
 
 template <typename Dtype>
 ResumeState Solver<Dtype>::Progress() {
-  if (before_test_) return *before_test_;
+  if (kept_progress_ && kept_progress_->first == iter_) return kept_progress_->second;
   ResumeState progress;
   *progress.add_solver() = OwnProgress();
   if (!others_progress_) return progress;
@@ -91,7 +91,7 @@ void Solver<Dtype>::RestoreLosses(const SolverProgress& progress) {
 
 template <typename Dtype>
 void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& state_file) {
-  before_test_.reset();
+  kept_progress_.reset();
   losses_restored_ = false;
   const bool logs = Caffe::root_solver();
   const int saved = progress.solver_size(), rank = Caffe::solver_rank();

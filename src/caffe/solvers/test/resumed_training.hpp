@@ -215,13 +215,13 @@ struct Way {
 template <typename Dtype>
 class Trainer {
  public:
-  static constexpr int kSnapshot = 4, kIterations = 9;
+  static constexpr int kSnapshot = 5, kIterations = 9;
 
   /// Weights, data and all that is random begin as `seed` says.
   Trainer(const Way& way, const string& prefix, int seed) : way_(way), count_(way.solvers) {
     SolverParameter param = ParseSolver(
         "base_lr: 0.05 lr_policy: 'multistep' gamma: 0.5 stepvalue: 3 stepvalue: 6 display: 1 "
-        "average_loss: 3 weight_decay: 0.01 snapshot_after_train: false max_iter: 9 snapshot: 4");
+        "average_loss: 3 weight_decay: 0.01 snapshot_after_train: false max_iter: 9 snapshot: 5");
     param.MergeFrom(ParseSolver(way.fields));
     param.set_snapshot_prefix(prefix);
     param.set_random_seed(seed);

@@ -124,7 +124,7 @@ TEST(ExactResume, GoesOnWithTheMeanOfFewLosses) {
     SCOPED_TRACE(snapshot);
     Way way;
     way.net = NetOf(Files().Sources().at("dummy"));
-    way.fields = "average_loss: " + std::to_string(snapshot);  // the snapshot is after 4
+    way.fields = "average_loss: " + std::to_string(snapshot);  // the snapshot is after 5
     ExpectExactResume(way);
   }
 }
@@ -163,6 +163,31 @@ TEST(ExactResume, GoesOnFromTheMiddleOfATest) {
         Trainer<float>(way, folder + "/again", 2).Train(folder + "/run_iter_3.solverstate");
     EXPECT_TRUE(resumed.bits == whole.bits);
     EXPECT_TRUE(resumed.progress == whole.progress);
+    std::filesystem::remove_all(folder);
+  }
+}
+
+/// The display and the test after the last iteration read and draw, too.
+TEST(ExactResume, GoesOnBeyondTheEndOfATraining) {
+  for (const string source : {"dummy", "shuffled_images"}) {
+    if (Files().Sources().count(source) == 0) continue;
+    const string folder = NewFolder();
+    Way way;
+    way.net = NetOf(Files().Sources().at(source));
+    way.fields = string(kTested) + "snapshot: 100";
+    const Trained whole = Trainer<float>(way, folder + "/whole", 1).Train();
+    {
+      Way shorter = way;
+      shorter.fields += " max_iter: 6 snapshot_after_train: true";
+      Trainer<float> trainer(shorter, folder + "/run", 1);
+      trainer.solver().Solve();
+      std::filesystem::remove(folder + "/run_iter_6.solverstate");
+      trainer.solver().Snapshot();
+    }
+    const Trained resumed =
+        Trainer<float>(way, folder + "/again", 2).Train(folder + "/run_iter_6.solverstate");
+    EXPECT_TRUE(resumed.bits == whole.bits) << source;
+    EXPECT_TRUE(resumed.progress == whole.progress) << source;
     std::filesystem::remove_all(folder);
   }
 }

@@ -1,12 +1,12 @@
 // Solver: snapshots and resuming.
 #include <boost/algorithm/string/predicate.hpp>
 
+#include "caffe/net/net_hdf5.hpp"
 #include "caffe/solver.hpp"
 #include "caffe/solver_snapshots.hpp"
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/checksum.hpp"
 #include "caffe/util/io.hpp"
-#include "caffe/net/net_hdf5.hpp"
 
 namespace caffe {
 

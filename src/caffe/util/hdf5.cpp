@@ -67,6 +67,24 @@ string ShapeText(const std::vector<int>& shape) {
   return text.str();
 }
 
+// Without the time of day, so that equal values make equal files.
+void MakeDataset(hid_t loc_id, const string& name, hid_t type, const std::vector<hsize_t>& dims,
+                 const void* values) {
+  const QuietHdf5 quiet;
+  const string what = "HDF5 dataset " + name + " to write it";
+  const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, what);
+  H5Pset_obj_track_times(properties.id(), false);
+  const Hdf5Handle space(
+      dims.empty() ? H5Screate(H5S_SCALAR)
+                   : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+      H5Sclose, what);
+  const Hdf5Handle dataset(
+      H5Dcreate2(loc_id, name.c_str(), type, space.id(), H5P_DEFAULT, properties.id(), H5P_DEFAULT),
+      H5Dclose, what);
+  CHECK_GE(H5Dwrite(dataset.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0)
+      << "Failed to write HDF5 dataset " << name;
+}
+
 hid_t NativeType(float) { return H5T_NATIVE_FLOAT; }
 hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
 
@@ -117,13 +135,9 @@ void hdf5_load_nd_dataset(hid_t file_id, const char* dataset_name_, int min_dim,
 template <typename Dtype>
 void hdf5_save_nd_dataset(const hid_t file_id, const string& dataset_name, const Blob<Dtype>& blob,
                           bool write_diff) {
-  const QuietHdf5 quiet;
   const std::vector<hsize_t> dims(blob.shape().begin(), blob.shape().end());
-  const Dtype* values = write_diff ? blob.cpu_diff() : blob.cpu_data();
-  CHECK_GE(H5LTmake_dataset(file_id, dataset_name.c_str(), blob.num_axes(), dims.data(),
-                            NativeType(Dtype()), values),
-           0)
-      << "Failed to write HDF5 dataset " << dataset_name;
+  MakeDataset(file_id, dataset_name, NativeType(Dtype()), dims,
+              write_diff ? blob.cpu_diff() : blob.cpu_data());
 }
 
 string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
@@ -137,9 +151,9 @@ string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
 }
 
 void hdf5_save_string(hid_t loc_id, const string& dataset_name, const string& s) {
-  const QuietHdf5 quiet;
-  CHECK_GE(H5LTmake_dataset_string(loc_id, dataset_name.c_str(), s.c_str()), 0)
-      << "Failed to write HDF5 dataset " << dataset_name;
+  const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "the type of HDF5 strings");
+  H5Tset_size(type.id(), s.size() + 1);
+  MakeDataset(loc_id, dataset_name, type.id(), {}, s.c_str());
 }
 
 string hdf5_load_bytes(hid_t loc_id, const string& dataset_name) {
@@ -154,11 +168,7 @@ string hdf5_load_bytes(hid_t loc_id, const string& dataset_name) {
 }
 
 void hdf5_save_bytes(hid_t loc_id, const string& dataset_name, const string& bytes) {
-  const QuietHdf5 quiet;
-  const hsize_t size = bytes.size();
-  CHECK_GE(H5LTmake_dataset(loc_id, dataset_name.c_str(), 1, &size, H5T_NATIVE_UCHAR, bytes.data()),
-           0)
-      << "Failed to write HDF5 dataset " << dataset_name;
+  MakeDataset(loc_id, dataset_name, H5T_NATIVE_UCHAR, {bytes.size()}, bytes.data());
 }
 
 bool hdf5_has(hid_t loc_id, const string& name) {
@@ -223,10 +233,7 @@ int hdf5_load_int(hid_t loc_id, const string& dataset_name) {
 }
 
 void hdf5_save_int(hid_t loc_id, const string& dataset_name, int i) {
-  const QuietHdf5 quiet;
-  const hsize_t one = 1;
-  CHECK_GE(H5LTmake_dataset_int(loc_id, dataset_name.c_str(), 1, &one, &i), 0)
-      << "Failed to write HDF5 dataset " << dataset_name;
+  MakeDataset(loc_id, dataset_name, H5T_NATIVE_INT, {1}, &i);
 }
 
 int hdf5_get_num_links(hid_t loc_id) {

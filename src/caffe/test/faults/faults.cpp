@@ -51,7 +51,8 @@ bool InFolder(const char* path) {
     strncat(whole, path, PATH_MAX - 1);
     path = whole;
   }
-  return strncmp(path, settings.folder, strlen(settings.folder)) == 0;
+  const size_t length = strlen(settings.folder);
+  return strncmp(path, settings.folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
 const char* PathOf(int fd, char (&path)[PATH_MAX]) {

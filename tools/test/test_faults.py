@@ -33,6 +33,11 @@ TINY = """
 net: "net.prototxt" base_lr: 0.01 momentum: 0.9 lr_policy: "fixed" max_iter: 4 snapshot: 2 snapshot_prefix: "snap/run"
 solver_mode: CPU random_seed: 1 snapshot_format: %s
 """
+# What is synced when: both files before either has its name, the folder after each.
+WRITTEN = r"open:(run_iter_\d\.%s\S*) (?:p?write:\%d |ftruncate:\%d )+fsync:\%d "
+NAMED = r"close:\%d rename:\%d fsync:snap ?"
+ORDER = ("^(?:open:run.tempfile unlink:run.tempfile )*|" + WRITTEN % ("caffemodel", 1, 1, 1) +
+         WRITTEN % ("solverstate", 2, 2, 2) + NAMED % (1, 1) + NAMED % (2, 2))
 
 
 def contents(path):
@@ -128,6 +133,8 @@ class Faults(unittest.TestCase):
             training = self.whole[form]
             self.assertEqual(4, len(os.listdir(training.snapshots)))
             self.assertEqual([], training.torn() + training.strays())
+            self.assertEqual("", re.sub(ORDER, "", " ".join("%s:%s" % (call, name.split(".tmp.")[0])
+                                                            for _, call, name in training.calls())))
             calls = [call for _, call, _ in training.calls()]
             self.assertEqual(4, calls.count("rename"))
             self.assertEqual(8, calls.count("fsync"))

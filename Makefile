@@ -12,17 +12,17 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 .PHONY: all test runtest demo bundle lint format clean
 
 all:
-	@cmake $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR)) -S . -B $(BUILD) $(CMAKE_FLAGS)
-	@cmake --build $(BUILD) --parallel $$(nproc)
+	@[ -f "$(BUILD)/CMakeCache.txt" ] || set -- $(GENERATOR); cmake "$$@" -S . -B "$(BUILD)" $(CMAKE_FLAGS)
+	@cmake --build "$(BUILD)" --parallel $$(nproc)
 
 # As in Caffe, `test` builds the tests and `runtest` runs them.
 test: all
 
 runtest: test
-	@cd $(BUILD) && ctest --output-on-failure --parallel $$(nproc)
+	@cd "$(BUILD)" && ctest --output-on-failure --parallel $$(nproc)
 
 demo:
-	@BUILD=$(BUILD) scripts/demo.sh
+	@BUILD="$(BUILD)" scripts/demo.sh
 
 # A folder and an archive that run on other machines.
 bundle:
@@ -35,4 +35,4 @@ format:
 	@scripts/lint.sh --fix
 
 clean:
-	@rm -rf $(BUILD)
+	@rm -rf "$(BUILD)"

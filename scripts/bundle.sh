@@ -52,10 +52,10 @@ git describe --always --dirty > "$out/COMMIT"
 echo "Collecting shared libraries ..."
 system='^(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|libresolv|libutil)\.so'
 cuda='^lib(cuda|cudart|cublas|cublasLt|cudnn|curand|nccl|nvrtc|nvJitLink|nvidia)[^/]*\.so'
-find "$out/libexec" "$out/tests" "$out/lib" -type f > "$build/bundle/files"
 # Lines of ldd: `name => path (address)`, or `name => not found`.
-# shellcheck disable=SC2046 # names without blanks
-LD_LIBRARY_PATH=$out/lib ldd $(cat "$build/bundle/files") | awk '$2 == "=>" { print $1, $3 }' | sort -u > "$build/bundle/needed"
+find "$out/libexec" "$out/tests" "$out/lib" -type f -exec env LD_LIBRARY_PATH="$out/lib" ldd {} + |
+  sed -n 's/^[[:space:]]*\([^[:space:]]*\) => \(not\) found$/\1 \2/p
+          s/^[[:space:]]*\([^[:space:]]*\) => \(.*\) (0x[0-9a-f]*)$/\1 \2/p' | sort -u > "$build/bundle/needed"
 awk -v skip="$system" '$1 !~ skip' "$build/bundle/needed" | grep -Ev "$cuda|^libcaffe\." > "$build/bundle/copied" || true
 awk '{ print $1 }' "$build/bundle/needed" | grep -E "$cuda" > "$out/lib/cuda_libraries" || true
 # Not linked to, but opened when several GPUs train together.

@@ -17,9 +17,13 @@ for package in $packages; do
 done
 [ -n "$missing" ] || exit 0
 
+command -v apt-get > /dev/null || {
+  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing" >&2
+  exit 1
+}
 echo "Installing:$missing"
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -q
 # shellcheck disable=SC2086 # a list of words
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -q -y --no-install-recommends $missing
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing

@@ -15,6 +15,11 @@ if [ "$(basename "$0")" = launch ]; then
 fi
 [ -x "$program" ] || { echo "launch: there is no program $program" >&2; exit 1; }
 
+# Up to CUDA 12 the names of all of Python's packages end in the version.
+cuda=$(sed -n 's/^libcudart\.so\.\([0-9]*\).*/\1/p' "$root/lib/cuda_libraries")
+end=
+[ "${cuda:-13}" -ge 13 ] || end=-cu$cuda
+
 folders=
 # Adds the first of the folders $2... that has the library $1.
 look() {
@@ -28,34 +33,33 @@ look() {
   done
   return 1
 }
+# The same for a list of folders between colons.
+look_along() {
+  library=$1
+  path=$2
+  while [ -n "$path" ]; do
+    folder=${path%%:*}
+    [ -n "$folder" ] && look "$library" "$folder" && return 0
+    case $path in *:*) path=${path#*:} ;; *) path= ;; esac
+  done
+  return 1
+}
 
 system=
 python=
 while read -r library need; do
-  old_ifs=$IFS
-  IFS=:
-  # shellcheck disable=SC2086 # folders between colons
-  look "$library" ${LD_LIBRARY_PATH:-} && found=yes || found=
-  IFS=$old_ifs
-  [ -z "$found" ] || continue
+  look_along "$library" "${LD_LIBRARY_PATH:-}" && continue
   [ -n "$system" ] || system=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null || echo none)
   case $system in *"$library "*) continue ;; esac
   look "$library" ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda*/lib64 \
     /usr/local/cuda*/targets/x86_64-linux/lib /usr/local/cuda*/lib && continue
-  [ -n "$python" ] || python=$(python3 -c '
+  # Not from the current folder: Python would take modules from it.
+  [ -n "$python" ] || python=$(cd / && python3 -c '
 import glob, sys
-print(":".join(found for path in sys.path for found in sorted(glob.glob((path or ".") + "/nvidia/*/lib"))) or "/")
+print(":".join(found for path in sys.path for found in sorted(glob.glob(path + "/nvidia/*/lib"))) or "/")
 ' 2> /dev/null || echo /)
-  IFS=:
-  # shellcheck disable=SC2086
-  look "$library" $python && found=yes || found=
-  IFS=$old_ifs
-  [ -z "$found" ] || continue
+  look_along "$library" "$python" && continue
   [ "$need" != optional ] || continue
-  # Up to CUDA 12 the names of all of Python's packages end in the version.
-  cuda=$(sed -n 's/^libcudart\.so\.\([0-9]*\).*/\1/p' "$root/lib/cuda_libraries")
-  end=
-  [ "${cuda:-13}" -ge 13 ] || end=-cu$cuda
   echo "$(basename "$program"): $library was found neither in LD_LIBRARY_PATH, nor where the system looks, nor in" \
     "/usr/local/cuda*, nor among Python's packages (nvidia/*/lib). Install CUDA's libraries, for example with" \
     "'pip install nvidia-cudnn-cu${cuda:-13} nvidia-cublas$end nvidia-curand$end nvidia-cuda-runtime$end'," \

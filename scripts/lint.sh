@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the format of C++ files, who includes whom, and the syntax of scripts. `--fix` formats
-# instead of complaining. Exits 1 when something is wrong; long files get a warning only.
+# Checks the format of C++ files, who includes whom, and the syntax of scripts (with shellcheck where there is one). `--fix`
+# formats instead of complaining. Exits 1 when something is wrong; long files get a warning only.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -17,6 +17,7 @@ python3 scripts/check_includes.py || failed=1
 for script in $(list '*.sh') .ci/run; do
   sh -n "$script" || failed=1
 done
+! command -v shellcheck > /dev/null || list '*.sh' .ci/run | xargs -r shellcheck || failed=1
 for script in $(list '*.py'); do
   python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script" || failed=1
 done

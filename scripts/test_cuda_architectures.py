@@ -27,7 +27,7 @@ class CudaArchitectures(unittest.TestCase):
     def chosen(self, smi, wanted=''):
         script = os.path.join(self.folder, 'ask.cmake')
         with open(script, 'w', encoding='utf-8') as file:
-            file.write(f'include({MODULE})\n'
+            file.write(f'include("{MODULE}")\n'
                        f'layrub_cuda_architectures(chosen "{wanted}" "{self.nvcc}" "{smi}")\n'
                        'message("${chosen}")\n')
         done = subprocess.run(['cmake', '-P', script], capture_output=True, text=True, check=True)

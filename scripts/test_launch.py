@@ -70,6 +70,24 @@ class Launch(unittest.TestCase):
         done = self.start('layrub', PYTHONPATH=os.path.join(self.folder, 'site'))
         self.assertEqual(done.stdout, f'layrub  from {one}:{two}\n', done.stderr)
 
+    def test_nothing_is_taken_from_the_current_folder(self):
+        self.need('libinvented.so.1')
+        touch(self.folder, 'here/nvidia/one/lib', 'libinvented.so.1')
+        with open(os.path.join(self.folder, 'here/glob.py'), 'w', encoding='utf-8') as file:
+            file.write('open("ran", "w").close()\nraise SystemExit\n')
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(os.path.join(self.folder, 'here'))
+        for environment in ({}, {'LD_LIBRARY_PATH': ':'}, {'PYTHONPATH': ''}):
+            self.assertEqual(self.start('layrub', **environment).returncode, 1)
+        self.assertEqual(sorted(os.listdir('.')), ['glob.py', 'nvidia'])
+
+    def test_folders_may_have_any_name(self):
+        self.need('libinvented.so.1')
+        touch(self.folder, 'lib1', 'libinvented.so.1')
+        place = touch(self.folder, "it's a $(touch no) lib*", 'libinvented.so.1')
+        done = self.start('layrub', LD_LIBRARY_PATH=place)
+        self.assertEqual(done.stdout, f'layrub  from {place}:{place}\n', done.stderr)
+
     def test_libraries_that_the_system_finds_need_no_folder(self):
         self.need('libc.so.6')
         self.assertEqual(self.start('layrub').stdout, 'layrub  from nowhere\n')

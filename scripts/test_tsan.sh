@@ -28,7 +28,7 @@ fi
 cmake --build "$build" --parallel "$(nproc)" --target "$@"
 
 export OPENBLAS_NUM_THREADS=1
-export TSAN_OPTIONS="suppressions=$root/scripts/tsan.supp halt_on_error=1 second_deadlock_stack=1"
+export TSAN_OPTIONS="suppressions='$root/scripts/tsan.supp' halt_on_error=1 second_deadlock_stack=1"
 for test in "$@"; do
   echo "thread sanitizer: $test"
   LAYRUB_SOURCE_DIR=$root "$build/bin/$test" --gtest_brief=1

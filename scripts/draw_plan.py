@@ -17,11 +17,10 @@ The formats of the two inputs are in docs/plan-format.md. Exit code 1: an input 
 """
 
 import argparse
-import sys
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from plan_files import BadInput, PASSES, option, read_graph, read_plan
+from plan_files import BadInput, PASSES, choice, read_graph, read_plan, run_script, write_whole
 
 # Role -> colour (Okabe and Ito's palette, told apart by the colour-blind too) and words for it.
 ROLES = {
@@ -77,8 +76,8 @@ class Stay:
 class Walk:
     """A plan step by step: `stays` on each tier, where passes end, where the device is fullest."""
 
-    def __init__(self, graph, plan, path):
-        self.graph, self.plan, self.path = graph, plan, path
+    def __init__(self, graph, plan):
+        self.graph, self.plan = graph, plan
         self.stays = {'device': [], 'host': []}
         self.open = {'device': {}, 'host': {}}
         self.now = 0
@@ -89,9 +88,9 @@ class Walk:
             self.end_passes(number)
             try:
                 self.step(words)
-            except (KeyError, IndexError, ValueError) as error:
-                raise BadInput(f'{path}: step {number} ("{" ".join(words)}") does not fit the graph or '
-                               'the steps before it; is this the graph of this plan?') from error
+            except KeyError as error:
+                raise BadInput(f'{plan.lines[number]}: "{" ".join(words)}" does not fit the steps before it; '
+                               'verify_plan.py tells what is wrong with the plan') from error
         self.end_passes(len(plan.steps))
         for tier in self.open.values():
             for stay in tier.values():
@@ -129,10 +128,8 @@ class Walk:
             source, target = ('device', 'host') if kind == 'offload' else ('host', 'device')
             self.open[source][tensor.name].use(self.now, None)  # until the range is freed
             self.open[target][tensor.name].use(self.now, self.now)
-        elif kind in ('fill', 'compute', 'recompute', 'update', 'feed'):
-            self.run(self.graph.ops[words[1]], words)
         elif kind != 'wait':
-            raise ValueError
+            self.run(self.graph.ops[words[1]], words)
 
     def begin(self, tier, tensor, place):
         stay = Stay(tensor, place, self.now, min(tensor.size, place.size))
@@ -161,8 +158,9 @@ class Walk:
         stay.last = min(stay.last, stay.end)
 
     def run(self, op, words):
-        form = op.forms[option(words, 'form')]
-        scratch = form.scratch[option(words, 'scratch')] if form.scratch else None
+        number, variant = choice(words)
+        form = op.forms[number]
+        scratch = form.scratch[variant] if form.scratch else None
         for tensor in form.reads + form.writes + [scratch]:
             stay = tensor and self.open['device'].get(tensor.name)
             if stay and stay.end is None:  # not handed over to the output of an alias
@@ -340,7 +338,7 @@ def merge_slivers(boxes, least):
 def draw(graph_path, plan_paths):
     """The text of the picture."""
     graph = read_graph(graph_path)
-    walks = [Walk(graph, read_plan(path), path) for path in plan_paths]
+    walks = [Walk(graph, read_plan(path, graph)) for path in plan_paths]
     return Picture(walks).svg()
 
 
@@ -351,15 +349,9 @@ def main():
     parser.add_argument('plans', metavar='PLAN.txt', nargs='+')
     parser.add_argument('-o', '--output', metavar='OUT.svg', required=True)
     flags = parser.parse_args()
-    try:
-        picture = draw(flags.graph, flags.plans)
-        with open(flags.output, 'w', encoding='utf-8') as file:
-            file.write(picture)
-    except (BadInput, OSError) as error:
-        print(f'draw_plan.py: {error}', file=sys.stderr)
-        return 1
+    write_whole(flags.output, draw(flags.graph, flags.plans))
     return 0
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run_script(main)

@@ -1,5 +1,14 @@
-"""Reads the text formats of graphs and plans (docs/plan-format.md) for verify_plan.py."""
+"""Reads the text formats of graphs and plans (docs/plan-format.md), and runs the scripts that do.
 
+Every field is required and checked, and nothing is guessed: of a text that is damaged, cut off, or of another
+graph, BadInput says in one sentence what is wrong, with file and line.
+"""
+
+import contextlib
+import os
+import re
+import sys
+import tempfile
 from dataclasses import dataclass, field
 
 ALIGNMENT = 256
@@ -8,6 +17,18 @@ PASSES = ('forward', 'backward', 'update')
 
 class BadInput(Exception):
     """A text that does not follow the format; says file and line."""
+
+
+class Malformed(Exception):
+    """What is wrong with the record at hand."""
+
+
+@contextlib.contextmanager
+def naming(where):
+    try:
+        yield
+    except Malformed as error:
+        raise BadInput(f'{where}: {error}') from error
 
 
 def aligned(size):
@@ -58,84 +79,289 @@ class Plan:
     pass_end: tuple = (0, 0, 0)
     readable: list = field(default_factory=list)
     steps: list = field(default_factory=list)  # the words of each, the number left out
+    lines: list = field(default_factory=list, compare=False)  # where each stands, as file:line
+
+
+# ---------------------------------------------------------------- records
+
+# What a field may be.
+FIELDS = {
+    'name': r'(?!-(?: |$))[^ \t-\r]+',
+    'name or -': r'[^ \t-\r]+',
+    'tensor': '[^ ]+',
+    'tensor or -': '[^ ]+',
+    'operation': '[^ ]+',
+    'bytes': '0|[1-9][0-9]{0,18}',
+    'offset': '0|-?[1-9][0-9]{0,18}',  # where a step has a wrong one, that is an objection to the plan
+    'step': '0|[1-9][0-9]{0,8}',
+    'n': '0|[1-9][0-9]{0,8}',
+    'number': r'[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?',
+    '0 or 1': '[01]',
+    'pass': '|'.join(PASSES),
+    'kind': 'compute|fill|update|feed',
+    'role': 'parameter|parameter_gradient|history|activation|activation_gradient|saved|scratch|user',
+    'tier': 'device|host',
+    'lane': 'compute|save|load',
+}
+
+
+class Record:
+    """A kind of record: "tensor <name> <bytes>[ keep]" has two fields, and a word that may be left out; in
+    "reads <tensor>..." any number of fields follows."""
+
+    def __init__(self, form):
+        self.form = form
+        pattern = re.sub(r'\[([^]<]*)\]', r'(\1)?', form)
+        pattern = re.sub(r'\[([^]]*)\]', r'(?:\1)?', pattern)
+        pattern = pattern.replace(' <tensor>...', '((?: [^ ]+)*)')
+        self.pattern = re.compile(re.sub('<([^>]*)>', lambda found: f'({FIELDS[found[1]]})', pattern))
+
+    def fields(self, text):
+        """The texts of all fields and optional words; None for one that is left out."""
+        match = self.pattern.fullmatch(text)
+        if not match:
+            raise Malformed(f'expected "{self.form}"')
+        return match.groups()
+
+
+def of_kinds(*forms):
+    return {form.split(' ')[0]: Record(form) for form in forms}
+
+
+GRAPH_RECORDS = of_kinds(
+    'graph <name or ->',
+    'tensor <name> <bytes> <role>[ persistent][ keep][ blob=<n>]',
+    'op <name> <pass> <kind>[ repeatable]',
+    'form <name or -> flops=<number> bytes=<number>',
+    'reads <tensor>...',
+    'writes <tensor>...',
+    'alias <tensor> <tensor>',
+    'scratch <tensor or -> seconds=<number> deterministic=<0 or 1>[ name=<name>]')
+HEADER_RECORDS = of_kinds(
+    'strategy <name or ->',
+    'device_bytes <bytes>',
+    'host_bytes <bytes>',
+    'pass_end <step> <step> <step>',
+    'readable <tensor>...')
+STEP_RECORDS = of_kinds(
+    'alloc <tier> <tensor> <offset>',
+    'free <tier> <tensor>[ <offset>]',
+    'alias <tensor> on <tensor>',
+    'offload <tensor>[ <offset> <offset>]',
+    'prefetch <tensor>[ <offset> <offset>]',
+    'move <tensor> <offset>[ <offset>]',
+    'wait <lane> for <step>',
+    'fill <operation>',
+    'feed <operation>',
+    'compute <operation> form=<n> scratch=<n>',
+    'recompute <operation> form=<n> scratch=<n>',
+    'update <operation> form=<n> scratch=<n>')
+
+
+def text_of(path):
+    try:
+        with open(path, 'rb') as file:
+            data = file.read()
+        return data.decode()
+    except OSError as error:
+        raise BadInput(f'{path}: {error.strerror}') from error
+    except UnicodeDecodeError as error:
+        line = data.count(b'\n', 0, error.start) + 1
+        raise BadInput(f'{path}:{line}: this is no text (byte {error.start} of the file)') from error
 
 
 def records(path, magic):
-    """Yields (where, words) for each line, after checking the first."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            lines = file.read().split('\n')
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f'{path}: {error}') from error
+    """Yields (where, record) for each record, "end" included, after checking the first line and that nothing is
+    cut off."""
+    lines = text_of(path).split('\n')
     if lines[0] != magic:
         raise BadInput(f'{path}:1: the first line is not "{magic}"')
+    end = None
     for number, line in enumerate(lines[1:], start=2):
-        if line and not line.startswith('#'):
-            yield f'{path}:{number}', line.split(' ')
+        if not line or line.startswith('#'):
+            continue
+        if end:
+            raise BadInput(f'{path}:{number}: there is more after "end" in line {end}')
+        yield f'{path}:{number}', line
+        end = number if line == 'end' else None
+    if not end:
+        raise BadInput(f'{path}:{len(lines)}: the text is cut off; its last line has to be "end"')
 
 
-def graph_line(graph, words):
-    """Adds what one line of a graph says."""
-    key, rest = words[0], words[1:]
-    if key == 'graph':
-        graph.name = rest[0]
-        return
-    if key == 'tensor':
-        graph.tensors[rest[0]] = Tensor(rest[0], aligned(int(rest[1])), rest[2],
-                                        'persistent' in rest[3:], 'keep' in rest[3:], int(rest[1]))
-        return
-    if key == 'op':
-        graph.ops[rest[0]] = Op(rest[0], len(graph.ops), PASSES.index(rest[1]), rest[2], 'repeatable' in rest[3:])
-        return
-    op = graph.ops[next(reversed(graph.ops))]
-    if key == 'form':
+def fields_of(kinds, record, what):
+    kind = record.split(' ')[0]
+    if kind not in kinds:
+        raise Malformed(f'"{kind}" is no {what}')
+    return kind, kinds[kind].fields(record)
+
+
+def look_up(known, what, name):
+    if name not in known:
+        raise Malformed(f'there is no {what} "{name}"')
+    return known[name]
+
+
+def check(holds, complaint):
+    if not holds:
+        raise Malformed(complaint)
+
+
+# ---------------------------------------------------------------- graphs
+
+
+def add_to_graph(graph, record):
+    """Adds what one record says; "end" after the last one."""
+    op = graph.ops[next(reversed(graph.ops))] if graph.ops else None
+    if record == 'end' or record.startswith('op '):
+        check(graph.name, 'the record "graph <name>" is missing above this line')
+        check(not op or op.forms, f'the operation above this line, {op and op.name}, has no form')
+        if record == 'end':
+            return
+    kind, fields = fields_of(GRAPH_RECORDS, record, 'record of a graph')
+    if kind == 'graph':
+        check(not graph.name, 'there is another "graph" above this line')
+        graph.name = fields[0]
+    elif kind == 'tensor':
+        name, size, role, persistent, keep, _ = fields
+        check(name not in graph.tensors, f'there is another tensor "{name}" above this line')
+        graph.tensors[name] = Tensor(name, aligned(int(size)), role, bool(persistent), bool(keep), int(size))
+    elif kind == 'op':
+        name, phase, what, repeatable = fields
+        check(name not in graph.ops, f'there is another operation "{name}" above this line')
+        graph.ops[name] = Op(name, len(graph.ops), PASSES.index(phase), what, bool(repeatable))
+    elif kind == 'form':
+        check(op, 'there is no operation above this line')
         op.forms.append(Form())
-        return
-    form = op.forms[-1]
-    if key in ('reads', 'writes'):
-        getattr(form, key).extend(graph.tensors[name] for name in rest)
-    elif key == 'alias':
-        form.alias.add((graph.tensors[rest[0]].name, graph.tensors[rest[1]].name))
-    elif key == 'scratch':
-        form.scratch.append(None if rest[0] == '-' else graph.tensors[rest[0]])
-        form.deterministic.append('deterministic=1' in rest)
     else:
-        raise ValueError
+        check(op and op.forms, 'there is no form above this line')
+        add_to_form(graph.tensors, op.forms[-1], kind, fields)
+
+
+def add_to_form(tensors, form, kind, fields):
+    if kind in ('reads', 'writes'):
+        operands = getattr(form, kind)
+        check(not operands, f'there is another "{kind}" of this form above this line')
+        operands.extend(look_up(tensors, 'tensor', name) for name in fields[0].split(' ')[1:])
+    elif kind == 'alias':
+        form.alias.add(tuple(look_up(tensors, 'tensor', name).name for name in fields))
+    else:
+        name, _, deterministic, _ = fields
+        form.scratch.append(None if name == '-' else look_up(tensors, 'tensor', name))
+        form.deterministic.append(deterministic == '1')
 
 
 def read_graph(path):
     graph = Graph()
-    for where, words in records(path, 'layrub-graph 1'):
-        try:
-            graph_line(graph, words)
-        except (ValueError, IndexError, KeyError, StopIteration) as error:
-            raise BadInput(f'{where}: cannot read "{" ".join(words)}"') from error
+    for where, record in records(path, 'layrub-graph 1'):
+        with naming(where):
+            add_to_graph(graph, record)
     return graph
 
 
-def read_plan(path):
-    plan = Plan()
-    for where, words in records(path, 'layrub-plan 1'):
-        try:
-            key, rest = words[0], words[1:]
-            if key == 'strategy':
-                plan.strategy = rest[0]
-            elif key in ('device_bytes', 'host_bytes'):
-                setattr(plan, key, int(rest[0]))
-            elif key == 'pass_end':
-                plan.pass_end = (int(rest[0]), int(rest[1]), int(rest[2]))
-            elif key == 'readable':
-                plan.readable.extend(rest)
-            elif int(key) == len(plan.steps) and rest:
-                plan.steps.append(rest)
-            else:
-                raise ValueError
-        except (ValueError, IndexError) as error:
-            raise BadInput(f'{where}: cannot read "{" ".join(words)}"') from error
+# ---------------------------------------------------------------- plans
+
+
+def add_to_header(plan, graph, seen, record):
+    kind, fields = fields_of(HEADER_RECORDS, record, 'record of a plan')
+    check(kind not in seen and not plan.steps, f'"{kind}" stands here a second time, or after the first step')
+    seen.add(kind)
+    if kind == 'strategy':
+        plan.strategy = fields[0]
+    elif kind == 'pass_end':
+        plan.pass_end = tuple(int(end) for end in fields)
+        check(list(plan.pass_end) == sorted(plan.pass_end), 'the passes end one after the other')
+    elif kind == 'readable':
+        plan.readable = [look_up(graph.tensors, 'tensor', name).name for name in fields[0].split(' ')[1:]]
+    else:
+        setattr(plan, kind, int(fields[0]))
+
+
+def check_step(graph, record):
+    """Its fields are right, and what they name is there."""
+    kind, fields = fields_of(STEP_RECORDS, record, 'kind of step')
+    words = record.split(' ')
+    if kind in ('alloc', 'free'):
+        look_up(graph.tensors, 'tensor', words[2])
+    elif kind == 'alias':
+        look_up(graph.tensors, 'tensor', words[1])
+        look_up(graph.tensors, 'tensor', words[3])
+    elif kind in ('offload', 'prefetch', 'move'):
+        look_up(graph.tensors, 'tensor', words[1])
+    elif kind != 'wait':
+        op = look_up(graph.ops, 'operation', words[1])
+        form, scratch = (int(number) for number in fields[1:] or (0, 0))
+        check(form < len(op.forms), f'operation {op.name} has no form {form}')
+        check(scratch < max(1, len(op.forms[form].scratch)), f'operation {op.name} has no scratch variant {scratch}')
+    return words
+
+
+def read_plan(path, graph):
+    """A plan of this graph."""
+    plan, seen = Plan(), set()
+    for where, record in records(path, 'layrub-plan 1'):
+        with naming(where):
+            number, _, step = record.partition(' ')
+            if not number.isdecimal() and record != 'end':
+                add_to_header(plan, graph, seen, record)
+                continue
+            missing = [kind for kind in HEADER_RECORDS if kind not in seen]
+            check(not missing, f'the record "{", ".join(missing)}" is missing above this line')
+            if record == 'end':
+                check(len(plan.steps) == plan.pass_end[2], f'there are {len(plan.steps)} steps above this line; '
+                      f'pass_end says {plan.pass_end[2]}')
+                continue
+            check(number == str(len(plan.steps)), f'this is to be step {len(plan.steps)}')
+            plan.steps.append(check_step(graph, step))
+            plan.lines.append(where)
     return plan
 
 
-def option(words, key):
-    """The number in key=number among the words of a step; 0 where it is left out."""
-    values = [word[len(key) + 1:] for word in words if word.startswith(key + '=')]
-    return int(values[0]) if values else 0
+def choice(words):
+    """Form and scratch variant that the step of an operation runs."""
+    return tuple(int(word.partition('=')[2]) for word in words[2:]) or (0, 0)
+
+
+# ---------------------------------------------------------------- scripts
+
+
+def write_whole(path, text):
+    """Replaces the file at once, or leaves it as it was. What is no file (a device, a pipe) is written to."""
+    target = os.path.realpath(path)
+    aside = None
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+            return
+        if os.path.exists(path):
+            open(path, 'r+b').close()  # a rename asks only the folder for permission
+        handle, aside = tempfile.mkstemp(prefix=os.path.basename(target) + '.', dir=os.path.dirname(target))
+        with open(handle, 'w', encoding='utf-8') as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(aside, 0o666 & ~umask)
+        os.replace(aside, target)
+    except OSError as error:
+        if aside:
+            os.unlink(aside)
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+def run_script(main):
+    """Ends the script with the exit code that main() returns. Where an input cannot be read, or the output cannot be
+    written, it says so in one sentence and ends with 1."""
+    script = os.path.basename(sys.argv[0])
+    if sys.stdout is None:
+        sys.exit(f'{script}: the standard output is closed')
+    sys.stdout.reconfigure(errors='backslashreplace')
+    try:
+        try:
+            code = main()
+        except BadInput as error:
+            code = f'{script}: {error}'
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left cannot be written either
+        code = f'{script}: cannot write {error.filename or "the standard output"}: {error.strerror}'
+    sys.exit(code)

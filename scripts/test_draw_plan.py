@@ -2,6 +2,7 @@
 """Self test of draw_plan.py: the boxes are where the plan puts the tensors, bad input is named."""
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,8 @@ class DrawPlan(unittest.TestCase):
         return path
 
     def walk(self):
-        return draw_plan.Walk(plan_files.read_graph(self.graph), plan_files.read_plan(self.plan), self.plan)
+        graph = plan_files.read_graph(self.graph)
+        return draw_plan.Walk(graph, plan_files.read_plan(self.plan, graph))
 
     def run_script(self, *flags):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'draw_plan.py')
@@ -144,13 +146,32 @@ class DrawPlan(unittest.TestCase):
         out = os.path.join(self.folder, 'out.svg')
         stranger = self.write('stranger.txt', plan_text(STEPS).replace('alloc device a ', 'alloc device z '))
         freed = self.write('freed.txt', plan_text(['free device w'] + STEPS))
-        for plan, words in ((self.graph, 'graph.txt:1:'), (stranger, 'step 4 ("alloc device z 1024")'),
-                            (freed, 'step 0 ("free device w")'), (self.folder + '/none', 'none')):
+        for plan, words in ((self.graph, 'graph.txt:1:'), (stranger, 'stranger.txt:11: there is no tensor "z"'),
+                            (freed, 'freed.txt:7: "free device w" does not fit the steps before it'), (self.folder + '/none', 'none')):
             result = self.run_script(self.graph, plan, '-o', out)
             self.assertEqual(result.returncode, 1, plan)
             self.assertIn(words, result.stderr)
             self.assertNotIn('Traceback', result.stderr)
             self.assertFalse(os.path.exists(out))
+
+    def test_a_picture_is_whole_or_as_it_was(self):
+        out = self.write('out.svg', 'precious')
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'draw_plan.py')
+        before = sorted(os.listdir(self.folder))
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))  # stands in for a full disk
+
+        result = subprocess.run([sys.executable, script, self.graph, self.plan, '-o', out], capture_output=True, text=True,
+                                check=False, preexec_fn=small_files)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r'\Adraw_plan\.py: cannot write \S+out\.svg: File too large\n\Z')
+        with open(out, encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'precious')
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+        result = self.run_script(self.graph, self.plan, '-o', '/dev/stdout')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('</svg>', result.stdout)
 
 
 if __name__ == '__main__':

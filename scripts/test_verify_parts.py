@@ -27,6 +27,7 @@ alias z y
 op fourth forward compute
 form default flops=1 bytes=1
 reads x z
+end
 '''
 
 # 256 bytes of x stay while y takes the others.
@@ -57,7 +58,7 @@ WHOLE = len(STEPS) - 1 - STEPS[::-1].index('alloc device x 256')
 COPIES = ('offload x', 'prefetch x')
 
 
-def plan_text(steps, device=1536, readable=''):
+def plan_text(steps, device=1536, readable='readable\n'):
     number, lines = {}, []
     for step in steps:
         head, _, awaited = step.partition(' for ')
@@ -69,7 +70,7 @@ def plan_text(steps, device=1536, readable=''):
         lines.append(step)
     header = (f'layrub-plan 1\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
               f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable)
-    return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines))
+    return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n'
 
 
 def after(step, *new, drop=0):

@@ -65,6 +65,7 @@ op w/update update update
 form sgd flops=1 bytes=1
 reads w w.grad
 writes w
+end
 '''
 
 HEADER = '''layrub-plan 1
@@ -172,7 +173,7 @@ def plan_text(steps, device=1792):
     update = [i for i, line in enumerate(lines) if line.startswith('update')]
     ends = f'{backward[0]} {update[0] if update else len(lines)} {len(lines)}'
     return (HEADER.format(device=device, ends=ends) +
-            ''.join(f'{i} {line}\n' for i, line in enumerate(lines)))
+            ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n')
 
 
 class PlanCase(unittest.TestCase):
@@ -185,9 +186,13 @@ class PlanCase(unittest.TestCase):
         self.plan_path = os.path.join(folder.name, 'plan.txt')
 
     def verify_text(self, graph, plan):
+        """What verify_plan says; a text that it cannot read is one objection."""
         self.write(graph, plan)
-        return verify_plan.verify(plan_files.read_graph(self.graph_path),
-                                  plan_files.read_plan(self.plan_path))
+        try:
+            graph = plan_files.read_graph(self.graph_path)
+            return verify_plan.verify(graph, plan_files.read_plan(self.plan_path, graph))
+        except plan_files.BadInput as error:
+            return {'objections': [str(error)]}
 
     def write(self, graph, plan):
         for path, text in ((self.graph_path, graph), (self.plan_path, plan)):
@@ -397,8 +402,8 @@ class VerifyPlan(PlanCase):
         self.assert_objects('more than 1.02 x', STEPS, device=1792 + 36)
 
     def test_objects_to_names_that_do_not_exist(self):
-        self.assert_objects('does not exist', self.changed('free device a', 'free device nobody'))
-        self.assert_objects('does not exist', self.changed('free device a', 'juggle device a'))
+        self.assert_objects('plan.txt:20: there is no tensor "nobody"', self.changed('free device a', 'free device nobody'))
+        self.assert_objects('plan.txt:20: "juggle" is no kind of step', self.changed('free device a', 'juggle device a'))
 
     def test_exit_codes_and_output(self):
         self.write(GRAPH, plan_text(STEPS))
@@ -423,6 +428,40 @@ class VerifyPlan(PlanCase):
             self.assertEqual(result.returncode, 1)
             self.assertIn(where, result.stderr)
             self.assertNotIn('Traceback', result.stderr)
+
+    def test_takes_no_form_for_granted(self):
+        for wrong in ('compute relu', 'compute relu form= scratch=0', 'compute relu form=x scratch=0',
+                      'compute relu scratch=0 form=0', 'compute relu form=0', 'compute relu form=1 scratch=0'):
+            self.write(GRAPH, plan_text(STEPS).replace('compute relu form=0 scratch=0', wrong))
+            result = self.run_script()
+            self.assertEqual((result.returncode, result.stdout), (1, ''), wrong)
+            self.assertRegex(result.stderr, r'\Averify_plan\.py: \S+plan\.txt:19: [^\n]+\n\Z')
+
+    def test_says_in_one_sentence_what_cannot_be_read(self):
+        folder = os.path.dirname(self.plan_path)
+        cut = plan_text(STEPS)[:300]
+        for plan, pattern in ((None, r'No such file or directory'), ('', r'plan.txt:1: '), (cut, r'plan.txt:\d+: '),
+                              (b'\xff\xfe', r'plan.txt:1: this is no text'), (folder, 'Is a directory')):
+            self.write(GRAPH, plan_text(STEPS))
+            if plan is None:
+                os.remove(self.plan_path)
+            elif plan == folder:
+                self.plan_path = folder
+            else:
+                with open(self.plan_path, 'wb') as file:
+                    file.write(plan if isinstance(plan, bytes) else plan.encode())
+            result = self.run_script()
+            self.assertEqual((result.returncode, result.stdout), (1, ''), plan)
+            self.assertRegex(result.stderr, r'\Averify_plan\.py: [^\n]*' + pattern + r'[^\n]*\n\Z')
+
+    def test_a_verdict_that_cannot_be_written_is_an_error(self):
+        self.write(GRAPH, plan_text(STEPS))
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'verify_plan.py')
+        for redirection, reason in (('> /dev/full', 'No space left on device'), ('>&-', 'is closed')):
+            result = subprocess.run(['sh', '-c', f'"$@" {redirection}', 'sh', sys.executable, script, self.graph_path,
+                                     self.plan_path], stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr, rf'\Averify_plan\.py: [^\n]*{reason}\n\Z')
 
     def test_places_outputs_on_inputs_by_a_maximum_matching(self):
         sizes = {'big': 512, 'small': 256, 'one': 512, 'two': 512}

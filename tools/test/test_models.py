@@ -32,7 +32,8 @@ class Models(unittest.TestCase):
             for strategy in names:
                 with self.subTest(net=net, strategy=strategy):
                     said, _ = plan(file, strategy, "--batch=2", f"--dump={self.folder}", *shape)
-                    found = verify(read_graph(f"{self.folder}/graph.txt"), read_plan(f"{self.folder}/plan.txt"))
+                    graph = read_graph(f"{self.folder}/graph.txt")
+                    found = verify(graph, read_plan(f"{self.folder}/plan.txt", graph))
                     self.assertEqual([], found["objections"])
                     self.assertEqual(strategy, found["strategy"])
                     self.assertEqual(said["device_peak_bytes"], found["device_bytes"])

@@ -77,6 +77,7 @@ class GraphReader {
     while (reader_.Next()) {
       if (Status status = ReadRecord(); !status.ok()) return status;
     }
+    if (Status status = reader_.Finish(); !status.ok()) return status;
     return std::move(graph_);
   }
 
@@ -227,6 +228,7 @@ std::string ToText(const Graph& graph) {
                    op.repeatable ? " repeatable\n" : "\n"});
     for (const Form& form : op.forms) AppendForm(graph, form, &text);
   }
+  Append(&text, {kEnd, "\n"});
   return text;
 }
 

@@ -14,9 +14,15 @@ bool LineReader::Next() {
     ++line_;
     if (record_.empty() || record_.front() == '#') continue;
     fields_ = Split(record_, ' ');
-    return true;
+    return record_ != kEnd;
   }
+  record_ = {};
   return false;
+}
+
+Status LineReader::Finish() {
+  if (record_ != kEnd) return Error("the text is cut off: its last line has to be 'end'");
+  return Next() || record_ == kEnd ? Error("there is more after 'end'") : Status::Ok();
 }
 
 Status LineReader::Error(const std::string& what) const {

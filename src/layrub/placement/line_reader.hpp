@@ -9,15 +9,19 @@
 
 namespace layrub {
 
+/// The last record of every text, without which it is cut off.
+inline constexpr std::string_view kEnd = "end";
+
 /// The records of a text format: one a line, fields separated by single spaces; empty lines and
-/// lines that begin with
-/// '#' are left out. `text` must outlive the reader and all views it gives.
+/// lines that begin with '#' are left out. `text` must outlive the reader and all views it gives.
 class LineReader {
  public:
   explicit LineReader(std::string_view text) : rest_(text) {}
 
-  /// Moves to the next record; false at the end of the text.
+  /// Moves to the next record; false at the one that is the end, or where the text is over.
   bool Next();
+  /// After that: kInvalid where the text is cut off, or goes on.
+  Status Finish();
   /// The fields of the record at hand, of which there is at least one.
   const std::vector<std::string_view>& fields() const { return fields_; }
   std::string_view keyword() const { return fields_[0]; }

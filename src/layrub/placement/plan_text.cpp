@@ -77,6 +77,7 @@ class PlanReader {
     while (reader_.Next()) {
       if (Status status = ReadRecord(); !status.ok()) return status;
     }
+    if (Status status = reader_.Finish(); !status.ok()) return status;
     return std::move(plan_);
   }
 
@@ -268,6 +269,7 @@ std::string ToText(const Plan& plan, const Graph& graph) {
     text += std::to_string(i) + " ";
     AppendStep(graph, plan.steps[i], &text);
   }
+  text.append(kEnd) += "\n";
   return text;
 }
 

@@ -1,12 +1,14 @@
 // Plans of real nets: proved at every budget, objected to when anything is left out, and as small
 // as they should be.
-#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
 #include <set>
 
 #include "caffe/net/test/training.hpp"
+#include "caffe/util/io.hpp"
 #include "layrub/check.hpp"
 #include "layrub/placement/strategies/conv_like.hpp"
 #include "layrub/placement/test/long_tests.hpp"
@@ -116,17 +118,19 @@ TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
   EXPECT_EQ(layrub::Check(graph_, pieces), std::vector<std::string>());
   const bool frees = strategy_ != "keep" && strategy_ != "intra";
   EXPECT_EQ(layrub::testing::SlidesIn(graph_, sliding) > 10, frees);
-  const std::string stem =
-      ::testing::TempDir() + "net_plans_" + std::get<0>(GetParam()) + "_" + strategy_;
-  std::ofstream(stem + ".graph.txt") << layrub::ToText(graph_);
-  std::ofstream(stem + ".plan.txt") << layrub::ToText(plan_, graph_);
-  std::ofstream(stem + ".sliding.txt") << layrub::ToText(sliding, graph_);
-  std::ofstream(stem + ".pieces.txt") << layrub::ToText(pieces, graph_);
-  std::string command = "python3 " + SourceFolder() + "/scripts/verify_plan.py";
-  const auto texts = {".graph.txt", ".plan.txt", ".sliding.txt", ".pieces.txt"};
-  for (const char* text : texts) command += " " + stem + text;
+  std::string folder;
+  MakeTempDir(&folder);
+  std::string command = "python3 '" + SourceFolder() + "/scripts/verify_plan.py'";
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + name) << text;
+    command += " '" + folder + name + "'";
+  };
+  write("/graph.txt", layrub::ToText(graph_));
+  write("/plan.txt", layrub::ToText(plan_, graph_));
+  write("/sliding.txt", layrub::ToText(sliding, graph_));
+  write("/pieces.txt", layrub::ToText(pieces, graph_));
   EXPECT_EQ(std::system(command.c_str()), 0);
-  for (const char* text : texts) std::remove((stem + text).c_str());
+  std::filesystem::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, NetPlans,

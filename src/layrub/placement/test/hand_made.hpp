@@ -64,7 +64,7 @@ inline std::vector<std::string> Steps(const Graph& graph, const Plan& plan) {
   std::vector<std::string> steps;
   const std::string text = ToText(plan, graph);
   size_t at = text.find("\n0 ");
-  while (at != std::string::npos && at + 1 < text.size()) {
+  while (at != std::string::npos && text.compare(at + 1, std::string::npos, "end\n") != 0) {
     const size_t begin = text.find(' ', at + 1) + 1;
     const size_t end = text.find('\n', begin);
     steps.push_back(text.substr(begin, end - begin));

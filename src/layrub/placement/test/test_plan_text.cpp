@@ -64,11 +64,12 @@ TEST(GraphText, LooksAsDocumented) {
             "form only flops=333333333.33333331 bytes=12345678901\n"
             "reads input w\n"
             "writes y\n"
-            "scratch - seconds=0.10000000000000001 deterministic=1\n");
+            "scratch - seconds=0.10000000000000001 deterministic=1\n"
+            "end\n");
 }
 
 TEST(GraphText, SkipsCommentsAndEmptyLines) {
-  const Result<Graph> graph = GraphFromText("layrub-graph 1\n# a comment\n\ngraph small");
+  const Result<Graph> graph = GraphFromText("layrub-graph 1\n# a comment\n\ngraph small\nend");
   ASSERT_TRUE(graph.ok()) << graph.status().message;
   EXPECT_EQ(graph.value().name, "small");
 }
@@ -99,6 +100,9 @@ TEST(GraphText, ErrorsNameTheLine) {
       {form + "scratch - seconds=1 deterministic=2\n", "line 6: expected 'scratch"},
       {form + "scratch - seconds=1 deterministic=1 name=\n", "line 6: expected 'scratch"},
       {form + "banana\n", "line 6: 'banana' is not a record"},
+      {form, "line 5: the text is cut off: its last line has to be 'end'"},
+      {form + "end\n# a comment\nreads x\n", "line 8: there is more after 'end'"},
+      {form + "end\nend\n", "line 7: there is more after 'end'"},
   };
   for (const auto& [text, message] : cases) {
     const Status status = GraphFromText(text).status();
@@ -148,6 +152,8 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "pass_end 1 2\n", "line 3: expected 'pass_end"},
       {head + "readable x nothing\n", "line 3: the graph has no tensor 'nothing'"},
       {head + "banana\n", "line 3: 'banana' is not a record"},
+      {head, "line 2: the text is cut off: its last line has to be 'end'"},
+      {head + "end\n0 alloc device x 0\n", "line 4: there is more after 'end'"},
       {head + "1 fill data/forward\n", "line 3: step 0 is expected here, not 1"},
       {head + "0\n", "line 3: this is no kind of step"},
       {head + "0 jump\n", "line 3: this is no kind of step"},

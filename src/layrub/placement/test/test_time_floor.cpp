@@ -157,6 +157,7 @@ TEST(TimeFloor, KnowsThatPiecesComeInBesideAnOperationThatHasNoRoomForTheWhole) 
   text += "pass_end " + end + " " + std::to_string(steps.size()) + " " +
           std::to_string(steps.size()) + "\nreadable\n";
   for (size_t i = 0; i < steps.size(); ++i) text += std::to_string(i) + " " + steps[i] + "\n";
+  text += "end\n";
   const Plan plan = PlanFromText(text, net.graph).value();
   EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>{});
   // 8 s down, then 14 s of u/forward, beside which 6 of 8 units come back, then two seconds more.

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Damages texts of graphs and plans in every way that is easy to think of. verify_plan.py and draw_plan.py either say in
+one sentence what is wrong, with file and line, or the plan is objected to, or the damage has changed nothing that
+matters: no plan is ever proved that is not the one in the text."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import draw_plan
+import plan_files
+import test_verify_parts
+import test_verify_plan
+import verify_plan
+
+# In the place of a field, or of what stands behind its "=". The first are wrong wherever they stand, but for names that
+# a text makes up; the others are right in some places.
+JUNK = ('', 'junk', '-1', '-256', '+1', '1_0', '0x10', '\u0663', '1e999', '99999999999999999999', 'a\tb')
+VALUES = ('-', '0', '07', '256', '1')
+IN_FORMS = ('reads', 'writes', 'alias', 'scratch')
+MADE_UP = ('graph', 'strategy')  # the form's name and the algorithm's tell the proof nothing
+TEXTS = {
+    'moving': (test_verify_plan.GRAPH, test_verify_plan.plan_text(test_verify_plan.in_pieces(test_verify_plan.STEPS))),
+    'again': (None, test_verify_plan.plan_text(test_verify_plan.AGAIN, device=2304)),
+    'parts': (test_verify_parts.GRAPH, test_verify_parts.plan_text(test_verify_parts.moved(), device=1792)),
+}
+
+
+def joined(lines):
+    return '\n'.join(lines) + '\n'
+
+
+def damaged_lines(text):
+    """(what was done, text) for damage of whole lines."""
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        yield f'line {i + 1} is junk', joined(lines[:i] + ['junk'] + lines[i + 1:])
+        if line.split(' ')[0] in ('#', 'form', *IN_FORMS):  # without them, or with more, the text is of another net
+            continue
+        yield f'line {i + 1} left out', joined(lines[:i] + lines[i + 1:])
+        yield f'line {i + 1} twice', joined(lines[:i + 1] + lines[i:])
+        if i + 1 < len(lines):
+            yield f'line {i + 1} after the next', joined(lines[:i] + [lines[i + 1], line] + lines[i + 2:])
+
+
+def changed_fields(text, change):
+    """(what was done, text) where change(words, at, key, value) yields (what, words) for a field key=value or value."""
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        words = line.split(' ')
+        for at, word in enumerate([] if line.startswith('#') else words):
+            key, equals, value = word.rpartition('=')
+            for what, new in change(words, at, key + equals, value):
+                yield f'line {i + 1} "{line}": {what}', joined(lines[:i] + [' '.join(new)] + lines[i + 1:])
+
+
+def replaced(by):
+    def change(words, at, key, value):
+        for other in by:
+            if other != value and not (words[0] in MADE_UP and at):
+                yield f'"{other}" for "{value}"', words[:at] + [key + other] + words[at + 1:]
+    return lambda text: changed_fields(text, change)
+
+
+def more_or_fewer(text):
+    def change(words, at, key, value):
+        # These may be there or not, and then the text says something else: any of the operands, and words at the end.
+        if words[0] in ('reads', 'writes', 'readable') and at or value in ('keep', 'repeatable'):
+            return
+        yield f'"{key}{value}" left out', words[:at] + words[at + 1:]
+        yield f'"{key}{value}" twice', words[:at + 1] + words[at:]
+        yield f'"{key}{value}" and more', words[:at + 1] + ['junk'] + words[at + 1:]
+    return changed_fields(text, change)
+
+
+class DamagedPlans(test_verify_plan.PlanCase):
+
+    def read(self, graph, plan):
+        """Graph and plan; None where one of them is refused, as it has to be."""
+        self.write(graph, plan)
+        try:
+            read = plan_files.read_graph(self.graph_path)
+            return read, plan_files.read_plan(self.plan_path, read)
+        except plan_files.BadInput as error:
+            self.assertRegex(str(error), r'\A\S+/(graph|plan)\.txt:\d+: [^\n]+\Z')
+            return None
+
+    def verdict(self, graph, plan):
+        """Graph and plan, and whether they are proved; None where one of them is refused."""
+        read = self.read(graph, plan)
+        if read is None:
+            return None
+        try:
+            self.assertIn('<svg', draw_plan.Picture([draw_plan.Walk(*read)]).svg())
+        except plan_files.BadInput as error:
+            self.assertRegex(str(error), r'\A\S+/plan\.txt:\d+: [^\n]+\Z')
+        objections = verify_plan.verify(*read)['objections']
+        self.assertNotIn('\n', ''.join(objections))
+        return read, not objections
+
+    def damage(self, change, judge):
+        """Calls judge with what verdict() says of each damaged text, and of the sound one."""
+        for name, (graph, plan) in TEXTS.items():
+            whole = graph or test_verify_plan.GRAPH
+            sound, proved = self.verdict(whole, plan)
+            self.assertTrue(proved)
+            texts = [(what, whole, text) for what, text in change(plan)]
+            texts += [(what, text, plan) for what, text in (change(graph) if graph else ())]
+            self.assertGreater(len(texts), 30)
+            for what, *damaged in texts:
+                with self.subTest(name, what=what):
+                    judge(self.verdict(*damaged), sound)
+
+    def is_never_proved(self, verdict, sound):
+        """But where what is read is the same."""
+        if verdict is not None and verdict[1]:
+            self.assertEqual(sound, verdict[0])
+
+    def test_a_text_that_is_cut_off_is_refused_wherever_that_is(self):
+        def cuts(text):
+            return ((f'cut after {text[:size][-40:]!r}', text[:size]) for size in range(0, len(text) - 1, 3))
+        self.damage(cuts, lambda verdict, sound: self.assertIsNone(verdict))
+
+    def test_damaged_lines_are_never_proved(self):
+        self.damage(damaged_lines, self.is_never_proved)
+
+    def test_fields_too_many_or_too_few_are_never_proved(self):
+        self.damage(more_or_fewer, self.is_never_proved)
+
+    def test_junk_in_fields_is_never_proved(self):
+        self.damage(replaced(JUNK), self.is_never_proved)
+
+    def test_other_values_are_read_or_refused_in_one_sentence(self):
+        refused = []
+        self.damage(replaced(VALUES), lambda verdict, sound: refused.append(verdict is None))
+        self.assertEqual({True, False}, set(refused))
+
+
+if __name__ == '__main__':
+    unittest.main()

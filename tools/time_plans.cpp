@@ -1,9 +1,9 @@
 // Times the plans of `auto` by the cost model, beside those of all other strategies, within falling
 // budgets: what scripts/bench_placement.py makes its table of.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "layrub/graph.hpp"
+#include "layrub/input.hpp"
+#include "layrub/standard_streams.hpp"
 #include "layrub/strategy.hpp"
 #include "layrub/timeline.hpp"
 
@@ -43,12 +45,22 @@ T ValueOrFail(Result<T> result) {
   return std::move(result.value());
 }
 
+/// `text`, all of it, as a number that is not negative.
+template <typename T>
+T Number(const char* argument, const std::string& text) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec == std::errc() && read.ptr == end && number >= 0) return number;
+  Fail(std::string(argument) + ": '" + text + "' is no number from 0 upwards");
+}
+
 /// Bytes of the budgets, ascending. Above what keep takes there is nothing to see.
 std::vector<int64_t> Budgets(const std::string& parts, int steps, double floor, double keep) {
   std::vector<int64_t> budgets;
   std::istringstream list(parts);
   for (std::string part; std::getline(list, part, ',');) {
-    const double bytes = std::ceil(std::stod(part) * floor);
+    const double bytes = std::ceil(Number<double>("PARTS", part) * floor);
     if (bytes < keep) budgets.push_back(static_cast<int64_t>(bytes));
   }
   const double first = budgets.empty() ? floor : static_cast<double>(budgets.back());
@@ -105,11 +117,9 @@ class Planner {
 };
 
 Graph ReadGraph(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) Fail("cannot read " + path);
-  return ValueOrFail(layrub::GraphFromText(text.str()));
+  const Result<Graph> graph = layrub::GraphFromText(ValueOrFail(layrub::ReadText(path)));
+  if (!graph.ok()) Fail(path + ": " + graph.status().message);
+  return graph.value();
 }
 
 double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -117,6 +127,7 @@ double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }  // namespace
 
 int main(int argc, char** argv) {
+  layrub::GuardStandardStreams("time_plans");
   if (argc != 5) {
     std::cerr << kUsage;
     return 1;
@@ -134,8 +145,8 @@ int main(int argc, char** argv) {
       {"smallest_bytes", planner.Within("auto", 0).device_bytes},
   };
   std::cout << head << std::endl;
-  for (const int64_t budget : Budgets(argv[3], std::stoi(argv[4]), static_cast<double>(floor),
-                                      static_cast<double>(keep))) {
+  for (const int64_t budget : Budgets(argv[3], Number<int>("STEPS", argv[4]),
+                                      static_cast<double>(floor), static_cast<double>(keep))) {
     const double begin = CpuSeconds();
     const Plan plan = planner.Within("auto", budget);
     const double planning = CpuSeconds() - begin;

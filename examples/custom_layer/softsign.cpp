@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "layrub/standard_streams.hpp"
 #include "softsign_layer.hpp"
 
 namespace caffe {
@@ -67,6 +68,7 @@ caffe::NetParameter Model() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  layrub::GuardStandardStreams("softsign");
   caffe::GlobalInit(&argc, &argv);
   if (argc > 1) {
     caffe::Caffe::SetDevice(std::atoi(argv[1]));

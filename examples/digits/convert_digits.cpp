@@ -6,7 +6,6 @@
 #include <glog/logging.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -19,6 +18,8 @@
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/format.hpp"
+#include "layrub/input.hpp"
+#include "layrub/standard_streams.hpp"
 
 namespace {
 
@@ -57,8 +58,9 @@ caffe::Datum ParseRow(const std::string& file, int line, const std::string& row)
 }
 
 std::vector<caffe::Datum> ReadRows(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) Fail("cannot read " + file);
+  const layrub::Result<std::string> text = layrub::ReadText(file);
+  if (!text.ok()) Fail(text.status().message);
+  std::istringstream in(text.value());
   std::vector<caffe::Datum> rows;
   std::string row;
   for (int line = 1; std::getline(in, row); ++line) rows.push_back(ParseRow(file, line, row));
@@ -83,12 +85,13 @@ void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& row
                      rows[i].SerializeAsString());
   }
   transaction->Commit();
-  std::cout << path << ": " << end - begin << " images" << std::endl;
+  std::cout << path << ": " << end - begin << " images\n";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  layrub::GuardStandardStreams("convert_digits");
   google::InitGoogleLogging(argv[0]);
   caffe::ExitOnFailure(1);
   FLAGS_logtostderr = true;

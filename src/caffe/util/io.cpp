@@ -17,6 +17,7 @@
 #include <functional>
 
 #include "caffe/util/atomic_file.hpp"
+#include "layrub/input.hpp"
 
 namespace caffe {
 
@@ -30,16 +31,12 @@ namespace {
 // A file open for reading, closed at the end of the scope.
 class InputFile {
  public:
-  explicit InputFile(const string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit InputFile(const string& path) {
+    const layrub::Result<int> opened = layrub::OpenToRead(path);
+    error_ = opened.status().message;
+    if (opened.ok()) fd_ = opened.value();
     struct stat status;
-    if (fd_ < 0 || fstat(fd_, &status) != 0) {
-      error_ = errno == ENOENT ? "File not found: " + path
-                               : "Cannot read " + path + ": " + strerror(errno);
-    } else if (S_ISDIR(status.st_mode)) {
-      error_ = "Cannot read " + path + ": it is a folder";
-    } else {
-      size_ = status.st_size;
-    }
+    if (fd_ >= 0 && fstat(fd_, &status) == 0) size_ = status.st_size;
   }
   ~InputFile() {
     if (fd_ >= 0) close(fd_);
@@ -52,7 +49,7 @@ class InputFile {
   const string& error() const { return error_; }
 
  private:
-  int fd_;
+  int fd_ = -1;
   int64_t size_ = 0;
   string error_;
 };

@@ -1,0 +1,51 @@
+#include "layrub/standard_streams.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+namespace layrub {
+
+namespace {
+
+std::string& Program() {
+  static std::string program;
+  return program;
+}
+
+/// What is written to the standard output or has been left unwritten; 0 or errno, -1 for a failure
+/// of which the reason is not known any more.
+int FlushStandardOutput() {
+  errno = 0;
+  std::cout.flush();
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout)) return errno ? errno : -1;
+  // Network file systems tell only at the close.
+  const int copy = dup(STDOUT_FILENO);
+  return copy >= 0 && close(copy) == 0 ? 0 : errno;
+}
+
+void CheckStandardOutput() {
+  const int error = FlushStandardOutput();
+  if (error == 0) return;
+  std::cerr << Program() << ": cannot write all of the standard output"
+            << (error > 0 ? std::string(": ") + std::strerror(error) : "") << std::endl;
+  _exit(1);
+}
+
+}  // namespace
+
+void GuardStandardStreams(const std::string& program) {
+  Program() = program;
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    // Opened the wrong way round: to use it fails, as before. The lowest free number is this one.
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+  std::atexit(CheckStandardOutput);
+}
+
+}  // namespace layrub

@@ -1,12 +1,14 @@
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iomanip>
 #include <iostream>
 #include <map>
+#include <sstream>
 
-#include "caffe/util/upgrade_proto.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/snapshot_file.hpp"
 
 namespace layrub_tool {
 
@@ -15,6 +17,7 @@ namespace {
 using caffe::BlobProto;
 using caffe::LayerParameter;
 using caffe::NetParameter;
+using caffe::SolverState;
 
 /// Layers by name; the second layer of a name is "name#2" and so on.
 std::map<std::string, const LayerParameter*> LayersByName(const NetParameter& net) {
@@ -66,32 +69,26 @@ bool SameBlob(const std::string& what, const BlobProto& a, const BlobProto& b) {
   return SameValues(what, a.double_data(), b.double_data()) && floats;
 }
 
-bool SameLayer(const std::string& name, const LayerParameter& a, const LayerParameter& b) {
-  if (a.blobs_size() != b.blobs_size()) {
-    std::cout << name << ": " << a.blobs_size() << " blobs and " << b.blobs_size() << " blobs\n";
+template <typename Blobs>
+bool SameBlobs(const std::string& what, const Blobs& a, const Blobs& b) {
+  if (a.size() != b.size()) {
+    std::cout << what << ": " << a.size() << " blobs and " << b.size() << " blobs\n";
     return false;
   }
   bool same = true;
-  for (int i = 0; i < a.blobs_size(); ++i) {
-    same &= SameBlob(name + ", blob " + std::to_string(i), a.blobs(i), b.blobs(i));
-  }
+  for (int i = 0; i < a.size(); ++i)
+    same &= SameBlob(what + ", blob " + std::to_string(i), a[i], b[i]);
   return same;
 }
 
-}  // namespace
-
-int Diff(const std::vector<std::string>& files) {
-  FLAGS_minloglevel = google::GLOG_WARNING;
-  NetParameter nets[2];
-  for (int i = 0; i < 2; ++i) caffe::ReadNetParamsFromBinaryFileOrDie(files[i], &nets[i]);
-  const auto a = LayersByName(nets[0]), b = LayersByName(nets[1]);
+bool SameWeights(const NetParameter& first, const NetParameter& second,
+                 const std::vector<std::string>& files) {
+  const auto a = LayersByName(first), b = LayersByName(second);
   bool same = true;
-  int blobs = 0;
   for (const auto& [name, layer] : a) {
     const auto other = b.find(name);
-    blobs += layer->blobs_size();
     if (other != b.end()) {
-      same &= SameLayer(name, *layer, *other->second);
+      same &= SameBlobs(name, layer->blobs(), other->second->blobs());
     } else if (layer->blobs_size() > 0) {
       std::cout << name << ": only in " << files[0] << "\n";
       same = false;
@@ -102,8 +99,62 @@ int Diff(const std::vector<std::string>& files) {
     std::cout << name << ": only in " << files[1] << "\n";
     same = false;
   }
-  if (blobs == 0) Fail(files[0] + " holds no weights.");
-  std::cout << "weights bit-equal: " << (same ? "yes" : "no") << std::endl;
+  return same;
+}
+
+template <typename Value>
+bool SameValue(const std::string& what, const Value& a, const Value& b) {
+  if (a == b) return true;
+  std::cout << what << ": " << a << " and " << b << "\n";
+  return false;
+}
+
+/// What an exact resume needs; the checksums in it follow from the rest.
+bool SameProgress(const caffe::ResumeState& a, const caffe::ResumeState& b) {
+  if (!SameValue("solvers with saved progress", a.solver_size(), b.solver_size())) return false;
+  bool same = true;
+  for (int i = 0; i < a.solver_size(); ++i) {
+    if (a.solver(i).SerializeAsString() == b.solver(i).SerializeAsString()) continue;
+    std::cout << "progress of solver " << i << " (random numbers, data, losses): differs\n";
+    same = false;
+  }
+  return same;
+}
+
+/// But for learned_net, the name of a file.
+bool SameState(const SolverState& a, const SolverState& b) {
+  bool same = SameValue("iter", a.iter(), b.iter());
+  same &= SameValue("current_step", a.current_step(), b.current_step());
+  same &= SameBlobs("history", a.history(), b.history());
+  return SameProgress(a.resume(), b.resume()) && same;
+}
+
+bool HoldsWeights(const NetParameter& net) {
+  return std::any_of(net.layer().begin(), net.layer().end(),
+                     [](const LayerParameter& layer) { return layer.blobs_size() > 0; });
+}
+
+}  // namespace
+
+int Diff(const std::vector<std::string>& files) {
+  FLAGS_minloglevel = google::GLOG_WARNING;
+  SnapshotFile a = ReadSnapshotFile(files[0]), b = ReadSnapshotFile(files[1]);
+  if (a.state.has_value() != b.state.has_value()) {
+    const int state = a.state ? 0 : 1;
+    Fail(files[state] + " holds the state of a solver, " + files[1 - state] +
+         " weights: give two files of one kind.");
+  }
+  bool same = false;
+  if (a.state) {
+    same = SameState(*a.state, *b.state);
+  } else {
+    if (!HoldsWeights(a.weights)) Fail(files[0] + " holds no weights.");
+    if (a.hdf5 && !b.hdf5) FillInShared(b.weights, &a.weights);
+    if (b.hdf5 && !a.hdf5) FillInShared(a.weights, &b.weights);
+    same = SameWeights(a.weights, b.weights, files);
+  }
+  std::cout << (a.state ? "solver states" : "weights") << " bit-equal: " << (same ? "yes" : "no")
+            << "\n";
   return same ? kSuccess : kFailure;
 }
 

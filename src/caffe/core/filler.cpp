@@ -44,15 +44,30 @@ void UniformFiller<Dtype>::Fill(Blob<Dtype>* blob) {
                            Dtype(this->filler_param_.max()), blob->mutable_cpu_data());
 }
 
+namespace {
+
+template <typename Dtype>
+void CheckGaussian(const Blob<Dtype>& blob, const FillerParameter& param) {
+  CHECK(blob.count()) << "A gaussian filler was given an empty blob of shape "
+                      << blob.shape_string();
+  CHECK_GE(param.sparse(), -1) << "gaussian filler: sparse is -1 (dense) or a count";
+}
+
+template <typename Dtype>
+void CheckBilinear(const Blob<Dtype>& blob) {
+  CHECK_EQ(blob.num_axes(), 4) << "Blob must be 4 dim.";
+  CHECK_EQ(blob.width(), blob.height()) << "Filter must be square";
+}
+
+}  // namespace
+
 template <typename Dtype>
 void GaussianFiller<Dtype>::Fill(Blob<Dtype>* blob) {
-  CHECK(blob->count()) << "A gaussian filler was given an empty blob of shape "
-                       << blob->shape_string();
+  CheckGaussian(*blob, this->filler_param_);
   Dtype* data = blob->mutable_cpu_data();
   caffe_rng_gaussian<Dtype>(blob->count(), Dtype(this->filler_param_.mean()),
                             Dtype(this->filler_param_.std()), data);
   const int sparse = this->filler_param_.sparse();
-  CHECK_GE(sparse, -1) << "gaussian filler: sparse is -1 (dense) or a count";
   if (sparse < 0) return;
   CHECK_GE(blob->num_axes(), 1);
   const Dtype probability = Dtype(sparse) / Dtype(blob->shape(0));
@@ -91,8 +106,7 @@ void MSRAFiller<Dtype>::Fill(Blob<Dtype>* blob) {
 
 template <typename Dtype>
 void BilinearFiller<Dtype>::Fill(Blob<Dtype>* blob) {
-  CHECK_EQ(blob->num_axes(), 4) << "Blob must be 4 dim.";
-  CHECK_EQ(blob->width(), blob->height()) << "Filter must be square";
+  CheckBilinear(*blob);
   this->CheckDense(*blob);
   const int size = blob->width();
   const int factor = (size + 1) / 2;
@@ -107,12 +121,17 @@ void BilinearFiller<Dtype>::Fill(Blob<Dtype>* blob) {
 
 namespace {
 
-/// For nets whose contents nobody will read.
+/// For nets whose contents nobody will read: refuses what the filler of its type would.
 template <typename Dtype>
 class UntouchedFiller : public Filler<Dtype> {
  public:
   using Filler<Dtype>::Filler;
-  void Fill(Blob<Dtype>*) override {}
+  void Fill(Blob<Dtype>* blob) override {
+    const FillerParameter& param = this->filler_param_;
+    if (param.type() == "gaussian") return CheckGaussian(*blob, param);
+    if (param.type() == "bilinear") CheckBilinear(*blob);
+    this->CheckDense(*blob);
+  }
 };
 
 /// A whole number from min to max, each equally likely: labels for data that is made up. Layrub's

@@ -63,6 +63,9 @@ void DummyDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
     // Constants can be read before the first forward, as in Caffe; zeros are there untouched.
     const bool zeros = fillers == 0 || param.data_filler(fillers > 1 ? i : 0).value() == 0;
     if (SourceOf(i).constant && !zeros) SourceOf(i).filler->Fill(top[i]);
+    CHECK(SourceOf(i).constant || top[i]->count() > 0)
+        << "Layer " << this->layer_param_.name() << ": its filler was given an empty blob of shape "
+        << top[i]->shape_string();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +58,20 @@ const Workspace* Granted(const AlgorithmTable& table) {
     if (!smallest || algorithm.bytes < smallest->bytes) smallest = &algorithm;
   }
   return smallest;
+}
+
+/// Gives the file its new contents at once, so that no other program ever reads half of it, by way
+/// of a new file whose name nobody can foresee. False, and all is as before, where that fails.
+bool WriteAside(const std::string& text, const std::string& path) {
+  std::string aside = path + ".XXXXXX";
+  const int opened = mkstemp(aside.data());
+  if (opened < 0) return false;
+  std::FILE* const file = fdopen(opened, "w");
+  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  written &= std::fclose(file) == 0;
+  written = written && std::rename(aside.c_str(), path.c_str()) == 0;
+  if (!written) unlink(aside.c_str());
+  return written;
 }
 
 }  // namespace
@@ -134,8 +149,7 @@ void AlgorithmCache::Store(const std::string& name, const AlgorithmTable& table)
   if (!path_.empty()) Write();
 }
 
-/// Renamed into place, so that no other program ever reads half a file. A cache must not end the
-/// program when its folder cannot be written.
+/// A cache must not end the program when its folder cannot be written.
 void AlgorithmCache::Write() const {
   json root = {{"format", kFormat}, {"tables", json::object()}};
   for (const auto& [name, table] : tables_) {
@@ -148,13 +162,7 @@ void AlgorithmCache::Write() const {
   }
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
-  const std::string temporary = path_ + "." + std::to_string(getpid());
-  std::ofstream file(temporary);
-  file << root.dump(1) << "\n";
-  file.close();
-  if (file) std::filesystem::rename(temporary, path_, error);
-  if (!file || error) {
-    std::filesystem::remove(temporary, error);
+  if (!WriteAside(root.dump(1) + "\n", path_)) {
     LOG(WARNING) << "Cannot write " << path_ << ": what was measured is not kept.";
   }
 }

@@ -1,6 +1,7 @@
 #include "caffe/util/algorithm_table.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -127,6 +128,22 @@ TEST_F(CacheFile, AFolderThatCannotBeWrittenDoesNotEndTheProgram) {
   cache.Store("conv", table_);
   AlgorithmTable found;
   EXPECT_TRUE(cache.Find("conv", &found));
+}
+
+TEST_F(CacheFile, IsNotWrittenThroughALinkOfANameThatCanBeForeseen) {
+  const std::string precious = folder_ + "/precious";
+  std::ofstream(precious) << "precious";
+  std::filesystem::create_directories(folder_ + "/deeper");
+  for (const std::string& end :
+       {std::to_string(getpid()), std::string("tmp"), std::string("XXXXXX")})
+    std::filesystem::create_symlink(precious, path_ + "." + end);
+  { AlgorithmCache(path_).Store("conv", table_); }
+  std::ifstream file(precious);
+  std::string text;
+  file >> text;
+  EXPECT_EQ(text, "precious");
+  AlgorithmTable found;
+  EXPECT_TRUE(AlgorithmCache(path_).Find("conv", &found));
 }
 
 TEST(CachePath, LiesInTheUsersCacheFolder) {

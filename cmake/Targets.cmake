@@ -48,7 +48,7 @@ function(layrub_add_proto name file)
     OUTPUT ${generated}.cc ${generated}.h
     COMMAND protobuf::protoc -I ${PROJECT_SOURCE_DIR}/src --cpp_out=${PROJECT_BINARY_DIR}/include
             ${PROJECT_SOURCE_DIR}/${file}
-    DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file} VERBATIM)
   add_custom_target(${name}_sources DEPENDS ${generated}.cc ${generated}.h)
   add_library(${name} OBJECT ${generated}.cc)
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include)
@@ -169,7 +169,8 @@ function(layrub_add_tools)
   endforeach()
   if(TARGET layrub)
     add_custom_command(TARGET layrub POST_BUILD
-      COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe)
+      COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe
+      VERBATIM)
   endif()
 endfunction()
 

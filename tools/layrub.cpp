@@ -1,6 +1,7 @@
 // The program layrub, also installed as caffe: trains, tests, times, plans and compares nets.
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -13,6 +14,7 @@
 #include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/standard_streams.hpp"
 #include "layrub/strategy.hpp"
 
 DECLARE_bool(help);
@@ -57,7 +59,7 @@ const std::vector<Command>& Commands() {
        "  --max_iter=N           iterations, instead of the solver's max_iter\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n",
-       Train},
+       true, Train},
       {"test", "", 0, "score a trained net",
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  its weights (needed)\n"
@@ -76,7 +78,7 @@ const std::vector<Command>& Commands() {
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
-       Test},
+       true, Test},
       {"time", "", 0, "measure the time of each layer",
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  weights\n"
@@ -91,7 +93,7 @@ const std::vector<Command>& Commands() {
        "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub time --model=lenet.prototxt --iterations=10\n",
-       Time},
+       false, Time},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
        "  --placement=NAME       memory strategy (auto): {strategies}\n"
@@ -115,16 +117,19 @@ const std::vector<Command>& Commands() {
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
-       Plan},
+       false, Plan},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
        "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "
        "differ.\n"
+       "HDF5 files (.h5) may be compared with each other and with binary ones, and the states of "
+       "two\n"
+       "solvers (.solverstate) as well.\n"
        "Example: layrub diff keep_iter_500.caffemodel hybrid_iter_500.caffemodel\n",
-       Diff},
+       false, Diff},
       {"device_query", "", 0, "describe the device",
        "  --gpu=ID[,ID]|all      only these GPUs (all)\n"
        "Example: layrub device_query\n",
-       DeviceQuery},
+       false, DeviceQuery},
   };
   return commands;
 }
@@ -204,6 +209,23 @@ int Help(const std::vector<std::string>& words) {
   return kSuccess;
 }
 
+/// Ends the program where a flag that names something names nothing, as of a script's variable that
+/// is empty: without the flag, what is done may be something else altogether.
+void RefuseEmptyFlags() {
+  for (const char* flag : {"solver", "model", "weights", "snapshot", "machine", "profile",
+                           "spill_file", "json_summary", "dump", "data_shape"}) {
+    if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
+      Fail(std::string("--") + flag + "= is empty: give it a value, or leave it out.");
+  }
+}
+
+/// The command leaves log files where no flag says otherwise.
+bool KeepsLog(const std::vector<std::string>& words) {
+  return std::any_of(Commands().begin(), Commands().end(), [&words](const Command& command) {
+    return !words.empty() && command.name == words[0] && command.log_files;
+  });
+}
+
 int Run(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::cerr << Usage();
@@ -216,6 +238,7 @@ int Run(const std::vector<std::string>& words) {
     Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name +
          " --help' explains the flags.");
   }
+  RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
   return command.run(arguments);
 }
@@ -224,12 +247,14 @@ int Run(const std::vector<std::string>& words) {
 }  // namespace layrub_tool
 
 int main(int argc, char** argv) {
+  layrub::GuardStandardStreams("layrub");
   FLAGS_alsologtostderr = true;
   // Programs that read logs expect glog's older prefix, without the year.
   gflags::SetCommandLineOption("log_year_in_prefix", "false");
   gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
+  if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
   caffe::GlobalInit(&argc, &argv);
   caffe::ExitOnFailure(layrub_tool::kFailure);
   caffe::library_settings().tf32 = FLAGS_tf32;

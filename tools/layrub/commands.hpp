@@ -1,7 +1,6 @@
 #ifndef TOOLS_LAYRUB_COMMANDS_HPP_
 #define TOOLS_LAYRUB_COMMANDS_HPP_
 
-#include <ios>
 #include <string>
 #include <vector>
 
@@ -30,6 +29,7 @@ struct Command {
   int argument_count;
   std::string summary;  ///< one line
   std::string help;     ///< flags and an example
+  bool log_files;       ///< leaves log files, as Caffe does, also where no --log_dir asks for them
   int (*run)(const std::vector<std::string>& arguments);
 };
 const std::vector<Command>& Commands();
@@ -50,10 +50,11 @@ int ExitCode(const layrub::Status& status);
 /// Ends the program unless the flag has a value: "layrub train needs --solver=FILE: ...".
 void Require(const std::string& command, const std::string& flag, const std::string& value);
 
-/// Replaces what is in the file that `flag` names, or adds to it. Ends the program when that is not
-/// possible: with no text to add, before the work whose outcome is to be written.
-void WriteFile(const std::string& flag, const std::string& path, const std::string& text,
-               std::ios::openmode mode = std::ios::trunc);
+/// Ends the program where WriteFile could not write; for before the work of which the outcome is to
+/// be written. What is there is left alone.
+void CheckWritable(const std::string& path);
+/// Replaces the file at once by one that holds `text` (AtomicFile), or ends the program.
+void WriteFile(const std::string& path, const std::string& text);
 
 /// The flag is on the command line, be it with nothing behind the '=', which a script may not have
 /// meant.

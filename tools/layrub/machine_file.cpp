@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "caffe/common.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/device.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/input.hpp"
 #include "layrub/known_gpus.hpp"
 #include "layrub/measure.hpp"
 #include "layrub/profile.hpp"
@@ -72,10 +73,12 @@ void ReadOperations(const json& operations, const std::string& path, Machine* ma
   }
 }
 
-Machine ReadMachineFile(const std::string& path, std::ifstream* file) {
+Machine ReadMachineFile(const std::string& path) {
+  const layrub::Result<std::string> text = layrub::ReadText(path);
+  if (!text.ok()) Fail("--machine: " + text.status().message);
   json root;
   try {
-    root = json::parse(*file);
+    root = json::parse(text.value());
   } catch (const json::exception& error) {
     FailIn(path, std::string("is no JSON: ") + error.what());
   }
@@ -115,9 +118,10 @@ Machine MachineFlag() {
   const layrub::Result<Machine> known =
       FLAGS_machine.empty() ? MachineByDefault() : layrub::FindMachine(FLAGS_machine);
   if (known.ok()) return layrub::ShareLink(known.value(), SolversFlag());
-  std::ifstream file(FLAGS_machine);
-  if (!file) FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");
-  return ReadMachineFile(FLAGS_machine, &file);
+  if (!std::filesystem::exists(FLAGS_machine))
+    FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");
+  static const Machine read = ReadMachineFile(FLAGS_machine);  // once: it may be a pipe
+  return read;
 }
 
 void WarnOfForeignProfile(const layrub::Graph& graph, const Machine& machine) {
@@ -143,7 +147,7 @@ void WriteMachineFile(const std::string& path, const Machine& machine) {
     }
   }
   std::sort(root["operations"].begin(), root["operations"].end());
-  WriteFile("profile", path, root.dump(1) + "\n");
+  WriteFile(path, root.dump(1) + "\n");
 }
 
 }  // namespace layrub_tool

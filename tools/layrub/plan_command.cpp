@@ -28,8 +28,8 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   std::error_code error;
   std::filesystem::create_directories(FLAGS_dump, error);
   if (error) Fail("--dump: cannot make the folder " + FLAGS_dump + ": " + error.message());
-  WriteFile("dump", FLAGS_dump + "/graph.txt", layrub::ToText(graph));
-  WriteFile("dump", FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
+  WriteFile(FLAGS_dump + "/graph.txt", layrub::ToText(graph));
+  WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
 
 }  // namespace
@@ -62,8 +62,7 @@ int Plan(const std::vector<std::string>&) {
   }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
   std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
-                                       : ToText(graphs.train, report, FLAGS_all_layers))
-            << std::flush;
+                                       : ToText(graphs.train, report, FLAGS_all_layers));
   return report.fits.ok() ? kSuccess : kDoesNotFit;
 }
 

@@ -55,7 +55,7 @@ int Time(const std::vector<std::string>&) {
   const caffe::NetParameter param = NetOfFlags("time", phase);
   if (!FLAGS_profile.empty()) {
     if (phase != caffe::TRAIN) Fail("--profile is of training: leave out --phase=TEST.");
-    WriteFile("profile", FLAGS_profile, "", std::ios::app);
+    CheckWritable(FLAGS_profile);
     WriteProfile(param, std::min(FLAGS_iterations, kMostProfiled), FLAGS_profile);
     return kSuccess;
   }

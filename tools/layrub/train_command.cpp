@@ -177,11 +177,10 @@ int Verify(const caffe::SolverParameter& param, const std::string& snapshot) {
       caffe::VerifyPlacement(param, FLAGS_verify_placement, snapshot, MachineFlag());
   if (!difference.ok()) return ExitCode(difference.status());
   if (!difference.value().empty()) {
-    std::cout << "Placement differs: " << difference.value() << std::endl;
+    std::cout << "Placement differs: " << difference.value() << "\n";
     return kFailure;
   }
-  std::cout << "Placement verified: " << FLAGS_verify_placement << " iterations bit-equal"
-            << std::endl;
+  std::cout << "Placement verified: " << FLAGS_verify_placement << " iterations bit-equal\n";
   return kSuccess;
 }
 
@@ -195,7 +194,7 @@ int Train(const std::vector<std::string>&) {
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
-  if (!FLAGS_json_summary.empty()) WriteFile("json_summary", FLAGS_json_summary, "", std::ios::app);
+  if (!FLAGS_json_summary.empty()) CheckWritable(FLAGS_json_summary);
   const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
   const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
   const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);
@@ -251,8 +250,7 @@ int Train(const std::vector<std::string>&) {
   summary["solvers"] = solvers;
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
-  if (!FLAGS_json_summary.empty())
-    WriteFile("json_summary", FLAGS_json_summary, summary.dump(2) + "\n");
+  if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, summary.dump(2) + "\n");
   return kSuccess;
 }
 

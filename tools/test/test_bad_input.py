@@ -40,6 +40,8 @@ NETS = [
     (IMAGE + layer("InnerProduct", "inner_product_param { num_output: 2000000000 }"), "INT_MAX", "layer lay "),
     (IMAGE + layer("Pooling", "pooling_param { kernel_size: 2 stride: 2 }", top="x"), "in place", "Layer lay"),
     (IMAGE + layer("ReLU") + layer("TanH"), "'y' produced by multiple sources", "layer lay"),
+    (INPUT % "dim: 2 dim: 0" + layer("InnerProduct", "inner_product_param { num_output: 2 }"),
+     "A constant filler was given an empty blob of shape 2 0 ", "layer lay "),
     ("", "has no layers in phase TRAIN"),
     (IMAGE + 'placement { keep: "nothere" }', "keep names blob 'nothere'"),
     (IMAGE + 'placement { strategy: "hybird" }', "strategy 'hybird'.*hybrid"),
@@ -89,6 +91,39 @@ class BadInput(DigitsTest):
             for pattern in patterns:
                 with self.subTest(net=net[-120:], pattern=pattern):
                     self.fails(result, pattern)
+
+    def test_plan_refuses_blobs_of_no_values_as_train_does(self):
+        dummy = 'layer { name: "in" type: "DummyData" top: "x" dummy_data_param { shape { dim: 2 dim: %d dim: 4 dim: 4 } %s } }\n'
+        loss = 'layer { name: "loss" type: "Reduction" bottom: "y" top: "l" loss_weight: 1 }\n'
+        fillers = 'inner_product_param { num_output: 3 weight_filler { type: "%s" %s } }'
+        nets = [dummy % (0, "") + layer("InnerProduct", fillers % (kind, more)) + loss for kind, more in (
+            ("constant", ""), ("xavier", ""), ("msra", ""), ("uniform", ""), ("gaussian", ""), ("positive_unitball", ""),
+            ("gaussian", "sparse: 3"))]
+        nets += [dummy % (3, "") + layer("InnerProduct", fillers % (kind, more)) + loss for kind, more in (
+            ("xavier", "sparse: 3"), ("gaussian", "sparse: -2"), ("bilinear", ""))]
+        nets.append(dummy % (0, 'data_filler { type: "gaussian" }') + layer("ReLU") + loss)
+        nets.append(dummy % (0, 'data_filler { type: "constant" value: 2 }') + layer("ReLU") + loss)
+        write("solver.prototxt", 'net: "net.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 1 solver_mode: CPU\n')
+        for net in nets:
+            write("net.prototxt", net)
+            with self.subTest(net=net):
+                said = []
+                for args in (("train", "--solver=solver.prototxt"), ("plan", "--solver=solver.prototxt"),
+                             ("plan", "--model=net.prototxt")):
+                    result = run(*args)
+                    self.fails(result, "layer (lay|in)|Layer in")
+                    said.append([line.split("] ")[-1] for line in result.err.splitlines() if line.startswith(("F", "    in"))])
+                self.assertEqual([said[0]] * 3, said)
+
+    def test_flags_that_name_nothing_are_refused(self):
+        # As of a variable of a script that is empty: --weights= would train from scratch.
+        for flags in (("train", "--solver=solver.prototxt", "--weights="), ("train", "--solver=solver.prototxt", "--snapshot="),
+                      ("train", "--solver="), ("plan", "--solver=solver.prototxt", "--machine="), ("plan", "--model", ""),
+                      ("plan", "--solver=solver.prototxt", "--dump="), ("time", "--model=x", "--profile="),
+                      ("train", "--solver=solver.prototxt", "--json_summary="),
+                      ("train", "--solver=solver.prototxt", "--spill_file=")):
+            self.fails(run(*flags), "--%s.*is empty" % flags[-1].strip("=-") if flags[-1] else "--model.*is empty")
+        self.assertEqual(0, run("train", "--solver=solver.prototxt", "--gpu=", "--stage=").code)
 
     def test_sizes_that_are_none_are_refused(self):
         for size in ("", "-1", "12XB", "1e9", "0x10", "nan", "99999999999999999999", "8 GiB 1"):

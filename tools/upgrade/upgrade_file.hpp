@@ -11,6 +11,7 @@
 #include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "layrub/standard_streams.hpp"
 
 DECLARE_bool(help);
 
@@ -39,6 +40,7 @@ inline bool HasNoFields(const caffe::SolverParameter& solver) { return solver.By
 /// carried over, which is in the log, or where there is nothing to write.
 template <typename Proto>
 int Main(int argc, char** argv, const Tool<Proto>& tool) {
+  layrub::GuardStandardStreams(tool.name);
   FLAGS_alsologtostderr = true;
   // Programs that read logs expect glog's older prefix, without the year.
   gflags::SetCommandLineOption("log_year_in_prefix", "false");
@@ -49,6 +51,7 @@ int Main(int argc, char** argv, const Tool<Proto>& tool) {
         << " of an older Caffe into the current format.\n";
     return FLAGS_help ? 0 : 1;
   }
+  caffe::NoLogFilesByDefault();
   caffe::GlobalInit(&argc, &argv);
   caffe::ExitOnFailure(1);
   const std::string in = argv[1], out = argv[2];

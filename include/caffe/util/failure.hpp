@@ -43,6 +43,10 @@ std::string LayerAtWork();
 /// there.
 void ExitOnFailure(int exit_code);
 
+/// For programs that are done in a moment, before anything is logged: no log files in the temporary
+/// folder. Where --log_dir or GLOG_log_dir name a folder for them, they are written all the same.
+void NoLogFilesByDefault();
+
 }  // namespace caffe
 
 #endif  // CAFFE_UTIL_FAILURE_HPP_

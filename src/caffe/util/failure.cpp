@@ -170,4 +170,10 @@ void ExitOnFailure(int exit_code) {
   Handle(SIGBUS, &previous_bus);
 }
 
+void NoLogFilesByDefault() {
+  if (!FLAGS_log_dir.empty()) return;
+  for (int severity = 0; severity < google::NUM_SEVERITIES; ++severity)
+    google::SetLogDestination(severity, "");
+}
+
 }  // namespace caffe

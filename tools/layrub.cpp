@@ -217,6 +217,9 @@ void RefuseEmptyFlags() {
     if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
       Fail(std::string("--") + flag + "= is empty: give it a value, or leave it out.");
   }
+  for (const std::string& file : SplitList(FLAGS_weights)) {
+    if (file.empty()) Fail("--weights=" + FLAGS_weights + ": a name in the list is empty.");
+  }
 }
 
 /// The command leaves log files where no flag says otherwise.
@@ -235,6 +238,10 @@ int Run(const std::vector<std::string>& words) {
   const Command& command = CommandOrFail(words[0]);
   const std::vector<std::string> arguments(words.begin() + 1, words.end());
   if (static_cast<int>(arguments.size()) != command.argument_count) {
+    if (command.argument_count == 0) {
+      Fail("'" + command.name + "' takes flags alone, and '" + arguments[0] +
+           "' is none; 'layrub " + command.name + " --help' explains them.");
+    }
     Fail("usage: " + CommandUsage(command) + "; 'layrub " + command.name +
          " --help' explains the flags.");
   }

@@ -20,10 +20,10 @@ namespace {
 /// The solver that the flags name; with --model, SGD on that model.
 SolverParameter WantedSolver() {
   SolverParameter solver;
-  if (FLAGS_solver.empty() == FLAGS_model.empty()) {
-    Fail(
-        "'plan' needs either --model=FILE or --solver=FILE; 'layrub plan --help' shows an "
-        "example.");
+  if (!FLAGS_solver.empty() && !FLAGS_model.empty())
+    Fail("'plan' is of one net: give --model or --solver, but not both.");
+  if (FLAGS_solver.empty() && FLAGS_model.empty()) {
+    Fail("'plan' needs --model=FILE or --solver=FILE; 'layrub plan --help' shows an example.");
   }
   if (FLAGS_solver.empty()) {
     solver.set_net(FLAGS_model);

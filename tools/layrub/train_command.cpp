@@ -205,6 +205,7 @@ int Train(const std::vector<std::string>&) {
   const int solvers = static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
+    if (!FLAGS_json_summary.empty()) Fail("--verify_placement has no --json_summary to write.");
     return Verify(param, SnapshotFlag(param));
   }
   caffe::SignalHandler signals(sigint, sighup, sigterm);

@@ -28,7 +28,8 @@ class CommandLine(DigitsTest):
                 self.assertIn("usage: layrub " + command, run(command, "--help").out)
         self.assertEqual(1, run().code)
         self.assertIn("usage", run().err)
-        self.fails(run("train", "more"), "usage: layrub train")
+        self.fails(run("train", "more"), "'train' takes flags alone, and 'more' is none; 'layrub train --help'")
+        self.fails(run("diff", "one"), "usage: layrub diff A.caffemodel B.caffemodel")
 
     def test_unknown_words_and_flags(self):
         self.fails(run("trian"), "unknown command 'trian' .*train")
@@ -39,7 +40,10 @@ class CommandLine(DigitsTest):
         self.fails(run("train", "--solver=solver.prototxt", "--snapshot=a", "--weights=b"), "not both")
         self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
         self.fails(run("time", "--model=x", "--placement=keep"), "without a memory plan.*--placement")
-        self.fails(run("plan"), "either --model=FILE or --solver=FILE")
+        self.fails(run("plan"), "needs --model=FILE or --solver=FILE")
+        self.fails(run("plan", "--model=a", "--solver=b"), "--model or --solver, but not both")
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=a,,b"), "--weights=a,,b: a name in the list is empty")
+        self.fails(run("train", "--solver=solver.prototxt", "--verify_placement=1", "--json_summary=x"), "no --json_summary")
         self.fails(run("device_query", "--gpu=first"), "--gpu=first")
         self.fails(run("device_query", "--gpu=0"), "no GPU")
 

@@ -1,6 +1,10 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "caffe/solver_snapshots.hpp"
 #include "caffe/test/most_bytes.hpp"
 #include "solver_fixture.hpp"
 
@@ -50,6 +54,163 @@ TEST(Snapshot, HoldsOneLayerAtATime) {
   const int64_t before = MostBytes();
   solver->Snapshot();
   EXPECT_LT(MostBytes() - before, kLayers * kMiB);
+}
+
+namespace fs = std::filesystem;
+
+/// What the error says that `action` ends with. (A process that a death test forks has none of the
+/// threads that solvers work with.)
+template <typename Action>
+string MessageOf(const Action& action) {
+  const ThrowOnError scope;
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+vector<string> Formats() {
+#ifdef USE_HDF5
+  return {"BINARYPROTO", "HDF5"};
+#else
+  return {"BINARYPROTO"};
+#endif
+}
+
+template <typename Dtype>
+void ExpectWholeSnapshots() {
+  for (const string& format : Formats()) {
+    const string prefix = NewFolder() + "/run";
+    const auto solver =
+        MakeSolver<Dtype>(LinearNet(), "momentum: 0.9 snapshot: 2 snapshot_format: " + format +
+                                           " snapshot_prefix: '" + prefix + "'");
+    solver->Step(5);
+    EXPECT_EQ(FindSnapshots(prefix).size(), 2u);
+    const string ending = format == "HDF5" ? ".h5" : "";
+    const string state = prefix + "_iter_4.solverstate" + ending;
+    EXPECT_EQ(WhyNotWhole(state), "");
+    EXPECT_EQ(LatestSnapshot(prefix).value(), state);
+    fs::resize_file(prefix + "_iter_4.caffemodel" + ending, 10);
+    EXPECT_NE(WhyNotWhole(state), "");
+    EXPECT_EQ(LatestSnapshot(prefix).value(), prefix + "_iter_2.solverstate" + ending);
+  }
+}
+
+TEST(Snapshot, IsWholeInEitherPrecision) {
+  ExpectWholeSnapshots<float>();
+  ExpectWholeSnapshots<double>();
+}
+
+TEST(Snapshot, OfOnePrecisionIsRestoredInTheOther) {
+  for (const string& format : Formats()) {
+    const string prefix = NewFolder() + "/run";
+    const string fields =
+        "momentum: 0.9 snapshot_format: " + format + " snapshot_prefix: '" + prefix + "'";
+    const auto written = MakeSolver<double>(LinearNet(), fields);
+    written->Step(3);
+    written->Snapshot();
+    const auto read = MakeSolver<float>(LinearNet(), fields);
+    read->Restore(LatestSnapshot(prefix).value().c_str());
+    EXPECT_EQ(read->iter(), 3);
+    EXPECT_FLOAT_EQ(read->history()[0]->cpu_data()[0],
+                    static_cast<float>(written->history()[0]->cpu_data()[0]));
+  }
+}
+
+TEST(Snapshot, ThatFailsInTrainingIsTriedAgainFurtherAndFurtherOn) {
+  const string folder = NewFolder() + "/snapshots", prefix = folder + "/run";
+  fs::create_directory(folder);
+  const auto solver = MakeSolver(LinearNet(), "snapshot: 100 snapshot_prefix: '" + prefix + "'");
+  solver->Step(99);
+  fs::remove(folder);
+  solver->Step(4);  // 100 fails, and 101 and 103, which come 1 and 2 later
+  fs::create_directory(folder);
+  solver->Step(3);
+  EXPECT_TRUE(FindSnapshots(prefix).empty());
+  solver->Step(1);
+  ASSERT_EQ(FindSnapshots(prefix).size(), 1u);
+  EXPECT_EQ(FindSnapshots(prefix)[0].iteration, 107);
+  solver->Step(92);
+  EXPECT_EQ(FindSnapshots(prefix).size(), 1u);
+  solver->Step(1);
+  EXPECT_EQ(FindSnapshots(prefix).size(), 2u);
+}
+
+TEST(Snapshot, ThatIsAskedForFailsAtOnceAndMayBeAskedForAgain) {
+  const string folder = NewFolder() + "/snapshots", prefix = folder + "/run";
+  for (const string& format : Formats()) {
+    const auto solver = MakeSolver(
+        LinearNet(), "snapshot_format: " + format + " snapshot_prefix: '" + prefix + "'");
+    solver->Step(1);
+    EXPECT_THAT(MessageOf([&] { solver->Snapshot(); }),
+                testing::ContainsRegex("Cannot write .*run_iter_1.caffemodel.*: No such file"));
+    fs::create_directory(folder);
+    solver->Snapshot();
+    EXPECT_EQ(WhyNotWhole(LatestSnapshot(prefix).value()), "");
+    fs::remove_all(folder);
+  }
+}
+
+TEST(Snapshot, ThatCannotBeMadeGoodEndsTrainingWithAnError) {
+  const string folder = NewFolder() + "/snapshots";
+  fs::create_directory(folder);
+  const auto solver =
+      MakeSolver(LinearNet(), "max_iter: 4 snapshot: 2 snapshot_prefix: '" + folder + "/run'");
+  solver->Step(1);
+  fs::remove(folder);
+  EXPECT_THAT(MessageOf([&] { solver->Solve(); }),
+              testing::ContainsRegex("ended without its last snapshot: Cannot write .*run_iter_4"));
+  EXPECT_EQ(solver->iter(), 4);
+}
+
+TEST(Snapshot, TooLargeForABinaryFileIsHDF5) {
+  const auto binary = SolverParameter_SnapshotFormat_BINARYPROTO;
+  const auto hdf5 = SolverParameter_SnapshotFormat_HDF5;
+  const int64_t gib = 1 << 30;
+  EXPECT_EQ(SnapshotFormatFor(binary, gib, gib), binary);
+  EXPECT_EQ(SnapshotFormatFor(binary, 2 * gib, gib), hdf5);
+  EXPECT_EQ(SnapshotFormatFor(binary, gib, 2 * gib), hdf5);
+  EXPECT_EQ(SnapshotFormatFor(hdf5, gib, gib), hdf5);
+}
+
+TEST(Snapshot, OfAnotherRunAtTheSameIterationIsReplacedAsAPair) {
+  const string prefix = NewFolder() + "/run";
+  const string fields = "snapshot_prefix: '" + prefix + "' ";
+  const auto first = MakeSolver(LinearNet(), fields);
+  first->Step(2);
+  first->Snapshot();
+  const auto second = MakeSolver(LinearNet(), fields + "base_lr: 0.5");
+  second->Step(2);
+  // The state cannot be written, so the weights stay what they were.
+  const string state = prefix + "_iter_2.solverstate";
+  fs::rename(state, state + ".kept");
+  fs::create_directory(state);
+  const string weights = Contents(prefix + "_iter_2.caffemodel");
+  {
+    const ThrowOnError scope;
+    EXPECT_THROW(second->Snapshot(), Error);
+  }
+  EXPECT_EQ(Contents(prefix + "_iter_2.caffemodel"), weights);
+  fs::remove(state);
+  fs::rename(state + ".kept", state);
+  EXPECT_EQ(WhyNotWhole(state), "");
+  second->Snapshot();
+  EXPECT_EQ(WhyNotWhole(state), "");
+  EXPECT_NE(Contents(prefix + "_iter_2.caffemodel"), weights);
+}
+
+TEST(NotFinite, UnderAPlanThatGivesValuesUpIsToldOfAllTheSame) {
+  const auto solver = MakeSolver(ClassifierNet(), "base_lr: 1e30 placement { strategy: 'hybrid' }");
+  testing::internal::CaptureStderr();
+  solver->Step(4);
+  const string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::HasSubstr("the loss is "));
+  EXPECT_THAT(said, testing::HasSubstr("the first value that is not finite is in "));
+  const auto stopping = MakeSolver(ClassifierNet(), "base_lr: 1e30 stop_on_nan: true");
+  EXPECT_THAT(MessageOf([&] { stopping->Step(4); }),
+              testing::HasSubstr("Training stops, as stop_on_nan says. There is no snapshot"));
 }
 
 }  // namespace

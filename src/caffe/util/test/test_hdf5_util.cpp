@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "caffe/util/atomic_file.hpp"
+#include "caffe/util/checksum.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -89,12 +91,92 @@ TYPED_TEST(Hdf5, KeepsStringsAndIntegers) {
   EXPECT_DEATH(hdf5_load_string(this->file_, "number"), "dataset number holds no string");
 }
 
+TYPED_TEST(Hdf5, KeepsBytes) {
+  const string bytes("\0\1bytes\xff", 8);
+  hdf5_save_bytes(this->file_, "bytes", bytes);
+  hdf5_save_int(this->file_, "number", 1);
+  EXPECT_EQ(hdf5_load_bytes(this->file_, "bytes"), bytes);
+  EXPECT_TRUE(hdf5_has(this->file_, "bytes"));
+  EXPECT_FALSE(hdf5_has(this->file_, "none"));
+  EXPECT_DEATH(hdf5_load_bytes(this->file_, "number"), "dataset number holds no bytes");
+}
+
+TYPED_TEST(Hdf5, RefusesAnIntegerThatIsTooLarge) {
+  const int64_t large = int64_t{1} << 40;
+  const hsize_t one = 1;
+  H5LTmake_dataset(this->file_, "large", 1, &one, H5T_NATIVE_INT64, &large);
+  EXPECT_DEATH(hdf5_load_int(this->file_, "large"), "dataset large holds 1099511627776, which is");
+}
+
+TYPED_TEST(Hdf5, ChecksumsAreOfTheValues) {
+  Blob<TypeParam> blob(std::vector<int>{2, 3});
+  for (int i = 0; i < 6; ++i) blob.mutable_cpu_data()[i] = TypeParam(i) / 3;
+  hdf5_save_nd_dataset(this->file_, "data", blob);
+  EXPECT_EQ(hdf5_crc32(this->file_, "data", 7),
+            Crc32(7, blob.cpu_data(), blob.count() * sizeof(TypeParam)));
+}
+
 TYPED_TEST(Hdf5, ListsAGroupByName) {
   for (const char* name : {"b", "a", "c"}) hdf5_save_int(this->file_, name, 1);
   ASSERT_EQ(hdf5_get_num_links(this->file_), 3);
   EXPECT_EQ(hdf5_get_name_by_idx(this->file_, 0), "a");
   EXPECT_EQ(hdf5_get_name_by_idx(this->file_, 2), "c");
   EXPECT_DEATH(hdf5_get_name_by_idx(this->file_, 3), "member 3 of an HDF5 group");
+}
+
+TEST(Hdf5Names, AreEscapedOnlyWhereTheyMustBeAndComeBack) {
+  EXPECT_EQ(hdf5_escape("inception_3a/1x1"), "inception_3a%2F1x1");
+  EXPECT_EQ(hdf5_escape("a%2Fb"), "a%252Fb");
+  EXPECT_EQ(hdf5_escape("a%/b"), "a%25%2Fb");
+  EXPECT_EQ(hdf5_escape("."), "%2E");
+  for (const char* plain : {"conv1", "a.b", "100%", "%2f", "%%", "", "%", "%2"})
+    EXPECT_EQ(hdf5_escape(plain), plain);
+  for (const char* name : {"a/b", "/", "%2F", "%25", "%2E", ".", "..", "a%25/%", "conv1", "%%2F%"})
+    EXPECT_EQ(hdf5_unescape(hdf5_escape(name)), name);
+}
+
+TEST(Hdf5Files, OfTheDriverAreReadByHdf5sOwn) {
+  string path;
+  MakeTempFilename(&path);
+  Blob<float> blob(std::vector<int>{1000, 1000}), read;
+  for (int i = 0; i < blob.count(); ++i) blob.mutable_cpu_data()[i] = static_cast<float>(i);
+  {
+    AtomicFile file(path);
+    hdf5_write_file(
+        [&](hid_t id) {
+          for (int i = 0; i < 50; ++i) hdf5_save_int(id, "number" + std::to_string(i), i);
+          hdf5_save_nd_dataset(id, "data", blob);
+        },
+        &file);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    file.Commit();
+  }
+  const Hdf5Handle file(hdf5_open_file(path), H5Fclose, path);
+  hdf5_load_nd_dataset(file.id(), "data", 1, 4, &read, true);
+  EXPECT_EQ(hdf5_load_int(file.id(), "number49"), 49);
+  ASSERT_EQ(read.shape(), blob.shape());
+  EXPECT_EQ(read.cpu_data()[999999], 999999);
+  std::filesystem::remove_all(std::filesystem::path(path).parent_path());
+}
+
+TEST(Hdf5Files, OnAFullDiskAreAnErrorWithItsReasonThatHdf5Forgets) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
+  const ThrowOnError scope;
+  Blob<float> blob(std::vector<int>{1000});
+  for (int i = 0; i < 3; ++i) {
+    try {
+      AtomicFile file("/dev/full");
+      hdf5_write_file([&](hid_t id) { hdf5_save_nd_dataset(id, "data", blob); }, &file);
+      ADD_FAILURE() << "a full disk was not noticed";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "Cannot write /dev/full: No space left on device");
+    }
+  }
+  EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+TEST(Hdf5Files, ThatAreNoFilesAreNotOpened) {
+  EXPECT_DEATH(hdf5_open_file("/dev/null"), "Cannot read /dev/null: it is no regular file");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "caffe/util/io.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/checksum.hpp"
 #include "caffe/util/format.hpp"
 
 #ifdef USE_OPENCV
@@ -164,6 +167,65 @@ TEST_F(IoDeathTest, AFailedAtomicFileLeavesTheOldOne) {
       "Cannot write .*state: No space left on device");
   EXPECT_EQ(Read(path), "old");
   EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(Io, ATemporaryFileIsNeverOpenedThroughALink) {
+  const string target = Write("precious", "old"), path = Path("state");
+  const string temp_path = path + ".tmp." + std::to_string(getpid());
+  ASSERT_EQ(symlink(target.c_str(), temp_path.c_str()), 0);
+  AtomicFile file(path);
+  EXPECT_FALSE(fs::is_symlink(temp_path));
+  EXPECT_EQ(write(file.fd(), "new", 3), 3);
+  file.Commit();
+  EXPECT_EQ(Read(path), "new");
+  EXPECT_EQ(Read(target), "old");
+}
+
+TEST_F(Io, WhatDeadProcessesLeftIsRemovedWithTheNextWrite) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  const string dead = ".tmp." + std::to_string(child);
+  Write("state" + dead, "half");
+  Write("other" + dead, "of another file");
+  Write("state.tmp." + std::to_string(getppid()), "of a process that lives");
+  Write("state.tmp.x", "a name that is not ours");
+  WriteProtoToTextFile(SmallNet(), Path("state"));
+  EXPECT_FALSE(fs::exists(Path("state" + dead)));
+  EXPECT_EQ(FileCount(), 4u);
+  RemoveStrayFiles(folder_, [](const string& target) { return target == "other"; });
+  EXPECT_EQ(FileCount(), 3u);
+}
+
+TEST_F(Io, AFailureMayBeCaughtAndLeavesNothing) {
+  const ThrowOnError scope;
+  EXPECT_THROW(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")), Error);
+  const string path = Write("state", "old");
+  {
+    AtomicFile file(path);
+    unlink(file.temp_path().c_str());
+    Write("state.tmp." + std::to_string(getpid()), "of somebody else");
+    EXPECT_THROW(file.Commit(), Error);
+  }
+  EXPECT_EQ(Read(path), "old");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(Io, WhetherAPathCanBeWrittenIsTriedWithoutATrace) {
+  EXPECT_EQ(WhyNotWritable(Path("state")), "");
+  EXPECT_EQ(WhyNotWritable(Path("none/state")), "No such file or directory");
+  EXPECT_EQ(FileCount(), 0u);
+}
+
+TEST_F(Io, ChecksumsAreThoseOfZip) {
+  const layrub::Result<FileChecksum> checksum = ChecksumOf(Write("file", "123456789"));
+  ASSERT_TRUE(checksum.ok());
+  EXPECT_EQ(checksum.value().bytes, 9u);
+  EXPECT_EQ(checksum.value().crc32, 0xcbf43926u);
+  EXPECT_EQ(Crc32(Crc32(0, "1234", 4), "56789", 5), 0xcbf43926u);
+  EXPECT_THAT(ChecksumOf(Path("none")).status().message, testing::HasSubstr("File not found"));
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(ChecksumOf(Path("pipe")).status().message, testing::HasSubstr("no regular file"));
 }
 
 TEST_F(IoDeathTest, AFullDiskIsReported) {

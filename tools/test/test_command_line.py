@@ -295,13 +295,13 @@ class CommandLine(DigitsTest):
         self.assertIn("Finetuning from run_iter_4.caffemodel", tuned.err)
 
     def test_a_resumed_run_has_the_bits_of_one_that_was_not_interrupted(self):
-        # A resumed run reads its data from the start again, as does the other after the 15 batches of the data set.
+        # In the middle of the second time that it reads the 15 batches of the data set.
         for strategy in ("keep", "hybrid"):
-            write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 17\nsnapshot: 15"))
+            write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 34\nsnapshot: 20"))
             self.train("--placement=" + strategy)
-            os.rename("run_iter_17.caffemodel", strategy + ".caffemodel")
-            self.train("--placement=" + strategy, "--snapshot=run_iter_15.solverstate")
-            same = run("diff", strategy + ".caffemodel", "run_iter_17.caffemodel")
+            os.rename("run_iter_34.caffemodel", strategy + ".caffemodel")
+            self.train("--placement=" + strategy, "--snapshot=run_iter_20.solverstate")
+            same = run("diff", strategy + ".caffemodel", "run_iter_34.caffemodel")
             self.assertEqual((0, "weights bit-equal: yes\n"), (same.code, same.out), strategy)
         self.assertEqual(0, run("diff", "keep.caffemodel", "hybrid.caffemodel").code)
 

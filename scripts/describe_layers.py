@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import plan_files
 from run_layrub import ROOT, run_or_exit
+from script import run_script, write_whole
 
 PAGE = os.path.join(ROOT, 'docs', 'layers.md')
 HEAD = '''# Layers
@@ -169,10 +170,10 @@ def main():
     if wanted.check:
         if not os.path.exists(PAGE) or read(PAGE) != text:
             sys.exit('docs/layers.md is not what the code says: run scripts/describe_layers.py')
-        return
-    with open(PAGE, 'w', encoding='utf-8') as file:
-        file.write(text)
+    else:
+        write_whole(PAGE, text)
+    return 0
 
 
 if __name__ == '__main__':
-    main()
+    run_script(main)

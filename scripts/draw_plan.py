@@ -20,7 +20,8 @@ import argparse
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from plan_files import BadInput, PASSES, choice, read_graph, read_plan, run_script, write_whole
+from plan_files import PASSES, choice, read_graph, read_plan
+from script import BadInput, run_script, write_whole
 
 # Role -> colour (Okabe and Ito's palette, told apart by the colour-blind too) and words for it.
 ROLES = {

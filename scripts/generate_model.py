@@ -14,6 +14,7 @@ import sys
 
 import model_zoo
 from model_text import TEST, TRAIN, Enum, Net, fields
+from script import run_script, write_whole
 
 ANY_DEPTH = 'resnet'
 
@@ -115,14 +116,6 @@ def wanted_model(options):
     return model
 
 
-def write(path, text):
-    try:
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
-    except OSError as error:
-        sys.exit(f'generate_model.py: cannot write {path}: {error.strerror}')
-
-
 def main():
     options = parser().parse_args()
     if options.list:
@@ -142,11 +135,11 @@ def main():
     except OSError as error:
         sys.exit(f'generate_model.py: cannot make the folder {options.out}: {error.strerror}')
     net_path = os.path.join(options.out, 'train_val.prototxt')
-    write(net_path, text)
+    write_whole(net_path, text)
     if options.solver:
         solver = solver_text(model, net_path, os.path.join(options.out, options.model))
-        write(os.path.join(options.out, 'solver.prototxt'), solver)
+        write_whole(os.path.join(options.out, 'solver.prototxt'), solver)
 
 
 if __name__ == '__main__':
-    main()
+    run_script(main)

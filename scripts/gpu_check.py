@@ -26,6 +26,7 @@ import time
 
 import run_layrub
 from run_layrub import MIB, ROOT
+from script import write_whole
 
 CARD_12GB = 11_580_000_000  # bytes of a K40M with 12 GB that a program can have
 # Name -> (name of generate_model.py, batch, other flags). The two smallest are for trying this script.
@@ -369,12 +370,9 @@ def load(path, device, made_of):
 
 
 def save(path, result):
-    """The JSON file, whole or not at all, and the table beside it."""
-    with open(path + '.new', 'w', encoding='utf-8') as file:
-        json.dump(result, file, indent=1)
-    os.replace(path + '.new', path)
-    with open(os.path.splitext(path)[0] + '.md', 'w', encoding='utf-8') as file:
-        file.write(markdown(result))
+    """The JSON file, and the table beside it."""
+    write_whole(path, json.dumps(result, indent=1))
+    write_whole(os.path.splitext(path)[0] + '.md', markdown(result))
 
 
 def main():

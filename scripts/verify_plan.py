@@ -18,9 +18,10 @@ that cannot be read. Shares no code with the planner.
 import argparse
 import json
 
-from plan_files import ALIGNMENT, Form, aligned, choice, read_graph, read_plan, run_script
+from plan_files import ALIGNMENT, Form, aligned, choice, read_graph, read_plan
 from plan_floor import floor
 from plan_memory import Block, Memory
+from script import run_script
 
 PACKING_BOUND = 1.02
 MIB = 2.0 ** 20

@@ -213,9 +213,9 @@ int Help(const std::vector<std::string>& words) {
 /// is empty: without the flag, what is done may be something else altogether.
 void RefuseEmptyFlags() {
   for (const char* flag : {"solver", "model", "weights", "snapshot", "machine", "profile",
-                           "spill_file", "json_summary", "dump", "data_shape"}) {
+                           "spill_file", "json_summary", "dump"}) {
     if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
-      Fail(std::string("--") + flag + "= is empty: give it a value, or leave it out.");
+      Fail(std::string("--") + flag + "= names no file: give it one, or leave it out.");
   }
   for (const std::string& file : SplitList(FLAGS_weights)) {
     if (file.empty()) Fail("--weights=" + FLAGS_weights + ": a name in the list is empty.");

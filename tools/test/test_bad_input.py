@@ -122,7 +122,7 @@ class BadInput(DigitsTest):
                       ("plan", "--solver=solver.prototxt", "--dump="), ("time", "--model=x", "--profile="),
                       ("train", "--solver=solver.prototxt", "--json_summary="),
                       ("train", "--solver=solver.prototxt", "--spill_file=")):
-            self.fails(run(*flags), "--%s.*is empty" % flags[-1].strip("=-") if flags[-1] else "--model.*is empty")
+            self.fails(run(*flags), "--%s= names no file" % (flags[-1].strip("=-") or "model"))
         self.assertEqual(0, run("train", "--solver=solver.prototxt", "--gpu=", "--stage=").code)
 
     def test_sizes_that_are_none_are_refused(self):

@@ -76,11 +76,7 @@ class Planner {
   Planner(const Graph& graph, const Machine& machine) : graph_(graph), machine_(machine) {}
 
   Plan Within(const std::string& strategy, int64_t budget) const {
-    const auto decide = ValueOrFail(layrub::FindStrategy(strategy));
-    Plan plan =
-        ValueOrFail(Schedule(graph_, ValueOrFail(decide(graph_, machine_, {.device = budget}))));
-    plan.strategy = strategy;
-    return plan;
+    return ValueOrFail(MakePlanOfAnySize(graph_, machine_, {.device = budget}, strategy));
   }
   double Seconds(const Plan& plan) const { return Simulate(graph_, plan, machine_).seconds; }
 

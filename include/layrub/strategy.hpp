@@ -142,6 +142,10 @@ Result<Plan> Schedule(const Graph& graph, const Decision& decision, int64_t padd
 /// strategies that do fit.
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
                       const std::string& strategy, int64_t padding = 0);
+/// The same, whether the plan fits the budget or not: for a budget of 0, the smallest that the
+/// strategy makes.
+Result<Plan> MakePlanOfAnySize(const Graph& graph, const Machine& machine, const Budget& budget,
+                               const std::string& strategy, int64_t padding = 0);
 
 }  // namespace layrub
 

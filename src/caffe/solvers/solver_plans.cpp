@@ -74,19 +74,6 @@ SolverPlans Combine(const SizedPlan& train, const SizedPlans& tests, int64_t bud
   return {train, tests, share, total.largest_transient, share ? total.together() : total.apart};
 }
 
-/// The decision for the least bytes is what a strategy returns when nothing fits.
-Result<Plan> SmallestPlan(const Graph& graph, const PlacementOptions& options) {
-  if (Status status = Validate(graph); !status.ok()) return status;
-  const Result<layrub::Strategy> strategy = layrub::FindStrategy(options.strategy);
-  if (!strategy.ok()) return strategy.status();
-  const Result<layrub::Decision> decision =
-      strategy.value()(graph, options.machine, options.budget);
-  if (!decision.ok()) return decision.status();
-  Result<Plan> plan = layrub::Schedule(graph, decision.value(), options.padding);
-  if (plan.ok()) plan.value().strategy = options.strategy;
-  return plan;
-}
-
 /// `status` of the train net's plan, with the budget that all nets together need.
 Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status& status) {
   if (graphs.tests.empty() || status.code != layrub::Code::kDoesNotFit) return status;
@@ -146,7 +133,9 @@ Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions o
   const Result<SizedPlans> tests = PlanTests(graphs.tests, options, "liveness");
   if (!tests.ok()) return tests.status();
   options.budget.device = 0;
-  const Result<SizedPlan> train = Sized(graphs.train, SmallestPlan(graphs.train, options));
+  const Result<SizedPlan> train =
+      Sized(graphs.train, layrub::MakePlanOfAnySize(graphs.train, options.machine, options.budget,
+                                                    options.strategy, options.padding));
   if (!train.ok()) return train.status();
   return Combine(train.value(), tests.value(), 0);
 }

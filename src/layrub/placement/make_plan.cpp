@@ -32,6 +32,7 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
   return Status::Ok();
 }
 
+/// MakePlanOfAnySize of a valid graph.
 Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machine& machine,
                     const Budget& budget, int64_t padding) {
   const Result<Strategy> decide = FindStrategy(strategy);
@@ -45,6 +46,13 @@ Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machi
     if (other.ok() && other.value().device_bytes <= plan.value().device_bytes) plan = other;
   }
   plan.value().strategy = strategy;
+  return plan;
+}
+
+Result<Plan> PlanWithin(const std::string& strategy, const Graph& graph, const Machine& machine,
+                        const Budget& budget, int64_t padding) {
+  Result<Plan> plan = PlanBy(strategy, graph, machine, budget, padding);
+  if (!plan.ok()) return plan;
   if (Status status = CheckBudget(graph, plan.value(), budget); !status.ok()) return status;
   return plan;
 }
@@ -83,10 +91,16 @@ int WorkspaceChoices(const Graph& graph) {
   return static_cast<int>(most);
 }
 
+Result<Plan> MakePlanOfAnySize(const Graph& graph, const Machine& machine, const Budget& budget,
+                               const std::string& strategy, int64_t padding) {
+  if (Status status = Validate(graph); !status.ok()) return status;
+  return PlanBy(strategy, graph, machine, budget, padding);
+}
+
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
                       const std::string& strategy, int64_t padding) {
   if (Status status = Validate(graph); !status.ok()) return status;
-  Result<Plan> plan = PlanBy(strategy, graph, machine, budget, padding);
+  Result<Plan> plan = PlanWithin(strategy, graph, machine, budget, padding);
   if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
   Status status = plan.status();
   if (const int64_t floor = FloorBytes(graph); budget.device - budget.reserved < floor) {
@@ -103,7 +117,7 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
     for (const std::string& other : StrategyNames()) {
       if (!fitting.empty() && searches) break;
       if (other == strategy || UsesCosts(other) != searches) continue;
-      if (PlanBy(other, graph, machine, budget, padding).ok())
+      if (PlanWithin(other, graph, machine, budget, padding).ok())
         fitting.push_back("--placement=" + other);
     }
   }

@@ -11,7 +11,7 @@
 namespace layrub {
 
 /// A tensor that has left the device.
-struct Away {
+struct Evicted {
   int64_t bytes = 0;      ///< that a copy moves
   int64_t range = 0;      ///< that it takes on the device
   RunId last = kNone;     ///< the last run that used it: it can be saved once that has ended
@@ -31,11 +31,11 @@ class LinkClock {
 
   double Seconds(int64_t bytes) const;  ///< of a copy back
 
-  /// Seconds for which the next run would wait if it needed `away`.
-  double Wait(const Away& away) const;
+  /// Seconds for which the next run would wait if it needed `evicted`.
+  double Wait(const Evicted& evicted) const;
 
-  /// The next run needs `away`.
-  void Fetch(const Away& away);
+  /// The next run needs `evicted`.
+  void Fetch(const Evicted& evicted);
 
   /// The next run, for which the device holds `load` bytes.
   void Run(double seconds, int64_t load);
@@ -56,8 +56,8 @@ class LinkClock {
     double delay = 0;  ///< of the run that needed its range
   };
   RunId Count() const { return static_cast<RunId>(runs_.size()); }
-  Save FindSave(const Away& away) const;
-  Arrival FindArrival(const Away& away) const;
+  Save FindSave(const Evicted& evicted) const;
+  Arrival FindArrival(const Evicted& evicted) const;
 
   const Machine& machine_;
   const int64_t room_;

@@ -101,7 +101,7 @@ class Runner {
     return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
   }
   double LinkSeconds(TensorId t) const { return clock_.Seconds(graph_.tensors[t].bytes); }
-  Away AwayOf(TensorId t) const {
+  Evicted EvictedOf(TensorId t) const {
     const State& state = states_[t];
     return {graph_.tensors[t].bytes, state.size, state.last, state.release, state.copied};
   }
@@ -181,7 +181,7 @@ class Runner {
   bool Bring(TensorId t, bool rather_copy) {
     double copy = kNever;
     if (!states_[t].lost) {
-      copy = clock_.Wait(AwayOf(t)) + thrift_.price * LinkSeconds(t);
+      copy = clock_.Wait(EvictedOf(t)) + thrift_.price * LinkSeconds(t);
     }
     if (producers_[t] != kNone && producers_[t] < current_ && (!rather_copy || copy == kNever)) {
       ++stamp_;
@@ -237,7 +237,7 @@ class Runner {
   }
 
   void Fetch(TensorId t) {
-    clock_.Fetch(AwayOf(t));
+    clock_.Fetch(EvictedOf(t));
     MakeRoom(states_[t].size, {}, nullptr);
     states_[t].fetched = true;
     Enter(t);

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "layrub/graph.hpp"
-#include "layrub/placement/strategies/loads.hpp"
 #include "layrub/plan.hpp"
 #include "layrub/strategy.hpp"
 
@@ -30,21 +28,13 @@ inline bool Recomputes(const std::string& strategy) { return strategy == "sqrt";
 
 /// The least device bytes within which the strategy has a plan.
 inline int64_t SmallestBudget(const Graph& graph, const std::string& strategy) {
-  const Decision decision = FindStrategy(strategy).value()(graph, {}, {.device = 0}).value();
-  const int64_t bytes = Schedule(graph, decision).value().device_bytes;
-  if (UsesBudget(strategy)) return bytes;
-  // Faster workspaces may happen to be packed into less, and are in the plan then.
-  const std::optional<Decision> faster = FreeWorkspaces(graph, {}, decision);
-  return faster ? std::min(bytes, Schedule(graph, *faster).value().device_bytes) : bytes;
+  return MakePlanOfAnySize(graph, {}, {.device = 0}, strategy).value().device_bytes;
 }
 
 /// What the strategy decides within its smallest budget, with `padding` between ranges on top.
 inline Plan PlanTightly(const Graph& graph, const std::string& strategy, int64_t padding = 0) {
   const Budget budget{.device = SmallestBudget(graph, strategy)};
-  const Decision decision = FindStrategy(strategy).value()(graph, {}, budget).value();
-  Plan plan = Schedule(graph, decision, padding).value();
-  plan.strategy = strategy;
-  return plan;
+  return MakePlanOfAnySize(graph, {}, budget, strategy, padding).value();
 }
 
 /// Recompute steps of a plan.

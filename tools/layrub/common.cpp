@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <glog/logging.h>
 #include <unistd.h>
 
@@ -39,35 +38,20 @@ void Require(const std::string& command, const std::string& flag, const std::str
        " --help' shows an example.");
 }
 
-namespace {
-
-/// Opens what will be the file.
-int Create(caffe::AtomicFile* file) {
-  const int opened =
-      open(file->temp_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (opened < 0) file->Fail(std::strerror(errno));
-  return opened;
-}
-
-}  // namespace
-
 void CheckWritable(const std::string& path) {
   std::error_code ignored;
-  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-  if (std::filesystem::is_fifo(status)) return;  // whoever reads from it would see the end
-  caffe::AtomicFile file(path);
-  close(Create(&file));
+  // Whoever reads from a pipe would see the end.
+  if (std::filesystem::is_fifo(std::filesystem::status(path, ignored))) return;
+  const caffe::AtomicFile file(path);
 }
 
 void WriteFile(const std::string& path, const std::string& text) {
   caffe::AtomicFile file(path);
-  const int opened = Create(&file);
   for (size_t done = 0; done < text.size();) {
-    const ssize_t size = write(opened, text.data() + done, text.size() - done);
+    const ssize_t size = write(file.fd(), text.data() + done, text.size() - done);
     if (size < 0 && errno != EINTR) file.Fail(std::strerror(errno));
     done += std::max<ssize_t>(size, 0);
   }
-  if (close(opened) != 0) file.Fail(std::strerror(errno));
   file.Commit();
 }
 

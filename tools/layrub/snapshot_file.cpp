@@ -39,23 +39,7 @@ std::string Beginning(const std::string& path) {
 
 #ifdef USE_HDF5
 
-/// An open file, group or dataset of HDF5.
-class Opened {
- public:
-  Opened(hid_t id, herr_t (*close)(hid_t), const std::string& what) : id_(id), close_(close) {
-    CHECK_GE(id, 0) << "Cannot open HDF5 " << what;
-  }
-  ~Opened() { close_(id_); }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  hid_t id() const { return id_; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-bool Has(hid_t group, const char* name) { return H5Lexists(group, name, H5P_DEFAULT) > 0; }
+using caffe::Hdf5Handle;
 
 template <typename Dtype>
 void ReadValues(hid_t group, const std::string& name, BlobProto* proto) {
@@ -65,8 +49,8 @@ void ReadValues(hid_t group, const std::string& name, BlobProto* proto) {
 }
 
 void ReadBlob(hid_t group, const std::string& name, BlobProto* proto) {
-  const Opened dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "dataset " + name);
-  const Opened type(H5Dget_type(dataset.id()), H5Tclose, "type of dataset " + name);
+  const Hdf5Handle dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose, "dataset " + name);
+  const Hdf5Handle type(H5Dget_type(dataset.id()), H5Tclose, "type of dataset " + name);
   if (H5Tget_size(type.id()) > sizeof(float)) {
     ReadValues<double>(group, name, proto);
   } else {
@@ -78,7 +62,7 @@ void ReadBlob(hid_t group, const std::string& name, BlobProto* proto) {
 template <typename Blobs>
 void ReadBlobs(hid_t parent, const std::string& name, Blobs* blobs) {
   constexpr int kMost = 1 << 16;
-  const Opened group(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), H5Gclose, "group " + name);
+  const Hdf5Handle group(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), H5Gclose, "group " + name);
   for (int i = 0; i < caffe::hdf5_get_num_links(group.id()); ++i) {
     const std::string dataset = caffe::hdf5_get_name_by_idx(group.id(), i);
     int number = -1;
@@ -92,23 +76,29 @@ void ReadBlobs(hid_t parent, const std::string& name, Blobs* blobs) {
 
 SnapshotFile ReadHdf5(const std::string& path) {
   const caffe::FailureScope at_work(caffe::FileAtWork{path});
-  const Opened file(caffe::hdf5_open_file(path), H5Fclose, "file " + path);
+  const Hdf5Handle file(caffe::hdf5_open_file(path), H5Fclose, "file " + path);
   SnapshotFile snapshot;
   snapshot.hdf5 = true;
-  if (Has(file.id(), "history")) {
+  if (caffe::hdf5_has(file.id(), "history")) {
     SolverState& state = snapshot.state.emplace();
     state.set_iter(caffe::hdf5_load_int(file.id(), "iter"));
     state.set_current_step(caffe::hdf5_load_int(file.id(), "current_step"));
     ReadBlobs(file.id(), "history", state.mutable_history());
+    if (caffe::hdf5_has(file.id(), "resume")) {
+      CHECK(state.mutable_resume()->ParseFromString(caffe::hdf5_load_bytes(file.id(), "resume")))
+          << "HDF5 dataset resume cannot be read";
+    }
     return snapshot;
   }
-  CHECK(Has(file.id(), "data")) << "It is an HDF5 file, but holds neither weights (group 'data') "
-                                   "nor a solver's state (group 'history').";
-  const Opened data(H5Gopen2(file.id(), "data", H5P_DEFAULT), H5Gclose, "group data");
+  CHECK(caffe::hdf5_has(file.id(), "data"))
+      << "It is an HDF5 file, but holds neither weights (group 'data') "
+         "nor a solver's state (group 'history').";
+  const Hdf5Handle data(H5Gopen2(file.id(), "data", H5P_DEFAULT), H5Gclose, "group data");
   for (int i = 0; i < caffe::hdf5_get_num_links(data.id()); ++i) {
     LayerParameter* layer = snapshot.weights.add_layer();
-    layer->set_name(caffe::hdf5_get_name_by_idx(data.id(), i));
-    ReadBlobs(data.id(), layer->name(), layer->mutable_blobs());
+    const std::string name = caffe::hdf5_get_name_by_idx(data.id(), i);
+    layer->set_name(caffe::hdf5_unescape(name));
+    ReadBlobs(data.id(), name, layer->mutable_blobs());
   }
   return snapshot;
 }

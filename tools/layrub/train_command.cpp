@@ -50,12 +50,6 @@ caffe::SolverParameter ReadSolver() {
   return param;
 }
 
-/// A variable of a script that is empty must not train from scratch.
-void RefuseEmpty(const std::string& flag, const std::string& value) {
-  if (Given(flag.c_str()) && value.empty())
-    Fail("--" + flag + "= names no file: leave the flag out to train from scratch.");
-}
-
 /// The solver state to resume from, "" for none.
 std::string SnapshotFlag(const caffe::SolverParameter& param) {
   if (FLAGS_snapshot != "latest") return FLAGS_snapshot;
@@ -189,8 +183,6 @@ int Verify(const caffe::SolverParameter& param, const std::string& snapshot) {
 int Train(const std::vector<std::string>&) {
   Require("train", "solver", FLAGS_solver);
   RefuseLoneDataShape("train");
-  RefuseEmpty("snapshot", FLAGS_snapshot);
-  RefuseEmpty("weights", FLAGS_weights);
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }

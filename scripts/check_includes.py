@@ -31,7 +31,7 @@ MAY_INCLUDE = {
 # Where a file belongs: the first pattern that fits.
 PARTS = [
     (r'include/layrub/(status|bytes|comparable|input|standard_streams|workspace)\.hpp', 'base'),
-    (r'include/layrub/(backend|communicator|device|pool|transient)\.hpp', 'device'),
+    (r'include/layrub/(backend|communicator|device|failure|pool|transient)\.hpp', 'device'),
     (r'include/layrub/(executor|measure)\.hpp', 'runtime'),
     (r'include/layrub/(graph|plan|machine|timeline)\.hpp', 'types'),
     (r'include/layrub/', 'placement'),

@@ -27,6 +27,10 @@ struct Event {
 /// Threads: the compute lane is driven by the calling thread (on a CPU it *is* the calling thread);
 /// one thread at a time may call a Backend. Copies and waits return at once; Synchronize waits for
 /// all lanes.
+///
+/// Errors: what a copy or a call of a lane's thread throws, each wait for that lane on the compute
+/// lane throws, and Synchronize: at once where the host waits, at the next Synchronize elsewhere.
+/// From then on nothing more is copied; the backend may only be destroyed.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -77,7 +81,8 @@ class Backend {
 
 /// RAM as the device, a thread for each copy lane. The host tier is RAM too, or, if `spill_file`
 /// names one, a file of the size asked for, whose name is gone as soon as it is open: `spill_file`
-/// is a folder, or a file that does not exist. What goes wrong with it is fatal and says what.
+/// is a folder, or a file that does not exist. What goes wrong with it is a failure (failure.hpp)
+/// that names it.
 std::unique_ptr<Backend> MakeCpuBackend(const std::string& spill_file = "");
 
 }  // namespace layrub

@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "caffe/common.hpp"
 #include "caffe/error.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "layrub/failure.hpp"
 
 namespace caffe {
 
@@ -159,8 +161,26 @@ FatalMessage::~FatalMessage() noexcept(false) {
   throw Error(text);
 }
 
+namespace {
+
+/// What the parts below caffe cannot mend ends, or throws, as a check does.
+void OnFailure(const char* file, int line, const std::string& message) {
+  FatalMessage(file, line).stream() << message;
+}
+
+const bool handles_failures = (layrub::SetFailureHandler(OnFailure), true);
+
+[[noreturn]] void OnOutOfMemory() {
+  WriteText(program_invocation_short_name);
+  WriteText(": out of memory\n");
+  Exit();
+}
+
+}  // namespace
+
 void ExitOnFailure(int exit_code) {
   failure_code = exit_code;
+  std::set_new_handler(OnOutOfMemory);
   google::InstallFailureFunction(Exit);
   static FatalExit fatal_exit;
   google::AddLogSink(&fatal_exit);

@@ -97,9 +97,9 @@ void CopyLane::Work() {
 
 void CopyLane::Execute(const Item& item) {
   if (item.to != nullptr) {
-    copier_(item.to, item.from, item.bytes);
+    if (!error_.some()) error_.Guard([&] { copier_(item.to, item.from, item.bytes); });
   } else if (item.function) {
-    item.function();
+    error_.Guard(item.function);
   } else if (item.lane != nullptr) {
     item.lane->Await(item.ticket);
   } else {

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "layrub/device/first_error.hpp"
+
 namespace layrub {
 
 /// Seconds on the monotonic clock.
@@ -54,6 +56,8 @@ class CopyLane {
 
   /// Blocks the caller until `ticket` is reached.
   void Await(uint64_t ticket) const;
+  /// Throws what a copy or a call has thrown: no copy that was queued behind it is made.
+  void Rethrow() const { error_.Rethrow(); }
   /// When `ticket` was reached; NaN if it has not been, or more than TicketTimes::kKept tickets
   /// ago.
   double SecondsOf(uint64_t ticket) const;
@@ -83,6 +87,7 @@ class CopyLane {
   std::atomic<uint64_t> reached_{0};  ///< the last ticket reached
   uint64_t recorded_ = 0;             ///< the last ticket given out
   TicketTimes times_;
+  FirstError error_;
   std::thread thread_;  ///< last: it uses all of the above
 };
 

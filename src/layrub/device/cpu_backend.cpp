@@ -42,7 +42,7 @@ class CpuBackend final : public Backend {
     }
   }
   // A lane may wait for the other one, so both are idle before either is taken down.
-  ~CpuBackend() override { CpuBackend::Synchronize(); }
+  ~CpuBackend() override { AwaitLanes(); }
 
   void* Allocate(Tier tier, int64_t bytes) override {
     void* memory = TierOf(tier).Allocate(bytes);
@@ -92,16 +92,15 @@ class CpuBackend final : public Backend {
     const CopyLane& other = CopyLaneOf(event.lane);
     if (lane == Lane::kCompute) {
       other.Await(event.ticket);
+      Rethrow();
     } else {
       CopyLaneOf(lane).Wait(&other, event.ticket);
     }
   }
 
   void Synchronize() override {
-    const uint64_t save = save_.Record();
-    const uint64_t load = load_.Record();
-    save_.Await(save);
-    load_.Await(load);
+    AwaitLanes();
+    Rethrow();
   }
 
   double SecondsOf(const Event& event) override {
@@ -121,6 +120,19 @@ class CpuBackend final : public Backend {
   Device* device() const override { return emulated_; }
 
  private:
+  void AwaitLanes() {
+    const uint64_t save = save_.Record();
+    const uint64_t load = load_.Record();
+    save_.Await(save);
+    load_.Await(load);
+  }
+
+  /// What one lane could not do the other one may have gone on with.
+  void Rethrow() const {
+    save_.Rethrow();
+    load_.Rethrow();
+  }
+
   static size_t Index(Tier tier) { return static_cast<size_t>(tier); }
   HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : *device_; }
 

@@ -46,7 +46,7 @@ EmulatedDevice::~EmulatedDevice() {
 }
 
 void* EmulatedDevice::Allocate(int64_t bytes) {
-  if (bytes < 0 || bytes > bytes_) return nullptr;
+  if (bytes < 0 || bytes > bytes_ || --until_failure_ == 0) return nullptr;
   const int64_t size = Aligned(std::max<int64_t>(bytes, 1));
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto fits = [size](const auto& range) { return range.second >= size; };

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -47,6 +48,11 @@ class EmulatedDevice final : public Device {
   void* Alias(void* memory) const;
   const void* Alias(const void* memory) const;
 
+  /// For tests: the `n`-th call of Allocate from now on (from 1) finds no memory.
+  void FailAllocation(int64_t n) { until_failure_ = n; }
+  /// Whether that has happened.
+  bool has_failed() const { return until_failure_ <= 0; }
+
   /// How often the host has waited for the device: copies from here to memory of the host.
   int64_t host_reads() const { return host_reads_; }
 
@@ -62,6 +68,7 @@ class EmulatedDevice final : public Device {
   const int64_t library_bytes_;
   int64_t peak_ = 0;
   std::atomic<int64_t> host_reads_ = 0;
+  std::atomic<int64_t> until_failure_ = std::numeric_limits<int64_t>::max();
   int kernels_ = 0;  ///< that run now
   Pool pool_{this};
   Pool host_pool_;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <stdexcept>
 
 #include "layrub/device/aligned_memory.hpp"
@@ -82,9 +83,14 @@ void Pool::Free(void* memory) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = sizes_.find(memory);
   if (found == sizes_.end()) throw std::invalid_argument("Pool::Free: memory of another owner");
-  used_ -= found->second;
-  cached_.emplace(found->second, memory);
+  const int64_t size = found->second;
+  used_ -= size;
   sizes_.erase(found);
+  try {
+    cached_.emplace(size, memory);
+  } catch (const std::bad_alloc&) {  // destructors come here
+    source_->Free(memory);
+  }
 }
 
 void Pool::Trim() {

@@ -1,7 +1,6 @@
 #include "layrub/device/spill_file.hpp"
 
 #include <fcntl.h>
-#include <glog/logging.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "layrub/bytes.hpp"
+#include "layrub/failure.hpp"
 #include "layrub/graph.hpp"
 
 namespace layrub {
@@ -24,6 +24,21 @@ namespace {
 
 /// Bytes of address space that stand for `bytes` of a file.
 int64_t AddressBytes(int64_t bytes) { return Aligned(std::max<int64_t>(bytes, 1)); }
+
+/// Closes a file unless somebody takes it.
+class OwnedFile {
+ public:
+  explicit OwnedFile(int file) : file_(file) {}
+  ~OwnedFile() {
+    if (file_ >= 0) close(file_);
+  }
+  OwnedFile(const OwnedFile&) = delete;
+  OwnedFile& operator=(const OwnedFile&) = delete;
+  int Release() { return std::exchange(file_, -1); }
+
+ private:
+  int file_;
+};
 
 bool IsFolder(const std::string& path) {
   struct stat status;
@@ -41,13 +56,16 @@ SpillFile::~SpillFile() {
 void* SpillFile::Allocate(int64_t bytes) {
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kAlignment) return nullptr;
   const int file = Open();
+  OwnedFile owned(file);
   Reserve(file, Aligned(bytes));
   void* memory = mmap(nullptr, static_cast<size_t>(AddressBytes(bytes)), PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  PCHECK(memory != MAP_FAILED) << "Cannot reserve " << bytes << " addresses for the spill file "
-                               << path_;
+  if (memory == MAP_FAILED) {
+    FailWithErrno("Cannot reserve " + std::to_string(bytes) + " addresses for the spill file " +
+                  path_);
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
-  ranges_[static_cast<const char*>(memory)] = {bytes, file};
+  ranges_[static_cast<const char*>(memory)] = {bytes, owned.Release()};
   return memory;
 }
 
@@ -85,24 +103,27 @@ int SpillFile::Open() const {
   } else {
     file = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   }
-  PCHECK(file >= 0) << "Cannot make the spill file " << name;
-  PCHECK(unlink(name.c_str()) == 0) << "Cannot remove the name of the spill file " << name;
-  return file;
+  if (file < 0) FailWithErrno("Cannot make the spill file " + name);
+  OwnedFile owned(file);
+  if (unlink(name.c_str()) != 0) FailWithErrno("Cannot remove the name of the spill file " + name);
+  return owned.Release();
 }
 
 /// Takes `bytes` of the disk, so that it cannot be full later.
 void SpillFile::Reserve(int file, int64_t bytes) const {
   if (bytes == 0) return;
   struct statvfs disk;
-  PCHECK(fstatvfs(file, &disk) == 0) << "Cannot look at the disk of the spill file " << path_;
+  if (fstatvfs(file, &disk) != 0)
+    FailWithErrno("Cannot look at the disk of the spill file " + path_);
   // Asked first, since a disk is filled up before posix_fallocate finds out.
   const auto free = static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
-  CHECK_LE(bytes, free) << ": the spill file " << path_ << " needs " << FormatBytes(bytes) << " ("
-                        << bytes << " bytes), its disk has " << FormatBytes(free) << " left";
+  const std::string needs = "the spill file " + path_ + " needs " + FormatBytes(bytes) + " (" +
+                            std::to_string(bytes) + " bytes)";
+  if (bytes > free)
+    Fail("The disk is full: " + needs + ", its disk has " + FormatBytes(free) + " left");
   int error = EINTR;
   while (error == EINTR) error = posix_fallocate(file, 0, bytes);
-  CHECK_EQ(error, 0) << ": the spill file " << path_ << " needs " << FormatBytes(bytes) << " ("
-                     << bytes << " bytes): " << std::strerror(error);
+  if (error != 0) Fail("Cannot take room on the disk: " + needs + ": " + std::strerror(error));
 }
 
 SpillFile::Position SpillFile::Find(const void* address) const {
@@ -120,7 +141,7 @@ void SpillFile::Write(Position to, const char* from, int64_t bytes) const {
   while (bytes > 0) {
     const ssize_t done = pwrite(to.file, from, static_cast<size_t>(bytes), to.offset);
     if (done < 0 && errno == EINTR) continue;
-    PCHECK(done > 0) << "Cannot write to the spill file " << path_;
+    if (done <= 0) FailWithErrno("Cannot write to the spill file " + path_);
     from += done;
     to.offset += done;
     bytes -= done;
@@ -131,8 +152,8 @@ void SpillFile::Read(char* to, Position from, int64_t bytes) const {
   while (bytes > 0) {
     const ssize_t done = pread(from.file, to, static_cast<size_t>(bytes), from.offset);
     if (done < 0 && errno == EINTR) continue;
-    PCHECK(done >= 0) << "Cannot read the spill file " << path_;
-    CHECK_GT(done, 0) << ": the spill file " << path_ << " has become shorter";
+    if (done < 0) FailWithErrno("Cannot read the spill file " + path_);
+    if (done == 0) Fail("Cannot read the spill file " + path_ + ": it has become shorter");
     to += done;
     from.offset += done;
     bytes -= done;

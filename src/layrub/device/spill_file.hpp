@@ -11,8 +11,8 @@ namespace layrub {
 
 /// Bytes of the host tier in files, one for each allocation, with all its space taken on the disk
 /// before Allocate returns. Its addresses are reserved and have no memory. A file loses its name as
-/// soon as it is open, so nothing is left behind however the process ends. What goes wrong is
-/// fatal: the message names the file and says what the system said.
+/// soon as it is open, so nothing is left behind however the process ends. What goes wrong is a
+/// failure (failure.hpp) whose message names the file and says what the system said.
 class SpillFile final : public HostTier {
  public:
   /// `path`: a folder, or a file that does not exist.

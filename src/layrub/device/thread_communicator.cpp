@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -116,9 +117,15 @@ class Exchange {
       if (failed_) continue;
       busy_ = true;
       lock.unlock();
-      Do(tasks);
+      std::string error;
+      try {
+        Do(tasks);
+      } catch (const std::exception& thrown) {
+        error = thrown.what();
+      }
       lock.lock();
       busy_ = false;
+      if (!error.empty()) Fail(error);
       changed_.notify_all();
     }
   }

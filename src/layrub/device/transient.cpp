@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "layrub/device/arena.hpp"
+#include "layrub/failure.hpp"
 
 namespace layrub {
 
@@ -25,6 +26,8 @@ void TransientMemory::Leave(User* user) {
 }
 
 void TransientMemory::Take(User* user) {
+  if (!arena_)
+    Fail("The memory that nets share is gone: there was not enough for the last of them");
   if (taker_ != user) EvictTaker();
   taker_ = user;
 }

@@ -10,6 +10,7 @@
 #include "layrub/device/cuda/check.hpp"
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
+#include "layrub/device/first_error.hpp"
 #include "layrub/device/spill_file.hpp"
 
 namespace layrub {
@@ -20,40 +21,29 @@ constexpr double kOriginSeconds = 30;
 /// Copies to and from a file go through pinned memory in pieces of this size.
 constexpr int64_t kStagingBytes = int64_t{8} << 20;
 
-/// Of a `std::function`: calls it and ends it. A thread of CUDA does so when a stream has come so
-/// far.
+/// What a thread of CUDA calls when a stream has come so far, and who is told what that throws.
+struct HostCall {
+  std::function<void()> function;
+  FirstError* error;
+};
+
 void CUDART_CB CallFunction(void* erased) {
-  const std::unique_ptr<std::function<void()>> function(
-      static_cast<std::function<void()>*>(erased));
-  (*function)();
+  const std::unique_ptr<HostCall> call(static_cast<HostCall*>(erased));
+  call->error->Guard(call->function);
 }
 
 class CudaBackend final : public Backend {
  public:
   CudaBackend(CudaDevice* device, const std::string& spill_file) : device_(device) {
-    device_->MakeCurrent();
-    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
-      LAYRUB_CUDA(cudaStreamCreateWithFlags(&StreamOf(lane), cudaStreamNonBlocking));
+    try {
+      Open(spill_file);
+    } catch (...) {
+      Close();
+      throw;
     }
-    if (!spill_file.empty()) {
-      file_ = std::make_unique<SpillFile>(spill_file);
-      for (Lane lane : {Lane::kSave, Lane::kLoad}) {
-        staging_[Index(lane)] = device_->AllocateHost(kStagingBytes);
-        CHECK(staging_[Index(lane)])
-            << kStagingBytes << " bytes of pinned host memory, through which copies to and from "
-            << "the spill file go, cannot be had: end what else pins memory.";
-      }
-    }
-    origin_ = NewOrigin();
   }
 
-  ~CudaBackend() override {
-    CudaBackend::Synchronize();
-    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
-      cudaStreamDestroy(StreamOf(lane));
-      device_->FreeHost(staging_[Index(lane)]);
-    }
-  }
+  ~CudaBackend() override { Close(); }
 
   void* Allocate(Tier tier, int64_t bytes) override {
     void* memory = tier == Tier::kDevice ? device_->Allocate(bytes)
@@ -98,8 +88,9 @@ class CudaBackend final : public Backend {
     if (lane == Lane::kCompute)
       throw std::invalid_argument("CudaBackend: the compute lane does not call");
     device_->MakeCurrent();
-    auto owned = std::make_unique<std::function<void()>>(std::move(function));
-    LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CallFunction, owned.release()));
+    auto call = std::make_unique<HostCall>(HostCall{std::move(function), &error_});
+    LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CallFunction, call.get()));
+    (void)call.release();  // CallFunction ends it
   }
 
   void Zero(void* device, int64_t bytes) override {
@@ -122,6 +113,7 @@ class CudaBackend final : public Backend {
     for (cudaStream_t stream : streams_) LAYRUB_CUDA(cudaStreamSynchronize(stream));
     for (CudaEvents& events : events_) events.AllHappened();
     if (Now() - origin_->seconds > kOriginSeconds) origin_ = NewOrigin();
+    error_.Rethrow();
   }
 
   double SecondsOf(const Event& event) override {
@@ -138,6 +130,33 @@ class CudaBackend final : public Backend {
   Device* device() const override { return device_; }
 
  private:
+  void Open(const std::string& spill_file) {
+    device_->MakeCurrent();
+    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+      LAYRUB_CUDA(cudaStreamCreateWithFlags(&StreamOf(lane), cudaStreamNonBlocking));
+    }
+    if (!spill_file.empty()) {
+      file_ = std::make_unique<SpillFile>(spill_file);
+      for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+        staging_[Index(lane)] = device_->AllocateHost(kStagingBytes);
+        if (staging_[Index(lane)] == nullptr) {
+          Fail(std::to_string(kStagingBytes) +
+               " bytes of pinned host memory, through which copies to and from the spill file go, "
+               "cannot be had: end what else pins memory.");
+        }
+      }
+    }
+    origin_ = NewOrigin();
+  }
+
+  void Close() {
+    for (cudaStream_t stream : streams_) LAYRUB_CUDA_AT_END(cudaStreamSynchronize(stream));
+    for (Lane lane : {Lane::kSave, Lane::kLoad}) {
+      if (StreamOf(lane)) cudaStreamDestroy(StreamOf(lane));
+      device_->FreeHost(staging_[Index(lane)]);
+    }
+  }
+
   static size_t Index(Lane lane) { return static_cast<size_t>(lane); }
   cudaStream_t& StreamOf(Lane lane) { return streams_[Index(lane)]; }
 
@@ -175,14 +194,16 @@ class CudaBackend final : public Backend {
       void* const target = save ? to + at : staging;
       const void* const source = save ? staging : from + at;
       if (save) Queue(lane, staging, from + at, count);
-      Call(lane,
-           [file = file_.get(), target, source, count] { file->Copy(target, source, count); });
+      Call(lane, [this, target, source, count] {
+        if (!error_.some()) file_->Copy(target, source, count);
+      });
       if (!save) Queue(lane, to + at, staging, count);
     }
   }
 
   CudaDevice* const device_;
   std::unique_ptr<SpillFile> file_;        ///< the host tier, if it is one
+  FirstError error_;                       ///< of what threads of CUDA have called
   std::array<cudaStream_t, 3> streams_{};  ///< by lane; compute: CUDA's default stream
   std::array<void*, 3> staging_{};         ///< by lane, only with a file
   std::array<CudaEvents, 3> events_;       ///< by lane

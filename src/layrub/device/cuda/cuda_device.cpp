@@ -19,7 +19,8 @@ void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
   if (error == cudaSuccess) return memory;
   cudaGetLastError();  // it would be reported by the next check of a kernel
   if (error != cudaErrorMemoryAllocation) {
-    LOG(FATAL) << call << " of " << bytes << " bytes: " << cudaGetErrorString(error);
+    Fail(std::string(call) + " of " + std::to_string(bytes) +
+         " bytes: " + cudaGetErrorString(error));
   }
   return nullptr;
 }
@@ -72,7 +73,7 @@ void CudaDevice::Free(void* memory) {
   }
   // When the process ends the driver may have gone first, and has then freed everything.
   const cudaError_t error = cudaFree(memory);
-  if (error != cudaErrorCudartUnloading) LAYRUB_CUDA(error);
+  if (error != cudaErrorCudartUnloading) LAYRUB_CUDA_AT_END(error);
 }
 
 void CudaDevice::Zero(void* memory, int64_t bytes) {
@@ -93,7 +94,7 @@ void* CudaDevice::AllocateHost(int64_t bytes) {
 void CudaDevice::FreeHost(void* memory) {
   if (memory == nullptr) return;
   const cudaError_t error = cudaFreeHost(memory);
-  if (error != cudaErrorCudartUnloading) LAYRUB_CUDA(error);
+  if (error != cudaErrorCudartUnloading) LAYRUB_CUDA_AT_END(error);
 }
 
 void CudaDevice::HostSource::Zero(void* memory, int64_t bytes) {
@@ -207,7 +208,7 @@ Device& Gpu(int id) {
   static std::mutex mutex;
   // Never taken down: blobs with static storage may give memory back at any time.
   static auto* const devices = new std::vector<CudaDevice*>(GpuCount(), nullptr);
-  CHECK(id >= 0 && id < GpuCount()) << "There is no GPU " << id << ".";
+  if (id < 0 || id >= GpuCount()) Fail("There is no GPU " + std::to_string(id) + ".");
   const std::lock_guard<std::mutex> lock(mutex);
   CudaDevice*& device = (*devices)[id];
   if (device == nullptr) device = new CudaDevice(id);

@@ -9,10 +9,10 @@
 namespace layrub {
 namespace {
 
-/// Ends the program when `call` has failed.
+/// Fails when `call` has.
 void Must(const Nccl& nccl, const char* call, ncclResult_t result) {
   if (result == ncclSuccess) return;
-  LOG(FATAL) << call << ": " << nccl.GetErrorString(result) << ".";
+  Fail(std::string(call) + ": " + nccl.GetErrorString(result) + ".");
 }
 
 /// What the members of a group share: why it has ended, and how to end what runs.
@@ -65,7 +65,7 @@ class NcclCommunicator final : public Communicator {
   }
   ~NcclCommunicator() override {
     if (queued_) shared_->Abort("member " + std::to_string(rank_) + " has left its group");
-    device_->MakeCurrent();
+    LAYRUB_CUDA_AT_END(cudaSetDevice(device_->id()));
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 #include "layrub/executor.hpp"
+#include "layrub/failure.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -404,6 +406,36 @@ TEST_F(CudaBackendTest, AFailingAllocationIsToldWhereverItHappens) {
           << "allocation " << n;
     }
   }
+}
+
+/// While it lives, failures are exceptions.
+class FailuresThrow {
+ public:
+  FailuresThrow() {
+    SetFailureHandler(
+        [](const char*, int, const std::string& message) { throw std::runtime_error(message); });
+  }
+  ~FailuresThrow() { SetFailureHandler(nullptr); }
+};
+
+TEST_F(CudaBackendTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
+  const FailuresThrow throws;
+  for (const bool file : {false, true}) {
+    const int count = CountTaking(file);
+    for (int n = 0; n < count; ++n) {
+      FailTaking(n);
+      EXPECT_ANY_THROW(RunChain(file)) << "allocation " << n;
+      EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive()) << "allocation " << n;
+    }
+    for (const int n : {0, 3, 7}) {
+      auto work = std::make_shared<int>(0);
+      fake_cuda::Reset({.fail = [=](const std::string& call) {
+        return call == "work" && (*work)++ == n ? cudaErrorIllegalAddress : cudaSuccess;
+      }});
+      EXPECT_THROW(RunChain(file), std::runtime_error) << "work " << n;
+    }
+  }
+  fake_cuda::Reset();
 }
 
 TEST_F(CudaBackendTest, TooLargeAPlanLeavesNothingBehind) {

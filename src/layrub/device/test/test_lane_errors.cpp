@@ -1,0 +1,89 @@
+// What goes wrong in the thread of a lane is thrown to the thread that waits for it.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "layrub/device/copy_lane.hpp"
+#include "layrub/device/cpu_backend.hpp"
+#include "layrub/failure.hpp"
+
+namespace layrub {
+namespace {
+
+TEST(LaneErrors, ACopyThatFailsIsToldToWhoWaitsAndNothingIsCopiedAfterIt) {
+  int copies = 0;
+  CopyLane lane([&](void*, const void*, int64_t) {
+    if (++copies == 2) throw std::runtime_error("the disk is gone");
+  });
+  char from = 1, to = 0;
+  for (int i = 0; i < 4; ++i) lane.Copy(&to, &from, 1);
+  bool called = false;
+  lane.Call([&] { called = true; });
+  lane.Await(lane.Record());
+  EXPECT_EQ(copies, 2);
+  EXPECT_TRUE(called) << "somebody may wait for it";
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(lane.Rethrow(), std::runtime_error);
+}
+
+TEST(LaneErrors, EitherLaneEndsTheWorkOfABackend) {
+  const auto fail = [] { throw std::runtime_error("no memory"); };
+  for (const Lane failing : {Lane::kSave, Lane::kLoad}) {
+    for (const Lane waited : {Lane::kSave, Lane::kLoad}) {
+      const auto backend = MakeCpuBackend();
+      backend->Call(failing, fail);
+      backend->Wait(waited, backend->Record(failing));
+      EXPECT_THROW(backend->Wait(Lane::kCompute, backend->Record(waited)), std::runtime_error);
+      EXPECT_THROW(backend->Synchronize(), std::runtime_error);
+    }
+  }
+}
+
+void Throw(const char*, int, const std::string& message) { throw std::runtime_error(message); }
+
+/// A limit for files that are written, for as long as it lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
+  SetFailureHandler(Throw);
+  char folder[] = "/tmp/lane_errors.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  {
+    const auto backend = MakeCpuBackend(folder);
+    constexpr int64_t kBytes = 1 << 20;
+    void* const host = backend->Allocate(Tier::kHost, kBytes);
+    void* const device = backend->Allocate(Tier::kDevice, kBytes);
+    const FileSizeLimit limit(4096);
+    backend->Copy(Lane::kSave, host, device, kBytes);
+    try {
+      backend->Synchronize();
+      FAIL() << "written beyond the limit";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(),
+                std::string("Cannot write to the spill file ") + folder + ": File too large");
+    }
+    backend->Free(Tier::kDevice, device);
+  }
+  EXPECT_EQ(rmdir(folder), 0) << "something is left there";
+  SetFailureHandler(nullptr);
+}
+
+}  // namespace
+}  // namespace layrub

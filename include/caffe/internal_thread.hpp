@@ -14,6 +14,9 @@ namespace caffe {
 /// starter's mode, device and place among solvers, and with a random stream seeded by one draw from
 /// the starter's.
 ///
+/// Where checks throw (Caffe::set_throw_on_error), one that fails in the thread ends it, not the
+/// process.
+///
 /// The subclass's destructor must call StopInternalThread, before its members go.
 class InternalThread {
  public:

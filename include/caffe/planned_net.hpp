@@ -17,6 +17,9 @@ struct NetGraph;
 /// A net under a plan: runs the plan's operations on the net's layers and answers reads of planned
 /// blobs. Made by Net::Place. Not thread safe.
 ///
+/// An error that ends a pass leaves the net without this object, as if it had not been placed yet,
+/// or, if the values of the parameters cannot be had any more, dead (LeaveAfterError).
+///
 /// Each version of a blob is a private blob, which the net keeps from plan to plan; the public
 /// blobs of the net are bound to the newest version written. A layer without traits is given the
 /// public blobs, which are lent the memory of its versions for as long as it is at work. A layer
@@ -46,8 +49,9 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   class OpScope;
   class Loan;
   /// Whose values a net that leaves its plan wants to have in its public blobs: all; those that
-  /// live across passes; or (the net is being destroyed) what somebody else holds on to.
-  enum class Wanted { kAll, kPersistent, kHeld };
+  /// live across passes; (the net is being destroyed) what somebody else holds on to; or (that
+  /// cannot be had) none.
+  enum class Wanted { kAll, kPersistent, kHeld, kNone };
 
   /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source
   /// gave another shape than planned, those up to it; the net has then left the plan and goes on
@@ -60,6 +64,14 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// Gives all bound memory back. What is wanted is copied into it if it is still there; reading
   /// the rest is an error from then on.
   void Release(Wanted wanted);
+  /// The same where nobody can be told of an error.
+  void ReleaseAtEnd() noexcept;
+  void ReleaseHandles(Wanted wanted);
+  /// To be called when an error has ended a pass: the arena is as the step that failed has left it.
+  /// The net leaves the plan with what lives across passes, and its next whole forward places it
+  /// again. Where that cannot be had either, the net is dead: each pass says so. May destroy this
+  /// object.
+  void LeaveAfterError() noexcept;
 
   void Run(const layrub::Step& step) override;
   Place Resolve(int tensor, bool write) override;
@@ -95,6 +107,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   std::unique_ptr<Memory> memory_;
   std::shared_ptr<layrub::Backend> backend_;
   std::unique_ptr<layrub::Executor> executor_;
+  std::string dead_;  ///< why the values are lost; empty: they are not
 };
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 
 #include <boost/thread/condition_variable.hpp>
 #include <boost/thread/mutex.hpp>
+#include <exception>
 #include <queue>
 #include <string>
 
@@ -11,7 +12,8 @@
 namespace caffe {
 
 /// An unbounded first-in, first-out queue between threads. All methods may be called from any
-/// thread. A wait ends with boost::thread_interrupted when the waiting thread is interrupted.
+/// thread. A wait ends with boost::thread_interrupted when the waiting thread is interrupted, and
+/// with the exception that was given to fail.
 template <typename T>
 class BlockingQueue {
  public:
@@ -26,6 +28,16 @@ class BlockingQueue {
     not_empty_.notify_all();
   }
 
+  /// Nothing comes any more, because of `error`: when the elements that are there are taken, every
+  /// pop and peek throws it. Null: something comes again.
+  void fail(const std::exception_ptr& error) {
+    {
+      boost::mutex::scoped_lock lock(mutex_);
+      error_ = error;
+    }
+    not_empty_.notify_all();
+  }
+
   /// Takes the first element if there is one.
   bool try_pop(T* t) {
     boost::mutex::scoped_lock lock(mutex_);
@@ -36,6 +48,7 @@ class BlockingQueue {
   T pop(const string& log_on_wait = "") {
     boost::mutex::scoped_lock lock(mutex_);
     while (queue_.empty()) {
+      if (error_) std::rethrow_exception(error_);
       if (!log_on_wait.empty()) {
         LOG_EVERY_N(INFO, 1000) << log_on_wait;
       }
@@ -55,7 +68,10 @@ class BlockingQueue {
   /// Waits for an element and copies it.
   T peek() const {
     boost::mutex::scoped_lock lock(mutex_);
-    while (queue_.empty()) not_empty_.wait(lock);
+    while (queue_.empty()) {
+      if (error_) std::rethrow_exception(error_);
+      not_empty_.wait(lock);
+    }
     return queue_.front();
   }
 
@@ -74,6 +90,7 @@ class BlockingQueue {
   }
 
   std::queue<T> queue_;
+  std::exception_ptr error_;
   mutable boost::mutex mutex_;
   mutable boost::condition_variable not_empty_;
 

@@ -37,19 +37,20 @@ void InternalThread::Entry(layrub::Device* device, Caffe::Brew mode, unsigned in
   Caffe::set_solver_count(solver_count);
   Caffe::set_solver_rank(solver_rank);
   Caffe::set_multiprocess(multiprocess);
-  InternalThreadEntry();
+  try {
+    InternalThreadEntry();
+  } catch (const Error&) {
+    // Logged where it was thrown. Who waits for what the thread makes is for the subclass to tell.
+  }
 }
 
 void InternalThread::StopInternalThread() {
   if (!is_started()) return;
   thread_->interrupt();
-  try {
-    thread_->join();
-  } catch (boost::thread_interrupted&) {
-    // The caller itself was asked to stop; it notices at its next wait.
-  } catch (std::exception& e) {
-    LOG(FATAL) << "Cannot join a thread: " << e.what();
-  }
+  // Whoever asks the caller itself to stop is heard at its next wait: here the thread still uses
+  // what is about to go.
+  const boost::this_thread::disable_interruption uninterrupted;
+  thread_->join();
 }
 
 }  // namespace caffe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/thread.hpp>
+#include <exception>
 
 #include "caffe/util/failure.hpp"
 #include "caffe/util/rng.hpp"
@@ -79,8 +80,10 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
     }
   } catch (const boost::thread_interrupted&) {
     // A wait, mostly for a free batch, was ended by StopInternalThread.
-    if (batch) prefetch_free_.push(batch);
+  } catch (...) {
+    prefetch_full_.fail(std::current_exception());  // whoever waits for a batch throws it
   }
+  if (batch) prefetch_free_.push(batch);
 }
 
 template <typename Dtype>
@@ -114,6 +117,7 @@ bool BasePrefetchingDataLayer<Dtype>::RestoreProgress(const LayerProgress& progr
   bool fits = is_started() && progress.random_size() == static_cast<int>(generators.size()) + 1;
   if (!fits) return false;
   StopInternalThread();
+  prefetch_full_.fail(nullptr);
   if (!SavePosition(&here)) {
     StartInternalThread();
     return false;

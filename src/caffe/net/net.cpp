@@ -29,7 +29,7 @@ Net<Dtype>::Net(const string& param_file, Phase phase, const int level,
 
 template <typename Dtype>
 Net<Dtype>::~Net() {
-  if (planned_) planned_->Release(PlannedNet<Dtype>::Wanted::kHeld);
+  if (planned_) planned_->ReleaseAtEnd();
 }
 
 template <typename Dtype>

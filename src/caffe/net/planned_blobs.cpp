@@ -187,6 +187,15 @@ void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>& memory, TensorId te
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Release(Wanted wanted) {
+  if (wanted == Wanted::kNone) {
+    for (const auto& [tensor, on_device] : memory_->copied) memory_->bindings[tensor].sides.reset();
+    memory_->copied.clear();
+    for (const auto& [memory, tensor] : memory_->bound) memory->Unbind(nullptr, 0);
+    memory_->bound.clear();
+    ReleaseHandles(wanted);
+    return;
+  }
+  CHECK(dead_.empty()) << dead_;
   DropCopies();
   executor_->backend()->Synchronize();
   std::map<const SyncedMemory*, long> ending;  // how many owners end with the net
@@ -230,16 +239,31 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
       backend_->Discard(executor_->Address(from), bytes);
   }
   memory_->bound.clear();
+  ReleaseHandles(wanted);
+}
+
+/// The private blobs' own memory.
+template <typename Dtype>
+void PlannedNet<Dtype>::ReleaseHandles(Wanted wanted) {
   for (const auto& [data, diff] : memory_->handles) {
     for (const shared_ptr<SyncedMemory>& memory : {data, diff}) {
       if (!memory->binding() || memory->binding()->resolver != this) continue;
       memory->Unbind(nullptr, 0);
-      if (wanted == Wanted::kHeld) continue;
+      if (wanted == Wanted::kHeld || wanted == Wanted::kNone) continue;
       net_->Drop(
           memory,
           "This blob is that of a memory plan which its net has left, and has no value until "
           "the net is placed again: use the blobs that the layer is given.");
     }
+  }
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::ReleaseAtEnd() noexcept {
+  try {
+    Release(dead_.empty() ? Wanted::kHeld : Wanted::kNone);
+  } catch (...) {
+    Release(Wanted::kNone);
   }
 }
 
@@ -358,6 +382,8 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
   template void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History&); \
   template void PlannedNet<Dtype>::Show(const shared_ptr<SyncedMemory>&, TensorId);     \
   template void PlannedNet<Dtype>::Release(Wanted);                                     \
+  template void PlannedNet<Dtype>::ReleaseHandles(Wanted);                              \
+  template void PlannedNet<Dtype>::ReleaseAtEnd() noexcept;                             \
   template Resolver::Place PlannedNet<Dtype>::Resolve(int, bool);                       \
   template void PlannedNet<Dtype>::Copied(int, bool);                                   \
   template bool PlannedNet<Dtype>::Holds(const SyncedMemory&) const;                    \

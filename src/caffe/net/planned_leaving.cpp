@@ -1,5 +1,6 @@
 // PlannedNet: a pass that goes on without the plan.
 #include <algorithm>
+#include <exception>
 #include <set>
 
 #include "planned_memory.hpp"
@@ -38,9 +39,14 @@ void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
   run.workspace = workspace.name;
   buffers.emplace_back(new SyncedMemory(static_cast<size_t>(workspace.bytes)));
   if (workspace.bytes > 0) run.scratch = address(buffers.back().get());
-  layer->EnterPlan(std::move(run));
-  layer->Forward(bottom, top);
-  layer->LeavePlan();
+  {
+    const struct Entered {
+      Layer<Dtype>* layer;
+      ~Entered() { layer->LeavePlan(); }
+    } entered{layer};
+    layer->EnterPlan(std::move(run));
+    layer->Forward(bottom, top);
+  }
   layer->ContinueDirect(form, saved);
 }
 
@@ -114,16 +120,22 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   Net<Dtype>* const net = net_;
   const int layer = change.layer;
   const int owner = memory_->flat.layers[layer].owner;
-  const std::vector<int> again = LayersToRunAgain(layer);
-  for (int i = 0; i <= layer; ++i) {
-    vector<pair<const void*, size_t>> saved;
-    for (TensorId tensor : memory_->net.layers[i].saved) {
-      const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
-      saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
+  std::vector<int> again;
+  try {
+    again = LayersToRunAgain(layer);
+    for (int i = 0; i <= layer; ++i) {
+      vector<pair<const void*, size_t>> saved;
+      for (TensorId tensor : memory_->net.layers[i].saved) {
+        const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
+        saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
+      }
+      memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
     }
-    memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
+    net->LeavePlan();
+  } catch (...) {
+    LeaveAfterError();
+    throw;
   }
-  net->LeavePlan();
   std::set<const Blob<Dtype>*> missing;  // what could not be computed
   for (int i : again) {
     const auto& bottom = net->bottom_vecs_[i];
@@ -142,6 +154,17 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   if (net->debug_info_) net->ForwardDebugInfo(owner);
   for (auto* callback : net->after_forward_) callback->run(owner);
   return owner + 1;
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::LeaveAfterError() noexcept {
+  try {
+    net_->LeavePlan(true);
+  } catch (const std::exception& error) {
+    dead_ = "Net " + net_->name_ +
+            " is dead: an error has ended a pass under its memory plan, and " +
+            "the values of its parameters were lost with it (" + error.what() + "): make it anew.";
+  }
 }
 
 /// Ends a planned pass in which `layer`, at work, has given its tops other shapes than planned. The
@@ -167,6 +190,7 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
   template bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>&, const SyncedMemory&); \
   template std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int);                 \
   template int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange&);                \
+  template void PlannedNet<Dtype>::LeaveAfterError() noexcept;                        \
   template void PlannedNet<Dtype>::LeaveIfReshaped(int)
 INSTANTIATE_LEAVING(float);
 INSTANTIATE_LEAVING(double);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
@@ -69,10 +70,15 @@ class PlannedNet<Dtype>::OpScope {
     layer_ = net->memory_->flat.layers[layer].layer;
     layer_->EnterPlan(std::move(run));
   }
-  ~OpScope() {
+  ~OpScope() noexcept(false) {
     if (layer_) layer_->LeavePlan();
     library_workspace() = {};
-    net_->SetAddresses(step_, false);
+    try {
+      net_->SetAddresses(step_, false);
+    } catch (...) {
+      net_->memory_->in_op = false;
+      if (std::uncaught_exceptions() == exceptions_) throw;
+    }
   }
 
  private:
@@ -80,6 +86,7 @@ class PlannedNet<Dtype>::OpScope {
   const Step& step_;
   LoadLane feed_{net_};
   Layer<Dtype>* layer_ = nullptr;
+  const int exceptions_ = std::uncaught_exceptions();
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
 
@@ -116,14 +123,24 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan
     const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
     if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
   }
-  MakePrivateBlobs();
-  FindEnds();
-  BindPersistent(history);
+  try {
+    MakePrivateBlobs();
+    FindEnds();
+    BindPersistent(history);
+  } catch (...) {
+    net_->private_blobs_.clear();  // some may be bound that nobody has noted yet
+    try {
+      Release(Wanted::kPersistent);
+    } catch (...) {
+      ReleaseAtEnd();
+    }
+    throw;
+  }
 }
 
 template <typename Dtype>
 PlannedNet<Dtype>::~PlannedNet() {
-  Release(Wanted::kHeld);
+  ReleaseAtEnd();
 }
 
 template <typename Dtype>
@@ -138,6 +155,7 @@ const layrub::Plan& PlannedNet<Dtype>::plan() const {
 
 template <typename Dtype>
 bool PlannedNet<Dtype>::ShapesMatch() const {
+  CHECK(dead_.empty()) << dead_;
   for (size_t i = 0; i < memory_->net.versions.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[i];
     if (memory_->net.graph.tensors[version.data].role != layrub::Role::kUser) continue;
@@ -149,12 +167,15 @@ bool PlannedNet<Dtype>::ShapesMatch() const {
 template <typename Dtype>
 int PlannedNet<Dtype>::Forward(Dtype* loss) {
   memory_->loss = 0;
-  DropCopies();
   try {
+    DropCopies();
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
     *loss += memory_->loss;
     return GoOnWithoutPlan(change);
+  } catch (...) {
+    LeaveAfterError();
+    throw;
   }
   *loss += memory_->loss;
   return static_cast<int>(net_->layers_.size());
@@ -162,6 +183,7 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Backward() {
+  CHECK(dead_.empty()) << dead_;
   CHECK(net_->phase_ == TRAIN) << "Net " << net_->name_
                                << ": Backward() of a net in the TEST phase runs without a memory "
                                   "plan only; its plan has a forward pass.";
@@ -169,18 +191,29 @@ void PlannedNet<Dtype>::Backward() {
       << "Net " << net_->name_
       << ": Backward() under a memory plan needs a Forward() just before it: the first Backward() "
          "after that, and a net that shares its memory, have given the values up.";
-  memory_->backward_at = static_cast<int>(net_->layers_.size());
-  DropCopies();
-  executor_->Run(layrub::Pass::kBackward, this);
-  SkipBackwardTo(-1);
+  try {
+    memory_->backward_at = static_cast<int>(net_->layers_.size());
+    DropCopies();
+    executor_->Run(layrub::Pass::kBackward, this);
+    SkipBackwardTo(-1);
+  } catch (...) {
+    LeaveAfterError();
+    throw;
+  }
 }
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
-  memory_->update = &update;
-  DropCopies();
-  executor_->Run(layrub::Pass::kUpdate, this);
-  memory_->update = nullptr;
+  CHECK(dead_.empty()) << dead_;
+  try {
+    memory_->update = &update;
+    DropCopies();
+    executor_->Run(layrub::Pass::kUpdate, this);
+    memory_->update = nullptr;
+  } catch (...) {
+    LeaveAfterError();
+    throw;
+  }
 }
 
 /// Gives the operands of `step` their addresses, or takes them away: everything else is out of

@@ -63,6 +63,10 @@ GPUParams<Dtype>::GPUParams(shared_ptr<Solver<Dtype>> root_solver, int device)
   const auto bytes = static_cast<int64_t>(size_ * sizeof(Dtype));
   data_ = static_cast<Dtype*>(device_->pool().Allocate(bytes));
   diff_ = static_cast<Dtype*>(device_->pool().Allocate(bytes));
+  if (!data_ || !diff_) {
+    device_->pool().Free(data_);
+    device_->pool().Free(diff_);
+  }
   CHECK(data_ && diff_) << "Device " << device << " has not " << 2 * bytes
                         << " bytes left for the parameters and their gradients.";
   Dtype* to = data_;

@@ -126,7 +126,6 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
  protected:
   void InternalThreadEntry() override {
     Caffe::set_solver_rank(communicator_->rank());
-    if (communicator_->device()) Caffe::UseDevice(communicator_->device());
     Train();
     ended_.set_value();
   }
@@ -134,6 +133,7 @@ class ParallelSolvers<Dtype>::Follower : public InternalThread {
  private:
   void Train() {
     try {
+      if (communicator_->device()) Caffe::UseDevice(communicator_->device());
       const Status status = Make();
       placed_.set_value(status);
       if (!status.ok()) return;

@@ -2,6 +2,8 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "caffe/common.hpp"
+#include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
@@ -254,22 +257,29 @@ int Run(const std::vector<std::string>& words) {
 }  // namespace layrub_tool
 
 int main(int argc, char** argv) {
-  layrub::GuardStandardStreams("layrub");
-  FLAGS_alsologtostderr = true;
-  // Programs that read logs expect glog's older prefix, without the year.
-  gflags::SetCommandLineOption("log_year_in_prefix", "false");
-  gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
-  if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
-  caffe::GlobalInit(&argc, &argv);
-  caffe::ExitOnFailure(layrub_tool::kFailure);
-  caffe::library_settings().tf32 = FLAGS_tf32;
   try {
+    caffe::FitBlasIntoAddressSpace(argv);
+    layrub::GuardStandardStreams("layrub");
+    FLAGS_alsologtostderr = true;
+    // Programs that read logs expect glog's older prefix, without the year.
+    gflags::SetCommandLineOption("log_year_in_prefix", "false");
+    gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);
+    if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
+    caffe::GlobalInit(&argc, &argv);
+    caffe::ExitOnFailure(layrub_tool::kFailure);
+    caffe::library_settings().tf32 = FLAGS_tf32;
     return layrub_tool::Run(words);
   } catch (const std::bad_alloc&) {
     layrub_tool::Fail("out of memory");
   } catch (const std::exception& error) {
-    layrub_tool::Fail(std::string("unexpected error, please report: ") + error.what());
+    const std::string what = error.what();
+    if (what.find(std::strerror(EAGAIN)) != std::string::npos) {
+      layrub_tool::Fail(
+          "a thread cannot be started: raise the limit of the address space (ulimit -v) or of the "
+          "number of processes (ulimit -u)");
+    }
+    layrub_tool::Fail("unexpected error, please report: " + what);
   }
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/util/blas_memory.hpp"
 #include "layrub/graph.hpp"
 #include "layrub/input.hpp"
 #include "layrub/standard_streams.hpp"
@@ -123,6 +124,7 @@ double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }  // namespace
 
 int main(int argc, char** argv) {
+  caffe::FitBlasIntoAddressSpace(argv);
   layrub::GuardStandardStreams("time_plans");
   if (argc != 5) {
     std::cerr << kUsage;

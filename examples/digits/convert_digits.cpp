@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/blas_memory.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/format.hpp"
@@ -91,6 +92,7 @@ void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& row
 }  // namespace
 
 int main(int argc, char** argv) {
+  caffe::FitBlasIntoAddressSpace(argv);
   layrub::GuardStandardStreams("convert_digits");
   google::InitGoogleLogging(argv[0]);
   caffe::ExitOnFailure(1);

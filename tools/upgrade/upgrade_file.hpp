@@ -8,6 +8,7 @@
 #include <string>
 
 #include "caffe/common.hpp"
+#include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/upgrade_proto.hpp"
@@ -40,6 +41,7 @@ inline bool HasNoFields(const caffe::SolverParameter& solver) { return solver.By
 /// carried over, which is in the log, or where there is nothing to write.
 template <typename Proto>
 int Main(int argc, char** argv, const Tool<Proto>& tool) {
+  caffe::FitBlasIntoAddressSpace(argv);
   layrub::GuardStandardStreams(tool.name);
   FLAGS_alsologtostderr = true;
   // Programs that read logs expect glog's older prefix, without the year.

@@ -1,6 +1,7 @@
 #include "caffe/kernels/gemm.hpp"
 
 #include "caffe/kernels/parallel.hpp"
+#include "caffe/util/blas_memory.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -14,11 +15,13 @@ int BlasSize(int64_t size) {
 
 void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
               const float* a, int lda, const float* b, int ldb, float beta, float* c) {
+  CheckRoomForBlas();
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
 }
 
 void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
               const double* a, int lda, const double* b, int ldb, double beta, double* c) {
+  CheckRoomForBlas();
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
 }
 

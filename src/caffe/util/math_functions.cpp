@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "caffe/core/mode_device.hpp"
+#include "caffe/util/blas_memory.hpp"
 #include "caffe/util/rng.hpp"
 #include "layrub/device.hpp"
 
@@ -19,18 +20,22 @@ namespace {
 // one.
 void Gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const float* a,
           int lda, const float* b, int ldb, float beta, float* c) {
+  CheckRoomForBlas();
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
 }
 void Gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
           const double* a, int lda, const double* b, int ldb, double beta, double* c) {
+  CheckRoomForBlas();
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
 }
 void Gemv(CBLAS_TRANSPOSE ta, int m, int n, float alpha, const float* a, const float* x, float beta,
           float* y) {
+  CheckRoomForBlas();
   cblas_sgemv(CblasRowMajor, ta, m, n, alpha, a, n, x, 1, beta, y, 1);
 }
 void Gemv(CBLAS_TRANSPOSE ta, int m, int n, double alpha, const double* a, const double* x,
           double beta, double* y) {
+  CheckRoomForBlas();
   cblas_dgemv(CblasRowMajor, ta, m, n, alpha, a, n, x, 1, beta, y, 1);
 }
 void Axpy(int n, float alpha, const float* x, float* y) { cblas_saxpy(n, alpha, x, 1, y, 1); }

@@ -146,8 +146,8 @@ function(layrub_add_fake_nccl test)
   endforeach()
   target_compile_definitions(layrub_fake_old_nccl PRIVATE LAYRUB_OLD_NCCL)
   target_include_directories(${test} SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
-  set_target_properties(${test} PROPERTIES ENABLE_EXPORTS ON BUILD_RPATH "$ORIGIN/fake_nccl"
-                                           INSTALL_RPATH "$ORIGIN/fake_nccl;$ORIGIN/../lib")
+  set_target_properties(${test} PROPERTIES ENABLE_EXPORTS ON
+                                           INSTALL_RPATH "$ORIGIN/fake_nccl;${CMAKE_INSTALL_RPATH}")
 endfunction()
 
 # layrub_add_program(<name> <source>...): a program on top of libcaffe that sees include/ only.

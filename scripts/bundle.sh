@@ -23,7 +23,8 @@ else
   generator=
   [ -f "$build/CMakeCache.txt" ] || ! command -v ninja > /dev/null || generator='-G Ninja'
   # shellcheck disable=SC2086 # lists of words
-  cmake $generator -S . -B "$build" -D CPU_ONLY=$cpu_only -D USE_OPENCV=OFF -D CUDA_ARCH=all ${CMAKE_FLAGS:-}
+  cmake $generator -S . -B "$build" -D CPU_ONLY=$cpu_only -D USE_OPENCV=OFF -D CUDA_ARCH=all \
+    -D CMAKE_INSTALL_RPATH_USE_LINK_PATH=OFF ${CMAKE_FLAGS:-}
   cmake --build "$build" --parallel "$(nproc)"
 fi
 

@@ -102,9 +102,15 @@ int Blob<Dtype>::count(int start_axis, int end_axis) const {
   CHECK_LE(start_axis, end_axis);
   CHECK_GE(start_axis, 0);
   CHECK_LE(end_axis, num_axes());
-  int count = 1;
-  for (int i = start_axis; i < end_axis; ++i) count *= shape_[i];
-  return count;
+  // Some axes of a blob without values may have more than all of them.
+  int64_t count = 1;
+  for (int i = start_axis; i < end_axis; ++i) {
+    count *= shape_[i];
+    CHECK_LE(count, std::numeric_limits<int>::max())
+        << "axes " << start_axis << " to " << end_axis - 1 << " of a blob of " << shape_string()
+        << " have more than INT_MAX values";
+  }
+  return static_cast<int>(count);
 }
 
 template <typename Dtype>
@@ -135,7 +141,9 @@ int Blob<Dtype>::offset(const int n, const int c, const int h, const int w) cons
   CHECK_LE(h, height());
   CHECK_GE(width(), 0);
   CHECK_LE(w, width());
-  return ((n * channels() + c) * height() + h) * width() + w;
+  const int64_t offset = ((int64_t{n} * channels() + c) * height() + h) * width() + w;
+  CHECK_LE(offset, std::numeric_limits<int>::max());
+  return static_cast<int>(offset);
 }
 
 template <typename Dtype>

@@ -39,7 +39,7 @@ void InfogainLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 
 template <typename Dtype>
 void InfogainLossLayer<Dtype>::sum_rows_of_H(const Blob<Dtype>* H) {
-  CHECK_EQ(H->count(), num_labels_ * num_labels_)
+  CHECK_EQ(H->count(), int64_t{num_labels_} * num_labels_)
       << "Layer " << this->layer_param_.name() << ": H must be a matrix of one row and one column "
       << "for each class; its shape is " << H->shape_string() << ".";
   const Dtype* row = H->cpu_data();

@@ -27,6 +27,8 @@ void LSTMLayer<Dtype>::OutputBlobNames(vector<string>* names) const {
 template <typename Dtype>
 void LSTMLayer<Dtype>::FillUnrolledNet(NetParameter* net_param) const {
   const RecurrentParameter& param = this->layer_param_.recurrent_param();
+  CHECK_LE(param.num_output(), INT_MAX / 4u)
+      << "Layer " << this->layer_param_.name() << ": num_output is too large.";
   const int gates = 4 * static_cast<int>(param.num_output());
   UnrolledNet net(param, this->T_, net_param);
   vector<BlobShape> shapes;

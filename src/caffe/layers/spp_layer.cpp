@@ -12,7 +12,9 @@ namespace {
 /// Along an axis of `size` values: a kernel, as wide as its stride, that covers them in `bins`
 /// steps, and the padding that this takes on either side.
 struct Bins {
-  Bins(int size, int bins) : kernel((size - 1) / bins + 1), pad((kernel * bins - size + 1) / 2) {}
+  Bins(int size, int bins)
+      : kernel((size - 1) / bins + 1),
+        pad(static_cast<int>((int64_t{kernel} * bins - size + 1) / 2)) {}
   int kernel;
   int pad;
 };
@@ -121,7 +123,7 @@ void SPPLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
     } else {
       kernels::AveragePoolForward(context, window, x, pooled);
     }
-    const int width = bottom[0]->channels() << 2 * level;
+    const int64_t width = int64_t{bottom[0]->channels()} << 2 * level;
     kernels::CopyRows(context, bottom[0]->num(), width, pooled, width, y, top[0]->shape(1));
     y += width;
   }
@@ -138,7 +140,7 @@ void SPPLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
   Dtype* of_level = pooled + PooledCount(*bottom[0], Window(*bottom[0], pyramid_height_ - 1));
   for (int level = 0; level < pyramid_height_; ++level) {
     const kernels::PoolingWindow window = Window(*bottom[0], level);
-    const int width = bottom[0]->channels() << 2 * level;
+    const int64_t width = int64_t{bottom[0]->channels()} << 2 * level;
     kernels::CopyRows(context, bottom[0]->num(), width, dy, top[0]->shape(1), pooled, width);
     dy += width;
     Dtype* to = level == 0 ? dx : of_level;

@@ -42,6 +42,10 @@ TYPED_TEST(BlobTest, ChecksItsCountIn64Bits) {
   BlobShape far_below;  // whose low 32 bits are 0
   far_below.add_dim(-(int64_t{1} << 40));
   EXPECT_DEATH(blob.Reshape(far_below), "negative");
+  blob.Reshape({0, 1 << 16, 1 << 16});
+  EXPECT_EQ(blob.count(), 0);
+  EXPECT_EQ(blob.count(0, 2), 0);
+  EXPECT_DEATH(blob.count(1), "more than INT_MAX values");
 }
 
 TYPED_TEST(BlobTest, KeepsItsMemoryWhenItShrinks) {

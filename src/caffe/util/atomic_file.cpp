@@ -38,6 +38,14 @@ int MakeTemporary(const string& target, string* temp_path) {
   return open(temp_path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
+/// What is no regular file, open for writing, or -1 and errno: ENXIO for a pipe that nobody reads,
+/// which would let the process wait for ever.
+int OpenDirectly(const string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd >= 0) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
 /// Puts the names in a folder on disk; 0 or errno. One that may not be opened, or is of a file
 /// system that cannot do it, is left alone.
 int SyncFolder(const string& folder) {
@@ -75,7 +83,7 @@ AtomicFile::AtomicFile(const string& path) : path_(path), temp_path_(path) {
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) Fail("it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    fd_ = OpenDirectly(path);
   } else {
     if (fs::exists(status)) {
       // A rename asks only the folder for permission, so ask the file here.

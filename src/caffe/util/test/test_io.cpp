@@ -1,5 +1,6 @@
 #include "caffe/util/io.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -209,6 +210,18 @@ TEST_F(Io, AFailureMayBeCaughtAndLeavesNothing) {
   }
   EXPECT_EQ(Read(path), "old");
   EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(Io, APipeThatNobodyReadsIsAnError) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  const ThrowOnError scope;
+  EXPECT_THROW(WriteProtoToTextFile(SmallNet(), Path("pipe")), Error);
+  const int reader = open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  WriteProtoToTextFile(SmallNet(), Path("pipe"));
+  char first = 0;
+  EXPECT_EQ(read(reader, &first, 1), 1);
+  EXPECT_EQ(first, 'n');
+  close(reader);
 }
 
 TEST_F(Io, WhetherAPathCanBeWrittenIsTriedWithoutATrace) {

@@ -97,9 +97,10 @@ void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& s
   const int saved = progress.solver_size(), rank = Caffe::solver_rank();
   if (saved > 0 && rank == 0) RestoreLosses(progress.solver(0));
   if (saved != Caffe::solver_count()) {
-    LOG_IF(WARNING, logs) << state_file << " says how far " << saved << " solvers had come, and "
-                          << Caffe::solver_count()
-                          << " train now: data and random numbers begin anew.";
+    LOG_IF(WARNING, logs) << state_file << " says how far " << saved
+                          << (saved == 1 ? " solver" : " solvers")
+                          << " had come, and this training has " << Caffe::solver_count()
+                          << ": data and random numbers begin anew.";
     return;
   }
   const SolverProgress& own = progress.solver(rank);

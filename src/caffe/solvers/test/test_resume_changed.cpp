@@ -119,11 +119,13 @@ TEST_F(ResumeOfChanged, NumbersOfSolversBeginsDataAnew) {
   Way one = WayOf("lmdb"), two = WayOf("lmdb");
   two.solvers = 2;
   const string of_one = SnapshotOf(one), of_two = SnapshotOf(two);
-  const string anew = " train now: data and random numbers begin anew.";
-  EXPECT_EQ(Resume(one, of_two),
-            vector<string>{of_two + " says how far 2 solvers had come, and 1" + anew});
-  EXPECT_EQ(Resume(two, of_one),
-            vector<string>{of_one + " says how far 1 solvers had come, and 2" + anew});
+  const string anew = ": data and random numbers begin anew.";
+  EXPECT_EQ(
+      Resume(one, of_two),
+      vector<string>{of_two + " says how far 2 solvers had come, and this training has 1" + anew});
+  EXPECT_EQ(
+      Resume(two, of_one),
+      vector<string>{of_one + " says how far 1 solver had come, and this training has 2" + anew});
 }
 
 #endif
@@ -192,7 +194,7 @@ TEST_F(ResumeOfChanged, MessagesAreRefusedWithoutHarm) {
     trainer.solver().RestoreProgress(no_generator, "file");
     EXPECT_TRUE(warnings.Have("file: the state of the random generator cannot be read"));
     trainer.solver().RestoreProgress(ResumeState(), "file");
-    EXPECT_TRUE(warnings.Have("file says how far 0 solvers had come, and 1 train now"));
+    EXPECT_TRUE(warnings.Have("file says how far 0 solvers had come, and this training has 1:"));
     trainer.solver().Step(1);
   }
 }

@@ -1,7 +1,7 @@
 // A library for LD_PRELOAD that lets one call of a process fail, so that tests see what it says.
 //
-//   MEMORY_FAULT=KIND:N[:ERRNO]   the N-th call (from 1) of this kind fails, with errno ERRNO; 0:
-//   none MEMORY_FAULT_COUNTS=FILE      at the end, FILE has a line "KIND calls" for each kind
+//   MEMORY_FAULT=KIND:N[:ERRNO]  the N-th call (from 1) of this kind fails, with errno ERRNO
+//   MEMORY_FAULT_COUNTS=FILE     at the end, FILE has a line "KIND calls" for each kind
 //
 // Kinds: new (operator new), large (memory of 64 KiB and more that arenas and pools ask for),
 // reserve, read and write (posix_fallocate, pread and pwrite of files that have no name).

@@ -5,9 +5,8 @@
 //   LAYRUB_FAULT_FOLDER  the folder, as realpath gives it
 //   LAYRUB_FAULT_LOG     a file elsewhere, to which each call is added: "<number> <call> <path>"
 //   LAYRUB_FAULT_AT      the number of the call to hit: "7", or "7+" for that and all later ones
-//   LAYRUB_FAULT         what happens there: kill_before, kill_after, ENOSPC, EIO, or short (a
-//   write
-//                        that takes half of its bytes)
+//   LAYRUB_FAULT         what happens there: kill_before, kill_after, ENOSPC, EIO, or short, a
+//                        write of half of its bytes
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -18,13 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from command_line import BIN, SOLVER, DigitsTest, write
 
-FAULTS = os.path.join(BIN, "faults/liblayrub_faults.so")
+FAULTS = os.path.join(BIN, "faults", "libfile_faults.so")
 FORMATS = ("BINARYPROTO", "HDF5")
 NET = """
 name: "tiny"
 layer { name: "data" type: "DummyData" top: "x" top: "t" dummy_data_param {
     shape { dim: 2 dim: 3 } shape { dim: 2 dim: 2 }
-    data_filler { type: "constant" value: 1 } data_filler { type: "constant" value: 0.5 } } }
+    data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 0.5 } } }
+layer { name: "drop" type: "Dropout" bottom: "x" top: "x" }
 layer { name: "ip" type: "InnerProduct" bottom: "x" top: "y"
         inner_product_param { num_output: 2 weight_filler { type: "constant" value: 0.25 } } }
 layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }

@@ -83,8 +83,8 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual void InternalThreadEntry();
   virtual void load_batch(Batch<Dtype>* batch) = 0;
 
-  /// Sets where the next load_batch will read: key, position, order. Called in the thread, before
-  /// each batch. False, the default: it does not say.
+  /// Sets where the next load_batch will read: key, position, order. Called after DataLayerSetUp,
+  /// then in the thread before each batch. False, the default: it never says.
   virtual bool SavePosition(SourcePosition* /*position*/) const { return false; }
   /// Goes there, or, where that makes no sense, to the beginning of its data (false). The thread is
   /// at rest.
@@ -101,6 +101,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
  private:
   shared_ptr<const SourcePosition> Position() const;
 
+  bool says_where_ = false;
   string stream_;  ///< the state in which the thread's stream begins; empty: as it is seeded
 };
 

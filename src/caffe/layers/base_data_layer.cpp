@@ -62,6 +62,8 @@ void BasePrefetchingDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bot
                                                  const vector<Blob<Dtype>*>& top) {
   BaseDataLayer<Dtype>::LayerSetUp(bottom, top);
   this->data_transformer_->InitRand();
+  SourcePosition beginning;
+  says_where_ = SavePosition(&beginning);
   StartInternalThread();
 }
 
@@ -73,7 +75,7 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
   try {
     while (!must_stop()) {
       batch = prefetch_free_.pop();
-      batch->before_ = Position();
+      if (says_where_) batch->before_ = Position();
       load_batch(batch);
       prefetch_full_.push(batch);
       batch = nullptr;
@@ -89,7 +91,7 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
 template <typename Dtype>
 shared_ptr<const SourcePosition> BasePrefetchingDataLayer<Dtype>::Position() const {
   const shared_ptr<SourcePosition> position(new SourcePosition);
-  if (!SavePosition(position.get())) return nullptr;
+  SavePosition(position.get());
   vector<Caffe::RNG*> generators = Generators();
   generators.insert(generators.begin(), &Caffe::rng_stream());
   for (Caffe::RNG* generator : generators) {
@@ -100,7 +102,7 @@ shared_ptr<const SourcePosition> BasePrefetchingDataLayer<Dtype>::Position() con
 
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
-  if (!is_started()) return;
+  if (!says_where_ || !is_started()) return;  // and its next batch may never come
   const shared_ptr<const SourcePosition> next = prefetch_full_.peek()->before_;
   if (!next) return;
   progress->set_key(next->key);
@@ -113,15 +115,11 @@ void BasePrefetchingDataLayer<Dtype>::SaveProgress(LayerProgress* progress) cons
 template <typename Dtype>
 bool BasePrefetchingDataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
   const vector<Caffe::RNG*> generators = Generators();
-  SourcePosition here;
-  bool fits = is_started() && progress.random_size() == static_cast<int>(generators.size()) + 1;
+  bool fits = says_where_ && is_started() &&
+              progress.random_size() == static_cast<int>(generators.size()) + 1;
   if (!fits) return false;
   StopInternalThread();
   prefetch_full_.fail(nullptr);
-  if (!SavePosition(&here)) {
-    StartInternalThread();
-    return false;
-  }
   for (Batch<Dtype>* ahead; prefetch_full_.try_pop(&ahead);) prefetch_free_.push(ahead);
   fits = RestorePosition(progress);
   for (size_t i = 0; fits && i < generators.size(); ++i) {

@@ -258,5 +258,38 @@ TEST(ExactResume, TakesUpAUsersSourceThatSaysWhereItIs) {
   ExpectExactResume(way);
 }
 
+/// A source of a user's that does not say where it is, and has so many batches.
+template <typename Dtype>
+class EndingLayer : public CountingLayer<Dtype> {
+ public:
+  explicit EndingLayer(const LayerParameter& param) : CountingLayer<Dtype>(param) {}
+  ~EndingLayer() override { this->StopInternalThread(); }
+
+ protected:
+  static constexpr int kBatches = 10;  // for 9 iterations, and the shape of the one that follows
+
+  void load_batch(Batch<Dtype>* batch) override {
+    if (loaded_++ == kBatches) BlockingQueue<int>().pop();  // until it is interrupted
+    CountingLayer<Dtype>::load_batch(batch);
+  }
+  bool SavePosition(SourcePosition*) const override { return false; }
+
+ private:
+  int loaded_ = 0;
+};
+REGISTER_LAYER_CLASS(Ending);
+
+TEST(ExactResume, WaitsForNoBatchOfASourceThatDoesNotSayWhereItIs) {
+  const string folder = NewFolder();
+  Way way;
+  way.net = NetOf("layer { name: 'source' type: 'Ending' top: 'data' top: 'label' }");
+  Trainer<float> trainer(way, folder + "/run", 1);
+  trainer.Train();
+  EXPECT_EQ(trainer.solver().net()->Forward().size(), 1u);  // the last batch
+  trainer.solver().Snapshot();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/run_iter_9.solverstate"));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace caffe

@@ -104,7 +104,6 @@ template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
   if (!says_where_ || !is_started()) return;  // and its next batch may never come
   const shared_ptr<const SourcePosition> next = prefetch_full_.peek()->before_;
-  if (!next) return;
   progress->set_key(next->key);
   *progress->mutable_position() = {next->position.begin(), next->position.end()};
   if (next->order) *progress->mutable_order() = {next->order->begin(), next->order->end()};

@@ -13,10 +13,13 @@
 namespace caffe {
 namespace db {
 
-/// Takes over the iterator.
+/// Takes over the iterator; `source` is the database's name in messages.
 class LevelDBCursor : public Cursor {
  public:
-  explicit LevelDBCursor(leveldb::Iterator* iter) : iter_(iter) { SeekToFirst(); }
+  explicit LevelDBCursor(leveldb::Iterator* iter, const string& source = "")
+      : iter_(iter), source_(source) {
+    SeekToFirst();
+  }
   virtual ~LevelDBCursor() {}
   virtual void SeekToFirst() { iter_->SeekToFirst(); }
   virtual void Next() { iter_->Next(); }
@@ -25,12 +28,14 @@ class LevelDBCursor : public Cursor {
   virtual string value() { return iter_->value().ToString(); }
   /// An unreadable record ends a LevelDB iteration like the last one does; here it aborts.
   virtual bool valid() {
-    CHECK(iter_->status().ok()) << "Cannot read LevelDB: " << iter_->status().ToString();
+    CHECK(iter_->status().ok()) << "Cannot read LevelDB " << source_ << ": "
+                                << iter_->status().ToString();
     return iter_->Valid();
   }
 
  private:
   std::unique_ptr<leveldb::Iterator> iter_;
+  const string source_;
 };
 
 class LevelDBTransaction : public Transaction {
@@ -57,12 +62,15 @@ class LevelDB : public DB {
   virtual void Open(const string& source, Mode mode);
   virtual void Close() { db_.reset(); }
   virtual LevelDBCursor* NewCursor() {
-    return new LevelDBCursor(db_->NewIterator(leveldb::ReadOptions()));
+    leveldb::ReadOptions options;
+    options.verify_checksums = true;
+    return new LevelDBCursor(db_->NewIterator(options), source_);
   }
   virtual LevelDBTransaction* NewTransaction() { return new LevelDBTransaction(db_.get()); }
 
  private:
   std::unique_ptr<leveldb::DB> db_;
+  string source_;
 };
 
 }  // namespace db

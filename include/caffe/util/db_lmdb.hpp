@@ -4,6 +4,7 @@
 
 #include <lmdb.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +19,15 @@ inline void MDB_CHECK(int mdb_status) {
 }
 
 /// Takes over the read-only transaction and the cursor.
+///
+/// A file that is damaged, or cut off while it is read, is a fatal error that names the database.
+/// Where the file is cut off in the very moment of a read, the system finds no page and sends
+/// SIGBUS: with ExitOnFailure (caffe/util/failure.hpp) the program then ends with a sentence that
+/// names the database; in a process that has chosen to get errors as exceptions the signal stays a
+/// signal, as none can be thrown from there.
 class LMDBCursor : public Cursor {
  public:
-  explicit LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor)
-      : mdb_txn_(mdb_txn), mdb_cursor_(mdb_cursor) {
-    SeekToFirst();
-  }
+  explicit LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor);
   virtual ~LMDBCursor() {
     mdb_cursor_close(mdb_cursor_);
     mdb_txn_abort(mdb_txn_);
@@ -36,11 +40,13 @@ class LMDBCursor : public Cursor {
   virtual bool valid() { return valid_; }
 
  private:
+  LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor, int64_t file_size);
   void Seek(MDB_cursor_op op);
   string Read(const MDB_val& bytes) const;
 
   MDB_txn* mdb_txn_;
   MDB_cursor* mdb_cursor_;
+  const int64_t file_size_;  ///< when the cursor was made
   MDB_val mdb_key_, mdb_value_;
   bool valid_ = false;
 };

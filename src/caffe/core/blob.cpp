@@ -1,5 +1,6 @@
 #include "caffe/blob.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -32,12 +33,13 @@ vector<int> ShapeOf(const BlobProto& proto) {
   return ToShape(proto.shape());
 }
 
-template <typename From, typename To>
+/// To what `memory` returns, which is taken only for as many values as there are.
+template <typename From, typename Memory>
 void CopyValues(const google::protobuf::RepeatedField<From>& from, int count, const char* what,
-                To* to) {
+                const Memory& memory) {
   CHECK_EQ(count, from.size()) << "blob " << what << " has " << from.size()
                                << " values where its shape needs " << count;
-  for (int i = 0; i < count; ++i) to[i] = static_cast<To>(from.Get(i));
+  std::copy(from.begin(), from.end(), memory());
 }
 
 }  // namespace
@@ -386,15 +388,17 @@ void Blob<Dtype>::FromProto(const BlobProto& proto, bool reshape) {
   } else {
     CHECK(ShapeEquals(proto)) << "shape mismatch (reshape not set)";
   }
+  const auto data = [this] { return mutable_cpu_data(); };
+  const auto diff = [this] { return mutable_cpu_diff(); };
   if (proto.double_data_size() > 0) {
-    CopyValues(proto.double_data(), count_, "data", mutable_cpu_data());
+    CopyValues(proto.double_data(), count_, "data", data);
   } else {
-    CopyValues(proto.data(), count_, "data", mutable_cpu_data());
+    CopyValues(proto.data(), count_, "data", data);
   }
   if (proto.double_diff_size() > 0) {
-    CopyValues(proto.double_diff(), count_, "diff", mutable_cpu_diff());
+    CopyValues(proto.double_diff(), count_, "diff", diff);
   } else if (proto.diff_size() > 0) {
-    CopyValues(proto.diff(), count_, "diff", mutable_cpu_diff());
+    CopyValues(proto.diff(), count_, "diff", diff);
   }
 }
 

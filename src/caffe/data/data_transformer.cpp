@@ -1,5 +1,6 @@
 #include "caffe/data_transformer.hpp"
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,22 @@
 #endif
 
 namespace caffe {
+
+namespace {
+
+/// Aborts unless the datum, which is not encoded, holds as many values as its sizes say.
+void CheckValues(const Datum& datum) {
+  CHECK_GT(datum.channels(), 0) << "A datum without channels";
+  const int64_t given =
+      datum.data().empty() ? datum.float_data_size() : static_cast<int64_t>(datum.data().size());
+  const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
+  CHECK(datum.height() > 0 && datum.width() > 0 && plane <= INT_MAX &&
+        given == plane * datum.channels())
+      << "A datum of " << datum.channels() << " x " << datum.height() << " x " << datum.width()
+      << " holds another number of values: " << given;
+}
+
+}  // namespace
 
 template <typename Dtype>
 DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Phase phase)
@@ -125,13 +142,9 @@ void DataTransformer<Dtype>::Copy(const Image<Pixel>& image, const Window& windo
 
 template <typename Dtype>
 void DataTransformer<Dtype>::TransformPixels(const Datum& datum, Dtype* target) {
+  CheckValues(datum);
   const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
-  const int64_t count = plane * datum.channels();
   const bool bytes = !datum.data().empty();
-  const int64_t given = bytes ? static_cast<int64_t>(datum.data().size()) : datum.float_data_size();
-  CHECK_GT(datum.channels(), 0) << "A datum without channels";
-  CHECK_EQ(given, count) << "A datum of " << datum.channels() << " x " << datum.height() << " x "
-                         << datum.width() << " holds another number of values";
   CheckMean(datum.channels(), datum.height(), datum.width());
   const Window window = DrawWindow(datum.height(), datum.width());
   if (bytes) {
@@ -164,6 +177,7 @@ void DataTransformer<Dtype>::Transform(const Datum& datum, Blob<Dtype>* transfor
 #ifdef USE_OPENCV
   if (datum.encoded()) return Transform(Decode(datum), transformed_blob);
 #endif
+  CheckValues(datum);  // before the blob takes memory
   CheckTarget(datum.channels(), datum.height(), datum.width(), *transformed_blob);
   Transform(datum, transformed_blob->mutable_cpu_data());
 }
@@ -210,6 +224,7 @@ vector<int> DataTransformer<Dtype>::InferBlobShape(const Datum& datum) {
   if (datum.encoded()) return InferBlobShape(Decode(datum));
 #endif
   CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
+  CheckValues(datum);
   return TransformedShape(datum.channels(), datum.height(), datum.width());
 }
 

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
+#include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
+#include "caffe/util/io.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
 #include "fill_top.hpp"
@@ -16,6 +19,7 @@ namespace caffe {
 template <typename Dtype>
 void HDF5DataLayer<Dtype>::LoadHDF5FileData(const char* filename) {
   const string& name = this->layer_param_.name();
+  const FailureScope scope(filename);
   const hid_t file = hdf5_open_file(filename, "Layer " + name + ": ");
   hdf_blobs_.resize(this->layer_param_.top_size());
   for (size_t i = 0; i < hdf_blobs_.size(); ++i) {
@@ -48,8 +52,10 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   CHECK(datasets > 0 && datasets <= static_cast<int>(top.size()))
       << "Layer " << name << ": " << datasets << " datasets are named for " << top.size()
       << " tops; each dataset needs a top.";
-  std::ifstream source(param.source());
-  CHECK(source.is_open()) << "Layer " << name << ": cannot open source file " << param.source();
+  string list;
+  CHECK(ReadFileToString(param.source(), &list))
+      << "Layer " << name << ": cannot open source file " << param.source();
+  std::istringstream source(list);
   hdf_filenames_.clear();
   for (string line; source >> line;) hdf_filenames_.push_back(line);
   num_files_ = static_cast<unsigned int>(hdf_filenames_.size());

@@ -1,8 +1,9 @@
 #include "window_file.hpp"
 
 #include <cctype>
-#include <fstream>
 #include <sstream>
+
+#include "caffe/util/io.hpp"
 
 namespace caffe {
 
@@ -13,8 +14,11 @@ constexpr int64_t kFarthestCorner = 1 << 24;  ///< so that windows are exact as 
 /// The words of a text file, with the lines that they stand on.
 class Words {
  public:
-  Words(const string& source, const string& what) : source_(source), what_(what), file_(source) {
-    CHECK(file_.is_open()) << what << "cannot open the window file " << source << ".";
+  Words(const string& source, const string& what) : source_(source), what_(what) {
+    string text;
+    CHECK(ReadFileToString(source, &text))
+        << what << "cannot open the window file " << source << ".";
+    file_.str(text);
   }
 
   /// False at the end of the file.
@@ -41,7 +45,7 @@ class Words {
 
  private:
   const string source_, what_;
-  std::ifstream file_;
+  std::istringstream file_;
   std::istringstream text_;  ///< the rest of line `line_`
   int line_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 
 namespace caffe {
@@ -25,6 +26,7 @@ std::unique_ptr<Hdf5Handle> NewGroup(hid_t where, const string& name) {
 
 template <typename Dtype>
 void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
+  const FailureScope scope(trained_filename.c_str());
   const Hdf5Handle file(hdf5_open_file(trained_filename), H5Fclose, trained_filename);
   CHECK(hdf5_has(file.id(), "data"))
       << "Error reading weights from " << trained_filename << ": it has no group 'data'";

@@ -108,6 +108,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
   SolverState head;
   {
     const FailureScope scope{FileAtWork{state_file}};
+    const FailureScope library_scope(state_file.c_str());
     const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
     head = LoadHead(file.id(), state_file);
     const Hdf5Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose,

@@ -13,6 +13,7 @@ void LevelDB::Open(const string& source, Mode mode) {
   options.max_open_files = 100;
   options.error_if_exists = mode == NEW;
   options.create_if_missing = mode != READ;
+  options.paranoid_checks = mode == READ;  // what is damaged is an error, not left out
   leveldb::DB* db = nullptr;
   const leveldb::Status status = leveldb::DB::Open(options, source, &db);
   CHECK(status.ok()) << "Failed to open LevelDB " << source << ": " << status.ToString()
@@ -20,6 +21,7 @@ void LevelDB::Open(const string& source, Mode mode) {
                              ? " (it looks like an LMDB: backend: LMDB)"
                              : "");
   db_.reset(db);
+  source_ = source;
   LOG(INFO) << "Opened leveldb " << source;
 }
 

@@ -1,12 +1,17 @@
 #ifdef USE_LMDB
 #include "caffe/util/db_lmdb.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "caffe/util/failure.hpp"
@@ -28,38 +33,94 @@ void Check(int status, MDB_env* env, const char* action) {
   LOG(FATAL) << "Cannot " << action << " LMDB " << PathOf(env) << ": " << mdb_strerror(status);
 }
 
+int64_t FileSize(MDB_env* env) {
+  mdb_filehandle_t fd;
+  struct stat file;
+  Check(mdb_env_get_fd(env, &fd), env, "read");
+  CHECK_EQ(fstat(fd, &file), 0) << "Cannot read LMDB " << PathOf(env) << ": " << strerror(errno);
+  return file.st_size;
+}
+
 // LMDB maps the file, so a page beyond its end would kill the process with SIGBUS when it is
 // touched.
 void CheckComplete(MDB_env* env, const string& source) {
   MDB_envinfo info;
   MDB_stat page;
-  mdb_filehandle_t fd;
-  struct stat file;
   Check(mdb_env_info(env, &info), env, "read");
   Check(mdb_env_stat(env, &page), env, "read");
-  Check(mdb_env_get_fd(env, &fd), env, "read");
-  CHECK_EQ(fstat(fd, &file), 0) << "Cannot read LMDB " << source << ": " << strerror(errno);
-  const size_t expected = (info.me_last_pgno + 1) * page.ms_psize;
-  CHECK_GE(static_cast<size_t>(file.st_size), expected)
-      << "LMDB " << source << " is cut off: it has " << file.st_size
-      << " bytes where its header promises " << expected << ". Copy or convert it again.";
+  const int64_t size = FileSize(env);
+  CHECK_GT(static_cast<size_t>(size) / page.ms_psize, info.me_last_pgno)
+      << "LMDB " << source << " is cut off: it has " << size
+      << " bytes where its header promises page " << info.me_last_pgno << " of " << page.ms_psize
+      << " bytes. Copy or convert it again.";
+}
+
+// LMDB divides by the size of a page that the file's two headers say, and finds the second by that
+// of the first. No message where the file is missing or no LMDB: LMDB tells that.
+void CheckPageSizes(const string& source) {
+  constexpr int64_t kMagicAt = 16, kPageSizeAt = 40;  // in a page that is a header
+  constexpr uint32_t kMagic = 0xBEEFC0DE, kLeast = 256, kMost = 1 << 16;
+  const string path = source + "/data.mdb";
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe would hang
+  if (fd < 0) return;
+  struct stat file;
+  const bool regular = fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+  uint32_t page_size = 0;
+  bool possible = true;
+  for (int header = 0; header < 2 && possible; ++header) {
+    const int64_t begin = header == 0 ? 0 : page_size;
+    uint32_t magic = 0;
+    const bool there =
+        regular && pread(fd, &magic, sizeof(magic), begin + kMagicAt) == sizeof(magic) &&
+        pread(fd, &page_size, sizeof(page_size), begin + kPageSizeAt) == sizeof(page_size);
+    if (!there || magic != kMagic) break;
+    possible = std::has_single_bit(page_size) && page_size >= kLeast && page_size <= kMost;
+  }
+  close(fd);
+  CHECK(regular) << "Cannot open LMDB " << source << ": data.mdb is no regular file";
+  CHECK(possible) << "LMDB " << source << " is damaged: its header names pages of " << page_size
+                  << " bytes";
+}
+
+// What LMDB calls where a page cannot be what it has to be; it would abort the process when this
+// returned.
+void OnDamagedPage(MDB_env* env, const char* assertion) {
+  LOG(FATAL) << "LMDB " << PathOf(env) << " is damaged: " << assertion;
 }
 
 // Returns how it went; *env has to be closed then only if that is well.
 int TryOpen(const string& source, unsigned int flags, MDB_env** env) {
   MDB_CHECK(mdb_env_create(env));
-  const int status = mdb_env_open(*env, source.c_str(), flags, 0664);
+  mdb_env_set_assert(*env, OnDamagedPage);
+  int status = mdb_env_open(*env, source.c_str(), flags, 0664);
+  if (status == MDB_SUCCESS && (flags & MDB_RDONLY) != 0) {
+    // The first reader of a process locks the place of the process's number.
+    MDB_txn* txn;
+    status = mdb_txn_begin(*env, NULL, MDB_RDONLY, &txn);
+    if (status == MDB_SUCCESS) mdb_txn_abort(txn);
+  }
   if (status != MDB_SUCCESS) mdb_env_close(*env);
   return status;
 }
 
+// Why a reader may go on without a lock after this failure to take one; empty: it may not.
+string WhyNoLock(int status) {
+  // On a read-only place there can be no lock file, and no writer that it would guard against.
+  if (status == EACCES || status == EROFS) return mdb_strerror(status);
+  if (status == EAGAIN)
+    return "a process of the same number, in another container, has it open; nobody may write to "
+           "it now";
+  return "";
+}
+
 MDB_env* OpenEnvironment(const string& source, Mode mode) {
+  const FailureScope scope(source.c_str());
+  CheckPageSizes(source);
   const unsigned int flags = mode == READ ? MDB_RDONLY | MDB_NOTLS : 0;
   MDB_env* env = nullptr;
   int status = TryOpen(source, flags, &env);
-  if (mode == READ && (status == EACCES || status == EROFS)) {
-    // On a read-only place there can be no lock file, and no writer that it would guard against.
-    LOG(WARNING) << "LMDB " << source << " is read without a lock: " << mdb_strerror(status);
+  if (const string why = WhyNoLock(status); mode == READ && !why.empty()) {
+    LOG(WARNING) << "LMDB " << source << " is read without a lock: " << why;
     status = TryOpen(source, flags | MDB_NOLOCK, &env);
   }
   if (status != MDB_SUCCESS) {
@@ -68,7 +129,12 @@ MDB_env* OpenEnvironment(const string& source, Mode mode) {
                        ? " (it looks like a LevelDB: backend: LEVELDB)"
                        : "");
   }
-  CheckComplete(env, source);
+  try {
+    CheckComplete(env, source);
+  } catch (...) {
+    mdb_env_close(env);
+    throw;
+  }
   return env;
 }
 
@@ -140,12 +206,21 @@ LMDBCursor* LMDB::NewCursor() {
   MDB_cursor* cursor;
   const std::lock_guard<std::mutex> lock(OpenReaders().mutex());
   Check(mdb_txn_begin(mdb_env_, NULL, MDB_RDONLY, &txn), mdb_env_, "read");
+  std::unique_ptr<MDB_txn, decltype(&mdb_txn_abort)> ended(txn, mdb_txn_abort);
   Check(mdb_dbi_open(txn, NULL, 0, &dbi), mdb_env_, "read");
   Check(mdb_cursor_open(txn, dbi, &cursor), mdb_env_, "read");
-  return new LMDBCursor(txn, cursor);
+  return new LMDBCursor(ended.release(), cursor);
 }
 
 LMDBTransaction* LMDB::NewTransaction() { return new LMDBTransaction(mdb_env_); }
+
+LMDBCursor::LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor, int64_t file_size)
+    : mdb_txn_(mdb_txn), mdb_cursor_(mdb_cursor), file_size_(file_size) {}
+
+LMDBCursor::LMDBCursor(MDB_txn* mdb_txn, MDB_cursor* mdb_cursor)
+    : LMDBCursor(mdb_txn, mdb_cursor, FileSize(mdb_txn_env(mdb_txn))) {
+  SeekToFirst();
+}
 
 void LMDBCursor::Seek(const string& to) {
   // LMDB orders no others.
@@ -158,14 +233,22 @@ void LMDBCursor::Seek(const string& to) {
 }
 
 void LMDBCursor::Seek(MDB_cursor_op op) {
-  const FailureScope scope(PathOf(mdb_txn_env(mdb_txn_)));
+  MDB_env* const env = mdb_txn_env(mdb_txn_);
+  const FailureScope scope(PathOf(env));
+  valid_ = false;
+  const int64_t size = FileSize(env);
+  CHECK_GE(size, file_size_) << "LMDB " << PathOf(env) << " was cut off while it was read: it has "
+                             << size << " bytes, and had " << file_size_;
   const int status = mdb_cursor_get(mdb_cursor_, &mdb_key_, &mdb_value_, op);
   valid_ = status == MDB_SUCCESS;
-  if (status != MDB_NOTFOUND) Check(status, mdb_txn_env(mdb_txn_), "read");
+  if (status != MDB_NOTFOUND) Check(status, env, "read");
 }
 
 string LMDBCursor::Read(const MDB_val& bytes) const {
   const FailureScope scope(PathOf(mdb_txn_env(mdb_txn_)));
+  CHECK_LE(bytes.mv_size, static_cast<size_t>(file_size_))
+      << "LMDB " << PathOf(mdb_txn_env(mdb_txn_)) << " is damaged: a record of " << bytes.mv_size
+      << " bytes in a file of " << file_size_;
   return string(static_cast<const char*>(bytes.mv_data), bytes.mv_size);
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "caffe/common.hpp"
@@ -23,8 +24,9 @@ thread_local const FailureScope* innermost = nullptr;
 thread_local bool throws_in_scope = false;
 std::atomic<bool> throws_everywhere{false};
 int failure_code = 1;
-struct sigaction previous_segv;
-struct sigaction previous_bus;
+// What a library that believes a damaged file may end by.
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+struct sigaction previous[std::size(kFaults)];
 
 __attribute__((noreturn)) void Exit() {  // as glog declares it; clang tells the two apart
   std::fflush(nullptr);
@@ -48,8 +50,8 @@ struct FailureScopes {
     while (scope != nullptr && scope->file_ == nullptr) scope = scope->outer_;
     return scope == nullptr ? nullptr : scope->file_;
   }
-  static const char* MappedFile() {
-    return innermost == nullptr ? nullptr : innermost->mapped_file_;
+  static const char* BelievedFile() {
+    return innermost == nullptr ? nullptr : innermost->believed_file_;
   }
 };
 
@@ -61,7 +63,8 @@ FailureScope::FailureScope(const FileAtWork& file) : file_(&file.path), outer_(i
   innermost = this;
 }
 
-FailureScope::FailureScope(const char* mapped_file) : mapped_file_(mapped_file), outer_(innermost) {
+FailureScope::FailureScope(const char* believed_file)
+    : believed_file_(believed_file), outer_(innermost) {
   innermost = this;
 }
 
@@ -121,11 +124,14 @@ class FatalExit : public google::LogSink {
 };
 
 // Runs in a signal handler: no allocation, no locks.
-void OnMemoryFault(int signal) {
-  const char* file = FailureScopes::MappedFile();
+void OnFault(int signal) {
+  const char* file = FailureScopes::BelievedFile();
   if (file == nullptr) {
-    // Not ours: the instruction runs again and meets the handler that was there before.
-    sigaction(signal, signal == SIGBUS ? &previous_bus : &previous_segv, nullptr);
+    // Not ours: the instruction runs again, or abort goes on, and meets the handler that was there
+    // before.
+    for (size_t i = 0; i < std::size(kFaults); ++i)
+      if (kFaults[i] == signal) sigaction(signal, &previous[i], nullptr);
+    if (signal == SIGABRT) raise(signal);
     return;
   }
   for (const char* text : {static_cast<const char*>(program_invocation_short_name), ": ", file,
@@ -137,7 +143,7 @@ void OnMemoryFault(int signal) {
 void Handle(int signal, struct sigaction* previous) {
   struct sigaction action;
   memset(&action, 0, sizeof(action));
-  action.sa_handler = &OnMemoryFault;
+  action.sa_handler = &OnFault;
   sigfillset(&action.sa_mask);
   CHECK_EQ(sigaction(signal, &action, previous), 0);
 }
@@ -186,8 +192,7 @@ void ExitOnFailure(int exit_code) {
   google::AddLogSink(&fatal_exit);
   signal(SIGTERM, SIG_DFL);  // glog's handler would print a stack trace
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
-  Handle(SIGSEGV, &previous_segv);
-  Handle(SIGBUS, &previous_bus);
+  for (size_t i = 0; i < std::size(kFaults); ++i) Handle(kFaults[i], &previous[i]);
 }
 
 void NoLogFilesByDefault() {

@@ -29,6 +29,8 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
+constexpr size_t kLongestString = 1 << 16;
+
 struct DatasetInfo {
   std::vector<hsize_t> dims;
   H5T_class_t type;
@@ -59,6 +61,16 @@ std::vector<int> ShapeOf(const DatasetInfo& info, const char* name) {
     shape.push_back(static_cast<int>(dim));
   }
   return shape;
+}
+
+// Whether its strings are of various lengths: what is read of them are pointers.
+bool HoldsPointers(hid_t loc_id, const char* name) {
+  const hid_t dataset = H5Dopen2(loc_id, name, H5P_DEFAULT);
+  const hid_t type = H5Dget_type(dataset);
+  const bool fixed = H5Tis_variable_str(type) == 0;
+  H5Tclose(type);
+  H5Dclose(dataset);
+  return !fixed;
 }
 
 string ShapeText(const std::vector<int>& shape) {
@@ -112,6 +124,8 @@ void hdf5_load_nd_dataset_helper(hid_t file_id, const char* dataset_name_, int m
   CHECK(info.type == H5T_FLOAT || info.type == H5T_INTEGER)
       << "HDF5 dataset " << dataset_name_ << " holds no numbers (HDF5 type class " << info.type
       << ")";
+  CHECK_LE(info.type_size, sizeof(long double))
+      << "HDF5 dataset " << dataset_name_ << " holds numbers of " << info.type_size << " bytes";
   const std::vector<int> shape = ShapeOf(info, dataset_name_);
   if (reshape) {
     blob->Reshape(shape);
@@ -143,8 +157,12 @@ void hdf5_save_nd_dataset(const hid_t file_id, const string& dataset_name, const
 string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
-  CHECK_EQ(info.type, H5T_STRING) << "HDF5 dataset " << dataset_name << " holds no string";
-  string text(info.type_size, '\0');
+  const std::vector<int> shape = ShapeOf(info, dataset_name.c_str());
+  CHECK(info.type == H5T_STRING && (shape.empty() || shape == std::vector<int>{1}) &&
+        !HoldsPointers(loc_id, dataset_name.c_str()) && info.type_size <= kLongestString)
+      << "HDF5 dataset " << dataset_name << " is not one string of at most " << kLongestString
+      << " bytes";
+  string text(info.type_size + 1, '\0');
   CHECK_GE(H5LTread_dataset_string(loc_id, dataset_name.c_str(), text.data()), 0)
       << "Failed to read HDF5 dataset " << dataset_name;
   return text.c_str();  // up to the terminator that is part of the dataset

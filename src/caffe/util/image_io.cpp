@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 namespace caffe {
@@ -29,11 +30,23 @@ bool HasExtension(const string& filename, string encoding) {
   return extension == encoding;
 }
 
+// What `read` returns; no image where OpenCV throws, as it does for one of more pixels than
+// OPENCV_IO_MAX_IMAGE_PIXELS (2^30) allows.
+template <typename Read>
+cv::Mat OrNone(const Read& read) {
+  try {
+    return read();
+  } catch (const cv::Exception& error) {
+    LOG(ERROR) << error.what();
+    return cv::Mat();
+  }
+}
+
 cv::Mat Decode(const Datum& datum, int flags) {
   CHECK(datum.encoded()) << "Datum not encoded";
   const std::vector<char> bytes(datum.data().begin(), datum.data().end());
-  cv::Mat image;
-  if (!bytes.empty()) image = cv::imdecode(bytes, flags);
+  const cv::Mat image =
+      OrNone([&] { return bytes.empty() ? cv::Mat() : cv::imdecode(bytes, flags); });
   if (image.empty()) LOG(ERROR) << "Could not decode datum";
   return image;
 }
@@ -48,7 +61,11 @@ bool ReplaceByPixels(const cv::Mat& image, Datum* datum) {
 
 cv::Mat ReadImageToCVMat(const string& filename, const int height, const int width,
                          const bool is_color) {
-  const cv::Mat original = cv::imread(filename, is_color ? cv::IMREAD_COLOR : cv::IMREAD_GRAYSCALE);
+  std::error_code unknown;  // a pipe or a device might never end
+  const cv::Mat original = OrNone([&] {
+    if (!std::filesystem::is_regular_file(filename, unknown)) return cv::Mat();
+    return cv::imread(filename, is_color ? cv::IMREAD_COLOR : cv::IMREAD_GRAYSCALE);
+  });
   if (original.empty()) {
     LOG(ERROR) << "Could not open or find file " << filename;
     return original;

@@ -1,7 +1,9 @@
 #include "caffe/util/image_list.hpp"
 
 #include <charconv>
-#include <fstream>
+#include <sstream>
+
+#include "caffe/util/io.hpp"
 
 namespace caffe {
 
@@ -21,8 +23,9 @@ int Label(const string& text, const string& where) {
 }  // namespace
 
 vector<ListedImage> ReadImageList(const string& source, const string& what) {
-  std::ifstream file(source);
-  CHECK(file.is_open()) << what << "cannot open the image list " << source << ".";
+  string text;
+  CHECK(ReadFileToString(source, &text)) << what << "cannot open the image list " << source << ".";
+  std::istringstream file(text);
   vector<ListedImage> images;
   string line;
   for (int number = 1; std::getline(file, line); ++number) {

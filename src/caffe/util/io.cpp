@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 
 #include "caffe/util/atomic_file.hpp"
@@ -25,6 +24,7 @@ using google::protobuf::TextFormat;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::FileInputStream;
 using google::protobuf::io::FileOutputStream;
+using google::protobuf::io::LimitingInputStream;
 
 namespace {
 
@@ -75,17 +75,26 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   string text_;
 };
 
+/// No input is read further, be it a device or a pipe without an end.
+constexpr int64_t kMostBytes = INT_MAX;
+
+string TooLarge(const string& filename) {
+  return filename + ": has more than " + std::to_string(kMostBytes) + " bytes";
+}
+
 // The readers return an error text, empty when all went well.
 
 string ParseText(const string& filename, Message* proto) {
   const InputFile file(filename);
   if (!file.error().empty()) return file.error();
   FileInputStream stream(file.fd());
+  LimitingInputStream limited(&stream, kMostBytes + 1);
   FirstError errors(filename);
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
-  const bool parsed = parser.Parse(&stream, proto);
+  const bool parsed = parser.Parse(&limited, proto);
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
+  if (limited.ByteCount() > kMostBytes) return TooLarge(filename);
   if (parsed) return "";
   return errors.text().empty() ? filename + ": cannot be parsed" : errors.text();
 }
@@ -196,18 +205,23 @@ void WriteProtoToBinaryFile(
   });
 }
 
-bool ReadFileToDatum(const string& filename, const int label, Datum* datum) {
-  const InputFile input(filename);
-  string error = input.error();
-  if (error.empty() && input.size() > INT_MAX)
-    error = filename + ": is larger than a record can be";
-  if (!Succeeded(error)) return false;
-  string bytes(static_cast<size_t>(input.size()), '\0');
-  std::ifstream file(filename, std::ios::in | std::ios::binary);
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    return Succeeded("Cannot read " + filename);
+bool ReadFileToString(const string& filename, string* contents) {
+  const InputFile file(filename);
+  if (!file.error().empty()) return Succeeded(file.error());
+  contents->clear();
+  FileInputStream stream(file.fd());
+  const void* piece;
+  for (int size; stream.Next(&piece, &size);) {
+    if (size > kMostBytes - static_cast<int64_t>(contents->size()))
+      return Succeeded(TooLarge(filename));
+    contents->append(static_cast<const char*>(piece), static_cast<size_t>(size));
   }
-  datum->set_data(std::move(bytes));
+  if (stream.GetErrno() == 0) return true;
+  return Succeeded("Cannot read " + filename + ": " + strerror(stream.GetErrno()));
+}
+
+bool ReadFileToDatum(const string& filename, const int label, Datum* datum) {
+  if (!ReadFileToString(filename, datum->mutable_data())) return false;
   datum->set_label(label);
   datum->set_encoded(true);
   return true;

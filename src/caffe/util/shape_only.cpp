@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <memory>
+#include <sstream>
 
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
@@ -94,9 +95,10 @@ vector<int> ListedShape(const LayerParameter& layer) {
 /// Shapes of the tops: those of the datasets in the first file, with `batch` rows.
 vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
   const string& source = layer.hdf5_data_param().source();
-  std::ifstream list(source.c_str());
-  string name;
-  CHECK(list >> name) << "Layer " << layer.name() << ": " << source << " names no HDF5 file.";
+  string text, name;
+  CHECK(ReadFileToString(source, &text) && std::istringstream(text) >> name)
+      << "Layer " << layer.name() << ": " << source << " names no HDF5 file.";
+  const FailureScope scope(name.c_str());
   const hid_t file = hdf5_open_file(name, "Layer " + layer.name() + ": ");
   vector<vector<int>> shapes;
   for (const string& top : layer.top()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -107,6 +108,9 @@ class Validator {
       if (!form.name.empty() && !IsName(form.name)) {
         return Bad(op, "the name of form '" + form.name + "' has white space or is '-'");
       }
+      for (const double amount : {form.flops, form.bytes_moved}) {
+        if (!IsAmount(amount)) return Bad(op, "its flops or bytes are no amount");
+      }
       if (Status status = CheckOperands(op, form); !status.ok()) return status;
       if (Status status = CheckScratch(op, form, o); !status.ok()) return status;
       if (op.kind == OpKind::kFill && (form.writes.size() != 1 || !form.reads.empty())) {
@@ -164,6 +168,7 @@ class Validator {
 
   Status CheckScratch(const Op& op, const Form& form, OpId o) {
     for (const Scratch& scratch : form.scratch) {
+      if (!IsAmount(scratch.seconds)) return Bad(op, "its seconds are no amount");
       if (scratch.tensor == kNone) continue;
       if (!Exists(scratch.tensor)) {
         return Bad(op, "tensor number " + std::to_string(scratch.tensor) + " does not exist");
@@ -178,6 +183,8 @@ class Validator {
     }
     return Status::Ok();
   }
+
+  static bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
 
   bool Exists(TensorId t) const {
     return t >= 0 && t < static_cast<TensorId>(graph_.tensors.size());

@@ -6,6 +6,7 @@
 
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/util/db.hpp"
+#include "caffe/util/failure.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -228,6 +229,22 @@ vector<const char*> Backends() {
 #endif
   return backends;
 }
+
+#ifdef USE_LMDB
+TEST_P(DataLayerTest, ADatabaseCutOffUnderTheReadingThreadEndsTheProgramInASentence) {
+  if (GetParam() != string("lmdb")) GTEST_SKIP() << "LevelDB's files are not mapped to be read";
+  WriteImages(vector<int>(20, 400));
+  EXPECT_EXIT(
+      {
+        ExitOnFailure(1);
+        LayerCase layer(Layer("batch_size: 1 prefetch: 1"), {}, 2);
+        layer.SetUp();
+        std::filesystem::resize_file(source_ + "/data.mdb", 0);
+        Labels(&layer, 20);
+      },
+      testing::ExitedWithCode(1), source_ + " (was cut off|is damaged)");
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Backend, DataLayerTest, testing::ValuesIn(Backends()),
                          [](const auto& info) { return string(info.param); });

@@ -1,16 +1,23 @@
 #include "caffe/util/db.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -141,11 +148,11 @@ class LmdbFolder : public ::testing::Test {
     const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
     while (cursor->valid()) cursor->Next();
   }
-  void Create() const {
+  void Create(int count = 100) const {
     const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
     database->Open(source_, db::NEW);
     const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
-    for (int i = 0; i < 100; ++i) transaction->Put("key" + std::to_string(i), string(3000, 'x'));
+    for (int i = 0; i < count; ++i) transaction->Put("key" + std::to_string(i), string(3000, 'x'));
     transaction->Commit();
   }
 
@@ -178,6 +185,136 @@ TEST_F(LmdbFolderDeathTest, ARefusedKeyIsExplained) {
       "An LMDB key has 1 to 511 bytes; this one has 600");
 }
 
+/// Changes every page of the kind that `flags` say.
+void ChangePages(const string& file, uint16_t flags,
+                 const std::function<void(char* page)>& change) {
+  constexpr size_t kPage = 4096, kFlagsAt = 10;
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  string page(kPage, '\0');
+  for (size_t at = 2 * kPage; stream.seekg(at).read(page.data(), kPage); at += kPage) {
+    uint16_t kind;
+    std::memcpy(&kind, page.data() + kFlagsAt, sizeof(kind));
+    if (kind != flags) continue;
+    change(page.data());
+    stream.seekp(at).write(page.data(), kPage);
+  }
+}
+
+TEST_F(LmdbFolder, ADamagedPageIsAnErrorThatNamesTheDatabase) {
+  Create(1000);
+  constexpr uint16_t kBranch = 1;
+  ChangePages(source_ + "/data.mdb", kBranch, [](char* page) {
+    const uint16_t one_key = 18;
+    std::memcpy(page + 12, &one_key, sizeof(one_key));
+  });
+  const ThrowOnError scope;
+  try {
+    Read();
+    FAIL() << "nobody noticed";
+  } catch (const Error& error) {
+    EXPECT_PRED_FORMAT2(::testing::IsSubstring, "LMDB " + source_ + " is damaged",
+                        std::string(error.what()));
+  }
+}
+
+TEST_F(LmdbFolder, ARecordLargerThanItsFileIsRefused) {
+  Create();
+  constexpr uint16_t kLeaf = 2;
+  ChangePages(source_ + "/data.mdb", kLeaf, [](char* page) {
+    uint16_t first;
+    std::memcpy(&first, page + 16, sizeof(first));
+    const uint32_t size = 0xFFFFFFF0;
+    std::memcpy(page + first, &size, sizeof(size));
+  });
+  const ThrowOnError scope;
+  const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
+  database->Open(source_, db::READ);
+  const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
+  EXPECT_THROW(cursor->value(), Error);
+}
+
+TEST_F(LmdbFolder, AHeaderThatNamesNoSizeOfPagesIsRefused) {
+  Create();
+  for (const uint32_t size : {0U, 7U, 3000U, 1U << 31}) {
+    std::fstream file(source_ + "/data.mdb", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(40).write(reinterpret_cast<const char*>(&size), sizeof(size));
+    file.close();
+    const ThrowOnError scope;
+    EXPECT_THROW(Read(), Error) << size;
+  }
+}
+
+TEST_F(LmdbFolder, APipeInPlaceOfTheFileIsRefused) {
+  fs::create_directory(source_);
+  ASSERT_EQ(mkfifo((source_ + "/data.mdb").c_str(), 0600), 0);
+  const ThrowOnError scope;
+  EXPECT_THROW(Read(), Error);
+}
+
+TEST_F(LmdbFolder, AFileCutOffWhileItIsReadIsAnErrorThatNamesIt) {
+  Create();
+  const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
+  database->Open(source_, db::READ);
+  const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
+  cursor->Next();
+  fs::resize_file(source_ + "/data.mdb", 8192);
+  const ThrowOnError scope;
+  try {
+    cursor->Next();
+    FAIL() << "nobody noticed";
+  } catch (const Error& error) {
+    EXPECT_PRED_FORMAT2(::testing::IsSubstring, "LMDB " + source_ + " was cut off while",
+                        std::string(error.what()));
+  }
+  EXPECT_FALSE(cursor->valid());
+}
+
+TEST_F(LmdbFolderDeathTest, ARecordCutOffInTheMomentOfReadingItEndsTheProgramInASentence) {
+  Create();
+  EXPECT_EXIT(
+      {
+        ExitOnFailure(7);
+        const std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
+        database->Open(source_, db::READ);
+        const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
+        fs::resize_file(source_ + "/data.mdb", 0);
+        cursor->value();
+      },
+      ::testing::ExitedWithCode(7), source_ + " is damaged: reading it failed");
+}
+
+// Two containers see processes of the same number: each locks the byte of that number.
+TEST_F(LmdbFolder, IsReadWithoutALockWhereAProcessOfTheSameNumberReadsIt) {
+  Create();
+  Read();  // makes the lock file
+  int locked[2], done[2];
+  ASSERT_EQ(pipe(locked) + pipe(done), 0);
+  const pid_t reader = getpid();
+  const pid_t other = fork();
+  if (other == 0) {
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_start = reader;
+    lock.l_len = 1;
+    const int fd = open((source_ + "/lock.mdb").c_str(), O_RDWR);
+    char byte = fcntl(fd, F_SETLK, &lock) == 0 ? 'y' : 'n';
+    if (write(locked[1], &byte, 1) != 1 || read(done[0], &byte, 1) != 1) _exit(1);
+    _exit(0);
+  }
+  char byte = '?';
+  ASSERT_EQ(read(locked[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  const ThrowOnError scope;
+  ::testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(Read());
+  EXPECT_PRED_FORMAT2(::testing::IsSubstring,
+                      source_ + " is read without a lock: a process of the same",
+                      ::testing::internal::GetCapturedStderr());
+  ASSERT_EQ(write(done[1], &byte, 1), 1);
+  waitpid(other, nullptr, 0);
+  for (const int end : {locked[0], locked[1], done[0], done[1]}) close(end);
+}
+
 TEST_F(LmdbFolder, AWholeFileIsRead) {
   Create();
   EXPECT_NO_FATAL_FAILURE(Read());
@@ -201,6 +338,39 @@ TEST_F(LmdbFolder, ThreadsThatOpenAndCloseItAtATimeReadAllOfIt) {
   EXPECT_EQ(found, 8 * 8 * 100);
 }
 #endif  // USE_LMDB
+
+#ifdef USE_LEVELDB
+TEST(LevelDb, ADamagedBlockIsAnErrorThatNamesTheFolder) {
+  string folder;
+  MakeTempDir(&folder);
+  const string source = folder + "/db";
+  for (int round = 0; round < 2; ++round) {  // opened again, it puts its log into a table
+    const std::unique_ptr<db::DB> database(db::GetDB("leveldb"));
+    database->Open(source, db::WRITE);
+    const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    for (int i = 0; i < 100; ++i) transaction->Put("key" + std::to_string(i), string(3000, 'x'));
+    transaction->Commit();
+  }
+  int tables = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(source)) {
+    if (file.path().extension() != ".ldb") continue;
+    ++tables;
+    std::fstream(file.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(20) << "yyyy";
+  }
+  ASSERT_GT(tables, 0);
+  const ThrowOnError scope;
+  try {
+    const std::unique_ptr<db::DB> database(db::GetDB("leveldb"));
+    database->Open(source, db::READ);
+    const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
+    while (cursor->valid()) cursor->Next();
+    ADD_FAILURE() << "nobody noticed";
+  } catch (const Error& error) {
+    EXPECT_PRED_FORMAT2(::testing::IsSubstring, "LevelDB " + source, std::string(error.what()));
+  }
+  fs::remove_all(folder);
+}
+#endif  // USE_LEVELDB
 
 }  // namespace
 }  // namespace caffe

@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "caffe/util/atomic_file.hpp"
@@ -121,6 +123,34 @@ TEST_F(IoDeathTest, AMissingRequiredFieldIsNamed) {
   const string path = Write("clip.binaryproto", layer.SerializePartialAsString());
   LayerParameter read;
   EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(path, &read), "clip.binaryproto: lacks clip_param.max");
+}
+
+TEST_F(Io, APipeIsReadAndOneThatNobodyWritesToIsEmpty) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  string text = "old";
+  EXPECT_TRUE(ReadFileToString(Path("pipe"), &text));
+  EXPECT_EQ(text, "");
+  NetParameter net;
+  EXPECT_TRUE(ReadProtoFromBinaryFile(Path("pipe"), &net));
+  EXPECT_TRUE(ReadProtoFromTextFile(Path("pipe"), &net));
+  EXPECT_EQ(net.ByteSizeLong(), 0u);
+  const int end = open(Path("pipe").c_str(), O_RDWR);  // that is both ends, and does not wait
+  std::thread writer([&] {
+    const string name = "name: 'slow'";
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(write(end, name.data(), name.size()), static_cast<ssize_t>(name.size()));
+    close(end);
+  });
+  EXPECT_TRUE(ReadProtoFromTextFile(Path("pipe"), &net));
+  writer.join();
+  EXPECT_EQ(net.name(), "slow");
+}
+
+TEST_F(Io, ADeviceWithoutAnEndIsRefused) {
+  NetParameter net;
+  EXPECT_FALSE(ReadProtoFromBinaryFile("/dev/zero", &net));
+  Datum datum;
+  EXPECT_FALSE(ReadFileToDatum(Path("nothing"), 0, &datum));
 }
 
 TEST_F(Io, AWriteReplacesTheFileAndLeavesNoOther) {

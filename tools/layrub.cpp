@@ -16,6 +16,7 @@
 #include "caffe/util/failure.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/flag_files.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/standard_streams.hpp"
 #include "layrub/strategy.hpp"
@@ -263,6 +264,7 @@ int main(int argc, char** argv) {
     FLAGS_alsologtostderr = true;
     // Programs that read logs expect glog's older prefix, without the year.
     gflags::SetCommandLineOption("log_year_in_prefix", "false");
+    layrub_tool::CheckFlagFiles({argv + 1, argv + argc});
     gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);

@@ -17,11 +17,6 @@
 
 namespace layrub_tool {
 
-void Fail(const std::string& message) {
-  std::cerr << "layrub: " << message << std::endl;
-  std::exit(kFailure);
-}
-
 void Tell(const std::string& what) {
   if (isatty(STDERR_FILENO)) std::cerr << "layrub: " << what << " ..." << std::endl;
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "caffe/common.hpp"
+#include "caffe/util/io.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/device.hpp"
 #include "layrub/flags.hpp"
@@ -73,12 +74,10 @@ void ReadOperations(const json& operations, const std::string& path, Machine* ma
   }
 }
 
-Machine ReadMachineFile(const std::string& path) {
-  const layrub::Result<std::string> text = layrub::ReadText(path);
-  if (!text.ok()) Fail("--machine: " + text.status().message);
+Machine ReadMachineFile(const std::string& path, const std::string& text) {
   json root;
   try {
-    root = json::parse(text.value());
+    root = json::parse(text);
   } catch (const json::exception& error) {
     FailIn(path, std::string("is no JSON: ") + error.what());
   }
@@ -120,7 +119,11 @@ Machine MachineFlag() {
   if (known.ok()) return layrub::ShareLink(known.value(), SolversFlag());
   if (!std::filesystem::exists(FLAGS_machine))
     FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");
-  static const Machine read = ReadMachineFile(FLAGS_machine);  // once: it may be a pipe
+  static const Machine read = [] {  // once: it may be a pipe
+    const layrub::Result<std::string> text = layrub::ReadText(FLAGS_machine);
+    if (!text.ok()) Fail("--machine: " + text.status().message);
+    return ReadMachineFile(FLAGS_machine, text.value());
+  }();
   return read;
 }
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Gives layrub input that has no end, or that nobody ever writes: it must end soon, and say why."""
+import os
+import unittest
+
+from command_line import DigitsTest, run, write
+
+IMAGES = """layer { name: "in" type: "ImageData" top: "x" top: "l" image_data_param { source: "%s" batch_size: 1 } }
+layer { name: "r" type: "ReLU" bottom: "x" top: "y" }"""
+
+
+class EndlessInput(DigitsTest):
+    def setUp(self):
+        super().setUp()
+        os.mkfifo("pipe")
+
+    def test_a_pipe_that_nobody_writes_to_is_an_empty_file(self):
+        train = ("train", "--solver=solver.prototxt")
+        self.fails(run(*train, "--weights=pipe"), "pipe holds no layers")
+        self.fails(run(*train, "--snapshot=pipe"), "pipe holds no solver state")
+        self.fails(run("plan", "--model=pipe"), "no layers")
+        self.fails(run("plan", "--solver=solver.prototxt", "--machine=pipe"), "pipe: is no JSON")
+        self.fails(run("diff", "pipe", "pipe"), "pipe holds no layers")
+        write("net.prototxt", IMAGES % "pipe")
+        self.fails(run("time", "--model=net.prototxt"), "image list pipe names no image")
+
+    def test_a_pipe_in_place_of_what_is_no_stream_is_refused(self):
+        os.symlink("pipe", "pipe.h5")
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=pipe.h5"), r"pipe\.h5.* no regular file")
+        write("list.txt", "pipe 0\n")
+        write("net.prototxt", IMAGES % "list.txt")
+        self.fails(run("time", "--model=net.prototxt"), "pipe")
+        os.remove("examples/digits/digits_train_lmdb/data.mdb")
+        os.mkfifo("examples/digits/digits_train_lmdb/data.mdb")
+        self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb: data.mdb is no regular file")
+
+    def test_a_device_without_an_end_is_refused(self):
+        self.fails(run("train", "--solver=solver.prototxt", "--weights=/dev/zero"), "/dev/zero: no binary NetParameter")
+        self.fails(run("plan", "--model=small.prototxt", "--flagfile=/dev/zero"), "flagfile=/dev/zero: there is no")
+
+    def test_flag_files_that_name_one_another_are_refused(self):
+        write("a.flags", "# a comment\n--flagfile=b.flags\n")
+        write("b.flags", " -flagfile=a.flags,a.flags\n")
+        for flag in (("--flagfile=a.flags",), ("-flagfile", "a.flags")):
+            self.fails(run("plan", *flag), "flagfile=.*too many such files")
+        write("c.flags", "--solver=solver.prototxt\n--device_memory=1GiB\n")
+        self.assertEqual(0, run("plan", "--flagfile=c.flags").code)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

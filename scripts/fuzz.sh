@@ -1,0 +1,58 @@
+#!/bin/sh
+# Gives made-up inputs to every way in for bytes from outside, under the address and undefined behaviour sanitizers.
+# Usage: scripts/fuzz.sh [MINUTES] [TARGET...]: so many minutes (10) for each target (all); 10s are ten seconds.
+#        scripts/fuzz.sh build: only compiles.
+# BUILD names the build folder (default: build-fuzz); what is learned of each target stays in its folder corpus.
+# An input that ends a target in another way than by a refusal, takes more memory or longer than below is kept
+# in the build folder's found/TARGET; fixed, it belongs into tools/fuzz/inputs/TARGET, which the tests read.
+set -eu
+case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
+
+# The limits: megabytes in all, megabytes in one allocation, seconds for one input.
+memory=2048
+allocation=1024
+patience=20
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${BUILD:-$root/build-fuzz}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
+length=${1:-10}
+[ $# -eq 0 ] || shift
+
+generator=
+if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
+# shellcheck disable=SC2086 # no generator: no argument
+cmake $generator -S "$root" -B "$build" -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_C_COMPILER=clang -D SANITIZE=fuzzer \
+  -D CPU_ONLY=ON -D BUILD_TESTS=OFF -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' > /dev/null
+cmake --build "$build" --parallel "$(nproc)" --target fuzz_inputs
+[ "$length" != build ] || exit 0
+
+case $length in
+*s) seconds=${length%s} ;;
+*) seconds=$((length * 60)) ;;
+esac
+
+work=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" layrub_fuzz.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR="$work" OPENBLAS_NUM_THREADS=1 LAYRUB_SOURCE_DIR="$root" OPENCV_IO_MAX_IMAGE_PIXELS=16777216
+export ASAN_OPTIONS="handle_abort=1:detect_odr_violation=0:exitcode=77"
+LAYRUB_FUZZ_WRITE="$work/seeds" "$build/bin/fuzz_inputs"
+
+[ $# -gt 0 ] || set -- $(cd "$work/seeds" && ls -d -- */ | tr -d /)
+failed=
+for target in "$@"; do
+  corpus=$build/corpus/$target found=$build/found/$target
+  mkdir -p "$corpus" "$found"
+  known=$root/tools/fuzz/inputs/$target
+  [ -d "$known" ] || known=
+  words=
+  [ ! -s "$work/seeds/$target.dict" ] || words=-dict=$work/seeds/$target.dict
+  echo "fuzz: $target for $seconds s"
+  # shellcheck disable=SC2086 # what is empty is no argument
+  LAYRUB_FUZZ_TARGET=$target "$build/bin/fuzz_inputs" -max_total_time="$seconds" -timeout=$patience \
+    -rss_limit_mb=$memory -malloc_limit_mb=$allocation -max_len=65536 -print_final_stats=1 -verbosity=1 \
+    -close_fd_mask=3 -reload=0 $words -artifact_prefix="$found/" "$corpus" "$work/seeds/$target" $known \
+    > "$build/$target.log" 2>&1 || failed="$failed $target"
+  grep -E '^(#[0-9]+.DONE|stat::|==|SUMMARY|artifact_prefix|Test unit)' "$build/$target.log" || true
+done
+[ -z "$failed" ] || { echo "fuzz: something was found in:$failed (see $build/found)" >&2 && exit 1; }

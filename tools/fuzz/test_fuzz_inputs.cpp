@@ -1,0 +1,58 @@
+// Every way in for bytes from outside (targets), with its seeds, and with inputs that once ended it
+// in another way than by a refusal (inputs/<target>/).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "caffe/error.hpp"
+#include "fuzz/target.hpp"
+
+namespace layrub_fuzz {
+namespace {
+
+class FuzzInputs : public ::testing::TestWithParam<Target> {
+ protected:
+  static void SetUpTestSuite() { layrub_fuzz::SetUp(); }
+};
+
+TEST_P(FuzzInputs, SeedsAreNotRefused) {
+  const std::vector<std::string> seeds = GetParam().seeds();
+  ASSERT_FALSE(seeds.empty());
+  for (size_t i = 0; i < seeds.size(); ++i)
+    EXPECT_NO_THROW(GetParam().read(seeds[i])) << "seed " << i + 1 << ":\n" << seeds[i];
+}
+
+TEST_P(FuzzInputs, WhatWasFoundIsReadOrRefusedInOneSentence) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(LAYRUB_SOURCE_DIR) / "tools/fuzz/inputs" / GetParam().name;
+  if (!fs::exists(folder)) GTEST_SKIP() << "nothing was found here";
+  for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
+    // Whatever ends this program: this is the input.
+    std::cout << "  " << file.path().filename().string() << std::endl;
+    try {
+      GetParam().read(Contents(file.path()));
+    } catch (const caffe::Error& error) {
+      EXPECT_STRNE(error.what(), "") << file.path();
+    }
+  }
+}
+
+TEST_P(FuzzInputs, ACutSeedIsReadOrRefused) {
+  const std::string seed = GetParam().seeds().front();
+  for (const size_t size : {size_t{0}, size_t{1}, seed.size() / 3, seed.size() - 1}) {
+    SCOPED_TRACE(size);
+    try {
+      GetParam().read(seed.substr(0, size));
+    } catch (const caffe::Error& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzInputs, ::testing::ValuesIn(Targets()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace layrub_fuzz

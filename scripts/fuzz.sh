@@ -34,7 +34,7 @@ esac
 
 work=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" layrub_fuzz.XXXXXX)
 trap 'rm -rf "$work"' EXIT
-export TMPDIR="$work" OPENBLAS_NUM_THREADS=1 LAYRUB_SOURCE_DIR="$root" OPENCV_IO_MAX_IMAGE_PIXELS=16777216
+export TMPDIR="$work" OPENBLAS_NUM_THREADS=1 LAYRUB_SOURCE_DIR="$root" OPENCV_IO_MAX_IMAGE_PIXELS=1048576
 export ASAN_OPTIONS="handle_abort=1:detect_odr_violation=0:exitcode=77"
 LAYRUB_FUZZ_WRITE="$work/seeds" "$build/bin/fuzz_inputs"
 

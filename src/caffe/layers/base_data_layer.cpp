@@ -11,6 +11,8 @@
 
 namespace caffe {
 
+constexpr unsigned kMostBatches = 1024;  ///< read ahead
+
 template <typename Dtype>
 BaseDataLayer<Dtype>::BaseDataLayer(const LayerParameter& param)
     : Layer<Dtype>(param), transform_param_(param.transform_param()) {}
@@ -48,9 +50,9 @@ template <typename Dtype>
 BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& param)
     : BaseDataLayer<Dtype>(param),
       // While one is held by the last forward, another gives the next its shape (Reshape).
-      prefetch_(std::max(2u, param.data_param().prefetch())) {
-  CHECK_GT(param.data_param().prefetch(), 0u)
-      << "Layer " << param.name() << ": prefetch must be at least 1.";
+      prefetch_(std::clamp(param.data_param().prefetch(), 2u, kMostBatches)) {
+  CHECK(param.data_param().prefetch() >= 1 && param.data_param().prefetch() <= kMostBatches)
+      << "Layer " << param.name() << ": prefetch must be 1 to " << kMostBatches << ".";
   for (shared_ptr<Batch<Dtype>>& batch : prefetch_) {
     batch.reset(new Batch<Dtype>());
     prefetch_free_.push(batch.get());

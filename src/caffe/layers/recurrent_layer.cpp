@@ -9,6 +9,7 @@ namespace caffe {
 namespace {
 
 const char kStateType[] = "RecurrentState";
+constexpr int kMostSteps = 1 << 15;  ///< each takes about 50 KiB besides its blobs
 
 /// The name under which the layer that gives a state and the one that takes it share their blob.
 string StateName(const string& input) { return input + "_state"; }
@@ -79,6 +80,8 @@ void RecurrentLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   CheckShapes(bottom);
   T_ = bottom[0]->shape(0);
   N_ = bottom[0]->shape(1);
+  CHECK_LE(T_, kMostSteps) << "Layer " << name << ": so many time steps are too many to unroll; a "
+                           << "sequence may be cut into several, by cont.";
   unrolled_net_.reset(new Net<Dtype>(CompleteNet(bottom)));
   unrolled_net_->set_debug_info(param.debug_info());
   states_.clear();

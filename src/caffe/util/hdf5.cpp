@@ -157,8 +157,9 @@ void hdf5_save_nd_dataset(const hid_t file_id, const string& dataset_name, const
 string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
+  CHECK_EQ(info.type, H5T_STRING) << "HDF5 dataset " << dataset_name << " holds no string";
   const std::vector<int> shape = ShapeOf(info, dataset_name.c_str());
-  CHECK(info.type == H5T_STRING && (shape.empty() || shape == std::vector<int>{1}) &&
+  CHECK((shape.empty() || shape == std::vector<int>{1}) &&
         !HoldsPointers(loc_id, dataset_name.c_str()) && info.type_size <= kLongestString)
       << "HDF5 dataset " << dataset_name << " is not one string of at most " << kLongestString
       << " bytes";

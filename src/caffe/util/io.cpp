@@ -76,10 +76,10 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 };
 
 /// No input is read further, be it a device or a pipe without an end.
-constexpr int64_t kMostBytes = INT_MAX;
+constexpr int64_t kMostBytes = INT_MAX, kMostTextBytes = 1 << 30;
 
-string TooLarge(const string& filename) {
-  return filename + ": has more than " + std::to_string(kMostBytes) + " bytes";
+string TooLarge(const string& filename, int64_t most) {
+  return filename + ": has more than " + std::to_string(most) + " bytes";
 }
 
 // The readers return an error text, empty when all went well.
@@ -88,13 +88,13 @@ string ParseText(const string& filename, Message* proto) {
   const InputFile file(filename);
   if (!file.error().empty()) return file.error();
   FileInputStream stream(file.fd());
-  LimitingInputStream limited(&stream, kMostBytes + 1);
+  LimitingInputStream limited(&stream, kMostTextBytes + 1);
   FirstError errors(filename);
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   const bool parsed = parser.Parse(&limited, proto);
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
-  if (limited.ByteCount() > kMostBytes) return TooLarge(filename);
+  if (limited.ByteCount() > kMostTextBytes) return TooLarge(filename, kMostTextBytes);
   if (parsed) return "";
   return errors.text().empty() ? filename + ": cannot be parsed" : errors.text();
 }
@@ -213,7 +213,7 @@ bool ReadFileToString(const string& filename, string* contents) {
   const void* piece;
   for (int size; stream.Next(&piece, &size);) {
     if (size > kMostBytes - static_cast<int64_t>(contents->size()))
-      return Succeeded(TooLarge(filename));
+      return Succeeded(TooLarge(filename, kMostBytes));
     contents->append(static_cast<const char*>(piece), static_cast<size_t>(size));
   }
   if (stream.GetErrno() == 0) return true;

@@ -172,7 +172,8 @@ TEST_P(DataLayerTest, DiesNamingLayerAndSource) {
   WriteImages({4, 5});
   ExpectDeath("batch_size: 2", "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
   ExpectDeath("batch_size: 0", "Layer data \\(source .*batch_size must be 1 to 2147483647");
-  ExpectDeath("batch_size: 1 prefetch: 0", "Layer data: prefetch must be");
+  for (const char* prefetch : {"0", "1025", "4294967295"})
+    ExpectDeath(string("batch_size: 1 prefetch: ") + prefetch, "Layer data: prefetch must be");
 }
 
 TEST_P(DataLayerTest, DiesOfARecordThatIsNoImage) {

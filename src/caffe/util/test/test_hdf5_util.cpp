@@ -179,6 +179,27 @@ TEST(Hdf5Files, ThatAreNoFilesAreNotOpened) {
   EXPECT_DEATH(hdf5_open_file("/dev/null"), "Cannot read /dev/null: it is no regular file");
 }
 
+typedef Hdf5<float> Hdf5String;
+
+TEST_F(Hdf5String, OnlyOneStringIsReadAsOne) {
+  const auto make = [this](const char* name, size_t size, const std::vector<hsize_t>& dims) {
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, size);
+    const hid_t space = H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
+    H5Dclose(H5Dcreate2(this->file_, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+    H5Tclose(type);
+  };
+  make("one", 4, {1});
+  make("many", 4, {1000});
+  make("long", size_t{1} << 31, {1});
+  make("pointers", H5T_VARIABLE, {1});
+  const ThrowOnError scope;
+  EXPECT_EQ(hdf5_load_string(this->file_, "one"), "");
+  for (const char* name : {"many", "long", "pointers"})
+    EXPECT_THROW(hdf5_load_string(this->file_, name), Error) << name;
+}
+
 }  // namespace
 }  // namespace caffe
 

@@ -79,6 +79,22 @@ TEST(ExitOnFailureDeathTest, ADamagedMappedFileIsNamed) {
               "some_lmdb is damaged: reading it failed");
 }
 
+TEST(ExitOnFailureDeathTest, ALibraryThatAbortsOnADamagedFileIsNoCrash) {
+  EXPECT_EXIT(
+      {
+        ExitOnFailure(7);
+        const FailureScope scope("some.h5");
+        std::abort();
+      },
+      ::testing::ExitedWithCode(7), "some.h5 is damaged: reading it failed");
+  EXPECT_EXIT(
+      {
+        ExitOnFailure(7);
+        std::abort();
+      },
+      ::testing::KilledBySignal(SIGABRT), "");
+}
+
 TEST(ExitOnFailureDeathTest, OtherCrashesStayCrashes) {
   EXPECT_EXIT(
       {

@@ -1,10 +1,10 @@
 #include "fuzz/target.hpp"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -100,12 +100,8 @@ std::string SourceFile(const std::string& path) {
   return Contents((root != nullptr ? root : LAYRUB_SOURCE_DIR) + ("/" + path));
 }
 
-namespace {
-
-constexpr int kRefused = 1;
-
-/// How a process ends that calls `read`, as waitpid says it.
-int StatusOf(void (*read)()) {
+void ReadApart(void (*read)()) {
+  constexpr int kRefused = 1;
   constexpr unsigned kPatience = 5;
   const pid_t child = fork();
   if (child == 0) {
@@ -119,20 +115,10 @@ int StatusOf(void (*read)()) {
     _exit(0);
   }
   int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) throw std::runtime_error("no process");
-  return status;
-}
-
-bool TookTooLong(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM; }
-
-}  // namespace
-
-void ReadApart(void (*read)()) {
-  // A lock that another thread held while this one forked stays locked in the child: try again.
-  int status = StatusOf(read);
-  for (int again = 0; again < 2 && TookTooLong(status); ++again) status = StatusOf(read);
-  if (TookTooLong(status)) throw std::runtime_error("too slow");
-  if (!WIFEXITED(status)) throw std::runtime_error("ended by a signal");
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {  // libFuzzer has a timer
+  }
+  if (child < 0) throw std::runtime_error("no process");
+  if (!WIFEXITED(status)) throw std::runtime_error("ended by a signal, or too slow");
   if (WEXITSTATUS(status) == kRefused) throw caffe::Error("refused");
   if (WEXITSTATUS(status) != 0) throw std::runtime_error("ended by a sanitizer");
 }

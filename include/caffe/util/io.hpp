@@ -31,8 +31,8 @@ void MakeTempDir(string* temp_dirname);
 void MakeTempFilename(string* temp_filename);
 
 // Protocol messages in files. A read that fails says why in one line, with file, line and column
-// for text: the plain forms log it as an error and return false, the OrDie forms abort. No more than
-// 2 GiB are read of any input. Writes are atomic (AtomicFile) and abort when they fail.
+// for text: the plain forms log it as an error and return false, the OrDie forms abort. No more
+// than 2 GiB are read of any input. Writes are atomic (AtomicFile) and abort when they fail.
 
 bool ReadProtoFromTextFile(const char* filename, Message* proto);
 inline bool ReadProtoFromTextFile(const string& filename, Message* proto) {
@@ -77,7 +77,8 @@ void WriteProtoToBinaryFile(
 // Images and databases' records. These log an error and return false, or an empty image, when they
 // cannot read.
 
-/// Reads all of a file, 2 GiB at most. A pipe is read to its end; one that nobody writes to is empty.
+/// Reads all of a file, 2 GiB at most. A pipe is read to its end; one that nobody writes to is
+/// empty.
 bool ReadFileToString(const string& filename, string* contents);
 
 /// Puts the bytes of a file, still encoded, into `datum`.

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
 #include "state_file.hpp"
@@ -84,6 +85,7 @@ string FaultOf(const string& state_file, int* iteration) {
   uint32_t crc = 0;
   if (boost::ends_with(state_file, ".h5")) {
 #ifdef USE_HDF5
+    const FailureScope at_work{FileAtWork{state_file}}, believed(state_file.c_str());
     const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
     head = LoadHead(file.id(), state_file);
     const Hdf5Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose, state_file);
@@ -104,6 +106,7 @@ string FaultOf(const string& state_file, int* iteration) {
   // Of Caffe: no checksum says that the weights are whole.
   if (boost::ends_with(head.learned_net(), ".h5")) {
 #ifdef USE_HDF5
+    const FailureScope believed(head.learned_net().c_str());
     const Hdf5Handle weights(hdf5_open_file(head.learned_net()), H5Fclose, head.learned_net());
     if (!hdf5_has(weights.id(), "data")) return head.learned_net() + " holds no weights.";
 #endif

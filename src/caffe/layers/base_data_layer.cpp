@@ -72,9 +72,9 @@ void BasePrefetchingDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bot
 template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
   const FailureScope scope(this->layer_param_);
-  if (!stream_.empty()) SetState(stream_, &Caffe::rng_stream());
   Batch<Dtype>* batch = nullptr;
   try {
+    if (!stream_.empty()) SetState(stream_, &Caffe::rng_stream());
     while (!must_stop()) {
       batch = prefetch_free_.pop();
       if (says_where_) batch->before_ = Position();

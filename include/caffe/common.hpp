@@ -121,8 +121,15 @@ class Caffe {
   /// Seeds this thread's stream.
   static void set_random_seed(const unsigned int seed);
   /// For programs that host the library: fatal checks of all threads throw caffe::Error instead of
-  /// ending the process. The object at work is then dead, but may be destroyed. Off at first, as in
-  /// Caffe.
+  /// ending the process. Off at first, as in Caffe. Besides, too little memory may be
+  /// std::bad_alloc, and a group of solvers ends with layrub::GroupFailed.
+  ///
+  /// Afterwards: an object whose constructor has thrown is gone, with all that it had. A net or
+  /// solver of which a pass has failed works on, with parameters and history as the pass has left
+  /// them, unless its values were lost: then it is dead, and each pass says so. What a thread of
+  /// the library has met is thrown where its result is waited for: a data layer whose source is
+  /// damaged throws the same in each forward. Every object may be destroyed; what fails then is
+  /// logged.
   static void set_throw_on_error(bool value);
   /// This thread's device is GPU `device_id` from now on; aborts when there is none of that number.
   static void SetDevice(const int device_id);

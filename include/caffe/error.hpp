@@ -10,7 +10,8 @@
 namespace caffe {
 
 /// What a fatal check says, where the process is to go on: the message, and after it the layer or
-/// the file that was at work, as the log names them. See Caffe::set_throw_on_error.
+/// the file that was at work, as the log names them. Caffe::set_throw_on_error says in which state
+/// it leaves objects.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

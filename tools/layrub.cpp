@@ -259,8 +259,8 @@ int Run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   try {
-    caffe::FitBlasIntoAddressSpace(argv);
     layrub::GuardStandardStreams("layrub");
+    caffe::FitBlasIntoAddressSpace(argv);
     FLAGS_alsologtostderr = true;
     // Programs that read logs expect glog's older prefix, without the year.
     gflags::SetCommandLineOption("log_year_in_prefix", "false");

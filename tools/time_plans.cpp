@@ -124,8 +124,8 @@ double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }  // namespace
 
 int main(int argc, char** argv) {
-  caffe::FitBlasIntoAddressSpace(argv);
   layrub::GuardStandardStreams("time_plans");
+  caffe::FitBlasIntoAddressSpace(argv);
   if (argc != 5) {
     std::cerr << kUsage;
     return 1;

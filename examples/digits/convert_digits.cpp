@@ -92,8 +92,8 @@ void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& row
 }  // namespace
 
 int main(int argc, char** argv) {
-  caffe::FitBlasIntoAddressSpace(argv);
   layrub::GuardStandardStreams("convert_digits");
+  caffe::FitBlasIntoAddressSpace(argv);
   google::InitGoogleLogging(argv[0]);
   caffe::ExitOnFailure(1);
   FLAGS_logtostderr = true;

@@ -22,10 +22,11 @@ using caffe::SolverState;
 /// Layers by name; the second layer of a name is "name#2" and so on.
 std::map<std::string, const LayerParameter*> LayersByName(const NetParameter& net) {
   std::map<std::string, const LayerParameter*> layers;
+  std::map<std::string, int> seen;
   for (const LayerParameter& layer : net.layer()) {
     std::string name = layer.name();
-    for (int n = 2; layers.count(name); ++n) name = layer.name() + "#" + std::to_string(n);
-    layers[name] = &layer;
+    while (!layers.emplace(name, &layer).second)
+      name = layer.name() + "#" + std::to_string(++seen.try_emplace(layer.name(), 1).first->second);
   }
   return layers;
 }

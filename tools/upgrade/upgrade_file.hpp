@@ -41,8 +41,8 @@ inline bool HasNoFields(const caffe::SolverParameter& solver) { return solver.By
 /// carried over, which is in the log, or where there is nothing to write.
 template <typename Proto>
 int Main(int argc, char** argv, const Tool<Proto>& tool) {
-  caffe::FitBlasIntoAddressSpace(argv);
   layrub::GuardStandardStreams(tool.name);
+  caffe::FitBlasIntoAddressSpace(argv);
   FLAGS_alsologtostderr = true;
   // Programs that read logs expect glog's older prefix, without the year.
   gflags::SetCommandLineOption("log_year_in_prefix", "false");

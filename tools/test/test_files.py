@@ -201,7 +201,7 @@ class Inputs(FilesTest):
         os.rename("run_iter_4.caffemodel", "there")
         os.mkfifo("run_iter_4.caffemodel")
         self.fails(run_with(["train", "--solver=solver.prototxt", "--snapshot=run_iter_4.solverstate"]),
-                   "run_iter_4.caffemodel: it is a pipe that nobody writes to")
+                   "run_iter_4.caffemodel: it is no regular file")
 
     def test_folders_are_named(self):
         for args in (["train", "--solver=examples"], ["plan", "--model=examples"], ["plan", MODEL, "--machine=examples"],

@@ -77,8 +77,8 @@ void WriteProtoToBinaryFile(
 // Images and databases' records. These log an error and return false, or an empty image, when they
 // cannot read.
 
-/// Reads all of a file, 2 GiB at most. A pipe is read to its end; one that nobody writes to is
-/// empty.
+/// Reads all of a file, 2 GiB at most. A pipe is read to its end; one that nobody writes to cannot
+/// be read.
 bool ReadFileToString(const string& filename, string* contents);
 
 /// Puts the bytes of a file, still encoded, into `datum`.

@@ -12,7 +12,7 @@ constexpr int64_t kUnit = kAlignment;
 constexpr int64_t kRoom = 10 * kUnit;
 
 /// Of 4 units; a copy in either direction takes 4 s over a link of 1 unit a second.
-Away FourUnits(RunId last, RunId release, bool saved) {
+Evicted FourUnits(RunId last, RunId release, bool saved) {
   return {4 * kUnit, 4 * kUnit, last, release, saved};
 }
 

@@ -1,5 +1,6 @@
 #include "layrub/runtime/test/chain.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,17 +47,19 @@ Graph Chain() {
 Graph FedChain() {
   Graph graph = Chain();
   graph.name = "fed_chain";
-  const auto feed = [&](const char* name, OpId before) {
+  const auto feed = [&](const char* name, const char* reader) {
     const auto id = static_cast<TensorId>(graph.tensors.size());
     graph.tensors.push_back({name, kBytes, Role::kActivation, false, false, kNone});
-    graph.ops[before].forms[0].reads.push_back(id);
+    const auto op = std::find_if(graph.ops.begin(), graph.ops.end(),
+                                 [&](const Op& each) { return each.name == reader; });
+    op->forms[0].reads.push_back(id);
     graph.ops.insert(
-        graph.ops.begin() + before,
+        op,
         {std::string(name) + "/feed", Pass::kForward, OpKind::kFeed, false, {Reading({}, {id})}});
   };
-  feed("z", kForwardC);
-  feed("y", kForwardC);
-  feed("x", kForwardA);
+  feed("z", "c/forward");
+  feed("y", "c/forward");
+  feed("x", "a/forward");
   return graph;
 }
 

@@ -38,7 +38,9 @@ export TMPDIR="$work" OPENBLAS_NUM_THREADS=1 LAYRUB_SOURCE_DIR="$root" OPENCV_IO
 export ASAN_OPTIONS="handle_abort=1:detect_odr_violation=0:exitcode=77"
 LAYRUB_FUZZ_WRITE="$work/seeds" "$build/bin/fuzz_inputs"
 
-[ $# -gt 0 ] || set -- $(cd "$work/seeds" && ls -d -- */ | tr -d /)
+if [ $# -eq 0 ]; then
+  for seeds in "$work"/seeds/*/; do set -- "$@" "$(basename "$seeds")"; done
+fi
 failed=
 for target in "$@"; do
   corpus=$build/corpus/$target found=$build/found/$target

@@ -1,9 +1,7 @@
 // Errors in a process that goes on: an allocation of the device, the spill file or a check in
 // another solver fails. An exception, nothing left behind, and an object that works or says that it
 // is dead. On an emulated device, whatever device other tests run on.
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <memory>
@@ -12,6 +10,7 @@
 #include "caffe/solvers/test/parallel_training.hpp"
 #include "caffe/test/device_scope.hpp"
 #include "layrub/device/emulated_device.hpp"
+#include "layrub/device/test/file_size_limit.hpp"
 
 namespace caffe {
 namespace {
@@ -68,21 +67,6 @@ TEST(SolverErrors, EveryAllocationOfADeviceMayFailAndNothingIsLeftBehind) {
   }
 }
 
-/// Files may not become longer than `bytes` while it lives.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_;
-};
-
 TEST(SolverErrors, ANetWhoseSpillFileFailsIsDeadAndSaysSo) {
   Caffe::set_throw_on_error(true);
   char folder[] = "/tmp/solver_errors.XXXXXX";
@@ -93,7 +77,7 @@ TEST(SolverErrors, ANetWhoseSpillFileFailsIsDeadAndSaysSo) {
     OpenSolver solver(param);
     solver.Step(2);
     {
-      const FileSizeLimit limit(256);
+      const layrub::testing::FileSizeLimit limit(256);
       EXPECT_THROW(solver.Step(1), Error);
     }
     for (int i = 0; i < 2; ++i) {

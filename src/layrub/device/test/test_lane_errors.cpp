@@ -1,8 +1,6 @@
 // What goes wrong in the thread of a lane is thrown to the thread that waits for it.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -11,6 +9,7 @@
 
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/cpu_backend.hpp"
+#include "layrub/device/test/file_size_limit.hpp"
 #include "layrub/failure.hpp"
 
 namespace layrub {
@@ -46,21 +45,6 @@ TEST(LaneErrors, EitherLaneEndsTheWorkOfABackend) {
 
 void Throw(const char*, int, const std::string& message) { throw std::runtime_error(message); }
 
-/// A limit for files that are written, for as long as it lives.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_;
-};
-
 TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
   SetFailureHandler(Throw);
   char folder[] = "/tmp/lane_errors.XXXXXX";
@@ -70,7 +54,7 @@ TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
     constexpr int64_t kBytes = 1 << 20;
     void* const host = backend->Allocate(Tier::kHost, kBytes);
     void* const device = backend->Allocate(Tier::kDevice, kBytes);
-    const FileSizeLimit limit(4096);
+    const testing::FileSizeLimit limit(4096);
     backend->Copy(Lane::kSave, host, device, kBytes);
     try {
       backend->Synchronize();

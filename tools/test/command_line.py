@@ -23,6 +23,16 @@ snapshot_prefix: "run"
 solver_mode: CPU
 random_seed: 1
 """
+# Trains in milliseconds, always the same.
+TINY_NET = """
+name: "tiny"
+layer { name: "data" type: "DummyData" top: "x" top: "t" dummy_data_param {
+    shape { dim: 2 dim: 3 } shape { dim: 2 dim: 2 }
+    data_filler { type: "constant" value: 1 } data_filler { type: "constant" value: 0.5 } } }
+layer { name: "ip" type: "InnerProduct" bottom: "x" top: "y"
+        inner_product_param { num_output: 2 weight_filler { type: "constant" value: 0.25 } } }
+layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
+"""
 
 
 class Result:

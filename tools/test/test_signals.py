@@ -8,17 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from command_line import BIN, write
+from command_line import BIN, TINY_NET, write
 
-NET = """
-name: "tiny"
-layer { name: "data" type: "DummyData" top: "x" top: "t" dummy_data_param {
-    shape { dim: 2 dim: 3 } shape { dim: 2 dim: 2 }
-    data_filler { type: "constant" value: 1 } data_filler { type: "constant" value: 0.5 } } }
-layer { name: "ip" type: "InnerProduct" bottom: "x" top: "y"
-        inner_product_param { num_output: 2 weight_filler { type: "constant" value: 0.25 } } }
-layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
-"""
 SOLVER = """
 net: "net.prototxt" base_lr: 0.01 momentum: 0.9 lr_policy: "fixed" max_iter: 100000000 snapshot_prefix: "run"
 solver_mode: CPU random_seed: 1
@@ -31,7 +22,7 @@ class Signals(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        write(self.folder + "/net.prototxt", NET)
+        write(self.folder + "/net.prototxt", TINY_NET)
 
     def start(self, line, *flags, solver=""):
         """Starts training, and waits until it has logged `line`."""
@@ -97,7 +88,7 @@ class Signals(unittest.TestCase):
 
     def test_before_training_a_signal_ends_the_program_at_once(self):
         layers = "".join(DEEP % (i, "s%d" % (i - 1) if i else "y", i) for i in range(4000))
-        write(self.folder + "/net.prototxt", NET.replace('bottom: "y" bottom: "t"', 'bottom: "s3999" bottom: "t"').replace(
+        write(self.folder + "/net.prototxt", TINY_NET.replace('bottom: "y" bottom: "t"', 'bottom: "s3999" bottom: "t"').replace(
             'layer { name: "loss"', layers + 'layer { name: "loss"'))
         self.start("Creating training net", "--device_memory=100KiB")
         self.process.send_signal(signal.SIGTERM)

@@ -8,17 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from command_line import BIN, write
+from command_line import BIN, TINY_NET, write
 
-NET = """
-name: "tiny"
-layer { name: "data" type: "DummyData" top: "x" top: "t" dummy_data_param {
-    shape { dim: 2 dim: 3 } shape { dim: 2 dim: 2 }
-    data_filler { type: "constant" value: 1 } data_filler { type: "constant" value: 0.5 } } }
-layer { name: "NAME" type: "InnerProduct" bottom: "x" top: "y"
-        inner_product_param { num_output: 2 weight_filler { type: "constant" value: 0.25 } } }
-layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
-"""
 SOLVER = """
 net: "net.prototxt" momentum: 0.9 lr_policy: "fixed" max_iter: 6 snapshot: 2 snapshot_prefix: "run"
 solver_mode: CPU random_seed: 1
@@ -42,7 +33,7 @@ class SnapshotTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         os.chdir(self.folder)
         self.addCleanup(os.chdir, "/")
-        write("net.prototxt", NET.replace("NAME", "ip"))
+        write("net.prototxt", TINY_NET)
 
     def train(self, *flags, more="", rate="0.01", code=0, pattern="."):
         write("solver.prototxt", SOLVER + "base_lr: %s %s" % (rate, more))
@@ -178,7 +169,7 @@ class Snapshots(SnapshotTest):
 
     def test_names_with_slashes_are_kept_in_hdf5(self):
         for name in ("inception_3a/1x1", "a/b%2Fc%", ".", "50%25"):
-            write("net.prototxt", NET.replace("NAME", name))
+            write("net.prototxt", TINY_NET.replace('"ip"', f'"{name}"'))
             self.train(more="snapshot_format: HDF5")
             end = read("run_iter_6.caffemodel.h5")
             self.assertNotIn("Ignoring", self.train("--snapshot=run_iter_2.solverstate.h5", more="snapshot_format: HDF5"))
@@ -187,7 +178,7 @@ class Snapshots(SnapshotTest):
             self.assertNotIn("Ignoring", log)
 
     def test_layers_without_names_of_their_own_are_told_before_training(self):
-        net = NET.replace("NAME", "loss")
+        net = TINY_NET.replace('"ip"', '"loss"')
         write("net.prototxt", net)
         log = self.train(more="snapshot_format: HDF5", code=1, pattern="two are named loss")
         self.assertNotIn("Starting Optimization", log)

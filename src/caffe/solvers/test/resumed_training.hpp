@@ -319,14 +319,6 @@ void ExpectExactResume(const Way& way) {
   EXPECT_EQ(resumed.lines, whole.lines);
 }
 
-inline vector<string> SnapshotFormats() {
-#ifdef USE_HDF5
-  return {"BINARYPROTO", "HDF5"};
-#else
-  return {"BINARYPROTO"};
-#endif
-}
-
 }  // namespace caffe
 
 #endif  // CAFFE_SOLVERS_TEST_RESUMED_TRAINING_HPP_

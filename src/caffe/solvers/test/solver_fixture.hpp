@@ -13,6 +13,15 @@
 
 namespace caffe {
 
+/// Those that this build can write.
+inline vector<string> SnapshotFormats() {
+#ifdef USE_HDF5
+  return {"BINARYPROTO", "HDF5"};
+#else
+  return {"BINARYPROTO"};
+#endif
+}
+
 inline SolverParameter ParseSolver(const string& text) {
   SolverParameter param;
   CHECK(google::protobuf::TextFormat::ParseFromString(text, &param)) << text;

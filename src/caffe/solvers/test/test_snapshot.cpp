@@ -71,17 +71,9 @@ string MessageOf(const Action& action) {
   return "no error";
 }
 
-vector<string> Formats() {
-#ifdef USE_HDF5
-  return {"BINARYPROTO", "HDF5"};
-#else
-  return {"BINARYPROTO"};
-#endif
-}
-
 template <typename Dtype>
 void ExpectWholeSnapshots() {
-  for (const string& format : Formats()) {
+  for (const string& format : SnapshotFormats()) {
     const string prefix = NewFolder() + "/run";
     const auto solver =
         MakeSolver<Dtype>(LinearNet(), "momentum: 0.9 snapshot: 2 snapshot_format: " + format +
@@ -104,7 +96,7 @@ TEST(Snapshot, IsWholeInEitherPrecision) {
 }
 
 TEST(Snapshot, OfOnePrecisionIsRestoredInTheOther) {
-  for (const string& format : Formats()) {
+  for (const string& format : SnapshotFormats()) {
     const string prefix = NewFolder() + "/run";
     const string fields =
         "momentum: 0.9 snapshot_format: " + format + " snapshot_prefix: '" + prefix + "'";
@@ -140,7 +132,7 @@ TEST(Snapshot, ThatFailsInTrainingIsTriedAgainFurtherAndFurtherOn) {
 
 TEST(Snapshot, ThatIsAskedForFailsAtOnceAndMayBeAskedForAgain) {
   const string folder = NewFolder() + "/snapshots", prefix = folder + "/run";
-  for (const string& format : Formats()) {
+  for (const string& format : SnapshotFormats()) {
     const auto solver = MakeSolver(
         LinearNet(), "snapshot_format: " + format + " snapshot_prefix: '" + prefix + "'");
     solver->Step(1);

@@ -8,19 +8,11 @@
 namespace caffe {
 namespace {
 
-vector<string> Formats() {
-#ifdef USE_HDF5
-  return {"BINARYPROTO", "HDF5"};
-#else
-  return {"BINARYPROTO"};
-#endif
-}
-
 class SolverStateOf : public ::testing::TestWithParam<string> {};
 
 /// Trains 6 iterations in one go, and 3 + 3 with a snapshot between, on data that does not change.
 TEST_P(SolverStateOf, GoesOnAsIfThereHadBeenNoSnapshot) {
-  for (const string& format : Formats()) {
+  for (const string& format : SnapshotFormats()) {
     const string prefix = NewFolder() + "/run";
     const string fields =
         GetParam() +

@@ -397,9 +397,10 @@ class VerifyPlan(PlanCase):
         self.assert_objects('writes mask, which has no device range', self.changed(
             'compute relu/backward form=0 scratch=0', 'compute relu/backward form=1 scratch=0'))
 
-    def test_objects_to_bad_packing(self):
-        self.assertEqual(self.verify(STEPS, device=1792 + 35)['objections'], [])
-        self.assert_objects('more than 1.02 x', STEPS, device=1792 + 36)
+    def test_tells_how_well_ranges_are_packed_without_objecting(self):
+        found = self.verify(STEPS, device=2 * 1792)
+        self.assertEqual([], found['objections'])
+        self.assertEqual(2, found['packing'])
 
     def test_objects_to_names_that_do_not_exist(self):
         self.assert_objects('plan.txt:20: there is no tensor "nobody"', self.changed('free device a', 'free device nobody'))

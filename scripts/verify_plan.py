@@ -3,8 +3,8 @@
 
 Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DIR` writes them):
   floor      the least device bytes that any plan of this graph could need
-  live       the largest sum of bytes that are live at once; packing them may cost 2 % at most:
-             device_bytes <= 1.02 x live
+  live       the largest sum of bytes that are live at once; device_bytes by it says how good the
+             packing is, which is told, and proves nothing
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
   residency  every value that is read is where it is read, and nothing is left over at the end
   pieces     those of a copy follow one another to the end of the tensor, and what is before the
@@ -23,7 +23,6 @@ from plan_floor import floor
 from plan_memory import Block, Memory
 from script import run_script
 
-PACKING_BOUND = 1.02
 MIB = 2.0 ** 20
 LANES = ('compute', 'save', 'load')
 LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'move': 0, 'offload': 1,
@@ -308,9 +307,6 @@ def verify(graph, plan):
     walk.run()
     floor_bytes, floor_op = floor(graph)
     live = walk.device.peak
-    if plan.device_bytes > PACKING_BOUND * live:
-        walk.objections.append(f'device_bytes {plan.device_bytes} is more than {PACKING_BOUND} x '
-                               f'the live bytes, {live}')
     if plan.device_bytes < floor_bytes:
         walk.objections.append(f'device_bytes {plan.device_bytes} is below the floor {floor_bytes}')
     return {
@@ -326,8 +322,8 @@ def verify(graph, plan):
 def summary(found):
     verdict = f'{len(found["objections"])} OBJECTIONS' if found['objections'] else 'proved'
     return (f'{found["graph"]} {found["strategy"]}: {verdict}, {found["steps"]} steps, '
-            f'device {found["device_bytes"] / MIB:.2f} MiB = {found["packing"]:.4f} x live bytes '
-            f'(bound {PACKING_BOUND}), floor {found["floor_bytes"] / MIB:.2f} MiB at '
+            f'device {found["device_bytes"] / MIB:.2f} MiB = {found["packing"]:.4f} x live bytes, '
+            f'floor {found["floor_bytes"] / MIB:.2f} MiB at '
             f'{found["floor_op"] or "none"}, host {found["host_bytes"] / MIB:.2f} MiB, '
             f'offloaded {found["offloaded_bytes"] / MIB:.2f} MiB, '
             f'moved within the device {found["moved_bytes"] / MIB:.2f} MiB, '

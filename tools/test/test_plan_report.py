@@ -12,6 +12,9 @@ MIB = 2 ** 20
 
 DIGITS = "--solver=solver.prototxt"
 RESNET = f"--model={SOURCE}/models/resnet18/train_val.prototxt"
+# All strategies but auto, which may find less once it has a budget.
+NOT_SEARCHING = ("keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all", "vdnn_all_fast", "vdnn_conv",
+                 "vdnn_conv_fast", "vdnn_dyn", "superneurons")
 # A net that reads data and allows no other batch than its own.
 RIGID = """
 layer { name: "data" type: "MemoryData" top: "data" top: "label"
@@ -158,6 +161,13 @@ class PlanReport(DigitsTest):
                 self.assertEqual(said["device_peak_bytes"], summary["train_device_bytes"])
                 self.assertLessEqual(said["device_peak_bytes"], said["total_device_bytes"])
             self.assertEqual(smallest, summary["planned_device_bytes"])
+
+    def test_the_smallest_budget_in_the_text_fits_and_one_step_less_does_not(self):
+        for strategy in NOT_SEARCHING:
+            place = "--placement=" + strategy
+            pasted = re.search(r"smallest budget +--device_memory=(\d+) ", self.text(DIGITS, place)).group(1)
+            self.assertIn("Fits: ", self.text(DIGITS, place, f"--device_memory={pasted}"))
+            self.assertIn("Does not fit: ", self.text(DIGITS, place, f"--device_memory={int(pasted) - 256}", code=2))
 
     def test_the_largest_batch_fits_and_the_next_does_not(self):
         for args in ((DIGITS, "--device_memory=2MiB"), (RESNET, "--device_memory=2GiB"),

@@ -75,9 +75,6 @@ struct Timings {
   std::vector<Timing> ranges;  ///< as FindLifetimes numbers their blocks; empty: unknown
   double moved_byte = 1;       ///< seconds
   double piece = 4 << 20;      ///< seconds besides, for each piece that a Move goes in
-  /// So many packings are made, side by side, and the one that promises the least waits and Moves
-  /// is taken.
-  int32_t packings = 1;
 };
 
 struct TensorDecision {

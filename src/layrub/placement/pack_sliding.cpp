@@ -1,10 +1,7 @@
 #include "layrub/placement/pack_sliding.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <utility>
 
 #include "layrub/placement/sliding_allocator.hpp"
@@ -16,9 +13,6 @@ namespace {
 constexpr int64_t kSmallPart = 4096;
 /// More intervals are left alone.
 constexpr size_t kMostIntervals = 10'000;
-/// After so many moments at which something begins, allocators side by side are compared.
-constexpr int32_t kMoments = 5;
-constexpr int32_t kAllMoments = std::numeric_limits<int32_t>::max();
 
 /// Puts what is small above what is there, in fixed places, and removes it from `others`, if the
 /// others may still fit.
@@ -38,39 +32,6 @@ void PackSmall(const std::vector<Interval>& intervals, const std::vector<bool>& 
     packing->offsets[small[i]] = packing->bytes + packed.offsets[i];
   packing->bytes += packed.bytes;
   *others = std::move(large);
-}
-
-/// By so many allocators side by side, of which all but the cheapest wander. After every few
-/// moments the half that has cost more goes on as copies of the other. An allocator that has failed
-/// if all have.
-SlidingAllocator Race(const SlidingRequests& requests, size_t count) {
-  std::vector<SlidingAllocator> all(count, SlidingAllocator(requests));
-  std::vector<size_t> rank(count);
-  std::iota(rank.begin(), rank.end(), 0);
-  std::minstd_rand seeds;
-  const auto cheaper = [&](size_t a, size_t b) { return all[a].cost() < all[b].cost(); };
-  for (;;) {
-    for (SlidingAllocator& one : all) one.Go(count > 1 ? kMoments : kAllMoments);
-    std::stable_sort(rank.begin(), rank.end(), cheaper);
-    const SlidingAllocator& best = all[rank.front()];
-    if (best.Done() || !std::isfinite(best.cost())) return best;
-    const size_t better = (count + 1) / 2;
-    for (size_t k = better; k < count; ++k) all[rank[k]] = all[rank[k - better]];
-    for (const size_t k : rank) all[k].Wander(k == rank.front() ? SlidingAllocator::kNot : seeds());
-  }
-}
-
-/// Packs `packings` times, half of them knowing what the others have come to: which place is good
-/// for what lives long shows late. Nothing if that fails.
-std::optional<SlidingAllocator> PackAll(SlidingRequests* requests, size_t packings) {
-  const size_t half = (packings + 1) / 2;
-  SlidingAllocator best = Race(*requests, half);
-  if (!std::isfinite(best.cost())) return std::nullopt;
-  if (packings == half) return best;
-  requests->lay_first = best.first();
-  requests->lay_last = best.last();
-  SlidingAllocator again = Race(*requests, packings - half);
-  return again.cost() < best.cost() ? std::move(again) : std::move(best);
 }
 
 /// When interval `i` is asked for: at the last of `moments` before it begins; if it is what is left
@@ -129,14 +90,20 @@ std::optional<MovingPacking> PackSliding(const std::vector<Interval>& intervals,
     return std::nullopt;
   for (const int32_t part : parts) ++some.intervals[part].end;
   some.SetOrder();
-  const auto packings = static_cast<size_t>(std::max(timings.packings, 1));
-  const std::optional<SlidingAllocator> done = PackAll(&some, packings);
-  if (!done) return std::nullopt;
-  for (size_t i = 0; i < others.size(); ++i)
-    found.packing.offsets[others[i]] = bottom + done->first()[i];
-  for (const Shift& shift : done->shifts())
+  SlidingAllocator done(some);
+  if (!done.Run()) return std::nullopt;
+  int64_t& bytes = found.packing.bytes;  // what is touched, however much there is
+  const auto reach = [&](int32_t i, int64_t offset) {
+    bytes = std::max(bytes, offset + intervals[i].bytes);
+  };
+  for (size_t i = 0; i < others.size(); ++i) {
+    found.packing.offsets[others[i]] = bottom + done.first()[i];
+    reach(others[i], found.packing.offsets[others[i]]);
+  }
+  for (const Shift& shift : done.shifts()) {
     found.shifts.push_back({others[shift.interval], shift.at, bottom + shift.offset});
-  found.packing.bytes = bottom + some.height;
+    reach(found.shifts.back().interval, found.shifts.back().offset);
+  }
   return found;
 }
 

@@ -10,7 +10,6 @@
 
 #include "layrub/placement/buckets.hpp"
 #include "layrub/placement/pack.hpp"
-#include "layrub/placement/pack_moves.hpp"
 #include "layrub/placement/pack_sliding.hpp"
 #include "layrub/placement/waits.hpp"
 
@@ -321,11 +320,6 @@ class Emitter {
       if (!decision_.timings.ranges.empty())
         timings.ranges.push_back(decision_.timings.ranges[block]);
     }
-    std::optional<MovingPacking> found;
-    const bool parts = std::any_of(ranges.follows.begin(), ranges.follows.end(),
-                                   [](int32_t before) { return before != kNone; });
-    if (timings.ranges.empty() && !parts) found = PackMoving(intervals, movable, moments, enough);
-    if (found) return found;
     return PackSliding(intervals, movable, moments, timings, kAlignment, enough, ranges.follows);
   }
 

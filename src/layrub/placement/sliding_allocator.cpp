@@ -19,11 +19,6 @@ constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
 constexpr double kTick = 20e-6;
 /// How many looks at intervals one attempt may take: a nanosecond or two each.
 constexpr int64_t kMostLooks = 10'000'000;
-/// Who wanders takes, once in so many times, another than the best hole: of the next so many, one.
-constexpr unsigned kWanders = 10;
-constexpr size_t kNextBest = 3;
-/// Once in so many times it takes what it was moved to in the packing before.
-constexpr unsigned kTakesLast = 2;
 
 }  // namespace
 
@@ -37,54 +32,42 @@ void SlidingRequests::SetOrder() {
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
 }
 
-void SlidingAllocator::Go(int32_t moments) {
-  const std::vector<Interval>& intervals = requests_->intervals;
-  const std::span<const int32_t> order = requests_->order;
-  for (; moments > 0 && !Done() && std::isfinite(cost_); --moments) {
-    now_ = intervals[order[next_]].begin;
-    size_t others = next_, end = next_;
+bool SlidingAllocator::Run() {
+  const std::vector<Interval>& intervals = requests_.intervals;
+  const std::span<const int32_t> order = requests_.order;
+  for (size_t next = 0; next < order.size();) {
+    now_ = intervals[order[next]].begin;
+    size_t others = next, end = next;
     double wanted = std::numeric_limits<double>::infinity();
     for (; end < order.size() && intervals[order[end]].begin == now_; ++end) {
-      wanted = std::min(wanted, requests_->timings[order[end]].wanted_first);
-      others += requests_->Shrinks(order[end]);
+      wanted = std::min(wanted, requests_.timings[order[end]].wanted_first);
+      others += requests_.Shrinks(order[end]);
     }
     if (std::isfinite(wanted)) seconds_ = wanted;
     std::erase_if(live_, [this](int32_t i) { return HasEnded(i); });
-    for (; next_ < others; ++next_) {
-      const int32_t i = order[next_];
-      Put(i, first_[i] = offsets_[requests_->follows[i]]);
-    }
-    const size_t moves = shifts_.size();
-    if (!PlaceAll(order.subspan(next_, end - next_))) cost_ = kNoWay;
-    for (size_t k = moves; k < shifts_.size(); ++k) cost_ += CostOfMove(k);
-    for (; next_ < end; ++next_) {
-      const int32_t i = order[next_];
-      first_[i] = offsets_[i];
-      if (!requests_->Grows(i)) cost_ += WaitOf(i, offsets_[i]);
-    }
+    for (; next < others; ++next)
+      Put(order[next], first_[order[next]] = offsets_[requests_.follows[order[next]]]);
+    if (!PlaceAll(order.subspan(next, end - next))) return false;
+    for (; next < end; ++next) first_[order[next]] = offsets_[order[next]];
   }
+  return true;
 }
 
 bool SlidingAllocator::HasEnded(int32_t i) {
-  if (requests_->intervals[i].end > now_) return false;
-  const Timing& timing = requests_->timings[i];
+  if (requests_.intervals[i].end > now_) return false;
+  const Timing& timing = requests_.timings[i];
   ready_.Set(offsets_[i], End(i), timing.ready_first, timing.ready_last);
   return true;
 }
 
 double SlidingAllocator::CostOf(int32_t i, int64_t pieces) const {
-  const int64_t bytes = Bytes(i) + (now_ < requests_->movable[i].settled ? kMoveOnItsWay : 0);
-  return static_cast<double>(bytes) * requests_->moved_byte +
-         static_cast<double>(pieces) * requests_->piece;
-}
-
-double SlidingAllocator::CostOfMove(size_t shift) const {
-  const int32_t i = shifts_[shift].interval;
-  return CostOf(i, PiecesAt(i, std::abs(shifts_[shift].offset - left_[shift])));
+  const int64_t bytes = Bytes(i) + (now_ < requests_.movable[i].settled ? kMoveOnItsWay : 0);
+  return static_cast<double>(bytes) * requests_.moved_byte +
+         static_cast<double>(pieces) * requests_.piece;
 }
 
 double SlidingAllocator::WaitOf(int32_t i, int64_t offset) const {
-  return ready_.Wait(offset, Bytes(i), requests_->timings[i]);
+  return ready_.Wait(offset, Bytes(i), requests_.timings[i]);
 }
 
 /// A move on bytes that it leaves is done piece by piece, each as large as the distance.
@@ -97,7 +80,7 @@ int64_t SlidingAllocator::PiecesAt(int32_t i, int64_t distance) const {
 
 /// The bytes below the k-th of live_, or above all.
 int64_t SlidingAllocator::HoleBelow(size_t k) const {
-  return (k < live_.size() ? offsets_[live_[k]] : requests_->height) -
+  return (k < live_.size() ? offsets_[live_[k]] : requests_.height) -
          (k > 0 ? End(live_[k - 1]) : 0);
 }
 
@@ -149,12 +132,12 @@ void SlidingAllocator::Remove(int32_t i) {
   const auto place = PlaceOf(offsets_[i]);
   if (place == live_.end() || *place != i) return;
   live_.erase(place);
-  if (requests_->Grows(i)) Put(requests_->follows[i], offsets_[i]);
+  if (requests_.Grows(i)) Put(requests_.follows[i], offsets_[i]);
 }
 
 bool SlidingAllocator::Place(int32_t i) {
   if (Bytes(i) == 0) return true;
-  if (requests_->Grows(i)) return Grow(i, requests_->follows[i]);
+  if (requests_.Grows(i)) return Grow(i, requests_.follows[i]);
   int64_t offset = FindOffset(i, {});
   if (offset == kNowhere) offset = MakeWay(i);
   if (offset == kNowhere) return false;
@@ -228,7 +211,7 @@ void SlidingAllocator::SlideDown(const std::vector<int32_t>& live, size_t first,
 
 /// ... above.
 void SlidingAllocator::SlideUp(const std::vector<int32_t>& live, size_t first, size_t last) {
-  int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : requests_->height;
+  int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : requests_.height;
   for (size_t k = last + 1; k-- > first;) {
     top -= Bytes(live[k]);
     if (offsets_[live[k]] != top) Move(live[k], top);
@@ -253,7 +236,7 @@ void SlidingAllocator::ForEachHole(Range taken, const F& f) {
     tell(i, offsets_[i]);
     hole = {End(i), 0, i, kNone};
   }
-  tell(kNone, requests_->height);
+  tell(kNone, requests_.height);
   looks_ += static_cast<int64_t>(live_.size());
 }
 
@@ -263,48 +246,27 @@ int64_t SlidingAllocator::FindOffset(int32_t i, Range taken) {
   using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the less, the better
   std::optional<Worth> best;
   int64_t found = kNowhere;
-  const bool wanders = wanders_ && random_() % kWanders == 0;
-  if (const int64_t before = wanders ? kNowhere : FindBefore(i, taken); before != kNowhere)
-    return before;
-  std::vector<std::pair<Worth, int64_t>> all;
   const int64_t bytes = Bytes(i);
   ForEachHole(taken, [&](const Hole& hole) {
     const int64_t left = hole.end - hole.begin - bytes;
     if (left < 0) return;
     for (const bool low : {true, false}) {
       const int64_t offset = low ? hole.begin : hole.end - bytes;
-      const double wait = WaitOf(i, offset);
-      const Worth worth{static_cast<int64_t>(wait / kTick), left > 0, left,
+      const Worth worth{static_cast<int64_t>(WaitOf(i, offset) / kTick), left > 0, left,
                         Apart(i, low ? hole.below : hole.above)};
-      if (wanders) all.emplace_back(worth, offset);
       if (best && *best <= worth) continue;
       best = worth;
       found = offset;
     }
   });
-  if (all.size() < 2) return found;
-  std::sort(all.begin(), all.end());
-  return all[1 + random_() % std::min(kNextBest, all.size() - 1)].second;
-}
-
-/// Where it lay in the packing before, if that is in a hole.
-int64_t SlidingAllocator::FindBefore(int32_t i, Range taken) {
-  if (requests_->lay_first.empty() || taken.begin < taken.end) return kNowhere;
-  const int64_t last = requests_->lay_last[i];
-  const bool takes_last = wanders_ && random_() % kTakesLast == 0;
-  const int64_t offset = takes_last ? last : requests_->lay_first[i];
-  bool fits = false;
-  ForEachHole(taken, [&](const Hole& hole) {
-    fits = fits || (hole.begin <= offset && offset + Bytes(i) <= hole.end);
-  });
-  return fits ? offset : kNowhere;
+  return found;
 }
 
 /// How far apart their ends are; 0: there is no other.
 int64_t SlidingAllocator::Apart(int32_t i, int32_t other) const {
   return other == kNone
              ? 0
-             : std::abs(int64_t{requests_->intervals[i].end} - requests_->intervals[other].end);
+             : std::abs(int64_t{requests_.intervals[i].end} - requests_.intervals[other].end);
 }
 
 /// Moves what costs least out of the way of `i`, into other holes or together; where `i` may lie
@@ -313,12 +275,12 @@ int64_t SlidingAllocator::MakeWay(int32_t i) {
   const int64_t bytes = Bytes(i);
   std::vector<std::pair<double, int64_t>> windows;  // cost, offset
   const auto add = [&](int64_t offset) {
-    if (offset < 0 || offset + bytes > requests_->height) return;
+    if (offset < 0 || offset + bytes > requests_.height) return;
     const auto cost = CostOfWay({offset, offset + bytes});
     if (cost) windows.emplace_back(*cost, offset);
   };
   add(0);
-  add(requests_->height - bytes);
+  add(requests_.height - bytes);
   for (const int32_t other : live_) {
     add(offsets_[other] - bytes);
     add(End(other));

@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <random>
 #include <span>
 #include <vector>
 
 #include "layrub/graph.hpp"
 #include "layrub/placement/pack.hpp"
-#include "layrub/placement/pack_moves.hpp"
+#include "layrub/placement/pack_sliding.hpp"
 #include "layrub/placement/ready_times.hpp"
 #include "layrub/strategy.hpp"
 
@@ -25,10 +24,6 @@ struct SlidingRequests {
   /// Of which other interval it goes on with the first bytes, or kNone: with fewer bytes once that
   /// has ended, with more before.
   std::vector<int32_t> follows;
-  /// Where each lay first and last in a packing before: there it lies if there is room. Empty: in
-  /// none.
-  std::vector<int64_t> lay_first;
-  std::vector<int64_t> lay_last;
   double moved_byte = 1;  ///< see Timings
   double piece = 0;
   int64_t height = 0;          ///< bytes that there are
@@ -42,32 +37,19 @@ struct SlidingRequests {
 };
 
 /// Gives out bytes to one interval after the other, in order of begin, and moves what it has given
-/// where that makes holes; see PackSliding. A copy goes on from the same state.
+/// where that makes holes; see PackSliding.
 class SlidingAllocator {
  public:
   /// What it is given has to live as long.
   explicit SlidingAllocator(const SlidingRequests& requests)
-      : requests_(&requests),
+      : requests_(requests),
         offsets_(requests.intervals.size()),
         first_(requests.intervals.size()) {}
 
-  /// From now on it does not always take the best hole, nor the one that something lay in first;
-  /// with kNot, it does.
-  void Wander(std::minstd_rand::result_type seed) {
-    wanders_ = seed != kNot;
-    random_.seed(seed);
-  }
-  static constexpr std::minstd_rand::result_type kNot = 0;
+  /// False if something finds no place.
+  bool Run();
 
-  /// Goes on for so many moments at which intervals begin, if nothing has failed yet.
-  void Go(int32_t moments);
-  bool Done() const { return next_ == requests_->order.size(); }
-  /// What Moves take and, in the same unit, what is waited for; infinite once something has found
-  /// no place.
-  double cost() const { return cost_; }
-
-  const std::vector<int64_t>& first() const { return first_; }   ///< where each lies first
-  const std::vector<int64_t>& last() const { return offsets_; }  ///< ... and last
+  const std::vector<int64_t>& first() const { return first_; }  ///< where each lies first
   const std::vector<Shift>& shifts() const { return shifts_; }
 
  private:
@@ -99,13 +81,12 @@ class SlidingAllocator {
   };
 
   bool HasEnded(int32_t i);
-  int64_t Bytes(int32_t i) const { return requests_->intervals[i].bytes; }
+  int64_t Bytes(int32_t i) const { return requests_.intervals[i].bytes; }
   int64_t End(int32_t i) const { return offsets_[i] + Bytes(i); }
   bool MayMove(int32_t i) const {
-    return requests_->movable[i].from <= now_ && now_ <= requests_->movable[i].to;
+    return requests_.movable[i].from <= now_ && now_ <= requests_.movable[i].to;
   }
   double CostOf(int32_t i, int64_t pieces = 1) const;
-  double CostOfMove(size_t shift) const;
   double WaitOf(int32_t i, int64_t offset) const;
   int64_t Pieces(int32_t i, int64_t offset) const;
   int64_t PiecesAt(int32_t i, int64_t distance) const;
@@ -126,7 +107,6 @@ class SlidingAllocator {
   template <typename F>
   void ForEachHole(Range taken, const F& f);
   int64_t FindOffset(int32_t i, Range taken);
-  int64_t FindBefore(int32_t i, Range taken);
   int64_t MakeWay(int32_t i);
   std::optional<double> CostOfWay(Range way);
   Joint FindJoint(int64_t bytes);
@@ -136,20 +116,16 @@ class SlidingAllocator {
   void SlideDown(const std::vector<int32_t>& live, size_t first, size_t last);
   void SlideUp(const std::vector<int32_t>& live, size_t first, size_t last);
 
-  const SlidingRequests* requests_;
+  const SlidingRequests& requests_;
   std::vector<int64_t> offsets_;  ///< by interval: where it lies, or lay last
   std::vector<int64_t> first_;    ///< by interval: where it lies first
   std::vector<Shift> shifts_;
   std::vector<int64_t> left_;  ///< by shift: the offset that it leaves
   std::vector<int32_t> live_;  ///< what lies somewhere, by offset
   ReadyTimes ready_;
-  size_t next_ = 0;  ///< index into SlidingRequests::order
   int32_t now_ = 0;
   double seconds_ = 0;  ///< what begins now, or did last, is wanted from then on
-  double cost_ = 0;
   int64_t looks_ = 0;
-  bool wanders_ = false;
-  std::minstd_rand random_;
 };
 
 }  // namespace layrub

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -17,12 +16,9 @@
 namespace layrub {
 namespace {
 
-/// So many others may leave for one change, and before the first of them or for a whole stretch.
+/// So many others may leave for one change, and before the first of them.
 constexpr int kMostLeave = 4;
 constexpr int kMostLeaveAtStart = 40;
-
-/// One change in so many takes over a stretch of another draft.
-constexpr uint32_t kTakesOver = 4;
 
 /// So many operations at most run again for one change.
 constexpr RunId kMostAgain = 12;
@@ -136,16 +132,14 @@ bool Descent::Start(Draft draft, int64_t room) {
   return true;
 }
 
-void Descent::Go(int64_t steps, std::span<const Draft> others) {
+void Descent::Go(int64_t steps) {
   for (; steps > 0; --steps) {
     std::vector<Pin> pins;
-    const bool takes_over = !others.empty() && random_() % kTakesOver == 0;
-    std::optional<Draft> draft = takes_over ? TakeOver(others) : Change(&pins);
+    std::optional<Draft> draft = Change(&pins);
     if (!draft) continue;
     Decision decision;
     Lifetimes lives;
-    const int most_leave = takes_over ? kMostLeaveAtStart : kMostLeave;
-    if (!Fit(&*draft, pins, most_leave, &decision, &lives)) continue;
+    if (!Fit(&*draft, pins, kMostLeave, &decision, &lives)) continue;
     Outcome outcome = judge_(lives, decision);
     if (outcome.seconds <= seconds())
       at_ = {std::move(*draft), std::move(decision), std::move(outcome)};
@@ -158,15 +152,6 @@ bool Descent::MayLeaveInPart(size_t t) const {
 
 double Descent::Fraction() {
   return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
-}
-
-/// A stretch of any other: short ones as often as long ones.
-Draft Descent::TakeOver(std::span<const Draft> others) {
-  const Draft& other = others[random_() % others.size()];
-  const auto ops = static_cast<OpId>(graph_.ops.size());
-  const auto length = static_cast<OpId>(std::pow(ops, Fraction()));
-  const auto from = static_cast<OpId>(random_() % static_cast<uint32_t>(ops));
-  return Cross(graph_, at_.draft, other, from, std::min(from + length, ops));
 }
 
 /// Of the ways to be away, one of the two that are not `away`.

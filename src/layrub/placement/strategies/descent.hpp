@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <random>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,9 +28,8 @@ std::optional<Decision> Settle(const Graph& graph, const Machine& machine, const
 /// nothing slower. A tensor whose return takes time is chosen, the rather the more it takes, and
 /// one of the stretches that it is away: it stays instead, is copied instead of computed again, or
 /// the other way round, with what that needs; or it leaves whole instead of in part, or the other
-/// way round, or keeps its bytes before or after others that leave in part. Or, for a stretch of
-/// operations, all is done as in another draft. Where that needs more than there is room for,
-/// others leave for the time.
+/// way round, or keeps its bytes before or after others that leave in part. Where that needs more
+/// than there is room for, others leave for the time.
 /// Every descent from the same decision goes the same way.
 class Descent {
  public:
@@ -52,8 +50,7 @@ class Descent {
   /// be done; then nothing else may be called.
   bool Start(Draft draft, int64_t room);
 
-  /// Some of the changes take over stretches of `others`, drafts of the same graph.
-  void Go(int64_t steps, std::span<const Draft> others = {});
+  void Go(int64_t steps);
 
   /// Where it is: nothing that it has come by is faster.
   const Place& at() const { return at_; }
@@ -68,7 +65,6 @@ class Descent {
 
   Away AnotherWay(Away away);
   std::optional<Draft> Change(std::vector<Pin>* pins);
-  Draft TakeOver(std::span<const Draft> others);
   std::optional<Draft> Recompute(TensorId t, size_t stretch) const;
   bool CanRecompute(const Draft& draft, TensorId t, size_t stretch) const;
   TensorId Missing(const Draft& draft, RunId run) const;

@@ -57,31 +57,6 @@ bool LeavesInPart(const Draft& draft, TensorId t, RunId after) {
   return LeavesInPart(draft.away[t][use - uses.begin()]);
 }
 
-/// A run of a draft.
-struct Source {
-  const Draft* draft = nullptr;
-  RunId run = kNone;
-};
-
-/// Adds the runs of operations `from` to before `to`, and of recomputations since the operation
-/// before each. What comes after the last operation counts as one more.
-void AddRuns(const Draft& draft, OpId from, OpId to, std::vector<Source>* sources) {
-  OpId op = 0;
-  for (RunId r = 0; r < static_cast<RunId>(draft.runs.size()); ++r) {
-    if (from <= op && op < to) sources->push_back({&draft, r});
-    if (!draft.runs[r].recompute) ++op;
-  }
-}
-
-/// Whether `t`, which that run uses, is away just before it.
-Away AwayBefore(const Source& source, TensorId t) {
-  const std::span<const Use> uses = source.draft->uses[t];
-  const std::span<const Away> away = source.draft->away[t];
-  const auto use = std::partition_point(uses.begin(), uses.end(),
-                                        [&](const Use& one) { return one.run < source.run; });
-  return away.empty() || use == uses.begin() ? kThere : away[use - uses.begin() - 1];
-}
-
 /// Output pairs of run `r` whose input leaves after it, to come back from a copy made before.
 ShortList<AliasPair> OnCopied(const Draft& draft, RunId r,
                               const std::vector<TensorDecision>& tensors) {
@@ -171,27 +146,6 @@ Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op) {
     }
   });
   return more;
-}
-
-Draft Cross(const Graph& graph, const Draft& draft, const Draft& other, OpId from, OpId to) {
-  std::vector<Source> sources;  // by run
-  AddRuns(draft, 0, from, &sources);
-  AddRuns(other, from, to, &sources);
-  AddRuns(draft, to, static_cast<OpId>(graph.ops.size()) + 1, &sources);
-  Draft crossed;
-  crossed.runs.reserve(sources.size());
-  for (const auto& [source, run] : sources) crossed.runs.push_back(source->runs[run]);
-  crossed.uses = FindUses(graph, crossed.runs);
-  crossed.away = Buckets<Away>(draft.away.size(), [&](const auto& add) {
-    for (size_t t = 0; t < draft.away.size(); ++t) {
-      if (draft.away[t].empty()) continue;
-      const std::span<const Use> uses = crossed.uses[t];
-      for (size_t i = 1; i < uses.size(); ++i)
-        add(t, AwayBefore(sources[uses[i].run], static_cast<TensorId>(t)));
-      add(t, kThere);
-    }
-  });
-  return crossed;
 }
 
 Decision Spell(const Graph& graph, const Draft& draft) {

@@ -51,12 +51,6 @@ Draft WithoutRun(const Graph& graph, const Draft& draft, RunId run,
 /// and leaves again.
 Draft WithRun(const Graph& graph, const Draft& draft, RunId before, OpId op);
 
-/// `draft` but for the operations from `from` to before `to`, and what is computed again since the
-/// operation before each: these are as in `other`, a draft of the same graph. Between two uses a
-/// tensor is away if it is in that of the two which the later use comes from. Nothing can be made
-/// of that if what runs again, or another form, wants what is not there any more.
-Draft Cross(const Graph& graph, const Draft& draft, const Draft& other, OpId from, OpId to);
-
 /// The decision: each range is given back at once, whole, and taken as late as possible; outputs
 /// lie on inputs where that saves bytes. What leaves in part leaves whole here.
 Decision Spell(const Graph& graph, const Draft& draft);

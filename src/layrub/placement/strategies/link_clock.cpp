@@ -35,12 +35,12 @@ LinkClock::Arrival LinkClock::FindArrival(const Evicted& evicted) const {
 }
 
 double LinkClock::Wait(const Evicted& evicted) const {
-  const double delay = evicted.saved || !saves_count_ ? 0 : FindSave(evicted).delay;
+  const double delay = evicted.saved ? 0 : FindSave(evicted).delay;
   return delay + std::max(0.0, FindArrival(evicted).end - now_);
 }
 
 void LinkClock::Fetch(const Evicted& evicted) {
-  if (!evicted.saved && saves_count_) {
+  if (!evicted.saved) {
     const Save save = FindSave(evicted);
     saves_.insert(saves_.begin() + static_cast<int64_t>(save.place), save.stretch);
     now_ += save.delay;

@@ -21,13 +21,12 @@ struct Evicted {
 
 /// Tells when runs begin and end while they are still being chosen, one after the other, and how
 /// long they wait for copies. A copy back takes the link up in the order of the calls, as early as
-/// the room allowed. If saves count, its save takes the link down at the first time from its last
-/// use on at which that is idle, and delays what needed the range before the save has ended.
+/// the room allowed. Its save takes the link down at the first time from its last use on at which
+/// that is idle, and delays what needed the range before the save has ended.
 class LinkClock {
  public:
   /// `room`: bytes of the device; `machine` has to live as long as the clock.
-  LinkClock(const Machine& machine, int64_t room, bool saves_count)
-      : machine_(machine), room_(room), saves_count_(saves_count) {}
+  LinkClock(const Machine& machine, int64_t room) : machine_(machine), room_(room) {}
 
   double Seconds(int64_t bytes) const;  ///< of a copy back
 
@@ -61,7 +60,6 @@ class LinkClock {
 
   const Machine& machine_;
   const int64_t room_;
-  const bool saves_count_;
   std::vector<Stretch> runs_;
   std::vector<int64_t> loads_;  ///< by run, with copies back from where Fetch begins them
   std::vector<Stretch> saves_;  ///< of the link down, in their order

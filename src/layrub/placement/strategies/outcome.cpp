@@ -38,13 +38,13 @@ Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, cons
 }
 
 double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                 double most_seconds, int32_t packings, Decision* decision) {
+                 double most_seconds, Decision* decision) {
   constexpr double kOfNoUse = std::numeric_limits<double>::infinity();
   decision->timings = {};
   const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, *decision);
   if (!paged || paged->timeline.seconds > most_seconds) return kOfNoUse;
   decision->timings = {TimingsOf(graph, paged->plan, paged->timeline, lives.blocks),
-                       2 / machine.memory_bandwidth, machine.latency, packings};
+                       2 / machine.memory_bandwidth, machine.latency};
   decision->enough_bytes = bytes;
   decision->may_move = true;
   Plan packed = PackSteps(graph, *decision, lives);

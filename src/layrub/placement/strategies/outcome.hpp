@@ -22,11 +22,11 @@ struct Outcome {
 Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
                  const Decision& decision);
 
-/// Seconds that it takes, packed into `bytes` so that little waits for what lay somewhere before,
-/// the best of so many `packings`: sets what it says of packing. Infinite, and not packed, if
-/// already the estimate exceeds `most_seconds`; infinite if it cannot be packed.
+/// Seconds that it takes, packed into `bytes` so that little waits for what lay somewhere before:
+/// sets what it says of packing. Infinite, and not packed, if already the estimate exceeds
+/// `most_seconds`; infinite if it cannot be packed.
 double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
-                 double most_seconds, int32_t packings, Decision* decision);
+                 double most_seconds, Decision* decision);
 
 }  // namespace layrub
 

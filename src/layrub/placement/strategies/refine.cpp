@@ -16,21 +16,13 @@ namespace {
 
 /// Each descent begins with so many parts of the steps, one.
 constexpr int64_t kParts = kFewestSteps;
-/// What so many of them have found goes on,
+/// So many begin, the fastest; what so many of them have found goes on.
+constexpr size_t kStarts = 8;
 constexpr size_t kFound = 4;
-/// and so many of their starts are what they take stretches of.
-constexpr size_t kMeet = 16;
 
-/// So many drafts are packed at last, each with several parts of the room left free, as that takes
+/// Each of these is packed with several parts of the room left free, as that takes
 /// fewer Moves.
-constexpr size_t kPacked = 8;
-constexpr std::array<double, 9> kPartsFree{0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1};
-/// So many steps of a descent cost as much as one more packing side by side: first of all, then of
-/// the best third, at last of the best third of these, with pieces of copies so many times as
-/// large.
-constexpr std::array<int64_t, 3> kStepsPerPacking{32, 8, 2};
-constexpr size_t kGoOn = 3;
-constexpr std::array<double, 4> kTimesAsLarge{1, 0.5, 0.7, 1.5};
+constexpr std::array<double, 5> kPartsFree{0, 0.01, 0.02, 0.035, 0.06};
 
 using Descents = std::vector<std::unique_ptr<Descent>>;
 
@@ -47,11 +39,10 @@ std::vector<Draft> Fastest(const Descents& descents, size_t most) {
 }
 
 /// The slower half is given up, again and again, and the others go on for twice as long. The
-/// fastest comes first. They take over stretches of what the first `meet` of them begin with.
-void GoOn(int64_t steps, size_t meet, Descents* descents) {
-  const std::vector<Draft> starts = Fastest(*descents, meet);
+/// fastest comes first.
+void GoOn(int64_t steps, Descents* descents) {
   for (size_t left = descents->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
-    InParallel(left, [&](size_t i) { (*descents)[i]->Go(steps, starts); });
+    InParallel(left, [&](size_t i) { (*descents)[i]->Go(steps); });
     std::stable_sort(descents->begin(), descents->begin() + static_cast<int64_t>(left), IsFaster);
   }
 }
@@ -62,18 +53,6 @@ struct Candidate {
   Lifetimes lives;
   double seconds = 0;
 };
-
-std::vector<Candidate> InPiecesOfSeveralSizes(const std::vector<Candidate>& candidates) {
-  std::vector<Candidate> all;
-  for (const double times : kTimesAsLarge) {
-    for (const Candidate& one : candidates) {
-      all.push_back(one);
-      int64_t& bytes = all.back().decision.piece_bytes;
-      bytes = Aligned(static_cast<int64_t>(times * static_cast<double>(bytes)));
-    }
-  }
-  return all;
-}
 
 class Refinement {
  public:
@@ -86,16 +65,12 @@ class Refinement {
         seconds_(seconds),
         take_(take) {}
 
-  /// First as if tensors left whole; then what is found goes on, twice, and they may leave in part.
+  /// First as if tensors left whole; then what is found goes on, and they may leave in part.
   void Run(const std::vector<Draft>& starts, int64_t steps) {
     std::vector<Draft> whole = Descend(starts, steps, false);
     whole.insert(whole.end(), starts.begin(), starts.end());
     for (Draft& draft : whole) LeaveInPart(&draft);
-    const std::vector<Draft> found = Descend(whole, steps, true);
-    std::vector<Draft> drafts = Descend(found, steps, true);
-    drafts.insert(drafts.end(), found.begin(), found.end());
-    drafts.resize(std::min(kPacked, drafts.size()));
-    Pack(drafts, steps);
+    Pack(Descend(whole, steps, true));
   }
 
  private:
@@ -113,27 +88,22 @@ class Refinement {
       if (descent->Start(start, bytes_) && std::isfinite(descent->seconds()))
         descents.push_back(std::move(descent));
     }
-    GoOn(steps / kParts, parts ? kMeet : 0, &descents);
+    std::stable_sort(descents.begin(), descents.end(), IsFaster);
+    descents.resize(std::min(kStarts, descents.size()));
+    GoOn(steps / kParts, &descents);
     return Fastest(descents, kFound);
   }
 
-  void Pack(const std::vector<Draft>& drafts, int64_t steps) {
+  void Pack(const std::vector<Draft>& drafts) {
     std::vector<Candidate> candidates = Candidates(drafts);
-    for (const int64_t per_packing : kStepsPerPacking) {
-      if (per_packing == kStepsPerPacking.back()) candidates = InPiecesOfSeveralSizes(candidates);
-      const auto packings = static_cast<int32_t>(steps / per_packing);
-      InParallel(candidates.size(), [&](size_t i) {
-        Candidate& one = candidates[i];
-        one.seconds =
-            PackTimed(graph_, machine_, bytes_, one.lives, seconds_, packings, &one.decision);
-      });
-      std::stable_sort(
-          candidates.begin(), candidates.end(),
-          [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
-      if (candidates.empty()) return;
-      if (candidates.front().seconds < seconds_) seconds_ = take_(candidates.front().decision);
-      candidates.resize((candidates.size() + kGoOn - 1) / kGoOn);
-    }
+    InParallel(candidates.size(), [&](size_t i) {
+      Candidate& one = candidates[i];
+      one.seconds = PackTimed(graph_, machine_, bytes_, one.lives, seconds_, &one.decision);
+    });
+    const auto fastest = std::min_element(
+        candidates.begin(), candidates.end(),
+        [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    if (fastest != candidates.end() && fastest->seconds < seconds_) take_(fastest->decision);
   }
 
   std::vector<Candidate> Candidates(const std::vector<Draft>& drafts) const {
@@ -153,8 +123,8 @@ class Refinement {
   const Graph& graph_;
   const Machine& machine_;
   const int64_t bytes_;
-  const int64_t room_;  ///< of them, for what is not persistent
-  double seconds_;      ///< to be beaten
+  const int64_t room_;    ///< of them, for what is not persistent
+  const double seconds_;  ///< to be beaten
   const TakeFaster& take_;
   const Descent::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
     return Estimate(graph_, machine_, bytes_, lives, decision);

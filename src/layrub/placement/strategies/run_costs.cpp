@@ -19,9 +19,6 @@ RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& star
   for (size_t t = 0; t < placed_.size(); ++t) {
     placed_[t] = !graph.tensors[t].persistent && Materialised(graph.tensors[t], start.uses[t]);
   }
-  for (OpId o = 0; o < FirstOp(graph, Pass::kBackward); ++o) {
-    largest_ = std::max(largest_, WorkingSetOf(o).bytes);
-  }
   FindChains();
 }
 
@@ -31,27 +28,6 @@ int64_t RunCosts::Scratch(OpId o) const {
 
 bool RunCosts::Touches(const Form& form, TensorId t, bool again) const {
   return placed_[t] && (!again || TouchedAgain(graph_, form, t));
-}
-
-RunCosts::WorkingSet RunCosts::WorkingSetOf(OpId o) const {
-  const Form& form = FormOf(o);
-  WorkingSet set{{}, Scratch(o)};
-  const auto has = [&set](TensorId t) {
-    return std::find(set.operands.begin(), set.operands.end(), t) != set.operands.end();
-  };
-  for (const auto* touched : {&form.reads, &form.writes}) {
-    for (const TensorId t : *touched) {
-      if (!Touches(form, t, true) || has(t)) continue;
-      set.operands.push_back(t);
-      set.bytes += Aligned(graph_.tensors[t].bytes);
-    }
-  }
-  for (const AliasPair& pair : form.may_alias) {
-    if (has(pair.output) && has(pair.input)) {
-      set.bytes -= Aligned(graph_.tensors[pair.output].bytes);
-    }
-  }
-  return set;
 }
 
 void RunCosts::FindChains() {

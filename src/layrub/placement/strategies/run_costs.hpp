@@ -15,12 +15,6 @@ namespace layrub {
 /// Start have to live as long.
 class RunCosts {
  public:
-  /// What running an operation again touches, and the bytes that this takes at least.
-  struct WorkingSet {
-    std::vector<TensorId> operands;
-    int64_t bytes = 0;
-  };
-
   RunCosts(const Graph& graph, const Machine& machine, const Start& start);
 
   const Form& FormOf(OpId o) const { return graph_.ops[o].forms[start_.decision.runs[o].form]; }
@@ -39,9 +33,6 @@ class RunCosts {
   /// persistent ones.
   bool Touches(const Form& form, TensorId t, bool again) const;
 
-  WorkingSet WorkingSetOf(OpId o) const;
-  int64_t largest() const { return largest_; }  ///< of a forward operation's WorkingSet
-
  private:
   void FindChains();
 
@@ -51,7 +42,6 @@ class RunCosts {
   std::vector<double> seconds_;
   std::vector<double> starts_;
   std::vector<double> chains_;
-  int64_t largest_ = 0;
 };
 
 }  // namespace layrub

@@ -236,32 +236,6 @@ TEST(Descent, ComputesAgainWhatThatNeedsToo) {
   EXPECT_LT(descent.seconds(), 10);  // u and x are made twice; one copy alone takes 8 seconds
 }
 
-TEST(Descent, TakesOverWhatAnotherDraftDoesBetter) {
-  HandMade net;
-  const TensorId x = net.Add("x", 8), y = net.Add("y", 8);
-  for (const TensorId t : {x, y}) {
-    net.Forward("make", Uses({}, {t}));
-    net.Forward("wait", Uses({}, {}));
-    net.Forward("use", Uses({t}, {}));
-  }
-  const Draft all = DraftOf(net.graph, DefaultDecision(net.graph));
-  Draft draft = all, other = all;
-  draft.away[x][0] = kAway;
-  other.away[y][0] = kAway;
-  // Nothing takes time to come back, so that there is nothing else to change.
-  const auto gaps = [&](const Lifetimes&, const Decision& d) {
-    return Outcome{static_cast<double>(d.tensors[x].gaps.size() + d.tensors[y].gaps.size()),
-                   std::vector<double>(net.graph.tensors.size())};
-  };
-  const Machine machine = LinkMachine(1);
-  Descent descent(net.graph, machine, true, gaps);
-  ASSERT_TRUE(descent.Start(draft, 16 * kAlignment));
-  descent.Go(100);
-  EXPECT_EQ(descent.seconds(), 1);
-  descent.Go(100, std::vector<Draft>{draft, other});
-  EXPECT_EQ(descent.seconds(), 0);
-}
-
 TEST(Descent, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
   int faster = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {

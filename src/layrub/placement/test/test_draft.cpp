@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <array>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -147,37 +145,6 @@ TEST_F(Three, ArePartlyAwayBeforeAndAfterWhatRunsAgain) {
   EXPECT_EQ(less.away[a_][1], kPartlyAway);
 }
 
-TEST_F(Three, AreAsInAnotherDraftForAStretch) {
-  const Draft other = WithRun(net_.graph, draft_, 4, 1);
-  draft_.away[a_][1] = kAway;  // from b/forward to its backward
-  const Draft crossed = Cross(net_.graph, draft_, other, 4, 5);
-  EXPECT_EQ(Program(crossed), Program(other));
-  const auto away = [&](TensorId t) {
-    return std::vector<Away>(crossed.away[t].begin(), crossed.away[t].end());
-  };
-  // For b/forward again it is there, as in the other; from there on it is away.
-  EXPECT_EQ(away(a_), (std::vector<Away>{kThere, kThere, kAway, kThere}));
-  EXPECT_EQ(away(b_), (std::vector<Away>{kThere, kAway, kThere, kThere}));
-  const Decision decision = Spell(net_.graph, crossed);
-  ASSERT_EQ(decision.tensors[a_].gaps.size(), 1u);
-  EXPECT_EQ(decision.tensors[a_].gaps[0], (Gap{4, 4, 6, 6, false}));
-  ASSERT_EQ(decision.tensors[b_].gaps.size(), 1u);
-  EXPECT_EQ(decision.tensors[b_].gaps[0], (Gap{2, 2, 4, 4, true}));
-}
-
-TEST_F(Three, AreAsTheyWereOutsideOfTheStretch) {
-  const Draft other = WithRun(net_.graph, draft_, 4, 1);
-  draft_.away[a_][1] = kAway;
-  const auto same = [&](const Draft& crossed, const Draft& as) {
-    EXPECT_EQ(Program(crossed), Program(as));
-    EXPECT_EQ(Spell(net_.graph, crossed).tensors[a_].gaps, Spell(net_.graph, as).tensors[a_].gaps);
-    EXPECT_EQ(Spell(net_.graph, crossed).tensors[b_].gaps, Spell(net_.graph, as).tensors[b_].gaps);
-  };
-  same(Cross(net_.graph, draft_, other, 0, 4), draft_);
-  same(Cross(net_.graph, draft_, other, 3, 3), draft_);
-  same(Cross(net_.graph, draft_, other, 0, 6), other);
-}
-
 TEST(Draft, LaysNoOutputOnWhatLeavesInPart) {
   HandMade net;
   const TensorId x = net.Add("x", 4), y = net.Add("y", 4);
@@ -201,45 +168,6 @@ Draft RandomDraft(const Graph& graph, uint64_t seed) {
   Decision decision = testing::RandomDecision(graph, seed, false);
   for (TensorDecision& tensor : decision.tensors) tensor.whole = false;
   return DraftOf(graph, decision);
-}
-
-/// In which nothing runs again, and other tensors are away.
-Draft Otherwise(const Graph& graph, const Draft& draft, std::mt19937* random) {
-  Draft other = draft;
-  for (auto r = static_cast<RunId>(other.runs.size()); r-- > 0;) {
-    if (r < static_cast<RunId>(other.runs.size()) && other.runs[r].recompute)
-      other = WithoutRun(graph, other, r);
-  }
-  for (size_t t = 0; t < other.away.size(); ++t) {
-    for (size_t i = 0; i + 1 < other.away[t].size(); ++i) {
-      if ((*random)() % 2 == 0) other.away[t][i] = other.away[t][i] == kThere ? kAway : kThere;
-    }
-  }
-  return other;
-}
-
-TEST(Draft, CrossedWithAnotherIsProvedIfSomethingCanBeMadeOfIt) {
-  std::mt19937 random;  // NOLINT(cert-msc51-cpp): the same drafts each time
-  std::array<int, 2> crossings{};
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    const Graph graph = testing::RandomGraph(seed, 20);
-    const auto ops = static_cast<OpId>(graph.ops.size());
-    const Draft draft = RandomDraft(graph, seed);
-    const Draft others[] = {Otherwise(graph, draft, &random), RandomDraft(graph, seed + 1000)};
-    for (int i = 0; i < 16; ++i) {
-      const Draft& other = others[i % 2];  // in the same forms; in others, too
-      const auto from = static_cast<OpId>(random() % ops);
-      const auto to = static_cast<OpId>(from + random() % (ops - from) + 1);
-      const Draft crossed =
-          i % 4 < 2 ? Cross(graph, draft, other, from, to) : Cross(graph, other, draft, from, to);
-      const Result<Plan> plan = Schedule(graph, Spell(graph, crossed));
-      if (!plan.ok()) continue;
-      EXPECT_EQ(Check(graph, plan.value()), std::vector<std::string>{}) << graph.name;
-      ++crossings[i % 2];
-    }
-  }
-  EXPECT_GT(crossings[0], 400);
-  EXPECT_GT(crossings[1], 40);
 }
 
 TEST(Draft, OfARandomDecisionIsProvedWhenItIsSpelledOut) {

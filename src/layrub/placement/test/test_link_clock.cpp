@@ -23,7 +23,7 @@ void Runs(int count, int64_t units, LinkClock* clock) {
 
 TEST(LinkClock, WaitsForAllOfACopyThatFindsNoRoomBefore) {
   const Machine machine = LinkMachine(1);
-  LinkClock clock(machine, kRoom, false);
+  LinkClock clock(machine, kRoom);
   Runs(8, 8, &clock);
   EXPECT_DOUBLE_EQ(clock.Seconds(4 * kUnit), 4);
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(0, 0, true)), 4);
@@ -31,7 +31,7 @@ TEST(LinkClock, WaitsForAllOfACopyThatFindsNoRoomBefore) {
 
 TEST(LinkClock, BeginsACopyAsEarlyAsThereIsRoom) {
   const Machine machine = LinkMachine(1);
-  LinkClock clock(machine, kRoom, false);
+  LinkClock clock(machine, kRoom);
   Runs(6, 8, &clock);
   Runs(3, 6, &clock);
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(0, 0, true)), 1);
@@ -43,11 +43,11 @@ TEST(LinkClock, BeginsACopyAsEarlyAsThereIsRoom) {
 
 TEST(LinkClock, CopiesFollowEachOtherAndTakeRoom) {
   const Machine machine = LinkMachine(1);
-  LinkClock clock(machine, kRoom, false);
+  LinkClock clock(machine, kRoom);
   Runs(8, 2, &clock);
   clock.Fetch(FourUnits(0, 0, true));
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(0, 0, true)), 4);  // the link has just become free
-  LinkClock full(machine, 9 * kUnit, false);
+  LinkClock full(machine, 9 * kUnit);
   Runs(8, 2, &full);
   full.Fetch(FourUnits(0, 0, true));
   Runs(6, 4, &full);
@@ -57,15 +57,12 @@ TEST(LinkClock, CopiesFollowEachOtherAndTakeRoom) {
 TEST(LinkClock, ASaveDelaysWhoNeededItsRange) {
   const Machine machine = LinkMachine(1);
   // Used last by run 1, which ends at 2: saved at 6, its range needed by run 4, at 4.
-  LinkClock clock(machine, kRoom, true), careless(machine, kRoom, false);
-  for (LinkClock* each : {&clock, &careless}) {
-    Runs(4, 6, each);
-    Runs(1, 10, each);
-    Runs(5, 6, each);
-  }
+  LinkClock clock(machine, kRoom);
+  Runs(4, 6, &clock);
+  Runs(1, 10, &clock);
+  Runs(5, 6, &clock);
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(1, 1, false)), 2);
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(1, 1, true)), 0);
-  EXPECT_DOUBLE_EQ(careless.Wait(FourUnits(1, 1, false)), 0);
   // A second one is saved after it.
   clock.Fetch(FourUnits(1, 1, false));
   EXPECT_DOUBLE_EQ(clock.Wait(FourUnits(1, 1, false)), (10 - 4) + 4);

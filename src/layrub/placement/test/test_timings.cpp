@@ -79,9 +79,9 @@ TEST_F(Away, IsRefusedWithTheTimingsOfOtherRanges) {
 TEST_F(Away, IsNotPackedIfItTakesLongerThanItMay) {
   const Machine machine = LinkMachine(4);
   const int64_t bytes = 24 * kUnit;
-  EXPECT_LT(PackTimed(net_.graph, machine, bytes, lives_, 100, 1, &decision_), 100);
+  EXPECT_LT(PackTimed(net_.graph, machine, bytes, lives_, 100, &decision_), 100);
   EXPECT_FALSE(decision_.timings.ranges.empty());
-  EXPECT_GT(PackTimed(net_.graph, machine, bytes, lives_, 1, 1, &decision_), 100);
+  EXPECT_GT(PackTimed(net_.graph, machine, bytes, lives_, 1, &decision_), 100);
   EXPECT_TRUE(decision_.timings.ranges.empty());
 }
 
@@ -93,8 +93,7 @@ TEST(PackTimed, GivesProvablePlansThatTakeWhatItSays) {
     Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
     const Lifetimes lives = FindLifetimes(graph, decision).value();
     const int64_t bytes = LeastBytes(lives, decision.runs.size()) * 101 / 100;
-    const auto packings = static_cast<int32_t>(1 + seed % 4);
-    const double seconds = PackTimed(graph, machine, bytes, lives, 1e9, packings, &decision);
+    const double seconds = PackTimed(graph, machine, bytes, lives, 1e9, &decision);
     if (!(seconds < 1e9)) continue;
     ++packed;
     const Plan plan = Schedule(graph, decision).value();

@@ -6,8 +6,8 @@
 
 #include "layrub/placement/lifetimes.hpp"
 #include "layrub/placement/strategies/frugal_forms.hpp"
+#include "layrub/placement/strategies/greedy.hpp"
 #include "layrub/placement/strategies/loads.hpp"
-#include "layrub/placement/strategies/run_within.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/strategy.hpp"
 
@@ -35,15 +35,10 @@ class Away : public HandMade {
   TensorId x, y, z;
 };
 
-Frugal Found(const Graph& graph, const Machine& machine, int64_t units,
-             const std::vector<Need>& expected = {}) {
-  const Start start = InFrugalForms(graph, 0);
-  return RunWithin(graph, machine, start, {.room = units * kUnit}, expected).value();
-}
-
 Decision Within(const Graph& graph, const Machine& machine, int64_t units,
-                const std::vector<Need>& expected = {}) {
-  return Found(graph, machine, units, expected).decision;
+                const GreedyPolicy& policy = {}) {
+  const Start start = InFrugalForms(graph, 0);
+  return EvictGreedily(graph, machine, start, units * kUnit, policy).value();
 }
 
 bool RunsAgain(const Decision& decision, OpId op) {
@@ -56,14 +51,14 @@ bool ComesBack(const Decision& decision, TensorId t) {
   return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return !gap.dropped; });
 }
 
-TEST(RunWithin, LeavesEverythingInPlaceWhereThereIsRoom) {
+TEST(EvictGreedily, LeavesEverythingInPlaceWhereThereIsRoom) {
   const Away net;
   const Decision decision = Within(net.graph, LinkMachine(1), 24);
   EXPECT_EQ(decision.runs.size(), net.graph.ops.size());
   for (const TensorDecision& tensor : decision.tensors) EXPECT_TRUE(tensor.gaps.empty());
 }
 
-TEST(RunWithin, BringsBackWhateverWayTakesLess) {
+TEST(EvictGreedily, BringsBackWhateverWayTakesLess) {
   const Away net;
   const Decision again = Within(net.graph, LinkMachine(1), 16);  // 8 s beside 1 s
   EXPECT_TRUE(RunsAgain(again, 0));
@@ -73,44 +68,11 @@ TEST(RunWithin, BringsBackWhateverWayTakesLess) {
   EXPECT_TRUE(ComesBack(copied, net.x));
 }
 
-TEST(RunWithin, HoldsWhatItHasLearntThatItNeedsToRunAgain) {
-  HandMade net;  // only y/forward needs x, and y does not stay while z is made
-  const TensorId x = net.Add("x", 1), y = net.Add("y", 8);
-  const TensorId u = net.Add("u", 8), z = net.Add("z", 8);
-  net.Forward("x/forward", Uses({}, {x}));
-  net.Forward("y/forward", Uses({x}, {y}));
-  net.Forward("u/forward", Uses({}, {u}));
-  net.Forward("z/forward", Uses({u}, {z}));
-  net.Backward("y/backward", Uses({y}, {}));
-  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
-  for (OpId o = 0; o < 2; ++o) net.graph.ops[o].repeatable = true;
-  const Frugal first = Found(net.graph, LinkMachine(0.01), 17);
-  ASSERT_TRUE(RunsAgain(first.decision, 0));
-  ASSERT_TRUE(RunsAgain(first.decision, 1));
-  const Decision second = Within(net.graph, LinkMachine(0.01), 17, first.needs);
-  EXPECT_FALSE(RunsAgain(second, 0));
-  EXPECT_TRUE(RunsAgain(second, 1));
-}
-
-TEST(RunWithin, CountsWhatRunningAgainWouldDisplace) {
-  HandMade net;  // x comes back beside g: copied it needs 8 units more, computed again, from a, 16
-  const TensorId a = net.Add("a", 8), x = net.Add("x", 8), y = net.Add("y", 20);
-  const TensorId g = net.Add("g", 8);
-  net.Forward("a/forward", Uses({}, {a}));
-  net.Forward("x/forward", Uses({a}, {x}));
-  net.Forward("y/forward", Uses({}, {y}));
-  net.Backward("y/backward", Uses({}, {g}));
-  net.Backward("x/backward", Uses({g, x}, {}));
-  net.Backward("a/backward", Uses({a}, {}));
-  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
-  for (OpId o = 0; o < 2; ++o) net.graph.ops[o].repeatable = true;
-  const Decision ample = Within(net.graph, LinkMachine(2), 24);
-  EXPECT_TRUE(RunsAgain(ample, 1));
-  EXPECT_FALSE(ComesBack(ample, x));
-  const Decision tight = Within(net.graph, LinkMachine(2), 20);
-  EXPECT_FALSE(RunsAgain(tight, 1));
-  EXPECT_TRUE(ComesBack(tight, x));
-  EXPECT_FALSE(ComesBack(tight, g));
+TEST(EvictGreedily, CopiesAllThatLeavesWhereNothingIsToRunAgain) {
+  const Away net;
+  const Decision decision = Within(net.graph, LinkMachine(1), 16, {.rematerialize = false});
+  EXPECT_FALSE(RunsAgain(decision, 0));
+  EXPECT_TRUE(ComesBack(decision, net.x));
 }
 
 /// A chain of layers whose activations and gradients have 8 units each.
@@ -131,7 +93,7 @@ Graph Chain(int layers) {
   return net.graph;
 }
 
-TEST(RunWithin, KeepsToItsRoom) {
+TEST(EvictGreedily, KeepsToItsRoom) {
   const Graph graph = Chain(12);
   for (int64_t units = 24; units <= 8 * 14; units += 8) {
     for (const double speed : {1.0, 80.0}) {

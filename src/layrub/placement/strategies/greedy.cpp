@@ -1,4 +1,4 @@
-#include "layrub/placement/strategies/run_within.hpp"
+#include "layrub/placement/strategies/greedy.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "layrub/placement/aliases.hpp"
-#include "layrub/placement/buckets.hpp"
 #include "layrub/placement/strategies/link_clock.hpp"
 #include "layrub/placement/strategies/run_costs.hpp"
 #include "layrub/placement/uses.hpp"
@@ -23,8 +22,6 @@ constexpr int64_t kSmallPart = 2000;
 constexpr size_t kMostRuns = 4;
 constexpr int32_t kDeepest = 2000;
 constexpr int64_t kMostLooks = 3'000'000;
-/// Where more tensors than that are waited for, nobody asks which of them would find no room.
-constexpr size_t kMostWaiting = 40;
 /// Seconds, far below those of any operation, that order what is needed at once: the outermost of
 /// the operations that wait for one another can wait longest.
 constexpr double kAtOnce = 1e-12;
@@ -34,19 +31,16 @@ constexpr double kLeastPrice = 0.02;
 
 class Runner {
  public:
-  Runner(const Graph& graph, const Machine& machine, const Thrift& thrift, const Start& start,
-         const std::vector<Need>& expected)
+  Runner(const Graph& graph, const Machine& machine, const Start& start, int64_t room,
+         const GreedyPolicy& policy)
       : graph_(graph),
         costs_(graph, machine, start),
-        thrift_(thrift),
+        room_(room),
+        policy_(policy),
         originals_(start.decision.runs),
         uses_(start.uses),
         producers_(start.producers),
-        expected_(graph.tensors.size(),
-                  [&expected](const auto& add) {
-                    for (const Need& need : expected) add(need.tensor, need.op);
-                  }),
-        clock_(machine, thrift.room, thrift.saves_count),
+        clock_(machine, room),
         states_(graph.tensors.size()),
         visited_(graph.ops.size()) {
     for (size_t t = 0; t < states_.size(); ++t) states_[t].size = Aligned(graph.tensors[t].bytes);
@@ -67,8 +61,6 @@ class Runner {
     }
   }
 
-  std::vector<Need> TakeNeeds() { return std::move(needs_); }
-
  private:
   struct State {
     bool resident = false;  ///< on the device
@@ -79,8 +71,6 @@ class Runner {
     int64_t size = 0;
     int64_t bytes = 0;      ///< of its range now; 0: none, or an output has taken it over
     size_t next = 0;        ///< index of its next use by an operation's first run
-    size_t expected = 0;    ///< index of the next need that is expected
-    OpId noted = kNone;     ///< operation of its last entry in needs_
     int32_t pending = 0;    ///< operations that wait until all they read is there
     int32_t level = 0;      ///< the innermost of these
     RunId last = kNone;     ///< last run that used it
@@ -105,26 +95,15 @@ class Runner {
     const State& state = states_[t];
     return {graph_.tensors[t].bytes, state.size, state.last, state.release, state.copied};
   }
+  /// Whether `t` can be computed again; not before its operation has run.
+  bool HasProducer(TensorId t) const { return policy_.rematerialize && producers_[t] != kNone; }
 
-  /// Seconds until the operations, in their order, need `t` again or one that runs again is
-  /// expected to; kNever: they do not.
-  double UntilNeeded(TensorId t) {
-    State& state = states_[t];
+  /// Seconds until the operations, in their order, need `t` again; kNever: they do not.
+  double UntilNeeded(TensorId t) const {
+    const State& state = states_[t];
     if (state.pending > 0) return kAtOnce + kOneOut * (depth_ - state.level);
-    double until = graph_.tensors[t].keep ? costs_.Total() : kNever;
-    const auto need = [&](OpId o) {
-      until = std::min(until, std::max(kAtOnce, costs_.StartOf(o) - costs_.StartOf(current_)));
-    };
-    if (state.next < uses_[t].size()) need(uses_[t][state.next].run);
-    PassExpected(t, current_);
-    if (state.expected < expected_[t].size()) need(expected_[t][state.expected]);
-    return until;
-  }
-
-  /// Forgets what is expected before operation `until`.
-  void PassExpected(TensorId t, OpId until) {
-    size_t& next = states_[t].expected;
-    while (next < expected_[t].size() && expected_[t][next] < until) ++next;
+    if (state.next == uses_[t].size()) return graph_.tensors[t].keep ? costs_.Total() : kNever;
+    return std::max(kAtOnce, costs_.StartOf(uses_[t][state.next].run) - costs_.StartOf(current_));
   }
 
   bool Execute(OpId o, bool again) {
@@ -135,17 +114,10 @@ class Runner {
     for (const TensorId t : FormOf(o).reads) {
       if (costs_.Touches(FormOf(o), t, again) && !Has(reads, t)) reads.push_back(t);
     }
-    if (again) Note(reads);
     const bool complete = BringAll(reads);
     if (complete) Emit(o, again, reads);
     --depth_;
     return complete;
-  }
-
-  void Note(const Tensors& needed) {
-    for (const TensorId t : needed) {
-      if (std::exchange(states_[t].noted, current_) != current_) needs_.push_back({t, current_});
-    }
   }
 
   /// What comes back may drive out what has just come; the second time nothing is computed again.
@@ -155,8 +127,6 @@ class Runner {
       levels.push_back(states_[t].level);
       states_[t].level = depth_;
       ++states_[t].pending;
-      waiting_.push_back(t);
-      waiting_bytes_ += states_[t].size;
     }
     const auto complete = [&] {
       return std::all_of(reads.begin(), reads.end(),
@@ -172,48 +142,23 @@ class Runner {
     for (size_t i = 0; i < reads.size(); ++i) {
       --states_[reads[i]].pending;
       states_[reads[i]].level = levels[i];
-      waiting_bytes_ -= states_[reads[i]].size;
     }
-    waiting_.resize(waiting_.size() - reads.size());
     return possible && complete();
   }
 
   bool Bring(TensorId t, bool rather_copy) {
-    double copy = kNever;
-    if (!states_[t].lost) {
-      copy = clock_.Wait(EvictedOf(t)) + thrift_.price * LinkSeconds(t);
-    }
-    if (producers_[t] != kNone && producers_[t] < current_ && (!rather_copy || copy == kNever)) {
+    const double copy =
+        states_[t].lost ? kNever : clock_.Wait(EvictedOf(t)) + policy_.link_price * LinkSeconds(t);
+    if (HasProducer(t) && producers_[t] < current_ && (!rather_copy || copy == kNever)) {
       ++stamp_;
       if (copy == kNever || AgainSeconds(t, copy) < copy) return Execute(producers_[t], true);
     }
     if (copy == kNever) return false;
-    Fetch(t);
+    clock_.Fetch(EvictedOf(t));
+    MakeRoom(states_[t].size, {}, nullptr);
+    states_[t].fetched = true;
+    Enter(t);
     return true;
-  }
-
-  /// Seconds to move away and back what operations that wait have already, where that finds no room
-  /// beside `o`, run again.
-  double DisplacedSeconds(OpId o) const {
-    if (waiting_bytes_ + costs_.largest() <= thrift_.room || waiting_.size() > kMostWaiting)
-      return 0;
-    auto [operands, bytes] = costs_.WorkingSetOf(o);
-    int64_t smallest = 0;
-    for (const TensorId t : waiting_) {
-      const State& state = states_[t];
-      if (!state.resident || Has(operands, t)) continue;
-      operands.push_back(t);
-      bytes += state.bytes;
-      smallest = smallest == 0 ? state.size : std::min(smallest, state.size);
-    }
-    const int64_t lacking = bytes - thrift_.room;
-    return lacking <= 0 || smallest == 0 ? 0 : 2 * clock_.Seconds(std::max(lacking, smallest));
-  }
-
-  /// What has to come back soon anyway costs little more now.
-  double PartToCount(TensorId t) {
-    if (thrift_.foresight == 0) return 1;
-    return 1 - std::exp(-UntilNeeded(t) / (thrift_.foresight * costs_.Total()));
   }
 
   /// Seconds to compute `t` again from what is there, each operation counted once; where they reach
@@ -222,25 +167,16 @@ class Runner {
     const OpId o = producers_[t];
     if (visited_[o] == stamp_) return 0;
     visited_[o] = stamp_;
-    double sum = costs_.Seconds(o) + DisplacedSeconds(o);
+    double sum = costs_.Seconds(o);
     for (const TensorId read : FormOf(o).reads) {
       if (sum >= most) return sum;
       const State& state = states_[read];
       if (!costs_.Touches(FormOf(o), read, true) || state.resident) continue;
       const double copy = state.lost ? kNever : LinkSeconds(read);
-      const double back = producers_[read] == kNone
-                              ? copy
-                              : std::min(copy, AgainSeconds(read, std::min(copy, most - sum)));
-      sum += back * PartToCount(read);
+      sum +=
+          HasProducer(read) ? std::min(copy, AgainSeconds(read, std::min(copy, most - sum))) : copy;
     }
     return sum;
-  }
-
-  void Fetch(TensorId t) {
-    clock_.Fetch(EvictedOf(t));
-    MakeRoom(states_[t].size, {}, nullptr);
-    states_[t].fetched = true;
-    Enter(t);
   }
 
   void Enter(TensorId t) {
@@ -263,11 +199,12 @@ class Runner {
   /// The lower, the better it is that `t` leaves.
   double Score(TensorId t, bool covered) {
     const State& state = states_[t];
-    const double copy = std::max(thrift_.price, kLeastPrice) * LinkSeconds(t);
-    double cost = covered && !state.copied ? kNever : copy;
-    if (producers_[t] != kNone) cost = std::min(cost, costs_.Chain(producers_[t]));
+    double cost = covered && !state.copied
+                      ? kNever
+                      : std::max(policy_.link_price, kLeastPrice) * LinkSeconds(t);
+    if (HasProducer(t)) cost = std::min(cost, costs_.Chain(producers_[t]));
     const double until = UntilNeeded(t);
-    const double time = thrift_.haste == 1 ? until : std::pow(until, thrift_.haste);
+    const double time = policy_.haste == 1 ? until : std::pow(until, policy_.haste);
     return cost / (static_cast<double>(state.bytes) * time);
   }
 
@@ -292,8 +229,8 @@ class Runner {
   /// at hand stay, but outputs may come to lie on the inputs of `pairs`, which is added to
   /// `aliases`.
   void MakeRoom(int64_t need, std::vector<AliasPair> pairs, ShortList<AliasPair>* aliases) {
-    for (const int64_t above : {thrift_.room / kSmallPart, int64_t{0}}) {
-      while (held_ + need > thrift_.room - thrift_.headroom && looks_ < kMostLooks) {
+    for (const int64_t above : {room_ / kSmallPart, int64_t{0}}) {
+      while (held_ + need > room_ && looks_ < kMostLooks) {
         const Victim victim = FindVictim(above, pairs);
         if (victim.score == kNever) break;
         if (victim.tensor != kNone) {
@@ -343,9 +280,6 @@ class Runner {
       if (!states_[t].resident) outputs.push_back(t);
     }
     for (const TensorId t : operands_) states_[t].next += again ? 0 : 1;
-    if (again) {
-      for (const TensorId t : reads) PassExpected(t, current_ + 1);
-    }
     const ShortList<AliasPair> aliases = PlaceOutputs(o, outputs);
     Run run = originals_[o];
     run.recompute = again;
@@ -383,7 +317,7 @@ class Runner {
     }
     for (const AliasPair& pair : pairs) {
       const State& input = states_[pair.input];
-      const bool comes_back = input.copied || producers_[pair.input] != kNone;
+      const bool comes_back = input.copied || HasProducer(pair.input);
       if (comes_back && input.pending == 0 && !graph_.tensors[pair.input].keep &&
           UntilNeeded(pair.input) != kNever) {
         covering.push_back(pair);
@@ -416,21 +350,18 @@ class Runner {
 
   const Graph& graph_;
   const RunCosts costs_;
-  const Thrift thrift_;
+  const int64_t room_;
+  const GreedyPolicy& policy_;
   const std::vector<Run>& originals_;
   const UseLists& uses_;                ///< by operations' first runs
   const std::vector<OpId>& producers_;  ///< by tensor
-  const Buckets<OpId> expected_;        ///< by tensor: the operations of the needs
-  std::vector<Need> needs_;
   LinkClock clock_;
   std::vector<State> states_;     ///< by tensor
   std::vector<int64_t> visited_;  ///< by operation: the AgainSeconds that last counted it
   std::vector<Run> runs_;
   Tensors residents_;  ///< all that is resident, and some that has left
-  Tensors waiting_;    ///< what the operations at work, outermost first, wait for or have
-  int64_t waiting_bytes_ = 0;
-  Tensors operands_;  ///< of the run at hand
-  OpId current_ = 0;  ///< the operation whose first run comes next
+  Tensors operands_;   ///< of the run at hand
+  OpId current_ = 0;   ///< the operation whose first run comes next
   int64_t held_ = 0;
   int64_t stamp_ = 0;
   int64_t looks_ = 0;
@@ -439,14 +370,15 @@ class Runner {
 
 }  // namespace
 
-std::optional<Frugal> RunWithin(const Graph& graph, const Machine& machine, const Start& start,
-                                const Thrift& thrift, const std::vector<Need>& expected) {
-  Runner runner(graph, machine, thrift, start, expected);
+std::optional<Decision> EvictGreedily(const Graph& graph, const Machine& machine,
+                                      const Start& start, int64_t room,
+                                      const GreedyPolicy& policy) {
+  Runner runner(graph, machine, start, room, policy);
   if (!runner.RunAll()) return std::nullopt;
-  Frugal found{{}, runner.TakeNeeds()};
-  found.decision.tensors.resize(graph.tensors.size());
-  runner.Store(&found.decision);
-  return found;
+  Decision decision;
+  decision.tensors.resize(graph.tensors.size());
+  runner.Store(&decision);
+  return decision;
 }
 
 }  // namespace layrub

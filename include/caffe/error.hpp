@@ -32,41 +32,49 @@ class ThrowOnError {
 /// Whether a failed check of this thread throws; otherwise it ends the process, as glog's do.
 bool ThrowsOnError();
 
-/// The message of a failed CHECK or LOG(FATAL); its end throws or ends the process.
-class FatalMessage {
+/// The message of a failed CHECK or LOG(FATAL). Where a part of it throws, it is dropped.
+class FatalMessage : public std::ostringstream {
  public:
   FatalMessage(const char* file, int line) : file_(file), line_(line) {}
   FatalMessage(const char* file, int line, const google::CheckOpString& failed)
-      : file_(file), line_(line) {
-    text_ << "Check failed: " << *failed.str_ << " ";
+      : FatalMessage(file, line) {
+    *this << "Check failed: " << *failed.str_ << " ";
     delete failed.str_;
   }
-  [[noreturn]] ~FatalMessage() noexcept(false);
-  FatalMessage(const FatalMessage&) = delete;
-  FatalMessage& operator=(const FatalMessage&) = delete;
-  std::ostream& stream() { return text_; }
+  std::ostream& stream() { return *this; }
+  /// Throws or ends the process.
+  [[noreturn]] void Deliver() const;
 
  private:
   const char* file_;
   int line_;
-  std::ostringstream text_;
 };
+
+/// `FatalEnd() & message.stream() << part << part` delivers the message with all its parts.
+struct FatalEnd {
+  [[noreturn]] void operator&(const std::ostream& message) const {
+    dynamic_cast<const FatalMessage&>(message).Deliver();
+  }
+};
+/// In glog's conditions: `condition ? (void)0 : LogMessageVoidify() & FatalEnd() & ...`.
+inline FatalEnd operator&(const google::LogMessageVoidify&, FatalEnd end) { return end; }
 
 /// `pointer`, which must not be null.
 template <typename Pointer>
 Pointer CheckNotNull(const char* file, int line, const char* what, Pointer&& pointer) {
-  if (pointer == nullptr) FatalMessage(file, line).stream() << what;
+  if (pointer == nullptr) FatalEnd() & FatalMessage(file, line).stream() << what;
   return static_cast<Pointer&&>(pointer);
 }
 
 }  // namespace caffe
 
 // glog's LOG(FATAL) and CHECKs go through FatalMessage from here on: glog's own end the process in
-// a destructor that may not throw.
+// a destructor, which may not throw, least of all where a part of the message has thrown.
 #undef COMPACT_GOOGLE_LOG_FATAL
-#define COMPACT_GOOGLE_LOG_FATAL ::caffe::FatalMessage(__FILE__, __LINE__)
+#define COMPACT_GOOGLE_LOG_FATAL ::caffe::FatalEnd() & ::caffe::FatalMessage(__FILE__, __LINE__)
 #undef CHECK_OP
-#define CHECK_OP(name, op, val1, val2) CHECK_OP_LOG(name, op, val1, val2, ::caffe::FatalMessage)
+#define CHECK_OP(name, op, val1, val2) \
+  CHECK_OP_LOG(name, op, val1, val2, ::caffe::FatalEnd() & ::caffe::FatalMessage)
 #undef CHECK_NOTNULL
 #define CHECK_NOTNULL(value) \
   ::caffe::CheckNotNull(__FILE__, __LINE__, "'" #value "' Must be non NULL", (value))

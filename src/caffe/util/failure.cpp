@@ -158,8 +158,8 @@ ThrowOnError::ThrowOnError() : outer_(throws_in_scope) { throws_in_scope = true;
 
 ThrowOnError::~ThrowOnError() { throws_in_scope = outer_; }
 
-FatalMessage::~FatalMessage() noexcept(false) {
-  const std::string message = text_.str();
+void FatalMessage::Deliver() const {
+  const std::string message = str();
   if (!ThrowsOnError()) google::LogMessageFatal(file_, line_).stream() << message;
   const std::string place = Place(message);
   const std::string text = message + (place.empty() ? "" : " (in " + place + ")");
@@ -171,7 +171,7 @@ namespace {
 
 /// What the parts below caffe cannot mend ends, or throws, as a check does.
 void OnFailure(const char* file, int line, const std::string& message) {
-  FatalMessage(file, line).stream() << message;
+  FatalEnd() & FatalMessage(file, line).stream() << message;
 }
 
 const bool handles_failures = (layrub::SetFailureHandler(OnFailure), true);

@@ -20,17 +20,16 @@ template <typename Dtype>
 void HDF5DataLayer<Dtype>::LoadHDF5FileData(const char* filename) {
   const string& name = this->layer_param_.name();
   const FailureScope scope(filename);
-  const hid_t file = hdf5_open_file(filename, "Layer " + name + ": ");
+  const Hdf5Handle file(hdf5_open_file(filename, "Layer " + name + ": "), H5Fclose, filename);
   hdf_blobs_.resize(this->layer_param_.top_size());
   for (size_t i = 0; i < hdf_blobs_.size(); ++i) {
     hdf_blobs_[i].reset(new Blob<Dtype>());
-    hdf5_load_nd_dataset(file, this->layer_param_.top(i).c_str(), 1, INT_MAX, hdf_blobs_[i].get(),
-                         true);
+    hdf5_load_nd_dataset(file.id(), this->layer_param_.top(i).c_str(), 1, INT_MAX,
+                         hdf_blobs_[i].get(), true);
     CHECK_EQ(hdf_blobs_[i]->shape(0), hdf_blobs_[0]->shape(0))
         << "Layer " << name << ": datasets " << this->layer_param_.top(0) << " and "
         << this->layer_param_.top(i) << " of " << filename << " have different numbers of rows.";
   }
-  H5Fclose(file);
   CHECK_GT(hdf_blobs_[0]->shape(0), 0) << "Layer " << name << ": " << filename << " has no rows.";
   data_permutation_.resize(hdf_blobs_[0]->shape(0));
   std::iota(data_permutation_.begin(), data_permutation_.end(), 0);

@@ -30,6 +30,9 @@ class QuietHdf5 {
 };
 
 constexpr size_t kLongestString = 1 << 16;
+/// A dataset of so many bytes is read whatever its file is like. A larger one is so many times as
+/// large as its file at most, which is what deflate can do.
+constexpr double kAlwaysRead = 64 << 20, kBestPacking = 1032;
 
 struct DatasetInfo {
   std::vector<hsize_t> dims;
@@ -49,8 +52,25 @@ DatasetInfo Describe(hid_t loc_id, const char* name) {
   return info;
 }
 
-// The dataset's shape, each size and their product within what a blob can hold.
-std::vector<int> ShapeOf(const DatasetInfo& info, const char* name) {
+// Aborts where the file cannot hold what the dataset promises. Bytes in other files are not judged.
+void CheckStored(hid_t loc_id, const char* name, int64_t count, size_t type_size) {
+  const double bytes = static_cast<double>(count) * static_cast<double>(type_size);
+  if (bytes <= kAlwaysRead) return;
+  const string what = string("HDF5 dataset ") + name;
+  const Hdf5Handle dataset(H5Dopen2(loc_id, name, H5P_DEFAULT), H5Dclose, what);
+  const Hdf5Handle layout(H5Dget_create_plist(dataset.id()), H5Pclose, what);
+  if (H5Pget_layout(layout.id()) == H5D_VIRTUAL || H5Pget_external_count(layout.id()) > 0) return;
+  const Hdf5Handle file(H5Iget_file_id(dataset.id()), H5Fclose, what);
+  hsize_t size = 0;
+  CHECK_GE(H5Fget_filesize(file.id(), &size), 0)
+      << "Failed to read the size of the file of " << what;
+  CHECK_LE(bytes, kBestPacking * static_cast<double>(size))
+      << what << " is damaged: it promises " << count << " values of " << type_size
+      << " bytes in a file of " << size;
+}
+
+// The dataset's shape, each size and their product within what a blob and the file can hold.
+std::vector<int> ShapeOf(hid_t loc_id, const char* name, const DatasetInfo& info) {
   std::vector<int> shape;
   int64_t count = 1;
   for (const hsize_t dim : info.dims) {
@@ -60,6 +80,7 @@ std::vector<int> ShapeOf(const DatasetInfo& info, const char* name) {
     CHECK_LE(count, INT_MAX) << "HDF5 dataset " << name << " is larger than a blob can be";
     shape.push_back(static_cast<int>(dim));
   }
+  CheckStored(loc_id, name, count, info.type_size);
   return shape;
 }
 
@@ -126,7 +147,7 @@ void hdf5_load_nd_dataset_helper(hid_t file_id, const char* dataset_name_, int m
       << ")";
   CHECK_LE(info.type_size, sizeof(long double))
       << "HDF5 dataset " << dataset_name_ << " holds numbers of " << info.type_size << " bytes";
-  const std::vector<int> shape = ShapeOf(info, dataset_name_);
+  const std::vector<int> shape = ShapeOf(file_id, dataset_name_, info);
   if (reshape) {
     blob->Reshape(shape);
   } else {
@@ -158,7 +179,7 @@ string hdf5_load_string(hid_t loc_id, const string& dataset_name) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
   CHECK_EQ(info.type, H5T_STRING) << "HDF5 dataset " << dataset_name << " holds no string";
-  const std::vector<int> shape = ShapeOf(info, dataset_name.c_str());
+  const std::vector<int> shape = ShapeOf(loc_id, dataset_name.c_str(), info);
   CHECK((shape.empty() || shape == std::vector<int>{1}) &&
         !HoldsPointers(loc_id, dataset_name.c_str()) && info.type_size <= kLongestString)
       << "HDF5 dataset " << dataset_name << " is not one string of at most " << kLongestString
@@ -180,7 +201,7 @@ string hdf5_load_bytes(hid_t loc_id, const string& dataset_name) {
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
   CHECK(info.type == H5T_INTEGER && info.type_size == 1 && info.dims.size() == 1)
       << "HDF5 dataset " << dataset_name << " holds no bytes";
-  string bytes(ShapeOf(info, dataset_name.c_str())[0], '\0');
+  string bytes(ShapeOf(loc_id, dataset_name.c_str(), info)[0], '\0');
   CHECK_GE(H5LTread_dataset(loc_id, dataset_name.c_str(), H5T_NATIVE_UCHAR, bytes.data()), 0)
       << "Failed to read HDF5 dataset " << dataset_name;
   return bytes;
@@ -191,6 +212,7 @@ void hdf5_save_bytes(hid_t loc_id, const string& dataset_name, const string& byt
 }
 
 bool hdf5_has(hid_t loc_id, const string& name) {
+  const QuietHdf5 quiet;
   return H5Lexists(loc_id, name.c_str(), H5P_DEFAULT) > 0;
 }
 
@@ -210,7 +232,7 @@ uint32_t hdf5_crc32(hid_t loc_id, const string& dataset_name, uint32_t crc) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
   int64_t count = 1;
-  for (const int dim : ShapeOf(info, dataset_name.c_str())) count *= dim;
+  for (const int dim : ShapeOf(loc_id, dataset_name.c_str(), info)) count *= dim;
   return info.type_size == sizeof(double) ? Crc32OfValues<double>(loc_id, dataset_name, count, crc)
                                           : Crc32OfValues<float>(loc_id, dataset_name, count, crc);
 }
@@ -240,7 +262,7 @@ string hdf5_unescape(const string& name) {
 int hdf5_load_int(hid_t loc_id, const string& dataset_name) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());
-  const std::vector<int> shape = ShapeOf(info, dataset_name.c_str());
+  const std::vector<int> shape = ShapeOf(loc_id, dataset_name.c_str(), info);
   CHECK(info.type == H5T_INTEGER && (shape.empty() || shape == std::vector<int>{1}))
       << "HDF5 dataset " << dataset_name << " is not one integer";
   int64_t value = 0;

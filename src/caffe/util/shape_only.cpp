@@ -99,15 +99,14 @@ vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
   CHECK(ReadFileToString(source, &text) && std::istringstream(text) >> name)
       << "Layer " << layer.name() << ": " << source << " names no HDF5 file.";
   const FailureScope scope(name.c_str());
-  const hid_t file = hdf5_open_file(name, "Layer " + layer.name() + ": ");
+  const Hdf5Handle file(hdf5_open_file(name, "Layer " + layer.name() + ": "), H5Fclose, name);
   vector<vector<int>> shapes;
   for (const string& top : layer.top()) {
     Blob<float> blob;
-    hdf5_load_nd_dataset_helper(file, top.c_str(), 1, kMaxBlobAxes, &blob, true);
+    hdf5_load_nd_dataset_helper(file.id(), top.c_str(), 1, kMaxBlobAxes, &blob, true);
     shapes.push_back(blob.shape());
     shapes.back()[0] = batch;
   }
-  H5Fclose(file);
   return shapes;
 }
 #endif

@@ -80,6 +80,50 @@ TYPED_TEST(Hdf5, ADatasetLargerThanABlobIsRefused) {
                "huge is larger than a blob can be");
 }
 
+/// A dataset without values, as HDF5 writes one; `properties` may be H5P_DEFAULT.
+void MakeUnwritten(hid_t file, const char* name, hid_t type, hsize_t count, hid_t properties) {
+  const hid_t space = H5Screate_simple(1, &count, nullptr);
+  const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+  EXPECT_GE(dataset, 0);
+  H5Dclose(dataset);
+  H5Sclose(space);
+}
+
+TYPED_TEST(Hdf5, ADatasetThatItsFileCannotHoldIsRefusedBeforeMemoryIsTaken) {
+  const hsize_t mib = 1 << 20;
+  MakeUnwritten(this->file_, "small", H5T_NATIVE_FLOAT, 16 * mib, H5P_DEFAULT);
+  MakeUnwritten(this->file_, "numbers", H5T_NATIVE_FLOAT, 16 * mib + 1, H5P_DEFAULT);
+  MakeUnwritten(this->file_, "bytes", H5T_NATIVE_UCHAR, 1024 * mib, H5P_DEFAULT);
+  const ThrowOnError scope;
+  Blob<TypeParam> blob;
+  hdf5_load_nd_dataset(this->file_, "small", 1, 4, &blob, true);
+  EXPECT_EQ(blob.count(), 16 << 20);
+  EXPECT_THROW(hdf5_load_nd_dataset_helper(this->file_, "numbers", 1, 4, &blob, true), Error);
+  EXPECT_EQ(blob.count(), 16 << 20);
+  EXPECT_THROW(hdf5_crc32(this->file_, "numbers", 0), Error);
+  EXPECT_THROW(hdf5_load_bytes(this->file_, "bytes"), Error);
+}
+
+TYPED_TEST(Hdf5, ADatasetThatIsPackedOrInAnotherFileIsRead) {
+  const hsize_t count = 1 << 25, chunk = 1 << 18;
+  const hid_t packed = H5Pcreate(H5P_DATASET_CREATE), outside = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(packed, 1, &chunk);
+  H5Pset_deflate(packed, 9);
+  H5Pset_external(outside, "nowhere", 0, count * 4);
+  MakeUnwritten(this->file_, "outside", H5T_NATIVE_CHAR, count * 4, outside);
+  MakeUnwritten(this->file_, "packed", H5T_NATIVE_INT, count, packed);
+  {
+    const Hdf5Handle dataset(H5Dopen2(this->file_, "packed", H5P_DEFAULT), H5Dclose, "packed");
+    const std::vector<int> zeros(count);
+    H5Dwrite(dataset.id(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros.data());
+  }
+  H5Pclose(packed);
+  H5Pclose(outside);
+  Blob<TypeParam> blob;
+  for (const char* name : {"packed", "outside"})
+    hdf5_load_nd_dataset_helper(this->file_, name, 1, 4, &blob, true);
+}
+
 TYPED_TEST(Hdf5, KeepsStringsAndIntegers) {
   hdf5_save_string(this->file_, "text", "a longer text");
   hdf5_save_string(this->file_, "empty", "");

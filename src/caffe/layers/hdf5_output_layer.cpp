@@ -1,6 +1,8 @@
 #ifdef USE_HDF5
 #include "caffe/layers/hdf5_output_layer.hpp"
 
+#include <filesystem>
+
 #include "caffe/util/hdf5.hpp"
 
 namespace caffe {
@@ -26,6 +28,10 @@ void HDF5OutputLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
 template <typename Dtype>
 void HDF5OutputLayer<Dtype>::Open() {
   if (file_opened_) return;
+  std::error_code unknown;
+  CHECK(!std::filesystem::is_fifo(file_name_, unknown))
+      << "Layer " << this->layer_param_.name() << ": '" << file_name_
+      << "' is a pipe, and an HDF5 file is not written from beginning to end.";
   file_id_ = H5Fcreate(file_name_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   CHECK_GE(file_id_, 0) << "Layer " << this->layer_param_.name() << ": Failed to open HDF5 file '"
                         << file_name_ << "' for writing.";

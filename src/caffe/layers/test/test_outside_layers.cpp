@@ -1,4 +1,6 @@
 // Layers that reach out of the net: HDF5Output, Python; and Parameter, which has no bottom.
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "caffe/layers/hdf5_output_layer.hpp"
@@ -69,6 +71,10 @@ TEST(HDF5OutputDeathTest, NamesTheLayerAndTheFile) {
                "Layer out: Failed to open HDF5 file '/nowhere/at/all.h5'");
   string folder;
   MakeTempDir(&folder);
+  ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  auto pipe = MakeLayer(Output(folder + "/pipe"));
+  pipe->SetUp({x.get(), x.get()}, {});
+  EXPECT_DEATH(pipe->Forward({x.get(), x.get()}, {}), "Layer out: '.*/pipe' is a pipe");
   EXPECT_DEATH(MakeLayer(Output(folder + "/a.h5"))->SetUp({x.get(), label.get()}, {}),
                "Layer out: bottom 0, .* must have as many items as bottom 1");
 }

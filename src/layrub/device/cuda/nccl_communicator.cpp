@@ -59,9 +59,10 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(std::shared_ptr<Shared> shared, int rank, Device* device)
       : shared_(std::move(shared)), rank_(rank), device_(device) {
     device_->MakeCurrent();
-    LAYRUB_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     computed_ = std::make_unique<CudaEvent>();
     exchanged_ = std::make_unique<CudaEvent>();
+    // Last: where a call fails, nobody gives it back.
+    LAYRUB_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
   ~NcclCommunicator() override {
     if (queued_) shared_->Abort("member " + std::to_string(rank_) + " has left its group");

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/nccl_library.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 #include "layrub/device/cuda/test/fake_streams.hpp"
+#include "layrub/failure.hpp"
 
 // GPUs that exchange values by NCCL, on a fake of CUDA's runtime and a fake of NCCL, which is found
 // in the program's own search path: is the library found, or said what is wrong with it; are the
@@ -313,6 +316,31 @@ TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
         },
         call + ": unhandled cuda error");
   }
+}
+
+TEST_F(NcclTest, AMemberThatCannotBeMadeLeavesNothingBehind) {
+  SetFailureHandler(
+      [](const char*, int, const std::string& message) { throw std::runtime_error(message); });
+  int taken = 0, failing = -1;
+  fake_cuda::Reset({.devices = kMembers, .fail = [&](const std::string& call) {
+                      const bool takes =
+                          call == "cudaEventCreate" || call == "cudaStreamCreateWithFlags";
+                      return takes && taken++ == failing ? cudaErrorMemoryAllocation : cudaSuccess;
+                    }});
+  const Gpus gpus;
+  std::string why_not;
+  taken = 0;
+  ConnectGpus(gpus.list(), &why_not);
+  const int count = std::exchange(taken, 0);
+  EXPECT_EQ(count, 3 * kMembers);
+  const Alive before = fake_cuda::WhatIsAlive();
+  for (failing = 0; failing < count; ++failing) {
+    taken = 0;
+    EXPECT_THROW(ConnectGpus(gpus.list(), &why_not), std::runtime_error) << failing;
+    EXPECT_EQ(fake_cuda::WhatIsAlive(), before) << failing;
+  }
+  failing = -1;
+  SetFailureHandler(nullptr);
 }
 
 }  // namespace

@@ -152,10 +152,10 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 #ifndef LAYRUB_OLD_NCCL
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const std::unique_ptr<ncclComm> ended(comm);
   return Result(Enter({"ncclCommAbort"}, [&](Runtime&) {
     comm->clique->aborted = true;
     for (const auto& round : comm->clique->rounds) round->goes_on[comm->rank]->happened = true;
-    delete comm;
     return cudaSuccess;
   }));
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -24,12 +26,14 @@ constexpr int64_t kStagingBytes = int64_t{8} << 20;
 /// What a thread of CUDA calls when a stream has come so far, and who is told what that throws.
 struct HostCall {
   std::function<void()> function;
-  FirstError* error;
+  FirstError* error = nullptr;
+  std::atomic<bool> done{false};
 };
 
 void CUDART_CB CallFunction(void* erased) {
-  const std::unique_ptr<HostCall> call(static_cast<HostCall*>(erased));
+  auto* const call = static_cast<HostCall*>(erased);
   call->error->Guard(call->function);
+  call->done = true;
 }
 
 class CudaBackend final : public Backend {
@@ -88,9 +92,12 @@ class CudaBackend final : public Backend {
     if (lane == Lane::kCompute)
       throw std::invalid_argument("CudaBackend: the compute lane does not call");
     device_->MakeCurrent();
-    auto call = std::make_unique<HostCall>(HostCall{std::move(function), &error_});
-    LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CallFunction, call.get()));
-    (void)call.release();  // CallFunction ends it
+    std::deque<HostCall>& calls = calls_[Index(lane)];
+    while (!calls.empty() && calls.front().done) calls.pop_front();
+    HostCall& call = calls.emplace_back();
+    call.function = std::move(function);
+    call.error = &error_;
+    LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CallFunction, &call));
   }
 
   void Zero(void* device, int64_t bytes) override {
@@ -206,7 +213,9 @@ class CudaBackend final : public Backend {
   FirstError error_;                       ///< of what threads of CUDA have called
   std::array<cudaStream_t, 3> streams_{};  ///< by lane; compute: CUDA's default stream
   std::array<void*, 3> staging_{};         ///< by lane, only with a file
-  std::array<CudaEvents, 3> events_;       ///< by lane
+  /// By lane, in order; a stream that has failed leaves some undone.
+  std::array<std::deque<HostCall>, 3> calls_;
+  std::array<CudaEvents, 3> events_;  ///< by lane
   std::shared_ptr<TimeOrigin> origin_;
   std::unordered_map<void*, int64_t> sizes_;
   std::array<int64_t, 2> allocated_{};

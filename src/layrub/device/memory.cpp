@@ -13,9 +13,9 @@ char* Memory::at(int64_t offset) const {
                                                    : rest_->arena().at(offset - own_.bytes());
 }
 
-bool Memory::Contains(int64_t begin, int64_t end) const {
-  return begin >= 0 && begin <= end && end <= bytes_ &&
-         (begin >= own_.bytes() || end <= own_.bytes());
+bool Memory::Contains(int64_t begin, int64_t size) const {
+  return begin >= 0 && size >= 0 && begin <= bytes_ && size <= bytes_ - begin &&
+         (begin >= own_.bytes() || begin + size <= own_.bytes());
 }
 
 void Memory::Restore(int64_t begin, int64_t end) {

@@ -19,7 +19,7 @@ class Memory {
 
   char* at(int64_t offset) const;
   int64_t bytes() const { return bytes_; }
-  bool Contains(int64_t begin, int64_t end) const;
+  bool Contains(int64_t begin, int64_t size) const;
 
   /// As Arena's; [begin, end) may reach over both parts.
   void Restore(int64_t begin, int64_t end);

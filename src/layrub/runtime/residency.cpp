@@ -24,7 +24,7 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
     const Step& step = plan.steps[i];
     if (step.bytes != 0) CheckBytes(static_cast<int32_t>(i));
     if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
-    if (!MemoryOf(step.tier).Contains(step.offset, BytesOf(step).end)) {
+    if (!MemoryOf(step.tier).Contains(step.offset, MovedBytes(graph_, step))) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
                                   graph.tensors[step.tensor].name + " outside the arena");
     }

@@ -117,7 +117,8 @@ Machine MachineFlag() {
   const layrub::Result<Machine> known =
       FLAGS_machine.empty() ? MachineByDefault() : layrub::FindMachine(FLAGS_machine);
   if (known.ok()) return layrub::ShareLink(known.value(), SolversFlag());
-  if (!std::filesystem::exists(FLAGS_machine))
+  std::error_code unknown;
+  if (!std::filesystem::exists(FLAGS_machine, unknown))
     FailIn(FLAGS_machine, known.status().message + "; and there is no such file.");
   static const Machine read = [] {  // once: it may be a pipe
     const layrub::Result<std::string> text = layrub::ReadText(FLAGS_machine);

@@ -10,7 +10,8 @@ namespace caffe {
 template <typename Dtype>
 DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {
   const string& source = param.data_param().source();
-  CHECK(std::filesystem::exists(source)) << Name() << ": the source does not exist.";
+  std::error_code unknown;
+  CHECK(std::filesystem::exists(source, unknown)) << Name() << ": the source does not exist.";
   db_.reset(db::GetDB(param.data_param().backend()));
   db_->Open(source, db::READ);
   cursor_.reset(db_->NewCursor());

@@ -81,7 +81,8 @@ SolverParameter FollowerParam(SolverParameter param, const string& type, int ran
   param.clear_snapshot();
   param.set_snapshot_after_train(false);
   const string spill_file = param.placement().spill_file();
-  if (!spill_file.empty() && !std::filesystem::is_directory(spill_file))
+  std::error_code unknown;
+  if (!spill_file.empty() && !std::filesystem::is_directory(spill_file, unknown))
     param.mutable_placement()->set_spill_file(spill_file + "." + std::to_string(rank));
   return param;
 }

@@ -70,7 +70,8 @@ string WeightsFault(const string& state_file, const SolverState& head) {
   if (!head.has_learned_net()) return "";
   const string& weights = head.learned_net();
   if (!head.has_resume()) {
-    const std::filesystem::file_status status = std::filesystem::status(weights);
+    std::error_code unknown;  // such as that the name is too long
+    const std::filesystem::file_status status = std::filesystem::status(weights, unknown);
     if (std::filesystem::is_regular_file(status)) return "";
     return "The weights of " + state_file + " cannot be read: " + weights + " is " +
            (std::filesystem::exists(status) ? "no regular file." : "not there.");

@@ -109,7 +109,8 @@ std::string_view AlgorithmOf(std::string_view choice, int step) {
 }
 
 AlgorithmCache::AlgorithmCache(std::string path) : path_(std::move(path)) {
-  if (!path_.empty() && std::filesystem::exists(path_)) Read();
+  std::error_code unknown;
+  if (!path_.empty() && std::filesystem::exists(path_, unknown)) Read();
 }
 
 void AlgorithmCache::Read() {

@@ -15,9 +15,10 @@ void LevelDB::Open(const string& source, Mode mode) {
   options.create_if_missing = mode != READ;
   options.paranoid_checks = mode == READ;  // what is damaged is an error, not left out
   leveldb::DB* db = nullptr;
+  std::error_code unknown;
   const leveldb::Status status = leveldb::DB::Open(options, source, &db);
   CHECK(status.ok()) << "Failed to open LevelDB " << source << ": " << status.ToString()
-                     << (std::filesystem::exists(source + "/data.mdb")
+                     << (std::filesystem::exists(source + "/data.mdb", unknown)
                              ? " (it looks like an LMDB: backend: LMDB)"
                              : "");
   db_.reset(db);

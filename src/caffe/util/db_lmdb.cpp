@@ -124,8 +124,9 @@ MDB_env* OpenEnvironment(const string& source, Mode mode) {
     status = TryOpen(source, flags | MDB_NOLOCK, &env);
   }
   if (status != MDB_SUCCESS) {
+    std::error_code unknown;
     LOG(FATAL) << "Cannot open LMDB " << source << ": " << mdb_strerror(status)
-               << (std::filesystem::exists(source + "/CURRENT")
+               << (std::filesystem::exists(source + "/CURRENT", unknown)
                        ? " (it looks like a LevelDB: backend: LEVELDB)"
                        : "");
   }

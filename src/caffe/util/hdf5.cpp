@@ -124,7 +124,8 @@ hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
 }  // namespace
 
 hid_t hdf5_open_file(const string& filename, const string& what) {
-  const std::filesystem::file_status status = std::filesystem::status(filename);
+  std::error_code unknown;  // such as that the name is too long
+  const std::filesystem::file_status status = std::filesystem::status(filename, unknown);
   CHECK(std::filesystem::exists(status)) << what << "File not found: " << filename;
   CHECK(std::filesystem::is_regular_file(status))
       << what << "Cannot read " << filename << ": it is no regular file";

@@ -188,6 +188,9 @@ TEST_F(ClientErrors, SourcesThatAreNotThere) {
                            data_param { source: "/nowhere" backend: LMDB batch_size: 2 } })");
   NetThrows("/nowhere", R"(layer { name: "d" type: "Data" top: "x"
                            data_param { source: "/nowhere" backend: LEVELDB batch_size: 2 } })");
+  NetThrows("the source does not exist",
+            R"(layer { name: "d" type: "Data" top: "x" data_param { source: ")" +
+                std::string(300, 'x') + R"(" backend: LMDB batch_size: 2 } })");
   NetThrows("/nowhere", R"(layer { name: "d" type: "ImageData" top: "x" top: "y"
                            image_data_param { source: "/nowhere" batch_size: 2 } })");
   NetThrows("/nowhere", R"(layer { name: "d" type: "HDF5Data" top: "x"

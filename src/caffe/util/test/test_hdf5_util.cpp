@@ -221,6 +221,7 @@ TEST(Hdf5Files, OnAFullDiskAreAnErrorWithItsReasonThatHdf5Forgets) {
 
 TEST(Hdf5Files, ThatAreNoFilesAreNotOpened) {
   EXPECT_DEATH(hdf5_open_file("/dev/null"), "Cannot read /dev/null: it is no regular file");
+  EXPECT_DEATH(hdf5_open_file(string(300, 'x')), "File not found: xxx");  // a name that is too long
 }
 
 typedef Hdf5<float> Hdf5String;

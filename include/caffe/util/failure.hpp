@@ -14,7 +14,7 @@ struct FileAtWork {
 
 /// While one lives, a failure of its thread is reported with what it names: the layer at work, the
 /// file at work, or the file that is read by a library which believes it: one that is mapped into
-/// memory, where damage shows only when the operating system finds no page, or an HDF5 file.
+/// memory, where damage shows only when the operating system finds no page, an HDF5 file, an image.
 /// Scopes nest; they cost a few stores. The strings must outlive them.
 class FailureScope {
  public:

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "caffe/util/failure.hpp"
+
 namespace caffe {
 
 #ifdef USE_OPENCV
@@ -44,6 +46,7 @@ cv::Mat OrNone(const Read& read) {
 
 cv::Mat Decode(const Datum& datum, int flags) {
   CHECK(datum.encoded()) << "Datum not encoded";
+  const FailureScope scope("an encoded image");  // libraries for images end in assertions
   const std::vector<char> bytes(datum.data().begin(), datum.data().end());
   const cv::Mat image =
       OrNone([&] { return bytes.empty() ? cv::Mat() : cv::imdecode(bytes, flags); });
@@ -61,6 +64,7 @@ bool ReplaceByPixels(const cv::Mat& image, Datum* datum) {
 
 cv::Mat ReadImageToCVMat(const string& filename, const int height, const int width,
                          const bool is_color) {
+  const FailureScope scope(filename.c_str());
   std::error_code unknown;  // a pipe or a device might never end
   const cv::Mat original = OrNone([&] {
     if (!std::filesystem::is_regular_file(filename, unknown)) return cv::Mat();

@@ -55,11 +55,22 @@ void ReadDatum(const std::string& bytes) {
   TransformInAllWays(datum);
 }
 
-void ReadImage(const std::string& bytes) {
+void TransformImage(const std::string& bytes) {
   Datum datum;
   datum.set_data(bytes);
   datum.set_encoded(true);
   TransformInAllWays(datum);
+}
+
+/// OpenCV gives these to GDCM, which ends in assertions.
+bool IsDicom(const std::string& bytes) {
+  return bytes.size() >= 132 && bytes.compare(128, 4, "DICM") == 0;
+}
+
+void ReadImage(const std::string& bytes) {
+  if (!IsDicom(bytes)) return TransformImage(bytes);
+  Write("image", bytes);
+  ReadApart([] { TransformImage(Contents("image")); });
 }
 
 void ReadMean(const std::string& bytes) {

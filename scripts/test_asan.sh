@@ -1,13 +1,26 @@
 #!/bin/sh
-# Builds with the address and the undefined behaviour sanitizer, in a folder of their own, and runs the tests.
+# Builds with the address and the undefined behaviour sanitizer, in a folder of their own, and runs tests.
 # Usage: scripts/test_asan.sh [BUILD_FOLDER] [TEST...]
-# Without TESTs: all that can fail there, but not those of scripts alone, or of long searches of plans.
+# Without TESTs: those of what reads bytes from outside, owns memory, moves it by plans, or goes on after an error, and
+# of the programs as users start them. all: the whole suite but for long searches of plans, which takes twice as long
+# to compile.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build-asan}
 [ $# -eq 0 ] || shift
+
+scripts='test_files test_bad_input test_snapshots'
+programs='caffe layrub convert_digits time_plans upgrade_net_proto_text upgrade_net_proto_binary upgrade_solver_proto_text'
+if [ $# -eq 0 ]; then
+  # shellcheck disable=SC2086 # two lists
+  set -- test_fuzz_inputs test_io test_hdf5_util test_db test_data_layer test_image_data_layer test_source_layers \
+    test_outside_layers test_failure test_client_errors test_solver_errors test_lane_errors \
+    test_cpu_backend test_pool test_spill_file test_syncedmem test_executor test_plan_text test_golden \
+    test_planned_types test_planned_net test_planned_user_layers test_exact_resume test_snapshot \
+    test_parallel_solvers test_cuda_backend test_nccl_communicator $scripts
+fi
 
 generator=
 if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
@@ -17,20 +30,29 @@ cmake $generator -S "$root" -B "$build" -D SANITIZE=address \
   -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1 -DNDEBUG' > /dev/null
 
 export OPENBLAS_NUM_THREADS=1
-# strict_string_checks and detect_stack_use_after_return find more; abort_on_error=0: death tests see an exit.
-export ASAN_OPTIONS="detect_leaks=1 strict_string_checks=1 detect_stack_use_after_return=1 abort_on_error=0"
+# strict_string_checks and detect_stack_use_after_return find more; abort_on_error=0: death tests see an exit, and not
+# that of a program that fails; allocator_may_return_null=1: what cannot be had is said as without a sanitizer.
+export ASAN_OPTIONS="detect_leaks=1 strict_string_checks=1 detect_stack_use_after_return=1 abort_on_error=0 \
+  exitcode=99 allocator_may_return_null=1"
 export LSAN_OPTIONS="suppressions=$root/scripts/lsan.supp print_suppressions=0"
 export UBSAN_OPTIONS="print_stacktrace=1 halt_on_error=1"
-if [ $# -gt 0 ]; then
-  cmake --build "$build" --parallel "$(nproc)" --target "$@"
-  for test in "$@"; do
-    echo "address sanitizer: $test"
-    LAYRUB_SOURCE_DIR=$root "$build/bin/$test" --gtest_brief=1
-  done
-else
+run() { (cd "$build" && ctest --output-on-failure --parallel "$(nproc)" --no-tests=error "$@"); }
+
+if [ "$1" = all ]; then
   cmake --build "$build" --parallel "$(nproc)"
-  cd "$build"
   # Without a sanitizer these take most of the time of the suite, in code that others of these run as well.
-  ctest --output-on-failure --parallel "$(nproc)" --exclude-regex \
+  run --exclude-regex \
     '^test_(net_plans|mutation|auto|models|plan_report|bench_placement|gpu_check|address_space|launch|check_includes)$'
+  exit
 fi
+# Tests that this build has: those of CUDA need its headers, and a script has the programs for its target.
+known=$(cmake --build "$build" --target help)
+targets=$programs
+chosen=
+for test in "$@"; do
+  if echo "$known" | grep -qw "$test"; then targets="$targets $test"; fi
+  chosen="$chosen|$test"
+done
+# shellcheck disable=SC2086 # a list
+cmake --build "$build" --parallel "$(nproc)" --target $targets
+run --tests-regex "^(${chosen#|})\$"

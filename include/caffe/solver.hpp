@@ -185,7 +185,8 @@ class Solver {
   void LogPlacement() const;
   string WeightsFilename();
   void WriteWeights(AtomicFile* file);
-  /// About what weights and state take as files.
+  /// About what weights and state take as files, without what Progress() says: it waits for the
+  /// sources.
   pair<int64_t, int64_t> SnapshotBytes() const;
   void ChooseSnapshotFormat(int64_t weights, int64_t state);
   /// Snapshot, whose failure is made good later if it may be.

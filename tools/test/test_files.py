@@ -192,6 +192,21 @@ class Inputs(FilesTest):
         self.fails_as("convert_digits", ["pipe", "."], "pipe: it is a pipe that nobody writes to")
         self.fails_as("time_plans", ["pipe", "cpu", "1", "1"], "pipe: it is a pipe that nobody writes to")
 
+    def test_a_pipe_that_is_a_source_or_in_its_list_does_not_hang(self):
+        os.mkfifo("pipe")
+        write("list", "pipe\n")
+        write("labels", "pipe 1\n")
+        for source in ("type: 'ImageData' image_data_param { source: 'pipe' }",
+                       "type: 'ImageData' image_data_param { source: 'labels' }",
+                       "type: 'WindowData' window_data_param { source: 'pipe' }",
+                       "type: 'HDF5Data' hdf5_data_param { source: 'pipe' batch_size: 1 }",
+                       "type: 'HDF5Data' hdf5_data_param { source: 'list' batch_size: 1 }",
+                       "type: 'Data' data_param { source: 'pipe' backend: LMDB }",
+                       "type: 'Data' data_param { source: 'pipe' backend: LEVELDB }"):
+            write("net", "layer { name: 'd' top: 'x' top: 'y' %s }" % source)
+            with self.subTest(source=source):
+                self.fails(run_with(["time", "--model=net"]), "pipe")
+
     def fails_as(self, program, args, pattern):
         result = run_with(args, program)
         self.assertEqual(1, result.code, result.last)

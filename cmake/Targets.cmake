@@ -28,7 +28,7 @@ function(layrub_add_library name folder)
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE layrub_flags)
-  if(name MATCHES "^layrub_(base|placement)$")
+  if(name MATCHES "^layrub_(base|placement|bounds)$")
     target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
   else()
     target_link_libraries(${name} PRIVATE caffe_deps nlohmann_json::nlohmann_json)
@@ -197,7 +197,7 @@ endfunction()
 
 # src/**/test/test_<thing>.cpp and tools/test/test_<thing>.cpp are each a test program of that name
 # and one ctest entry, in a build with CUDA together with test_<thing>.cu. Other .cpp files of the folder are helpers, linked to each of its tests.
-# Tests of base and placement link to the pure library alone, which proves that those parts need
+# Tests of base, placement and bounds link to the pure library alone, which proves that those parts need
 # nothing else. scripts/test_<thing>.py are ctest entries as well.
 #
 # Tests of src/layrub/device/cuda link to a runtime of CUDA that is a fake: they need CUDA's headers,
@@ -244,7 +244,7 @@ function(layrub_add_tests)
     endif()
     file(GLOB helpers CONFIGURE_DEPENDS ${folder}/*.cpp)
     list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.cpp$")
-    if(folder MATCHES "/src/layrub/(base|placement)/")
+    if(folder MATCHES "/src/layrub/(base|placement|bounds)/")
       set(library layrub_pure_whole)
     elseif(folder MATCHES "/layrub/device/cuda/test$")
       set(library layrub_on_fake_cuda)

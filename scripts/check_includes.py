@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     'base': set(),
     'types': {'base'},
     'placement': {'base', 'types'},
+    'bounds': {'base', 'types', 'placement'},
     'device': {'base', 'types'},
     'runtime': {'base', 'types', 'placement', 'device'},
     'core': {'base', 'device'},
@@ -49,7 +50,7 @@ PARTS = [
 ]
 
 # The parts that are pure, and the libraries that they must not need.
-PURE = ('base', 'types', 'placement')
+PURE = ('base', 'types', 'placement', 'bounds')
 IMPURE = re.compile(r'(boost|glog|gflags|google|hdf5|lmdb|leveldb|opencv2?|cblas|omp)\b')
 CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|driver_types)')
 MAY_MENTION_CUDA = re.compile(

@@ -53,9 +53,9 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 /// alone. Of what backward operations need of the forward pass (in each of their forms), as much as
 /// the budget leaves beside the persistent tensors stays; the rest moves over the link in both
 /// passes, beside the operations, or is computed again, whatever takes less; what computing again
-/// reads is there, moves or is computed again in turn (placement/making_again.hpp).
+/// reads is there, moves or is computed again in turn (bounds/making_again.hpp).
 /// Where the budget leaves little beside an operation's own tensors, the bound also has what has to
-/// come and go between one such operation and the next (placement/tight_windows.hpp).
+/// come and go between one such operation and the next (bounds/tight_windows.hpp).
 double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
 
 }  // namespace layrub

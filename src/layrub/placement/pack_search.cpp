@@ -69,15 +69,6 @@ PackSearch::PackSearch(std::vector<Interval> intervals)
   }
 }
 
-PackSearch::PackSearch(std::vector<Interval> intervals, const PackSearch& before, int32_t changed)
-    : PackSearch(std::move(intervals)) {
-  std::copy(before.offsets_.begin(), before.offsets_.end(), offsets_.begin());
-  std::copy(before.lay_at_.begin(), before.lay_at_.end(), lay_at_.begin());
-  std::copy(before.prices_.begin(), before.prices_.end(), prices_.begin());
-  offsets_[changed] = kNowhere;
-  prices_[changed] = 1;
-}
-
 void PackSearch::Push(int32_t i, Waiting* waiting) const {
   const Interval& interval = intervals_[i];
   waiting->emplace(prices_[i],

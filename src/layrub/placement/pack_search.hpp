@@ -22,9 +22,6 @@ namespace layrub {
 class PackSearch {
  public:
   explicit PackSearch(std::vector<Interval> intervals);
-  /// Goes on with the prices and places of `before`. The first of the intervals are its own, but
-  /// for the one numbered `changed`.
-  PackSearch(std::vector<Interval> intervals, const PackSearch& before, int32_t changed);
 
   /// Goes on from where the call before ended and tries to place everything below `height`, which
   /// is no less than the largest interval. Gives up after about `looks` looks at one interval.
@@ -33,8 +30,6 @@ class PackSearch {
   Packing Result();
   /// How many looks there have been: a nanosecond each, more or less.
   int64_t looks() const { return looks_; }
-  /// The more, the more often interval `i` was in the way.
-  int64_t price(int32_t i) const { return prices_[i]; }
 
  private:
   static constexpr int64_t kNowhere = -1;

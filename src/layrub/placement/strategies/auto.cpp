@@ -30,24 +30,25 @@ namespace {
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Room for what is not persistent is tried in so many steps, in equal ratios.
+/// Room for what is not persistent is tried in so many steps, in equal ratios; in more where the
+/// smallest budget is looked for.
 constexpr int kRooms = 50;
+constexpr int kRoomsForBytes = 100;
 /// A sweep over rooms ends when so many in a row have given nothing faster.
 constexpr int kPatience = 10;
 /// Candidates of a sweep, and steps of the local search, times squared operations: about what
 /// trying them takes. With these, `scripts/bench_placement.py` tells of at most 5 processor
 /// seconds.
 constexpr int64_t kSweepWork = 280'000'000;
-constexpr int64_t kStepWork = 1'500'000'000;
+constexpr int64_t kStepWork = 1'400'000'000;
 constexpr int64_t kFewestCandidates = 3;
 constexpr int64_t kMostCandidates = 720;
 /// A longer program has more to change: steps of the local search for each operation.
 constexpr int64_t kStepsPerOp = 4;
 
-/// The smallest budget is looked for from so many floors downward, in larger steps, and its plan
-/// packed into the bytes that live at its peak and such a part of them more.
+/// The smallest budget is looked for from so many floors downward, and its plan packed into the
+/// bytes that live at its peak and such a part of them more.
 constexpr double kNearFloor = 1.05;
-constexpr int kStrideForBytes = 2;
 constexpr int64_t kTight = 200;
 
 /// Another strategy's decision is packed as that would do it, too, if it is no slower than the best
@@ -86,12 +87,12 @@ class Search {
     if (KeepsAll()) return *best_;
     for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
     if (available_ >= floor_) {
-      Sweep(available_ - persistent_, 1);
+      Sweep(available_ - persistent_, kRooms);
       SearchLocally();
     }
     if (!fits_) {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
-      Sweep(goal_ - persistent_, kStrideForBytes);
+      Sweep(goal_ - persistent_, kRoomsForBytes);
     }
     if (!fits_) PackTightest();
     return *best_;
@@ -157,7 +158,7 @@ class Search {
 
   /// From all that is ever needed down to half of the largest working set (what does not fill the
   /// room beside that is easier to pack); the same for every budget.
-  std::vector<int64_t> Rooms() const {
+  std::vector<int64_t> Rooms(int count) const {
     const Decision all_there = InSmallestForms(graph_);
     const Result<Lifetimes> lives = FindLifetimes(graph_, all_there);
     if (!lives.ok()) return {};
@@ -165,18 +166,18 @@ class Search {
         static_cast<double>(LeastBytes(lives.value(), all_there.runs.size()) - persistent_);
     const double least = static_cast<double>(floor_ - persistent_) / 2;
     std::vector<int64_t> rooms;
-    for (int i = 0; i <= kRooms && least > 0; ++i)
+    for (int i = 0; i <= count && least > 0; ++i)
       rooms.push_back(static_cast<int64_t>(
-          std::ceil(most * std::pow(least / most, static_cast<double>(i) / kRooms))));
+          std::ceil(most * std::pow(least / most, static_cast<double>(i) / count))));
     return rooms;
   }
 
-  /// Candidates of all presets for every `stride`-th of the rooms that are no larger than `most`.
-  void Sweep(int64_t most, int stride) {
+  /// Candidates of all presets for those of so many rooms that are no larger than `most`.
+  void Sweep(int64_t most, int rooms) {
     int64_t left = std::clamp(Most(kSweepWork), kFewestCandidates, kMostCandidates);
-    int in_vain = 0, skipped = 0;
-    for (const int64_t room : Rooms()) {
-      if (room > most || skipped++ % stride != 0) continue;
+    int in_vain = 0;
+    for (const int64_t room : Rooms(rooms)) {
+      if (room > most) continue;
       const double before = fits_ ? best_seconds_ : kNever;
       for (size_t i = 0; i < kPresets.size() && left-- > 0; ++i) ConsiderPreset(i, room);
       if (left <= 0) return;

@@ -18,12 +18,10 @@ inline constexpr int64_t kFewestSteps = 14;
 /// Takes a decision that is thought to be faster; says how many seconds the fastest takes now.
 using TakeFaster = std::function<double(Decision)>;
 
-/// Makes decisions that take less than `seconds`, packed into `bytes` of the device: by descents
-/// that go by estimates, three times: from each of `starts`, whose tensors leave whole; then from
-/// these and from what was found, with tensors that may leave in part; then from what was found so.
-/// The fastest are packed, with several parts of the room left free and copies in pieces of several
-/// sizes; what goes best is packed more often (Timings::packings). Nothing for fewer `steps` than
-/// kFewestSteps.
+/// Makes decisions that take less than `seconds`, packed into `bytes` of the device, by local
+/// search (Descent) that goes by estimates: from `starts`, whose tensors leave whole; then from
+/// these and from what was found, with tensors that may leave in part. The fastest are packed with
+/// several parts of the room left free. Nothing for fewer `steps` than kFewestSteps.
 void Refine(const Graph& graph, const Machine& machine, int64_t bytes,
             const std::vector<Draft>& starts, int64_t steps, double seconds,
             const TakeFaster& take);

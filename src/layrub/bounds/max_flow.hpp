@@ -1,11 +1,11 @@
-#ifndef LAYRUB_PLACEMENT_MAX_FLOW_HPP_
-#define LAYRUB_PLACEMENT_MAX_FLOW_HPP_
+#ifndef LAYRUB_BOUNDS_MAX_FLOW_HPP_
+#define LAYRUB_BOUNDS_MAX_FLOW_HPP_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace layrub {
+namespace layrub::bounds {
 
 /// The largest flow from one node of a directed network to another, which is the least sum of
 /// capacities that cuts them off (Dinitz 1970: shortest ways, level by level).
@@ -36,6 +36,6 @@ class MaxFlow {
   std::vector<size_t> next_;    ///< of a node's edges, the first that is not used up
 };
 
-}  // namespace layrub
+}  // namespace layrub::bounds
 
-#endif  // LAYRUB_PLACEMENT_MAX_FLOW_HPP_
+#endif  // LAYRUB_BOUNDS_MAX_FLOW_HPP_

@@ -1,11 +1,9 @@
-#include "layrub/placement/time_floor.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <vector>
 
-#include "layrub/placement/passes.hpp"
-#include "layrub/placement/tight_windows.hpp"
+#include "layrub/bounds/passes.hpp"
+#include "layrub/bounds/tight_windows.hpp"
 #include "layrub/timeline.hpp"
 
 namespace layrub {
@@ -23,23 +21,15 @@ double LeastSeconds(const Op& op, const Machine& machine) {
   return least;
 }
 
-double Bound(const Graph& graph, const Machine& machine, int64_t budget, bool chains) {
+}  // namespace
+
+double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
   std::vector<double> seconds;
   for (const Op& op : graph.ops) seconds.push_back(LeastSeconds(op, machine));
   const int64_t room = std::max<int64_t>(0, budget - PersistentBytes(graph));
   return std::max(
-      PassesSeconds(graph, machine, seconds, room, 0, static_cast<OpId>(graph.ops.size())),
-      TightWindowsSeconds(graph, machine, seconds, room, chains));
-}
-
-}  // namespace
-
-double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
-  return Bound(graph, machine, budget, true);
-}
-
-double RoughTimeFloor(const Graph& graph, const Machine& machine, int64_t budget) {
-  return Bound(graph, machine, budget, false);
+      bounds::PassesSeconds(graph, machine, seconds, room, 0, static_cast<OpId>(graph.ops.size())),
+      bounds::TightWindowsSeconds(graph, machine, seconds, room));
 }
 
 }  // namespace layrub

@@ -1,11 +1,11 @@
-#ifndef LAYRUB_PLACEMENT_NEEDS_HPP_
-#define LAYRUB_PLACEMENT_NEEDS_HPP_
+#ifndef LAYRUB_BOUNDS_NEEDS_HPP_
+#define LAYRUB_BOUNDS_NEEDS_HPP_
 
 #include <vector>
 
 #include "layrub/graph.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 
 /// By tensor, the forward operation that makes it; kNone for persistent tensors and those of
 /// backward.
@@ -29,6 +29,6 @@ struct Needs {
 /// `maker` as ForwardMakers gives it.
 Needs FindNeeds(const Graph& graph, const std::vector<OpId>& maker, const Op& op);
 
-}  // namespace layrub
+}  // namespace layrub::bounds
 
-#endif  // LAYRUB_PLACEMENT_NEEDS_HPP_
+#endif  // LAYRUB_BOUNDS_NEEDS_HPP_

@@ -1,9 +1,9 @@
-#include "layrub/placement/max_flow.hpp"
+#include "layrub/bounds/max_flow.hpp"
 
 #include <algorithm>
 #include <limits>
 
-namespace layrub {
+namespace layrub::bounds {
 namespace {
 
 /// What is left of a capacity by rounding alone does not count.
@@ -59,4 +59,4 @@ double MaxFlow::Push(int32_t node, int32_t sink, double flow) {
   return pushed;
 }
 
-}  // namespace layrub
+}  // namespace layrub::bounds

@@ -1,13 +1,13 @@
-#ifndef LAYRUB_PLACEMENT_ABSENCES_HPP_
-#define LAYRUB_PLACEMENT_ABSENCES_HPP_
+#ifndef LAYRUB_BOUNDS_ABSENCES_HPP_
+#define LAYRUB_BOUNDS_ABSENCES_HPP_
 
 #include <cstdint>
 #include <vector>
 
+#include "layrub/bounds/needs.hpp"
 #include "layrub/graph.hpp"
-#include "layrub/placement/needs.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 
 /// `tensor` is whole at operation `read` because that reads it. An operation before uses it last,
 /// `touched`; after that one it cannot be whole at `absent` (kNone: always can).
@@ -128,6 +128,6 @@ class Absences {
   std::vector<ForcedLoad> forced_;
 };
 
-}  // namespace layrub
+}  // namespace layrub::bounds
 
-#endif  // LAYRUB_PLACEMENT_ABSENCES_HPP_
+#endif  // LAYRUB_BOUNDS_ABSENCES_HPP_

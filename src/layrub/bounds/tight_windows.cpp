@@ -1,13 +1,13 @@
-#include "layrub/placement/tight_windows.hpp"
+#include "layrub/bounds/tight_windows.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "layrub/placement/absences.hpp"
-#include "layrub/placement/making_again.hpp"
-#include "layrub/placement/passes.hpp"
+#include "layrub/bounds/absences.hpp"
+#include "layrub/bounds/making_again.hpp"
+#include "layrub/bounds/passes.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 namespace {
 
 /// Windows begin and end at operations with at least this part of the largest working set,
@@ -93,7 +93,7 @@ class Windows {
       computed_.push_back(o == 0 ? 0 : computed_.back() + seconds[o - 1]);
   }
 
-  double Seconds(bool chains);
+  double Seconds();
 
  private:
   using Row = std::vector<double>;  ///< by prices
@@ -191,13 +191,13 @@ std::vector<Work> Windows::Prices() const {
   return prices;
 }
 
-double Windows::Seconds(bool chains) {
+double Windows::Seconds() {
   if (absences_.AllFits()) return computed_.back();
   const std::vector<Work> prices = Prices();
   const std::vector<OpId> cuts = Cuts();
   constexpr double kNever = -std::numeric_limits<double>::max();
   const size_t turn = Turn(cuts);
-  chains = chains && cuts.size() <= kMostCutsWithChains;
+  const bool chains = cuts.size() <= kMostCutsWithChains;
   std::vector<Row> until(cuts.size(), Row(prices.size(), kNever));
   until[0].assign(prices.size(), 0);
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -400,8 +400,8 @@ double Windows::LeastOfChains(const MakingAgain& reads, const Work& prices) cons
 }  // namespace
 
 double TightWindowsSeconds(const Graph& graph, const Machine& machine,
-                           const std::vector<double>& seconds, int64_t room, bool chains) {
-  return graph.ops.empty() ? 0 : Windows(graph, machine, seconds, room).Seconds(chains);
+                           const std::vector<double>& seconds, int64_t room) {
+  return graph.ops.empty() ? 0 : Windows(graph, machine, seconds, room).Seconds();
 }
 
-}  // namespace layrub
+}  // namespace layrub::bounds

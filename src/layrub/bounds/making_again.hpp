@@ -1,12 +1,12 @@
-#ifndef LAYRUB_PLACEMENT_MAKING_AGAIN_HPP_
-#define LAYRUB_PLACEMENT_MAKING_AGAIN_HPP_
+#ifndef LAYRUB_BOUNDS_MAKING_AGAIN_HPP_
+#define LAYRUB_BOUNDS_MAKING_AGAIN_HPP_
 
 #include <cstdint>
 #include <vector>
 
 #include "layrub/graph.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 
 /// Of what is needed, `bytes` are there or come over the link; the rest is made again in `seconds`.
 /// No choice has a smaller sum of `seconds` and `price` times `bytes`.
@@ -59,6 +59,6 @@ class MakingAgain {
   double bytes_ = 0;
 };
 
-}  // namespace layrub
+}  // namespace layrub::bounds
 
-#endif  // LAYRUB_PLACEMENT_MAKING_AGAIN_HPP_
+#endif  // LAYRUB_BOUNDS_MAKING_AGAIN_HPP_

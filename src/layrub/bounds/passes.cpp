@@ -1,13 +1,13 @@
-#include "layrub/placement/passes.hpp"
+#include "layrub/bounds/passes.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "layrub/placement/making_again.hpp"
-#include "layrub/placement/needs.hpp"
+#include "layrub/bounds/making_again.hpp"
+#include "layrub/bounds/needs.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 namespace {
 
 /// A price of bytes so many times that of the link's both ways makes again all that can be.
@@ -131,4 +131,4 @@ double PassesSeconds(const Graph& graph, const Machine& machine, const std::vect
   return LeastOfPasses(passes, making, bytes, machine);
 }
 
-}  // namespace layrub
+}  // namespace layrub::bounds

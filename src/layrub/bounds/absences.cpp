@@ -1,4 +1,4 @@
-#include "layrub/placement/absences.hpp"
+#include "layrub/bounds/absences.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "layrub/placement/floor.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 namespace {
 
 using Tensors = std::vector<TensorId>;
@@ -309,4 +309,4 @@ int64_t Absences::Lacks(const Line& one, const Line& other, int64_t bytes, OpId 
   return all - room_;
 }
 
-}  // namespace layrub
+}  // namespace layrub::bounds

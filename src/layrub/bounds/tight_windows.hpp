@@ -1,5 +1,5 @@
-#ifndef LAYRUB_PLACEMENT_TIGHT_WINDOWS_HPP_
-#define LAYRUB_PLACEMENT_TIGHT_WINDOWS_HPP_
+#ifndef LAYRUB_BOUNDS_TIGHT_WINDOWS_HPP_
+#define LAYRUB_BOUNDS_TIGHT_WINDOWS_HPP_
 
 #include <cstdint>
 #include <vector>
@@ -7,14 +7,14 @@
 #include "layrub/graph.hpp"
 #include "layrub/machine.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 
 /// A bound from below on the seconds of an iteration with `room` bytes of the device for what is
 /// not persistent. `seconds` has, by operation, the least that it takes.
 ///
 /// In the order of a plan's steps what is no operand of an operation has no more bytes there than
 /// that leaves (its slack). Of a tensor with more, the rest is away: when it is read next, that has
-/// come over the link, or all of it has been made again (placement/absences.hpp). So much is
+/// come over the link, or all of it has been made again (bounds/absences.hpp). So much is
 /// certain, and counts as work of the operations, of the link up, of the link down, and of both
 /// ways together. Where there is a choice, it counts as what is cheapest at given prices of the
 /// four, which add up to 1: no time is shorter than prices times work.
@@ -30,16 +30,15 @@ namespace layrub {
 /// Besides, of all that a window reads, and that its first operation does not, no more bytes than
 /// the slack are there from before, and the rest has to come back, too. In short windows what
 /// making that again reads has to come back in turn, or counts among what is there: at prices of
-/// operations and the link up that is a minimum cut (placement/making_again.hpp). What an operation
+/// operations and the link up that is a minimum cut (bounds/making_again.hpp). What an operation
 /// makes that nothing makes again, and that is read after an operation at which it cannot be whole,
 /// leaves, but for what has room there.
 ///
 /// Between the last tight operation of the forward pass and one after it that pass turns into the
-/// other: there the bound may also be that of placement/passes.hpp.
-/// Without `chains` there are no minimum cuts in windows; that takes a fifth of the time.
+/// other: there the bound may also be that of bounds/passes.hpp.
 double TightWindowsSeconds(const Graph& graph, const Machine& machine,
-                           const std::vector<double>& seconds, int64_t room, bool chains);
+                           const std::vector<double>& seconds, int64_t room);
 
-}  // namespace layrub
+}  // namespace layrub::bounds
 
-#endif  // LAYRUB_PLACEMENT_TIGHT_WINDOWS_HPP_
+#endif  // LAYRUB_BOUNDS_TIGHT_WINDOWS_HPP_

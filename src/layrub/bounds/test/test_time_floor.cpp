@@ -8,7 +8,6 @@
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/placement/time_floor.hpp"
 #include "layrub/placement/uses.hpp"
 #include "layrub/strategy.hpp"
 #include "layrub/timeline.hpp"
@@ -224,7 +223,6 @@ TEST(TimeFloor, KnowsThatWhatMakingAgainReadsHasToComeBackToo) {
   const double floor = TimeFloor(net.graph, machine, 16 * kUnit);
   const double operations = 8 + 4;
   EXPECT_DOUBLE_EQ(floor, operations + 8);
-  EXPECT_LT(RoughTimeFloor(net.graph, machine, 16 * kUnit), floor - 1);
   const Plan plan = MakePlan(net.graph, machine, {.device = 16 * kUnit}, "auto").value();
   EXPECT_GE(Simulate(net.graph, plan, machine).seconds, floor);
 }
@@ -353,8 +351,6 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
       const double seconds = Simulate(graph, plan, machine).seconds * (1 + 1e-9);
       RC_ASSERT(TimeFloor(graph, machine, plan.device_bytes) <= seconds);
       RC_ASSERT(TimeFloor(graph, machine, plan.device_bytes * 21 / 20) <= seconds);
-      RC_ASSERT(RoughTimeFloor(graph, machine, plan.device_bytes) <=
-                TimeFloor(graph, machine, plan.device_bytes));
     }
   };
   EXPECT_TRUE(rc::check("a random decision, packed into its peak", [&](uint32_t seed) {

@@ -1,8 +1,8 @@
-#include "layrub/placement/needs.hpp"
+#include "layrub/bounds/needs.hpp"
 
 #include <algorithm>
 
-namespace layrub {
+namespace layrub::bounds {
 namespace {
 
 std::vector<TensorId> MissingIn(const std::vector<TensorId>& some,
@@ -64,4 +64,4 @@ Needs FindNeeds(const Graph& graph, const std::vector<OpId>& maker, const Op& op
   return needs;
 }
 
-}  // namespace layrub
+}  // namespace layrub::bounds

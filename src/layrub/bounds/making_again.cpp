@@ -1,11 +1,11 @@
-#include "layrub/placement/making_again.hpp"
+#include "layrub/bounds/making_again.hpp"
 
 #include <limits>
 #include <numeric>
 
-#include "layrub/placement/max_flow.hpp"
+#include "layrub/bounds/max_flow.hpp"
 
-namespace layrub {
+namespace layrub::bounds {
 namespace {
 
 constexpr size_t kMostOps = 5000;  ///< of a graph whose chains are looked at
@@ -79,4 +79,4 @@ Trade MakingAgain::At(double price) const {
   return trade;
 }
 
-}  // namespace layrub
+}  // namespace layrub::bounds

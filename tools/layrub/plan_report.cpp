@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "layrub/json_text.hpp"
 #include "layrub/planned_nets.hpp"
 
 namespace layrub_tool {
@@ -243,7 +244,7 @@ std::string ToJson(const Graph& graph, const PlanReport& report) {
       {"peak_op", report.peak.op == layrub::kNone ? "" : graph.ops[report.peak.op].name},
       {"breakdown", breakdown},
   };
-  return json.dump(2) + "\n";
+  return JsonText(json);
 }
 
 }  // namespace layrub_tool

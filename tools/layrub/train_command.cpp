@@ -15,6 +15,7 @@
 #include "layrub/commands.hpp"
 #include "layrub/device.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/json_text.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/pool.hpp"
 
@@ -243,7 +244,7 @@ int Train(const std::vector<std::string>&) {
   summary["solvers"] = solvers;
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
-  if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, summary.dump(2) + "\n");
+  if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, JsonText(summary));
   return kSuccess;
 }
 

@@ -1,0 +1,18 @@
+#ifndef TOOLS_LAYRUB_JSON_TEXT_HPP_
+#define TOOLS_LAYRUB_JSON_TEXT_HPP_
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace layrub_tool {
+
+/// A file of it. Names are the user's: their bytes that are no UTF-8 become U+FFFD.
+template <typename Json>
+std::string JsonText(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_JSON_TEXT_HPP_

@@ -19,6 +19,11 @@ class BenchPlacement(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         self.assertEqual(3 * 2 * 3, done.stderr.count(" floors: "))
 
+    def test_auto_keeps_to_its_bounds_where_it_has_to_choose(self):
+        done = bench("--parts=1.1,1.3,2", "--steps=0", "--machines=k40", "googlenet:32", "resnet50:32", "densenet121:32")
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertEqual(3 * 3, done.stderr.count(" floors: "))
+
     def test_a_missed_bound_is_told_and_fails(self):
         done = bench("--parts=0.5", "--steps=0", "--machines=k40", "lstm:32")
         self.assertEqual(1, done.returncode)

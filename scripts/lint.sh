@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the format of C++ files, who includes whom, and the syntax of scripts (with shellcheck where there is one). `--fix`
-# formats instead of complaining. Exits 1 when something is wrong; long files get a warning only.
+# Checks the format of C++ files, who includes whom, that the verdict of a property is asserted, and the syntax of scripts
+# (with shellcheck where there is one). `--fix` formats instead of complaining. Exits 1 when something is wrong; long files get a warning only.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -13,6 +13,12 @@ mode='--dry-run -Werror'
 list '*.cpp' '*.hpp' '*.h' | xargs -r clang-format $mode || failed=1
 
 python3 scripts/check_includes.py || failed=1
+
+# rc::check says whether its property holds, and fails no test by itself.
+if list '*.cpp' '*.cu' | xargs -r grep -nE '^ *(\(void\) *)?rc::check\('; then
+  echo 'lint: the verdict of this rc::check is not looked at: EXPECT_TRUE(rc::check(...))' >&2
+  failed=1
+fi
 
 for script in $(list '*.sh') .ci/run; do
   sh -n "$script" || failed=1

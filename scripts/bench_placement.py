@@ -7,9 +7,9 @@ Prints a row for each net, machine and budget: predicted time by the time floor,
 auto's. Budgets are parts of the floor (--parts), and --steps more in equal ratios from there to what keep takes.
 Exits with 1 if a bound is missed:
   smallest budget <= 1.03 floors; a plan's bytes <= its budget;
-  time <= 1.2 time floors from 1.3 floors upward, 1.05 in their mean, and 1.8 below;
+  time <= 1.2 time floors from 1.3 floors upward (for all nets 1.05 in the mean), and 1.8 below;
   time <= that of every other strategy, and with more memory never more by more than 1 %;
-  planning <= 5 processor seconds.
+  planning <= 5 processor seconds (--planning).
 """
 
 import argparse
@@ -28,7 +28,6 @@ SMALLEST = 1.03      # floors
 AMPLE = 1.3          # floors; from here upward the stricter bound on time holds
 SLOW = (1.8, 1.2)    # time floors: below, from there
 MEAN = 1.05          # time floors, of all rows from there
-PLANNING = 5         # processor seconds
 ROUNDING = 1 + 1e-9  # of times that are compared
 MORE = 1.01          # with more memory a plan may take so many times as long
 
@@ -42,7 +41,7 @@ def lines_of(command):
         sys.exit(f'{command[0]} ended with exit code {process.returncode}')
 
 
-def misses(found, before, floor):
+def misses(found, before, floor, planning):
     """What is wrong with a budget's plan; `before`: that of the next smaller budget, or None."""
     wrong = []
     if found['device_bytes'] > found['budget_bytes']:
@@ -53,7 +52,7 @@ def misses(found, before, floor):
         wrong.append('slower than ' + found['other'])
     if before and before['device_bytes'] <= before['budget_bytes'] and found['seconds'] > before['seconds'] * MORE:
         wrong.append('slower with more')
-    if found['planning_seconds'] > PLANNING:
+    if found['planning_seconds'] > planning:
         wrong.append('long planning')
     return wrong
 
@@ -75,7 +74,7 @@ def measure(net, machine, options, table):
         title = [net, machine, mib(floor), mib(head['keep_bytes']), f'{smallest:.3f}']
         before = None
         for line in found:
-            here = misses(line, before, floor)
+            here = misses(line, before, floor, options.planning)
             fits = line['device_bytes'] <= line['budget_bytes']
             ratio = line['seconds'] / line['floor_seconds']
             if fits:
@@ -107,6 +106,7 @@ def main():
     parser.add_argument('--machines', default='k40,h200', help='comma list')
     parser.add_argument('--parts', default='1.05,1.1,1.2,1.3', help='comma list of budgets in parts of the floor')
     parser.add_argument('--steps', type=int, default=6, help='further budgets up to what keep takes')
+    parser.add_argument('--planning', type=float, default=5, help='processor seconds that planning may take')
     parser.add_argument('--markdown', action='store_true')
     options = parser.parse_args()
     table, summary, missed, ample = [], [], 0, []
@@ -122,7 +122,7 @@ def main():
     show(['net', 'machine', f'worst below {AMPLE} floors', 'from there', 'missed'], summary, options.markdown)
     if ample:
         mean = sum(ample) / len(ample)
-        missed += mean > MEAN
+        missed += options.nets == NETS and mean > MEAN
         print(f'\nMean from {AMPLE} floors: {mean:.3f}')
     sys.exit(1 if missed else 0)
 

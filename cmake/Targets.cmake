@@ -302,7 +302,7 @@ endfunction()
 # programs in the environment, LAYRUB_BIN_DIR. What rapidcheck tries at random is always the same
 # here; a test run by itself tries something new each time. Those in LAYRUB_LONG_TESTS have one more
 # entry, <name>_long, which tries much more: ctest -C long -L long (docs/testing.md).
-set(LAYRUB_LONG_TESTS test_net_plans test_pack test_pack_moves test_pack_sliding test_planned_test_nets
+set(LAYRUB_LONG_TESTS test_net_plans test_pack test_pack_compacting test_planned_test_nets
                       test_random_plans test_ready_times test_time_floor)
 function(layrub_register_test name)
   set(environment "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

@@ -3,6 +3,7 @@
 # Usage: scripts/fuzz.sh [MINUTES] [TARGET...]: so many minutes (10) for each target (all); 10s are ten seconds.
 #        scripts/fuzz.sh build: only compiles.
 # BUILD names the build folder (default: build-fuzz); what is learned of each target stays in its folder corpus.
+# SEED is where the made-up inputs begin (default: somewhere new each time; it is in build-fuzz/TARGET.log).
 # An input that ends a target in another way than by a refusal, takes more memory or longer than below is kept
 # in the build folder's found/TARGET; fixed, it belongs into tools/fuzz/inputs/TARGET, which the tests read.
 set -eu
@@ -57,7 +58,7 @@ for target in "$@"; do
   echo "fuzz: $target for $seconds s"
   # shellcheck disable=SC2086 # what is empty is no argument
   LAYRUB_FUZZ_TARGET=$target "$build/bin/fuzz_inputs" -max_total_time="$seconds" -timeout=$patience \
-    -rss_limit_mb=$memory -malloc_limit_mb=$most -max_len=65536 -print_final_stats=1 -verbosity=1 \
+    -seed="${SEED:-0}" -rss_limit_mb=$memory -malloc_limit_mb=$most -max_len=65536 -print_final_stats=1 -verbosity=1 \
     -close_fd_mask=3 -reload=0 $words $keep -artifact_prefix="$found/" "$corpus" "$work/seeds/$target" $known \
     > "$build/$target.log" 2>&1 || failed="$failed $target"
   grep -E '^(#[0-9]+.DONE|stat::|==|SUMMARY|artifact_prefix|Test unit)' "$build/$target.log" || true

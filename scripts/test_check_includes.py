@@ -21,23 +21,40 @@ class CheckIncludes(unittest.TestCase):
 
     def test_a_part_may_include_itself_and_what_lies_below(self):
         self.assertEqual(self.complaints({
-            'include/layrub/status.hpp': '',
-            'include/layrub/plan.hpp': '#include "layrub/status.hpp"\n',
-            'src/layrub/placement/pack.hpp': '',
-            'src/layrub/placement/pack.cpp': '#include "layrub/placement/pack.hpp"\n#include <vector>\n',
-            'src/layrub/runtime/run.cpp': '#include "layrub/plan.hpp"\n',
+            'include/layrub/base/status.hpp': '',
+            'include/layrub/placement/ir/plan.hpp': '#include "layrub/base/status.hpp"\n',
+            'src/layrub/placement/pack/pack.hpp': '',
+            'src/layrub/placement/pack/pack.cpp': '#include "layrub/placement/pack/pack.hpp"\n#include <vector>\n',
+            'src/layrub/runtime/run.cpp': '#include "layrub/placement/ir/plan.hpp"\n',
             'include/caffe/blob.hpp': '#include "caffe/proto/caffe.pb.h"\n#include <glog/logging.h>\n',
-            'src/caffe/net/net.cpp': '#include "caffe/blob.hpp"\n#include "layrub/plan.hpp"\n',
+            'src/caffe/net/net.cpp': '#include "caffe/blob.hpp"\n#include "layrub/placement/ir/plan.hpp"\n',
         }), [])
 
-    def test_placement_includes_nothing_but_base(self):
+    def test_a_folder_of_the_planner_includes_nothing_further_along_its_pipeline(self):
         found = self.complaints({
-            'include/layrub/backend.hpp': '',
-            'src/layrub/placement/pack.cpp': '\n#include "layrub/backend.hpp"\n#include <glog/logging.h>\n',
+            'include/layrub/device/backend.hpp': '',
+            'src/layrub/placement/schedule/waits.hpp': '',
+            'src/layrub/placement/pack/pack.cpp': '\n#include "layrub/device/backend.hpp"\n#include <glog/logging.h>\n'
+                                                  '#include "layrub/placement/schedule/waits.hpp"\n',
         })
-        self.assertEqual(len(found), 2)
-        self.assertTrue(found[0].startswith('src/layrub/placement/pack.cpp:2: placement may not include'))
+        self.assertEqual(len(found), 3)
+        self.assertTrue(found[0].startswith('src/layrub/placement/pack/pack.cpp:2: pack may not include'))
         self.assertIn('glog/logging.h', found[1])
+        self.assertIn('pack may not include src/layrub/placement/schedule/waits.hpp (schedule)', found[2])
+
+    def test_the_proof_includes_nothing_of_what_it_proves(self):
+        self.assertEqual(len(self.complaints({
+            'src/layrub/placement/schedule/waits.hpp': '',
+            'src/layrub/placement/check/check.cpp': '#include "layrub/placement/schedule/waits.hpp"\n',
+        })), 1)
+
+    def test_the_planners_internals_are_its_own(self):
+        found = self.complaints({
+            'src/layrub/placement/ir/decision.hpp': '',
+            'src/caffe/net/net.cpp': '#include "layrub/placement/ir/decision.hpp"\n',
+        })
+        self.assertEqual(len(found), 1)
+        self.assertIn('private to the planner', found[0])
 
     def test_net_includes_no_layer(self):
         found = self.complaints({
@@ -50,8 +67,8 @@ class CheckIncludes(unittest.TestCase):
     def test_core_includes_neither_net_nor_runtime(self):
         self.assertEqual(len(self.complaints({
             'include/caffe/net.hpp': '',
-            'include/layrub/executor.hpp': '',
-            'src/caffe/core/blob.cpp': '#include "caffe/net.hpp"\n#include "layrub/executor.hpp"\n',
+            'include/layrub/runtime/executor.hpp': '',
+            'src/caffe/core/blob.cpp': '#include "caffe/net.hpp"\n#include "layrub/runtime/executor.hpp"\n',
         })), 2)
 
     def test_cuda_stays_in_kernels_and_device(self):

@@ -15,11 +15,11 @@
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "layrub/base/standard_streams.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flag_files.hpp"
 #include "layrub/flags.hpp"
-#include "layrub/standard_streams.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 DECLARE_bool(help);
 DECLARE_bool(helpshort);

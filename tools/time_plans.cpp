@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "caffe/util/blas_memory.hpp"
-#include "layrub/graph.hpp"
-#include "layrub/input.hpp"
-#include "layrub/standard_streams.hpp"
-#include "layrub/strategy.hpp"
-#include "layrub/timeline.hpp"
+#include "layrub/base/input.hpp"
+#include "layrub/base/standard_streams.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace {
 

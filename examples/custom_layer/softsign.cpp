@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "layrub/standard_streams.hpp"
+#include "layrub/base/standard_streams.hpp"
 #include "softsign_layer.hpp"
 
 namespace caffe {

@@ -19,8 +19,8 @@
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/format.hpp"
-#include "layrub/input.hpp"
-#include "layrub/standard_streams.hpp"
+#include "layrub/base/input.hpp"
+#include "layrub/base/standard_streams.hpp"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "caffe/solver.hpp"
 #include "caffe/syncedmem.hpp"
 #include "caffe/util/blocking_queue.hpp"
-#include "layrub/communicator.hpp"
+#include "layrub/device/communicator.hpp"
 
 namespace caffe {
 

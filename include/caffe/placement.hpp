@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
-#include "layrub/backend.hpp"
-#include "layrub/executor.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
+#include "layrub/runtime/executor.hpp"
 
 namespace caffe {
 

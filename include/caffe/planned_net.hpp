@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "caffe/net.hpp"
-#include "layrub/backend.hpp"
-#include "layrub/executor.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/runtime/executor.hpp"
 
 namespace caffe {
 

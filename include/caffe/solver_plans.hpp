@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "caffe/placement.hpp"
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace caffe {
 

@@ -7,7 +7,7 @@
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
-#include "layrub/status.hpp"
+#include "layrub/base/status.hpp"
 
 namespace caffe {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "caffe/proto/caffe.pb.h"
-#include "layrub/machine.hpp"
-#include "layrub/status.hpp"
+#include "layrub/base/status.hpp"
+#include "layrub/placement/cost/machine.hpp"
 
 namespace caffe {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layrub/status.hpp"
+#include "layrub/base/status.hpp"
 
 namespace layrub_fuzz {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
-#include "layrub/status.hpp"
+#include "layrub/base/status.hpp"
 
 namespace layrub {
 class Device;

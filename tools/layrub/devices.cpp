@@ -6,7 +6,7 @@
 
 #include "caffe/common.hpp"
 #include "layrub/commands.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 #include "layrub/flags.hpp"
 
 namespace layrub_tool {

@@ -10,14 +10,14 @@
 
 #include "caffe/common.hpp"
 #include "caffe/util/io.hpp"
+#include "layrub/base/input.hpp"
 #include "layrub/commands.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 #include "layrub/flags.hpp"
-#include "layrub/input.hpp"
-#include "layrub/known_gpus.hpp"
-#include "layrub/measure.hpp"
-#include "layrub/profile.hpp"
-#include "layrub/shared_link.hpp"
+#include "layrub/placement/cost/known_gpus.hpp"
+#include "layrub/placement/cost/profile.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
+#include "layrub/runtime/measure.hpp"
 #include "layrub/write_profile.hpp"
 
 namespace layrub_tool {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "layrub/graph.hpp"
-#include "layrub/machine.hpp"
+#include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub_tool {
 

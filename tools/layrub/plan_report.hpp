@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "caffe/solver_plans.hpp"
-#include "layrub/layer_costs.hpp"
-#include "layrub/status.hpp"
+#include "layrub/base/status.hpp"
+#include "layrub/placement/cost/layer_costs.hpp"
 
 namespace layrub_tool {
 

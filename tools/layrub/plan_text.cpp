@@ -6,7 +6,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 #include "layrub/plan_report.hpp"
 
 namespace layrub_tool {

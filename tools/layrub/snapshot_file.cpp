@@ -11,8 +11,8 @@
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "layrub/base/input.hpp"
 #include "layrub/commands.hpp"
-#include "layrub/input.hpp"
 
 namespace layrub_tool {
 

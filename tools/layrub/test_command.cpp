@@ -2,9 +2,9 @@
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 #include "layrub/commands.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 #include "layrub/flags.hpp"
 
 namespace layrub_tool {

@@ -11,13 +11,13 @@
 #include "caffe/solver_snapshots.hpp"
 #include "caffe/solver_verification.hpp"
 #include "caffe/util/signal_handler.h"
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 #include "layrub/commands.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/device/pool.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/json_text.hpp"
 #include "layrub/machine_file.hpp"
-#include "layrub/pool.hpp"
 
 namespace layrub_tool {
 

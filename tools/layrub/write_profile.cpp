@@ -11,9 +11,9 @@
 #include "caffe/util/library_settings.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/machine_file.hpp"
-#include "layrub/measure.hpp"
-#include "layrub/profile.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/cost/profile.hpp"
+#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/runtime/measure.hpp"
 
 namespace layrub_tool {
 

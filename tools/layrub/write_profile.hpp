@@ -5,7 +5,7 @@
 #include <string>
 
 #include "caffe/proto/caffe.pb.h"
-#include "layrub/machine.hpp"
+#include "layrub/placement/cost/machine.hpp"
 
 namespace layrub_tool {
 

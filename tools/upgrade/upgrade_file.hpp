@@ -12,7 +12,7 @@
 #include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/upgrade_proto.hpp"
-#include "layrub/standard_streams.hpp"
+#include "layrub/base/standard_streams.hpp"
 
 DECLARE_bool(help);
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "caffe/common.hpp"
-#include "layrub/status.hpp"
+#include "layrub/base/status.hpp"
 
 namespace caffe {
 

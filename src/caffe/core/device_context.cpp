@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 

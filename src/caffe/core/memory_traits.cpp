@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layrub/workspace.hpp"
+#include "layrub/base/workspace.hpp"
 
 namespace caffe {
 

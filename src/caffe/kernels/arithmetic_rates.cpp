@@ -5,7 +5,7 @@
 #include "caffe/kernels/gemm.hpp"
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/util/benchmark.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

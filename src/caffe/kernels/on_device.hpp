@@ -2,7 +2,7 @@
 #define CAFFE_KERNELS_ON_DEVICE_HPP_
 
 #include "caffe/device_context.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace kernels {

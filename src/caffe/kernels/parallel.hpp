@@ -10,7 +10,7 @@
 
 #include "caffe/device_context.hpp"
 #include "caffe/util/threads.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 #ifdef __CUDACC__
 #define LAYRUB_HOST_DEVICE __host__ __device__

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "caffe/planned_net.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 #include "net_graph_names.hpp"
 
 namespace caffe {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "flat_net.hpp"
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace caffe {
 

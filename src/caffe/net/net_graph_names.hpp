@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace caffe {
 

@@ -4,9 +4,11 @@
 
 #include "caffe/planned_net.hpp"
 #include "dropped_value.hpp"
-#include "layrub/bytes.hpp"
-#include "layrub/check.hpp"
-#include "layrub/device.hpp"
+#include "layrub/base/bytes.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "net_graph.hpp"
 
 namespace caffe {
@@ -33,8 +35,8 @@ std::shared_ptr<layrub::Backend> MakeBackend(const string& spill_file) {
 Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
   PlacementOptions options;
   if (parameter.has_strategy()) {
-    const Result<layrub::Strategy> strategy = layrub::FindStrategy(parameter.strategy());
-    if (!strategy.ok()) return strategy.status();
+    const Status status = layrub::CheckStrategy(parameter.strategy());
+    if (!status.ok()) return status;
     options.strategy = parameter.strategy();
   }
   if (parameter.has_device_memory()) {

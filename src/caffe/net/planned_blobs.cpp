@@ -3,8 +3,8 @@
 #include <cstring>
 #include <set>
 
-#include "layrub/device.hpp"
-#include "layrub/pool.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/device/pool.hpp"
 #include "planned_memory.hpp"
 
 namespace caffe {

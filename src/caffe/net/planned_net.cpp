@@ -6,7 +6,7 @@
 
 #include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 #include "planned_loan.hpp"
 #include "planned_memory.hpp"
 

@@ -1,7 +1,7 @@
 // PlannedNet: what layers do to the blobs that they are given, beyond reading and writing them.
 #include <algorithm>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 #include "planned_memory.hpp"
 
 namespace caffe {

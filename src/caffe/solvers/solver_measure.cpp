@@ -3,9 +3,9 @@
 
 #include "caffe/planned_net.hpp"
 #include "caffe/solver.hpp"
-#include "layrub/bytes.hpp"
-#include "layrub/measure.hpp"
-#include "layrub/profile.hpp"
+#include "layrub/base/bytes.hpp"
+#include "layrub/placement/cost/profile.hpp"
+#include "layrub/runtime/measure.hpp"
 
 namespace caffe {
 

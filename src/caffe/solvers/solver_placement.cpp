@@ -3,7 +3,7 @@
 
 #include "caffe/planned_net.hpp"
 #include "caffe/solver.hpp"
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 
 namespace caffe {
 

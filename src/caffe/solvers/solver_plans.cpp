@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 
 namespace caffe {
 

@@ -9,7 +9,7 @@
 #include "caffe/solver.hpp"
 #include "caffe/solver_snapshots.hpp"
 #include "caffe/util/atomic_file.hpp"
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 
 namespace caffe {
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "layrub/workspace.hpp"
+#include "layrub/base/workspace.hpp"
 
 namespace caffe {
 

@@ -1,7 +1,7 @@
 #include "caffe/util/benchmark.hpp"
 
 #include "caffe/common.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 

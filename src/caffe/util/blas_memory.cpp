@@ -25,7 +25,7 @@ void CheckRoomForBlas() {}
 
 #include "caffe/common.hpp"
 #include "caffe/util/mkl_alternate.hpp"
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 
 namespace caffe {
 

@@ -14,7 +14,7 @@
 #include "caffe/common.hpp"
 #include "caffe/error.hpp"
 #include "caffe/proto/caffe.pb.h"
-#include "layrub/failure.hpp"
+#include "layrub/device/failure.hpp"
 
 namespace caffe {
 

@@ -16,7 +16,7 @@
 #include <functional>
 
 #include "caffe/util/atomic_file.hpp"
-#include "layrub/input.hpp"
+#include "layrub/base/input.hpp"
 
 namespace caffe {
 

@@ -10,7 +10,7 @@
 #include "caffe/core/mode_device.hpp"
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/rng.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 

@@ -1,4 +1,4 @@
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "layrub/input.hpp"
+#include "layrub/base/input.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

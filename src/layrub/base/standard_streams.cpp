@@ -1,4 +1,4 @@
-#include "layrub/standard_streams.hpp"
+#include "layrub/base/standard_streams.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "layrub/workspace.hpp"
+#include "layrub/base/workspace.hpp"
 
 #include <limits>
 #include <tuple>

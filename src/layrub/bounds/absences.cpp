@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "layrub/placement/floor.hpp"
+#include "layrub/placement/cost/floor.hpp"
 
 namespace layrub::bounds {
 namespace {
@@ -47,7 +47,7 @@ Tensors InAll(const Forms& forms, Get get) {
 
 Absences::Absences(const Graph& graph, int64_t room)
     : graph_(graph),
-      working_sets_(WorkingSets(graph)),
+      working_sets_(placement::cost::WorkingSets(graph)),
       room_(std::max(room, Most(working_sets_))),
       maker_(graph.tensors.size(), kNone),
       writer_(graph.tensors.size(), kNone),

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "layrub/bounds/needs.hpp"
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::bounds {
 

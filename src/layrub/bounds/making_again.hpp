@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::bounds {
 

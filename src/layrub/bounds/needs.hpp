@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::bounds {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/graph.hpp"
-#include "layrub/machine.hpp"
+#include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::bounds {
 

@@ -4,7 +4,7 @@
 
 #include "layrub/bounds/passes.hpp"
 #include "layrub/bounds/tight_windows.hpp"
-#include "layrub/timeline.hpp"
+#include "layrub/placement/cost/timeline.hpp"
 
 namespace layrub {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub {
 

@@ -4,7 +4,7 @@
 #include <new>
 #include <string>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace layrub {
 namespace {

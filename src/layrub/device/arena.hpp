@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/backend.hpp"
+#include "layrub/device/backend.hpp"
 
 namespace layrub {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "layrub/backend.hpp"
+#include "layrub/device/backend.hpp"
 
 namespace layrub {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace layrub {
 

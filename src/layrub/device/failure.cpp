@@ -1,4 +1,4 @@
-#include "layrub/failure.hpp"
+#include "layrub/device/failure.hpp"
 
 #include <glog/logging.h>
 

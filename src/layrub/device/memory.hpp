@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "layrub/device/arena.hpp"
-#include "layrub/transient.hpp"
+#include "layrub/device/transient.hpp"
 
 namespace layrub {
 

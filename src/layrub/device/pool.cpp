@@ -1,4 +1,4 @@
-#include "layrub/pool.hpp"
+#include "layrub/device/pool.hpp"
 
 #include <malloc.h>
 

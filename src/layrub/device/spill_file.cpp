@@ -15,9 +15,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "layrub/bytes.hpp"
-#include "layrub/failure.hpp"
-#include "layrub/graph.hpp"
+#include "layrub/base/bytes.hpp"
+#include "layrub/device/failure.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub {
 namespace {

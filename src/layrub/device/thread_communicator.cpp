@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "layrub/communicator.hpp"
+#include "layrub/device/communicator.hpp"
 
 namespace layrub {
 namespace {

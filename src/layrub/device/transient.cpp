@@ -1,10 +1,10 @@
-#include "layrub/transient.hpp"
+#include "layrub/device/transient.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "layrub/device/arena.hpp"
-#include "layrub/failure.hpp"
+#include "layrub/device/failure.hpp"
 
 namespace layrub {
 

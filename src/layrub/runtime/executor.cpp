@@ -1,4 +1,4 @@
-#include "layrub/executor.hpp"
+#include "layrub/runtime/executor.hpp"
 
 #include <map>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "layrub/measure.hpp"
+#include "layrub/runtime/measure.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "layrub/backend.hpp"
-#include "layrub/plan.hpp"
-#include "layrub/timeline.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub {
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/backend.hpp"
+#include "layrub/device/backend.hpp"
 #include "layrub/device/memory.hpp"
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub {
 

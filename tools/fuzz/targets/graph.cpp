@@ -1,5 +1,5 @@
 // graph.txt, and plan.txt for it: what scripts and time_plans read.
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 #include <google/protobuf/text_format.h>
 
@@ -9,8 +9,8 @@
 #include "caffe/net.hpp"
 #include "caffe/util/shape_only.hpp"
 #include "fuzz/target.hpp"
-#include "layrub/check.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace layrub_fuzz {
 namespace {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "caffe/blob.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

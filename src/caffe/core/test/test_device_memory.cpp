@@ -7,7 +7,7 @@
 #include "caffe/blob.hpp"
 #include "caffe/device_context.hpp"
 #include "caffe/test/device_scope.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

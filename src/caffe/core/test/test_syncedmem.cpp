@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "caffe/syncedmem.hpp"
-#include "layrub/device.hpp"
-#include "layrub/pool.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/device/pool.hpp"
 
 namespace caffe {
 namespace {

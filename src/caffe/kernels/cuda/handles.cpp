@@ -4,7 +4,7 @@
 #include "caffe/util/library_settings.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "caffe/util/math_functions.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

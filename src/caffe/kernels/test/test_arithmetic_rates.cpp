@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "caffe/common.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

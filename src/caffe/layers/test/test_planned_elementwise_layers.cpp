@@ -1,7 +1,7 @@
 // Element-wise layers and MVN in place in nets that run under a plan.
 #include "caffe/net.hpp"
 #include "caffe/net/test/training.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace caffe {
 namespace {

@@ -1,7 +1,7 @@
 // Nets that are fed from memory give under a plan what they give without.
 #include "caffe/layers/memory_data_layer.hpp"
 #include "caffe/net/test/training.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace caffe {
 namespace {

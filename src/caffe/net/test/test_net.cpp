@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "caffe/net/test/training.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

@@ -9,14 +9,14 @@
 
 #include "caffe/net/test/training.hpp"
 #include "caffe/util/io.hpp"
-#include "layrub/check.hpp"
-#include "layrub/placement/strategies/conv_like.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/policies/conv_like.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/long_tests.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/strategy.hpp"
 
 namespace caffe {
 namespace {
@@ -172,7 +172,7 @@ TEST_P(SmallNet, HasConvLikeOperationsThatAreConvolutionsAndInnerProducts) {
   for (const LayerParameter& layer : net.layer()) {
     for (const layrub::Op& op : graph.ops) {
       if (op.name != layer.name() + "/forward" && op.name != layer.name() + "/backward") continue;
-      EXPECT_EQ(layrub::IsConvLike(graph, op), types.count(layer.type()) > 0) << op.name;
+      EXPECT_EQ(layrub::placement::policies::IsConvLike(graph, op), types.count(layer.type()) > 0) << op.name;
       ++seen;
     }
   }

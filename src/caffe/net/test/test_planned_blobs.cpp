@@ -1,9 +1,10 @@
 // What users write into and read from the blobs of a planned net, between passes and after its end.
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/device/pool.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/pool.hpp"
 
 namespace caffe {
 namespace {

@@ -6,6 +6,7 @@
 #include "caffe/test/device_scope.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/emulated_device.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace caffe {
 namespace {

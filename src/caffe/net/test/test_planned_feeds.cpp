@@ -13,6 +13,7 @@
 #include "caffe/util/hdf5.hpp"
 #endif
 #include "layrub/device/emulated_device.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>

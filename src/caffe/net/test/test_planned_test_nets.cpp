@@ -1,9 +1,9 @@
 // Test nets run under plans too, in bytes of their own or in the train net's, and change nothing in
 // training.
 #include "caffe/net/test/training.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/long_tests.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/strategy.hpp"
 
 namespace caffe {
 namespace {
@@ -44,19 +44,20 @@ SolverParameter WithTests(const std::string& net, const std::string& strategy, i
   return solver;
 }
 
-struct Outcome {
+struct placement::search::Outcome {
   std::vector<float> state;
   std::vector<std::vector<std::pair<std::string, float>>> scores;
   int64_t bytes;      ///< of all plans
   int64_t own_bytes;  ///< of all plans if no memory were shared
 };
 
-Outcome Train(const SolverParameter& param, bool poison = false) {
+placement::search::Outcome Train(const SolverParameter& param, bool poison = false) {
   OpenSolver solver(param);
   solver.mutable_placement_extra()->executor.poison = poison;
   solver.Step(kIterations);
-  Outcome outcome{TrainedState(&solver), solver.test_scores(), solver.planned_device_bytes(),
-                  solver.net()->planned()->plan().device_bytes};
+  placement::search::Outcome outcome{TrainedState(&solver), solver.test_scores(),
+                                     solver.planned_device_bytes(),
+                                     solver.net()->planned()->plan().device_bytes};
   for (const auto& net : solver.test_nets()) {
     EXPECT_NE(net->planned(), nullptr);
     outcome.own_bytes += net->planned()->plan().device_bytes;
@@ -77,7 +78,7 @@ class PlannedTests : public ::testing::TestWithParam<std::tuple<std::string, std
 };
 
 TEST_P(PlannedTests, ChangeNothingInTraining) {
-  const Outcome with = Train(Param(2));
+  const placement::search::Outcome with = Train(Param(2));
   EXPECT_EQ(with.bytes, with.own_bytes);
   SolverParameter never = Param(1000);
   never.set_test_initialization(false);
@@ -98,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTests,
 class TightPlannedTests : public PlannedTests {};
 
 TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
-  const Outcome free = Train(Param(2));
+  const placement::search::Outcome free = Train(Param(2));
   // A strategy that adapts has a plan for almost every budget: a few searches lead near the
   // smallest. Any other has few, each of which is tried.
   const bool adapts = layrub::testing::Adapts(std::get<1>(GetParam()));
@@ -110,7 +111,7 @@ TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
       too_few = budget;
       continue;
     }
-    const Outcome less = Train(Within(Param(2), budget));
+    const placement::search::Outcome less = Train(Within(Param(2), budget));
     ASSERT_LT(less.bytes, bytes);
     bytes = less.bytes;
     shared = shared || less.bytes < less.own_bytes;
@@ -157,8 +158,8 @@ TEST(PlannedTestNets, ScoreAsNetsWithoutAPlan) {
 
 TEST(PlannedTestNets, MayNeedMoreBytesThanTraining) {
   const SolverParameter param = WithTests("lenet", "hybrid", 2, 64);
-  const Outcome apart = Train(param, true);
-  const Outcome together = Train(Within(param, apart.own_bytes - 1), true);
+  const placement::search::Outcome apart = Train(param, true);
+  const placement::search::Outcome together = Train(Within(param, apart.own_bytes - 1), true);
   EXPECT_LT(together.bytes, apart.bytes);
   EXPECT_EQ(together.scores, apart.scores);
   EXPECT_TRUE(SameBits(together.state, apart.state));

@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "caffe/net/test/training.hpp"
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/strategy.hpp"
 
 // Sees the allocations of the whole program, unless a sanitizer has an allocator of its own. Those
 // of OpenBLAS, which takes a job table for each threaded product, are not device bytes and do not

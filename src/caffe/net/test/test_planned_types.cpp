@@ -19,8 +19,8 @@ TEST(PlannedTypes, TrainUnderEveryStrategy) {
 #include "caffe/layers/python_layer.hpp"
 #include "caffe/net/test/source_files.hpp"
 #include "caffe/net/test/training.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/strategy.hpp"
 
 namespace caffe {
 namespace {

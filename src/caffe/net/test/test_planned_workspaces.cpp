@@ -1,6 +1,7 @@
 // A layer with a choice of workspaces: the plan chooses, the body is told, and repeats itself.
 #include "caffe/net/test/training.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace caffe {
 namespace {

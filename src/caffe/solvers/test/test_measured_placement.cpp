@@ -1,7 +1,8 @@
 // Planning again from measured times.
 #include "caffe/net/test/training.hpp"
 #include "caffe/test/most_bytes.hpp"
-#include "layrub/profile.hpp"
+#include "layrub/placement/cost/profile.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace caffe {
 namespace {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "caffe/layer_factory.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "parallel_training.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "caffe/common.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {

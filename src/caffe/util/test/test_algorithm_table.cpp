@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "caffe/util/io.hpp"
-#include "layrub/workspace.hpp"
+#include "layrub/base/workspace.hpp"
 
 namespace caffe {
 namespace {

@@ -10,7 +10,7 @@
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/shape_only.hpp"
-#include "layrub/pool.hpp"
+#include "layrub/device/pool.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>

@@ -4,13 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/strategy.hpp"
-#include "layrub/timeline.hpp"
 
 namespace layrub {
 namespace {
@@ -182,11 +185,12 @@ TEST(TimeFloor, KnowsWhatHasToLeaveAndComeBackAroundATightOperation) {
   // At one unit a second: 8 s down before the branch and 8 s up after it.
   EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 3 + 2 * 8);
   EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 24 * kUnit), 3);
-  Decision tight =
-      FindStrategy("auto").value()(graph, LinkMachine(1), {.device = 16 * kUnit}).value();
+  placement::Decision tight = placement::strategies::FindStrategy("auto")
+                                  .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
+                                  .value();
   for (const int64_t piece : {int64_t{0}, kUnit}) {
     tight.piece_bytes = piece;
-    const Plan plan = Schedule(graph, tight).value();
+    const Plan plan = placement::schedule::Schedule(graph, tight).value();
     EXPECT_EQ(plan.device_bytes, 16 * kUnit);
     EXPECT_DOUBLE_EQ(Simulate(graph, plan, LinkMachine(1)).seconds, 3 + 2 * 8);
   }
@@ -251,10 +255,11 @@ TEST(TimeFloor, KnowsThatOfTwoTensorsThatCannotBeMadeBesideEachOtherOneMoves) {
   EXPECT_NEAR(TimeFloor(graph, LinkMachine(1), 20 * kUnit), alone, 1e-12);
   // At b/forward, 4 units lack for a: down and up, at two a second together.
   EXPECT_GE(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 4);
-  Decision decision =
-      FindStrategy("auto").value()(graph, LinkMachine(1), {.device = 16 * kUnit}).value();
+  placement::Decision decision = placement::strategies::FindStrategy("auto")
+                                     .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
+                                     .value();
   decision.piece_bytes = kUnit;
-  const Plan plan = Schedule(graph, decision).value();
+  const Plan plan = placement::schedule::Schedule(graph, decision).value();
   EXPECT_EQ(plan.device_bytes, 16 * kUnit);
   EXPECT_GE(Simulate(graph, plan, LinkMachine(1)).seconds,
             TimeFloor(graph, LinkMachine(1), 16 * kUnit));
@@ -274,8 +279,8 @@ TEST(TimeFloor, CountsOnceWhatIsMadeAgainForOneReaderAndStaysInPartForAnother) {
   for (size_t o = 0; o < seconds.size(); ++o) net.graph.ops[o].forms[0].flops = seconds[o];
   net.graph.ops[0].repeatable = true;
   // What is made again for z makes t; one unit of that leaves beside `first`, back beside `pause`.
-  Decision decision = DefaultDecision(net.graph);
-  layrub::Run again = decision.runs[0];
+  placement::Decision decision = placement::DefaultDecision(net.graph);
+  placement::Run again = decision.runs[0];
   again.recompute = true;
   decision.runs.insert(decision.runs.begin() + 2, again);
   decision.tensors[z].gaps.push_back({0, 0, 2, 2, true});
@@ -283,7 +288,7 @@ TEST(TimeFloor, CountsOnceWhatIsMadeAgainForOneReaderAndStaysInPartForAnother) {
   decision.tensors[t].gaps.push_back({2, 3, 5, 6, false, 7 * kUnit});
   decision.enough_bytes = 24 * kUnit;
   decision.may_move = true;
-  const Plan plan = Schedule(net.graph, decision).value();
+  const Plan plan = placement::schedule::Schedule(net.graph, decision).value();
   ASSERT_EQ(plan.device_bytes, 24 * kUnit);
   const Machine slow_link = LinkMachine(0.1);
   EXPECT_NEAR(Simulate(net.graph, plan, slow_link).seconds, 38, 1e-6);
@@ -307,11 +312,13 @@ TEST(TimeFloor, IsNeverAboveWhatAPlanTakes) {
     const Graph graph = testing::RandomGraph(seed, 12);
     for (const Machine& machine : {LinkMachine(0.01), LinkMachine(1), FindMachine("k40").value()}) {
       for (const std::string& strategy : StrategyNames()) {
-        const Decision loose = FindStrategy(strategy).value()(graph, machine, {}).value();
-        const Decision tight =
-            FindStrategy(strategy).value()(graph, machine, {.device = 0}).value();
-        for (const Decision& decision : {loose, tight}) {
-          const Plan plan = Schedule(graph, decision).value();
+        const placement::Decision loose =
+            placement::strategies::FindStrategy(strategy).value()(graph, machine, {}).value();
+        const placement::Decision tight = placement::strategies::FindStrategy(strategy)
+                                              .value()(graph, machine, {.device = 0})
+                                              .value();
+        for (const placement::Decision& decision : {loose, tight}) {
+          const Plan plan = placement::schedule::Schedule(graph, decision).value();
           EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
                     Simulate(graph, plan, machine).seconds * (1 + 1e-9))
               << seed << " " << strategy << " " << machine.name;
@@ -324,7 +331,8 @@ TEST(TimeFloor, IsNeverAboveWhatAPlanTakes) {
 TEST(TimeFloor, IsNeverAboveWhatARandomDecisionTakes) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
-    const Plan plan = Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+    const Plan plan =
+        placement::schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
     for (const Machine& machine :
          {LinkMachine(0.01), LinkMachine(1), FindMachine("h200").value()}) {
       EXPECT_LE(TimeFloor(graph, machine, plan.device_bytes),
@@ -355,17 +363,20 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
   };
   EXPECT_TRUE(rc::check("a random decision, packed into its peak", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 14));
-    Decision decision = testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, false));
+    placement::Decision decision =
+        testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, false));
     decision.piece_bytes = *rc::gen::element<int64_t>(0, kUnit, 4 * kUnit);
-    check(graph, Schedule(graph, decision).value());
+    check(graph, placement::schedule::Schedule(graph, decision).value());
   }));
   EXPECT_TRUE(rc::check("auto near the floor", [&](uint32_t seed) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 9));
     const int64_t budget = FloorBytes(graph) * *rc::gen::inRange(100, 130) / 100;
     const Machine machine = *rc::gen::elementOf(LinksOfAllSpeeds());
-    Decision decision = FindStrategy("auto").value()(graph, machine, {.device = budget}).value();
+    placement::Decision decision = placement::strategies::FindStrategy("auto")
+                                       .value()(graph, machine, {.device = budget})
+                                       .value();
     decision.piece_bytes = *rc::gen::element<int64_t>(0, kUnit);
-    check(graph, Schedule(graph, decision).value());
+    check(graph, placement::schedule::Schedule(graph, decision).value());
   }));
 }
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "layrub/failure.hpp"
+#include "layrub/device/failure.hpp"
 
 namespace layrub {
 

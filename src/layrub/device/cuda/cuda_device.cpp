@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 #include "layrub/device/cuda/check.hpp"
 
 namespace layrub {

@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace layrub {
 

@@ -160,7 +160,7 @@ Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not) {
 
 #else
 
-#include "layrub/communicator.hpp"
+#include "layrub/device/communicator.hpp"
 
 namespace layrub {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "layrub/communicator.hpp"
+#include "layrub/device/communicator.hpp"
 
 namespace layrub {
 

@@ -1,7 +1,7 @@
 #include <stdexcept>
 
-#include "layrub/communicator.hpp"
-#include "layrub/device.hpp"
+#include "layrub/device/communicator.hpp"
+#include "layrub/device/device.hpp"
 
 namespace layrub {
 

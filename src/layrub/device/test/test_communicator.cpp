@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "layrub/communicator.hpp"
+#include "layrub/device/communicator.hpp"
 
 namespace layrub {
 namespace {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "layrub/backend.hpp"
 #include "layrub/device/arena.hpp"
+#include "layrub/device/backend.hpp"
 #include "layrub/device/copy_lane.hpp"
 
 // Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace layrub {
 namespace {

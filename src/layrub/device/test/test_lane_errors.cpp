@@ -9,8 +9,8 @@
 
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/cpu_backend.hpp"
+#include "layrub/device/failure.hpp"
 #include "layrub/device/test/file_size_limit.hpp"
-#include "layrub/failure.hpp"
 
 namespace layrub {
 namespace {

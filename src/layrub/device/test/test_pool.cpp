@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "layrub/graph.hpp"
-#include "layrub/pool.hpp"
+#include "layrub/device/pool.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 // Impossible sizes are asked for on purpose: the sanitizers' allocators shall say no as malloc
 // does.

@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "layrub/backend.hpp"
-#include "layrub/graph.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub {
 namespace {

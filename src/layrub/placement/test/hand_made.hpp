@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/graph.hpp"
-#include "layrub/machine.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub::testing {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub::testing {
 

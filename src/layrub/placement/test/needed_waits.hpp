@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/replay.hpp"

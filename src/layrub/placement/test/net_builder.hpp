@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::testing {
 

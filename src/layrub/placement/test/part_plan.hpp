@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
-#include "layrub/plan.hpp"
 
 namespace layrub::testing {
 

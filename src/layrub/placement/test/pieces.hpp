@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/graph.hpp"
-#include "layrub/placement/waits.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/schedule/waits.hpp"
 
 namespace layrub::testing {
+
+using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 
 /// The proved `plan`, in which tensors of more than `piece_bytes`, a multiple of kAlignment, that
 /// were copied whole between host and device are copied in pieces of so many. Waits are made anew.
@@ -32,7 +34,7 @@ inline Plan InPieces(const Graph& graph, Plan plan, int64_t piece_bytes) {
       plan.steps.push_back(piece);
     }
   }
-  AddWaits(graph, &plan);
+  schedule::AddWaits(graph, &plan);
   return plan;
 }
 

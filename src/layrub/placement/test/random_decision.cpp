@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/placement/lifetimes.hpp"
-#include "layrub/placement/strategies/loads.hpp"
-#include "layrub/placement/strategies/recompute.hpp"
-#include "layrub/placement/uses.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/recompute.hpp"
 
 namespace layrub::testing {
+
+using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 namespace {
 
 class Dice {
@@ -54,13 +56,14 @@ class Dice {
   /// Drops tensors at any time, again and again, and brings them back when they are read.
   void ChooseRecomputations() {
     const std::vector<Run> originals = std::exchange(decision_.runs, {});
-    const std::vector<OpId> producers = Producers(graph_, originals);
+    const std::vector<OpId> producers = policies::Producers(graph_, originals);
     std::vector<bool> away(graph_.tensors.size());
     const int percent = Pick(0, 3) * 15;
     for (const Run& run : originals) {
       const size_t before = decision_.runs.size();
       const std::vector<bool> was_away = away;
-      AppendReplay(graph_, originals, producers, FormOf(run).reads, &away, &decision_.runs);
+      policies::AppendReplay(graph_, originals, producers, FormOf(run).reads, &away,
+                             &decision_.runs);
       for (size_t again = before; again < decision_.runs.size(); ++again) {
         for (TensorId id : FormOf(decision_.runs[again]).writes) {
           if (was_away[id]) must_drop_.insert({id, static_cast<RunId>(again)});
@@ -158,7 +161,7 @@ Decision RandomDecision(const Graph& graph, uint64_t seed, bool reckless) {
 
 Decision IntoItsPeak(const Graph& graph, Decision decision) {
   const Result<Lifetimes> lives = FindLifetimes(graph, decision);
-  if (lives.ok()) decision.enough_bytes = LeastBytes(lives.value(), decision.runs.size());
+  if (lives.ok()) decision.enough_bytes = cost::PeakLiveBytes(lives.value(), decision.runs.size());
   decision.may_move = true;
   return decision;
 }

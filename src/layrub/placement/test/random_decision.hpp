@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
-#include "layrub/graph.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::testing {
+
+using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 
 /// A decision such as no strategy would take: any form, any scratch variant, any allowed alias
 /// whose input is used up, any tensor away from the device between any two uses, copied back as

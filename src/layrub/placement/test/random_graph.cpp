@@ -174,8 +174,8 @@ rc::Gen<Graph> ArbitraryGraph() {
 
 }  // namespace layrub::testing
 
-namespace layrub {
+namespace layrub::placement {
 
 void showValue(const Graph& graph, std::ostream& out) { out << graph.name; }
 
-}  // namespace layrub
+}  // namespace layrub::placement

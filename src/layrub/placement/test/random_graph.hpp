@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "layrub/graph.hpp"
+#include "layrub/placement/ir/graph.hpp"
 
 namespace layrub::testing {
 
@@ -22,11 +22,11 @@ rc::Gen<Graph> ArbitraryGraph();
 
 }  // namespace layrub::testing
 
-namespace layrub {
+namespace layrub::placement {
 
 /// How rapidcheck prints a graph: its name, which tells the arguments of RandomGraph.
 void showValue(const Graph& graph, std::ostream& out);
 
-}  // namespace layrub
+}  // namespace layrub::placement
 
 #endif  // LAYRUB_PLACEMENT_TEST_RANDOM_GRAPH_HPP_

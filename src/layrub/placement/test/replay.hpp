@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub::testing {
 

@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/graph.hpp"
-#include "layrub/placement/waits.hpp"
-#include "layrub/plan.hpp"
-#include "layrub/timeline.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/schedule/waits.hpp"
 
 namespace layrub::testing {
+
+using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 
 /// Writes a plan with Moves; see WithSlides.
 class Slider {
@@ -30,7 +32,7 @@ class Slider {
         result_.pass_end[pass] = static_cast<int32_t>(result_.steps.size());
       if (!end && plan_.steps[i].kind != StepKind::kWait) Take(plan_.steps[i]);
     }
-    AddWaits(graph_, &result_);
+    schedule::AddWaits(graph_, &result_);
     return std::move(result_);
   }
 

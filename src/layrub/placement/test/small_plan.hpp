@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 

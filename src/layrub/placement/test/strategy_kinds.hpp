@@ -6,11 +6,14 @@
 #include <set>
 #include <string>
 
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
-#include "layrub/strategy.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace layrub::testing {
+
+using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 
 /// Whether the strategy asks what its budget is, and does no more than that needs: it moves and
 /// recomputes nothing where everything fits.

@@ -4,19 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/strategy.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 Decision Decide(const Graph& graph, const Machine& machine, int64_t device) {
-  return FindStrategy("auto").value()(graph, machine, {.device = device}).value();
+  return strategies::FindStrategy("auto").value()(graph, machine, {.device = device}).value();
 }
 
 Plan PlanWithin(const Graph& graph, const Machine& machine, int64_t device) {
-  return Schedule(graph, Decide(graph, machine, device)).value();
+  return schedule::Schedule(graph, Decide(graph, machine, device)).value();
 }
 
 /// Budgets from the smallest up to what keep takes.
@@ -105,4 +108,4 @@ TEST(Auto, KeepsToAHostBudget) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

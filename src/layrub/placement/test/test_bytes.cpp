@@ -1,8 +1,8 @@
-#include "layrub/bytes.hpp"
+#include "layrub/base/bytes.hpp"
 
 #include <gtest/gtest.h>
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 TEST(ParseBytes, ReadsPlainNumbersAndUnits) {
@@ -47,4 +47,4 @@ TEST(FormatBytes, CountsInUnitsOfTwoToTheTwentyAndBelowThemInTwoToTheTen) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::CheckPlan;
@@ -352,4 +352,4 @@ TEST_F(CheckRecompute, IsObjectedToWhereItDoesNot) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::GraphWriter;
@@ -210,4 +210,4 @@ TEST(CheckSpeed, ProvesAHundredThousandStepsInSeconds) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/test/needed_waits.hpp"
 #include "layrub/placement/test/part_plan.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::ExpectRight;
@@ -293,4 +293,4 @@ TEST_F(CheckParts, ObjectsToReadableTensorsThatAreNotWholeInOneTier) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

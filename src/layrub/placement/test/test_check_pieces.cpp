@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::GraphWriter;
@@ -154,4 +154,4 @@ TEST_F(CheckPieces, ObjectsToCopiesThatEndEarly) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

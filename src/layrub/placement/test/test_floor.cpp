@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "layrub/placement/aliases.hpp"
+#include "layrub/placement/ir/operands.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -115,4 +115,4 @@ TEST(SmallestScratch, IsTheFirstOfTheSmallest) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -2,10 +2,11 @@
 
 #include <functional>
 
+#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -133,4 +134,4 @@ TEST(KeepDeterministic, NamesTheOperationThatHasNoReproducibleWorkspace) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

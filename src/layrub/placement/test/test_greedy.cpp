@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "layrub/placement/lifetimes.hpp"
-#include "layrub/placement/strategies/frugal_forms.hpp"
-#include "layrub/placement/strategies/greedy.hpp"
-#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/search/frugal_forms.hpp"
+#include "layrub/placement/search/greedy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement::search {
 namespace {
 
 using testing::HandMade;
@@ -99,10 +99,10 @@ TEST(EvictGreedily, KeepsToItsRoom) {
     for (const double speed : {1.0, 80.0}) {
       const Decision decision = Within(graph, LinkMachine(speed), units);
       const Lifetimes lives = FindLifetimes(graph, decision).value();
-      EXPECT_LE(LeastBytes(lives, decision.runs.size()), units * kUnit) << speed;
+      EXPECT_LE(cost::PeakLiveBytes(lives, decision.runs.size()), units * kUnit) << speed;
     }
   }
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::search

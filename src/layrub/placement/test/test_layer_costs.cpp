@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "hand_made.hpp"
-#include "layrub/layer_costs.hpp"
+#include "layrub/placement/cost/layer_costs.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/pieces.hpp"
-#include "layrub/strategy.hpp"
 
 namespace layrub::testing {
+
+using namespace placement;  // NOLINT(google-build-using-namespace): tests look inside
 namespace {
 
 /// One second for each operation, and for each unit of a copy.

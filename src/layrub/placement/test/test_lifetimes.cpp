@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "layrub/placement/lifetimes.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/uses.hpp"
 
-namespace layrub {
+namespace layrub::placement::schedule {
 namespace {
 
 using testing::Chain;
@@ -172,7 +173,7 @@ TEST(Lifetimes, RefusesAPartOfWhatIsDropped) {
   HandMade net = Chain();
   net.graph.ops[1].repeatable = true;
   Decision decision = DefaultDecision(net.graph);
-  layrub::Run again = decision.runs[1];
+  placement::Run again = decision.runs[1];
   again.recompute = true;
   decision.runs.insert(decision.runs.begin() + 5, again);
   decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
@@ -203,4 +204,4 @@ TEST(Lifetimes, RefusesAnOutputOnAnInputOfWhichAPartStays) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::schedule

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "layrub/placement/strategies/link_clock.hpp"
+#include "layrub/placement/search/link_clock.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 
-namespace layrub {
+namespace layrub::placement::search {
 namespace {
 
 using testing::LinkMachine;
@@ -69,4 +69,4 @@ TEST(LinkClock, ASaveDelaysWhoNeededItsRange) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::search

@@ -2,11 +2,11 @@
 
 #include <set>
 
-#include "layrub/known_gpus.hpp"
-#include "layrub/machine.hpp"
-#include "layrub/shared_link.hpp"
+#include "layrub/placement/cost/known_gpus.hpp"
+#include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/cost/shared_link.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 TEST(Machines, EachNameHasAMachineWithRates) {
@@ -64,4 +64,4 @@ TEST(Machines, DevicesOnOneLinkHaveEqualPartsOfIt) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/schedule/waits.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/needed_waits.hpp"
@@ -15,11 +19,8 @@
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/small_plan.hpp"
-#include "layrub/placement/waits.hpp"
-#include "layrub/strategy.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::ExpectRight;
@@ -50,7 +51,7 @@ class Moves : public ::testing::Test {
   /// A plan of these steps and the Waits that they need.
   Plan Finished(PlanWriter* writer) const {
     writer->EndPass(Pass::kForward);
-    AddWaits(graph_, &writer->plan);
+    schedule::AddWaits(graph_, &writer->plan);
     return writer->plan;
   }
 
@@ -157,7 +158,8 @@ TEST(RandomSlides, AreProvedAndGiveTheRightValuesInWhateverOrderTheLanesRun) {
   int64_t slides = 0, moves = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Plan packed = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false)).value();
+    const Plan packed =
+        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false)).value();
     const Plan plan = testing::WithSlides(graph, packed, seed);
     ASSERT_EQ(plan.device_bytes, packed.device_bytes);
     ASSERT_EQ(Join(Check(graph, plan)), "") << "seed " << seed;
@@ -177,7 +179,8 @@ TEST(RandomSlides, AreObjectedToWhenAnythingIsLeftOutOrMoved) {
   int64_t slides = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
-    const Plan packed = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false)).value();
+    const Plan packed =
+        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false)).value();
     const Plan plan = testing::WithSlides(graph, packed, seed);
     slides += testing::SlidesIn(graph, plan);
     for (const testing::Mutation& mutation : testing::Mutations(graph, plan)) {
@@ -190,4 +193,4 @@ TEST(RandomSlides, AreObjectedToWhenAnythingIsLeftOutOrMoved) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

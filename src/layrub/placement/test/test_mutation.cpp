@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
-#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/recompute.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/part_plan.hpp"
@@ -18,10 +22,8 @@
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/small_plan.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Apply;
@@ -67,8 +69,8 @@ TEST_F(MutationTest, OfAHandMadePlanIsObjectedTo) {
   Decision decision = DefaultDecision(chain);
   std::vector<bool> dropped(chain.tensors.size());
   dropped[2] = true;
-  RecomputeOnce(chain, dropped, &decision);
-  const Result<Plan> plan = Schedule(chain, decision);
+  policies::RecomputeOnce(chain, dropped, &decision);
+  const Result<Plan> plan = schedule::Schedule(chain, decision);
   ASSERT_TRUE(plan.ok()) << plan.status().message;
   ExpectObjections(chain, plan.value(), &tried);
   ExpectObjections(graph_, testing::InPieces(graph_, plan_, kAlignment), &tried);
@@ -102,7 +104,8 @@ TEST_F(MutationTest, OfPlansOfRandomDecisionsIsObjectedTo) {
   Tried tried;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 30));
-    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const Result<Plan> plan =
+        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/false));
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     ExpectObjections(graph, plan.value(), &tried);
   }
@@ -119,7 +122,8 @@ TEST_F(MutationTest, OfPlansThatMoveTensorsWithinTheDeviceIsObjectedTo) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
     const Plan plan =
-        Schedule(graph, testing::IntoItsPeak(graph, RandomDecision(graph, seed, false))).value();
+        schedule::Schedule(graph, testing::IntoItsPeak(graph, RandomDecision(graph, seed, false)))
+            .value();
     if (testing::MovesIn(plan) == 0) continue;
     moves += testing::MovesIn(plan);
     ExpectObjections(graph, plan, &tried);
@@ -166,4 +170,4 @@ TEST_F(MutationTest, ReplayFindsWhatDroppedWaitsAndCopiesDo) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -1,4 +1,4 @@
-#include "layrub/placement/pack.hpp"
+#include "layrub/placement/pack/pack.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-namespace layrub {
+namespace layrub::placement::pack {
 namespace {
 
 bool Overlap(const std::vector<Interval>& intervals, const Packing& packing, size_t a, size_t b) {
@@ -211,4 +211,4 @@ TEST(Pack, NeverOverlapsLiveRanges) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::pack

@@ -1,4 +1,4 @@
-#include "layrub/placement/paged_waits.hpp"
+#include "layrub/placement/schedule/paged_waits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "layrub/placement/lifetimes.hpp"
-#include "layrub/placement/schedule.hpp"
-#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/strategy.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement::schedule {
 namespace {
 
 using testing::GraphWriter;
@@ -152,7 +152,7 @@ TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
     const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
     const Lifetimes lives = FindLifetimes(graph, decision).value();
-    const int64_t peak = LeastBytes(lives, decision.runs.size());
+    const int64_t peak = cost::PeakLiveBytes(lives, decision.runs.size());
     const Plan steps = StepsOf(graph, decision, lives);
     for (const int64_t bytes : {peak, 2 * peak}) {
       Plan paged = steps;
@@ -171,4 +171,4 @@ TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::schedule

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "layrub/layer_costs.hpp"
+#include "layrub/placement/cost/layer_costs.hpp"
+#include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::HandMade;
@@ -128,4 +128,4 @@ TEST_F(PartCosts, OfALayerAreThePartThatStaysAndTheRestThatGoes) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

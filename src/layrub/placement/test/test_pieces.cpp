@@ -1,5 +1,6 @@
 // Tensors are copied between host and device in pieces: what has to wait for what, what it costs,
 // and random plans that do so, proved and run.
+#include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/pieces.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/needed_waits.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
@@ -16,11 +20,8 @@
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/small_plan.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/strategy.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement::schedule {
 namespace {
 
 using testing::ExpectRight;
@@ -267,4 +268,4 @@ TEST(RandomPieces, DoNotChangeWhatLivesOrHowManyBytesAreCopied) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::schedule

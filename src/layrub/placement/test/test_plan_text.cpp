@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
 
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -199,4 +200,4 @@ TEST(PlanText, ErrorsNameTheLine) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
+#include "layrub/placement/cost/profile.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/pieces.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/profile.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -23,7 +25,7 @@ class Profile : public ::testing::Test {
     }
     Decision decision = DefaultDecision(graph_);
     decision.tensors[1].gaps = {{1, 2, 5, 6}};
-    const Result<Plan> plan = Schedule(graph_, decision);
+    const Result<Plan> plan = schedule::Schedule(graph_, decision);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     plan_ = plan.value();
   }
@@ -94,7 +96,7 @@ TEST_F(Profile, TakesOffWhatCopiesCostAnOperation) {
 }
 
 TEST_F(Profile, LearnsNothingOfCopiesFromIterationsWithoutAny) {
-  const Result<Plan> plan = Schedule(graph_, DefaultDecision(graph_));
+  const Result<Plan> plan = schedule::Schedule(graph_, DefaultDecision(graph_));
   ASSERT_TRUE(plan.ok());
   Machine learnt = Unit();
   learnt.compute_while_copying = 0.7;
@@ -104,4 +106,4 @@ TEST_F(Profile, LearnsNothingOfCopiesFromIterationsWithoutAny) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -8,14 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::ArbitraryGraph;
@@ -146,7 +148,7 @@ TEST(RandomPlans, OfDecisionsThatNoStrategyWouldTakeAreProved) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
     const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
-    const Result<Plan> plan = Schedule(graph, decision);
+    const Result<Plan> plan = schedule::Schedule(graph, decision);
     ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
     ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
@@ -169,7 +171,7 @@ TEST(RandomPlans, ThatMoveTensorsWithinTheDeviceAreProvedAndPackedIntoTheirPeak)
     const Graph graph = RandomGraph(seed, static_cast<int>(5 * seed));
     const Decision decision =
         testing::IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
-    const Result<Plan> plan = Schedule(graph, decision);
+    const Result<Plan> plan = schedule::Schedule(graph, decision);
     ASSERT_TRUE(plan.ok()) << "seed " << seed << ": " << plan.status().message;
     ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     ASSERT_EQ(Replay(graph, plan.value(), seed), "") << "seed " << seed;
@@ -187,7 +189,8 @@ TEST(RandomPlans, OfRecklessDecisionsAreProvedOrRefused) {
   int refused = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = RandomGraph(seed, static_cast<int>(seed % 40));
-    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, /*reckless=*/true));
+    const Result<Plan> plan =
+        schedule::Schedule(graph, RandomDecision(graph, seed, /*reckless=*/true));
     if (plan.ok()) {
       ASSERT_EQ(Join(Check(graph, plan.value())), "") << "seed " << seed;
     } else {
@@ -258,4 +261,4 @@ TEST(RandomPlans, SurviveTheirText) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -1,4 +1,4 @@
-#include "layrub/placement/ready_times.hpp"
+#include "layrub/placement/pack/ready_times.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace layrub {
+namespace layrub::placement::pack {
 namespace {
 
 /// Wanted at once, or from its first byte to its last.
@@ -55,4 +55,4 @@ TEST(ReadyTimes, KeepsWhatIsSetByByte) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::pack

@@ -7,13 +7,15 @@
 #include <cmath>
 #include <functional>
 
-#include "layrub/check.hpp"
-#include "layrub/placement/strategies/recompute.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/recompute.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement::policies {
 namespace {
 
 using testing::Chain;
@@ -31,8 +33,8 @@ Graph RepeatableChain() {
   return graph;
 }
 
-layrub::Run Again(OpId op) {
-  layrub::Run run;
+placement::Run Again(OpId op) {
+  placement::Run run;
   run.op = op;
   run.recompute = true;
   return run;
@@ -47,7 +49,7 @@ Decision BeforeBackwardOfB(const Graph& graph, const std::vector<OpId>& ops) {
 }
 
 Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = Schedule(graph, decision);
+  const Result<Plan> plan = schedule::Schedule(graph, decision);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   const std::vector<std::string> objections = Check(graph, plan.value());
@@ -56,14 +58,14 @@ Plan MustSchedule(const Graph& graph, const Decision& decision) {
 }
 
 std::string Refusal(const Graph& graph, const Decision& decision) {
-  const Status status = Schedule(graph, decision).status();
+  const Status status = schedule::Schedule(graph, decision).status();
   EXPECT_EQ(status.code, Code::kInvalid);
   return status.message;
 }
 
-Lines RunNames(const Graph& graph, const std::vector<layrub::Run>& runs) {
+Lines RunNames(const Graph& graph, const std::vector<placement::Run>& runs) {
   Lines names;
-  for (const layrub::Run& run : runs)
+  for (const placement::Run& run : runs)
     names.push_back((run.recompute ? "again " : "") + graph.ops[run.op].name);
   return names;
 }
@@ -203,7 +205,7 @@ TEST(Recompute, IsRefusedWhereItWouldGiveOtherBits) {
   for (Op& op : net.graph.ops) op.repeatable = true;
   net.graph.ops[1].forms[0].scratch = {{kNone, 0, true}, {work, 0, false}};
   struct Case {
-    layrub::Run run;
+    placement::Run run;
     int place;
     std::string message;
     std::function<void(Graph*, Decision*)> spoil = [](Graph*, Decision*) {};
@@ -250,10 +252,10 @@ TEST(Producers, AreRepeatableForwardsWhoseOperandsNobodyChanges) {
 
 TEST(AppendReplay, BringsBackWhatIsMissingOnceAndInOrder) {
   const Graph graph = RepeatableChain();
-  const std::vector<layrub::Run> originals = DefaultDecision(graph).runs;
+  const std::vector<placement::Run> originals = DefaultDecision(graph).runs;
   const std::vector<OpId> producers = Producers(graph, originals);
   std::vector<bool> away(graph.tensors.size());
-  std::vector<layrub::Run> runs;
+  std::vector<placement::Run> runs;
   AppendReplay(graph, originals, producers, {2, 3}, &away, &runs);
   EXPECT_TRUE(runs.empty());
   away[2] = away[3] = away[4] = true;
@@ -326,4 +328,4 @@ TEST(Sqrt, KeepsWhatCannotBeComputedAgain) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::policies

@@ -1,4 +1,5 @@
-#include "layrub/placement/strategies/refine.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/search/refine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
-#include "layrub/placement/lifetimes.hpp"
-#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement::search {
 namespace {
 
 using testing::LinkMachine;
@@ -24,7 +25,7 @@ constexpr int64_t kSteps = 60;
 
 int64_t BytesFor(const Graph& graph) {
   const Decision all = DefaultDecision(graph);
-  const int64_t peak = LeastBytes(FindLifetimes(graph, all).value(), all.runs.size());
+  const int64_t peak = cost::PeakLiveBytes(FindLifetimes(graph, all).value(), all.runs.size());
   return std::max(FloorBytes(graph) + (peak - FloorBytes(graph)) / 3, peak / 2);
 }
 
@@ -36,7 +37,7 @@ TEST(Refine, TakesEverFasterDecisionsWhosePlansFitAndAreProved) {
     const int64_t bytes = BytesFor(graph);
     double fastest = std::numeric_limits<double>::infinity();
     const auto take = [&](const Decision& decision) {
-      const Plan plan = Schedule(graph, decision).value();
+      const Plan plan = schedule::Schedule(graph, decision).value();
       EXPECT_LE(plan.device_bytes, bytes) << graph.name;
       EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
       const double seconds = Simulate(graph, plan, machine).seconds;
@@ -45,7 +46,8 @@ TEST(Refine, TakesEverFasterDecisionsWhosePlansFitAndAreProved) {
       ++taken;
       return seconds;
     };
-    Refine(graph, machine, bytes, {DraftOf(graph, DefaultDecision(graph))}, kSteps, fastest, take);
+    Refine(graph, machine, bytes, {ResidencyOf(graph, DefaultDecision(graph))}, kSteps, fastest,
+           take);
   }
   EXPECT_GT(taken, 6);
 }
@@ -56,10 +58,10 @@ TEST(Refine, TakesNothingThatIsNotFasterThanWhatThereIs) {
     ADD_FAILURE() << "nothing takes no time";
     return 0;
   };
-  Refine(graph, LinkMachine(1000), BytesFor(graph), {DraftOf(graph, DefaultDecision(graph))},
+  Refine(graph, LinkMachine(1000), BytesFor(graph), {ResidencyOf(graph, DefaultDecision(graph))},
          kSteps, 0, take);
   Refine(graph, LinkMachine(1000), BytesFor(graph), {}, kSteps, 1e9, take);
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::search

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/uses.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -18,7 +20,7 @@ using testing::Uses;
 using Lines = std::vector<std::string>;
 
 Plan MustSchedule(const Graph& graph, const Decision& decision, int64_t padding = 0) {
-  const Result<Plan> plan = Schedule(graph, decision, padding);
+  const Result<Plan> plan = schedule::Schedule(graph, decision, padding);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   const std::vector<std::string> objections = Check(graph, plan.value());
@@ -27,7 +29,7 @@ Plan MustSchedule(const Graph& graph, const Decision& decision, int64_t padding 
 }
 
 std::string Refusal(const Graph& graph, const Decision& decision) {
-  const Status status = Schedule(graph, decision).status();
+  const Status status = schedule::Schedule(graph, decision).status();
   EXPECT_EQ(status.code, Code::kInvalid);
   return status.message;
 }
@@ -384,4 +386,4 @@ TEST(Schedule, PlansFiftyThousandOperationsInSeconds) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -23,7 +24,7 @@ using testing::Uses;
 using Lines = std::vector<std::string>;
 
 Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = Schedule(graph, decision);
+  const Result<Plan> plan = schedule::Schedule(graph, decision);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   EXPECT_EQ(Check(graph, plan.value()), Lines{});
@@ -142,4 +143,4 @@ TEST(ScheduleParts, MovesPartsAndWhatLiesBesideThem) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

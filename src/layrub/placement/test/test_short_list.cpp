@@ -1,11 +1,11 @@
-#include "layrub/short_list.hpp"
+#include "layrub/placement/ir/short_list.hpp"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using List = ShortList<int>;
@@ -50,4 +50,4 @@ TEST(ShortList, AddsAnElementOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

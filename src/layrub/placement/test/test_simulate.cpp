@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -17,7 +18,7 @@ using testing::Uses;
 Machine Unit() { return {"unit", 1, 1, 1, 1, 2, 0}; }
 
 Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = Schedule(graph, decision);
+  const Result<Plan> plan = schedule::Schedule(graph, decision);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   return plan.ok() ? plan.value() : Plan{};
 }
@@ -213,4 +214,4 @@ TEST(Simulate, OperationsWithoutCostEndAtOnce) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

@@ -2,13 +2,15 @@
 
 #include <numeric>
 
-#include "layrub/placement/strategies/stalls.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/search/stalls.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::HandMade;
@@ -16,7 +18,7 @@ using testing::LinkMachine;
 using testing::Uses;
 
 std::vector<double> Stalls(const Graph& graph, const Plan& plan, const Machine& machine) {
-  return StallsByTensor(graph, plan, Simulate(graph, plan, machine));
+  return search::StallsByTensor(graph, plan, Simulate(graph, plan, machine));
 }
 
 TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
@@ -27,10 +29,11 @@ TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
   net.Forward("z/forward", Uses({y}, {z}));
   net.Backward("x/backward", Uses({x}, {}));
   for (Op& op : net.graph.ops) op.forms[0].flops = 1;
-  Decision decision = FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
+  Decision decision =
+      strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
   // Away from after y's forward until x's backward: 4 s down beside z's second, then 4 s up.
   decision.tensors[x].gaps = {{1, 1, 3, 3, false}};
-  const Plan plan = Schedule(net.graph, decision).value();
+  const Plan plan = schedule::Schedule(net.graph, decision).value();
   const std::vector<double> stalls = Stalls(net.graph, plan, LinkMachine(1));
   EXPECT_DOUBLE_EQ(stalls[x], 3 + 4);
   EXPECT_DOUBLE_EQ(stalls[y], 0);
@@ -40,10 +43,11 @@ TEST(Stalls, BelongToTheTensorWhoseCopyWasWaitedFor) {
 TEST(Stalls, AddUpToTheTimeForWhichOperationsWaited) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const Graph graph = testing::RandomGraph(seed, 12);
-    const Plan plan = Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
+    const Plan plan =
+        schedule::Schedule(graph, testing::RandomDecision(graph, seed, false)).value();
     for (const Machine& machine : {LinkMachine(1), FindMachine("k40").value()}) {
       const Timeline timeline = Simulate(graph, plan, machine);
-      const std::vector<double> stalls = StallsByTensor(graph, plan, timeline);
+      const std::vector<double> stalls = search::StallsByTensor(graph, plan, timeline);
       const double sum = std::accumulate(stalls.begin(), stalls.end(), 0.0);
       EXPECT_NEAR(sum, timeline.stalled, 1e-9 * timeline.seconds) << seed;
     }
@@ -59,18 +63,19 @@ TEST(Returns, AreStallsAndWhatRunsAgain) {
   net.Backward("x/backward", Uses({x}, {}));
   for (Op& op : net.graph.ops) op.forms[0].flops = 1;
   net.graph.ops[0].repeatable = true;
-  Decision decision = FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
-  layrub::Run again = decision.runs[0];
+  Decision decision =
+      strategies::FindStrategy("liveness").value()(net.graph, LinkMachine(1), {}).value();
+  placement::Run again = decision.runs[0];
   again.recompute = true;
   decision.runs.insert(decision.runs.begin() + 3, again);
   decision.tensors[x].gaps = {{0, 0, 3, 3, true}};   // computed again
   decision.tensors[y].gaps = {{1, 1, 2, 2, false}};  // 4 s down, 4 s up
-  const Plan plan = Schedule(net.graph, decision).value();
+  const Plan plan = schedule::Schedule(net.graph, decision).value();
   const Timeline timeline = Simulate(net.graph, plan, LinkMachine(1));
-  const std::vector<double> returns = ReturnsByTensor(net.graph, plan, timeline);
+  const std::vector<double> returns = search::ReturnsByTensor(net.graph, plan, timeline);
   EXPECT_DOUBLE_EQ(returns[x], 1);
   EXPECT_DOUBLE_EQ(returns[y], 4 + 4);
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

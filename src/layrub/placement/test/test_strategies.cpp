@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
-#include "layrub/check.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/strategy.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::Chain;
@@ -27,7 +29,7 @@ Plan MustPlan(const Graph& graph, const std::string& strategy) {
 }
 
 Decision Decide(const Graph& graph, const std::string& strategy) {
-  const Result<Decision> decision = FindStrategy(strategy).value()(graph, {}, {});
+  const Result<Decision> decision = strategies::FindStrategy(strategy).value()(graph, {}, {});
   EXPECT_TRUE(decision.ok()) << decision.status().message;
   return decision.value();
 }
@@ -77,7 +79,7 @@ TEST(FindStrategy, ListsTheNamesThereAre) {
   EXPECT_EQ(StrategyNames(), (Lines{"keep", "liveness", "intra", "inter", "hybrid", "sqrt",
                                     "vdnn_all", "vdnn_all_fast", "vdnn_conv", "vdnn_conv_fast",
                                     "vdnn_dyn", "superneurons", "auto"}));
-  const Status status = FindStrategy("magic").status();
+  const Status status = strategies::FindStrategy("magic").status();
   EXPECT_EQ(status.code, Code::kInvalid);
   EXPECT_EQ(status.message,
             "there is no placement strategy 'magic'; there are keep, liveness, intra, inter, "
@@ -139,7 +141,7 @@ TEST(Liveness, RunsInPlaceDataOnDataAndGradientsOnGradientsOnly) {
   const HandMade net = InPlaceNet();
   const Decision decision = Decide(net.graph, "liveness");
   for (const OpId o : {2, 4, 7, 9}) EXPECT_EQ(decision.runs[o].aliases.size(), 1u) << o;
-  for (const layrub::Run& op : decision.runs) {
+  for (const placement::Run& op : decision.runs) {
     for (const AliasPair& pair : op.aliases) {
       EXPECT_EQ(net.graph.tensors[pair.output].role, net.graph.tensors[pair.input].role);
     }
@@ -320,4 +322,4 @@ TEST(FindPeak, CountsARangeOnceUnderTheRoleThatOwnsItLast) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

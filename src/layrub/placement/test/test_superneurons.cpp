@@ -4,16 +4,18 @@
 
 #include <algorithm>
 
-#include "layrub/check.hpp"
-#include "layrub/placement/strategies/pieces.hpp"
-#include "layrub/placement/strategies/segments.hpp"
-#include "layrub/placement/strategies/tensor_cache.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/common.hpp"
+#include "layrub/placement/policies/segments.hpp"
+#include "layrub/placement/policies/tensor_cache.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/placement/test/vdnn_net.hpp"
-#include "layrub/placement/uses.hpp"
 
-namespace layrub {
+namespace layrub::placement::policies {
 namespace {
 
 using testing::BytesOffloaded;
@@ -25,7 +27,7 @@ using testing::VdnnNet;
 using Lines = std::vector<std::string>;
 
 Plan MustSchedule(const Graph& graph, const Decision& decision) {
-  const Result<Plan> plan = Schedule(graph, decision);
+  const Result<Plan> plan = schedule::Schedule(graph, decision);
   EXPECT_TRUE(plan.ok()) << plan.status().message;
   if (!plan.ok()) return {};
   EXPECT_EQ(Check(graph, plan.value()), Lines{});
@@ -150,7 +152,7 @@ TEST(RecomputeSegments, DropsWhatASegmentKeepsToItself) {
     EXPECT_EQ(dropped[t], name == "n" || name == "p") << name;
   }
   Lines again;
-  for (const layrub::Run& run : decision.runs) {
+  for (const placement::Run& run : decision.runs) {
     if (run.recompute) again.push_back(net.graph.ops[run.op].name);
   }
   // n and p, beside the two gradients at conv3's backward, need more than any operation does.
@@ -190,7 +192,7 @@ int TimesAgain(const Graph& graph) {
   RecomputeSegments(graph, &decision);
   MustSchedule(graph, decision);
   return static_cast<int>(std::count_if(decision.runs.begin(), decision.runs.end(),
-                                        [](const layrub::Run& run) { return run.recompute; }));
+                                        [](const placement::Run& run) { return run.recompute; }));
 }
 
 TEST(RecomputeSegments, AreSpeedCentricWhereThatFitsUnderTheMostDemandingOperation) {
@@ -252,4 +254,4 @@ TEST(SuperNeurons, GivesWorkspacesTheBytesLeft) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::policies

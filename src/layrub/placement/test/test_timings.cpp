@@ -1,22 +1,22 @@
-#include "layrub/placement/timings.hpp"
+#include "layrub/placement/schedule/timings.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "layrub/check.hpp"
-#include "layrub/placement/lifetimes.hpp"
-#include "layrub/placement/paged_waits.hpp"
-#include "layrub/placement/schedule.hpp"
-#include "layrub/placement/strategies/loads.hpp"
-#include "layrub/placement/strategies/outcome.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/schedule/paged_waits.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/search/estimate.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement::schedule {
 namespace {
 
 using testing::HandMade;
@@ -28,9 +28,9 @@ using testing::Uses;
 constexpr int64_t kUnit = kAlignment;
 
 /// x, of 8 units, leaves while y is there, in pieces of 2; each operation takes a second.
-class Away : public ::testing::Test {
+class Eviction : public ::testing::Test {
  protected:
-  Away() {
+  Eviction() {
     x_ = net_.Add("x", 8);
     const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
     net_.Forward("x/forward", Uses({}, {x_}));
@@ -49,7 +49,7 @@ class Away : public ::testing::Test {
   Lifetimes lives_;
 };
 
-TEST_F(Away, IsWantedAndReadyPieceByPiece) {
+TEST_F(Eviction, IsWantedAndReadyPieceByPiece) {
   Plan plan = StepsOf(net_.graph, decision_, lives_);
   ASSERT_TRUE(AddPagedWaits(net_.graph, 24 * kUnit, &plan));
   const Machine machine = LinkMachine(4);  // a piece takes half a second
@@ -69,19 +69,19 @@ TEST_F(Away, IsWantedAndReadyPieceByPiece) {
   EXPECT_DOUBLE_EQ(of_x[1].ready_last - of_x[1].wanted_last, 1.5);
 }
 
-TEST_F(Away, IsRefusedWithTheTimingsOfOtherRanges) {
+TEST_F(Eviction, IsRefusedWithTheTimingsOfOtherRanges) {
   decision_.timings.ranges.resize(static_cast<size_t>(lives_.blocks) + 1);
   const Result<Plan> plan = Schedule(net_.graph, decision_);
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.status().message.find("timings of"), std::string::npos);
 }
 
-TEST_F(Away, IsNotPackedIfItTakesLongerThanItMay) {
+TEST_F(Eviction, IsNotPackedIfItTakesLongerThanItMay) {
   const Machine machine = LinkMachine(4);
   const int64_t bytes = 24 * kUnit;
-  EXPECT_LT(PackTimed(net_.graph, machine, bytes, lives_, 100, &decision_), 100);
+  EXPECT_LT(search::PackTimed(net_.graph, machine, bytes, lives_, 100, &decision_), 100);
   EXPECT_FALSE(decision_.timings.ranges.empty());
-  EXPECT_GT(PackTimed(net_.graph, machine, bytes, lives_, 1, &decision_), 100);
+  EXPECT_GT(search::PackTimed(net_.graph, machine, bytes, lives_, 1, &decision_), 100);
   EXPECT_TRUE(decision_.timings.ranges.empty());
 }
 
@@ -92,8 +92,8 @@ TEST(PackTimed, GivesProvablePlansThatTakeWhatItSays) {
     const Machine machine = LinkMachine(1000);
     Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
     const Lifetimes lives = FindLifetimes(graph, decision).value();
-    const int64_t bytes = LeastBytes(lives, decision.runs.size()) * 101 / 100;
-    const double seconds = PackTimed(graph, machine, bytes, lives, 1e9, &decision);
+    const int64_t bytes = cost::PeakLiveBytes(lives, decision.runs.size()) * 101 / 100;
+    const double seconds = search::PackTimed(graph, machine, bytes, lives, 1e9, &decision);
     if (!(seconds < 1e9)) continue;
     ++packed;
     const Plan plan = Schedule(graph, decision).value();
@@ -105,4 +105,4 @@ TEST(PackTimed, GivesProvablePlansThatTakeWhatItSays) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::schedule

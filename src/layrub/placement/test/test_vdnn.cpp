@@ -1,17 +1,19 @@
 // The rules of vDNN: which tensors move, when they come back, and what the dynamic policy takes.
 #include <gtest/gtest.h>
 
-#include "layrub/check.hpp"
-#include "layrub/placement/strategies/conv_like.hpp"
-#include "layrub/placement/strategies/loads.hpp"
-#include "layrub/placement/strategies/vdnn.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/conv_like.hpp"
+#include "layrub/placement/policies/vdnn.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 #include "layrub/placement/test/vdnn_net.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement::policies {
 namespace {
 
 using testing::BytesOffloaded;
@@ -109,10 +111,10 @@ TEST(OffloadInputs, FetchesForTheNextLayerBelowUpToTheNextConvolution) {
 TEST(OffloadInputs, IsALadderOfBytesAndTheReverseInTime) {
   const Graph graph = VdnnNet().graph;
   const Machine machine{.link_down = 1e6, .link_up = 1e6, .link_both = 2e6};
-  int64_t bytes = kNoLimit;
+  int64_t bytes = cost::kNoLimit;
   double seconds = 0;
   for (const std::string strategy : {"keep", "liveness", "vdnn_conv", "vdnn_all"}) {
-    const Plan plan = MustPlan(graph, strategy, kNoLimit);
+    const Plan plan = MustPlan(graph, strategy, cost::kNoLimit);
     EXPECT_LE(plan.device_bytes, bytes) << strategy;
     bytes = plan.device_bytes;
     const double taken = Simulate(graph, plan, machine).seconds;
@@ -133,7 +135,8 @@ TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
   variants = {{kNone, 4, true}, {small, 3, true}, {large, 1, true}, {small, 0.5, false}};
   const auto taken = [&](int64_t units) {
     Decision decision = DefaultDecision(net.graph);
-    TakeFastestScratch(net.graph, {}, units == kNoLimit ? kNoLimit : units * kAlignment, &decision);
+    cost::TakeFastestScratch(
+        net.graph, {}, units == cost::kNoLimit ? cost::kNoLimit : units * kAlignment, &decision);
     return decision.runs[1].scratch;
   };
   EXPECT_EQ(taken(7), 0);
@@ -141,9 +144,9 @@ TEST(TakeFastestScratch, TakesTheFastestDeterministicOneThatFits) {
   EXPECT_EQ(taken(10), 1);
   EXPECT_EQ(taken(15), 1);
   EXPECT_EQ(taken(16), 2);
-  EXPECT_EQ(taken(kNoLimit), 2);
+  EXPECT_EQ(taken(cost::kNoLimit), 2);
   for (Scratch& variant : variants) variant.seconds = 0;  // unknown
-  EXPECT_EQ(taken(kNoLimit), 0);
+  EXPECT_EQ(taken(cost::kNoLimit), 0);
 }
 
 /// VdnnNet with a choice of three workspaces for each convolution: none, a faster one that needs
@@ -162,12 +165,13 @@ VdnnNet ConvChoices() {
 TEST(VdnnFast, MovesWhatItsSisterMovesWithTheFastestReproducibleWorkspaceOfEachConvolution) {
   const Graph graph = ConvChoices().graph;
   for (const std::string sister : {"vdnn_conv", "vdnn_all"}) {
-    const Decision smallest = FindStrategy(sister).value()(graph, {}, {}).value();
+    const Decision smallest = strategies::FindStrategy(sister).value()(graph, {}, {}).value();
     // Whatever the budget is.
-    const Decision fast = FindStrategy(sister + "_fast").value()(graph, {}, {.device = 1}).value();
+    const Decision fast =
+        strategies::FindStrategy(sister + "_fast").value()(graph, {}, {.device = 1}).value();
     ASSERT_EQ(fast.runs.size(), smallest.runs.size());
     for (size_t r = 0; r < fast.runs.size(); ++r) {
-      layrub::Run expected = smallest.runs[r];
+      placement::Run expected = smallest.runs[r];
       EXPECT_EQ(expected.scratch, 0);
       expected.scratch = IsConvLike(graph, graph.ops[r]) ? 1 : 0;
       EXPECT_EQ(fast.runs[r], expected) << sister << " " << graph.ops[r].name;
@@ -183,15 +187,15 @@ TEST(VdnnFast, IsFasterThanItsSisterForMoreBytesAndTheSameWhereThereIsNoChoice) 
   for (const double link : {1e3, 1e6, 1e12}) {
     const Machine machine{.link_down = link, .link_up = link, .link_both = 2 * link};
     for (const std::string sister : {"vdnn_conv", "vdnn_all"}) {
-      const Plan smallest = MustPlan(with_choices, sister, kNoLimit);
-      Plan fast = MustPlan(with_choices, sister + "_fast", kNoLimit);
+      const Plan smallest = MustPlan(with_choices, sister, cost::kNoLimit);
+      Plan fast = MustPlan(with_choices, sister + "_fast", cost::kNoLimit);
       EXPECT_GT(fast.device_bytes, smallest.device_bytes) << sister;
       EXPECT_LT(Simulate(with_choices, fast, machine).seconds,
                 Simulate(with_choices, smallest, machine).seconds)
           << sister << " " << link;
-      fast = MustPlan(without, sister + "_fast", kNoLimit);
+      fast = MustPlan(without, sister + "_fast", cost::kNoLimit);
       fast.strategy = sister;
-      EXPECT_EQ(fast, MustPlan(without, sister, kNoLimit));
+      EXPECT_EQ(fast, MustPlan(without, sister, cost::kNoLimit));
     }
   }
 }
@@ -206,7 +210,7 @@ TEST(VdnnDyn, MovesNothingWhenAllFitsAndDowngradesWorkspacesBeforeItGivesUp) {
     }
     return kNone;
   };
-  const Plan free = MustPlan(net.graph, "vdnn_dyn", kNoLimit);
+  const Plan free = MustPlan(net.graph, "vdnn_dyn", cost::kNoLimit);
   EXPECT_EQ(BytesOffloaded(net.graph, free), 0);
   EXPECT_EQ(scratch(free), 1);
 
@@ -224,4 +228,4 @@ TEST(VdnnDyn, MovesNothingWhenAllFitsAndDowngradesWorkspacesBeforeItGivesUp) {
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement::policies

@@ -1,14 +1,16 @@
 // The choice among workspaces of an operation: granted without a budget, pinned, free of cost.
-#include "layrub/workspace.hpp"
+#include "layrub/base/workspace.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 #include <gtest/gtest.h>
 
-#include "layrub/placement/strategies/loads.hpp"
+#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/uses.hpp"
-#include "layrub/timeline.hpp"
 
-namespace layrub {
+namespace layrub::placement {
 namespace {
 
 using testing::HandMade;
@@ -44,7 +46,7 @@ class ConvChoices : public ::testing::Test {
     Choices(2) = {{other_, 1, true, {}}};
   }
   std::vector<Scratch>& Choices(OpId op) { return net_.graph.ops[op].forms[0].scratch; }
-  Result<Plan> PlanOf(const std::string& strategy, int64_t budget = kNoLimit) {
+  Result<Plan> PlanOf(const std::string& strategy, int64_t budget = cost::kNoLimit) {
     return MakePlan(net_.graph, {}, {.device = budget}, strategy);
   }
   int32_t Chosen(const Plan& plan) {
@@ -120,9 +122,9 @@ TEST_F(ConvChoices, WhatWasMeasuredOfOneScalesTheOthers) {
   machine.measured["conv/forward"]["x/much"] = {7, 5};
   EXPECT_DOUBLE_EQ(OpSeconds(op, 0, 2, machine), 5);
   Decision decision = DefaultDecision(net_.graph);
-  TakeFastestScratch(net_.graph, machine, kNoLimit, &decision);
+  cost::TakeFastestScratch(net_.graph, machine, cost::kNoLimit, &decision);
   EXPECT_EQ(decision.runs[1].scratch, 1);
 }
 
 }  // namespace
-}  // namespace layrub
+}  // namespace layrub::placement

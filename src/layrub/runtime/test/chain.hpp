@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub::testing {
 

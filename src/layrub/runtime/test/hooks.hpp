@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "layrub/executor.hpp"
+#include "layrub/runtime/executor.hpp"
 
 namespace layrub::testing {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/backend.hpp"
-#include "layrub/device.hpp"
-#include "layrub/executor.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/chain_in_part.hpp"
 #include "layrub/runtime/test/hooks.hpp"

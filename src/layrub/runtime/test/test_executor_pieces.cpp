@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/backend.hpp"
-#include "layrub/executor.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/hooks.hpp"
 #include "layrub/runtime/test/toy.hpp"

@@ -7,18 +7,20 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/backend.hpp"
-#include "layrub/device.hpp"
-#include "layrub/executor.hpp"
+#include "layrub/device/backend.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/allocation_hook.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/toy.hpp"
-#include "layrub/strategy.hpp"
 
 // Every strategy's plans of made-up graphs, run for real: do they compute the same bits as no plan?
 namespace layrub {
@@ -221,7 +223,8 @@ TEST(RandomDecisions, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend();
   for (int seed = 1; seed <= 3 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
-    const Result<Plan> plan = Schedule(graph, RandomDecision(graph, seed, false), kPadding);
+    const Result<Plan> plan =
+        placement::schedule::Schedule(graph, RandomDecision(graph, seed, false), kPadding);
     ASSERT_TRUE(plan.ok()) << plan.status().message;
     ExpectTheBitsOfNoPlan(graph, plan.value(), backend.get(), {.poison = seed % 2 == 0});
   }
@@ -232,9 +235,11 @@ TEST(MovingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
-    const Decision decision = IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const placement::Decision decision =
+        IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
     for (const bool poison : {false, true}) {
-      const Plan plan = Schedule(graph, decision, poison ? kPadding : 0).value();
+      const Plan plan =
+          placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
       ExpectTheBitsOfNoPlan(graph, plan, backend.get(), {.record = true, .poison = poison});
       moves += MovesIn(plan);
     }
@@ -249,9 +254,10 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   int64_t slides = 0, pieces = 0;
   for (int seed = 0; seed < 2 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
-    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const placement::Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
     const bool poison = seed % 2 == 0;
-    const Plan packed = Schedule(graph, decision, poison ? kPadding : 0).value();
+    const Plan packed =
+        placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
     const Plan plan = WithSlides(graph, packed, seed);
     slides += SlidesIn(graph, plan);
     pieces += PiecesIn(plan);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "layrub/measure.hpp"
+#include "layrub/runtime/measure.hpp"
 
 // An impossible size is asked for on purpose: the sanitizers' allocators shall say no as malloc
 // does.

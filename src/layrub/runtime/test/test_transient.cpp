@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "layrub/executor.hpp"
+#include "layrub/device/transient.hpp"
+#include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/toy.hpp"
-#include "layrub/transient.hpp"
 
 namespace layrub {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "layrub/device.hpp"
+#include "layrub/device/device.hpp"
 
 namespace layrub::testing {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "layrub/executor.hpp"
-#include "layrub/graph.hpp"
-#include "layrub/plan.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+#include "layrub/runtime/executor.hpp"
 
 namespace layrub::testing {
 

@@ -1,4 +1,3 @@
-#include <glog/logging.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,27 +6,27 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <new>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "layrub/device/cuda/cuda_device.hpp"
+#include "layrub/device/cuda/test/cuda_job.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
-#include "layrub/executor.hpp"
-#include "layrub/failure.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/toy.hpp"
 
 // The backend for GPUs on a runtime that does work as early or as late as it may: are the calls
-// those that the plan asks for, are they ordered, and what happens when one fails?
+// those that the plan asks for, and are they ordered?
 namespace layrub {
 namespace {
 
@@ -40,19 +39,10 @@ using fake_cuda::Pace;
 constexpr int kIterations = 3;
 constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackward, Pass::kUpdate};
 
-std::vector<std::string> Nothing() { return {}; }
-
 /// Calls that make the host wait for a device.
 bool Waits(const Call& call) {
   return call.name == "cudaStreamSynchronize" || call.name == "cudaEventSynchronize" ||
          call.name == "cudaMemcpy";
-}
-
-/// Calls that take memory of the device or of the host.
-bool Takes(const std::string& call) {
-  static const std::set<std::string> calls = {"cudaMalloc", "cudaHostAlloc",
-                                              "cudaStreamCreateWithFlags", "cudaEventCreate"};
-  return calls.count(call) > 0;
 }
 
 bool Work(const Call& call) {
@@ -61,43 +51,6 @@ bool Work(const Call& call) {
                                               "cudaStreamWaitEvent", "cudaEventRecord"};
   return calls.count(call.name) > 0;
 }
-
-/// A device, a backend, an executor and a toy on it.
-struct Job {
-  explicit Job(const Graph& graph, const Plan& plan, const std::string& spill_file = "",
-               ExecutorOptions options = {}, int id = 0)
-      : device(id),
-        backend(device.MakeBackend(spill_file)),
-        executor(graph, plan, backend.get(), options),
-        toy(graph, [this](auto work) {
-          device.MakeCurrent();
-          fake_cuda::Launch(std::move(work));
-        }) {
-    toy.Attach(&executor);
-  }
-  /// What was wrong in `iterations`.
-  std::vector<std::string> Iterate(int iterations) {
-    for (int i = 0; i < iterations; ++i) toy.RunIteration();
-    return toy.wrong();
-  }
-
-  CudaDevice device;
-  const std::unique_ptr<Backend> backend;
-  Executor executor;
-  Toy toy;
-};
-
-class CudaBackendTest : public ::testing::Test {
- protected:
-  void TearDown() override {
-    EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
-    EXPECT_EQ(fake_cuda::Violations(), Nothing());
-    fake_cuda::Reset();
-  }
-
-  const Graph graph_ = Chain();
-  const Plan plan_ = PlanTightly(graph_, "hybrid");
-};
 
 TEST_F(CudaBackendTest, QueuesThePlansStepsInTheirOrderAndNothingElse) {
   Job job(graph_, plan_);
@@ -230,8 +183,9 @@ TEST_P(PacesTest, PlansThatMoveTensorsWithinTheDeviceComputeTheBitsOfNoPlan) {
   int64_t moves = 0;
   for (int seed = 0; seed < 20; ++seed) {
     const Graph graph = RandomGraph(seed, 100);
-    const Decision decision = IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
-    const Plan plan = Schedule(graph, decision).value();
+    const placement::Decision decision =
+        IntoItsPeak(graph, RandomDecision(graph, seed, /*reckless=*/false));
+    const Plan plan = placement::schedule::Schedule(graph, decision).value();
     if (MovesIn(plan) == 0) continue;
     moves += MovesIn(plan);
     Job job(graph, plan);
@@ -244,8 +198,9 @@ TEST_P(PacesTest, PlansInWhichTensorsSlideComputeTheBitsOfNoPlan) {
   int64_t slides = 0;
   for (int seed = 1; seed <= 30; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
-    const Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
-    const Plan plan = WithSlides(graph, Schedule(graph, decision).value(), seed);
+    const placement::Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
+    const Plan plan =
+        WithSlides(graph, placement::schedule::Schedule(graph, decision).value(), seed);
     slides += SlidesIn(graph, plan);
     Job job(graph, plan, "", {.poison = seed % 3 == 0});
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
@@ -343,120 +298,6 @@ TEST_F(CudaBackendTest, NoWaitOfAPlanCanBeLeftOut) {
       EXPECT_TRUE(Shows(graph, plan, i)) << graph.name << ", wait " << i;
     }
     EXPECT_FALSE(Shows(graph, plan, -1)) << graph.name;
-  }
-}
-
-/// A backend and two iterations of the chain, its host tier a file or not.
-void RunChain(bool file) {
-  const Graph graph = Chain();
-  Job job(graph, PlanTightly(graph, "hybrid"), file ? ::testing::TempDir() : "");
-  EXPECT_EQ(job.Iterate(2), Nothing());
-}
-
-/// How many calls take memory in RunChain.
-int CountTaking(bool file) {
-  fake_cuda::Reset();
-  RunChain(file);
-  const std::vector<Call> calls = fake_cuda::Calls();
-  return static_cast<int>(
-      std::count_if(calls.begin(), calls.end(), [](const Call& call) { return Takes(call.name); }));
-}
-
-/// From now on the `n`-th call that takes memory finds none.
-void FailTaking(int n) {
-  auto count = std::make_shared<int>(0);
-  fake_cuda::Reset({.fail = [=](const std::string& call) {
-    return Takes(call) && (*count)++ == n ? cudaErrorMemoryAllocation : cudaSuccess;
-  }});
-}
-
-/// RunChain, as a program would: says what cannot be had and exits with 1.
-[[noreturn]] void RunChainAndExit(bool file) {
-  google::InstallFailureFunction([] { std::_Exit(1); });
-  try {
-    RunChain(file);
-  } catch (const std::bad_alloc& error) {
-    const bool clean = fake_cuda::WhatIsAlive() == Alive();
-    std::cerr << error.what() << (clean ? ", nothing left" : ", something left") << std::endl;
-    std::_Exit(1);
-  }
-  std::_Exit(0);
-}
-
-TEST_F(CudaBackendTest, AFailingAllocationIsToldWhereverItHappens) {
-  const std::string cuda =
-      "(cudaStreamCreateWithFlags|cudaEventCreate).*: out of memory: CUDA "
-      "needs memory beside the plan, give a smaller --device_memory";
-  const std::string arena =
-      "49152 bytes of device memory cannot be had from GPU 0, Fake 0, which "
-      "has [0-9]+ left: give a smaller --device_memory.*, nothing left";
-  const std::string host =
-      "8192 bytes of pinned host memory cannot be had: .*--host_memory, .*"
-      "--spill_file, nothing left";
-  const std::string staging =
-      "8388608 bytes of pinned host memory, through which copies to and "
-      "from the spill file go, cannot be had: ";
-  for (const bool file : {false, true}) {
-    const int count = CountTaking(file);
-    EXPECT_GE(count, 8);
-    for (int n = 0; n < count; ++n) {
-      FailTaking(n);
-      EXPECT_EXIT(RunChainAndExit(file), ::testing::ExitedWithCode(1),
-                  cuda + "|" + arena + "|" + (file ? staging : host))
-          << "allocation " << n;
-    }
-  }
-}
-
-/// While it lives, failures are exceptions.
-class FailuresThrow {
- public:
-  FailuresThrow() {
-    SetFailureHandler(
-        [](const char*, int, const std::string& message) { throw std::runtime_error(message); });
-  }
-  ~FailuresThrow() { SetFailureHandler(nullptr); }
-};
-
-TEST_F(CudaBackendTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
-  const FailuresThrow throws;
-  for (const bool file : {false, true}) {
-    const int count = CountTaking(file);
-    for (int n = 0; n < count; ++n) {
-      FailTaking(n);
-      EXPECT_ANY_THROW(RunChain(file)) << "allocation " << n;
-      EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive()) << "allocation " << n;
-    }
-    for (const int n : {0, 3, 7}) {
-      auto work = std::make_shared<int>(0);
-      fake_cuda::Reset({.fail = [=](const std::string& call) {
-        return call == "work" && (*work)++ == n ? cudaErrorIllegalAddress : cudaSuccess;
-      }});
-      EXPECT_THROW(RunChain(file), std::runtime_error) << "work " << n;
-    }
-  }
-  fake_cuda::Reset();
-}
-
-TEST_F(CudaBackendTest, TooLargeAPlanLeavesNothingBehind) {
-  for (const bool host : {false, true}) {
-    fake_cuda::Options options;
-    (host ? options.pinned_bytes : options.device_bytes) =
-        host ? plan_.host_bytes - 1 : options.context_bytes + plan_.device_bytes - 1;
-    fake_cuda::Reset(options);
-    EXPECT_THROW(Job(graph_, plan_), std::bad_alloc);
-    EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
-  }
-}
-
-TEST_F(CudaBackendTest, WorkThatFailsLaterEndsTheProgramNamingACall) {
-  for (const int n : {0, 3, 7}) {
-    auto count = std::make_shared<int>(0);
-    fake_cuda::Reset({.fail = [=](const std::string& call) {
-      return call == "work" && (*count)++ == n ? cudaErrorIllegalAddress : cudaSuccess;
-    }});
-    EXPECT_DEATH(RunChain(n == 3), "cuda[A-Za-z]+\\(.*an illegal memory access was encountered\\.");
-    fake_cuda::Reset();
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
-#include "layrub/executor.hpp"
+#include "layrub/runtime/executor.hpp"
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/chain_in_part.hpp"
 #include "layrub/runtime/test/toy.hpp"

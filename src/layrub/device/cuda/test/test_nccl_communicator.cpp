@@ -14,7 +14,7 @@
 #include "layrub/device/cuda/nccl_library.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 #include "layrub/device/cuda/test/fake_streams.hpp"
-#include "layrub/failure.hpp"
+#include "layrub/device/failure.hpp"
 
 // GPUs that exchange values by NCCL, on a fake of CUDA's runtime and a fake of NCCL, which is found
 // in the program's own search path: is the library found, or said what is wrong with it; are the

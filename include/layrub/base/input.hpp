@@ -1,0 +1,20 @@
+#ifndef LAYRUB_BASE_INPUT_HPP_
+#define LAYRUB_BASE_INPUT_HPP_
+
+#include <string>
+
+#include "layrub/base/status.hpp"
+
+namespace layrub {
+
+/// Opens a file or a pipe for reading; the descriptor is the caller's. kInvalid, in one sentence
+/// that names it, where it is not there, cannot be read or is a folder, and for a pipe that nobody
+/// writes to: open() and read() would wait for ever.
+Result<int> OpenToRead(const std::string& path);
+
+/// All that is in it. kInvalid as above, and for more than a GiB.
+Result<std::string> ReadText(const std::string& path);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_BASE_INPUT_HPP_

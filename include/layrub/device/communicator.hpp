@@ -1,0 +1,75 @@
+#ifndef LAYRUB_DEVICE_COMMUNICATOR_HPP_
+#define LAYRUB_DEVICE_COMMUNICATOR_HPP_
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "layrub/device/device.hpp"
+
+namespace layrub {
+
+enum class Element : uint8_t { kFloat, kDouble };
+
+/// `count` numbers one after the other, in memory of the member's device.
+struct Values {
+  void* first = nullptr;
+  int64_t count = 0;
+  Element element = Element::kFloat;
+};
+
+/// Why a group has ended: what() is the reason that was given to Communicator::Abort.
+class GroupFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A member of a group of devices that train one net. All members call Broadcast and Sum in the
+/// same order with values of the same counts and elements; the group fails when they do not.
+///
+/// Threads: each member is driven by one thread of its own; Abort may be called from any thread.
+/// The calls return at once, the work is done beside what the member computes, in the order of the
+/// calls. Every call but Abort throws GroupFailed once the group has failed.
+class Communicator {
+ public:
+  /// Waits until the group no longer touches this member's values. What it had queued and the
+  /// others have not is an Abort.
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Where the member's values are; null: in the memory of the process.
+  virtual Device* device() const = 0;
+
+  /// Queues, after what the member has computed so far: the values of all members become those of
+  /// rank 0.
+  virtual void Broadcast(const std::vector<Values>& values) = 0;
+  /// Queues, after what the member has computed so far: the values of all members become their
+  /// sum, the same bits in each of them.
+  virtual void Sum(const std::vector<Values>& values) = 0;
+  /// What the member computes from now on comes after all that it has queued here.
+  virtual void Wait() = 0;
+  /// Ends the group: nobody waits any longer, and when it returns no values are touched any more.
+  /// The first reason counts.
+  virtual void Abort(const std::string& reason) = 0;
+};
+
+using Group = std::vector<std::unique_ptr<Communicator>>;
+
+/// A group of threads of this process, one for each of `devices` (null: the CPU), by rank. Values
+/// go through host memory and are summed in the order of ranks by one more thread, so that each run
+/// gives the same bits.
+Group ConnectThreads(const std::vector<Device*>& devices);
+/// A group of threads of this process, one for each of `gpus`, that exchanges values by NCCL: on a
+/// stream of its own on each GPU, no call waits for it on the host. NCCL's library is opened here;
+/// the group is empty where there is none, and `*why_not` a sentence that says what to do about it.
+Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not);
+/// The fastest that there is for `devices`: several GPUs by NCCL, or else, which is said in the
+/// log, through host memory.
+Group Connect(const std::vector<Device*>& devices);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_DEVICE_COMMUNICATOR_HPP_

@@ -1,0 +1,41 @@
+#ifndef LAYRUB_PLACEMENT_COST_LAYER_COSTS_HPP_
+#define LAYRUB_PLACEMENT_COST_LAYER_COSTS_HPP_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub {
+
+/// What a plan does to the tensors that a layer makes (its outputs, what it saves, and the
+/// gradients that its backward writes), in bytes and predicted seconds of one iteration. Persistent
+/// tensors do not count.
+struct LayerCost {
+  std::string layer;
+  int64_t kept = 0;        ///< on the device between forward and backward
+  int64_t aliased = 0;     ///< written over the bytes of another tensor
+  int64_t offloaded = 0;   ///< copied to the host
+  int64_t recomputed = 0;  ///< dropped and computed again
+  int64_t traffic = 0;     ///< copied in both directions
+  double copying = 0;      ///< the time these copies take
+  double exposed = 0;      ///< the time operations wait for them
+  double again = 0;        ///< the time it takes to run the layer again
+
+  double hidden() const { return std::max(0.0, copying - exposed); }
+  double added() const { return exposed + again; }
+  int64_t bytes() const { return kept + aliased + offloaded + recomputed; }
+  LayerCost& operator+=(const LayerCost& other);
+};
+
+/// One entry for each layer, in the order of the graph. `timeline` is that of `plan`: a wait of the
+/// compute lane is put down to the copy whose end it waits for last.
+std::vector<LayerCost> LayerCosts(const Graph& graph, const Plan& plan, const Timeline& timeline);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_COST_LAYER_COSTS_HPP_

@@ -1,0 +1,48 @@
+#ifndef LAYRUB_PLACEMENT_COST_MACHINE_HPP_
+#define LAYRUB_PLACEMENT_COST_MACHINE_HPP_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "layrub/base/status.hpp"
+
+namespace layrub {
+
+/// What one form of an operation was measured to take.
+struct MeasuredForm {
+  /// Form::bytes_moved when it was measured: with another batch or another net, an operation of the
+  /// same name does not count as measured.
+  double bytes_moved = 0;
+  double seconds = 0;  ///< with no copy beside it
+};
+
+/// What the cost model knows of a device. Rates in units per second, sizes in bytes.
+struct Machine {
+  std::string name = "cpu";
+  double flops = 5e10;             ///< sustained single precision FLOP/s
+  double memory_bandwidth = 1e10;  ///< bytes/s of device memory
+  double link_down = 5e9;          ///< bytes/s device -> host tier
+  double link_up = 5e9;            ///< bytes/s host tier -> device
+  double link_both = 8e9;          ///< bytes/s of both directions together
+  double latency = 2e-6;           ///< seconds added to each operation or copy
+  int64_t capacity = 0;            ///< bytes of device memory; 0: not known
+  /// Speed of an operation while a copy moves bytes, and of a copy while an operation runs, as
+  /// parts of their speeds alone. 1 where copies have engines of their own; less on a CPU, where
+  /// they share cores and memory.
+  double compute_while_copying = 1;
+  double copy_while_computing = 1;
+  /// Measured operations, by Op::name and MeasuredName. Estimates serve for the rest.
+  std::unordered_map<std::string, std::map<std::string, MeasuredForm>> measured = {};
+};
+
+/// A machine by its name, or kInvalid listing the names there are. Where the figures come from:
+/// src/layrub/placement/cost/machines.cpp.
+Result<Machine> FindMachine(const std::string& name);
+std::vector<std::string> MachineNames();
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_COST_MACHINE_HPP_

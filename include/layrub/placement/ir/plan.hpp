@@ -1,0 +1,140 @@
+#ifndef LAYRUB_PLACEMENT_IR_PLAN_HPP_
+#define LAYRUB_PLACEMENT_IR_PLAN_HPP_
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/base/comparable.hpp"
+#include "layrub/base/status.hpp"
+#include "layrub/placement/ir/graph.hpp"
+
+namespace layrub {
+
+/// Three queues that run side by side; steps of one lane run in plan order.
+enum class Lane : uint8_t {
+  kCompute,  ///< Fill, Compute, Recompute, Update, Move
+  kSave,     ///< Offload: device -> host tier
+  kLoad,     ///< Prefetch: host tier -> device; Feed
+};
+inline constexpr int kLanes = 3;
+
+enum class Tier : uint8_t { kDevice, kHost };
+
+enum class StepKind : uint8_t {
+  kAlloc,  ///< `tensor` owns [offset, offset + its aligned bytes) of `tier` from here on; contents
+           ///< undefined, but for the part of it that it has there already (see kFree)
+  kFree,   ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan.
+           ///< Where `bytes` is not 0, it is alone in its device range and keeps the first `bytes`
+           ///< of it, a multiple of kAlignment, with what they hold: a part, which nothing but
+           ///< Moves may touch before an Alloc at the same offset makes a whole range of it
+  kAlias,  ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by
+           ///< the next operation, whose form must allow it; the value of `on` is gone once that
+           ///< operation has written `tensor`. The range is given back when the last tensor bound
+           ///< to it is freed
+  kFill,   ///< compute lane: zero the tensor that `op` writes
+  kOffload,   ///< save lane: copy `tensor`, or a piece of it, from its device range to its host
+              ///< range
+  kPrefetch,  ///< load lane: copy `tensor`, or a piece, from its host range to its device range
+  kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
+          ///< finished
+  kCompute,    ///< compute lane: run `op` in form `form` with scratch variant `scratch`
+  kUpdate,     ///< compute lane: run the update `op`
+  kRecompute,  ///< compute lane: run the forward `op` again, as kCompute has run it, for outputs
+               ///< that were dropped; persistent tensors that its form writes are left alone
+  kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
+               ///< `tensor` is the first of that
+  kMove,  ///< compute lane: copy `tensor` from its device range, to which no other is bound, to
+          ///< [offset, offset + its aligned bytes), which overlaps no live range but perhaps that
+          ///< one; it owns the new range from here on, and gives back what else the old one had. Of
+          ///< a part, `bytes` says how many those are
+};
+
+/// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does
+/// unless that is a persistent tensor that the form writes.
+bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
+
+/// Plain data. Fields that a kind does not name above keep their defaults. An Offload or Prefetch
+/// copies [offset, offset + bytes) of its tensor, or all of it where `bytes` is 0. The pieces of
+/// one copy, each a multiple of kAlignment bytes but the last, go on to the end of the tensor and
+/// follow one another with nothing but Waits between; the value is there with the last. They begin
+/// at the beginning of the tensor, or, in part, later: an Offload leaves only what it has copied in
+/// the host tier, and a Prefetch needs the bytes before its first on the device, as a part. A
+/// tensor of no bytes is copied whole.
+struct Step {
+  StepKind kind = StepKind::kAlloc;
+  Lane lane = Lane::kCompute;
+  Tier tier = Tier::kDevice;
+  TensorId tensor = kNone;
+  TensorId on = kNone;
+  OpId op = kNone;
+  int32_t form = 0;
+  int32_t scratch = 0;
+  int32_t step = kNone;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  LAYRUB_COMPARABLE(Step)
+};
+
+/// A whole iteration as a list of steps in program order. Alloc, Free and Alias take effect in
+/// program order and take no time; the others are queued on their lanes. Persistent tensors are
+/// allocated by the first steps and never freed. A plan starts and ends with all lanes idle. A
+/// tensor whose bytes are zero has Alloc and Free steps too.
+struct Plan {
+  std::string strategy;
+  std::vector<Step> steps;
+  /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the
+  /// backward pass and the rest up to pass_end[2] == steps.size() to the update.
+  std::array<int32_t, 3> pass_end{0, 0, 0};
+  /// Non-persistent tensors left in place at the end on purpose: on the device, or in the host
+  /// tier. Sorted. Exactly these are still allocated when the plan ends.
+  std::vector<TensorId> readable;
+  int64_t device_bytes = 0;  ///< size of the device arena
+  int64_t host_bytes = 0;    ///< size of the host arena
+  LAYRUB_COMPARABLE(Plan)
+};
+
+/// Bytes a plan may use. Unlimited by default.
+struct Budget {
+  int64_t device = std::numeric_limits<int64_t>::max();
+  int64_t host = std::numeric_limits<int64_t>::max();
+  /// Out of `device`: what others hold there, so that a plan may use the rest.
+  int64_t reserved = 0;
+};
+
+/// Where the persistent tensors of the device arena end: Schedule puts them at the bottom. What
+/// lies above holds nothing between iterations but what `readable` names.
+int64_t ResidentBytes(const Graph& graph, const Plan& plan);
+
+/// The documented text format (docs/plan-format.md): tensors and operations by name, waits by step
+/// number. PlanFromText(ToText(p, g), g) == p; errors name the line.
+std::string ToText(const Plan& plan, const Graph& graph);
+Result<Plan> PlanFromText(const std::string& text, const Graph& graph);
+
+/// Where the plan is fullest: live bytes (aligned ranges, aliased bytes once) at each operation.
+struct Peak {
+  int64_t bytes = 0;  ///< live bytes at `op`; at most Plan::device_bytes
+  OpId op = kNone;    ///< the operation during which the most bytes are live
+  /// Bytes by role at `op`, in the order of Role; sums to Plan::device_bytes: what packing leaves
+  /// unused is `gaps`.
+  std::array<int64_t, 8> by_role{};
+  int64_t gaps = 0;
+};
+Peak FindPeak(const Graph& graph, const Plan& plan);
+
+/// Bytes that `step` moves between host and device; 0 for what copies nothing.
+int64_t CopiedBytes(const Graph& graph, const Step& step);
+/// Bytes that `step`, a Move, copies: those of its tensor, or of the part of it.
+int64_t MovedBytes(const Graph& graph, const Step& step);
+/// Whether `step`, an Offload or Prefetch, copies the last bytes of its tensor.
+bool EndsCopy(const Graph& graph, const Step& step);
+
+const char* Name(StepKind kind);
+const char* Name(Lane lane);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_IR_PLAN_HPP_

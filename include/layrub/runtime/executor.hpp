@@ -1,0 +1,99 @@
+#ifndef LAYRUB_RUNTIME_EXECUTOR_HPP_
+#define LAYRUB_RUNTIME_EXECUTOR_HPP_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "layrub/device/backend.hpp"
+#include "layrub/device/transient.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub {
+
+/// What the executor asks of the one who owns the operations (a net and its solver).
+class OpRunner {
+ public:
+  virtual ~OpRunner() = default;
+  /// Runs operation `op` as `step` says (form, scratch variant) on the compute lane. Every tensor
+  /// that the form reads or writes has an address (Executor::Address); nothing else may be touched.
+  /// Fill operations are not passed on. A Feed queues its copies on the load lane.
+  virtual void Run(const Step& step) = 0;
+};
+
+struct ExecutorOptions {
+  bool record = false;  ///< keep a Timeline of each iteration
+  /// Test mode: freed ranges are filled with NaN (after all lanes are idle) and so is the arena at
+  /// the start, so that reading what is gone shows.
+  bool poison = false;
+  /// Test mode: fill the arena with a canary at the start so that TouchedBytes can find the highest
+  /// byte ever written.
+  bool canary = false;
+  /// Where the plan's device bytes above those of the persistent tensors are: null for memory of
+  /// the executor's own. Shared with others, each forward pass takes it over from them. Its backend
+  /// must be the executor's.
+  std::shared_ptr<TransientMemory> transient = {};
+};
+
+/// Interprets a Plan on a Backend. Owns the bytes of persistent tensors and of the host tier for
+/// its life, and the other device bytes unless they are shared; allocates nothing while it runs.
+/// Not thread safe.
+class Executor {
+ public:
+  /// Allocates the memory of both tiers. Throws std::bad_alloc when the backend has not enough
+  /// memory.
+  Executor(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options = {});
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Runs the steps of one pass. kForward forgets what the previous iteration left (persistent
+  /// tensors excepted), so a forward may follow a forward; kBackward must follow kForward; kUpdate
+  /// may follow either. When it returns the compute lane is done; copies may still run, all lanes
+  /// are idle after the last pass of the plan.
+  void Run(Pass pass, OpRunner* runner);
+
+  /// Device address of `tensor`, or nullptr when it is not resident, or in part only. Persistent
+  /// tensors always have one.
+  void* Address(TensorId tensor) const;
+  /// Waits until `tensor`'s copies are done and returns where its value can be read: on the device
+  /// if resident, else in the host tier if that holds all of it, else nullptr. A host tier that is
+  /// no memory is read into some, which takes the place of its range until the next forward pass or
+  /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
+  /// the operation at work does not touch.
+  const void* Find(TensorId tensor);
+  /// A whole forward pass was the last thing that ran, and what it left is still there.
+  bool ready_for_backward() const;
+  /// True while Run is active.
+  bool running() const;
+  /// The step being run, or kNone.
+  int32_t current_step() const;
+
+  const Graph& graph() const;
+  const Plan& plan() const;
+  Backend* backend() const;
+
+  /// Recorded spans of the last iteration (options.record).
+  const Timeline& timeline() const;
+  /// With options.canary: one more than the highest of the plan's offsets that no longer hold the
+  /// canary; bytes above the persistent tensors that others have written count too.
+  int64_t TouchedBytes() const;
+  /// With options.poison: every byte outside the ranges of its time was left alone: each range
+  /// still held the poison when it was allocated, and so does now what is not allocated. Waits
+  /// until all lanes are idle.
+  bool SentinelsIntact() const;
+  /// Bytes copied since construction, of each direction; prefetched: what was fed included.
+  int64_t bytes_offloaded() const;
+  int64_t bytes_prefetched() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_RUNTIME_EXECUTOR_HPP_

@@ -1,0 +1,146 @@
+// The backend for GPUs on a runtime whose calls fail, each in turn: what is said, and what is left.
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "layrub/device/cuda/test/cuda_job.hpp"
+#include "layrub/device/cuda/test/fake_runtime.hpp"
+#include "layrub/device/failure.hpp"
+
+namespace layrub {
+namespace {
+
+using fake_cuda::Alive;
+using fake_cuda::Call;
+using testing::Chain;
+using testing::Job;
+using testing::Nothing;
+using testing::PlanTightly;
+using testing::Takes;
+
+using CudaFailuresTest = testing::CudaBackendTest;
+
+/// A backend and two iterations of the chain, its host tier a file or not.
+void RunChain(bool file) {
+  const Graph graph = Chain();
+  Job job(graph, PlanTightly(graph, "hybrid"), file ? ::testing::TempDir() : "");
+  EXPECT_EQ(job.Iterate(2), Nothing());
+}
+
+/// How many calls take memory in RunChain.
+int CountTaking(bool file) {
+  fake_cuda::Reset();
+  RunChain(file);
+  const std::vector<Call> calls = fake_cuda::Calls();
+  return static_cast<int>(
+      std::count_if(calls.begin(), calls.end(), [](const Call& call) { return Takes(call.name); }));
+}
+
+/// From now on the `n`-th call that takes memory finds none.
+void FailTaking(int n) {
+  auto count = std::make_shared<int>(0);
+  fake_cuda::Reset({.fail = [=](const std::string& call) {
+    return Takes(call) && (*count)++ == n ? cudaErrorMemoryAllocation : cudaSuccess;
+  }});
+}
+
+/// RunChain, as a program would: says what cannot be had and exits with 1.
+[[noreturn]] void RunChainAndExit(bool file) {
+  google::InstallFailureFunction([] { std::_Exit(1); });
+  try {
+    RunChain(file);
+  } catch (const std::bad_alloc& error) {
+    const bool clean = fake_cuda::WhatIsAlive() == Alive();
+    std::cerr << error.what() << (clean ? ", nothing left" : ", something left") << std::endl;
+    std::_Exit(1);
+  }
+  std::_Exit(0);
+}
+
+TEST_F(CudaFailuresTest, AFailingAllocationIsToldWhereverItHappens) {
+  const std::string cuda =
+      "(cudaStreamCreateWithFlags|cudaEventCreate).*: out of memory: CUDA "
+      "needs memory beside the plan, give a smaller --device_memory";
+  const std::string arena =
+      "49152 bytes of device memory cannot be had from GPU 0, Fake 0, which "
+      "has [0-9]+ left: give a smaller --device_memory.*, nothing left";
+  const std::string host =
+      "8192 bytes of pinned host memory cannot be had: .*--host_memory, .*"
+      "--spill_file, nothing left";
+  const std::string staging =
+      "8388608 bytes of pinned host memory, through which copies to and "
+      "from the spill file go, cannot be had: ";
+  for (const bool file : {false, true}) {
+    const int count = CountTaking(file);
+    EXPECT_GE(count, 8);
+    for (int n = 0; n < count; ++n) {
+      FailTaking(n);
+      EXPECT_EXIT(RunChainAndExit(file), ::testing::ExitedWithCode(1),
+                  cuda + "|" + arena + "|" + (file ? staging : host))
+          << "allocation " << n;
+    }
+  }
+}
+
+/// While it lives, failures are exceptions.
+class FailuresThrow {
+ public:
+  FailuresThrow() {
+    SetFailureHandler(
+        [](const char*, int, const std::string& message) { throw std::runtime_error(message); });
+  }
+  ~FailuresThrow() { SetFailureHandler(nullptr); }
+};
+
+TEST_F(CudaFailuresTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
+  const FailuresThrow throws;
+  for (const bool file : {false, true}) {
+    const int count = CountTaking(file);
+    for (int n = 0; n < count; ++n) {
+      FailTaking(n);
+      EXPECT_ANY_THROW(RunChain(file)) << "allocation " << n;
+      EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive()) << "allocation " << n;
+    }
+    for (const int n : {0, 3, 7}) {
+      auto work = std::make_shared<int>(0);
+      fake_cuda::Reset({.fail = [=](const std::string& call) {
+        return call == "work" && (*work)++ == n ? cudaErrorIllegalAddress : cudaSuccess;
+      }});
+      EXPECT_THROW(RunChain(file), std::runtime_error) << "work " << n;
+    }
+  }
+  fake_cuda::Reset();
+}
+
+TEST_F(CudaFailuresTest, TooLargeAPlanLeavesNothingBehind) {
+  for (const bool host : {false, true}) {
+    fake_cuda::Options options;
+    (host ? options.pinned_bytes : options.device_bytes) =
+        host ? plan_.host_bytes - 1 : options.context_bytes + plan_.device_bytes - 1;
+    fake_cuda::Reset(options);
+    EXPECT_THROW(Job(graph_, plan_), std::bad_alloc);
+    EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
+  }
+}
+
+TEST_F(CudaFailuresTest, WorkThatFailsLaterEndsTheProgramNamingACall) {
+  for (const int n : {0, 3, 7}) {
+    auto count = std::make_shared<int>(0);
+    fake_cuda::Reset({.fail = [=](const std::string& call) {
+      return call == "work" && (*count)++ == n ? cudaErrorIllegalAddress : cudaSuccess;
+    }});
+    EXPECT_DEATH(RunChain(n == 3), "cuda[A-Za-z]+\\(.*an illegal memory access was encountered\\.");
+    fake_cuda::Reset();
+  }
+}
+
+}  // namespace
+}  // namespace layrub

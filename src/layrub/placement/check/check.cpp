@@ -1,0 +1,312 @@
+// A plan is executed symbolically in program order: for every range of bytes the checker knows
+// which value of which tensor it holds. That alone would prove only one of the many orders in which
+// three lanes may run. So every access is also compared with the earlier accesses of the same
+// bytes: if all conflicting ones are ordered by lanes and Waits, then every order that the lanes
+// may take gives each reader the same bytes as program order does, and what holds for program order
+// holds for all of them.
+#include "layrub/placement/check/check.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/placement/check/check_walk.hpp"
+
+namespace layrub {
+namespace check {
+
+Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
+    : graph_(graph),
+      plan_(plan),
+      order_(plan.steps.size()),
+      device_{"device", plan.device_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
+      host_{"host", plan.host_bytes, Arena(graph.tensors.size()), AccessLog(order_)},
+      runs_(graph.ops.size()),
+      first_run_(graph.ops.size()),
+      version_(graph.tensors.size()),
+      lies_on_(graph.tensors.size(), kNone),
+      read_(graph.tensors.size()),
+      readable_(graph.tensors.size()) {
+  CheckSizes(budget);
+  for (const Step& step : plan.steps) {
+    const Form* form = ChosenForm(step);
+    if (form == nullptr) continue;
+    for (TensorId tensor : form->reads) read_[tensor] = true;
+  }
+}
+
+std::vector<std::string> Checker::Run() {
+  for (const int32_t end = static_cast<int32_t>(plan_.steps.size()); now_ < end; ++now_)
+    CheckStep();
+  CheckEnd();
+  return std::move(objections_);
+}
+
+/// The form that an operation's step asks for, or null: not an operation, or there is no such form.
+const Form* Checker::ChosenForm(const Step& step) const {
+  const bool runs = step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
+                    step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate ||
+                    step.kind == StepKind::kFeed;
+  if (!runs || step.op < 0 || step.op >= static_cast<OpId>(graph_.ops.size())) return nullptr;
+  const std::vector<Form>& forms = graph_.ops[step.op].forms;
+  return step.form >= 0 && step.form < static_cast<int32_t>(forms.size()) ? &forms[step.form]
+                                                                          : nullptr;
+}
+
+/// "step 12 (offload conv1)".
+std::string Checker::Describe(int32_t number) const {
+  const Step& step = plan_.steps[number];
+  std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);
+  if (step.op >= 0 && step.op < static_cast<OpId>(graph_.ops.size()))
+    text += " " + graph_.ops[step.op].name;
+  if (step.tensor >= 0 && step.tensor < static_cast<TensorId>(graph_.tensors.size()))
+    text += " " + NameOf(step.tensor);
+  return text + ")";
+}
+
+void Checker::CheckSizes(const Budget& budget) {
+  const auto check = [this](const char* tier, int64_t bytes, int64_t allowed) {
+    if (bytes < 0) objections_.push_back(std::string("the ") + tier + " arena has a negative size");
+    if (bytes <= allowed) return;
+    objections_.push_back(std::string("the ") + tier + " arena takes " + std::to_string(bytes) +
+                          " bytes, the budget is " + std::to_string(allowed));
+  };
+  check("device", plan_.device_bytes, budget.device - budget.reserved);
+  check("host", plan_.host_bytes, budget.host);
+  const auto& end = plan_.pass_end;
+  if (end[0] < 0 || end[0] > end[1] || end[1] > end[2] ||
+      end[2] != static_cast<int32_t>(plan_.steps.size())) {
+    objections_.push_back("the ends of the passes (" + std::to_string(end[0]) + ", " +
+                          std::to_string(end[1]) + ", " + std::to_string(end[2]) +
+                          ") do not cut the plan's " + std::to_string(plan_.steps.size()) +
+                          " steps into three");
+  }
+}
+
+void Checker::CheckStep() {
+  const Step& step = plan_.steps[now_];
+  if (!HasValidIds(step)) return;
+  const bool persistent = step.kind == StepKind::kAlloc && graph_.tensors[step.tensor].persistent;
+  only_persistent_so_far_ = only_persistent_so_far_ && persistent;
+  CheckPending(step);
+  switch (step.kind) {
+    case StepKind::kAlloc:
+      return CheckAlloc(step);
+    case StepKind::kFree:
+      return CheckFree(step);
+    case StepKind::kAlias:
+      return CheckAlias(step);
+    case StepKind::kWait:
+      return CheckWait(step);
+    case StepKind::kOffload:
+    case StepKind::kPrefetch:
+      return CheckCopy(step);
+    case StepKind::kMove:
+      return CheckMove(step);
+    case StepKind::kFill:
+    case StepKind::kCompute:
+    case StepKind::kRecompute:
+    case StepKind::kUpdate:
+    case StepKind::kFeed:
+      return CheckOp(step);
+  }
+}
+
+bool Checker::HasValidIds(const Step& step) {
+  const auto is_tensor = [this](TensorId id) {
+    return id >= 0 && id < static_cast<TensorId>(graph_.tensors.size());
+  };
+  switch (step.kind) {
+    case StepKind::kAlias:
+      if (is_tensor(step.tensor) && is_tensor(step.on)) return true;
+      break;
+    case StepKind::kAlloc:
+    case StepKind::kFree:
+    case StepKind::kOffload:
+    case StepKind::kPrefetch:
+    case StepKind::kMove:
+      if (is_tensor(step.tensor)) return true;
+      break;
+    case StepKind::kWait:
+      if (static_cast<int32_t>(step.lane) < kLanes) return true;
+      break;
+    case StepKind::kFill:
+    case StepKind::kCompute:
+    case StepKind::kRecompute:
+    case StepKind::kUpdate:
+      if (ChosenForm(step) != nullptr) return true;
+      break;
+    case StepKind::kFeed:
+      if (ChosenForm(step) != nullptr && is_tensor(step.tensor)) return true;
+      break;
+  }
+  Object("names a tensor, lane, operation or form that does not exist");
+  return false;
+}
+
+void Checker::CheckAlloc(const Step& step) {
+  Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
+  const Tensor& tensor = graph_.tensors[step.tensor];
+  const int64_t bytes = Aligned(tensor.bytes);
+  if (memory.arena.Has(step.tensor)) {
+    const Range& range = memory.arena.Of(step.tensor);
+    if (!range.part) return Object(tensor.name + " has a " + memory.name + " range already");
+    if (step.offset != range.offset)
+      Object("begins elsewhere than the part of " + tensor.name + ", which lies at " +
+             std::to_string(range.offset));
+    return Rebind(step, bytes);
+  }
+  if (tensor.persistent && step.tier == Tier::kDevice && !only_persistent_so_far_) {
+    Object(tensor.name + " is persistent and has to be allocated before anything else");
+  }
+  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step, memory, bytes));
+  if (tensor.persistent && step.tier == Tier::kDevice)
+    memory.arena.Of(step.tensor).holds = {step.tensor, 0};
+}
+
+/// The bytes of the range that begins at the step's offset and is to have `bytes`; 0 (and said)
+/// where it may not lie.
+int64_t Checker::BytesAt(const Step& step, const Memory& memory, int64_t bytes) {
+  const std::string range = "[" + std::to_string(step.offset) + ", +" + std::to_string(bytes) + ")";
+  if (step.offset % kAlignment != 0)
+    Object("offset " + std::to_string(step.offset) + " is not aligned");
+  if (step.offset < 0 || step.offset > memory.bytes - bytes) {
+    Object("range " + range + " is not inside the " + memory.name + " arena of " +
+           std::to_string(memory.bytes) + " bytes");
+    bytes = 0;
+  } else if (const TensorId other = memory.arena.Overlapping(step.offset, bytes); other != kNone) {
+    Object("range " + range + " overlaps the live " + memory.name + " range of " + NameOf(other));
+    bytes = 0;  // said once: the wrong range takes no part in what follows
+  }
+  return bytes;
+}
+
+/// The step's tensor gets a device range of `bytes` at the step's offset for the one that it has,
+/// which may overlap it; it holds what that held.
+void Checker::Rebind(const Step& step, int64_t bytes) {
+  Arena& arena = device_.arena;
+  const Range before = arena.Of(step.tensor);
+  arena.Free(step.tensor);
+  arena.Alloc(step.tensor, step.offset, BytesAt(step, device_, bytes));
+  arena.Of(step.tensor).holds = before.holds;
+  arena.Of(step.tensor).of = before.of;
+}
+
+void Checker::CheckFree(const Step& step) {
+  Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
+  if (!memory.arena.Has(step.tensor))
+    return Object(NameOf(step.tensor) + " has no " + memory.name + " range");
+  if (graph_.tensors[step.tensor].persistent && step.tier == Tier::kDevice) {
+    Object(NameOf(step.tensor) + " is persistent and must never be freed");
+  }
+  if (step.bytes != 0) return CheckKept(step);
+  memory.arena.Free(step.tensor);
+  if (step.tier == Tier::kDevice) lies_on_[step.tensor] = kNone;
+}
+
+/// The Free takes back all but the first bytes of its tensor, and may do so.
+void Checker::CheckKept(const Step& step) {
+  const Tensor& tensor = graph_.tensors[step.tensor];
+  const auto object = [&](const std::string& text) {
+    Object("keeps " + std::to_string(step.bytes) + " bytes of " + tensor.name + text);
+  };
+  if (step.tier == Tier::kHost) return object(" in the host tier, where there are no parts");
+  const Range& range = device_.arena.Of(step.tensor);
+  if (range.part) return object(", of which there is only a part already");
+  if (range.bound > 1) return object(", which is not the only tensor in its range");
+  if (step.bytes < 0 || step.bytes % kAlignment != 0)
+    return object(", no multiple of " + std::to_string(kAlignment));
+  if (step.bytes >= tensor.bytes) return object(", which has " + std::to_string(tensor.bytes));
+  device_.arena.Shrink(step.tensor, step.bytes);
+  lies_on_[step.tensor] = kNone;
+}
+
+void Checker::CheckAlias(const Step& step) {
+  const Tensor& tensor = graph_.tensors[step.tensor];
+  Arena& arena = device_.arena;
+  if (arena.Has(step.tensor)) return Object(tensor.name + " has a device range already");
+  if (!arena.Has(step.on))
+    return Object("is put on " + NameOf(step.on) + ", which has no device range");
+  if (arena.Of(step.on).part)
+    Object("is put on " + NameOf(step.on) + ", of which only a part is on the device");
+  if (tensor.persistent) Object(tensor.name + " is persistent and needs a range of its own");
+  if (Aligned(tensor.bytes) > arena.Of(step.on).bytes) {
+    Object("needs " + std::to_string(tensor.bytes) + " bytes, the range of " + NameOf(step.on) +
+           " has " + std::to_string(arena.Of(step.on).bytes));
+  }
+  arena.Bind(step.tensor, step.on);
+  lies_on_[step.tensor] = step.on;
+}
+
+void Checker::CheckWait(const Step& step) {
+  const std::string awaited = "step " + std::to_string(step.step);
+  if (step.step < 0 || step.step >= now_)
+    return Object("waits for " + awaited + ", which is not an earlier step");
+  if (!order_.IsQueued(step.step)) return Object("waits for " + awaited + ", which takes no time");
+  if (order_.LaneOf(step.step) == step.lane)
+    return Object("makes a lane wait for " + awaited + " of its own");
+  order_.Wait(step.lane, step.step);
+}
+
+void Checker::CheckEnd() {
+  if (piece_ != kNone)
+    objections_.push_back(Describe(piece_) + " is not followed by the next piece");
+  for (size_t op = 0; op < graph_.ops.size(); ++op) {
+    if (runs_[op] == 0) objections_.push_back("operation " + graph_.ops[op].name + " never runs");
+  }
+  for (size_t i = 0; i < plan_.readable.size(); ++i) {
+    if (i > 0 && plan_.readable[i] <= plan_.readable[i - 1]) {
+      objections_.push_back("the list of readable tensors is not sorted, or names one twice");
+    }
+    if (plan_.readable[i] < 0 ||
+        plan_.readable[i] >= static_cast<TensorId>(graph_.tensors.size())) {
+      objections_.push_back("the list of readable tensors names one that does not exist");
+    } else if (graph_.tensors[plan_.readable[i]].persistent) {
+      objections_.push_back(NameOf(plan_.readable[i]) +
+                            " is persistent: it is not listed as readable");
+    } else {
+      readable_[plan_.readable[i]] = true;
+    }
+  }
+  for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor)
+    CheckLeftOver(static_cast<TensorId>(tensor));
+}
+
+/// At the end a persistent tensor is on the device, a readable one in one of the tiers, both with
+/// their value; any other is nowhere.
+void Checker::CheckLeftOver(TensorId id) {
+  const Tensor& tensor = graph_.tensors[id];
+  const auto object = [&](const std::string& text) {
+    objections_.push_back("at the end of the plan " + tensor.name + " " + text);
+  };
+  const bool readable = readable_[id];
+  const bool on_device = device_.arena.Has(id);
+  const bool on_host = host_.arena.Has(id);
+  if (tensor.keep && !tensor.persistent && !readable)
+    object("is marked keep but is not listed as readable");
+  if (on_host && (on_device || !readable)) object("still has a host range");
+  if (on_device && !readable && !tensor.persistent) object("still has a device range");
+  if (tensor.persistent && !on_device) object("has no device range although it is persistent");
+  if (!readable && !tensor.persistent) return;
+  if (!on_device && !on_host)
+    return tensor.persistent ? void() : object("has no range although it is readable");
+  const Range& range = (on_device ? device_ : host_).arena.Of(id);
+  const Value& holds = range.holds;
+  if (holds == CurrentValue(id)) {
+    if (range.of.Covers(Clipped(id, {}))) return;
+    return object("does not have its whole value: its range holds " + Only(id, range.of));
+  }
+  object("does not have its value: its range holds " + (holds.tensor == kNone ? "nothing"
+                                                        : holds.tensor == id
+                                                            ? "an older one"
+                                                            : NameOf(holds.tensor)));
+}
+
+}  // namespace check
+
+std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget) {
+  return check::Checker(graph, plan, budget).Run();
+}
+
+}  // namespace layrub

@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layrub/placement/check/check_walk.hpp"
+
+namespace layrub::check {
+namespace {
+
+template <typename T>
+bool Contains(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
+
+void Checker::CheckCopy(const Step& step) {
+  const bool down = step.kind == StepKind::kOffload;
+  order_.Queue(now_, down ? Lane::kSave : Lane::kLoad);
+  if (!CheckPiece(step)) return;
+  const bool complete = piece_ == kNone;
+  const Span span{step.offset, complete ? Span().end : step.offset + step.bytes};
+  Memory& to = down ? host_ : device_;
+  const bool read = ReadValue(down ? device_ : host_, step.tensor, span);
+  if (!to.arena.Has(step.tensor))
+    return Object(NameOf(step.tensor) + " has no " + to.name + " range to copy to");
+  if (!down && lies_on_[step.tensor] != kNone) {
+    Object("copies over " + NameOf(lies_on_[step.tensor]) +
+           ", on which only an operation may write");
+  }
+  if (!down && step.offset == copy_begin_) CheckBefore(step);
+  WriteBytes(to, step.tensor, read && complete ? CurrentValue(step.tensor) : Value{}, span,
+             down ? Span{copy_begin_} : Span{});
+}
+
+/// The bytes before the first that the Prefetch brings are on the device.
+void Checker::CheckBefore(const Step& step) {
+  const Range& range = device_.arena.Of(step.tensor);
+  if (step.offset == 0) return;
+  if (range.holds == CurrentValue(step.tensor) && range.of.Covers({0, step.offset})) return;
+  Object("begins at byte " + std::to_string(step.offset) + " of " + NameOf(step.tensor) +
+         ", but the device range does not hold all bytes before");
+}
+
+/// Nothing but Waits may stand between the pieces of a copy.
+void Checker::CheckPending(const Step& step) {
+  if (piece_ == kNone || step.kind == StepKind::kWait) return;
+  const Step& last = plan_.steps[piece_];
+  if (step.kind == last.kind && step.tensor == last.tensor && step.bytes != 0) return;
+  Object("comes between " + Describe(piece_) + " and the next piece");
+  piece_ = kNone;
+}
+
+/// The current step copies its tensor whole, or the piece of it that comes next; false (and said)
+/// if not. Sets or ends the copy that is not complete.
+bool Checker::CheckPiece(const Step& step) {
+  const int64_t all = graph_.tensors[step.tensor].bytes;
+  int64_t next = step.bytes == 0 ? 0 : step.offset;  // of a first piece
+  if (piece_ != kNone) {
+    next = plan_.steps[piece_].offset + plan_.steps[piece_].bytes;
+  } else {
+    copy_begin_ = next;
+  }
+  piece_ = kNone;
+  const auto object = [&](const std::string& text) {
+    Object("copies " + std::to_string(step.bytes) + " bytes from byte " +
+           std::to_string(step.offset) + " on, " + text);
+    return false;
+  };
+  if (step.offset != next) return object("where byte " + std::to_string(next) + " is next");
+  if (step.offset < 0 || step.offset % kAlignment != 0) return object("where no piece may begin");
+  if (step.bytes == 0) return true;
+  if (step.bytes < 0 || step.bytes > all - step.offset)
+    return object("but " + NameOf(step.tensor) + " has " + std::to_string(all));
+  if (step.bytes == all - step.offset) return true;
+  if (step.bytes % kAlignment != 0) return object("so that the next piece is not aligned");
+  piece_ = now_;
+  return true;
+}
+
+void Checker::CheckMove(const Step& step) {
+  order_.Queue(now_, Lane::kCompute);
+  Arena& arena = device_.arena;
+  const bool part = arena.Has(step.tensor) && arena.Of(step.tensor).part;
+  const Span span{0, part ? arena.Of(step.tensor).bytes : Span().end};
+  const bool read = ReadValue(device_, step.tensor, span);
+  if (!arena.Has(step.tensor)) return;
+  const int64_t all = part ? span.end : Aligned(graph_.tensors[step.tensor].bytes);
+  if (step.bytes != (part ? all : 0))
+    Object("moves " + (step.bytes == 0 ? "all" : std::to_string(step.bytes)) + " bytes of " +
+           NameOf(step.tensor) + ", of which " + (part ? std::to_string(all) : "all") +
+           " are on the device");
+  if (graph_.tensors[step.tensor].persistent)
+    Object(NameOf(step.tensor) + " is persistent and has to stay where it is");
+  if (arena.Of(step.tensor).bound > 1)
+    Object(NameOf(step.tensor) + " is not the only tensor in its range");
+  Rebind(step, all);
+  arena.Of(step.tensor).part = part;
+  WriteBytes(device_, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span, span);
+}
+
+void Checker::CheckOp(const Step& step) {
+  order_.Queue(now_, step.kind == StepKind::kFeed ? Lane::kLoad : Lane::kCompute);
+  const Form& form = *ChosenForm(step);
+  const bool again = step.kind == StepKind::kRecompute;
+  if (again) {
+    CheckAgain(step, form);
+  } else {
+    CheckTurn(step);
+  }
+  for (TensorId tensor : form.reads) {
+    if (!LeftAlone(step, form, tensor)) ReadValue(device_, tensor);
+  }
+
+  std::vector<TensorId> outputs;  // what is written and has a range to be written to
+  for (TensorId tensor : form.writes) {
+    if (LeftAlone(step, form, tensor)) continue;
+    if (device_.arena.Has(tensor)) {
+      outputs.push_back(tensor);
+    } else if (!IsUnread(tensor)) {
+      Object("writes " + NameOf(tensor) + ", which has no device range");
+    }
+  }
+  const int32_t variants = static_cast<int32_t>(form.scratch.size());
+  if (step.scratch < 0 || step.scratch >= std::max(variants, 1)) {
+    Object("there is no scratch variant " + std::to_string(step.scratch));
+  } else if (variants > 0 && form.scratch[step.scratch].tensor != kNone) {
+    const TensorId scratch = form.scratch[step.scratch].tensor;
+    if (!device_.arena.Has(scratch)) {
+      Object("needs the scratch " + NameOf(scratch) + ", which has no device range");
+    } else {
+      outputs.push_back(scratch);
+    }
+  }
+  CheckAliases(form, outputs);
+  if (!again) NoteRun(step, form);
+  for (TensorId tensor : outputs) WriteBytes(device_, tensor, CurrentValue(tensor));
+}
+
+/// The current step runs its operation for the first time: what it writes has a new version.
+void Checker::NoteRun(const Step& step, const Form& form) {
+  FirstRun run{step.form, step.scratch, {}, {}};
+  for (TensorId tensor : form.reads) run.found.push_back(version_[tensor]);
+  for (TensorId tensor : form.writes) run.left.push_back(++version_[tensor]);
+  first_run_[step.op] = std::move(run);
+}
+
+/// A recomputation gives the bits of the first run: it finds the same values, in the same form and
+/// with the same reproducible workspace, and it sets no tensor back to an older version.
+void Checker::CheckAgain(const Step& step, const Form& form) {
+  const Op& op = graph_.ops[step.op];
+  if (!op.repeatable || op.pass != Pass::kForward || op.kind != OpKind::kCompute)
+    Object("is not a forward operation that may run again");
+  const FirstRun& first = first_run_[step.op];
+  if (first.form == kNone) return Object("runs again before it has run");
+  if (step.form != first.form || step.scratch != first.scratch)
+    return Object("runs again in another form or with another workspace");
+  const auto variants = static_cast<int32_t>(form.scratch.size());
+  if (step.scratch >= 0 && step.scratch < variants && !form.scratch[step.scratch].deterministic)
+    Object("may give other bits with this workspace");
+  for (size_t i = 0; i < form.reads.size(); ++i) {
+    const TensorId tensor = form.reads[i];
+    if (!LeftAlone(step, form, tensor) && version_[tensor] != first.found[i])
+      Object("reads " + NameOf(tensor) + ", which has changed since it ran first");
+  }
+  for (size_t i = 0; i < form.writes.size(); ++i) {
+    const TensorId tensor = form.writes[i];
+    if (!LeftAlone(step, form, tensor) && version_[tensor] != first.left[i])
+      Object("writes an older value of " + NameOf(tensor));
+  }
+}
+
+/// Each operation once, in graph order, by the step kind that belongs to it, in the part of the
+/// plan of its pass.
+void Checker::CheckTurn(const Step& step) {
+  const Op& op = graph_.ops[step.op];
+  if (runs_[step.op]++ > 0) {
+    Object("runs a second time");
+  } else if (step.op != turn_) {
+    Object("runs out of order: it is the turn of " + (turn_ < static_cast<OpId>(graph_.ops.size())
+                                                          ? graph_.ops[turn_].name
+                                                          : std::string("none")));
+  }
+  turn_ = std::max(turn_, step.op + 1);
+  constexpr std::array<StepKind, 4> kKinds{StepKind::kCompute, StepKind::kFill, StepKind::kUpdate,
+                                           StepKind::kFeed};
+  const StepKind kind = kKinds[static_cast<size_t>(op.kind)];
+  if (step.kind != kind) Object(std::string("must be run by a step of kind ") + Name(kind));
+  const auto pass = static_cast<size_t>(op.pass);
+  const int32_t begin = pass == 0 ? 0 : plan_.pass_end[pass - 1];
+  if (now_ < begin || now_ >= plan_.pass_end[pass]) {
+    Object(std::string("lies outside the ") + Name(op.pass) + " pass, steps " +
+           std::to_string(begin) + " to " + std::to_string(plan_.pass_end[pass]));
+  }
+}
+
+/// An output may share its range with an operand, or with the tensor it was put on, only as the
+/// form allows, and never with another output.
+void Checker::CheckAliases(const Form& form, const std::vector<TensorId>& outputs) {
+  for (TensorId output : outputs) {
+    std::vector<TensorId> under;
+    if (lies_on_[output] != kNone) under.push_back(lies_on_[output]);
+    lies_on_[output] = kNone;
+    for (TensorId operand : form.reads) {
+      if (operand == output || !device_.arena.Has(operand) || Contains(under, operand)) continue;
+      if (device_.arena.Share(output, operand)) under.push_back(operand);
+    }
+    for (TensorId input : under) {
+      if (Contains(form.may_alias, AliasPair{output, input})) continue;
+      Object("writes " + NameOf(output) + " on the bytes of " + NameOf(input) + ", which form " +
+             form.name + " does not allow");
+    }
+    for (TensorId other : outputs) {
+      if (other < output && device_.arena.Share(output, other)) {
+        Object("writes " + NameOf(output) + " and " + NameOf(other) + " on the same bytes");
+      }
+    }
+  }
+}
+
+/// The current step reads `span` of the current value of `tensor` from `memory`; false (and said)
+/// if it is not there.
+bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
+  const auto object = [&](const std::string& text) {
+    Object("reads " + NameOf(tensor) + text);
+    return false;
+  };
+  const std::string tier = memory.name;
+  if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
+  const Range& range = memory.arena.Of(tensor);
+  if (range.part && plan_.steps[now_].kind != StepKind::kMove)
+    return object(", of which only a part is on the device");
+  const auto [begin, end] = Place(range, tensor, span);
+  const int32_t conflict = memory.log.Read(now_, begin, end);
+  if (conflict != kNone) {
+    object(" without waiting for " + Describe(conflict) + ", which writes there");
+  }
+  if (range.holds == CurrentValue(tensor)) {
+    if (range.of.Covers(Clipped(tensor, span))) return true;
+    return object(", of which the " + tier + " range holds " + Only(tensor, range.of));
+  }
+  if (range.holds.tensor == kNone) return object(", whose " + tier + " range was not written");
+  if (range.holds.tensor == tensor)
+    return object(", whose " + tier + " range holds an older value");
+  return object(", whose " + tier + " range holds " + NameOf(range.holds.tensor));
+}
+
+/// The current step writes `span` of the range of `tensor` in `memory`, which then holds `of` of
+/// `value`.
+void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span,
+                         const Span& of) {
+  Range& range = memory.arena.Of(tensor);
+  if (range.part && plan_.steps[now_].kind != StepKind::kMove)
+    Object("writes " + NameOf(tensor) + ", of which only a part is on the device");
+  const auto [begin, end] = Place(range, tensor, span);
+  const int32_t conflict = memory.log.Write(now_, begin, end);
+  if (conflict != kNone) {
+    Object("writes " + NameOf(tensor) + " without waiting for " + Describe(conflict) +
+           ", which uses the same " + memory.name + " bytes");
+  }
+  range.holds = value;
+  range.of = of;
+}
+
+}  // namespace layrub::check

@@ -1,0 +1,74 @@
+#ifndef LAYRUB_PLACEMENT_CHECK_CHECK_MEMORY_HPP_
+#define LAYRUB_PLACEMENT_CHECK_CHECK_MEMORY_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "layrub/placement/ir/graph.hpp"
+
+namespace layrub::check {
+
+/// What a range of bytes holds: the value that `tensor` had after it was written `version` times in
+/// this iteration, recomputations of the same value not counted. Version 0 exists for persistent
+/// tensors only: the value left by the iteration before.
+struct Value {
+  TensorId tensor = kNone;  ///< kNone: undefined bytes
+  int32_t version = 0;
+  bool operator==(const Value&) const = default;
+};
+
+/// Bytes [begin, end) of a tensor; by default all.
+struct Span {
+  int64_t begin = 0;
+  int64_t end = std::numeric_limits<int64_t>::max();
+  bool Covers(const Span& other) const { return begin <= other.begin && other.end <= end; }
+};
+
+/// Bytes [offset, offset + bytes) of an arena and the tensors bound to them.
+struct Range {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  TensorId first = kNone;  ///< the tensor it was allocated for
+  int32_t bound = 1;       ///< how many tensors are bound to it
+  Value holds;
+  Span of;            ///< the bytes of `holds` that it holds, each at its place
+  bool part = false;  ///< it is too short for its tensor: what a Free has left of a range
+};
+
+/// One tier's memory as the plan sees it at a point of program order: which ranges live, whose they
+/// are, what they hold. Live ranges never overlap.
+class Arena {
+ public:
+  explicit Arena(size_t tensors) : range_of_(tensors, kNone) {}
+
+  bool Has(TensorId tensor) const { return range_of_[tensor] != kNone; }
+  /// The range of `tensor`. Requires Has(tensor); valid until the next Alloc.
+  Range& Of(TensorId tensor) { return ranges_[range_of_[tensor]]; }
+  const Range& Of(TensorId tensor) const { return ranges_[range_of_[tensor]]; }
+  /// Requires Has(a).
+  bool Share(TensorId a, TensorId b) const { return range_of_[a] == range_of_[b]; }
+  /// The tensor whose live range overlaps [offset, offset + bytes), or kNone.
+  TensorId Overlapping(int64_t offset, int64_t bytes) const;
+
+  /// Binds `tensor`, which has no range, to a new range that overlaps none.
+  void Alloc(TensorId tensor, int64_t offset, int64_t bytes);
+  /// Binds `tensor`, which has no range, to the range of `on`, which has one.
+  void Bind(TensorId tensor, TensorId on);
+  /// Unbinds `tensor`, which has a range; the range ends with the last tensor bound to it.
+  void Free(TensorId tensor);
+  /// Leaves of the range of `tensor`, which has one, the first `bytes` > 0: a part.
+  void Shrink(TensorId tensor, int64_t bytes);
+
+ private:
+  std::vector<int32_t> range_of_;  // per tensor, index into ranges_
+  std::vector<Range> ranges_;      // every range there has been
+  std::map<int64_t, int32_t>
+      live_;  // offset -> index of the live range there; empty ranges are left out
+};
+
+}  // namespace layrub::check
+
+#endif  // LAYRUB_PLACEMENT_CHECK_CHECK_MEMORY_HPP_

@@ -1,0 +1,116 @@
+#ifndef LAYRUB_PLACEMENT_CHECK_CHECK_WALK_HPP_
+#define LAYRUB_PLACEMENT_CHECK_CHECK_WALK_HPP_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/check/check_memory.hpp"
+#include "layrub/placement/check/check_order.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub::check {
+
+/// One walk over a plan in program order, collecting objections; see check.cpp. Graph and plan
+/// outlive it.
+class Checker {
+ public:
+  Checker(const Graph& graph, const Plan& plan, const Budget& budget);
+  std::vector<std::string> Run();
+
+ private:
+  /// The memory of one tier.
+  struct Memory {
+    const char* name;
+    int64_t bytes;  // size of the arena
+    Arena arena;
+    AccessLog log;
+  };
+
+  /// An operation's run: what it found in the tensors that it reads and left in those it writes.
+  struct FirstRun {
+    int32_t form = kNone;
+    int32_t scratch = kNone;
+    std::vector<int32_t> found, left;  // versions, in the order of Form::reads and Form::writes
+  };
+
+  void CheckSizes(const Budget& budget);
+  void CheckStep();
+  bool HasValidIds(const Step& step);
+  void CheckAlloc(const Step& step);
+  void CheckMove(const Step& step);
+  void CheckFree(const Step& step);
+  void CheckKept(const Step& step);
+  void CheckAlias(const Step& step);
+  void CheckWait(const Step& step);
+  void CheckCopy(const Step& step);
+  bool CheckPiece(const Step& step);
+  void CheckBefore(const Step& step);
+  void CheckPending(const Step& step);
+  void CheckOp(const Step& step);
+  void CheckTurn(const Step& step);
+  void CheckAgain(const Step& step, const Form& form);
+  void NoteRun(const Step& step, const Form& form);
+  void CheckAliases(const Form& form, const std::vector<TensorId>& outputs);
+  void CheckEnd();
+  void CheckLeftOver(TensorId tensor);
+
+  int64_t BytesAt(const Step& step, const Memory& memory, int64_t bytes);
+  void Rebind(const Step& step, int64_t bytes);
+  bool ReadValue(Memory& memory, TensorId tensor, const Span& span = {});
+  void WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span = {},
+                  const Span& of = {});
+  /// Where in its arena `span` of `tensor` lies: one put on a larger range touches less than that.
+  Span Place(const Range& range, TensorId tensor, const Span& span) const {
+    const int64_t bytes = std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
+    return {range.offset + std::min(span.begin, bytes), range.offset + std::min(span.end, bytes)};
+  }
+  Value CurrentValue(TensorId tensor) const { return {tensor, version_[tensor]}; }
+  /// The bytes of the tensor that are in `span`.
+  Span Clipped(TensorId tensor, const Span& span) const {
+    return {span.begin, std::min(span.end, graph_.tensors[tensor].bytes)};
+  }
+  /// "bytes [0, 256) only".
+  std::string Only(TensorId tensor, const Span& span) const {
+    const Span clipped = Clipped(tensor, span);
+    return "bytes [" + std::to_string(clipped.begin) + ", " + std::to_string(clipped.end) +
+           ") only";
+  }
+  const Form* ChosenForm(const Step& step) const;
+  /// A recomputation leaves persistent tensors that its form writes alone.
+  bool LeftAlone(const Step& step, const Form& form, TensorId tensor) const {
+    return step.kind == StepKind::kRecompute && graph_.tensors[tensor].persistent &&
+           std::find(form.writes.begin(), form.writes.end(), tensor) != form.writes.end();
+  }
+  bool IsUnread(TensorId tensor) const {
+    return graph_.tensors[tensor].role == Role::kSaved && !read_[tensor];
+  }
+
+  std::string NameOf(TensorId tensor) const { return graph_.tensors[tensor].name; }
+  std::string Describe(int32_t step) const;
+  void Object(const std::string& text) { objections_.push_back(Describe(now_) + ": " + text); }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  std::vector<std::string> objections_;
+  LaneOrder order_;
+  Memory device_;
+  Memory host_;
+  int32_t now_ = 0;                     // number of the step that is looked at
+  int32_t piece_ = kNone;               // the last piece of a copy that is not complete
+  int64_t copy_begin_ = 0;              // where the first piece of the copy begins
+  OpId turn_ = 0;                       // the operation that has to run next
+  bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
+  std::vector<int32_t> runs_;           // per operation, how often it has run
+  std::vector<FirstRun> first_run_;     // per operation; what its recomputations must repeat
+  std::vector<int32_t> version_;        // per tensor, how often it has been written
+  std::vector<TensorId> lies_on_;       // per tensor, from its Alias step to its writer: on what
+  std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form
+  std::vector<bool> readable_;  // per tensor, whether Plan::readable lists it
+};
+
+}  // namespace layrub::check
+
+#endif  // LAYRUB_PLACEMENT_CHECK_CHECK_WALK_HPP_

@@ -1,0 +1,176 @@
+#include "layrub/placement/cost/layer_costs.hpp"
+
+#include <map>
+#include <utility>
+
+namespace layrub {
+
+LayerCost& LayerCost::operator+=(const LayerCost& other) {
+  kept += other.kept;
+  aliased += other.aliased;
+  offloaded += other.offloaded;
+  recomputed += other.recomputed;
+  traffic += other.traffic;
+  copying += other.copying;
+  exposed += other.exposed;
+  again += other.again;
+  return *this;
+}
+
+namespace {
+
+class Accounts {
+ public:
+  Accounts(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+    makers_.assign(graph.tensors.size(), kNone);
+    for (const Op& op : graph.ops) {
+      if (op.kind == OpKind::kUpdate) continue;
+      const int layer = LayerOf(op.name);
+      op_layers_.push_back(layer);
+      for (const Form& form : op.forms) {
+        for (const TensorId t : form.writes) {
+          if (makers_[t] == kNone && !graph.tensors[t].persistent) makers_[t] = layer;
+        }
+      }
+    }
+  }
+
+  void AddBytes() {
+    std::vector<bool> allocated(graph_.tensors.size());
+    std::vector<bool> dropped(graph_.tensors.size());  // allocated again, and nothing in it yet
+    for (const Step& step : plan_.steps) {
+      const bool on_device = step.kind == StepKind::kAlloc && step.tier == Tier::kDevice;
+      if (on_device || step.kind == StepKind::kAlias) {
+        dropped[step.tensor] = allocated[step.tensor];
+        allocated[step.tensor] = true;
+      }
+      if (step.kind == StepKind::kAlias) Add(step.tensor, &LayerCost::aliased);
+      if (step.kind == StepKind::kOffload) AddCopied(step, &LayerCost::offloaded);
+      if (step.kind == StepKind::kPrefetch) dropped[step.tensor] = false;
+      if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
+        AddCopied(step, &LayerCost::traffic);
+      if (step.kind == StepKind::kFeed) {
+        for (const TensorId t : graph_.ops[step.op].forms[0].writes) Add(t, &LayerCost::traffic);
+      }
+      if (step.kind != StepKind::kRecompute) continue;
+      for (const TensorId t : graph_.ops[step.op].forms[step.form].writes) {
+        if (dropped[t]) Add(t, &LayerCost::recomputed);
+        dropped[t] = false;
+      }
+    }
+  }
+
+  /// What owns a range of the device when the forward pass ends, each range once.
+  void AddKept() {
+    struct Range {
+      TensorId newest;
+      int bound;
+      int64_t bytes;
+    };
+    std::vector<Range> ranges;
+    std::vector<int> range_of(graph_.tensors.size(), kNone);
+    for (int i = 0; i < plan_.pass_end[0]; ++i) {
+      const Step& step = plan_.steps[i];
+      if (step.tensor == kNone) continue;
+      int& range = range_of[step.tensor];
+      const int64_t bytes = graph_.tensors[step.tensor].bytes;
+      if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
+        if (range == kNone) {
+          range = static_cast<int>(ranges.size());
+          ranges.push_back({step.tensor, 1, bytes});
+        } else {
+          ranges[range].bytes = bytes;  // a part of it was there
+        }
+      } else if (step.kind == StepKind::kAlias) {
+        range = range_of[step.on];
+        ranges[range] = {step.tensor, ranges[range].bound + 1, bytes};
+      } else if (step.kind == StepKind::kFree && step.bytes > 0) {
+        ranges[range].bytes = step.bytes;
+      } else if (step.kind == StepKind::kFree && step.tier == Tier::kDevice) {
+        --ranges[range].bound;
+        range = kNone;
+      }
+    }
+    for (const Range& range : ranges) {
+      if (range.bound > 0) Add(range.newest, range.bytes, &LayerCost::kept);
+    }
+  }
+
+  void AddTimes(const Timeline& timeline) {
+    std::vector<double> ends(plan_.steps.size());
+    for (const Span& span : timeline.spans) ends[span.step] = span.end;
+    double idle_since = 0;
+    for (const Span& span : timeline.spans) {
+      const Step& step = plan_.steps[span.step];
+      if (span.lane != Lane::kCompute) {
+        if (LayerCost* cost = CostOf(step.tensor)) cost->copying += span.end - span.begin;
+        continue;
+      }
+      if (span.begin > idle_since) {
+        if (LayerCost* cost = CostOf(AwaitedBy(span.step, ends)))
+          cost->exposed += span.begin - idle_since;
+      }
+      idle_since = span.end;
+      if (step.kind == StepKind::kRecompute)
+        costs_[op_layers_[step.op]].again += span.end - span.begin;
+    }
+  }
+
+  std::vector<LayerCost> Take() { return std::move(costs_); }
+
+ private:
+  int LayerOf(const std::string& op) {
+    const std::string layer = op.substr(0, op.rfind('/'));
+    const auto [entry, added] = index_.try_emplace(layer, static_cast<int>(costs_.size()));
+    if (added) costs_.push_back({.layer = layer});
+    return entry->second;
+  }
+
+  LayerCost* CostOf(TensorId t) {
+    return t == kNone || makers_[t] == kNone ? nullptr : &costs_[makers_[t]];
+  }
+
+  void Add(TensorId t, int64_t bytes, int64_t LayerCost::*field) {
+    if (LayerCost* cost = CostOf(t)) cost->*field += Aligned(bytes);
+  }
+
+  void Add(TensorId t, int64_t LayerCost::*field) { Add(t, graph_.tensors[t].bytes, field); }
+
+  void AddCopied(const Step& copy, int64_t LayerCost::*field) {
+    Add(copy.tensor, CopiedBytes(graph_, copy), field);
+  }
+
+  /// The tensor whose copy ends last of those that `step` waits for.
+  TensorId AwaitedBy(int step, const std::vector<double>& ends) const {
+    TensorId last = kNone;
+    double end = 0;
+    for (int i = step - 1; i >= 0; --i) {
+      const Step& before = plan_.steps[i];
+      if (before.op != kNone || before.kind == StepKind::kMove) break;
+      if (before.kind != StepKind::kWait || before.lane != Lane::kCompute) continue;
+      if (ends[before.step] <= end) continue;
+      end = ends[before.step];
+      last = plan_.steps[before.step].tensor;
+    }
+    return last;
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  std::vector<LayerCost> costs_;
+  std::map<std::string, int> index_;
+  std::vector<int> op_layers_;  ///< by OpId, up to the updates, which come last
+  std::vector<int> makers_;     ///< by TensorId: the layer whose operation writes it first
+};
+
+}  // namespace
+
+std::vector<LayerCost> LayerCosts(const Graph& graph, const Plan& plan, const Timeline& timeline) {
+  Accounts accounts(graph, plan);
+  accounts.AddBytes();
+  accounts.AddKept();
+  accounts.AddTimes(timeline);
+  return accounts.Take();
+}
+
+}  // namespace layrub

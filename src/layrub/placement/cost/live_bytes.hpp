@@ -1,0 +1,21 @@
+#ifndef LAYRUB_PLACEMENT_COST_LIVE_BYTES_HPP_
+#define LAYRUB_PLACEMENT_COST_LIVE_BYTES_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+
+namespace layrub::placement::cost {
+
+/// The bytes that live on the device during each of `runs` runs, persistent tensors and workspaces
+/// among them. What packing leaves unused comes on top.
+std::vector<int64_t> LiveBytes(const Lifetimes& lives, size_t runs);
+/// The largest of them: no packing needs fewer.
+int64_t PeakLiveBytes(const Lifetimes& lives, size_t runs);
+
+}  // namespace layrub::placement::cost
+
+#endif  // LAYRUB_PLACEMENT_COST_LIVE_BYTES_HPP_

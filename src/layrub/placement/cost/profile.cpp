@@ -1,0 +1,154 @@
+#include "layrub/placement/cost/profile.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace layrub {
+namespace {
+
+constexpr double kTick = 1e-9;  ///< seconds; what is measured is never nothing
+
+/// Stretches of time, disjoint and in order.
+struct Stretch {
+  double begin = 0, end = 0;
+};
+
+bool IsCopy(const Span& span) { return span.lane != Lane::kCompute; }
+
+/// When copies ran (`copies`), or operations.
+std::vector<Stretch> Busy(const Timeline& timeline, bool copies) {
+  std::vector<Stretch> busy;
+  for (const Span& span : timeline.spans) {
+    if (IsCopy(span) == copies) busy.push_back({span.begin, span.end});
+  }
+  std::sort(busy.begin(), busy.end(),
+            [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+  std::vector<Stretch> disjoint;
+  for (const Stretch& stretch : busy) {
+    if (disjoint.empty() || disjoint.back().end < stretch.begin) {
+      disjoint.push_back(stretch);
+    } else {
+      disjoint.back().end = std::max(disjoint.back().end, stretch.end);
+    }
+  }
+  return disjoint;
+}
+
+/// Seconds of `span` that lie in `stretches`.
+double Overlap(const Span& span, const std::vector<Stretch>& stretches) {
+  auto at =
+      std::lower_bound(stretches.begin(), stretches.end(), span.begin,
+                       [](const Stretch& stretch, double time) { return stretch.end < time; });
+  double sum = 0;
+  for (; at != stretches.end() && at->begin < span.end; ++at) {
+    sum += std::max(0.0, std::min(at->end, span.end) - std::max(at->begin, span.begin));
+  }
+  return sum;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Seconds that a step takes with nothing beside it. `distance`: see MoveDistances.
+double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
+                    const Machine& machine) {
+  if (step.op != kNone && step.kind != StepKind::kFeed)
+    return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
+  if (step.kind == StepKind::kMove) return MoveSeconds(MovedBytes(graph, step), distance, machine);
+  const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
+  return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
+}
+
+/// Steps of one kind in one iteration: seconds that they take alone, and that they took by
+/// themselves and beside the other kind.
+struct Sums {
+  double alone = 0, by_itself = 0, beside = 0;
+  void Add(double seconds_alone, double seconds, double overlap) {
+    alone += seconds_alone;
+    by_itself += seconds - overlap;
+    beside += overlap;
+  }
+};
+
+/// The speed, as a part of that alone, at which one kind of step (copies, or operations) went on
+/// beside the other: the one for which (time alone) = (time by itself) + speed * (time beside), for
+/// steps of which much lies beside. How the iteration as a whole differs from the times alone is
+/// seen from steps of which nothing does. Median over the iterations; 0 when the two kinds hardly
+/// met.
+double SpeedBeside(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
+                   const Machine& machine, bool copies) {
+  constexpr double kMuch = 0.25;
+  constexpr double kLeast = 0.25;  // even shares with both copies; below, it was something else
+  const std::vector<int64_t> distances = MoveDistances(graph, plan);
+  std::vector<double> speeds;
+  for (const Timeline& timeline : iterations) {
+    const std::vector<Stretch> others = Busy(timeline, !copies);
+    Sums undisturbed, disturbed;
+    for (const Span& span : timeline.spans) {
+      if (IsCopy(span) != copies) continue;
+      const double seconds = span.end - span.begin, overlap = Overlap(span, others);
+      const double alone =
+          SecondsAlone(graph, plan.steps[span.step], distances[span.step], machine);
+      if (overlap == 0) undisturbed.Add(alone, seconds, 0);
+      if (overlap > kMuch * seconds) disturbed.Add(alone, seconds, overlap);
+    }
+    if (disturbed.beside == 0) continue;
+    const double drift = undisturbed.alone > 0 ? undisturbed.by_itself / undisturbed.alone : 1;
+    speeds.push_back((disturbed.alone * drift - disturbed.by_itself) / disturbed.beside);
+  }
+  return speeds.empty() ? 0 : std::clamp(Median(speeds), kLeast, 1.0);
+}
+
+}  // namespace
+
+void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Timeline>& iterations,
+                     Machine* machine) {
+  std::map<std::tuple<OpId, int32_t, int32_t>, std::vector<double>> seconds;
+  for (const Timeline& timeline : iterations) {
+    const std::vector<Stretch> copies = Busy(timeline, true);
+    for (const Span& span : timeline.spans) {
+      if (IsCopy(span)) continue;
+      const Step& step = plan.steps[span.step];
+      if (step.op == kNone) continue;
+      const double lost = Overlap(span, copies) * (1 - machine->compute_while_copying);
+      seconds[{step.op, step.form, step.scratch}].push_back(span.end - span.begin - lost);
+    }
+  }
+  for (const auto& [key, samples] : seconds) {
+    const auto& [o, f, scratch] = key;
+    const Form& form = graph.ops[o].forms[f];
+    machine->measured[graph.ops[o].name][MeasuredName(form, scratch)] = {
+        form.bytes_moved, std::max(Median(samples), kTick)};
+  }
+}
+
+void LearnInterference(const Graph& graph, const Plan& plan,
+                       const std::vector<Timeline>& iterations, Machine* machine) {
+  const double compute = SpeedBeside(graph, plan, iterations, *machine, false);
+  const double copy = SpeedBeside(graph, plan, iterations, *machine, true);
+  if (compute > 0) machine->compute_while_copying = compute;
+  if (copy > 0) machine->copy_while_computing = copy;
+}
+
+int MeasuredOperations(const Graph& graph, const Machine& machine) {
+  return static_cast<int>(std::count_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+    if (op.kind == OpKind::kFeed) return true;  // its time is that of a copy
+    const auto forms = machine.measured.find(op.name);
+    if (forms == machine.measured.end()) return false;
+    return std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& form) {
+      const auto variants = static_cast<int32_t>(std::max<size_t>(form.scratch.size(), 1));
+      for (int32_t i = 0; i < variants; ++i) {
+        const auto found = forms->second.find(MeasuredName(form, i));
+        if (found != forms->second.end() && found->second.bytes_moved == form.bytes_moved)
+          return true;
+      }
+      return false;
+    });
+  }));
+}
+
+}  // namespace layrub

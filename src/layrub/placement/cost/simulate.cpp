@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "layrub/placement/cost/timeline.hpp"
+
+namespace layrub {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kTick = 1e-12;  ///< seconds; shorter than anything a machine does
+
+size_t Index(Lane lane) { return static_cast<size_t>(lane); }
+
+bool IsCopy(StepKind kind) {
+  return kind == StepKind::kOffload || kind == StepKind::kPrefetch || kind == StepKind::kFeed;
+}
+
+/// One lane: its steps and Waits in plan order, and what it is doing.
+struct Queue {
+  std::vector<int32_t> steps;
+  size_t next = 0;
+  int32_t running = kNone;
+  double seconds_left = 0;  ///< of latency or of an operation
+  double bytes_left = 0;    ///< of a copy, once the latency is over
+  bool moving_bytes() const { return running != kNone && seconds_left <= 0; }
+};
+
+class Simulation {
+ public:
+  Simulation(const Graph& graph, const Plan& plan, const Machine& machine)
+      : graph_(graph),
+        plan_(plan),
+        machine_(machine),
+        distances_(MoveDistances(graph, plan)),
+        spans_(plan.steps.size()),
+        finished_(plan.steps.size()) {
+    for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
+      const Step& step = plan.steps[i];
+      if (step.kind == StepKind::kWait || step.kind == StepKind::kMove || step.op != kNone ||
+          IsCopy(step.kind)) {
+        queues_[Index(step.lane)].steps.push_back(i);
+      }
+    }
+  }
+
+  Timeline Run() {
+    while (true) {
+      StartAll();
+      SetRates();
+      const double pause = TimeToNextEvent();
+      if (pause == kNever) return Collect();
+      now_ += pause;
+      for (int lane = 0; lane < kLanes; ++lane) Advance(&queues_[lane], Speed(lane), pause);
+    }
+  }
+
+ private:
+  /// How fast each lane goes on at this moment: bytes a second that a copy moves, both directions
+  /// at once sharing Machine::link_both; part of its own speed that an operation has.
+  void SetRates() {
+    const bool saving = queues_[Index(Lane::kSave)].moving_bytes();
+    const bool loading = queues_[Index(Lane::kLoad)].moving_bytes();
+    const bool computing = queues_[Index(Lane::kCompute)].running != kNone;
+    const double sum = machine_.link_down + machine_.link_up;
+    const double share = (saving && loading ? std::min(1.0, machine_.link_both / sum) : 1.0) *
+                         (computing ? machine_.copy_while_computing : 1.0);
+    rates_[Index(Lane::kSave)] = machine_.link_down * share;
+    rates_[Index(Lane::kLoad)] = machine_.link_up * share;
+    rates_[Index(Lane::kCompute)] = saving || loading ? machine_.compute_while_copying : 1.0;
+  }
+
+  /// Of what `lane` does now: its rate, but for the latency of a copy.
+  double Speed(int lane) const {
+    const bool waits = lane != static_cast<int>(Lane::kCompute) && !queues_[lane].moving_bytes();
+    return waits ? 1.0 : rates_[lane];
+  }
+
+  double TimeToNextEvent() const {
+    double pause = kNever;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const Queue& queue = queues_[lane];
+      if (queue.running == kNone) continue;
+      const double left = queue.moving_bytes() ? queue.bytes_left : queue.seconds_left;
+      pause = std::min(pause, left > 0 ? left / Speed(lane) : 0);
+    }
+    return pause;
+  }
+
+  void Advance(Queue* queue, double speed, double pause) {
+    if (queue->running == kNone) return;
+    // What would end within the rounding of the clock ends now, so that time always moves on.
+    if (queue->moving_bytes()) {
+      queue->bytes_left -= pause * speed;
+      if (queue->bytes_left > speed * kTick) return;
+    } else {
+      queue->seconds_left -= pause * speed;
+      if (queue->seconds_left > kTick) return;
+      queue->seconds_left = 0;
+      if (queue->bytes_left > 0) return;
+    }
+    spans_[queue->running].end = now_;
+    finished_[queue->running] = true;
+    queue->running = kNone;
+  }
+
+  double ComputeSeconds(int32_t index) const {
+    const Step& step = plan_.steps[index];
+    return step.kind == StepKind::kMove
+               ? MoveSeconds(MovedBytes(graph_, step), distances_[index], machine_)
+               : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
+  }
+
+  /// Starts what can start. A step that takes no time ends in the next event, at the same moment.
+  void StartAll() {
+    for (Queue& queue : queues_) {
+      while (queue.running == kNone && queue.next < queue.steps.size()) {
+        const int32_t i = queue.steps[queue.next];
+        const Step& step = plan_.steps[i];
+        if (step.kind == StepKind::kWait) {
+          if (!finished_[step.step]) break;
+        } else {
+          queue.running = i;
+          queue.seconds_left = IsCopy(step.kind) ? machine_.latency : ComputeSeconds(i);
+          queue.bytes_left = IsCopy(step.kind) ? static_cast<double>(CopiedBytes(graph_, step)) : 0;
+          spans_[i] = {i, step.lane, now_, now_};
+        }
+        ++queue.next;
+      }
+    }
+  }
+
+  Timeline Collect() const {
+    Timeline timeline;
+    double compute_end = 0;
+    for (const Span& span : spans_) {
+      if (span.step == kNone) continue;
+      timeline.spans.push_back(span);
+      timeline.seconds = std::max(timeline.seconds, span.end);
+      if (span.lane != Lane::kCompute) continue;
+      timeline.stalled += span.begin - compute_end;
+      compute_end = span.end;
+    }
+    return timeline;
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  const Machine& machine_;
+  const std::vector<int64_t> distances_;  ///< of Moves, by step
+  std::array<Queue, kLanes> queues_;
+  std::array<double, kLanes> rates_{};  ///< by lane, see SetRates
+  std::vector<Span> spans_;             ///< by step
+  std::vector<bool> finished_;
+  double now_ = 0;
+};
+
+}  // namespace
+
+Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine) {
+  return Simulation(graph, plan, machine).Run();
+}
+
+}  // namespace layrub

@@ -1,0 +1,244 @@
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "layrub/base/text.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/line_reader.hpp"
+
+namespace layrub {
+
+// Outside the unnamed namespace, where FindName finds it.
+static const char* Name(OpKind kind) {
+  switch (kind) {
+    case OpKind::kCompute:
+      return "compute";
+    case OpKind::kFill:
+      return "fill";
+    case OpKind::kUpdate:
+      return "update";
+    case OpKind::kFeed:
+      return "feed";
+  }
+  return "unknown";
+}
+
+namespace {
+
+using placement::FindName;
+using placement::FromDash;
+using placement::kEnd;
+using placement::LineReader;
+using placement::OrDash;
+using placement::ReadName;
+
+constexpr char kHeader[] = "layrub-graph 1";
+
+void Append(std::string* text, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) *text += part;
+}
+
+void AppendTensors(const Graph& graph, const char* keyword, const std::vector<TensorId>& tensors,
+                   std::string* text) {
+  if (tensors.empty()) return;
+  *text += keyword;
+  for (const TensorId t : tensors) Append(text, {" ", graph.tensors[t].name});
+  *text += "\n";
+}
+
+void AppendForm(const Graph& graph, const Form& form, std::string* text) {
+  Append(text, {"form ", OrDash(form.name), " flops=", FormatDouble(form.flops),
+                " bytes=", FormatDouble(form.bytes_moved), "\n"});
+  AppendTensors(graph, "reads", form.reads, text);
+  AppendTensors(graph, "writes", form.writes, text);
+  for (const AliasPair& pair : form.may_alias) {
+    Append(text,
+           {"alias ", graph.tensors[pair.output].name, " ", graph.tensors[pair.input].name, "\n"});
+  }
+  for (const Scratch& scratch : form.scratch) {
+    const bool none = scratch.tensor == kNone;
+    Append(text, {"scratch ", none ? "-" : graph.tensors[scratch.tensor].name,
+                  " seconds=", FormatDouble(scratch.seconds),
+                  " deterministic=", scratch.deterministic ? "1" : "0"});
+    if (!scratch.name.empty()) Append(text, {" name=", scratch.name});
+    Append(text, {"\n"});
+  }
+}
+
+/// Parses "<key>=<number>".
+template <typename Number>
+bool ParseSetting(std::string_view field, std::string_view key, Number* value) {
+  if (field.substr(0, key.size()) != key || field.substr(key.size(), 1) != "=") return false;
+  return ParseNumber(field.substr(key.size() + 1), value);
+}
+
+class GraphReader {
+ public:
+  explicit GraphReader(std::string_view text) : reader_(text) {}
+
+  Result<Graph> Run() {
+    if (!reader_.Next() || reader_.record() != kHeader) {
+      return reader_.Malformed(kHeader);
+    }
+    while (reader_.Next()) {
+      if (Status status = ReadRecord(); !status.ok()) return status;
+    }
+    if (Status status = reader_.Finish(); !status.ok()) return status;
+    return std::move(graph_);
+  }
+
+ private:
+  using Fields = std::vector<std::string_view>;
+
+  Status ReadRecord() {
+    const std::string_view keyword = reader_.keyword();
+    if (keyword == "graph") return ReadName(reader_, &graph_.name);
+    if (keyword == "tensor") return ReadTensor();
+    if (keyword == "op") return ReadOp();
+    if (keyword == "form") return ReadForm();
+    if (keyword != "reads" && keyword != "writes" && keyword != "alias" && keyword != "scratch") {
+      return reader_.Error("'" + std::string(keyword) + "' is not a record of a graph");
+    }
+    if (graph_.ops.empty() || graph_.ops.back().forms.empty()) {
+      return reader_.Error("'" + std::string(keyword) + "' has no form to belong to");
+    }
+    Form& form = graph_.ops.back().forms.back();
+    if (keyword == "reads") return ReadTensors(&form.reads);
+    if (keyword == "writes") return ReadTensors(&form.writes);
+    return keyword == "alias" ? ReadAlias(&form) : ReadScratch(&form);
+  }
+
+  Status ReadTensor() {
+    const Fields& fields = reader_.fields();
+    Tensor tensor;
+    if (fields.size() < 4 || !IsName(fields[1]) || !ParseNumber(fields[2], &tensor.bytes) ||
+        tensor.bytes < 0 || !FindName(fields[3], 8, &tensor.role)) {
+      return reader_.Malformed("tensor <name> <bytes> <role> [persistent] [keep] [blob=<n>]");
+    }
+    tensor.name = fields[1];
+    for (size_t i = 4; i < fields.size(); ++i) {
+      if (fields[i] == "persistent") {
+        tensor.persistent = true;
+      } else if (fields[i] == "keep") {
+        tensor.keep = true;
+      } else if (!ParseSetting(fields[i], "blob", &tensor.blob)) {
+        return reader_.Error("'" + std::string(fields[i]) +
+                             "' is not one of persistent, keep, blob=<n>");
+      }
+    }
+    const auto id = static_cast<TensorId>(graph_.tensors.size());
+    if (!ids_.emplace(tensor.name, id).second) {
+      return reader_.Error("another tensor is named " + tensor.name);
+    }
+    graph_.tensors.push_back(std::move(tensor));
+    return Status::Ok();
+  }
+
+  Status ReadOp() {
+    const Fields& fields = reader_.fields();
+    Op op;
+    const bool repeatable = fields.size() == 5 && fields[4] == "repeatable";
+    if ((fields.size() != 4 && !repeatable) || !IsName(fields[1]) ||
+        !FindName(fields[2], 3, &op.pass) || !FindName(fields[3], 4, &op.kind)) {
+      return reader_.Malformed(
+          "op <name> <forward|backward|update> <compute|fill|update> [repeatable]");
+    }
+    op.name = fields[1];
+    op.repeatable = repeatable;
+    graph_.ops.push_back(std::move(op));
+    return Status::Ok();
+  }
+
+  Status ReadForm() {
+    const Fields& fields = reader_.fields();
+    Form form;
+    if (fields.size() != 4 || fields[1].empty() || !ParseSetting(fields[2], "flops", &form.flops) ||
+        !ParseSetting(fields[3], "bytes", &form.bytes_moved)) {
+      return reader_.Malformed("form <name> flops=<number> bytes=<number>");
+    }
+    if (graph_.ops.empty()) return reader_.Error("'form' has no operation to belong to");
+    form.name = FromDash(fields[1]);
+    graph_.ops.back().forms.push_back(std::move(form));
+    return Status::Ok();
+  }
+
+  Status ReadTensors(std::vector<TensorId>* tensors) {
+    for (size_t i = 1; i < reader_.fields().size(); ++i) {
+      TensorId t = kNone;
+      if (Status status = Find(reader_.fields()[i], &t); !status.ok()) return status;
+      tensors->push_back(t);
+    }
+    return Status::Ok();
+  }
+
+  Status ReadAlias(Form* form) {
+    if (reader_.fields().size() != 3) return reader_.Malformed("alias <output> <input>");
+    AliasPair pair;
+    if (Status status = Find(reader_.fields()[1], &pair.output); !status.ok()) return status;
+    if (Status status = Find(reader_.fields()[2], &pair.input); !status.ok()) return status;
+    form->may_alias.push_back(pair);
+    return Status::Ok();
+  }
+
+  Status ReadScratch(Form* form) {
+    const Fields& fields = reader_.fields();
+    Scratch scratch;
+    int deterministic = -1;
+    constexpr std::string_view kName = "name=";
+    const bool named = fields.size() == 5 && fields[4].substr(0, kName.size()) == kName &&
+                       fields[4].size() > kName.size();
+    if ((fields.size() != 4 && !named) || !ParseSetting(fields[2], "seconds", &scratch.seconds) ||
+        !ParseSetting(fields[3], "deterministic", &deterministic) ||
+        (deterministic != 0 && deterministic != 1)) {
+      return reader_.Malformed(
+          "scratch <tensor or -> seconds=<number> deterministic=<0|1> [name=<name>]");
+    }
+    scratch.deterministic = deterministic == 1;
+    if (named) scratch.name = fields[4].substr(kName.size());
+    if (fields[1] != "-") {
+      if (Status status = Find(fields[1], &scratch.tensor); !status.ok()) return status;
+    }
+    form->scratch.push_back(scratch);
+    return Status::Ok();
+  }
+
+  Status Find(std::string_view name, TensorId* id) const {
+    const auto found = ids_.find(std::string(name));
+    if (found == ids_.end()) {
+      return reader_.Error("there is no tensor '" + std::string(name) + "' above this line");
+    }
+    *id = found->second;
+    return Status::Ok();
+  }
+
+  LineReader reader_;
+  Graph graph_;
+  std::unordered_map<std::string, TensorId> ids_;
+};
+
+}  // namespace
+
+std::string ToText(const Graph& graph) {
+  std::string text;
+  Append(&text, {kHeader, "\ngraph ", OrDash(graph.name), "\n"});
+  for (const Tensor& tensor : graph.tensors) {
+    Append(&text,
+           {"tensor ", tensor.name, " ", std::to_string(tensor.bytes), " ", Name(tensor.role)});
+    if (tensor.persistent) text += " persistent";
+    if (tensor.keep) text += " keep";
+    if (tensor.blob != kNone) text += " blob=" + std::to_string(tensor.blob);
+    text += "\n";
+  }
+  for (const Op& op : graph.ops) {
+    Append(&text, {"op ", op.name, " ", Name(op.pass), " ", Name(op.kind),
+                   op.repeatable ? " repeatable\n" : "\n"});
+    for (const Form& form : op.forms) AppendForm(graph, form, &text);
+  }
+  Append(&text, {kEnd, "\n"});
+  return text;
+}
+
+Result<Graph> GraphFromText(const std::string& text) { return GraphReader(text).Run(); }
+
+}  // namespace layrub

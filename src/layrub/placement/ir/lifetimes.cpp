@@ -1,0 +1,313 @@
+#include "layrub/placement/ir/lifetimes.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "layrub/placement/ir/program.hpp"
+#include "layrub/placement/ir/uses.hpp"
+
+namespace layrub::placement {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Graph& graph, const Decision& decision, const UseLists& uses)
+      : graph_(graph),
+        decision_(decision),
+        run_count_(static_cast<RunId>(decision.runs.size())),
+        uses_(uses),
+        first_(graph.tensors.size() + 1) {}
+
+  Result<Lifetimes> Build() {
+    Status status = Status::Ok();
+    lives_.residences.reserve(graph_.tensors.size());
+    for (TensorId t = 0; status.ok() && t < TensorCount(); ++t) {
+      first_[t] = static_cast<int32_t>(lives_.residences.size());
+      status = AddTensor(t);
+    }
+    first_.back() = static_cast<int32_t>(lives_.residences.size());
+    for (RunId r = 0; status.ok() && r < run_count_; ++r) {
+      for (const AliasPair& pair : decision_.runs[r].aliases) {
+        if (status.ok()) status = JoinAlias(r, pair);
+      }
+    }
+    if (!status.ok()) return status;
+    AddScratch();
+    NumberBlocks();
+    FindReadable();
+    return std::move(lives_);
+  }
+
+ private:
+  TensorId TensorCount() const { return static_cast<TensorId>(graph_.tensors.size()); }
+  const Op& OpOf(RunId r) const { return graph_.ops[decision_.runs[r].op]; }
+  const Form& FormOf(RunId r) const { return OpOf(r).forms[decision_.runs[r].form]; }
+
+  Status BadTensor(TensorId t, const std::string& what) const {
+    return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);
+  }
+  Status BadAlias(RunId r, const AliasPair& pair, const std::string& what) const {
+    return Status::Invalid("operation " + OpOf(r).name + ": " + graph_.tensors[pair.output].name +
+                           " cannot lie on " + graph_.tensors[pair.input].name + ": " + what);
+  }
+
+  void Add(TensorId t, RunId begin, RunId end, RunId fetched_for = kNone) {
+    lives_.residences.push_back(
+        {t, begin, end, fetched_for, kNone, Aligned(graph_.tensors[t].bytes), false, kNone});
+  }
+  void AddPart(TensorId t, const Gap& gap) {
+    lives_.residences.push_back(
+        {t, gap.release, gap.prefetch, kNone, kNone, gap.stays, true, kNone});
+  }
+
+  Status AddTensor(TensorId t) {
+    const Tensor& tensor = graph_.tensors[t];
+    const TensorDecision& decision = decision_.tensors[t];
+    const std::span<const Use> uses = uses_[t];
+    if (!decision.gaps.empty() && (tensor.persistent || decision.whole)) {
+      return BadTensor(t, "it stays resident, so it cannot have a gap");
+    }
+    if (!Materialised(tensor, uses)) {
+      if (!decision.gaps.empty()) return BadTensor(t, "it has a gap but no bytes under this plan");
+      if (tensor.keep) return BadTensor(t, "it is marked keep but nothing writes it");
+      return Status::Ok();
+    }
+    if (!tensor.persistent && uses.front().reads) {
+      return BadTensor(
+          t, OpOf(uses.front().run).name + " reads it, but no chosen form has written it before");
+    }
+    if (tensor.persistent || decision.whole) {
+      Add(t, kNone, run_count_);
+      return Status::Ok();
+    }
+    return AddGaps(t);
+  }
+
+  Status AddGaps(TensorId t) {
+    const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
+    const std::span<const Use> uses = uses_[t];
+    RunId begin = uses.front().run;
+    RunId fetched_for = kNone;
+    HostStay stay{t, {}, kNone};
+    auto use = uses.begin();
+    RunId last_write = kNone;
+    // A recomputation writes the value that its host copy has.
+    const auto pass_use = [&] {
+      if (use->writes && !decision_.runs[use->run].recompute) last_write = use->run;
+      ++use;
+    };
+    for (const Gap& gap : gaps) {
+      while (use != uses.end() && use->run <= gap.after) pass_use();
+      if (use == uses.begin() || use == uses.end() || (use - 1)->run != gap.after ||
+          use->run != gap.before || gap.after < begin) {
+        return BadTensor(t, "a gap does not lie between two uses of it that follow each other");
+      }
+      if (gap.release < gap.after || gap.prefetch <= gap.release || gap.before < gap.prefetch) {
+        return BadTensor(t, "the gap after " + OpOf(gap.after).name +
+                                " is not in the order after <= release < prefetch <= before");
+      }
+      if (gap.dropped && (use->reads || !use->writes)) {
+        return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
+      }
+      if (!CanStay(t, gap)) {
+        return BadTensor(t, "its first " + std::to_string(gap.stays) +
+                                " bytes cannot stay in the gap after " + OpOf(gap.after).name);
+      }
+      if (!gap.dropped) {
+        stay.from = stay.offloads.empty() ? gap.stays : std::min(stay.from, gap.stays);
+        if (stay.offloads.empty() || last_write > stay.offloads.back())
+          stay.offloads.push_back(gap.after);
+      }
+      Add(t, begin, gap.release, fetched_for);
+      if (gap.stays > 0) AddPart(t, gap);
+      begin = gap.prefetch;
+      fetched_for = gap.dropped ? kNone : gap.before;
+      if (!gap.dropped) stay.end = gap.prefetch;
+    }
+    while (use != uses.end()) pass_use();
+    RunId end = uses.back().run;
+    if (graph_.tensors[t].keep) {
+      const bool host_is_valid = !stay.offloads.empty() && last_write <= stay.offloads.back();
+      (host_is_valid ? stay.end : end) = run_count_;
+    }
+    Add(t, begin, end, fetched_for);
+    if (!stay.offloads.empty()) lives_.host.push_back(std::move(stay));
+    return Status::Ok();
+  }
+
+  bool CanStay(TensorId t, const Gap& gap) const {
+    const Tensor& tensor = graph_.tensors[t];
+    if (gap.stays == 0) return true;
+    return gap.stays > 0 && gap.stays % kAlignment == 0 && gap.stays < tensor.bytes &&
+           !gap.dropped && !tensor.keep;
+  }
+
+  /// The residence of `t` that takes part in run `at`, or null.
+  Residence* ResidenceAt(TensorId t, RunId at) {
+    for (int32_t r = first_[t]; r < first_[t + 1]; ++r) {
+      Residence& residence = lives_.residences[r];
+      if (!residence.part && residence.begin <= at && at <= residence.end) return &residence;
+    }
+    return nullptr;
+  }
+
+  Status JoinAlias(RunId at, const AliasPair& pair) {
+    const Form& form = FormOf(at);
+    if (std::find(form.may_alias.begin(), form.may_alias.end(), pair) == form.may_alias.end()) {
+      return BadAlias(at, pair, "form '" + form.name + "' does not allow it");
+    }
+    if (graph_.tensors[pair.output].persistent || graph_.tensors[pair.input].persistent) {
+      return BadAlias(at, pair, "a persistent tensor shares its bytes with no other");
+    }
+    Residence* output = ResidenceAt(pair.output, at);
+    Residence* input = ResidenceAt(pair.input, at);
+    // A whole tensor has its bytes from the start of the plan, unless it lies on another.
+    const RunId begin = output == nullptr        ? kNone
+                        : output->begin != kNone ? output->begin
+                                                 : uses_[pair.output].front().run;
+    if (begin != at || output->fetched_for != kNone) {
+      return BadAlias(at, pair, "this operation is not where the output begins");
+    }
+    if (input == nullptr || (input->begin == at && input->fetched_for == kNone)) {
+      return BadAlias(at, pair, "the input is not on the device before the operation");
+    }
+    if (output->on != kNone) return BadAlias(at, pair, "the output already lies on another tensor");
+    if (Aligned(graph_.tensors[pair.output].bytes) > input->bytes) {
+      return BadAlias(at, pair, "the output is larger");
+    }
+    if (std::find(form.writes.begin(), form.writes.end(), pair.input) != form.writes.end()) {
+      return BadAlias(at, pair, "the operation writes both");
+    }
+    if (Status status = EndInput(at, pair, input); !status.ok()) return status;
+    output->begin = at;
+    output->on = pair.input;
+    output->bytes = input->bytes;
+    return Status::Ok();
+  }
+
+  /// Ends the residence of an input whose bytes run `at` overwrites, provided that nobody
+  /// misses the value.
+  Status EndInput(RunId at, const AliasPair& pair, Residence* input) {
+    const bool whole = decision_.tensors[pair.input].whole;
+    if (whole != decision_.tensors[pair.output].whole) {
+      return BadAlias(at, pair,
+                      "one of them is resident for the whole iteration, the other is not");
+    }
+    if (whole && input->end == run_count_ && !graph_.tensors[pair.input].keep &&
+        uses_[pair.input].back().run <= at) {
+      input->end = at;
+      return Status::Ok();
+    }
+    if (whole || input->end != at) {
+      return BadAlias(at, pair, "the input's value is still needed, or another output lies on it");
+    }
+    for (const Run& other = decision_.runs[at]; const AliasPair& taken : other.aliases) {
+      if (taken.input == pair.input && taken.output != pair.output) {
+        return BadAlias(at, pair, "another output lies on the input");
+      }
+    }
+    if (decision_.tensors[pair.input].gaps.empty()) return Status::Ok();
+    const auto stay = std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
+                                       [](const HostStay& a, TensorId t) { return a.tensor < t; });
+    if (stay != lives_.host.end() && stay->tensor == pair.input &&
+        std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
+      return BadAlias(at, pair, "the input is to be copied to the host after this operation");
+    }
+    for (const Gap& gap : decision_.tensors[pair.input].gaps) {
+      if (gap.after == at && gap.stays > 0)
+        return BadAlias(at, pair, "a part of the input stays after this operation");
+    }
+    return Status::Ok();
+  }
+
+  void AddScratch() {
+    for (RunId r = 0; r < run_count_; ++r) {
+      const std::vector<Scratch>& variants = FormOf(r).scratch;
+      if (variants.empty()) continue;
+      const TensorId t = variants[decision_.runs[r].scratch].tensor;
+      if (t != kNone) Add(t, r, r);
+    }
+  }
+
+  /// One number for each chain of residences. An input begins before its output, so chains resolve
+  /// in order of begin.
+  void NumberBlocks() {
+    std::vector<Residence*> joined;
+    for (Residence& residence : lives_.residences) {
+      if (residence.on == kNone) {
+        residence.block = lives_.blocks++;
+      } else {
+        joined.push_back(&residence);
+      }
+    }
+    std::stable_sort(joined.begin(), joined.end(),
+                     [](const Residence* a, const Residence* b) { return a->begin < b->begin; });
+    for (Residence* residence : joined) {
+      residence->block = ResidenceAt(residence->on, residence->begin)->block;
+    }
+  }
+
+  void FindReadable() {
+    for (const Residence& residence : lives_.residences) {
+      if (residence.end == run_count_ && !graph_.tensors[residence.tensor].persistent) {
+        lives_.readable.push_back(residence.tensor);
+      }
+    }
+    for (const HostStay& stay : lives_.host) {
+      if (stay.end == run_count_) lives_.readable.push_back(stay.tensor);
+    }
+    std::sort(lives_.readable.begin(), lives_.readable.end());
+  }
+
+  const Graph& graph_;
+  const Decision& decision_;
+  const RunId run_count_;
+  const UseLists& uses_;
+  std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the residences of tensor t
+  Lifetimes lives_;
+};
+
+}  // namespace
+
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision) {
+  if (decision.tensors.size() != graph.tensors.size()) {
+    return Status::Invalid("the decision is for another graph: it has " +
+                           std::to_string(decision.tensors.size()) + " tensors");
+  }
+  if (decision.piece_bytes < 0 || decision.piece_bytes % kAlignment != 0) {
+    return Status::Invalid("tensors cannot be copied in pieces of " +
+                           std::to_string(decision.piece_bytes) + " bytes: a multiple of " +
+                           std::to_string(kAlignment) + " is needed");
+  }
+  if (Status status = CheckProgram(graph, decision.runs); !status.ok()) return status;
+  return FindLifetimes(graph, decision, FindUses(graph, decision.runs));
+}
+
+Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision,
+                                const UseLists& uses) {
+  return Builder(graph, decision, uses).Build();
+}
+
+void Retime(const Decision& decision, Lifetimes* lives) {
+  for (size_t r = 0; r < lives->residences.size();) {
+    for (const Gap& gap : decision.tensors[lives->residences[r].tensor].gaps) {
+      lives->residences[r++].end = gap.release;
+      if (gap.stays > 0) {
+        lives->residences[r].begin = gap.release;
+        lives->residences[r++].end = gap.prefetch;
+      }
+      lives->residences[r].begin = gap.prefetch;
+    }
+    ++r;
+  }
+  const auto to_the_end = static_cast<RunId>(decision.runs.size());
+  for (HostStay& stay : lives->host) {
+    for (const Gap& gap : decision.tensors[stay.tensor].gaps) {
+      if (!gap.dropped && stay.end != to_the_end) stay.end = gap.prefetch;
+    }
+  }
+}
+
+}  // namespace layrub::placement

@@ -1,0 +1,44 @@
+#include "layrub/placement/ir/line_reader.hpp"
+
+#include <algorithm>
+
+#include "layrub/base/text.hpp"
+
+namespace layrub::placement {
+
+bool LineReader::Next() {
+  while (!rest_.empty()) {
+    const size_t end = rest_.find('\n');
+    record_ = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    ++line_;
+    if (record_.empty() || record_.front() == '#') continue;
+    fields_ = Split(record_, ' ');
+    return record_ != kEnd;
+  }
+  record_ = {};
+  return false;
+}
+
+Status LineReader::Finish() {
+  if (record_ != kEnd) return Error("the text is cut off: its last line has to be 'end'");
+  return Next() || record_ == kEnd ? Error("there is more after 'end'") : Status::Ok();
+}
+
+Status LineReader::Error(const std::string& what) const {
+  return Status::Invalid("line " + std::to_string(std::max(line_, 1)) + ": " + what);
+}
+
+Status LineReader::Malformed(const std::string& expected) const {
+  return Error("expected '" + expected + "'");
+}
+
+Status ReadName(const LineReader& reader, std::string* name) {
+  if (reader.fields().size() != 2 || reader.fields()[1].empty()) {
+    return reader.Malformed(std::string(reader.keyword()) + " <name>");
+  }
+  *name = FromDash(reader.fields()[1]);
+  return Status::Ok();
+}
+
+}  // namespace layrub::placement

@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "layrub/base/text.hpp"
+#include "layrub/placement/ir/line_reader.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub {
+
+// Outside the unnamed namespace, where FindName finds it.
+static const char* Name(Tier tier) { return tier == Tier::kDevice ? "device" : "host"; }
+
+namespace {
+
+using placement::FindName;
+using placement::FromDash;
+using placement::kEnd;
+using placement::LineReader;
+using placement::OrDash;
+using placement::ReadName;
+
+constexpr char kHeader[] = "layrub-plan 1";
+constexpr int kStepKinds = 12;
+
+void AppendStep(const Graph& graph, const Step& step, std::string* text) {
+  const auto tensor = [&](TensorId t) { return " " + graph.tensors[t].name; };
+  const auto tier = [&] { return " " + std::string(Name(step.tier)); };
+  const auto part = [&] { return step.bytes == 0 ? "" : " " + std::to_string(step.bytes); };
+  *text += Name(step.kind);
+  switch (step.kind) {
+    case StepKind::kAlloc:
+      *text += tier() + tensor(step.tensor) + " " + std::to_string(step.offset);
+      break;
+    case StepKind::kFree:
+      *text += tier() + tensor(step.tensor) + part();
+      break;
+    case StepKind::kAlias:
+      *text += tensor(step.tensor) + " on" + tensor(step.on);
+      break;
+    case StepKind::kMove:
+      *text += tensor(step.tensor) + " " + std::to_string(step.offset) + part();
+      break;
+    case StepKind::kFill:
+    case StepKind::kFeed:
+      *text += " " + graph.ops[step.op].name;
+      break;
+    case StepKind::kOffload:
+    case StepKind::kPrefetch:
+      *text += tensor(step.tensor);
+      if (step.bytes != 0)
+        *text += " " + std::to_string(step.offset) + " " + std::to_string(step.bytes);
+      break;
+    case StepKind::kWait:
+      *text += std::string(" ") + Name(step.lane) + " for " + std::to_string(step.step);
+      break;
+    case StepKind::kCompute:
+    case StepKind::kRecompute:
+    case StepKind::kUpdate:
+      *text += " " + graph.ops[step.op].name + " form=" + std::to_string(step.form) +
+               " scratch=" + std::to_string(step.scratch);
+      break;
+  }
+  *text += "\n";
+}
+
+class PlanReader {
+ public:
+  PlanReader(std::string_view text, const Graph& graph) : graph_(graph), reader_(text) {
+    for (size_t t = 0; t < graph.tensors.size(); ++t) {
+      tensors_.emplace(graph.tensors[t].name, static_cast<TensorId>(t));
+    }
+    for (size_t o = 0; o < graph.ops.size(); ++o) {
+      ops_.emplace(graph.ops[o].name, static_cast<OpId>(o));
+    }
+  }
+
+  Result<Plan> Run() {
+    if (!reader_.Next() || reader_.record() != kHeader) {
+      return reader_.Malformed(kHeader);
+    }
+    while (reader_.Next()) {
+      if (Status status = ReadRecord(); !status.ok()) return status;
+    }
+    if (Status status = reader_.Finish(); !status.ok()) return status;
+    return std::move(plan_);
+  }
+
+ private:
+  using Fields = std::vector<std::string_view>;
+
+  Status ReadRecord() {
+    const Fields& fields = reader_.fields();
+    if (fields[0] == "strategy") return ReadName(reader_, &plan_.strategy);
+    if (fields[0] == "device_bytes") return ReadBytes(&plan_.device_bytes);
+    if (fields[0] == "host_bytes") return ReadBytes(&plan_.host_bytes);
+    if (fields[0] == "pass_end") {
+      bool ok = fields.size() == 4;
+      for (size_t i = 0; ok && i < 3; ++i) ok = ParseNumber(fields[i + 1], &plan_.pass_end[i]);
+      return ok ? Status::Ok() : reader_.Malformed("pass_end <step> <step> <step>");
+    }
+    if (fields[0] == "readable") {
+      plan_.readable.assign(fields.size() - 1, kNone);
+      for (size_t i = 1; i < fields.size(); ++i) {
+        if (Status status = FindTensor(fields[i], &plan_.readable[i - 1]); !status.ok()) {
+          return status;
+        }
+      }
+      return Status::Ok();
+    }
+    return ReadStep();
+  }
+
+  Status ReadBytes(int64_t* bytes) {
+    const Fields& fields = reader_.fields();
+    if (fields.size() == 2 && ParseNumber(fields[1], bytes) && *bytes >= 0) return Status::Ok();
+    return reader_.Malformed(std::string(fields[0]) + " <bytes>");
+  }
+
+  Status ReadStep() {
+    const Fields& fields = reader_.fields();
+    int64_t number = -1;
+    if (!ParseNumber(fields[0], &number)) {
+      return reader_.Error("'" + std::string(fields[0]) + "' is not a record of a plan");
+    }
+    if (number != static_cast<int64_t>(plan_.steps.size())) {
+      return reader_.Error("step " + std::to_string(plan_.steps.size()) +
+                           " is expected here, not " + std::to_string(number));
+    }
+    Step step;
+    if (fields.size() < 2 || !FindName(fields[1], kStepKinds, &step.kind)) {
+      return reader_.Error("this is no kind of step");
+    }
+    if (Status status = ReadStep(&step); !status.ok()) return status;
+    plan_.steps.push_back(step);
+    return Status::Ok();
+  }
+
+  Status ReadStep(Step* step) {
+    const Fields& fields = reader_.fields();
+    switch (step->kind) {
+      case StepKind::kAlloc:
+        if (fields.size() != 5 || !FindName(fields[2], 2, &step->tier) ||
+            !ParseNumber(fields[4], &step->offset)) {
+          return reader_.Malformed("<step> alloc <device|host> <tensor> <offset>");
+        }
+        return FindTensor(fields[3], &step->tensor);
+      case StepKind::kFree:
+        if (fields.size() < 4 || !FindName(fields[2], 2, &step->tier) || !ReadPart(4, step)) {
+          return reader_.Malformed("<step> free <device|host> <tensor> [<bytes>]");
+        }
+        return FindTensor(fields[3], &step->tensor);
+      case StepKind::kAlias:
+        if (fields.size() != 5 || fields[3] != "on") {
+          return reader_.Malformed("<step> alias <tensor> on <tensor>");
+        }
+        if (Status status = FindTensor(fields[2], &step->tensor); !status.ok()) return status;
+        return FindTensor(fields[4], &step->on);
+      case StepKind::kOffload:
+      case StepKind::kPrefetch:
+        return ReadCopy(step);
+      case StepKind::kMove:
+        if (fields.size() < 4 || !ParseNumber(fields[3], &step->offset) || !ReadPart(4, step))
+          return reader_.Malformed("<step> move <tensor> <offset> [<bytes>]");
+        return FindTensor(fields[2], &step->tensor);
+      case StepKind::kWait:
+        if (fields.size() != 5 || !FindName(fields[2], kLanes, &step->lane) || fields[3] != "for" ||
+            !ParseNumber(fields[4], &step->step)) {
+          return reader_.Malformed("<step> wait <compute|save|load> for <step>");
+        }
+        return Status::Ok();
+      case StepKind::kFill:
+        if (fields.size() != 3) return reader_.Malformed("<step> fill <operation>");
+        return FindOp(fields[2], step);
+      case StepKind::kFeed:
+        if (fields.size() != 3) return reader_.Malformed("<step> feed <operation>");
+        return FindFeed(fields[2], step);
+      case StepKind::kCompute:
+      case StepKind::kRecompute:
+      case StepKind::kUpdate:
+        if (fields.size() != 5) break;
+        if (Status status = FindOp(fields[2], step); !status.ok()) return status;
+        if (!ParseChoice(fields[3], "form=", &step->form) ||
+            !ParseChoice(fields[4], "scratch=", &step->scratch)) {
+          break;
+        }
+        return CheckForm(*step);
+    }
+    return reader_.Malformed("<step> <compute|recompute|update> <operation> form=<n> scratch=<n>");
+  }
+
+  Status ReadCopy(Step* step) {
+    const Fields& fields = reader_.fields();
+    step->lane = step->kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
+    const bool piece = fields.size() == 5 && ParseNumber(fields[3], &step->offset) &&
+                       ParseNumber(fields[4], &step->bytes) && step->offset >= 0 && step->bytes > 0;
+    if (fields.size() != 3 && !piece)
+      return reader_.Malformed("<step> <offload|prefetch> <tensor> [<offset> <bytes>]");
+    return FindTensor(fields[2], &step->tensor);
+  }
+
+  /// Field number `at`, the last one, if there is such a field.
+  bool ReadPart(size_t at, Step* step) const {
+    const Fields& fields = reader_.fields();
+    if (fields.size() == at) return true;
+    return fields.size() == at + 1 && ParseNumber(fields[at], &step->bytes) && step->bytes > 0;
+  }
+
+  static bool ParseChoice(std::string_view field, std::string_view key, int32_t* value) {
+    return field.substr(0, key.size()) == key && ParseNumber(field.substr(key.size()), value) &&
+           *value >= 0;
+  }
+
+  Status CheckForm(const Step& step) const {
+    const Op& op = graph_.ops[step.op];
+    if (step.form >= static_cast<int32_t>(op.forms.size())) {
+      return reader_.Error("operation " + op.name + " has no form " + std::to_string(step.form));
+    }
+    const auto variants = static_cast<int32_t>(op.forms[step.form].scratch.size());
+    if (step.scratch >= std::max(variants, 1)) {
+      return reader_.Error("operation " + op.name + " has no scratch variant " +
+                           std::to_string(step.scratch));
+    }
+    return Status::Ok();
+  }
+
+  Status FindTensor(std::string_view name, TensorId* id) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      return reader_.Error("the graph has no tensor '" + std::string(name) + "'");
+    }
+    *id = found->second;
+    return Status::Ok();
+  }
+
+  Status FindOp(std::string_view name, Step* step) const {
+    const auto found = ops_.find(name);
+    if (found == ops_.end()) {
+      return reader_.Error("the graph has no operation '" + std::string(name) + "'");
+    }
+    step->op = found->second;
+    return Status::Ok();
+  }
+
+  Status FindFeed(std::string_view name, Step* step) const {
+    if (Status status = FindOp(name, step); !status.ok()) return status;
+    const Op& op = graph_.ops[step->op];
+    if (op.kind != OpKind::kFeed || op.forms.empty() || op.forms[0].writes.empty())
+      return reader_.Error("operation " + op.name + " is no feed");
+    step->lane = Lane::kLoad;
+    step->tensor = op.forms[0].writes[0];
+    return Status::Ok();
+  }
+
+  const Graph& graph_;
+  LineReader reader_;
+  Plan plan_;
+  std::unordered_map<std::string_view, TensorId> tensors_;
+  std::unordered_map<std::string_view, OpId> ops_;
+};
+
+}  // namespace
+
+std::string ToText(const Plan& plan, const Graph& graph) {
+  std::string text = std::string(kHeader) + "\nstrategy ";
+  text += OrDash(plan.strategy);
+  text += "\ndevice_bytes " + std::to_string(plan.device_bytes) + "\nhost_bytes " +
+          std::to_string(plan.host_bytes) + "\npass_end";
+  for (const int32_t end : plan.pass_end) text += " " + std::to_string(end);
+  text += "\nreadable";
+  for (const TensorId t : plan.readable) text += " " + graph.tensors[t].name;
+  text += "\n";
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    text += std::to_string(i) + " ";
+    AppendStep(graph, plan.steps[i], &text);
+  }
+  text.append(kEnd) += "\n";
+  return text;
+}
+
+Result<Plan> PlanFromText(const std::string& text, const Graph& graph) {
+  return PlanReader(text, graph).Run();
+}
+
+}  // namespace layrub

@@ -1,0 +1,82 @@
+#include "layrub/placement/ir/uses.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "layrub/placement/ir/operands.hpp"
+
+namespace layrub::placement {
+
+UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
+  std::vector<std::pair<TensorId, Use>> all;
+  all.reserve(4 * runs.size());
+  for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
+    const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
+    const size_t before = all.size();
+    const auto note = [&](TensorId t, bool reads, bool writes) {
+      if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;
+      for (size_t i = before; i < all.size(); ++i) {
+        if (all[i].first == t) return;
+      }
+      all.push_back({t, {r, reads, writes}});
+    };
+    for (const TensorId t : form.reads) {
+      note(t, true, std::find(form.writes.begin(), form.writes.end(), t) != form.writes.end());
+    }
+    for (const TensorId t : form.writes) note(t, false, true);
+  }
+  return UseLists(graph.tensors.size(), [&all](const auto& add) {
+    for (const auto& [t, use] : all) add(t, use);
+  });
+}
+
+bool Materialised(const Tensor& tensor, std::span<const Use> uses) {
+  if (tensor.persistent) return true;
+  if (uses.empty()) return false;
+  return tensor.role != Role::kSaved || tensor.keep ||
+         std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.reads; });
+}
+
+std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLists& uses) {
+  std::vector<std::pair<int32_t, TensorId>> versions;
+  for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    if (tensor.blob == kNone || tensor.persistent || !Materialised(tensor, uses[t])) continue;
+    versions.push_back({tensor.blob, t});
+  }
+  std::sort(versions.begin(), versions.end());
+  std::vector<std::vector<TensorId>> chains;
+  for (auto begin = versions.begin(); begin != versions.end();) {
+    const auto end =
+        std::find_if(begin, versions.end(),
+                     [blob = begin->first](const auto& version) { return version.first != blob; });
+    if (end - begin > 1) {
+      std::vector<TensorId>& chain = chains.emplace_back();
+      std::transform(begin, end, std::back_inserter(chain), [](const auto& v) { return v.second; });
+      std::stable_sort(chain.begin(), chain.end(), [&](TensorId a, TensorId b) {
+        return uses[a].front().run < uses[b].front().run;
+      });
+    }
+    begin = end;
+  }
+  return chains;
+}
+
+OpId FirstOp(const Graph& graph, Pass pass) {
+  const auto first = std::partition_point(graph.ops.begin(), graph.ops.end(),
+                                          [pass](const Op& op) { return op.pass < pass; });
+  return static_cast<OpId>(first - graph.ops.begin());
+}
+
+Decision DefaultDecision(const Graph& graph) {
+  Decision decision;
+  decision.tensors.resize(graph.tensors.size());
+  decision.runs.reserve(graph.ops.size());
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    decision.runs.push_back({o, 0, SmallestScratch(graph, graph.ops[o].forms.front()), {}, false});
+  }
+  return decision;
+}
+
+}  // namespace layrub::placement

@@ -1,0 +1,379 @@
+#include "layrub/placement/pack/compacting_allocator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace layrub::placement::pack {
+namespace {
+
+/// What is on its way counts so many bytes more: somebody waits.
+constexpr int64_t kMoveOnItsWay = 64 << 20;
+/// Sliding closes gaps first where that takes hardly more than one copy.
+constexpr int64_t kFewPieces = 8;
+constexpr int64_t kAnyPieces = std::numeric_limits<int64_t>::max();
+/// Who waits for less than so many seconds does not wait.
+constexpr double kTick = 20e-6;
+/// How many looks at intervals one attempt may take: a nanosecond or two each.
+constexpr int64_t kMostLooks = 10'000'000;
+
+}  // namespace
+
+void CompactingRequests::SetOrder() {
+  order.resize(intervals.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto rank = [this](int32_t i) {
+    // What was just placed may not move: what grows needs room where it is.
+    return std::tuple(intervals[i].begin, !Shrinks(i), !Grows(i), -intervals[i].bytes, i);
+  };
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
+}
+
+bool CompactingAllocator::Run() {
+  const std::vector<Interval>& intervals = requests_.intervals;
+  const std::span<const int32_t> order = requests_.order;
+  for (size_t next = 0; next < order.size();) {
+    now_ = intervals[order[next]].begin;
+    size_t others = next, end = next;
+    double wanted = std::numeric_limits<double>::infinity();
+    for (; end < order.size() && intervals[order[end]].begin == now_; ++end) {
+      wanted = std::min(wanted, requests_.timings[order[end]].wanted_first);
+      others += requests_.Shrinks(order[end]);
+    }
+    if (std::isfinite(wanted)) seconds_ = wanted;
+    std::erase_if(live_, [this](int32_t i) { return HasEnded(i); });
+    for (; next < others; ++next)
+      Put(order[next], first_[order[next]] = offsets_[requests_.follows[order[next]]]);
+    if (!PlaceAll(order.subspan(next, end - next))) return false;
+    for (; next < end; ++next) first_[order[next]] = offsets_[order[next]];
+  }
+  return true;
+}
+
+bool CompactingAllocator::HasEnded(int32_t i) {
+  if (requests_.intervals[i].end > now_) return false;
+  const Timing& timing = requests_.timings[i];
+  ready_.Set(offsets_[i], End(i), timing.ready_first, timing.ready_last);
+  return true;
+}
+
+double CompactingAllocator::CostOf(int32_t i, int64_t pieces) const {
+  const int64_t bytes = Bytes(i) + (now_ < requests_.movable[i].settled ? kMoveOnItsWay : 0);
+  return static_cast<double>(bytes) * requests_.moved_byte +
+         static_cast<double>(pieces) * requests_.piece;
+}
+
+double CompactingAllocator::WaitOf(int32_t i, int64_t offset) const {
+  return ready_.Wait(offset, Bytes(i), requests_.timings[i]);
+}
+
+/// A move on bytes that it leaves is done piece by piece, each as large as the distance.
+int64_t CompactingAllocator::Pieces(int32_t i, int64_t offset) const {
+  return PiecesAt(i, std::abs(offset - offsets_[i]));
+}
+int64_t CompactingAllocator::PiecesAt(int32_t i, int64_t distance) const {
+  return (Bytes(i) + distance - 1) / distance;
+}
+
+/// The bytes below the k-th of live_, or above all.
+int64_t CompactingAllocator::HoleBelow(size_t k) const {
+  return (k < live_.size() ? offsets_[live_[k]] : requests_.height) -
+         (k > 0 ? End(live_[k - 1]) : 0);
+}
+
+std::vector<int32_t>::iterator CompactingAllocator::PlaceOf(int64_t offset) {
+  return std::lower_bound(live_.begin(), live_.end(), offset,
+                          [this](int32_t i, int64_t at) { return offsets_[i] < at; });
+}
+
+void CompactingAllocator::Put(int32_t i, int64_t offset) {
+  live_.insert(PlaceOf(offset), i);
+  offsets_[i] = offset;
+}
+
+void CompactingAllocator::Move(int32_t i, int64_t offset) {
+  left_.push_back(offsets_[i]);
+  shifts_.push_back({i, now_, offset});
+  ready_.Set(offsets_[i], End(i), seconds_, seconds_);
+  live_.erase(PlaceOf(offsets_[i]));
+  Put(i, offset);
+}
+
+/// Undoes all moves but the first so many.
+void CompactingAllocator::Undo(size_t moves) {
+  for (; shifts_.size() > moves; shifts_.pop_back(), left_.pop_back()) {
+    const int32_t i = shifts_.back().interval;
+    live_.erase(PlaceOf(offsets_[i]));
+    Put(i, left_.back());
+  }
+}
+
+/// What begins now, in holes, or in place of what makes way; else after everything has slid.
+bool CompactingAllocator::PlaceAll(std::span<const int32_t> fresh) {
+  const size_t done = shifts_.size();
+  const auto all = [&] {
+    return std::all_of(fresh.begin(), fresh.end(), [this](int32_t i) { return Place(i); });
+  };
+  if (all()) return true;
+  for (const int64_t pieces : {kFewPieces, kAnyPieces}) {
+    for (const int32_t i : fresh) Remove(i);
+    Undo(done);
+    Slide(pieces);
+    if (looks_ > kMostLooks) return false;
+    if (all()) return true;
+  }
+  return false;
+}
+
+void CompactingAllocator::Remove(int32_t i) {
+  const auto place = PlaceOf(offsets_[i]);
+  if (place == live_.end() || *place != i) return;
+  live_.erase(place);
+  if (requests_.Grows(i)) Put(requests_.follows[i], offsets_[i]);
+}
+
+bool CompactingAllocator::Place(int32_t i) {
+  if (Bytes(i) == 0) return true;
+  if (requests_.Grows(i)) return Grow(i, requests_.follows[i]);
+  int64_t offset = FindOffset(i, {});
+  if (offset == kNowhere) offset = MakeWay(i);
+  if (offset == kNowhere) return false;
+  Put(i, offset);
+  return true;
+}
+
+/// `i` begins where `part` lies, which has room for that, is given it, or moves.
+bool CompactingAllocator::Grow(int32_t i, int32_t part) {
+  const Room room = FindRoom(part, Bytes(i) - Bytes(part));
+  const int64_t offset = FindOffset(i, {});
+  if (offset != kNowhere && MayMove(part) && CostOf(part) < room.cost) {
+    Move(part, offset);
+  } else {
+    if (room.cost == kNoWay) return false;
+    MakeRoom(part, room);
+  }
+  live_.erase(PlaceOf(offsets_[part]));
+  Put(i, offsets_[part]);
+  return true;
+}
+
+/// Where the holes around `part` make one of at least `bytes` beside it at the least cost.
+CompactingAllocator::Room CompactingAllocator::FindRoom(int32_t part, int64_t bytes) {
+  const size_t count = live_.size();
+  const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
+  Room best;
+  int64_t below = 0;
+  double cost_below = 0;
+  for (size_t d = 0; d <= at + 1; ++d) {  // d - 1 of them go down
+    if (d > 0) {
+      const size_t k = at + 1 - d;
+      if (!MayMove(live_[k])) break;
+      below += HoleBelow(k);
+      cost_below += CostOf(live_[k]);
+    }
+    int64_t sum = below;
+    double cost = cost_below;
+    for (size_t u = 0; at + 1 + u <= count; ++u) {
+      ++looks_;
+      if (u > 0) {
+        if (!MayMove(live_[at + u])) break;
+        cost += CostOf(live_[at + u]);
+      }
+      sum += HoleBelow(at + 1 + u);
+      if (cost >= best.cost) break;
+      if (sum >= bytes) {
+        best = {cost, d > 0, d > 0 ? d - 1 : 0, u};
+        break;
+      }
+    }
+  }
+  return best;
+}
+
+void CompactingAllocator::MakeRoom(int32_t part, const Room& room) {
+  const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
+  const std::vector<int32_t> live = live_;
+  if (room.down) SlideDown(live, at - room.below, at);
+  if (room.above > 0) SlideUp(live, at + 1, at + room.above);
+}
+
+/// What lies from the `first` to the `last` of live_, which is `live`, closes the holes below.
+void CompactingAllocator::SlideDown(const std::vector<int32_t>& live, size_t first, size_t last) {
+  int64_t bottom = first > 0 ? End(live[first - 1]) : 0;
+  for (size_t k = first; k <= last; ++k) {
+    if (offsets_[live[k]] != bottom) Move(live[k], bottom);
+    bottom = End(live[k]);
+  }
+}
+
+/// ... above.
+void CompactingAllocator::SlideUp(const std::vector<int32_t>& live, size_t first, size_t last) {
+  int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : requests_.height;
+  for (size_t k = last + 1; k-- > first;) {
+    top -= Bytes(live[k]);
+    if (offsets_[live[k]] != top) Move(live[k], top);
+  }
+}
+
+/// Holes outside `taken`.
+template <typename F>
+void CompactingAllocator::ForEachHole(Range taken, const F& f) {
+  Hole hole;
+  const auto tell = [&](int32_t above, int64_t end) {
+    hole.end = end;
+    hole.above = above;
+    if (hole.end <= taken.begin || taken.end <= hole.begin) {
+      f(hole);
+    } else {
+      f({hole.begin, taken.begin, hole.below, kNone});
+      f({taken.end, hole.end, kNone, hole.above});
+    }
+  };
+  for (const int32_t i : live_) {
+    tell(i, offsets_[i]);
+    hole = {End(i), 0, i, kNone};
+  }
+  tell(kNone, requests_.height);
+  looks_ += static_cast<int64_t>(live_.size());
+}
+
+/// Where it waits least; what fills a hole goes first, then the smallest hole, beside what ends
+/// at about the same time.
+int64_t CompactingAllocator::FindOffset(int32_t i, Range taken) {
+  using Worth = std::tuple<int64_t, bool, int64_t, int64_t>;  // the less, the better
+  std::optional<Worth> best;
+  int64_t found = kNowhere;
+  const int64_t bytes = Bytes(i);
+  ForEachHole(taken, [&](const Hole& hole) {
+    const int64_t left = hole.end - hole.begin - bytes;
+    if (left < 0) return;
+    for (const bool low : {true, false}) {
+      const int64_t offset = low ? hole.begin : hole.end - bytes;
+      const Worth worth{static_cast<int64_t>(WaitOf(i, offset) / kTick), left > 0, left,
+                        Apart(i, low ? hole.below : hole.above)};
+      if (best && *best <= worth) continue;
+      best = worth;
+      found = offset;
+    }
+  });
+  return found;
+}
+
+/// How far apart their ends are; 0: there is no other.
+int64_t CompactingAllocator::Apart(int32_t i, int32_t other) const {
+  return other == kNone
+             ? 0
+             : std::abs(int64_t{requests_.intervals[i].end} - requests_.intervals[other].end);
+}
+
+/// Moves what costs least out of the way of `i`, into other holes or together; where `i` may lie
+/// then.
+int64_t CompactingAllocator::MakeWay(int32_t i) {
+  const int64_t bytes = Bytes(i);
+  std::vector<std::pair<double, int64_t>> windows;  // cost, offset
+  const auto add = [&](int64_t offset) {
+    if (offset < 0 || offset + bytes > requests_.height) return;
+    const auto cost = CostOfWay({offset, offset + bytes});
+    if (cost) windows.emplace_back(*cost, offset);
+  };
+  add(0);
+  add(requests_.height - bytes);
+  for (const int32_t other : live_) {
+    add(offsets_[other] - bytes);
+    add(End(other));
+  }
+  std::sort(windows.begin(), windows.end());
+  windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
+  const Joint joint = FindJoint(bytes);
+  for (const auto& [cost, offset] : windows) {
+    if (looks_ > kMostLooks || cost > joint.cost) break;
+    if (Clear({offset, offset + bytes})) return offset;
+  }
+  if (joint.cost == kNoWay) return kNowhere;
+  Join(joint);
+  return FindOffset(i, {});
+}
+
+/// Nothing if something in the way may not be moved.
+std::optional<double> CompactingAllocator::CostOfWay(Range way) {
+  double cost = 0;
+  for (const int32_t i : live_) {
+    ++looks_;
+    if (offsets_[i] >= way.end) break;
+    if (End(i) <= way.begin) continue;
+    if (!MayMove(i)) return std::nullopt;
+    cost += CostOf(i);
+  }
+  return cost;
+}
+
+/// Where the holes between make one of at least `bytes` at the least cost.
+CompactingAllocator::Joint CompactingAllocator::FindJoint(int64_t bytes) {
+  Joint best;
+  const size_t count = live_.size();
+  for (const bool down : {true, false}) {
+    // The k-th in the direction from which they come, and the hole that they slide to first.
+    const auto at = [&](size_t k) { return down ? k : count - 1 - k; };
+    const auto gap = [&](size_t k) { return HoleBelow(down ? k : count - k); };
+    for (size_t a = 0; a < count; ++a) {
+      int64_t sum = gap(a);
+      double cost = 0;
+      for (size_t b = a; sum > 0 && b < count && MayMove(live_[at(b)]); ++b) {
+        ++looks_;
+        cost += CostOf(live_[at(b)], PiecesAt(live_[at(b)], sum));
+        sum += gap(b + 1);
+        if (cost >= best.cost) break;
+        if (sum >= bytes) {
+          best = {cost, std::min(at(a), at(b)), std::max(at(a), at(b)), down};
+          break;
+        }
+      }
+    }
+  }
+  return best;
+}
+
+void CompactingAllocator::Join(const Joint& joint) {
+  const std::vector<int32_t> live = live_;
+  if (joint.down) {
+    SlideDown(live, joint.first, joint.last);
+  } else {
+    SlideUp(live, joint.first, joint.last);
+  }
+}
+
+/// All or nothing.
+bool CompactingAllocator::Clear(Range way) {
+  std::vector<int32_t> inside;
+  for (const int32_t i : live_) {
+    if (offsets_[i] < way.end && End(i) > way.begin) inside.push_back(i);
+  }
+  std::stable_sort(inside.begin(), inside.end(),
+                   [this](int32_t a, int32_t b) { return Bytes(a) > Bytes(b); });
+  const size_t done = shifts_.size();
+  for (const int32_t i : inside) {
+    const int64_t offset = FindOffset(i, way);
+    if (offset == kNowhere) {
+      Undo(done);
+      return false;
+    }
+    Move(i, offset);
+  }
+  return true;
+}
+
+/// Everything that may be moved goes down as far as what lies below lets it, if that takes at
+/// most so many pieces.
+void CompactingAllocator::Slide(int64_t pieces) {
+  const std::vector<int32_t> before = live_;
+  int64_t bottom = 0;
+  for (const int32_t i : before) {
+    if (bottom < offsets_[i] && MayMove(i) && Pieces(i, bottom) <= pieces) Move(i, bottom);
+    bottom = End(i);
+  }
+}
+
+}  // namespace layrub::placement::pack

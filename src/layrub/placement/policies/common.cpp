@@ -1,0 +1,143 @@
+#include "layrub/placement/policies/common.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "layrub/placement/ir/operands.hpp"
+
+namespace layrub::placement::policies {
+namespace {
+
+void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form,
+              Decision* decision) {
+  decision->runs[o].form = static_cast<int32_t>(form - graph.ops[o].forms.begin());
+  decision->runs[o].scratch = SmallestScratch(graph, *form);
+}
+
+/// Where an activation or saved tensor is away; empty if it stays.
+ShortList<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
+                                 OpId first_backward) {
+  const Tensor& tensor = graph.tensors[t];
+  if (tensor.persistent || tensor.bytes == 0) return {};
+  const auto later = std::find_if(uses.begin(), uses.end(),
+                                  [&](const Use& use) { return use.run >= first_backward; });
+  if (later == uses.begin() || later == uses.end() || !later->reads) return {};
+  if (later->run == first_backward) return {};
+  const Gap gap{(later - 1)->run, (later - 1)->run + 1, later->run - 1, later->run};
+  if (gap.prefetch - gap.release < 2) return {};
+  return {gap};
+}
+
+/// The value that a tensor has after run `r` is written by it, on no older one.
+bool BeginsAt(RunId r, std::span<const Use> uses, const ShortList<Gap>& gaps) {
+  return (!uses.empty() && uses.front().run == r) ||
+         std::any_of(gaps.begin(), gaps.end(),
+                     [r](const Gap& gap) { return gap.dropped && gap.before == r; });
+}
+
+/// Run `r` is the last that needs the value of `tensor`, and it does not change it.
+bool EndsAt(RunId r, const Tensor& tensor, std::span<const Use> uses, const ShortList<Gap>& gaps) {
+  if (uses.empty()) return false;
+  if (uses.back().run == r) return !uses.back().writes && !tensor.keep;
+  const bool dropped = std::any_of(gaps.begin(), gaps.end(), [r](const Gap& gap) {
+    return gap.dropped && gap.after == r && gap.release == r;
+  });
+  if (!dropped) return false;
+  const auto use = std::find_if(uses.begin(), uses.end(), [r](const Use& u) { return u.run == r; });
+  return use != uses.end() && !use->writes;
+}
+
+/// Outputs of run `r` on inputs that nobody needs afterwards, besides the aliases that the decision
+/// has.
+ShortList<AliasPair> MoreAliases(const Graph& graph, RunId r, InPlace which, const UseLists& uses,
+                                 const Decision& decision) {
+  const Run& chosen = decision.runs[r];
+  ShortList<AliasPair> candidates;
+  for (const AliasPair& pair : graph.ops[chosen.op].forms[chosen.form].may_alias) {
+    const Tensor& output = graph.tensors[pair.output];
+    const Tensor& input = graph.tensors[pair.input];
+    if (which == InPlace::kSameRole && output.role != input.role) continue;
+    const bool begins_here = BeginsAt(r, uses[pair.output], decision.tensors[pair.output].gaps) &&
+                             Materialised(output, uses[pair.output]);
+    const bool ends_here = begins_here &&
+                           EndsAt(r, input, uses[pair.input], decision.tensors[pair.input].gaps) &&
+                           !BeginsAt(r, uses[pair.input], decision.tensors[pair.input].gaps);
+    const bool taken =
+        std::any_of(chosen.aliases.begin(), chosen.aliases.end(), [&pair](const AliasPair& other) {
+          return other.output == pair.output || other.input == pair.input;
+        });
+    if (ends_here && !taken) candidates.push_back(pair);
+  }
+  return BestAliases(graph, candidates);
+}
+
+}  // namespace
+
+Decision InSmallestForms(const Graph& graph) {
+  Decision decision = DefaultDecision(graph);
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    const std::vector<Form>& forms = graph.ops[o].forms;
+    if (forms.size() == 1) continue;
+    const auto smallest =
+        std::min_element(forms.begin(), forms.end(), [&](const Form& a, const Form& b) {
+          return OperandBytes(graph, a) < OperandBytes(graph, b);
+        });
+    TakeForm(graph, o, smallest, &decision);
+  }
+  return decision;
+}
+
+void MoveBetweenPasses(const Graph& graph, const UseLists& uses, Decision* decision) {
+  const OpId first_backward = FirstOp(graph, Pass::kBackward);
+  for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
+    if (!Materialised(graph.tensors[t], uses[t])) continue;
+    decision->tensors[t].gaps = AwayBetweenPasses(graph, t, uses[t], first_backward);
+  }
+}
+
+void RunInPlace(const Graph& graph, const UseLists& uses, InPlace which, Decision* decision) {
+  for (RunId r = 0; r < static_cast<RunId>(decision->runs.size()); ++r) {
+    for (const AliasPair& pair : MoreAliases(graph, r, which, uses, *decision))
+      decision->runs[r].aliases.push_back(pair);
+  }
+}
+
+std::vector<OpId> OverwrittenBy(const Graph& graph, const UseLists& uses) {
+  std::vector<OpId> overwritten(graph.tensors.size(), static_cast<OpId>(graph.ops.size()));
+  for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
+    for (size_t i = 1; i < chain.size(); ++i) {
+      overwritten[chain[i - 1]] = uses[chain[i]].front().run;
+    }
+  }
+  return overwritten;
+}
+
+void AvoidOverwritten(const Graph& graph, const std::vector<OpId>& overwritten,
+                      Decision* decision) {
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    const std::vector<Form>& forms = graph.ops[o].forms;
+    const auto first = std::find_if(forms.begin(), forms.end(), [&](const Form& form) {
+      return std::all_of(form.reads.begin(), form.reads.end(),
+                         [&](TensorId t) { return overwritten[t] >= o; });
+    });
+    if (first != forms.end()) TakeForm(graph, o, first, decision);
+  }
+}
+
+void KeepBlobsWhole(const Graph& graph, const UseLists& uses, Decision* decision) {
+  for (TensorDecision& tensor : decision->tensors) tensor.whole = true;
+  for (const std::vector<TensorId>& chain : BlobVersions(graph, uses)) {
+    for (size_t i = 1; i < chain.size(); ++i) {
+      const OpId o = uses[chain[i]].front().run;
+      const AliasPair pair{chain[i], chain[i - 1]};
+      Run& chosen = decision->runs[o];
+      const std::vector<AliasPair>& allowed = graph.ops[o].forms[chosen.form].may_alias;
+      if (std::find(allowed.begin(), allowed.end(), pair) == allowed.end()) continue;
+      const Tensor& old = graph.tensors[pair.input];
+      const bool fits = Aligned(graph.tensors[pair.output].bytes) <= Aligned(old.bytes);
+      if (fits && !old.keep && uses[pair.input].back().run <= o) chosen.aliases.push_back(pair);
+    }
+  }
+}
+
+}  // namespace layrub::placement::policies

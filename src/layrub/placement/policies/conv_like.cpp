@@ -1,0 +1,22 @@
+#include "layrub/placement/policies/conv_like.hpp"
+
+namespace layrub::placement::policies {
+
+bool IsConvLike(const Graph& graph, const Op& op) {
+  if (op.kind != OpKind::kCompute) return false;
+  const Form& form = op.forms.front();
+  bool weights = false;
+  double bytes = 0;
+  for (const std::vector<TensorId>* operands : {&form.reads, &form.writes}) {
+    for (const TensorId t : *operands) {
+      const Tensor& tensor = graph.tensors[t];
+      const bool weight =
+          tensor.role == Role::kParameter || tensor.role == Role::kParameterGradient;
+      weights |= weight;
+      if (!weight) bytes += static_cast<double>(tensor.bytes);
+    }
+  }
+  return weights && form.flops > kConvLikeFlopsPerByte * bytes;
+}
+
+}  // namespace layrub::placement::policies

@@ -1,0 +1,44 @@
+#ifndef LAYRUB_PLACEMENT_POLICIES_POLICIES_HPP_
+#define LAYRUB_PLACEMENT_POLICIES_POLICIES_HPP_
+
+#include <span>
+
+#include "layrub/base/status.hpp"
+#include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub::placement::policies {
+
+/// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the
+/// budget, the decision that needs the fewest bytes.
+using Strategy = Result<Decision> (*)(const Graph&, const Machine&, const Budget&);
+
+/// A strategy that follows a rule; search/auto.hpp has the one that searches.
+struct Policy {
+  const char* name;
+  Strategy decide;
+  bool keeps_what_fits = false;  ///< see KeepsWhatFits
+  bool uses_budget = false;      ///< see UsesBudget
+};
+/// All of them, in the order in which they are listed.
+std::span<const Policy> Policies();
+
+// One function for each, in the file of its name.
+Result<Decision> Keep(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Liveness(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Intra(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Inter(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Hybrid(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Sqrt(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnAll(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnAllFast(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnConv(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> VdnnDyn(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> SuperNeurons(const Graph& graph, const Machine& machine, const Budget& budget);
+
+}  // namespace layrub::placement::policies
+
+#endif  // LAYRUB_PLACEMENT_POLICIES_POLICIES_HPP_

@@ -1,0 +1,96 @@
+#include "layrub/placement/policies/recompute.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace layrub::placement::policies {
+namespace {
+
+const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
+
+/// By tensor, the last operation before the updates that writes it.
+std::vector<OpId> LastWriters(const Graph& graph, const std::vector<Run>& originals) {
+  std::vector<OpId> writers(graph.tensors.size(), kNone);
+  for (const Run& run : originals) {
+    if (graph.ops[run.op].pass == Pass::kUpdate) continue;
+    for (const TensorId t : FormOf(graph, run).writes) writers[t] = run.op;
+  }
+  return writers;
+}
+
+}  // namespace
+
+std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& originals) {
+  const std::vector<OpId> writers = LastWriters(graph, originals);
+  std::vector<OpId> producers(graph.tensors.size(), kNone);
+  for (const Run& run : originals) {
+    const Op& op = graph.ops[run.op];
+    const Form& form = FormOf(graph, run);
+    if (op.pass != Pass::kForward || op.kind != OpKind::kCompute || !op.repeatable) continue;
+    if (!form.scratch.empty() && !form.scratch[run.scratch].deterministic) continue;
+    const auto unchanged = [&](const std::vector<TensorId>& operands, OpId last) {
+      return std::all_of(operands.begin(), operands.end(), [&](TensorId t) {
+        return !TouchedAgain(graph, form, t) || writers[t] <= last;
+      });
+    };
+    if (!unchanged(form.reads, run.op - 1) || !unchanged(form.writes, run.op)) continue;
+    for (const TensorId t : form.writes) {
+      if (!graph.tensors[t].persistent) producers[t] = run.op;
+    }
+  }
+  return producers;
+}
+
+void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
+                  const std::vector<OpId>& producers, const std::vector<TensorId>& wanted,
+                  std::vector<bool>* away, std::vector<Run>* runs) {
+  std::set<OpId> ops;
+  std::vector<TensorId> missing = wanted;
+  while (!missing.empty()) {
+    const TensorId t = missing.back();
+    missing.pop_back();
+    if (!(*away)[t] || !ops.insert(producers[t]).second) continue;
+    const Form& form = FormOf(graph, originals[producers[t]]);
+    for (const TensorId read : form.reads) {
+      if (TouchedAgain(graph, form, read)) missing.push_back(read);
+    }
+  }
+  for (const OpId o : ops) {
+    Run run = originals[o];
+    run.recompute = true;
+    runs->push_back(std::move(run));
+    for (const TensorId t : FormOf(graph, originals[o]).writes) (*away)[t] = false;
+  }
+}
+
+UseLists DropUnread(const Graph& graph, Decision* decision) {
+  UseLists uses = FindUses(graph, decision->runs);
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    TensorDecision& tensor = decision->tensors[t];
+    const bool stays = graph.tensors[t].persistent || tensor.whole || !tensor.gaps.empty();
+    if (stays || !Materialised(graph.tensors[t], uses[t])) continue;
+    for (size_t i = 1; i < uses[t].size(); ++i) {
+      const RunId after = uses[t][i - 1].run, before = uses[t][i].run;
+      if (!uses[t][i].reads && decision->runs[before].recompute)
+        tensor.gaps.push_back({after, after, before, before, true});
+    }
+  }
+  return uses;
+}
+
+UseLists RecomputeOnce(const Graph& graph, const std::vector<bool>& dropped, Decision* decision) {
+  const std::vector<Run> originals = std::exchange(decision->runs, {});
+  const std::vector<OpId> producers = Producers(graph, originals);
+  std::vector<bool> away = dropped;
+  decision->runs.reserve(2 * originals.size());
+  for (const Run& run : originals) {
+    if (graph.ops[run.op].pass != Pass::kForward) {
+      AppendReplay(graph, originals, producers, FormOf(graph, run).reads, &away, &decision->runs);
+    }
+    decision->runs.push_back(run);
+  }
+  return DropUnread(graph, decision);
+}
+
+}  // namespace layrub::placement::policies

@@ -1,0 +1,115 @@
+#include "layrub/placement/policies/segments.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "layrub/placement/ir/operands.hpp"
+#include "layrub/placement/policies/conv_like.hpp"
+#include "layrub/placement/policies/recompute.hpp"
+
+namespace layrub::placement::policies {
+namespace {
+
+const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
+
+/// The segments of a forward pass, and what each drops.
+struct Segments {
+  std::vector<int> of_op;  ///< by operation; those before the first checkpoint are segment 0
+  std::vector<OpId> producers;
+  std::vector<bool> dropped;  ///< by tensor
+  int Of(TensorId t) const { return of_op[producers[t]]; }
+};
+
+Segments Cut(const Graph& graph, const std::vector<Run>& originals) {
+  const std::vector<bool> checkpoints = Checkpoints(graph, originals);
+  const UseLists uses = FindUses(graph, originals);
+  const OpId first_backward = FirstOp(graph, Pass::kBackward);
+  Segments segments{{}, Producers(graph, originals), std::vector<bool>(graph.tensors.size())};
+  std::vector<OpId> ends;  // by segment, the checkpoint that ends it
+  for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    if (checkpoints[o]) ends.push_back(o);
+    segments.of_op.push_back(static_cast<int>(ends.size()));
+  }
+  // An operation runs again if everything that it makes is lost and found within its segment.
+  const auto within = [&](OpId o, TensorId t) {
+    const OpId end = ends[segments.of_op[o]];
+    return segments.producers[t] == o && !graph.tensors[t].keep &&
+           std::all_of(uses[t].begin(), uses[t].end(),
+                       [&](const Use& use) { return use.run <= end || use.run >= first_backward; });
+  };
+  for (OpId o = 0; o < first_backward; ++o) {
+    if (checkpoints[o] || segments.of_op[o] == static_cast<int>(ends.size())) continue;
+    const std::vector<TensorId>& writes = FormOf(graph, originals[o]).writes;
+    const bool again = std::all_of(writes.begin(), writes.end(), [&](TensorId t) {
+      return graph.tensors[t].persistent || within(o, t);
+    });
+    for (const TensorId t : writes) segments.dropped[t] = again && !graph.tensors[t].persistent;
+  }
+  return segments;
+}
+
+/// By segment, whether it is computed again for each operation that reads of it.
+std::vector<bool> MemoryCentric(const Graph& graph, const std::vector<Run>& originals,
+                                const Segments& segments) {
+  int64_t most = 0;
+  std::vector<bool> seen(graph.tensors.size());
+  std::vector<int64_t> bytes(segments.of_op.size() + 1);  // by segment, of what backward reads
+  std::vector<int64_t> layer(bytes.size(), kNone);
+  for (const Run& run : originals) {
+    const Form& form = FormOf(graph, run);
+    most = std::max(most, OperandBytes(graph, form) + ScratchBytes(graph, form, run.scratch));
+    if (graph.ops[run.op].pass == Pass::kForward) continue;
+    for (const TensorId t : form.reads) {
+      if (!segments.dropped[t] || seen[t]) continue;
+      seen[t] = true;
+      bytes[segments.Of(t)] += Aligned(graph.tensors[t].bytes);
+      int64_t& first = layer[segments.Of(t)];
+      if (first == kNone) first = OperandBytes(graph, form, segments.dropped);
+    }
+  }
+  std::vector<bool> memory_centric(bytes.size());
+  for (size_t s = 0; s < bytes.size(); ++s) memory_centric[s] = bytes[s] + layer[s] > most;
+  return memory_centric;
+}
+
+}  // namespace
+
+std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& originals) {
+  const std::vector<OpId> producers = Producers(graph, originals);
+  std::vector<bool> checkpoints(graph.ops.size());
+  for (const Run& run : originals) {
+    const Op& op = graph.ops[run.op];
+    if (op.pass != Pass::kForward) break;
+    const std::vector<TensorId>& writes = FormOf(graph, run).writes;
+    const bool lost = std::any_of(writes.begin(), writes.end(), [&](TensorId t) {
+      return !graph.tensors[t].persistent && producers[t] != run.op;
+    });
+    checkpoints[run.op] = lost || IsConvLike(graph, op);
+  }
+  return checkpoints;
+}
+
+Recomputed RecomputeSegments(const Graph& graph, Decision* decision) {
+  const std::vector<Run> originals = std::exchange(decision->runs, {});
+  Segments segments = Cut(graph, originals);
+  const std::vector<bool> memory_centric = MemoryCentric(graph, originals, segments);
+  std::vector<bool> away = segments.dropped;
+  decision->runs.reserve(2 * originals.size());
+  for (const Run& run : originals) {
+    const size_t replay = decision->runs.size();
+    if (graph.ops[run.op].pass != Pass::kForward) {
+      AppendReplay(graph, originals, segments.producers, FormOf(graph, run).reads, &away,
+                   &decision->runs);
+    }
+    for (size_t r = replay; r < decision->runs.size(); ++r) {
+      const Run& again = decision->runs[r];
+      if (!memory_centric[segments.of_op[again.op]]) continue;
+      for (const TensorId t : FormOf(graph, again).writes) away[t] = segments.dropped[t];
+    }
+    decision->runs.push_back(run);
+  }
+  return {std::move(segments.dropped), DropUnread(graph, decision)};
+}
+
+}  // namespace layrub::placement::policies

@@ -1,0 +1,101 @@
+#include "layrub/placement/policies/vdnn.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/common.hpp"
+#include "layrub/placement/policies/conv_like.hpp"
+
+namespace layrub::placement::policies {
+namespace {
+
+/// The operation of `form` overwrites `t`, or makes the next version of its blob.
+bool InPlaceOn(const Graph& graph, const Form& form, TensorId t) {
+  return std::any_of(form.writes.begin(), form.writes.end(), [&](TensorId written) {
+    const int32_t blob = graph.tensors[written].blob;
+    return written == t || (blob != kNone && blob == graph.tensors[t].blob);
+  });
+}
+
+std::vector<bool> InputsThatLeave(const Graph& graph, Offload which) {
+  std::vector<bool> leaves(graph.tensors.size());
+  for (const Op& op : graph.ops) {
+    if (op.pass != Pass::kForward || which == Offload::kNothing) continue;
+    if (which == Offload::kConv && !IsConvLike(graph, op)) continue;
+    const Form& form = op.forms.front();
+    for (const TensorId t : form.reads) {
+      const Tensor& tensor = graph.tensors[t];
+      const bool data = tensor.role == Role::kActivation && !tensor.persistent && tensor.bytes > 0;
+      if (data && !InPlaceOn(graph, form, t)) leaves[t] = true;
+    }
+  }
+  return leaves;
+}
+
+/// By operation, the tensors that leave and that it is the first backward operation to use; none
+/// where that use does not read.
+using Claims = std::vector<std::vector<TensorId>>;
+
+Claims FindClaims(const std::vector<bool>& leaves, const UseLists& uses, OpId first_backward,
+                  size_t ops) {
+  Claims claims(ops);
+  for (size_t t = 0; t < leaves.size(); ++t) {
+    if (!leaves[t]) continue;
+    const auto use = std::find_if(uses[t].begin(), uses[t].end(),
+                                  [&](const Use& u) { return u.run >= first_backward; });
+    if (use == uses[t].begin() || use == uses[t].end() || !use->reads) continue;
+    claims[use->run].push_back(static_cast<TensorId>(t));
+  }
+  return claims;
+}
+
+/// By operation with claims, the operation before which they are fetched. Each operation looks at
+/// those below it: it fetches for the first one that nobody has fetched for, unless there is a
+/// conv-like one before that.
+std::vector<OpId> FetchPoints(const Graph& graph, const Claims& claims, OpId first_backward) {
+  const auto count = static_cast<OpId>(graph.ops.size());
+  std::vector<OpId> points(graph.ops.size());
+  OpId next = first_backward, conv = first_backward;
+  for (OpId o = first_backward; o < count; ++o) {
+    const auto skip_to = [&](OpId* at, auto stop) {
+      while (*at < count && (*at <= o || !stop(*at))) ++*at;
+    };
+    points[o] = points[o] == 0 ? o : points[o];
+    skip_to(&next, [&](OpId at) { return !claims[at].empty(); });
+    skip_to(&conv, [&](OpId at) { return IsConvLike(graph, graph.ops[at]); });
+    if (next < count && next <= conv) points[next++] = o;
+  }
+  return points;
+}
+
+}  // namespace
+
+Decision OffloadInputs(const Graph& graph, Offload which) {
+  Decision decision = InSmallestForms(graph);
+  const UseLists uses = FindUses(graph, decision.runs);
+  const OpId first_backward = FirstOp(graph, Pass::kBackward);
+  const Claims claims =
+      FindClaims(InputsThatLeave(graph, which), uses, first_backward, graph.ops.size());
+  const std::vector<OpId> points = FetchPoints(graph, claims, first_backward);
+  for (OpId o = first_backward; o < static_cast<OpId>(graph.ops.size()); ++o) {
+    for (const TensorId t : claims[o]) {
+      const auto use =
+          std::find_if(uses[t].begin(), uses[t].end(), [&](const Use& u) { return u.run == o; });
+      const RunId after = (use - 1)->run;
+      // What would be away for no operation stays.
+      if (points[o] - after >= 2) decision.tensors[t].gaps = {{after, after, points[o], o}};
+    }
+  }
+  RunInPlace(graph, uses, InPlace::kSameRole, &decision);
+  return decision;
+}
+
+Decision InFastestWorkspaces(const Graph& graph, const Machine& machine, Decision decision) {
+  cost::TakeFastestScratch(graph, machine, cost::kNoLimit, &decision);
+  return decision;
+}
+
+}  // namespace layrub::placement::policies

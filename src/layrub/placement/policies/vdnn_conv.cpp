@@ -1,0 +1,12 @@
+#include "layrub/placement/policies/policies.hpp"
+#include "layrub/placement/policies/vdnn.hpp"
+
+namespace layrub::placement::policies {
+
+// The inputs of conv-like operations leave, whose arithmetic hides the copies; the smallest
+// workspaces. Source: vDNN (MICRO-49, 2016), policy vDNN_conv with memory-optimal algorithms.
+Result<Decision> VdnnConv(const Graph& graph, const Machine&, const Budget&) {
+  return OffloadInputs(graph, Offload::kConv);
+}
+
+}  // namespace layrub::placement::policies

@@ -1,0 +1,12 @@
+#include "layrub/placement/policies/policies.hpp"
+#include "layrub/placement/policies/vdnn.hpp"
+
+namespace layrub::placement::policies {
+
+// As VdnnConv, but with the fastest workspaces, whatever they need. Source: vDNN (MICRO-49, 2016),
+// policy vDNN_conv with performance-optimal algorithms.
+Result<Decision> VdnnConvFast(const Graph& graph, const Machine& machine, const Budget&) {
+  return InFastestWorkspaces(graph, machine, OffloadInputs(graph, Offload::kConv));
+}
+
+}  // namespace layrub::placement::policies

@@ -1,0 +1,339 @@
+#include "layrub/placement/search/auto.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "layrub/base/in_parallel.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/operands.hpp"
+#include "layrub/placement/policies/common.hpp"
+#include "layrub/placement/policies/policies.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/schedule/waits.hpp"
+#include "layrub/placement/search/estimate.hpp"
+#include "layrub/placement/search/frugal_forms.hpp"
+#include "layrub/placement/search/greedy.hpp"
+#include "layrub/placement/search/local_search.hpp"
+#include "layrub/placement/search/refine.hpp"
+#include "layrub/placement/search/residency.hpp"
+
+namespace layrub::placement::search {
+namespace {
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// Room for what is not persistent is tried in so many steps, in equal ratios; in more where the
+/// smallest budget is looked for.
+constexpr int kRooms = 50;
+constexpr int kRoomsForBytes = 100;
+/// A sweep over rooms ends when so many in a row have given nothing faster.
+constexpr int kPatience = 10;
+/// Candidates of a sweep, and steps of the local search, times squared operations: about what
+/// trying them takes. With these, `scripts/bench_placement.py` tells of at most 5 processor
+/// seconds.
+constexpr int64_t kSweepWork = 280'000'000;
+constexpr int64_t kStepWork = 1'400'000'000;
+constexpr int64_t kFewestCandidates = 3;
+constexpr int64_t kMostCandidates = 720;
+/// A longer program has more to change: steps of the local search for each operation.
+constexpr int64_t kStepsPerOp = 4;
+
+/// The smallest budget is looked for from so many floors downward, and its plan packed into the
+/// bytes that live at its peak and such a part of them more.
+constexpr double kNearFloor = 1.05;
+constexpr int64_t kTight = 200;
+
+/// Another strategy's decision is packed as that would do it, too, if it is no slower than the best
+/// by more than this factor: auto is not to be slower.
+constexpr double kNear = 1.02;
+constexpr double kRounding = 1e-6;  ///< simulated times are exact to this part
+
+/// How candidates are made.
+struct Preset {
+  bool any_form;  ///< backward forms may take all of the room, if that saves stashed bytes
+  GreedyPolicy policy;
+};
+constexpr std::array<Preset, 8> kPresets{{
+    {false, {false, 0, 1}},
+    {false, {true, 0.3, 1}},
+    {false, {true, 1, 0.5}},
+    {false, {true, 0, 0.5}},
+    {false, {true, 0.1, 1}},
+    {true, {true, 0.3, 1}},
+    {false, {true, 0.6, 0.5}},
+    {false, {true, 0.6, 1}},
+}};
+
+class Search {
+ public:
+  /// `floor`: FloorBytes(graph).
+  Search(const Graph& graph, const Machine& machine, const Budget& budget, int64_t floor)
+      : graph_(graph),
+        machine_(machine),
+        budget_(budget),
+        available_(budget.device - budget.reserved),
+        floor_(floor),
+        persistent_(PersistentBytes(graph)) {}
+
+  Result<Decision> Run() {
+    if (KeepsAll()) return *best_;
+    for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
+    if (available_ >= floor_) {
+      Sweep(available_ - persistent_, kRooms);
+      SearchLocally();
+    }
+    if (!fits_) {
+      goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
+      Sweep(goal_ - persistent_, kRoomsForBytes);
+    }
+    if (!fits_) PackTightest();
+    return *best_;
+  }
+
+  bool fits() const { return fits_; }
+
+ private:
+  struct Packed {
+    int64_t bytes = kUnlimited;
+    int64_t host_bytes = kUnlimited;
+    double seconds = kNever;
+  };
+  /// The fastest that a preset has made.
+  struct Fastest {
+    double seconds = kNever;
+    Residency residency;
+  };
+
+  /// Whether all stays where it is, with its workspaces or faster ones; with the smallest it is a
+  /// candidate as any other.
+  bool KeepsAll() {
+    const Result<Decision> keep = policies::Keep(graph_, machine_, {});
+    if (!keep.ok()) return false;
+    Decision fastest = keep.value(), smallest = keep.value();
+    cost::TakeFastestScratch(graph_, machine_, available_, &fastest);
+    if (fastest.runs != keep.value().runs) Consider(std::move(fastest));
+    Consider(keep.value());
+    if (fits_) return true;
+    for (placement::Run& run : smallest.runs)
+      run.scratch = SmallestScratch(graph_, graph_.ops[run.op].forms[run.form]);
+    Consider(std::move(smallest));
+    return false;
+  }
+
+  /// Those of all policies but Keep, which KeepsAll has looked at.
+  std::vector<Result<Decision>> OtherDecisions() const {
+    const std::span<const policies::Policy> all = policies::Policies();
+    std::vector<Result<Decision>> decisions(all.size(), Status::Invalid("keep has been looked at"));
+    InParallel(all.size(), [&](size_t i) {
+      if (all[i].decide != policies::Keep) decisions[i] = all[i].decide(graph_, machine_, budget_);
+    });
+    return decisions;
+  }
+
+  /// Where nothing tells sisters such as vdnn_all and vdnn_all_fast apart, once.
+  void ConsiderOther(const Result<Decision>& decision) {
+    if (!decision.ok() || IsSame(decision.value(), other_)) return;
+    other_ = decision.value();
+    if (const double seconds = Consider(other_); fits_ && seconds > kNear * best_seconds_) return;
+    Decision as_it_is = other_;
+    if (const Result<Lifetimes> lives = FindLifetimes(graph_, as_it_is); lives.ok())
+      Take(as_it_is, Pack(&as_it_is, lives.value(), 0, false));
+  }
+
+  static bool IsSame(const Decision& a, const Decision& b) {
+    return a.runs == b.runs && a.piece_bytes == b.piece_bytes &&
+           std::equal(
+               a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
+               [](const auto& x, const auto& y) { return x.whole == y.whole && x.gaps == y.gaps; });
+  }
+
+  /// From all that is ever needed down to half of the largest working set (what does not fill the
+  /// room beside that is easier to pack); the same for every budget.
+  std::vector<int64_t> Rooms(int count) const {
+    const Decision all_there = policies::InSmallestForms(graph_);
+    const Result<Lifetimes> lives = FindLifetimes(graph_, all_there);
+    if (!lives.ok()) return {};
+    const auto most = static_cast<double>(
+        cost::PeakLiveBytes(lives.value(), all_there.runs.size()) - persistent_);
+    const double least = static_cast<double>(floor_ - persistent_) / 2;
+    std::vector<int64_t> rooms;
+    for (int i = 0; i <= count && least > 0; ++i)
+      rooms.push_back(static_cast<int64_t>(
+          std::ceil(most * std::pow(least / most, static_cast<double>(i) / count))));
+    return rooms;
+  }
+
+  /// Candidates of all presets for those of so many rooms that are no larger than `most`.
+  void Sweep(int64_t most, int rooms) {
+    int64_t left = std::clamp(Most(kSweepWork), kFewestCandidates, kMostCandidates);
+    int in_vain = 0;
+    for (const int64_t room : Rooms(rooms)) {
+      if (room > most) continue;
+      const double before = fits_ ? best_seconds_ : kNever;
+      for (size_t i = 0; i < kPresets.size() && left-- > 0; ++i) ConsiderPreset(i, room);
+      if (left <= 0) return;
+      in_vain = !fits_ || best_seconds_ < before ? 0 : in_vain + 1;
+      if (in_vain == kPatience) return;
+    }
+  }
+
+  void ConsiderPreset(size_t preset, int64_t room) {
+    const auto& [any_form, policy] = kPresets[preset];
+    const Start& start = StartIn(any_form ? room : 0);
+    const auto evicted = EvictGreedily(graph_, machine_, start, room, policy);
+    if (!evicted) return;
+    Residency residency = ResidencyOf(graph_, *evicted);
+    auto decision = LowerInTime(graph_, machine_, residency, persistent_ + room);
+    if (!decision) return;
+    const double seconds = Consider(std::move(*decision));
+    Fastest& fastest = fastest_[preset];
+    if (seconds < fastest.seconds) fastest = {seconds, std::move(residency)};
+  }
+
+  /// What candidates start from whose forms take at most `forms` bytes.
+  const Start& StartIn(int64_t forms) {
+    const auto [start, is_new] = starts_.try_emplace(forms);
+    if (is_new) start->second = InFrugalForms(graph_, forms);
+    return start->second;
+  }
+
+  /// From the best so far and the fastest of each preset.
+  void SearchLocally() {
+    const int64_t steps = std::min(Most(kStepWork), kStepsPerOp * OpCount());
+    if (!fits_ || steps < kFewestSteps) return;
+    std::vector<Residency> starts;
+    const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
+                                        [](const TensorDecision& t) { return t.whole; });
+    if (!some_whole) starts.push_back(ResidencyOf(graph_, *best_));
+    for (const Fastest& fastest : fastest_) {
+      if (std::isfinite(fastest.seconds)) starts.push_back(fastest.residency);
+    }
+    const auto take = [this](Decision decision) {
+      const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+      if (lives.ok()) Take(decision, Pack(&decision, lives.value(), available_));
+      return best_seconds_;
+    };
+    Refine(graph_, machine_, available_, starts, steps, best_seconds_, take);
+    ConsiderFaster(Decision(*best_));
+  }
+
+  int64_t OpCount() const { return static_cast<int64_t>(graph_.ops.size()); }
+  int64_t Most(int64_t work) const { return work / ((OpCount() + 1) * (OpCount() + 1)); }
+
+  /// Seconds that it takes about; infinite: of no use.
+  double Consider(Decision decision) {
+    ConsiderFaster(decision);
+    return Try(std::move(decision));
+  }
+
+  void ConsiderFaster(const Decision& decision) {
+    if (std::optional<Decision> faster = cost::FreeWorkspaces(graph_, machine_, decision))
+      Try(std::move(*faster));
+  }
+
+  double Try(Decision decision) {
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    if (!lives.ok()) {
+      Take(decision, {});
+      return kNever;
+    }
+    // However it is packed, what takes `peak` bytes somewhere needs no fewer.
+    const int64_t peak = cost::PeakLiveBytes(lives.value(), decision.runs.size());
+    if (peak > available_ && best_ && (fits_ || peak >= best_bytes_)) return kNever;
+    if (fits_ && ComputeSeconds(decision) * (1 - kRounding) > best_seconds_) return kNever;
+    double seconds = kNever;
+    if (peak <= available_)
+      seconds = Estimate(graph_, machine_, available_, lives.value(), decision).seconds;
+    if (fits_ && seconds >= best_seconds_) return seconds;  // packing takes the longest
+    const Packed packed = PackToGoal(&decision, lives.value(), peak);
+    Take(decision, packed);
+    return packed.bytes <= available_ ? seconds : kNever;
+  }
+
+  double ComputeSeconds(const Decision& decision) const {
+    double seconds = 0;
+    for (const placement::Run& run : decision.runs)
+      seconds += OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
+    return seconds;
+  }
+
+  /// Into the budget or, while the smallest one is looked for, into hardly more than the peak.
+  Packed PackToGoal(Decision* decision, const Lifetimes& lives, int64_t peak) const {
+    if (peak <= available_) return Pack(decision, lives, available_);
+    if (peak > goal_) return Pack(decision, lives, kUnlimited);
+    return Pack(decision, lives, peak + (peak - persistent_) / kTight);
+  }
+
+  /// What needs the fewest bytes may need still fewer in fixed places.
+  void PackTightest() {
+    Decision decision = *best_;
+    const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
+    if (lives.ok()) Take(decision, Pack(&decision, lives.value(), 0, false));
+  }
+
+  Packed Pack(Decision* decision, const Lifetimes& lives, int64_t enough,
+              bool may_move = true) const {
+    decision->enough_bytes = enough;
+    decision->may_move = may_move;
+    Plan plan = schedule::PackSteps(graph_, *decision, lives);
+    Packed packed{plan.device_bytes, plan.host_bytes};
+    if (packed.bytes > available_) return packed;  // how fast it is does not matter
+    schedule::AddWaits(graph_, &plan);
+    packed.seconds = Simulate(graph_, plan, machine_).seconds;
+    return packed;
+  }
+
+  /// Takes the decision if it is faster than the best so far and fits; while none fits, if it
+  /// needs fewer bytes.
+  void Take(const Decision& decision, const Packed& packed) {
+    const bool fits = packed.bytes <= available_ && packed.host_bytes <= budget_.host;
+    if (fits && fits_ && packed.seconds >= best_seconds_) return;
+    if (!fits && (fits_ || (best_ && packed.bytes >= best_bytes_))) return;
+    best_ = decision;
+    best_bytes_ = packed.bytes;
+    best_seconds_ = packed.seconds;
+    fits_ = fits;
+  }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const Budget budget_;
+  const int64_t available_;
+  int64_t goal_ =
+      0;  ///< while the smallest budget is looked for: bytes that packing tries to reach
+  const int64_t floor_;
+  const int64_t persistent_;
+  std::optional<Decision> best_;
+  Decision other_;                   ///< what the last of the other strategies would do
+  std::map<int64_t, Start> starts_;  ///< see StartIn
+  std::array<Fastest, kPresets.size()> fastest_;
+  bool fits_ = false;
+  int64_t best_bytes_ = 0;
+  double best_seconds_ = 0;
+};
+
+}  // namespace
+
+Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget) {
+  const int64_t floor = FloorBytes(graph);
+  if (budget.device - budget.reserved >= floor) {
+    Search search(graph, machine, budget, floor);
+    Result<Decision> found = search.Run();
+    if (search.fits()) return found;
+  }
+  // What is told to be the smallest budget has to do, and that is what is found without any.
+  return Search(graph, machine, {.device = 0, .host = budget.host}, floor).Run();
+}
+
+}  // namespace layrub::placement::search

@@ -1,0 +1,297 @@
+#include "layrub/placement/search/local_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/ir/program.hpp"
+#include "layrub/placement/policies/recompute.hpp"
+#include "layrub/placement/search/time_copies.hpp"
+
+namespace layrub::placement::search {
+namespace {
+
+/// So many others may leave for one change, and before the first of them.
+constexpr int kMostLeave = 4;
+constexpr int kMostLeaveAtStart = 40;
+
+/// So many operations at most run again for one change.
+constexpr RunId kMostAgain = 12;
+
+/// A piece of a copy takes so many times its latency, and no tensor has more than so many pieces.
+constexpr double kPieceLatencies = 50;
+constexpr int64_t kMostPieces = 32;
+
+/// 0, for whole copies, where these have no latency.
+int64_t PieceBytes(const Graph& graph, const Machine& machine) {
+  const auto piece = static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up);
+  if (piece == 0) return 0;
+  int64_t largest = 0;
+  for (const Tensor& tensor : graph.tensors)
+    largest = std::max(largest, tensor.persistent ? 0 : tensor.bytes);
+  return Aligned(std::max(piece, largest / kMostPieces));
+}
+
+/// What leaves in part keeps a multiple of this part of a piece, or of kAlignment.
+constexpr int64_t kPartsOfPiece = 256;
+
+/// A stretch during which a tensor is away in part.
+struct Part {
+  TensorId tensor = kNone;
+  Gap* gap = nullptr;
+  bool barely = false;
+};
+
+/// In the order in which they keep bytes: what stays for a short time leaves more room to others.
+std::vector<Part> PartsOf(const Graph& graph, const Residency& residency, Decision* decision) {
+  std::vector<Part> parts;
+  for (size_t t = 0; t < residency.evictions.size(); ++t) {
+    Gap* next = decision->tensors[t].gaps.begin();
+    for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
+      const Eviction away = residency.evictions[t][i];
+      if (away == kNotEvicted) continue;
+      Gap* gap = next++;
+      if (LeavesInPart(away) && !gap->dropped && !graph.tensors[t].keep)
+        parts.push_back({static_cast<TensorId>(t), gap, away == kBarelyEvicted});
+    }
+  }
+  const auto rank = [](const Part& part) {
+    return std::tuple(!part.barely, part.gap->before - part.gap->after);
+  };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const Part& a, const Part& b) { return rank(a) < rank(b); });
+  return parts;
+}
+
+/// What leaves in part keeps as much as there is room for all the time that it is away. False if
+/// nothing does.
+bool KeepParts(const Graph& graph, const Residency& residency, int64_t room,
+               std::vector<int64_t>* loads, Decision* decision) {
+  const int64_t unit = std::max(kAlignment, Aligned(decision->piece_bytes / kPartsOfPiece));
+  bool some = false;
+  for (const Part& part : PartsOf(graph, residency, decision)) {
+    const auto first = loads->begin() + part.gap->after + 1;
+    const auto last = loads->begin() + part.gap->before;
+    if (first == last) continue;
+    const int64_t left = room - *std::max_element(first, last);
+    const int64_t most = graph.tensors[part.tensor].bytes - 1;
+    part.gap->stays = std::max<int64_t>(0, std::min(left, most)) / unit * unit;
+    for (auto load = first; load != last; ++load) *load += part.gap->stays;
+    some = some || part.gap->stays > 0;
+  }
+  return some;
+}
+
+/// `lives` and `loads` are those of `decision`, which is `residency` spelled out.
+void TimeCopies(const Graph& graph, const Machine& machine, const Residency& residency,
+                int64_t room, std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
+  decision->piece_bytes = PieceBytes(graph, machine);
+  if (KeepParts(graph, residency, room, &loads, decision))
+    *lives = FindLifetimes(graph, *decision, residency.uses).value();
+  HoldSaves(graph, machine, room, residency.uses, *lives, &loads, decision);
+  FetchEarly(graph, machine, room, loads, decision);
+  Retime(*decision, lives);
+}
+
+/// The first index at which the sum of `values` so far exceeds `part` of the whole.
+size_t Choose(std::vector<double> values, double part) {
+  std::partial_sum(values.begin(), values.end(), values.begin());
+  const auto chosen = std::upper_bound(values.begin(), values.end() - 1, part * values.back());
+  return static_cast<size_t>(chosen - values.begin());
+}
+
+}  // namespace
+
+std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
+                                    const Residency& residency, int64_t room) {
+  Decision decision = Lower(graph, residency);
+  Result<Lifetimes> lives = FindLifetimes(graph, decision);
+  if (!lives.ok()) return std::nullopt;
+  std::vector<int64_t> loads = cost::LiveBytes(lives.value(), decision.runs.size());
+  TimeCopies(graph, machine, residency, room, std::move(loads), &lives.value(), &decision);
+  return decision;
+}
+
+bool LocalSearch::Start(Residency residency, int64_t room) {
+  room_ = room;
+  random_.seed(std::mt19937::default_seed);
+  std::vector<Run> originals;
+  std::copy_if(residency.runs.begin(), residency.runs.end(), std::back_inserter(originals),
+               [](const Run& run) { return !run.recompute; });
+  producers_ = policies::Producers(graph_, originals);
+  Decision decision;
+  Lifetimes lives;
+  if (!Fit(&residency, {}, kMostLeaveAtStart, &decision, &lives)) return false;
+  Outcome outcome = judge_(lives, decision);
+  at_ = {std::move(residency), std::move(decision), std::move(outcome)};
+  return true;
+}
+
+void LocalSearch::Go(int64_t steps) {
+  for (; steps > 0; --steps) {
+    std::vector<Pin> pins;
+    std::optional<Residency> residency = Change(&pins);
+    if (!residency) continue;
+    Decision decision;
+    Lifetimes lives;
+    if (!Fit(&*residency, pins, kMostLeave, &decision, &lives)) continue;
+    Outcome outcome = judge_(lives, decision);
+    if (outcome.seconds <= seconds())
+      at_ = {std::move(*residency), std::move(decision), std::move(outcome)};
+  }
+}
+
+bool LocalSearch::MayLeaveInPart(size_t t) const {
+  return parts_ && graph_.tensors[t].bytes > at_.decision.piece_bytes;
+}
+
+double LocalSearch::Fraction() {
+  return static_cast<double>(random_()) / (static_cast<double>(std::mt19937::max()) + 1);
+}
+
+/// Of the ways to be away, one of the two that are not `away`.
+Eviction LocalSearch::AnotherWay(Eviction away) {
+  constexpr std::array<Eviction, 3> kWays{kEvicted, kPartlyEvicted, kBarelyEvicted};
+  const auto at = std::find(kWays.begin(), kWays.end(), away) - kWays.begin();
+  return kWays[(static_cast<size_t>(at) + 1 + random_() % 2) % kWays.size()];
+}
+
+std::optional<Residency> LocalSearch::Change(std::vector<Pin>* pins) {
+  const std::vector<double>& returns = at_.outcome.returns;
+  if (std::none_of(returns.begin(), returns.end(), [](double took) { return took > 0; }))
+    return std::nullopt;
+  const auto t = static_cast<TensorId>(Choose(returns, Fraction()));
+  const std::span<const Eviction> away = at_.residency.evictions[t];
+  std::vector<size_t> stretches;
+  for (size_t i = 0; i + 1 < away.size(); ++i) {
+    if (away[i]) stretches.push_back(i);
+  }
+  if (stretches.empty()) return std::nullopt;
+  const size_t i = stretches[random_() % stretches.size()];
+  if (IsDropped(at_.residency, t, i))
+    return BringOtherwise(at_.residency.uses[t][i + 1].run, Toss(), pins);
+  Residency residency = at_.residency;
+  if (MayLeaveInPart(t) && random_() % 4 == 0) {
+    residency.evictions[t][i] = AnotherWay(away[i]);
+    return residency;
+  }
+  if (Toss()) return Recompute(t, i);
+  residency.evictions[t][i] = kNotEvicted;
+  pins->push_back({t, residency.uses[t][i].run});
+  return residency;
+}
+
+/// The recomputation does not happen: what it writes stays until it would, or comes from the host.
+Residency LocalSearch::BringOtherwise(RunId recomputation, bool stays,
+                                      std::vector<Pin>* pins) const {
+  Residency residency = at_.residency;
+  const Run& run = residency.runs[recomputation];
+  for (const TensorId t : graph_.ops[run.op].forms[run.form].writes) {
+    for (size_t i = 1; stays && i < residency.evictions[t].size(); ++i) {
+      if (residency.uses[t][i].run != recomputation) continue;
+      residency.evictions[t][i - 1] = kNotEvicted;
+      pins->push_back({t, residency.uses[t][i - 1].run});
+    }
+  }
+  std::vector<RunId> numbers;
+  Residency less = WithoutRun(graph_, residency, recomputation, &numbers);
+  for (Pin& pin : *pins) pin.after = numbers[pin.after];
+  return less;
+}
+
+/// `t` is computed again where it would be back; with `parts`, what that needs and is away, too.
+std::optional<Residency> LocalSearch::Recompute(TensorId t, size_t stretch) const {
+  if (!CanRecompute(at_.residency, t, stretch)) return std::nullopt;
+  const RunId before = at_.residency.uses[t][stretch + 1].run;
+  Residency residency = WithRun(graph_, at_.residency, before, producers_[t]);
+  if (!parts_) return residency;
+  RunId end = before + 1;
+  for (RunId run = before; run < end && end - before < kMostAgain;) {
+    const TensorId missing = Missing(residency, run);
+    if (missing == kNone) {
+      ++run;
+      continue;
+    }
+    residency = WithRun(graph_, residency, before, producers_[missing]);
+    ++end;
+    run = before;
+  }
+  return residency;
+}
+
+/// Whether `t` can be computed again at the end of that stretch.
+bool LocalSearch::CanRecompute(const Residency& residency, TensorId t, size_t stretch) const {
+  return producers_[t] != kNone && residency.uses[t][stretch].run >= producers_[t];
+}
+
+/// What `run` reads and is copied back for it though it can be computed again; kNone: nothing.
+TensorId LocalSearch::Missing(const Residency& residency, RunId run) const {
+  const Run& reader = residency.runs[run];
+  for (const TensorId t : graph_.ops[reader.op].forms[reader.form].reads) {
+    if (residency.evictions[t].empty()) continue;
+    const std::span<const Use> uses = residency.uses[t];
+    const auto use =
+        std::find_if(uses.begin(), uses.end(), [run](const Use& one) { return one.run == run; });
+    if (use == uses.begin() || use == uses.end()) continue;
+    const auto stretch = static_cast<size_t>(use - uses.begin()) - 1;
+    if (residency.evictions[t][stretch] && !IsDropped(residency, t, stretch) &&
+        CanRecompute(residency, t, stretch))
+      return t;
+  }
+  return kNone;
+}
+
+/// Spells out `residency`, from which others leave. False if it asks something impossible, or if
+/// too many would have to leave.
+bool LocalSearch::Fit(Residency* residency, const std::vector<Pin>& pins, int most_leave,
+                      Decision* decision, Lifetimes* lives) {
+  if (!CheckProgram(graph_, residency->runs).ok()) return false;
+  for (;; --most_leave) {
+    *decision = Lower(graph_, *residency);
+    Result<Lifetimes> found = FindLifetimes(graph_, *decision, residency->uses);
+    if (!found.ok()) return false;
+    *lives = std::move(found.value());
+    const std::vector<int64_t> loads = cost::LiveBytes(*lives, decision->runs.size());
+    if (loads.empty() || *std::max_element(loads.begin(), loads.end()) <= room_) {
+      TimeCopies(graph_, machine_, *residency, room_, loads, lives, decision);
+      return true;
+    }
+    if (most_leave == 0 || !LetLeave(loads, pins, residency)) return false;
+  }
+}
+
+/// Something that the fullest run does not use leaves for that time: the rather the more of what
+/// lacks it has, and the longer it is not used. False if there is nothing.
+bool LocalSearch::LetLeave(const std::vector<int64_t>& loads, const std::vector<Pin>& pins,
+                           Residency* residency) {
+  const auto fullest = std::max_element(loads.begin(), loads.end());
+  const auto run = static_cast<RunId>(fullest - loads.begin());
+  std::vector<std::pair<size_t, size_t>> idle;  // tensor, stretch
+  std::vector<double> chances;
+  for (size_t t = 0; t < residency->evictions.size(); ++t) {
+    if (residency->evictions[t].empty()) continue;
+    const auto uses = residency->uses[t];
+    const auto next = std::partition_point(uses.begin(), uses.end(),
+                                           [run](const Use& use) { return use.run < run; });
+    if (next == uses.begin() || next == uses.end() || next->run == run) continue;
+    const auto i = static_cast<size_t>(next - uses.begin()) - 1;
+    const bool pinned = std::any_of(pins.begin(), pins.end(), [&](const Pin& pin) {
+      return pin.tensor == static_cast<TensorId>(t) && pin.after == uses[i].run;
+    });
+    if (residency->evictions[t][i] || pinned) continue;
+    const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - room_);
+    idle.emplace_back(t, i);
+    chances.push_back(static_cast<double>(bytes) * (next->run - uses[i].run));
+  }
+  if (idle.empty()) return false;
+  const auto [t, i] = idle[Choose(chances, Fraction())];
+  residency->evictions[t][i] = MayLeaveInPart(t) ? kPartlyEvicted : kEvicted;
+  return true;
+}
+
+}  // namespace layrub::placement::search

@@ -1,0 +1,145 @@
+#include "layrub/placement/search/refine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "layrub/base/in_parallel.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/search/estimate.hpp"
+#include "layrub/placement/search/local_search.hpp"
+
+namespace layrub::placement::search {
+namespace {
+
+/// Each search begins with so many parts of the steps, one.
+constexpr int64_t kParts = kFewestSteps;
+/// So many begin, the fastest; what so many of them have found goes on.
+constexpr size_t kStarts = 8;
+constexpr size_t kFound = 4;
+
+/// Each of these is packed with several parts of the room left free, as that takes
+/// fewer Moves.
+constexpr std::array<double, 5> kPartsFree{0, 0.01, 0.02, 0.035, 0.06};
+
+using LocalSearches = std::vector<std::unique_ptr<LocalSearch>>;
+
+bool IsFaster(const std::unique_ptr<LocalSearch>& a, const std::unique_ptr<LocalSearch>& b) {
+  return a->seconds() < b->seconds();
+}
+
+/// What the first so many have come to.
+std::vector<Residency> Fastest(const LocalSearches& searches, size_t most) {
+  std::vector<Residency> residencies;
+  for (size_t i = 0; i < std::min(most, searches.size()); ++i)
+    residencies.push_back(searches[i]->at().residency);
+  return residencies;
+}
+
+/// The slower half is given up, again and again, and the others go on for twice as long. The
+/// fastest comes first.
+void GoOn(int64_t steps, LocalSearches* searches) {
+  for (size_t left = searches->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
+    InParallel(left, [&](size_t i) { (*searches)[i]->Go(steps); });
+    std::stable_sort(searches->begin(), searches->begin() + static_cast<int64_t>(left), IsFaster);
+  }
+}
+
+/// What is packed: in how many seconds it ran the last time.
+struct Candidate {
+  Decision decision;
+  Lifetimes lives;
+  double seconds = 0;
+};
+
+class Refinement {
+ public:
+  Refinement(const Graph& graph, const Machine& machine, int64_t bytes, double seconds,
+             const TakeFaster& take)
+      : graph_(graph),
+        machine_(machine),
+        bytes_(bytes),
+        room_(bytes - PersistentBytes(graph)),
+        seconds_(seconds),
+        take_(take) {}
+
+  /// First as if tensors left whole; then what is found goes on, and they may leave in part.
+  void Run(const std::vector<Residency>& starts, int64_t steps) {
+    std::vector<Residency> whole = Descend(starts, steps, false);
+    whole.insert(whole.end(), starts.begin(), starts.end());
+    for (Residency& residency : whole) LeaveInPart(&residency);
+    Pack(Descend(whole, steps, true));
+  }
+
+ private:
+  static void LeaveInPart(Residency* residency) {
+    for (size_t t = 0; t < residency->evictions.size(); ++t) {
+      for (Eviction& away : residency->evictions[t])
+        away = away == kEvicted ? kPartlyEvicted : away;
+    }
+  }
+
+  /// The fastest that searches find from `starts`.
+  std::vector<Residency> Descend(const std::vector<Residency>& starts, int64_t steps,
+                                 bool parts) const {
+    LocalSearches searches;
+    for (const Residency& start : starts) {
+      auto search = std::make_unique<LocalSearch>(graph_, machine_, parts, by_estimate_);
+      if (search->Start(start, bytes_) && std::isfinite(search->seconds()))
+        searches.push_back(std::move(search));
+    }
+    std::stable_sort(searches.begin(), searches.end(), IsFaster);
+    searches.resize(std::min(kStarts, searches.size()));
+    GoOn(steps / kParts, &searches);
+    return Fastest(searches, kFound);
+  }
+
+  void Pack(const std::vector<Residency>& residencies) {
+    std::vector<Candidate> candidates = Candidates(residencies);
+    InParallel(candidates.size(), [&](size_t i) {
+      Candidate& one = candidates[i];
+      one.seconds = PackTimed(graph_, machine_, bytes_, one.lives, seconds_, &one.decision);
+    });
+    const auto fastest = std::min_element(
+        candidates.begin(), candidates.end(),
+        [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    if (fastest != candidates.end() && fastest->seconds < seconds_) take_(fastest->decision);
+  }
+
+  std::vector<Candidate> Candidates(const std::vector<Residency>& residencies) const {
+    std::vector<Candidate> candidates;
+    for (const Residency& residency : residencies) {
+      for (const double part : kPartsFree) {
+        const auto free = static_cast<int64_t>(part * static_cast<double>(room_));
+        std::optional<Decision> decision = LowerInTime(graph_, machine_, residency, bytes_ - free);
+        if (!decision) continue;
+        Lifetimes lives = FindLifetimes(graph_, *decision).value();
+        candidates.push_back({std::move(*decision), std::move(lives), 0});
+      }
+    }
+    return candidates;
+  }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const int64_t bytes_;
+  const int64_t room_;    ///< of them, for what is not persistent
+  const double seconds_;  ///< to be beaten
+  const TakeFaster& take_;
+  const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
+    return Estimate(graph_, machine_, bytes_, lives, decision);
+  };
+};
+
+}  // namespace
+
+void Refine(const Graph& graph, const Machine& machine, int64_t bytes,
+            const std::vector<Residency>& starts, int64_t steps, double seconds,
+            const TakeFaster& take) {
+  if (starts.empty() || steps < kFewestSteps) return;
+  Refinement(graph, machine, bytes, seconds, take).Run(starts, steps);
+}
+
+}  // namespace layrub::placement::search

@@ -1,0 +1,172 @@
+#include "layrub/placement/search/residency.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "layrub/placement/policies/common.hpp"
+#include "layrub/placement/search/time_copies.hpp"
+
+namespace layrub::placement::search {
+namespace {
+
+const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
+
+bool Touches(const Graph& graph, const Run& run, TensorId t) {
+  return !run.recompute || TouchedAgain(graph, FormOf(graph, run), t);
+}
+
+/// Adds to `gone` the recomputations whose outputs nobody reads before they are written again.
+void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<bool>* gone) {
+  std::vector<bool> needed;
+  for (const Tensor& tensor : graph.tensors) needed.push_back(tensor.keep || tensor.persistent);
+  for (size_t r = runs.size(); r-- > 0;) {
+    if ((*gone)[r]) continue;
+    const Run& run = runs[r];
+    const Form& form = FormOf(graph, run);
+    (*gone)[r] = run.recompute &&
+                 std::none_of(form.writes.begin(), form.writes.end(),
+                              [&](TensorId t) { return Touches(graph, run, t) && needed[t]; });
+    if ((*gone)[r]) continue;
+    for (const TensorId t : form.writes) {
+      if (Touches(graph, run, t) && !graph.tensors[t].persistent) needed[t] = false;
+    }
+    for (const TensorId t : form.reads) {
+      if (Touches(graph, run, t)) needed[t] = true;
+    }
+  }
+}
+
+/// Calls add(away) for the stretches between the uses that are left: away if some of it was.
+template <typename Add>
+void Join(std::span<const Eviction> away, std::span<const Use> uses, const std::vector<bool>& gone,
+          const Add& add) {
+  for (size_t i = 0; i < away.size();) {
+    const size_t left = i;
+    Eviction joined = away[i];
+    for (++i; i < away.size() && gone[uses[i].run]; ++i)
+      joined = joined == kNotEvicted ? away[i] : joined;
+    if (!gone[uses[left].run]) add(joined);
+  }
+}
+
+bool LeavesInPart(const Residency& residency, TensorId t, RunId after) {
+  const std::span<const Use> uses = residency.uses[t];
+  const auto use =
+      std::find_if(uses.begin(), uses.end(), [after](const Use& one) { return one.run == after; });
+  return LeavesInPart(residency.evictions[t][use - uses.begin()]);
+}
+
+/// Output pairs of run `r` whose input leaves after it, to come back from a copy made before.
+ShortList<AliasPair> OnCopied(const Residency& residency, RunId r,
+                              const std::vector<TensorDecision>& tensors) {
+  ShortList<AliasPair> pairs;
+  for (const AliasPair& pair : residency.runs[r].aliases) {
+    const ShortList<Gap>& gaps = tensors[pair.input].gaps;
+    const auto gap =
+        std::find_if(gaps.begin(), gaps.end(), [r](const Gap& g) { return g.after == r; });
+    const bool copied = gap != gaps.end() && !gap->dropped &&
+                        !LeavesInPart(residency, pair.input, r) &&
+                        !Saves(residency.uses[pair.input], residency.runs, gaps,
+                               static_cast<size_t>(gap - gaps.begin()));
+    if (copied) pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Residency ResidencyOf(const Graph& graph, const Decision& decision) {
+  UseLists uses = FindUses(graph, decision.runs);
+  Buckets<Eviction> away(uses.size(), [&](const auto& add) {
+    for (size_t t = 0; t < uses.size(); ++t) {
+      if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses[t])) continue;
+      const ShortList<Gap>& gaps = decision.tensors[t].gaps;
+      const Gap* next = gaps.begin();
+      for (const Use& use : uses[t]) {
+        const bool leaves = next != gaps.end() && next->after == use.run;
+        add(t, !leaves ? kNotEvicted : next->stays > 0 ? kPartlyEvicted : kEvicted);
+        if (leaves) ++next;
+      }
+    }
+  });
+  return {decision.runs, std::move(uses), std::move(away)};
+}
+
+bool IsDropped(const Residency& residency, TensorId t, size_t use) {
+  const Use& next = residency.uses[t][use + 1];
+  return next.writes && !next.reads && residency.runs[next.run].recompute;
+}
+
+Residency WithoutRun(const Graph& graph, const Residency& residency, RunId run,
+                     std::vector<RunId>* numbers) {
+  std::vector<bool> gone(residency.runs.size());
+  gone[run] = true;
+  FindUnneeded(graph, residency.runs, &gone);
+  std::vector<RunId> number;
+  Residency less;
+  less.runs.reserve(residency.runs.size());
+  for (size_t r = 0; r < gone.size(); ++r) {
+    if (!gone[r]) less.runs.push_back(residency.runs[r]);
+    number.push_back(static_cast<RunId>(less.runs.size()) - 1);
+  }
+  less.uses = UseLists(residency.uses.size(), [&](const auto& add) {
+    for (size_t t = 0; t < residency.uses.size(); ++t) {
+      for (const Use& use : residency.uses[t]) {
+        if (!gone[use.run]) add(t, {number[use.run], use.reads, use.writes});
+      }
+    }
+  });
+  less.evictions = Buckets<Eviction>(residency.evictions.size(), [&](const auto& add) {
+    for (size_t t = 0; t < residency.evictions.size(); ++t)
+      Join(residency.evictions[t], residency.uses[t], gone, [&](Eviction away) { add(t, away); });
+  });
+  if (numbers != nullptr) *numbers = std::move(number);
+  return less;
+}
+
+Residency WithRun(const Graph& graph, const Residency& residency, RunId before, OpId op) {
+  const auto first = std::find_if(residency.runs.begin(), residency.runs.end(),
+                                  [op](const Run& run) { return run.op == op; });
+  Run again = *first;
+  again.recompute = true;
+  again.aliases.clear();
+  Residency more{residency.runs, {}, {}};
+  more.runs.insert(more.runs.begin() + before, again);
+  more.uses = FindUses(graph, more.runs);
+  more.evictions = Buckets<Eviction>(residency.evictions.size(), [&](const auto& add) {
+    for (size_t t = 0; t < residency.evictions.size(); ++t) {
+      const std::span<const Eviction> away = residency.evictions[t];
+      const std::span<const Use> uses = more.uses[t];
+      for (size_t i = 0; i < away.size(); ++i) {
+        // It has been used before it is once more: the operation has run.
+        const bool splits = i + 1 < uses.size() && uses[i + 1].run == before;
+        const bool anew = splits && !uses[i + 1].reads;
+        add(t, anew ? std::max(away[i], kEvicted) : away[i]);
+        if (splits) add(t, anew ? kNotEvicted : away[i]);
+      }
+    }
+  });
+  return more;
+}
+
+Decision Lower(const Graph& graph, const Residency& residency) {
+  Decision decision;
+  decision.runs = residency.runs;
+  decision.tensors.resize(graph.tensors.size());
+  for (size_t t = 0; t < residency.evictions.size(); ++t) {
+    const std::span<const Use> uses = residency.uses[t];
+    for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
+      if (!residency.evictions[t][i]) continue;
+      const RunId after = uses[i].run, before = uses[i + 1].run;
+      const bool dropped = IsDropped(residency, static_cast<TensorId>(t), i);
+      decision.tensors[t].gaps.push_back({after, after, before, before, dropped});
+    }
+  }
+  for (RunId r = 0; r < static_cast<RunId>(decision.runs.size()); ++r)
+    decision.runs[r].aliases = OnCopied(residency, r, decision.tensors);
+  policies::RunInPlace(graph, residency.uses, policies::InPlace::kAnyRole, &decision);
+  return decision;
+}
+
+}  // namespace layrub::placement::search

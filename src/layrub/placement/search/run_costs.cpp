@@ -1,0 +1,49 @@
+#include "layrub/placement/search/run_costs.hpp"
+
+#include <algorithm>
+
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/operands.hpp"
+#include "layrub/placement/ir/uses.hpp"
+#include "layrub/placement/policies/recompute.hpp"
+
+namespace layrub::placement::search {
+
+RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& start)
+    : graph_(graph), start_(start), placed_(graph.tensors.size()), starts_(graph.ops.size() + 1) {
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    const Run& run = start.decision.runs[o];
+    seconds_.push_back(OpSeconds(graph.ops[o], run.form, run.scratch, machine));
+    starts_[o + 1] = starts_[o] + seconds_[o];
+  }
+  for (size_t t = 0; t < placed_.size(); ++t) {
+    placed_[t] = !graph.tensors[t].persistent && Materialised(graph.tensors[t], start.uses[t]);
+  }
+  FindChains();
+}
+
+int64_t RunCosts::Scratch(OpId o) const {
+  return ScratchBytes(graph_, FormOf(o), start_.decision.runs[o].scratch);
+}
+
+bool RunCosts::Touches(const Form& form, TensorId t, bool again) const {
+  return placed_[t] && (!again || TouchedAgain(graph_, form, t));
+}
+
+void RunCosts::FindChains() {
+  std::vector<bool> needed(placed_.size());
+  for (size_t t = 0; t < needed.size(); ++t) {
+    needed[t] = std::any_of(start_.uses[t].begin(), start_.uses[t].end(), [&](const Use& use) {
+      return use.reads && graph_.ops[use.run].pass != Pass::kForward;
+    });
+  }
+  chains_ = seconds_;
+  for (OpId o = 0; o < FirstOp(graph_, Pass::kBackward); ++o) {
+    for (const TensorId t : FormOf(o).reads) {
+      const OpId maker = start_.producers[t];
+      if (!needed[t] && maker != kNone && maker < o) chains_[o] += chains_[maker];
+    }
+  }
+}
+
+}  // namespace layrub::placement::search

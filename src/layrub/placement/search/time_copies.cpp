@@ -1,0 +1,173 @@
+#include "layrub/placement/search/time_copies.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "layrub/placement/cost/timeline.hpp"
+
+namespace layrub::placement::search {
+namespace {
+
+/// Values by run; adds to a stretch and finds the last run of a stretch above a limit, each in
+/// logarithmic time.
+class LoadTree {
+ public:
+  explicit LoadTree(const std::vector<int64_t>& values) {
+    while (leaves_ < values.size()) leaves_ *= 2;
+    most_.assign(2 * leaves_, 0);
+    added_.assign(2 * leaves_, 0);
+    std::copy(values.begin(), values.end(), most_.begin() + static_cast<int64_t>(leaves_));
+    for (size_t i = leaves_ - 1; i > 0; --i) most_[i] = std::max(most_[2 * i], most_[2 * i + 1]);
+  }
+
+  void Add(RunId begin, RunId end, int64_t bytes) { Add(1, 0, leaves_, begin, end, bytes); }
+
+  /// The last run in [begin, end) with more than `limit`; kNone if there is none.
+  RunId LastAbove(RunId begin, RunId end, int64_t limit) const {
+    return LastAbove(1, 0, leaves_, begin, end, limit);
+  }
+
+ private:
+  void Add(size_t node, size_t from, size_t to, size_t begin, size_t end, int64_t bytes) {
+    if (end <= from || to <= begin) return;
+    if (begin <= from && to <= end) {
+      most_[node] += bytes;
+      added_[node] += bytes;
+      return;
+    }
+    const size_t middle = (from + to) / 2;
+    Add(2 * node, from, middle, begin, end, bytes);
+    Add(2 * node + 1, middle, to, begin, end, bytes);
+    most_[node] = std::max(most_[2 * node], most_[2 * node + 1]) + added_[node];
+  }
+
+  RunId LastAbove(size_t node, size_t from, size_t to, size_t begin, size_t end,
+                  int64_t limit) const {
+    if (end <= from || to <= begin || most_[node] <= limit) return kNone;
+    if (to - from == 1) return static_cast<RunId>(from);
+    const size_t middle = (from + to) / 2;
+    limit -= added_[node];
+    const RunId right = LastAbove(2 * node + 1, middle, to, begin, end, limit);
+    return right != kNone ? right : LastAbove(2 * node, from, middle, begin, end, limit);
+  }
+
+  size_t leaves_ = 1;
+  std::vector<int64_t> most_;   ///< by node: the largest value below it
+  std::vector<int64_t> added_;  ///< by node: added to all below it, counted in most_
+};
+
+struct Copy {
+  Gap* gap;
+  TensorId tensor;
+  int64_t range = 0;  ///< bytes of the device that the tensor gives back
+};
+
+/// In the order in which they are issued.
+std::vector<Copy> CopiesAway(const UseLists& uses, const Lifetimes& lives, Decision* decision) {
+  std::vector<Copy> copies;
+  for (size_t r = 0; r < lives.residences.size();) {
+    const TensorId t = lives.residences[r].tensor;
+    ShortList<Gap>& gaps = decision->tensors[t].gaps;
+    for (size_t i = 0; i < gaps.size(); ++i, ++r) {
+      if (Saves(uses[t], decision->runs, gaps, i))
+        copies.push_back({&gaps[i], t, lives.residences[r].bytes - gaps[i].stays});
+      if (gaps[i].stays > 0) ++r;
+    }
+    ++r;
+  }
+  std::stable_sort(copies.begin(), copies.end(),
+                   [](const Copy& a, const Copy& b) { return a.gap->after < b.gap->after; });
+  return copies;
+}
+
+/// In order of their use.
+std::vector<Copy> CopiesBack(Decision* decision) {
+  std::vector<Copy> copies;
+  for (size_t t = 0; t < decision->tensors.size(); ++t) {
+    for (Gap& gap : decision->tensors[t].gaps) {
+      if (!gap.dropped) copies.push_back({&gap, static_cast<TensorId>(t), 0});
+    }
+  }
+  std::stable_sort(copies.begin(), copies.end(),
+                   [](const Copy& a, const Copy& b) { return a.gap->before < b.gap->before; });
+  return copies;
+}
+
+/// Seconds from the start at which each run begins if nothing ever waits; one more entry: the end.
+std::vector<double> RunStarts(const Graph& graph, const Machine& machine,
+                              const std::vector<Run>& runs) {
+  std::vector<double> starts(runs.size() + 1);
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const Run& run = runs[r];
+    starts[r + 1] = starts[r] + OpSeconds(graph.ops[run.op], run.form, run.scratch, machine);
+  }
+  return starts;
+}
+
+/// For each copy the latest run before which it may be issued so that this and all later ones are
+/// there in time.
+std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
+                          const std::vector<double>& starts, const std::vector<Copy>& copies) {
+  std::vector<RunId> wanted(copies.size());
+  double link_free = std::numeric_limits<double>::max();
+  for (size_t i = copies.size(); i-- > 0;) {
+    const auto bytes =
+        static_cast<double>(graph.tensors[copies[i].tensor].bytes - copies[i].gap->stays);
+    link_free = std::min(link_free, starts[copies[i].gap->before]) -
+                (bytes / machine.link_up + machine.latency);
+    const auto later = std::upper_bound(starts.begin(), starts.end(), link_free);
+    wanted[i] = std::max<RunId>(0, static_cast<RunId>(later - starts.begin()) - 1);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+bool Saves(std::span<const Use> uses, const std::vector<Run>& runs, const ShortList<Gap>& gaps,
+           size_t gap) {
+  if (gaps[gap].dropped) return false;
+  size_t before = gap;
+  while (before > 0 && gaps[before - 1].dropped) --before;
+  if (before == 0) return true;
+  const RunId saved = gaps[before - 1].after;
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.writes && !runs[use.run].recompute && use.run > saved && use.run <= gaps[gap].after;
+  });
+}
+
+void HoldSaves(const Graph& graph, const Machine& machine, int64_t room, const UseLists& uses,
+               const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision) {
+  const std::vector<double> starts = RunStarts(graph, machine, decision->runs);
+  double link_free = 0;
+  for (const Copy& copy : CopiesAway(uses, lives, decision)) {
+    Gap& gap = *copy.gap;
+    const auto bytes = static_cast<double>(graph.tensors[copy.tensor].bytes - gap.stays);
+    link_free =
+        std::max(link_free, starts[gap.after + 1]) + bytes / machine.link_down + machine.latency;
+    for (RunId next = gap.release + 1; next < gap.prefetch && starts[next] < link_free; ++next) {
+      if ((*loads)[next] + copy.range > room) break;
+      (*loads)[next] += copy.range;
+      gap.release = next;
+    }
+  }
+}
+
+void FetchEarly(const Graph& graph, const Machine& machine, int64_t room,
+                const std::vector<int64_t>& run_loads, Decision* decision) {
+  const std::vector<Copy> copies = CopiesBack(decision);
+  const std::vector<RunId> wanted =
+      Wanted(graph, machine, RunStarts(graph, machine, decision->runs), copies);
+  LoadTree loads(run_loads);
+  for (size_t i = 0; i < copies.size(); ++i) {
+    Gap& gap = *copies[i].gap;
+    const int64_t bytes = Aligned(graph.tensors[copies[i].tensor].bytes) - gap.stays;
+    const RunId latest = gap.prefetch;
+    const RunId first = std::max(wanted[i], gap.release + 1);
+    if (first >= latest) continue;
+    const RunId full = loads.LastAbove(first, latest, room - bytes);
+    gap.prefetch = full == kNone ? first : full + 1;
+    loads.Add(gap.prefetch, latest, bytes);
+  }
+}
+
+}  // namespace layrub::placement::search

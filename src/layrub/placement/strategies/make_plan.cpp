@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "layrub/base/bytes.hpp"
+#include "layrub/base/text.hpp"
+#include "layrub/placement/cost/scratch.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/strategies/strategies.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
+
+namespace layrub {
+namespace {
+
+/// `what` is needed where there are `budget` bytes; `flag` would give it enough of them.
+Status DoesNotFit(const std::string& strategy, const std::string& what, int64_t needed,
+                  int64_t budget, const std::string& flag) {
+  return Status::DoesNotFit("strategy " + strategy + " needs " + FormatBytes(needed) + " (" +
+                            std::to_string(needed) + " bytes) of " + what + ", the budget is " +
+                            FormatBytes(budget) + "; " + flag + "=" + std::to_string(needed));
+}
+
+Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
+  if (const int64_t needed = plan.device_bytes + budget.reserved; needed > budget.device) {
+    const Peak peak = FindPeak(graph, plan);
+    const std::string where = peak.op == kNone ? "" : " at " + graph.ops[peak.op].name;
+    return DoesNotFit(plan.strategy, "device memory" + where, needed, budget.device,
+                      "its smallest budget is --device_memory");
+  }
+  // A strategy that looks at its budget might take less of the host in more device memory.
+  if (plan.host_bytes > budget.host)
+    return DoesNotFit(plan.strategy, "host memory", plan.host_bytes, budget.host,
+                      "it fits with --host_memory");
+  return Status::Ok();
+}
+
+/// MakePlanOfAnySize of a valid graph.
+Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machine& machine,
+                    const Budget& budget, int64_t padding) {
+  const auto decide = placement::strategies::FindStrategy(strategy);
+  if (!decide.ok()) return decide.status();
+  const Result<placement::Decision> decision = decide.value()(graph, machine, budget);
+  if (!decision.ok()) return decision.status();
+  Result<Plan> plan = placement::schedule::Schedule(graph, decision.value(), padding);
+  if (!plan.ok()) return plan;
+  if (const auto faster = placement::cost::FreeWorkspaces(graph, machine, decision.value())) {
+    Result<Plan> other = placement::schedule::Schedule(graph, *faster, padding);
+    if (other.ok() && other.value().device_bytes <= plan.value().device_bytes) plan = other;
+  }
+  plan.value().strategy = strategy;
+  return plan;
+}
+
+Result<Plan> PlanWithin(const std::string& strategy, const Graph& graph, const Machine& machine,
+                        const Budget& budget, int64_t padding) {
+  Result<Plan> plan = PlanBy(strategy, graph, machine, budget, padding);
+  if (!plan.ok()) return plan;
+  if (Status status = CheckBudget(graph, plan.value(), budget); !status.ok()) return status;
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> MakePlanOfAnySize(const Graph& graph, const Machine& machine, const Budget& budget,
+                               const std::string& strategy, int64_t padding) {
+  if (Status status = Validate(graph); !status.ok()) return status;
+  return PlanBy(strategy, graph, machine, budget, padding);
+}
+
+Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
+                      const std::string& strategy, int64_t padding) {
+  if (Status status = Validate(graph); !status.ok()) return status;
+  Result<Plan> plan = PlanWithin(strategy, graph, machine, budget, padding);
+  if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
+  Status status = plan.status();
+  if (const int64_t floor = FloorBytes(graph); budget.device - budget.reserved < floor) {
+    const int64_t state = PersistentBytes(graph);
+    status.message += ", and no plan works below " + FormatBytes(floor + budget.reserved) + ": " +
+                      graph.ops[FloorOp(graph)].name + " alone needs " +
+                      FormatBytes(floor - state) + " beside " +
+                      FormatBytes(state + budget.reserved) + " that always stay";
+    return status;
+  }
+  // Strategies that search take their time: they are asked where no other helps.
+  std::vector<std::string> fitting;
+  for (const bool searches : {false, true}) {
+    for (const std::string& other : StrategyNames()) {
+      if (!fitting.empty() && searches) break;
+      if (other == strategy || UsesCosts(other) != searches) continue;
+      if (PlanWithin(other, graph, machine, budget, padding).ok())
+        fitting.push_back("--placement=" + other);
+    }
+  }
+  if (!fitting.empty())
+    status.message += ", and " + Join(fitting, ", ") + (fitting.size() == 1 ? " fits" : " fit");
+  return status;
+}
+
+}  // namespace layrub

@@ -1,0 +1,279 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/schedule/schedule.hpp"
+#include "layrub/placement/search/local_search.hpp"
+#include "layrub/placement/search/stalls.hpp"
+#include "layrub/placement/test/hand_made.hpp"
+#include "layrub/placement/test/random_graph.hpp"
+
+namespace layrub::placement::search {
+namespace {
+
+using testing::HandMade;
+using testing::LinkMachine;
+using testing::Uses;
+
+Outcome Simulated(const Graph& graph, const Machine& machine, const Decision& decision) {
+  const Plan plan = schedule::Schedule(graph, decision).value();
+  const Timeline timeline = Simulate(graph, plan, machine);
+  return {timeline.seconds, ReturnsByTensor(graph, plan, timeline)};
+}
+
+int64_t Peak(const Graph& graph, const Decision& decision) {
+  return cost::PeakLiveBytes(FindLifetimes(graph, decision).value(), decision.runs.size());
+}
+
+/// x, which takes a second, is needed again after y and z have come and gone, of 8 units each.
+class OneAway : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    x_ = net_.Add("x", 8);
+    const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
+    net_.Forward("x/forward", Uses({}, {x_}));
+    net_.Forward("y/forward", Uses({}, {y}));
+    net_.Forward("z/forward", Uses({y}, {z}));
+    net_.Backward("x/backward", Uses({x_}, {}));
+    for (Op& op : net_.graph.ops) op.forms[0].flops = 1;
+    net_.graph.ops[0].repeatable = true;
+  }
+  /// From x copied, or computed again.
+  Decision After(const Machine& machine, int64_t units, bool again, bool parts = false) {
+    Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
+    residency.evictions[x_][0] = kEvicted;
+    if (again) residency = WithRun(net_.graph, residency, 3, 0);
+    LocalSearch search(net_.graph, machine, parts, [&](const Lifetimes&, const Decision& d) {
+      return Simulated(net_.graph, machine, d);
+    });
+    EXPECT_TRUE(search.Start(residency, units * kAlignment));
+    search.Go(30);
+    return search.at().decision;
+  }
+  HandMade net_;
+  TensorId x_ = kNone;
+};
+
+TEST_F(OneAway, StaysWhereThereIsRoom) {
+  // Where even a unit takes longer to come back than y and z take.
+  for (const bool again : {false, true}) {
+    const Decision decision = After(LinkMachine(0.125), 24, again);
+    EXPECT_EQ(decision.runs.size(), 4u);
+    EXPECT_TRUE(decision.tensors[x_].gaps.empty());
+  }
+}
+
+TEST_F(OneAway, ComesBackWhateverWayTakesLess) {
+  for (const bool again : {false, true}) {
+    const Decision slow_link = After(LinkMachine(1), 16, again);
+    EXPECT_EQ(slow_link.runs.size(), 5u);
+    const Decision fast_link = After(LinkMachine(80), 16, again);
+    EXPECT_EQ(fast_link.runs.size(), 4u);
+    EXPECT_FALSE(fast_link.tensors[x_].gaps.empty());
+  }
+}
+
+TEST_F(OneAway, KeepsAsMuchAsThereIsRoomFor) {
+  Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
+  Machine machine = LinkMachine(80);
+  // Of 8 units, while others have 16 at most.
+  const auto stays = [&](int64_t units) {
+    const Decision decision =
+        LowerInTime(net_.graph, machine, residency, units * kAlignment).value();
+    EXPECT_EQ(decision.tensors[x_].gaps.size(), 1u);
+    EXPECT_LE(Peak(net_.graph, decision), units * kAlignment);
+    return decision.tensors[x_].gaps[0].stays / kAlignment;
+  };
+  residency.evictions[x_][0] = kPartlyEvicted;
+  EXPECT_EQ(stays(16), 0);
+  EXPECT_EQ(stays(17), 1);
+  EXPECT_EQ(stays(20), 4);
+  EXPECT_EQ(stays(23), 7);
+  EXPECT_EQ(stays(30), 7);  // something leaves
+  machine.latency = 767.5 / 80 / 50;
+  EXPECT_EQ(stays(18), 0);  // in 256ths of pieces of 768 units
+  EXPECT_EQ(stays(20), 3);
+  EXPECT_EQ(stays(23), 6);
+  residency.evictions[x_][0] = kEvicted;
+  EXPECT_EQ(stays(23), 0);
+}
+
+TEST_F(OneAway, CopiesInPiecesThatTakeTimeAndAreFew) {
+  const Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
+  Machine machine = LinkMachine(80);
+  const auto piece = [&](double units_while_latent, int64_t units) {
+    net_.graph.tensors[x_].bytes = units * kAlignment;
+    machine.latency = units_while_latent / 80;
+    return LowerInTime(net_.graph, machine, residency, 3 * units * kAlignment)->piece_bytes /
+           kAlignment;
+  };
+  EXPECT_EQ(piece(0, 6400), 0);
+  EXPECT_EQ(piece(6, 6400), 300);
+  EXPECT_EQ(piece(1, 6400), 200);  // a 32nd
+  EXPECT_EQ(piece(1, 640), 50);
+}
+
+TEST_F(OneAway, KeepsNothingOfWhatIsMarkedKeepOrDropped) {
+  Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
+  residency.evictions[x_][0] = kPartlyEvicted;
+  const Residency again = WithRun(net_.graph, residency, 3, 0);
+  Decision decision = LowerInTime(net_.graph, LinkMachine(80), again, 20 * kAlignment).value();
+  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
+  EXPECT_TRUE(decision.tensors[x_].gaps[0].dropped);
+  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 0);
+  net_.graph.tensors[x_].keep = true;
+  decision = LowerInTime(net_.graph, LinkMachine(80), residency, 20 * kAlignment).value();
+  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
+  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 0);
+}
+
+TEST_F(OneAway, KeepsTheRestWhereItFitsButForALittle) {
+  const Decision decision = After(LinkMachine(8), 23, false, true);
+  EXPECT_EQ(decision.runs.size(), 4u);
+  ASSERT_EQ(decision.tensors[x_].gaps.size(), 1u);
+  EXPECT_EQ(decision.tensors[x_].gaps[0].stays, 7 * kAlignment);
+}
+
+TEST_F(OneAway, CannotStartWhereThereIsNoRoomWhateverLeaves) {
+  const Machine machine = LinkMachine(1);
+  LocalSearch search(net_.graph, machine, false, [](const Lifetimes&, const Decision&) -> Outcome {
+    ADD_FAILURE() << "nothing fits";
+    return {};
+  });
+  EXPECT_FALSE(search.Start(ResidencyOf(net_.graph, DefaultDecision(net_.graph)), 15 * kAlignment));
+}
+
+/// Beside what is needed while both are away there is room for half of one of them.
+class TwoPartlyAway : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const TensorId y = net_.Add("y", 8), z = net_.Add("z", 8);
+    net_.Forward("longer/forward", Uses({}, {longer_}));
+    net_.Forward("shorter/forward", Uses({}, {shorter_}));
+    net_.Forward("y/forward", Uses({}, {y}));
+    net_.Forward("z/forward", Uses({y}, {z}));
+    net_.Backward("shorter/backward", Uses({shorter_}, {}));
+    net_.Backward("longer/backward", Uses({longer_}, {}));
+    residency_ = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
+    residency_.evictions[longer_][0] = residency_.evictions[shorter_][0] = kPartlyEvicted;
+  }
+  static int64_t Stays(const Decision& decision, TensorId t) {
+    return decision.tensors[t].gaps.size() == 1 ? decision.tensors[t].gaps[0].stays / kAlignment
+                                                : -1;
+  }
+  void Expect(int64_t longer_stays, int64_t shorter_stays) const {
+    const Decision decision = LowerInTime(net_.graph, LinkMachine(80), residency_, kRoom).value();
+    EXPECT_EQ(Stays(decision, longer_), longer_stays);
+    EXPECT_EQ(Stays(decision, shorter_), shorter_stays);
+    EXPECT_LE(Peak(net_.graph, decision), kRoom);
+  }
+  static constexpr int64_t kRoom = 20 * kAlignment;
+  HandMade net_;
+  const TensorId longer_ = net_.Add("longer", 8), shorter_ = net_.Add("shorter", 8);
+  Residency residency_;
+};
+
+TEST_F(TwoPartlyAway, KeepBytesForTheShorterTimeFirst) {
+  Expect(0, 4);
+  residency_.evictions[shorter_][0] = kEvicted;
+  Expect(4, 0);
+}
+
+TEST_F(TwoPartlyAway, KeepBytesOfWhatIsBarelyAwayFirst) {
+  residency_.evictions[longer_][0] = kBarelyEvicted;
+  Expect(4, 0);
+  residency_.evictions[shorter_][0] = kBarelyEvicted;
+  Expect(0, 4);
+}
+
+TEST_F(TwoPartlyAway, AreToldInWhichOrderByDescents) {
+  const Machine machine = LinkMachine(80);
+  LocalSearch search(net_.graph, machine, true, [&](const Lifetimes&, const Decision& d) {
+    Outcome outcome{Stays(d, longer_) == 4 ? 1.0 : 2.0,
+                    std::vector<double>(net_.graph.tensors.size())};
+    outcome.returns[longer_] = 1;
+    return outcome;
+  });
+  ASSERT_TRUE(search.Start(residency_, kRoom));
+  EXPECT_EQ(search.seconds(), 2);
+  search.Go(30);
+  EXPECT_EQ(search.seconds(), 1);
+  EXPECT_EQ(search.at().residency.evictions[longer_][0], kBarelyEvicted);
+}
+
+/// x is made of u, which is larger. Both are needed again after y and z have come and gone; u is
+/// computed again then.
+TEST(LocalSearch, ComputesAgainWhatThatNeedsToo) {
+  HandMade net;
+  const TensorId u = net.Add("u", 12), x = net.Add("x", 8);
+  const TensorId y = net.Add("y", 12), z = net.Add("z", 8);
+  net.Forward("u/forward", Uses({}, {u}));
+  net.Forward("x/forward", Uses({u}, {x}));
+  net.Forward("y/forward", Uses({}, {y}));
+  net.Forward("z/forward", Uses({y}, {z}));
+  net.Backward("x/backward", Uses({x}, {}));
+  net.Backward("u/backward", Uses({u}, {}));
+  for (Op& op : net.graph.ops) op.forms[0].flops = 1;
+  net.graph.ops[0].repeatable = net.graph.ops[1].repeatable = true;
+  Residency residency = ResidencyOf(net.graph, DefaultDecision(net.graph));
+  residency.evictions[u][1] = residency.evictions[x][0] = kEvicted;
+  residency = WithRun(net.graph, residency, 5, 0);
+  const Machine machine = LinkMachine(1);
+  LocalSearch search(net.graph, machine, true, [&](const Lifetimes&, const Decision& d) {
+    return Simulated(net.graph, machine, d);
+  });
+  ASSERT_TRUE(search.Start(residency, 20 * kAlignment));
+  const auto copied = [&] {
+    const ShortList<Gap>& gaps = search.at().decision.tensors[x].gaps;
+    return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return !gap.dropped; });
+  };
+  EXPECT_TRUE(copied());
+  search.Go(60);
+  EXPECT_FALSE(copied());
+  EXPECT_LT(search.seconds(), 10);  // u and x are made twice; one copy alone takes 8 seconds
+}
+
+TEST(LocalSearch, MakesRandomDecisionsFasterWithinTheRoomAndProvably) {
+  int faster = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const Graph graph = testing::RandomGraph(seed, 30);
+    const Machine machine = LinkMachine(1000);
+    const Decision start = DefaultDecision(graph);
+    const int64_t all = Peak(graph, start);
+    const int64_t room = std::max(FloorBytes(graph) + (all - FloorBytes(graph)) / 4, all / 2);
+    const auto descend = [&] {
+      LocalSearch search(graph, machine, false, [&](const Lifetimes& lives, const Decision& d) {
+        EXPECT_EQ(lives == FindLifetimes(graph, d).value(), true) << graph.name;
+        return Simulated(graph, machine, d);
+      });
+      std::vector<LocalSearch::Place> way;
+      for (bool goes = search.Start(ResidencyOf(graph, start), room); goes && way.size() < 60;) {
+        way.push_back(search.at());
+        search.Go(1);
+      }
+      return way;
+    };
+    const std::vector<LocalSearch::Place> way = descend();
+    const std::vector<LocalSearch::Place> same = descend();
+    ASSERT_EQ(way.size(), same.size());
+    for (size_t i = 0; i < way.size(); ++i) {
+      EXPECT_EQ(way[i].outcome.seconds, same[i].outcome.seconds);
+      const double before = way[std::max<size_t>(i, 1) - 1].outcome.seconds;
+      EXPECT_LE(way[i].outcome.seconds, before) << graph.name;
+      EXPECT_LE(Peak(graph, way[i].decision), room) << graph.name;
+      const Plan plan = schedule::Schedule(graph, way[i].decision).value();
+      EXPECT_EQ(Check(graph, plan), std::vector<std::string>{}) << graph.name;
+      faster += way[i].outcome.seconds < before;
+    }
+  }
+  EXPECT_GT(faster, 5);
+}
+
+}  // namespace
+}  // namespace layrub::placement::search

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Callable
 
-from model_text import AVE
+from model_text import AVE, Enum
 
 
 @dataclass
@@ -267,6 +267,38 @@ def lstm(net, classes):
     net.layer('loss', 'SoftmaxWithLoss', [x, 'label'], softmax_param={'axis': 2})
 
 
+# ---------------------------------------------------------------- Transformer
+
+
+def transformer(blocks, width):
+    """Blocks with the layers, shapes and residual sums of a Transformer's over sequences of `data` (steps x batch x
+    features). Caffe multiplies no batches of matrices: attention is a softmax of elementwise products here."""
+    def norm(net, name, x):
+        x = net.layer(f'{name}/mvn', 'MVN', x, mvn_param={'across_channels': False})
+        return net.layer(f'{name}/scale', 'Scale', x, scale_param={'axis': 2, 'bias_term': True})
+
+    def product(net, name, bottoms):
+        return net.layer(name, 'Eltwise', bottoms, eltwise_param={'operation': Enum('PROD')})
+
+    def block(net, name, x):
+        y = norm(net, f'{name}/norm1', x)
+        q, k, v = (net.inner_product(f'{name}/{which}', y, width, axis=2) for which in 'qkv')
+        y = net.layer(f'{name}/softmax', 'Softmax', product(net, f'{name}/scores', [q, k]), softmax_param={'axis': 2})
+        y = net.inner_product(f'{name}/out', product(net, f'{name}/values', [y, v]), width, axis=2)
+        x = net.add(f'{name}/sum1', [x, y])
+        y = net.inner_product(f'{name}/fc1', norm(net, f'{name}/norm2', x), 4 * width, axis=2)
+        y = net.inner_product(f'{name}/fc2', net.relu(f'{name}/relu', y), width, axis=2)
+        return net.add(f'{name}/sum2', [x, y])
+
+    def build(net, classes):
+        x = net.inner_product('embed', 'data', width, axis=2)
+        for number in range(1, blocks + 1):
+            x = block(net, f'block{number}', x)
+        x = net.inner_product('predict', x, classes, axis=2)
+        net.layer('loss', 'SoftmaxWithLoss', [x, 'label'], softmax_param={'axis': 2})
+    return build
+
+
 # ---------------------------------------------------------------- all of them
 
 STEP = {'base_lr': 0.01, 'lr_policy': 'step', 'gamma': 0.1, 'stepsize': 100000, 'max_iter': 450000,
@@ -304,6 +336,7 @@ def all_models():
         'wrn28_10': Model('WRN-28-10', wide_resnet(4, 10), 128, 100, solver=CIFAR_SOLVER, **CIFAR),
         'densenet121': Model('DenseNet-121', densenet((6, 12, 24, 16), 32), 32, 10, solver=RESIDUAL),
         'lstm': Model('LSTM', lstm, 32, 32, 8000, steps=20, solver=SEQUENCE),
+        'transformer': Model('Transformer', transformer(96, 512), 16, 16, 8000, steps=128, solver=SEQUENCE),
     }
     for kind, depths in (('basic', BASICS), ('bottleneck', BOTTLENECKS)):
         for depth, blocks in depths.items():

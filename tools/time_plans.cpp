@@ -28,11 +28,15 @@ using layrub::Result;
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 const char* const kUsage =
-    "usage: time_plans GRAPH MACHINE PARTS STEPS\n"
+    "usage: time_plans GRAPH MACHINE PARTS STEPS [SEED [WITHOUT]]\n"
     "  GRAPH    graph.txt, as written by layrub plan --dump\n"
     "  MACHINE  name of a machine\n"
     "  PARTS    comma list: budgets, in parts of the floor\n"
     "  STEPS    so many budgets more, in equal ratios from the last of these to what keep takes\n"
+    "  SEED     where the random numbers of auto's search begin\n"
+    "  WITHOUT  what auto leaves out: policies, presets, rematerialization, link_clock, "
+    "local_search,\n"
+    "           partial_eviction or slack\n"
     "Prints a JSON object a line: one for the graph, then one for each budget.\n";
 
 [[noreturn]] void Fail(const std::string& message) {
@@ -56,6 +60,23 @@ T Number(const char* argument, const std::string& text) {
   Fail(std::string(argument) + ": '" + text + "' is no number from 0 upwards");
 }
 
+/// Leaves the part called `name` out.
+void LeaveOut(const std::string& name, layrub::SearchOptions* options) {
+  using layrub::SearchOptions;
+  static const std::map<std::string, bool SearchOptions::*> parts{
+      {"policies", &SearchOptions::policies},
+      {"presets", &SearchOptions::presets},
+      {"rematerialization", &SearchOptions::rematerialization},
+      {"link_clock", &SearchOptions::link_clock},
+      {"local_search", &SearchOptions::local_search},
+      {"partial_eviction", &SearchOptions::partial_eviction},
+      {"slack", &SearchOptions::slack},
+  };
+  const auto part = parts.find(name);
+  if (part == parts.end()) Fail("WITHOUT: auto has no part '" + name + "'");
+  options->*part->second = false;
+}
+
 /// Bytes of the budgets, ascending. Above what keep takes there is nothing to see.
 std::vector<int64_t> Budgets(const std::string& parts, int steps, double floor, double keep) {
   std::vector<int64_t> budgets;
@@ -74,10 +95,12 @@ std::vector<int64_t> Budgets(const std::string& parts, int steps, double floor, 
 /// Plans of strategies within budgets. Those that do not look at their budget are planned once.
 class Planner {
  public:
-  Planner(const Graph& graph, const Machine& machine) : graph_(graph), machine_(machine) {}
+  Planner(const Graph& graph, const Machine& machine, const layrub::SearchOptions& options)
+      : graph_(graph), machine_(machine), options_(options) {}
 
   Plan Within(const std::string& strategy, int64_t budget) const {
-    return ValueOrFail(MakePlanOfAnySize(graph_, machine_, {.device = budget}, strategy));
+    return ValueOrFail(
+        MakePlanOfAnySize(graph_, machine_, {.device = budget}, strategy, 0, options_));
   }
   double Seconds(const Plan& plan) const { return Simulate(graph_, plan, machine_).seconds; }
 
@@ -109,6 +132,7 @@ class Planner {
  private:
   const Graph& graph_;
   const Machine& machine_;
+  const layrub::SearchOptions options_;
   std::vector<Plan> fixed_;
   std::vector<std::string> adaptive_;
 };
@@ -126,13 +150,16 @@ double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 int main(int argc, char** argv) {
   layrub::GuardStandardStreams("time_plans");
   caffe::FitBlasIntoAddressSpace(argv);
-  if (argc != 5) {
+  if (argc < 5 || argc > 7) {
     std::cerr << kUsage;
     return 1;
   }
   const Graph graph = ReadGraph(argv[1]);
   const Machine machine = ValueOrFail(layrub::FindMachine(argv[2]));
-  Planner planner(graph, machine);
+  layrub::SearchOptions options;
+  if (argc > 5) options.seed = Number<uint32_t>("SEED", argv[5]);
+  if (argc > 6) LeaveOut(argv[6], &options);
+  Planner planner(graph, machine, options);
   planner.PlanOthers();
   const int64_t floor = FloorBytes(graph);
   const int64_t keep = planner.Within("keep", kUnlimited).device_bytes;

@@ -133,7 +133,6 @@ class CpuBackend final : public Backend {
     load_.Rethrow();
   }
 
-  static size_t Index(Tier tier) { return static_cast<size_t>(tier); }
   HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : *device_; }
 
   CopyLane& CopyLaneOf(Lane lane) {

@@ -59,11 +59,11 @@ void Residency::CheckBytes(int32_t index) const {
 }
 
 const Place& Residency::At(TensorId tensor, Tier tier) const {
-  return places_[tensor][static_cast<size_t>(tier)];
+  return places_[tensor][Index(tier)];
 }
 
 Place& Residency::PlaceOf(TensorId tensor, Tier tier) {
-  return places_[tensor][static_cast<size_t>(tier)];
+  return places_[tensor][Index(tier)];
 }
 
 /// Those that `step`, an Alloc or Move, is to give.
@@ -207,7 +207,7 @@ bool Residency::RestIntact(Tier tier) const {
   const Memory& memory = MemoryOf(tier);
   std::vector<std::pair<int64_t, int64_t>> live{{memory.bytes(), memory.bytes()}};
   for (const auto& places : places_) {
-    const int32_t range = places[static_cast<size_t>(tier)].range;
+    const int32_t range = places[Index(tier)].range;
     if (range == kNone) continue;
     const Bytes bytes = BytesOf(range);
     live.emplace_back(bytes.begin, bytes.end);

@@ -2,6 +2,7 @@
 #define LAYRUB_PLACEMENT_IR_PLAN_HPP_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -21,8 +22,10 @@ enum class Lane : uint8_t {
   kLoad,     ///< Prefetch: host tier -> device; Feed
 };
 inline constexpr int kLanes = 3;
+inline constexpr size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 
 enum class Tier : uint8_t { kDevice, kHost };
+inline constexpr size_t Index(Tier tier) { return static_cast<size_t>(tier); }
 
 enum class StepKind : uint8_t {
   kAlloc,  ///< `tensor` owns [offset, offset + its aligned bytes) of `tier` from here on; contents

@@ -9,6 +9,7 @@
 #include "layrub/placement/cost/machine.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/search/search_options.hpp"
 
 namespace layrub {
 
@@ -29,9 +30,10 @@ bool KeepsWhatFits(const std::string& name);
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,
                       const std::string& strategy, int64_t padding = 0);
 /// The same, whether the plan fits the budget or not: for a budget of 0, the smallest that the
-/// strategy makes.
+/// strategy makes. `options` are for auto.
 Result<Plan> MakePlanOfAnySize(const Graph& graph, const Machine& machine, const Budget& budget,
-                               const std::string& strategy, int64_t padding = 0);
+                               const std::string& strategy, int64_t padding = 0,
+                               const SearchOptions& options = {});
 
 }  // namespace layrub
 

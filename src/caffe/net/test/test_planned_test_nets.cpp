@@ -44,18 +44,18 @@ SolverParameter WithTests(const std::string& net, const std::string& strategy, i
   return solver;
 }
 
-struct placement::search::Outcome {
+struct Outcome {
   std::vector<float> state;
   std::vector<std::vector<std::pair<std::string, float>>> scores;
   int64_t bytes;      ///< of all plans
   int64_t own_bytes;  ///< of all plans if no memory were shared
 };
 
-placement::search::Outcome Train(const SolverParameter& param, bool poison = false) {
+Outcome Train(const SolverParameter& param, bool poison = false) {
   OpenSolver solver(param);
   solver.mutable_placement_extra()->executor.poison = poison;
   solver.Step(kIterations);
-  placement::search::Outcome outcome{TrainedState(&solver), solver.test_scores(),
+  Outcome outcome{TrainedState(&solver), solver.test_scores(),
                                      solver.planned_device_bytes(),
                                      solver.net()->planned()->plan().device_bytes};
   for (const auto& net : solver.test_nets()) {
@@ -78,7 +78,7 @@ class PlannedTests : public ::testing::TestWithParam<std::tuple<std::string, std
 };
 
 TEST_P(PlannedTests, ChangeNothingInTraining) {
-  const placement::search::Outcome with = Train(Param(2));
+  const Outcome with = Train(Param(2));
   EXPECT_EQ(with.bytes, with.own_bytes);
   SolverParameter never = Param(1000);
   never.set_test_initialization(false);
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTests,
 class TightPlannedTests : public PlannedTests {};
 
 TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
-  const placement::search::Outcome free = Train(Param(2));
+  const Outcome free = Train(Param(2));
   // A strategy that adapts has a plan for almost every budget: a few searches lead near the
   // smallest. Any other has few, each of which is tried.
   const bool adapts = layrub::testing::Adapts(std::get<1>(GetParam()));
@@ -111,7 +111,7 @@ TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
       too_few = budget;
       continue;
     }
-    const placement::search::Outcome less = Train(Within(Param(2), budget));
+    const Outcome less = Train(Within(Param(2), budget));
     ASSERT_LT(less.bytes, bytes);
     bytes = less.bytes;
     shared = shared || less.bytes < less.own_bytes;
@@ -158,8 +158,8 @@ TEST(PlannedTestNets, ScoreAsNetsWithoutAPlan) {
 
 TEST(PlannedTestNets, MayNeedMoreBytesThanTraining) {
   const SolverParameter param = WithTests("lenet", "hybrid", 2, 64);
-  const placement::search::Outcome apart = Train(param, true);
-  const placement::search::Outcome together = Train(Within(param, apart.own_bytes - 1), true);
+  const Outcome apart = Train(param, true);
+  const Outcome together = Train(Within(param, apart.own_bytes - 1), true);
   EXPECT_LT(together.bytes, apart.bytes);
   EXPECT_EQ(together.scores, apart.scores);
   EXPECT_TRUE(SameBits(together.state, apart.state));

@@ -55,7 +55,7 @@ class CudaBackend final : public Backend {
                                          : device_->AllocateHost(bytes);
     if (memory == nullptr) return nullptr;
     sizes_[memory] = Aligned(bytes);
-    allocated_[static_cast<size_t>(tier)] += Aligned(bytes);
+    allocated_[Index(tier)] += Aligned(bytes);
     return memory;
   }
 
@@ -63,7 +63,7 @@ class CudaBackend final : public Backend {
     if (memory == nullptr) return;
     const auto found = sizes_.find(memory);
     if (found == sizes_.end()) throw std::invalid_argument("CudaBackend::Free: not allocated here");
-    allocated_[static_cast<size_t>(tier)] -= found->second;
+    allocated_[Index(tier)] -= found->second;
     sizes_.erase(found);
     if (tier == Tier::kDevice) {
       device_->Free(memory);
@@ -127,7 +127,7 @@ class CudaBackend final : public Backend {
     return events_[Index(event.lane)].SecondsOf(event.ticket);
   }
 
-  int64_t Allocated(Tier tier) const override { return allocated_[static_cast<size_t>(tier)]; }
+  int64_t Allocated(Tier tier) const override { return allocated_[Index(tier)]; }
 
   std::string Describe() const override {
     const std::string lines = device_->Describe();
@@ -164,7 +164,6 @@ class CudaBackend final : public Backend {
     }
   }
 
-  static size_t Index(Lane lane) { return static_cast<size_t>(lane); }
   cudaStream_t& StreamOf(Lane lane) { return streams_[Index(lane)]; }
 
   static std::shared_ptr<TimeOrigin> NewOrigin() {

@@ -11,7 +11,7 @@ void LaneOrder::Queue(int32_t step, Lane lane) {
 }
 
 void LaneOrder::Wait(Lane lane, int32_t step) {
-  Clock& now = lanes_[static_cast<size_t>(lane)];
+  Clock& now = lanes_[Index(lane)];
   const Timed& awaited = steps_[step];
   for (size_t i = 0; i < now.size(); ++i) now[i] = std::max(now[i], awaited.before[i]);
   now[awaited.lane] = std::max(now[awaited.lane], awaited.before[awaited.lane] + 1);

@@ -45,6 +45,12 @@ std::vector<int64_t> WorkingSets(const Graph& graph) {
   return least;
 }
 
+}  // namespace layrub::placement::cost
+
+namespace layrub {
+
+using placement::cost::WorkingSets;
+
 int64_t FloorBytes(const Graph& graph) {
   const std::vector<int64_t> sets = WorkingSets(graph);
   return PersistentBytes(graph) + (sets.empty() ? 0 : *std::max_element(sets.begin(), sets.end()));
@@ -56,4 +62,4 @@ OpId FloorOp(const Graph& graph) {
   return static_cast<OpId>(std::max_element(sets.begin(), sets.end()) - sets.begin());
 }
 
-}  // namespace layrub::placement::cost
+}  // namespace layrub

@@ -38,14 +38,11 @@ void TakeFastestScratch(const Graph& graph, const Machine& machine, int64_t byte
   if (WorkspaceChoices(graph) < 2) return;
   const Result<Lifetimes> lives = FindLifetimes(graph, *decision);
   if (!lives.ok()) return;
-  const std::vector<int64_t> loads = Loads(lives.value(), decision->runs.size());
-  const auto form_of = [&](const Run& run) -> const Form& {
-    return graph.ops[run.op].forms[run.form];
-  };
+  const std::vector<int64_t> loads = LiveBytes(lives.value(), decision->runs.size());
   std::vector<int64_t> left(graph.ops.size(), bytes);
   for (size_t r = 0; r < loads.size(); ++r) {
     const Run& run = decision->runs[r];
-    const int64_t others = loads[r] - ScratchBytes(graph, form_of(run), run.scratch);
+    const int64_t others = loads[r] - ScratchBytes(graph, FormOf(graph, run), run.scratch);
     left[run.op] = std::min(left[run.op], bytes - others);
   }
   for (Run& run : decision->runs) {
@@ -59,7 +56,7 @@ std::optional<Decision> FreeWorkspaces(const Graph& graph, const Machine& machin
   const Result<Lifetimes> lives = FindLifetimes(graph, decision);
   if (!lives.ok()) return std::nullopt;
   Decision faster = decision;
-  TakeFastestScratch(graph, machine, LeastBytes(lives.value(), decision.runs.size()), &faster);
+  TakeFastestScratch(graph, machine, PeakLiveBytes(lives.value(), decision.runs.size()), &faster);
   if (faster.runs == decision.runs) return std::nullopt;
   faster.timings = {};
   return faster;

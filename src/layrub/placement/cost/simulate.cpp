@@ -11,8 +11,6 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kTick = 1e-12;  ///< seconds; shorter than anything a machine does
 
-size_t Index(Lane lane) { return static_cast<size_t>(lane); }
-
 bool IsCopy(StepKind kind) {
   return kind == StepKind::kOffload || kind == StepKind::kPrefetch || kind == StepKind::kFeed;
 }

@@ -30,6 +30,10 @@ struct Run {
   LAYRUB_COMPARABLE(Run)
 };
 
+inline const Form& FormOf(const Graph& graph, const Run& run) {
+  return graph.ops[run.op].forms[run.form];
+}
+
 /// A stretch between two uses of a tensor in which it is away from the device. Uses are the runs
 /// that read or write it.
 struct Gap {

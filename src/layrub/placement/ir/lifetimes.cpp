@@ -43,7 +43,7 @@ class Builder {
  private:
   TensorId TensorCount() const { return static_cast<TensorId>(graph_.tensors.size()); }
   const Op& OpOf(RunId r) const { return graph_.ops[decision_.runs[r].op]; }
-  const Form& FormOf(RunId r) const { return OpOf(r).forms[decision_.runs[r].form]; }
+  const Form& FormOf(RunId r) const { return placement::FormOf(graph_, decision_.runs[r]); }
 
   Status BadTensor(TensorId t, const std::string& what) const {
     return Status::Invalid("tensor " + graph_.tensors[t].name + ": " + what);

@@ -32,14 +32,12 @@ class ProgramChecker {
       ++turn;
       first_[run.op] = r;
       if (!again_) continue;
-      for (const TensorId t : FormOf(run).writes) last_write_[t] = r;
+      for (const TensorId t : FormOf(graph_, run).writes) last_write_[t] = r;
     }
     return turn == static_cast<OpId>(graph_.ops.size()) ? Status::Ok() : OtherGraph();
   }
 
  private:
-  const Form& FormOf(const Run& run) const { return graph_.ops[run.op].forms[run.form]; }
-
   static Status OtherGraph() {
     return Status::Invalid(
         "the decision is for another graph: it does not run each operation once, in order");
@@ -56,7 +54,7 @@ class ProgramChecker {
     if (run.form < 0 || run.form >= static_cast<int32_t>(op.forms.size())) {
       return Bad(run, "it has no form " + std::to_string(run.form));
     }
-    const auto variants = static_cast<int32_t>(FormOf(run).scratch.size());
+    const auto variants = static_cast<int32_t>(FormOf(graph_, run).scratch.size());
     if (run.scratch < 0 || run.scratch >= std::max(variants, 1)) {
       return Bad(run, "it has no scratch variant " + std::to_string(run.scratch));
     }
@@ -69,12 +67,10 @@ class ProgramChecker {
     const Op& op = graph_.ops[run.op];
     const RunId first = first_[run.op];
     if (first == kNone) return NotAgain(run, "it has not run before");
-    if (op.pass != Pass::kForward || op.kind != OpKind::kCompute || !op.repeatable) {
-      return NotAgain(run, "it is not a repeatable forward");
-    }
-    const Form& form = FormOf(run);
+    if (!MayRunAgain(op)) return NotAgain(run, "it is not a repeatable forward");
+    const Form& form = FormOf(graph_, run);
     if (run.form != runs_[first].form || run.scratch != runs_[first].scratch ||
-        (!form.scratch.empty() && !form.scratch[run.scratch].deterministic)) {
+        !IsDeterministic(form, run.scratch)) {
       return NotAgain(run, "its form and its workspace do not promise the same bits");
     }
     for (const TensorId t : form.reads) {
@@ -98,6 +94,14 @@ class ProgramChecker {
 };
 
 }  // namespace
+
+bool MayRunAgain(const Op& op) {
+  return op.pass == Pass::kForward && op.kind == OpKind::kCompute && op.repeatable;
+}
+
+bool IsDeterministic(const Form& form, int32_t scratch) {
+  return form.scratch.empty() || form.scratch[scratch].deterministic;
+}
 
 Status CheckProgram(const Graph& graph, const std::vector<Run>& runs) {
   return ProgramChecker(graph, runs).Check();

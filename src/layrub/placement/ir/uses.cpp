@@ -12,7 +12,7 @@ UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
   std::vector<std::pair<TensorId, Use>> all;
   all.reserve(4 * runs.size());
   for (RunId r = 0; r < static_cast<RunId>(runs.size()); ++r) {
-    const Form& form = graph.ops[runs[r].op].forms[runs[r].form];
+    const Form& form = FormOf(graph, runs[r]);
     const size_t before = all.size();
     const auto note = [&](TensorId t, bool reads, bool writes) {
       if (runs[r].recompute && !TouchedAgain(graph, form, t)) return;

@@ -14,7 +14,7 @@ Result<Decision> Keep(const Graph& graph, const Machine&, const Budget&) {
   AvoidOverwritten(graph, OverwrittenBy(graph, FindUses(graph, decision.runs)), &decision);
   KeepBlobsWhole(graph, FindUses(graph, decision.runs), &decision);
   for (Run& run : decision.runs) {
-    const int32_t granted = cost::GrantedScratch(graph, graph.ops[run.op].forms[run.form]);
+    const int32_t granted = cost::GrantedScratch(graph, FormOf(graph, run));
     if (granted != kNone) run.scratch = granted;
   }
   return decision;

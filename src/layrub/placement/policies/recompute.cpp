@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
+#include "layrub/placement/ir/program.hpp"
+
 namespace layrub::placement::policies {
 namespace {
-
-const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
 
 /// By tensor, the last operation before the updates that writes it.
 std::vector<OpId> LastWriters(const Graph& graph, const std::vector<Run>& originals) {
@@ -27,8 +27,7 @@ std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& original
   for (const Run& run : originals) {
     const Op& op = graph.ops[run.op];
     const Form& form = FormOf(graph, run);
-    if (op.pass != Pass::kForward || op.kind != OpKind::kCompute || !op.repeatable) continue;
-    if (!form.scratch.empty() && !form.scratch[run.scratch].deterministic) continue;
+    if (!MayRunAgain(op) || !IsDeterministic(form, run.scratch)) continue;
     const auto unchanged = [&](const std::vector<TensorId>& operands, OpId last) {
       return std::all_of(operands.begin(), operands.end(), [&](TensorId t) {
         return !TouchedAgain(graph, form, t) || writers[t] <= last;

@@ -11,8 +11,6 @@
 namespace layrub::placement::policies {
 namespace {
 
-const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
-
 /// The segments of a forward pass, and what each drops.
 struct Segments {
   std::vector<int> of_op;  ///< by operation; those before the first checkpoint are segment 0

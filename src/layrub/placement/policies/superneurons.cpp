@@ -31,7 +31,7 @@ std::vector<bool> CheckpointValues(const Graph& graph, const std::vector<Run>& r
   std::vector<bool> blobs;
   const std::vector<bool> checkpoints = Checkpoints(graph, runs);
   for (const Run& run : runs) {
-    for (const TensorId t : graph.ops[run.op].forms[run.form].writes) {
+    for (const TensorId t : FormOf(graph, run).writes) {
       const auto blob = static_cast<size_t>(graph.tensors[t].blob + 1);
       if (blobs.size() <= blob) blobs.resize(blob + 1);
       if (checkpoints[run.op] && blob > 0) blobs[blob] = true;

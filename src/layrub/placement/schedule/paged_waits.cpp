@@ -15,7 +15,7 @@ namespace {
 struct Steps {
   std::array<int32_t, kLanes> last{kNone, kNone, kNone};
   void Add(Lane lane, int32_t step) {
-    int32_t& own = last[static_cast<size_t>(lane)];
+    int32_t& own = last[Index(lane)];
     own = std::max(own, step);
   }
   void Add(const Steps& other) {
@@ -74,8 +74,8 @@ class Pager {
 
  private:
   int32_t Count() const { return static_cast<int32_t>(plan_.steps.size()); }
-  Pages& Of(Tier tier, TensorId t) { return pages_[of_[static_cast<size_t>(tier)][t]]; }
-  bool Has(Tier tier, TensorId t) const { return of_[static_cast<size_t>(tier)][t] != kNone; }
+  Pages& Of(Tier tier, TensorId t) { return pages_[of_[Index(tier)][t]]; }
+  bool Has(Tier tier, TensorId t) const { return of_[Index(tier)][t] != kNone; }
 
   bool Take(const Step& step, int32_t number) {
     switch (step.kind) {
@@ -110,7 +110,7 @@ class Pager {
       page_.push_back(page);
       ++pages.count;
     } while (left > 0);
-    of_[static_cast<size_t>(step.tier)][step.tensor] = static_cast<int32_t>(pages_.size());
+    of_[Index(step.tier)][step.tensor] = static_cast<int32_t>(pages_.size());
     pages_.push_back(pages);
     return true;
   }
@@ -159,7 +159,7 @@ class Pager {
     if (--pages.bound == 0 && step.tier == Tier::kDevice) {
       for (const Page& page : PagesOf(pages)) free_.emplace_back(page.bytes, page.touched);
     }
-    of_[static_cast<size_t>(step.tier)][step.tensor] = kNone;
+    of_[Index(step.tier)][step.tensor] = kNone;
   }
 
   std::span<Page> PagesOf(const Pages& pages) {
@@ -200,7 +200,7 @@ class Pager {
     ForEach(step, [&](const Page& page, bool writes) {
       needed.Add(writes ? page.touched : page.written);
     });
-    Steps& known = known_[static_cast<size_t>(step.lane)];
+    Steps& known = known_[Index(step.lane)];
     for (int lane = 0; lane < kLanes; ++lane) {
       if (lane == static_cast<int>(step.lane) || needed.last[lane] <= known.last[lane]) continue;
       Step wait;

@@ -15,8 +15,6 @@ namespace {
 using Clock = std::array<int32_t, kLanes>;
 constexpr Clock kStart{kNone, kNone, kNone};
 
-size_t Index(Lane lane) { return static_cast<size_t>(lane); }
-
 /// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
 /// are the offsets of a tier at which some range, or piece that is copied, begins or ends, in
 /// order.
@@ -148,7 +146,7 @@ class WaitAdder {
   }
 
   int64_t BytesOf(TensorId t) const { return Aligned(graph_.tensors[t].bytes); }
-  Range& RangeOf(Tier tier, TensorId t) { return range_of_[static_cast<size_t>(tier)][t]; }
+  Range& RangeOf(Tier tier, TensorId t) { return range_of_[Index(tier)][t]; }
 
   void FindPlaces() {
     std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
@@ -164,7 +162,7 @@ class WaitAdder {
         add(tier, begins[tier][step.tensor] + step.offset, Aligned(step.bytes));
       if (!own && step.kind != StepKind::kAlias) continue;
       if (graph_.tensors[step.tensor].persistent) continue;
-      const auto tier = static_cast<size_t>(step.tier);
+      const auto tier = Index(step.tier);
       const int64_t begin = own ? step.offset : begins[tier][step.on];
       begins[tier][step.tensor] = begin;
       add(tier, begin, step.bytes > 0 ? step.bytes : BytesOf(step.tensor));
@@ -177,7 +175,7 @@ class WaitAdder {
   /// Persistent tensors have no range here: one lane alone touches their bytes.
   void Bind(const Step& step) {
     if (IsTimed(step.kind) || graph_.tensors[step.tensor].persistent) return;
-    const Touched& tier = touched_[static_cast<size_t>(step.tier)];
+    const Touched& tier = touched_[Index(step.tier)];
     if (step.kind == StepKind::kAlloc) {
       RangeOf(step.tier, step.tensor) = tier.RangeAt(step.offset, BytesOf(step.tensor));
     } else if (step.kind == StepKind::kFree && step.bytes > 0) {
@@ -199,7 +197,7 @@ class WaitAdder {
   void AddCopied(Tier tier, const Step& step, bool writes) {
     const Range range = RangeOf(tier, step.tensor);
     if (step.bytes == 0 || range.first == range.last) return Add(tier, step.tensor, writes);
-    const Touched& touched = touched_[static_cast<size_t>(tier)];
+    const Touched& touched = touched_[Index(tier)];
     const int64_t begin = touched.OffsetOf(range) + step.offset;
     accesses_.push_back({tier, touched.RangeAt(begin, Aligned(step.bytes)), writes});
   }
@@ -216,7 +214,7 @@ class WaitAdder {
       Add(Tier::kDevice, step.tensor, false);
       const int64_t bytes = step.bytes > 0 ? step.bytes : BytesOf(step.tensor);
       RangeOf(Tier::kDevice, step.tensor) =
-          touched_[static_cast<size_t>(Tier::kDevice)].RangeAt(step.offset, bytes);
+          touched_[Index(Tier::kDevice)].RangeAt(step.offset, bytes);
       Add(Tier::kDevice, step.tensor, true);
       return;
     }
@@ -232,7 +230,7 @@ class WaitAdder {
     FindAccesses(step);
     Clock needed = kStart;
     for (const Access& access : accesses_) {
-      touched_[static_cast<size_t>(access.tier)].Collect(access, plan_.steps, &needed);
+      touched_[Index(access.tier)].Collect(access, plan_.steps, &needed);
     }
     Clock& now = lane_clock_[Index(step.lane)];
     const Clock before = now;
@@ -246,7 +244,7 @@ class WaitAdder {
     now[Index(step.lane)] = number;
     finished_with_[number] = now;
     for (const Access& access : accesses_) {
-      touched_[static_cast<size_t>(access.tier)].Note(access, number, step.lane);
+      touched_[Index(access.tier)].Note(access, number, step.lane);
     }
   }
 

@@ -12,6 +12,7 @@
 
 #include "layrub/base/in_parallel.hpp"
 #include "layrub/placement/cost/live_bytes.hpp"
+#include "layrub/placement/cost/run_starts.hpp"
 #include "layrub/placement/cost/scratch.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
@@ -75,20 +76,27 @@ constexpr std::array<Preset, 8> kPresets{{
     {false, {true, 0.6, 1}},
 }};
 
+/// The one that is left when the others are left out.
+constexpr size_t kOnlyPreset = 1;
+
 class Search {
  public:
   /// `floor`: FloorBytes(graph).
-  Search(const Graph& graph, const Machine& machine, const Budget& budget, int64_t floor)
+  Search(const Graph& graph, const Machine& machine, const Budget& budget, int64_t floor,
+         const SearchOptions& options)
       : graph_(graph),
         machine_(machine),
         budget_(budget),
+        options_(options),
         available_(budget.device - budget.reserved),
         floor_(floor),
         persistent_(PersistentBytes(graph)) {}
 
   Result<Decision> Run() {
     if (KeepsAll()) return *best_;
-    for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
+    if (options_.policies) {
+      for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
+    }
     if (available_ >= floor_) {
       Sweep(available_ - persistent_, kRooms);
       SearchLocally();
@@ -126,7 +134,7 @@ class Search {
     Consider(keep.value());
     if (fits_) return true;
     for (placement::Run& run : smallest.runs)
-      run.scratch = SmallestScratch(graph_, graph_.ops[run.op].forms[run.form]);
+      run.scratch = SmallestScratch(graph_, FormOf(graph_, run));
     Consider(std::move(smallest));
     return false;
   }
@@ -181,7 +189,9 @@ class Search {
     for (const int64_t room : Rooms(rooms)) {
       if (room > most) continue;
       const double before = fits_ ? best_seconds_ : kNever;
-      for (size_t i = 0; i < kPresets.size() && left-- > 0; ++i) ConsiderPreset(i, room);
+      for (size_t i = 0; i < kPresets.size(); ++i) {
+        if ((options_.presets || i == kOnlyPreset) && left-- > 0) ConsiderPreset(i, room);
+      }
       if (left <= 0) return;
       in_vain = !fits_ || best_seconds_ < before ? 0 : in_vain + 1;
       if (in_vain == kPatience) return;
@@ -189,7 +199,9 @@ class Search {
   }
 
   void ConsiderPreset(size_t preset, int64_t room) {
-    const auto& [any_form, policy] = kPresets[preset];
+    auto [any_form, policy] = kPresets[preset];
+    policy.rematerialize = policy.rematerialize && options_.rematerialization;
+    policy.link_clock = options_.link_clock;
     const Start& start = StartIn(any_form ? room : 0);
     const auto evicted = EvictGreedily(graph_, machine_, start, room, policy);
     if (!evicted) return;
@@ -211,7 +223,7 @@ class Search {
   /// From the best so far and the fastest of each preset.
   void SearchLocally() {
     const int64_t steps = std::min(Most(kStepWork), kStepsPerOp * OpCount());
-    if (!fits_ || steps < kFewestSteps) return;
+    if (!options_.local_search || !fits_ || steps < kFewestSteps) return;
     std::vector<Residency> starts;
     const bool some_whole = std::any_of(best_->tensors.begin(), best_->tensors.end(),
                                         [](const TensorDecision& t) { return t.whole; });
@@ -219,12 +231,11 @@ class Search {
     for (const Fastest& fastest : fastest_) {
       if (std::isfinite(fastest.seconds)) starts.push_back(fastest.residency);
     }
-    const auto take = [this](Decision decision) {
-      const Result<Lifetimes> lives = FindLifetimes(graph_, decision);
-      if (lives.ok()) Take(decision, Pack(&decision, lives.value(), available_));
-      return best_seconds_;
-    };
-    Refine(graph_, machine_, available_, starts, steps, best_seconds_, take);
+    auto found = Refine(graph_, machine_, available_, starts, steps, best_seconds_, options_);
+    if (found) {
+      const Result<Lifetimes> lives = FindLifetimes(graph_, *found);
+      if (lives.ok()) Take(*found, Pack(&*found, lives.value(), available_));
+    }
     ConsiderFaster(Decision(*best_));
   }
 
@@ -251,7 +262,9 @@ class Search {
     // However it is packed, what takes `peak` bytes somewhere needs no fewer.
     const int64_t peak = cost::PeakLiveBytes(lives.value(), decision.runs.size());
     if (peak > available_ && best_ && (fits_ || peak >= best_bytes_)) return kNever;
-    if (fits_ && ComputeSeconds(decision) * (1 - kRounding) > best_seconds_) return kNever;
+    if (fits_ &&
+        cost::RunStarts(graph_, machine_, decision.runs).back() * (1 - kRounding) > best_seconds_)
+      return kNever;
     double seconds = kNever;
     if (peak <= available_)
       seconds = Estimate(graph_, machine_, available_, lives.value(), decision).seconds;
@@ -259,13 +272,6 @@ class Search {
     const Packed packed = PackToGoal(&decision, lives.value(), peak);
     Take(decision, packed);
     return packed.bytes <= available_ ? seconds : kNever;
-  }
-
-  double ComputeSeconds(const Decision& decision) const {
-    double seconds = 0;
-    for (const placement::Run& run : decision.runs)
-      seconds += OpSeconds(graph_.ops[run.op], run.form, run.scratch, machine_);
-    return seconds;
   }
 
   /// Into the budget or, while the smallest one is looked for, into hardly more than the peak.
@@ -309,6 +315,7 @@ class Search {
   const Graph& graph_;
   const Machine& machine_;
   const Budget budget_;
+  const SearchOptions options_;
   const int64_t available_;
   int64_t goal_ =
       0;  ///< while the smallest budget is looked for: bytes that packing tries to reach
@@ -325,15 +332,16 @@ class Search {
 
 }  // namespace
 
-Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget) {
+Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget,
+                      const SearchOptions& options) {
   const int64_t floor = FloorBytes(graph);
   if (budget.device - budget.reserved >= floor) {
-    Search search(graph, machine, budget, floor);
+    Search search(graph, machine, budget, floor, options);
     Result<Decision> found = search.Run();
     if (search.fits()) return found;
   }
   // What is told to be the smallest budget has to do, and that is what is found without any.
-  return Search(graph, machine, {.device = 0, .host = budget.host}, floor).Run();
+  return Search(graph, machine, {.device = 0, .host = budget.host}, floor, options).Run();
 }
 
 }  // namespace layrub::placement::search

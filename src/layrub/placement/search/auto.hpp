@@ -6,6 +6,7 @@
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/search/search_options.hpp"
 
 namespace layrub::placement::search {
 
@@ -15,7 +16,8 @@ namespace layrub::placement::search {
 /// rooms are the same for every budget; where the search among them begins and ends is not, so a
 /// larger budget may, rarely, give a slower plan. If nothing fits, the decision that needs the
 /// fewest bytes.
-Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget);
+Result<Decision> Auto(const Graph& graph, const Machine& machine, const Budget& budget,
+                      const SearchOptions& options = {});
 
 }  // namespace layrub::placement::search
 

@@ -18,6 +18,8 @@ struct GreedyPolicy {
   /// Exponent, 0 to 1, of the time until a tensor is needed again: how much that counts beside what
   /// it costs to bring the tensor back.
   double haste = 1;
+  /// A copy costs what the next run waits for it (LinkClock), not the seconds that it takes alone.
+  bool link_clock = true;
 };
 
 /// Goes through the operations of `start` on a device with `room` bytes for what is not persistent.

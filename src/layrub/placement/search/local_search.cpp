@@ -117,9 +117,9 @@ std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
   return decision;
 }
 
-bool LocalSearch::Start(Residency residency, int64_t room) {
+bool LocalSearch::Start(Residency residency, int64_t room, uint32_t seed) {
   room_ = room;
-  random_.seed(std::mt19937::default_seed);
+  random_.seed(seed);
   std::vector<Run> originals;
   std::copy_if(residency.runs.begin(), residency.runs.end(), std::back_inserter(originals),
                [](const Run& run) { return !run.recompute; });
@@ -191,7 +191,7 @@ Residency LocalSearch::BringOtherwise(RunId recomputation, bool stays,
                                       std::vector<Pin>* pins) const {
   Residency residency = at_.residency;
   const Run& run = residency.runs[recomputation];
-  for (const TensorId t : graph_.ops[run.op].forms[run.form].writes) {
+  for (const TensorId t : FormOf(graph_, run).writes) {
     for (size_t i = 1; stays && i < residency.evictions[t].size(); ++i) {
       if (residency.uses[t][i].run != recomputation) continue;
       residency.evictions[t][i - 1] = kNotEvicted;
@@ -232,7 +232,7 @@ bool LocalSearch::CanRecompute(const Residency& residency, TensorId t, size_t st
 /// What `run` reads and is copied back for it though it can be computed again; kNone: nothing.
 TensorId LocalSearch::Missing(const Residency& residency, RunId run) const {
   const Run& reader = residency.runs[run];
-  for (const TensorId t : graph_.ops[reader.op].forms[reader.form].reads) {
+  for (const TensorId t : FormOf(graph_, reader).reads) {
     if (residency.evictions[t].empty()) continue;
     const std::span<const Use> uses = residency.uses[t];
     const auto use =

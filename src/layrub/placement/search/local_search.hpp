@@ -48,7 +48,7 @@ class LocalSearch {
 
   /// Starts anew from `residency`, from which others leave until it fits `room`. False if that
   /// cannot be done; then nothing else may be called.
-  bool Start(Residency residency, int64_t room);
+  bool Start(Residency residency, int64_t room, uint32_t seed = std::mt19937::default_seed);
 
   void Go(int64_t steps);
 

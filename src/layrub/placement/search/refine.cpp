@@ -40,7 +40,7 @@ std::vector<Residency> Fastest(const LocalSearches& searches, size_t most) {
 
 /// The slower half is given up, again and again, and the others go on for twice as long. The
 /// fastest comes first.
-void GoOn(int64_t steps, LocalSearches* searches) {
+void HalveSuccessively(int64_t steps, LocalSearches* searches) {
   for (size_t left = searches->size(); left > 0; left = left > 1 ? (left + 1) / 2 : 0, steps *= 2) {
     InParallel(left, [&](size_t i) { (*searches)[i]->Go(steps); });
     std::stable_sort(searches->begin(), searches->begin() + static_cast<int64_t>(left), IsFaster);
@@ -57,20 +57,21 @@ struct Candidate {
 class Refinement {
  public:
   Refinement(const Graph& graph, const Machine& machine, int64_t bytes, double seconds,
-             const TakeFaster& take)
+             const SearchOptions& options)
       : graph_(graph),
         machine_(machine),
         bytes_(bytes),
         room_(bytes - PersistentBytes(graph)),
         seconds_(seconds),
-        take_(take) {}
+        options_(options) {}
 
   /// First as if tensors left whole; then what is found goes on, and they may leave in part.
-  void Run(const std::vector<Residency>& starts, int64_t steps) {
-    std::vector<Residency> whole = Descend(starts, steps, false);
-    whole.insert(whole.end(), starts.begin(), starts.end());
-    for (Residency& residency : whole) LeaveInPart(&residency);
-    Pack(Descend(whole, steps, true));
+  std::optional<Decision> Run(const std::vector<Residency>& starts, int64_t steps) {
+    std::vector<Residency> found = SearchFrom(starts, steps, false);
+    if (!options_.partial_eviction) return Pack(found);
+    found.insert(found.end(), starts.begin(), starts.end());
+    for (Residency& residency : found) LeaveInPart(&residency);
+    return Pack(SearchFrom(found, steps, true));
   }
 
  private:
@@ -81,22 +82,22 @@ class Refinement {
     }
   }
 
-  /// The fastest that searches find from `starts`.
-  std::vector<Residency> Descend(const std::vector<Residency>& starts, int64_t steps,
-                                 bool parts) const {
+  /// The fastest that are found from `starts`.
+  std::vector<Residency> SearchFrom(const std::vector<Residency>& starts, int64_t steps,
+                                    bool parts) const {
     LocalSearches searches;
     for (const Residency& start : starts) {
       auto search = std::make_unique<LocalSearch>(graph_, machine_, parts, by_estimate_);
-      if (search->Start(start, bytes_) && std::isfinite(search->seconds()))
+      if (search->Start(start, bytes_, options_.seed) && std::isfinite(search->seconds()))
         searches.push_back(std::move(search));
     }
     std::stable_sort(searches.begin(), searches.end(), IsFaster);
     searches.resize(std::min(kStarts, searches.size()));
-    GoOn(steps / kParts, &searches);
+    HalveSuccessively(steps / kParts, &searches);
     return Fastest(searches, kFound);
   }
 
-  void Pack(const std::vector<Residency>& residencies) {
+  std::optional<Decision> Pack(const std::vector<Residency>& residencies) const {
     std::vector<Candidate> candidates = Candidates(residencies);
     InParallel(candidates.size(), [&](size_t i) {
       Candidate& one = candidates[i];
@@ -105,13 +106,15 @@ class Refinement {
     const auto fastest = std::min_element(
         candidates.begin(), candidates.end(),
         [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
-    if (fastest != candidates.end() && fastest->seconds < seconds_) take_(fastest->decision);
+    if (fastest == candidates.end() || fastest->seconds >= seconds_) return std::nullopt;
+    return std::move(fastest->decision);
   }
 
   std::vector<Candidate> Candidates(const std::vector<Residency>& residencies) const {
     std::vector<Candidate> candidates;
     for (const Residency& residency : residencies) {
       for (const double part : kPartsFree) {
+        if (part > 0 && !options_.slack) continue;
         const auto free = static_cast<int64_t>(part * static_cast<double>(room_));
         std::optional<Decision> decision = LowerInTime(graph_, machine_, residency, bytes_ - free);
         if (!decision) continue;
@@ -127,7 +130,7 @@ class Refinement {
   const int64_t bytes_;
   const int64_t room_;    ///< of them, for what is not persistent
   const double seconds_;  ///< to be beaten
-  const TakeFaster& take_;
+  const SearchOptions options_;
   const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {
     return Estimate(graph_, machine_, bytes_, lives, decision);
   };
@@ -135,11 +138,11 @@ class Refinement {
 
 }  // namespace
 
-void Refine(const Graph& graph, const Machine& machine, int64_t bytes,
-            const std::vector<Residency>& starts, int64_t steps, double seconds,
-            const TakeFaster& take) {
-  if (starts.empty() || steps < kFewestSteps) return;
-  Refinement(graph, machine, bytes, seconds, take).Run(starts, steps);
+std::optional<Decision> Refine(const Graph& graph, const Machine& machine, int64_t bytes,
+                               const std::vector<Residency>& starts, int64_t steps, double seconds,
+                               const SearchOptions& options) {
+  if (starts.empty() || steps < kFewestSteps) return std::nullopt;
+  return Refinement(graph, machine, bytes, seconds, options).Run(starts, steps);
 }
 
 }  // namespace layrub::placement::search

@@ -10,8 +10,6 @@
 namespace layrub::placement::search {
 namespace {
 
-const Form& FormOf(const Graph& graph, const Run& run) { return graph.ops[run.op].forms[run.form]; }
-
 bool Touches(const Graph& graph, const Run& run, TensorId t) {
   return !run.recompute || TouchedAgain(graph, FormOf(graph, run), t);
 }

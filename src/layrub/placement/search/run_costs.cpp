@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/cost/run_starts.hpp"
 #include "layrub/placement/ir/operands.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/policies/recompute.hpp"
@@ -10,12 +10,10 @@
 namespace layrub::placement::search {
 
 RunCosts::RunCosts(const Graph& graph, const Machine& machine, const Start& start)
-    : graph_(graph), start_(start), placed_(graph.tensors.size()), starts_(graph.ops.size() + 1) {
-  for (size_t o = 0; o < graph.ops.size(); ++o) {
-    const Run& run = start.decision.runs[o];
-    seconds_.push_back(OpSeconds(graph.ops[o], run.form, run.scratch, machine));
-    starts_[o + 1] = starts_[o] + seconds_[o];
-  }
+    : graph_(graph),
+      start_(start),
+      placed_(graph.tensors.size()),
+      starts_(cost::RunStarts(graph, machine, start.decision.runs)) {
   for (size_t t = 0; t < placed_.size(); ++t) {
     placed_[t] = !graph.tensors[t].persistent && Materialised(graph.tensors[t], start.uses[t]);
   }
@@ -37,7 +35,7 @@ void RunCosts::FindChains() {
       return use.reads && graph_.ops[use.run].pass != Pass::kForward;
     });
   }
-  chains_ = seconds_;
+  for (size_t o = 0; o < graph_.ops.size(); ++o) chains_.push_back(Seconds(static_cast<OpId>(o)));
   for (OpId o = 0; o < FirstOp(graph_, Pass::kBackward); ++o) {
     for (const TensorId t : FormOf(o).reads) {
       const OpId maker = start_.producers[t];

@@ -19,7 +19,7 @@ class RunCosts {
 
   const Form& FormOf(OpId o) const { return graph_.ops[o].forms[start_.decision.runs[o].form]; }
   int64_t Scratch(OpId o) const;  ///< bytes of its workspace
-  double Seconds(OpId o) const { return seconds_[o]; }
+  double Seconds(OpId o) const { return starts_[o + 1] - starts_[o]; }
 
   /// When it begins if nothing ever waits; the number of operations: when all has ended.
   double StartOf(OpId o) const { return starts_[o]; }
@@ -39,7 +39,6 @@ class RunCosts {
   const Graph& graph_;
   const Start& start_;
   std::vector<bool> placed_;  ///< by tensor: it has bytes that are not persistent
-  std::vector<double> seconds_;
   std::vector<double> starts_;
   std::vector<double> chains_;
 };

@@ -20,7 +20,7 @@ std::vector<Causes> FindCauses(const Plan& plan, const std::vector<const Span*>&
   std::array<Causes, kLanes> pending;
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
-    Causes& lane = pending[static_cast<size_t>(step.lane)];
+    Causes& lane = pending[Index(step.lane)];
     if (step.kind == StepKind::kWait) lane.waits.push_back(step.step);
     if (spans[i] == nullptr) continue;
     causes[i] = std::move(lane);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/cost/run_starts.hpp"
 
 namespace layrub::placement::search {
 namespace {
@@ -93,17 +93,6 @@ std::vector<Copy> CopiesBack(Decision* decision) {
   return copies;
 }
 
-/// Seconds from the start at which each run begins if nothing ever waits; one more entry: the end.
-std::vector<double> RunStarts(const Graph& graph, const Machine& machine,
-                              const std::vector<Run>& runs) {
-  std::vector<double> starts(runs.size() + 1);
-  for (size_t r = 0; r < runs.size(); ++r) {
-    const Run& run = runs[r];
-    starts[r + 1] = starts[r] + OpSeconds(graph.ops[run.op], run.form, run.scratch, machine);
-  }
-  return starts;
-}
-
 /// For each copy the latest run before which it may be issued so that this and all later ones are
 /// there in time.
 std::vector<RunId> Wanted(const Graph& graph, const Machine& machine,
@@ -137,7 +126,7 @@ bool Saves(std::span<const Use> uses, const std::vector<Run>& runs, const ShortL
 
 void HoldSaves(const Graph& graph, const Machine& machine, int64_t room, const UseLists& uses,
                const Lifetimes& lives, std::vector<int64_t>* loads, Decision* decision) {
-  const std::vector<double> starts = RunStarts(graph, machine, decision->runs);
+  const std::vector<double> starts = cost::RunStarts(graph, machine, decision->runs);
   double link_free = 0;
   for (const Copy& copy : CopiesAway(uses, lives, decision)) {
     Gap& gap = *copy.gap;
@@ -156,7 +145,7 @@ void FetchEarly(const Graph& graph, const Machine& machine, int64_t room,
                 const std::vector<int64_t>& run_loads, Decision* decision) {
   const std::vector<Copy> copies = CopiesBack(decision);
   const std::vector<RunId> wanted =
-      Wanted(graph, machine, RunStarts(graph, machine, decision->runs), copies);
+      Wanted(graph, machine, cost::RunStarts(graph, machine, decision->runs), copies);
   LoadTree loads(run_loads);
   for (size_t i = 0; i < copies.size(); ++i) {
     Gap& gap = *copies[i].gap;

@@ -36,8 +36,8 @@ Status CheckBudget(const Graph& graph, const Plan& plan, const Budget& budget) {
 
 /// MakePlanOfAnySize of a valid graph.
 Result<Plan> PlanBy(const std::string& strategy, const Graph& graph, const Machine& machine,
-                    const Budget& budget, int64_t padding) {
-  const auto decide = placement::strategies::FindStrategy(strategy);
+                    const Budget& budget, int64_t padding, const SearchOptions& options = {}) {
+  const auto decide = placement::strategies::FindStrategy(strategy, options);
   if (!decide.ok()) return decide.status();
   const Result<placement::Decision> decision = decide.value()(graph, machine, budget);
   if (!decision.ok()) return decision.status();
@@ -62,9 +62,10 @@ Result<Plan> PlanWithin(const std::string& strategy, const Graph& graph, const M
 }  // namespace
 
 Result<Plan> MakePlanOfAnySize(const Graph& graph, const Machine& machine, const Budget& budget,
-                               const std::string& strategy, int64_t padding) {
+                               const std::string& strategy, int64_t padding,
+                               const SearchOptions& options) {
   if (Status status = Validate(graph); !status.ok()) return status;
-  return PlanBy(strategy, graph, machine, budget, padding);
+  return PlanBy(strategy, graph, machine, budget, padding, options);
 }
 
 Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& budget,

@@ -22,9 +22,13 @@ const placement::policies::Policy* FindPolicy(const std::string& name) {
 
 namespace placement::strategies {
 
-Result<policies::Strategy> FindStrategy(const std::string& name) {
-  if (name == kAuto) return search::Auto;
-  if (const policies::Policy* policy = FindPolicy(name)) return policy->decide;
+Result<Decide> FindStrategy(const std::string& name, const SearchOptions& options) {
+  if (name == kAuto) {
+    return Decide([options](const Graph& graph, const Machine& machine, const Budget& budget) {
+      return search::Auto(graph, machine, budget, options);
+    });
+  }
+  if (const policies::Policy* policy = FindPolicy(name)) return Decide(policy->decide);
   return Status::Invalid("there is no placement strategy '" + name + "'; there are " +
                          Join(StrategyNames(), ", "));
 }

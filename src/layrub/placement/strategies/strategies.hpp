@@ -1,15 +1,20 @@
 #ifndef LAYRUB_PLACEMENT_STRATEGIES_STRATEGIES_HPP_
 #define LAYRUB_PLACEMENT_STRATEGIES_STRATEGIES_HPP_
 
+#include <functional>
 #include <string>
 
 #include "layrub/base/status.hpp"
 #include "layrub/placement/policies/policies.hpp"
+#include "layrub/placement/search/search_options.hpp"
 
 namespace layrub::placement::strategies {
 
-/// The strategy called `name`, a policy or auto; kInvalid listing the names there are.
-Result<policies::Strategy> FindStrategy(const std::string& name);
+using Decide = std::function<Result<Decision>(const Graph&, const Machine&, const Budget&)>;
+
+/// The strategy called `name`, a policy or auto, which searches with `options`; kInvalid listing
+/// the names there are.
+Result<Decide> FindStrategy(const std::string& name, const SearchOptions& options = {});
 
 }  // namespace layrub::placement::strategies
 

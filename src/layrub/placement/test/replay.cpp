@@ -108,7 +108,7 @@ class Player {
         on_device_[step.tensor] = true;
         return;
       case StepKind::kWait:
-        waits_[static_cast<size_t>(step.lane)].push_back(step.step);
+        waits_[Index(step.lane)].push_back(step.step);
         return;
       case StepKind::kOffload:
         return Push(
@@ -165,9 +165,9 @@ class Player {
   }
 
   void Push(Lane lane, Task task) {
-    task.after = std::move(waits_[static_cast<size_t>(lane)]);
-    waits_[static_cast<size_t>(lane)].clear();
-    lanes_[static_cast<size_t>(lane)].push_back(std::move(task));
+    task.after = std::move(waits_[Index(lane)]);
+    waits_[Index(lane)].clear();
+    lanes_[Index(lane)].push_back(std::move(task));
   }
 
   bool Ready(size_t lane) const {

@@ -1,0 +1,17 @@
+#include "layrub/placement/cost/run_starts.hpp"
+
+#include "layrub/placement/cost/timeline.hpp"
+
+namespace layrub::placement::cost {
+
+std::vector<double> RunStarts(const Graph& graph, const Machine& machine,
+                              const std::vector<Run>& runs) {
+  std::vector<double> starts(runs.size() + 1);
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const Run& run = runs[r];
+    starts[r + 1] = starts[r] + OpSeconds(graph.ops[run.op], run.form, run.scratch, machine);
+  }
+  return starts;
+}
+
+}  // namespace layrub::placement::cost

@@ -1,0 +1,217 @@
+#include "layrub/placement/schedule/emit_steps.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "layrub/placement/ir/buckets.hpp"
+
+namespace layrub::placement::schedule {
+namespace {
+
+using pack::Interval;
+
+/// Writes the steps of a plan, without offsets and Waits, and notes when each block is in use.
+class Emitter {
+ public:
+  Emitter(const Graph& graph, const Decision& decision, const Lifetimes& lives)
+      : graph_(graph),
+        decision_(decision),
+        lives_(lives),
+        plan_(out_.plan),
+        events_(kEvents * decision.runs.size(), [this](const auto& add) { FindEvents(add); }) {
+    out_.device.resize(lives.blocks);
+    out_.follows.assign(lives.blocks, kNone);
+    out_.host.assign(lives.host.size(), Interval{0, 0, kToTheEnd});
+  }
+
+  Emitted EmitAll() {
+    plan_.steps.reserve(3 * lives_.residences.size() + 3 * out_.host.size() +
+                        decision_.runs.size());
+    for (const bool persistent : {true, false}) {
+      for (const Residence& residence : lives_.residences) {
+        if (residence.begin != kNone) continue;
+        if (graph_.tensors[residence.tensor].persistent == persistent) Begin(residence);
+      }
+    }
+    plan_.pass_end.fill(StepCount());
+    size_t pass = 0;
+    const auto end_pass = [&] {
+      std::fill(plan_.pass_end.begin() + pass, plan_.pass_end.end(), StepCount());
+    };
+    for (RunId r = 0; r < RunCount(); ++r) {
+      EmitRun(r);
+      // A recomputation belongs to the pass of the operation that follows.
+      if (decision_.runs[r].recompute) continue;
+      pass = static_cast<size_t>(graph_.ops[decision_.runs[r].op].pass);
+      end_pass();
+    }
+    end_pass();
+    plan_.readable = lives_.readable;
+    return std::move(out_);
+  }
+
+ private:
+  /// What happens around a run, to one of Lifetimes::residences or of Lifetimes::host.
+  enum Event { kFetch, kBegin, kOffload, kEnd, kHostEnd, kEvents };
+
+  RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
+  int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
+
+  static size_t Key(RunId r, Event event) { return kEvents * static_cast<size_t>(r) + event; }
+
+  template <typename Add>
+  void FindEvents(const Add& add) const {
+    for (int32_t i = 0; i < static_cast<int32_t>(lives_.residences.size()); ++i) {
+      const Residence& residence = lives_.residences[i];
+      if (residence.part) continue;
+      if (residence.begin != kNone) {
+        add(Key(residence.begin, residence.fetched_for != kNone ? kFetch : kBegin), i);
+      }
+      if (residence.end < RunCount()) add(Key(residence.end, kEnd), i);
+    }
+    for (int32_t i = 0; i < static_cast<int32_t>(lives_.host.size()); ++i) {
+      for (const RunId r : lives_.host[i].offloads) add(Key(r, kOffload), i);
+      if (lives_.host[i].end < RunCount()) add(Key(lives_.host[i].end, kHostEnd), i);
+    }
+  }
+
+  void EmitRun(RunId r) {
+    out_.run_starts.push_back(StepCount());
+    for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
+      const bool goes_on = i > 0 && lives_.residences[i - 1].part;
+      if (goes_on) EndPart(lives_.residences[i - 1], lives_.residences[i]);
+      Begin(lives_.residences[i]);
+      EmitCopy(StepKind::kPrefetch, Lane::kLoad, lives_.residences[i].tensor,
+               goes_on ? lives_.residences[i - 1].bytes : 0);
+    }
+    for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
+    EmitCompute(decision_.runs[r]);
+    for (const int32_t i : events_[Key(r, kOffload)]) {
+      const HostStay& stay = lives_.host[i];
+      if (stay.offloads.front() == r) {
+        Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &out_.host);
+      }
+      EmitCopy(StepKind::kOffload, Lane::kSave, stay.tensor, stay.from);
+    }
+    for (const bool in_part : {false, true}) {  // which is alone in its range then
+      for (const int32_t i : events_[Key(r, kEnd)]) {
+        const Residence& residence = lives_.residences[i];
+        const Residence* part = i + 1 < std::ssize(lives_.residences) ? &residence + 1 : nullptr;
+        if (part != nullptr && !part->part) part = nullptr;
+        if ((part != nullptr) != in_part) continue;
+        Emit(StepKind::kFree, Tier::kDevice, residence.tensor);
+        out_.device[residence.block].end = std::max(out_.device[residence.block].end, StepCount());
+        if (in_part) BeginPart(residence, *part);
+      }
+    }
+    for (const int32_t i : events_[Key(r, kHostEnd)]) {
+      Emit(StepKind::kFree, Tier::kHost, lives_.host[i].tensor);
+      out_.host[i].end = StepCount();
+    }
+  }
+
+  std::vector<int32_t> FirstNeededFirst(std::span<const int32_t> fetched) const {
+    std::vector<int32_t> sorted(fetched.begin(), fetched.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [this](int32_t a, int32_t b) {
+      return lives_.residences[a].fetched_for < lives_.residences[b].fetched_for;
+    });
+    return sorted;
+  }
+
+  void EmitCompute(const Run& run) {
+    Step step;
+    step.op = run.op;
+    switch (graph_.ops[run.op].kind) {
+      case OpKind::kFill:
+        step.kind = StepKind::kFill;
+        break;
+      case OpKind::kUpdate:
+        step.kind = StepKind::kUpdate;
+        break;
+      case OpKind::kFeed:
+        step.kind = StepKind::kFeed;
+        step.lane = Lane::kLoad;
+        step.tensor = graph_.ops[run.op].forms[0].writes[0];
+        break;
+      case OpKind::kCompute:
+        step.kind = run.recompute ? StepKind::kRecompute : StepKind::kCompute;
+        break;
+    }
+    if (step.kind != StepKind::kFill && step.kind != StepKind::kFeed) {
+      step.form = run.form;
+      step.scratch = run.scratch;
+    }
+    plan_.steps.push_back(step);
+  }
+
+  Step& Emit(StepKind kind, Tier tier, TensorId tensor) {
+    Step step;
+    step.kind = kind;
+    step.tier = tier;
+    step.tensor = tensor;
+    plan_.steps.push_back(step);
+    return plan_.steps.back();
+  }
+
+  void EmitCopy(StepKind kind, Lane lane, TensorId tensor, int64_t begin) {
+    const int64_t all = graph_.tensors[tensor].bytes;
+    const bool in_pieces = decision_.piece_bytes > 0 && decision_.piece_bytes < all - begin;
+    const int64_t piece = in_pieces ? decision_.piece_bytes : all - begin;
+    const bool split = in_pieces || begin > 0;
+    do {
+      Step& step = Emit(kind, Tier::kDevice, tensor);
+      step.lane = lane;
+      step.offset = begin;
+      step.bytes = split ? std::min(piece, all - begin) : 0;
+      begin += piece;
+    } while (begin < all);
+  }
+
+  void Begin(const Residence& residence) {
+    if (residence.on != kNone) {
+      Emit(StepKind::kAlias, Tier::kDevice, residence.tensor).on = residence.on;
+    } else {
+      Open(residence.tensor, Tier::kDevice, residence.block, residence.bytes, &out_.device);
+    }
+    if (residence.end == RunCount()) {
+      out_.device[residence.block].end = kToTheEnd;
+    }
+  }
+
+  /// After its Free, the offset of which is the number of the part's range until it is placed.
+  void BeginPart(const Residence& before, const Residence& part) {
+    plan_.steps.back().offset = part.block;
+    plan_.steps.back().bytes = part.bytes;
+    out_.device[part.block] = {part.bytes, StepCount(), kToTheEnd};
+    out_.follows[part.block] = before.block;
+  }
+
+  void EndPart(const Residence& part, const Residence& after) {
+    out_.device[part.block].end = StepCount();
+    out_.follows[after.block] = part.block;
+  }
+
+  /// Emits the Alloc of range number `range`; its offset is that number until it is placed.
+  void Open(TensorId tensor, Tier tier, int32_t range, int64_t bytes,
+            std::vector<Interval>* intervals) {
+    (*intervals)[range].bytes = bytes;
+    (*intervals)[range].begin = StepCount();
+    Emit(StepKind::kAlloc, tier, tensor).offset = range;
+  }
+
+  const Graph& graph_;
+  const Decision& decision_;
+  const Lifetimes& lives_;
+  Emitted out_;
+  Plan& plan_;
+  Buckets<int32_t> events_;  ///< by Key: indices into Lifetimes::residences or ::host
+};
+
+}  // namespace
+
+Emitted EmitSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives) {
+  return Emitter(graph, decision, lives).EmitAll();
+}
+
+}  // namespace layrub::placement::schedule

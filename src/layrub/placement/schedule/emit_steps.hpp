@@ -1,0 +1,40 @@
+#ifndef LAYRUB_PLACEMENT_SCHEDULE_EMIT_STEPS_HPP_
+#define LAYRUB_PLACEMENT_SCHEDULE_EMIT_STEPS_HPP_
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/lifetimes.hpp"
+#include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/pack/pack.hpp"
+
+namespace layrub::placement::schedule {
+
+/// Interval::end of what is there at the end of the plan.
+inline constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
+
+/// The steps of a plan, and the ranges that they use, which lie nowhere yet. Intervals count steps.
+struct Emitted {
+  Plan plan;  ///< has no Waits; where a range is taken (TakesRange), its number is the offset
+  std::vector<pack::Interval> device;  ///< by block
+  std::vector<int32_t> follows;      ///< by block: the one whose first bytes go on in it, or kNone
+  std::vector<pack::Interval> host;  ///< by index into Lifetimes::host
+  std::vector<int32_t> run_starts;   ///< by run: its first step
+};
+
+/// The steps of `decision`, which has these lifetimes: each copy back just before the run named by
+/// its gap, ranges given back after theirs.
+Emitted EmitSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives);
+
+/// A Free that leaves a part, which is a range of its own.
+inline bool LeavesPart(const Step& step) { return step.kind == StepKind::kFree && step.bytes > 0; }
+inline bool TakesRange(const Step& step) {
+  return step.kind == StepKind::kAlloc || LeavesPart(step);
+}
+
+}  // namespace layrub::placement::schedule
+
+#endif  // LAYRUB_PLACEMENT_SCHEDULE_EMIT_STEPS_HPP_

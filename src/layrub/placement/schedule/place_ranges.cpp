@@ -1,0 +1,243 @@
+#include "layrub/placement/schedule/place_ranges.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "layrub/placement/pack/pack.hpp"
+#include "layrub/placement/pack/pack_compacting.hpp"
+
+namespace layrub::placement::schedule {
+namespace {
+
+using pack::Interval;
+using pack::Movable;
+using pack::MovingPacking;
+using pack::Packing;
+using pack::Shift;
+
+class Placer {
+ public:
+  Placer(const Graph& graph, const Decision& decision, const Lifetimes& lives, Emitted emitted)
+      : graph_(graph),
+        decision_(decision),
+        lives_(lives),
+        out_(std::move(emitted)),
+        plan_(out_.plan) {}
+
+  Plan Place(int64_t padding) {
+    plan_.host_bytes = PlaceFixed(Sorted(out_.host, padding, Tier::kHost), Tier::kHost, 0);
+    const Ranges device = Sorted(out_.device, padding, Tier::kDevice);
+    plan_.device_bytes = decision_.may_move
+                             ? PlaceMoving(device)
+                             : PlaceFixed(device, Tier::kDevice, decision_.enough_bytes);
+    return std::move(plan_);
+  }
+
+ private:
+  RunId RunCount() const { return static_cast<RunId>(decision_.runs.size()); }
+  int32_t StepCount() const { return static_cast<int32_t>(plan_.steps.size()); }
+
+  /// The ranges of a tier in the order in which they are packed.
+  struct Ranges {
+    std::vector<Interval> intervals;
+    std::vector<int32_t> number;   ///< of each, in the tier
+    std::vector<int32_t> follows;  ///< of each, the one whose first bytes go on in it, or kNone
+  };
+
+  Ranges Sorted(const std::vector<Interval>& intervals, int64_t padding, Tier tier) const {
+    const bool device = tier == Tier::kDevice;
+    int32_t start = 0;  // the Allocs before the first run happen at one moment
+    while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
+    Ranges sorted;
+    for (const bool persistent : {true, false}) {
+      for (const Step& step : plan_.steps) {
+        if (!TakesRange(step) || step.tier != tier) continue;
+        if (graph_.tensors[step.tensor].persistent != persistent) continue;
+        Interval interval = intervals[step.offset];
+        interval.bytes = Aligned(interval.bytes + padding);
+        interval.begin = std::max(interval.begin, start);
+        interval.end = std::min(interval.end, StepCount() + 1);
+        sorted.number.push_back(static_cast<int32_t>(step.offset));
+        sorted.intervals.push_back(interval);
+      }
+    }
+    sorted.follows.assign(sorted.number.size(), kNone);
+    if (!device) return sorted;
+    std::vector<int32_t> place(out_.device.size());
+    for (size_t i = 0; i < place.size(); ++i) place[sorted.number[i]] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < place.size(); ++i) {
+      const int32_t before = out_.follows[sorted.number[i]];
+      if (before != kNone) sorted.follows[i] = place[before];
+    }
+    return sorted;
+  }
+
+  /// As if what goes on had the whole range all the time.
+  static Packing PackJoined(const Ranges& ranges, int64_t enough_bytes) {
+    const size_t count = ranges.intervals.size();
+    std::vector<Interval> joined;
+    std::vector<int32_t> index(count);
+    for (size_t i = 0; i < count; ++i) {  // what is followed comes before
+      const int32_t before = ranges.follows[i];
+      index[i] = before == kNone ? static_cast<int32_t>(joined.size()) : index[before];
+      if (before == kNone) joined.push_back(ranges.intervals[i]);
+      joined[index[i]].end = ranges.intervals[i].end;
+    }
+    Packing packing = pack::Pack(joined, enough_bytes);
+    std::vector<int64_t> offsets(count);
+    for (size_t i = 0; i < count; ++i) offsets[i] = packing.offsets[index[i]];
+    packing.offsets = std::move(offsets);
+    return packing;
+  }
+
+  int64_t PlaceFixed(const Ranges& ranges, Tier tier, int64_t enough_bytes) {
+    const Packing packing = PackJoined(ranges, enough_bytes);
+    SetOffsets(ranges, packing, tier);
+    return packing.bytes;
+  }
+
+  void SetOffsets(const Ranges& ranges, const Packing& packing, Tier tier) {
+    std::vector<int64_t> offsets(ranges.number.size());
+    for (size_t i = 0; i < offsets.size(); ++i) offsets[ranges.number[i]] = packing.offsets[i];
+    for (Step& step : plan_.steps) {
+      if (!TakesRange(step) || step.tier != tier) continue;
+      step.offset = LeavesPart(step) ? 0 : offsets[step.offset];
+    }
+  }
+
+  /// With Moves where packing in one go takes too much, and Moves help.
+  int64_t PlaceMoving(const Ranges& ranges) {
+    const int64_t enough = decision_.enough_bytes;
+    const bool timed = !decision_.timings.ranges.empty();
+    Packing at_once;
+    std::optional<MovingPacking> found;
+    if (timed) found = PackBetweenRuns(ranges, enough);
+    if (!found) {
+      at_once = PackJoined(ranges, std::numeric_limits<int64_t>::max());
+      if (at_once.bytes > enough && !timed) found = PackBetweenRuns(ranges, enough);
+    }
+    const Packing& packing = found ? found->packing : at_once;
+    SetOffsets(ranges, packing, Tier::kDevice);
+    if (found && !found->shifts.empty()) EmitMoves(ranges, found->shifts);
+    return packing.bytes;
+  }
+
+  std::optional<MovingPacking> PackBetweenRuns(const Ranges& ranges, int64_t enough) const {
+    // In half steps, with a moment of its own before each run's first step.
+    std::vector<Interval> intervals = ranges.intervals;
+    for (Interval& interval : intervals) {
+      interval.begin = 2 * interval.begin;
+      interval.end = 2 * interval.end - 1;
+    }
+    std::vector<int32_t> moments;
+    for (const int32_t start : out_.run_starts) moments.push_back(2 * start - 1);
+    std::vector<Movable> movable;
+    Timings timings = decision_.timings;
+    timings.ranges.clear();
+    const std::vector<Movable> by_block = FindMovable();
+    for (const int32_t block : ranges.number) {
+      movable.push_back(by_block[block]);
+      if (!decision_.timings.ranges.empty())
+        timings.ranges.push_back(decision_.timings.ranges[block]);
+    }
+    return pack::PackCompacting(intervals, movable, moments, timings, kAlignment, enough,
+                                ranges.follows);
+  }
+
+  /// By block: before which runs it may be moved, as moments. One tensor alone is in it then, no
+  /// smaller than the block, which others may still lie on. It has settled once it has been used;
+  /// before that, a copy may be on its way there.
+  std::vector<Movable> FindMovable() const {
+    struct Runs {
+      RunId first = kNone;
+      RunId settled = kNone;
+      RunId last = kNone;
+      RunId most = std::numeric_limits<RunId>::max();
+    };
+    std::vector<Runs> runs(lives_.blocks);
+    for (const Residence& residence : lives_.residences) {
+      Runs& block = runs[residence.block];
+      if (residence.part) {
+        block = {residence.begin + 1, residence.begin + 1, residence.end};
+        continue;
+      }
+      if (residence.on == kNone) {
+        block.settled = FirstUse(residence) + 1;
+        block.first = residence.fetched_for != kNone ? residence.begin + 1 : block.settled;
+      }
+      if (Aligned(graph_.tensors[residence.tensor].bytes) < residence.bytes)
+        block.most = std::min(block.most, residence.begin);
+      if (residence.begin == kNone) block.most = kNone;
+      block.last = std::max(block.last, std::min(residence.end, RunCount() - 1));
+    }
+    std::vector<Movable> movable(runs.size());
+    const auto moment = [this](RunId r) {
+      return r < RunCount() ? 2 * out_.run_starts[r] - 1 : kToTheEnd;
+    };
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const auto [first, settled, last, most] = runs[i];
+      if (first <= std::min(last, most) && most >= 0)
+        movable[i] = {moment(first), moment(std::min(last, most)), moment(settled)};
+    }
+    return movable;
+  }
+
+  RunId FirstUse(const Residence& residence) const {
+    for (const Gap& gap : decision_.tensors[residence.tensor].gaps) {
+      if (gap.prefetch == residence.begin) return gap.before;
+    }
+    return residence.begin;
+  }
+
+  void EmitMoves(const Ranges& ranges, const std::vector<Shift>& shifts) {
+    std::vector<Step> steps;
+    steps.reserve(plan_.steps.size() + shifts.size());
+    auto shift = shifts.begin();
+    for (int32_t i = 0; i < StepCount(); ++i) {
+      for (; shift != shifts.end() && shift->at == 2 * i - 1; ++shift) {
+        const Residence& residence = ResidenceIn(ranges.number[shift->interval], i);
+        Step step;
+        step.kind = StepKind::kMove;
+        step.tensor = residence.tensor;
+        step.offset = shift->offset;
+        step.bytes = residence.part ? residence.bytes : 0;
+        steps.push_back(step);
+      }
+      steps.push_back(plan_.steps[i]);
+    }
+    for (int32_t& end : plan_.pass_end) {
+      const int32_t last = end;
+      end += static_cast<int32_t>(std::count_if(
+          shifts.begin(), shifts.end(), [&](const Shift& s) { return s.at < 2 * last - 1; }));
+    }
+    plan_.steps = std::move(steps);
+  }
+
+  /// What is in a block, alone, when the run begins whose first step is `at`.
+  const Residence& ResidenceIn(int32_t block, int32_t at) const {
+    const auto start = std::lower_bound(out_.run_starts.begin(), out_.run_starts.end(), at);
+    const auto r = static_cast<RunId>(start - out_.run_starts.begin());
+    const auto is_in = [&](const Residence& residence) {
+      return residence.block == block && residence.begin < r && r <= residence.end;
+    };
+    return *std::find_if(lives_.residences.begin(), lives_.residences.end(), is_in);
+  }
+
+  const Graph& graph_;
+  const Decision& decision_;
+  const Lifetimes& lives_;
+  Emitted out_;
+  Plan& plan_;
+};
+
+}  // namespace
+
+Plan PlaceRanges(const Graph& graph, const Decision& decision, const Lifetimes& lives,
+                 Emitted emitted, int64_t padding) {
+  return Placer(graph, decision, lives, std::move(emitted)).Place(padding);
+}
+
+}  // namespace layrub::placement::schedule

@@ -1,0 +1,121 @@
+#include "layrub/placement/search/device_state.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace layrub::placement::search {
+namespace {
+
+/// A tensor below this part of the room leaves only where larger ones do not suffice.
+constexpr int64_t kSmallPart = 2000;
+/// Seconds, far below those of any operation, that order what is needed at once: the outermost of
+/// the operations that wait for one another can wait longest.
+constexpr double kAtOnce = 1e-12;
+constexpr double kOneOut = 1e-6;
+/// Even what comes back while nobody waits takes the link from others.
+constexpr double kLeastPrice = 0.02;
+
+}  // namespace
+
+DeviceState::DeviceState(const Graph& graph, const Start& start, const RunCosts& costs,
+                         const LinkClock& clock, int64_t room, const GreedyPolicy& policy)
+    : graph_(graph),
+      costs_(costs),
+      clock_(clock),
+      room_(room),
+      policy_(policy),
+      uses_(start.uses),
+      producers_(start.producers),
+      states_(graph.tensors.size()) {
+  for (size_t t = 0; t < states_.size(); ++t) states_[t].size = Aligned(graph.tensors[t].bytes);
+}
+
+double DeviceState::UntilNeeded(TensorId t) const {
+  const TensorState& state = states_[t];
+  if (state.pending > 0) return kAtOnce + kOneOut * (depth - state.level);
+  if (state.next == uses_[t].size()) return graph_.tensors[t].keep ? costs_.Total() : kNever;
+  return std::max(kAtOnce, costs_.StartOf(uses_[t][state.next].run) - costs_.StartOf(current));
+}
+
+void DeviceState::Enter(TensorId t) {
+  TensorState& state = states_[t];
+  state.resident = true;
+  state.lost = false;
+  state.bytes = state.size;
+  held_ += state.bytes;
+  residents_.push_back(t);
+}
+
+void DeviceState::Leave(TensorId t, RunId release) {
+  TensorState& state = states_[t];
+  if (!state.fetched) state.release = release;
+  held_ -= state.bytes;
+  state.bytes = 0;
+  state.resident = state.fetched = state.covered = false;
+}
+
+/// The lower, the better it is that `t` leaves.
+double DeviceState::Score(TensorId t, bool covered) const {
+  const TensorState& state = states_[t];
+  double cost = covered && !state.copied
+                    ? kNever
+                    : std::max(policy_.link_price, kLeastPrice) * LinkSeconds(t);
+  if (HasProducer(t)) cost = std::min(cost, costs_.Chain(producers_[t]));
+  const double until = UntilNeeded(t);
+  const double time = policy_.haste == 1 ? until : std::pow(until, policy_.haste);
+  return cost / (static_cast<double>(state.bytes) * time);
+}
+
+DeviceState::Victim DeviceState::FindVictim(int64_t above, const Tensors& operands,
+                                            const std::vector<AliasPair>& pairs) {
+  Victim victim;
+  std::erase_if(residents_, [&](TensorId t) { return !states_[t].resident; });
+  looks_ += static_cast<int64_t>(residents_.size());
+  for (const TensorId t : residents_) {
+    if (states_[t].bytes <= above || Has(operands, t)) continue;
+    const double score = Score(t, false);
+    if (score < victim.score) victim = {t, {}, score};
+  }
+  for (const AliasPair& pair : pairs) {
+    if (states_[pair.input].bytes <= above) continue;
+    const double score = Score(pair.input, true);
+    if (score < victim.score) victim = {kNone, pair, score};
+  }
+  return victim;
+}
+
+void DeviceState::MakeRoom(int64_t need, RunId release, const Tensors& operands,
+                           std::vector<AliasPair> pairs, ShortList<AliasPair>* aliases) {
+  for (const int64_t above : {room_ / kSmallPart, int64_t{0}}) {
+    while (held_ + need > room_ && looks_ < kMostLooks) {
+      const Victim victim = FindVictim(above, operands, pairs);
+      if (victim.score == kNever) break;
+      if (victim.tensor != kNone) {
+        Leave(victim.tensor, release);
+        continue;
+      }
+      Cover(victim.pair.input);
+      need -= states_[victim.pair.output].size;
+      aliases->push_back(victim.pair);
+      RemoveConflicts(victim.pair, &pairs);
+    }
+  }
+}
+
+void DeviceState::Cover(TensorId t) {
+  states_[t].covered = true;
+  states_[t].lost = !states_[t].copied;
+}
+
+void DeviceState::TakeOver(const AliasPair& pair) {
+  held_ -= states_[pair.output].bytes;
+  states_[pair.output].bytes = std::exchange(states_[pair.input].bytes, 0);
+}
+
+void RemoveConflicts(const AliasPair& taken, std::vector<AliasPair>* pairs) {
+  std::erase_if(*pairs, [&](const AliasPair& pair) {
+    return pair.input == taken.input || pair.output == taken.output;
+  });
+}
+
+}  // namespace layrub::placement::search

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 import run_layrub
-from bench_placement import AMPLE, NETS, show
+from bench_placement import AMPLE, NETS, dump_graph, show
 
 PARTS = ['policies', 'presets', 'rematerialization', 'link_clock', 'local_search', 'partial_eviction', 'slack']
 
@@ -69,12 +69,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         tasks = {}
         for net in options.nets:
-            name, _, batch = net.partition(':')
-            place = os.path.join(folder, name)
-            os.mkdir(place)
-            model = run_layrub.generate(name, place, '--data=dummy', *([f'--batch={batch}'] if batch else []))
-            run_layrub.plan(model, 'keep', f'--dump={place}')
-            graph = os.path.join(place, 'graph.txt')
+            graph = dump_graph(net, folder)
             for machine in options.machines.split(','):
                 for seed in range(1, options.seeds + 1):
                     for part in [None, *PARTS]:

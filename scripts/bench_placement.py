@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """How near `auto` comes to the bounds, in bytes and in predicted time, and whether it keeps to them. Takes minutes.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_placement.py [--machines=A,B] [--parts=LIST] [--steps=N] [NET[:BATCH] ...]
+  LAYRUB_BIN_DIR=build/bin scripts/bench_placement.py [--machines=A,B] [--parts=LIST] [--steps=N] [--seeds=N]
+                                                      [NET[:BATCH] ...]
 
 Prints a row for each net, machine and budget: predicted time by the time floor, the fastest other strategy's time by
 auto's. Budgets are parts of the floor (--parts), and --steps more in equal ratios from there to what keep takes.
+All rows once for each of --seeds random seeds of the search.
 Exits with 1 if a bound is missed:
   smallest budget <= 1.03 floors; a plan's bytes <= its budget;
   time <= 1.2 time floors from 1.3 floors upward (for all nets 1.05 in the mean), and 1.8 below;
@@ -57,15 +59,22 @@ def misses(found, before, floor, planning):
     return wrong
 
 
-def measure(net, machine, options, table):
-    """Adds rows; returns the ratios below AMPLE and from there, and what is missed."""
+def dump_graph(net, folder):
+    """The file of the graph of NET[:BATCH], written below `folder`."""
     name, _, batch = net.partition(':')
+    place = os.path.join(folder, name)
+    os.mkdir(place)
+    model = run_layrub.generate(name, place, '--data=dummy', *([f'--batch={batch}'] if batch else []))
+    run_layrub.plan(model, 'keep', f'--dump={place}')
+    return os.path.join(place, 'graph.txt')
+
+
+def measure(net, machine, seed, options, table):
+    """Adds rows; returns the ratios below AMPLE and from there, and what is missed. `seed`: a word, or None."""
     wrong, ratios = [], ([], [])
     with tempfile.TemporaryDirectory() as folder:
-        model = run_layrub.generate(name, folder, '--data=dummy', *([f'--batch={batch}'] if batch else []))
-        run_layrub.plan(model, 'keep', f'--dump={folder}')
-        found = lines_of([os.path.join(run_layrub.BIN, 'time_plans'), os.path.join(folder, 'graph.txt'), machine,
-                          options.parts, str(options.steps)])
+        found = lines_of([os.path.join(run_layrub.BIN, 'time_plans'), dump_graph(net, folder), machine,
+                          options.parts, str(options.steps), *([seed] if seed else [])])
         head = next(found)
         floor = head['floor_bytes']
         smallest = head['smallest_bytes'] / floor
@@ -106,16 +115,20 @@ def main():
     parser.add_argument('--machines', default='k40,h200', help='comma list')
     parser.add_argument('--parts', default='1.05,1.1,1.2,1.3', help='comma list of budgets in parts of the floor')
     parser.add_argument('--steps', type=int, default=6, help='further budgets up to what keep takes')
+    parser.add_argument('--seeds', type=int, help='random seeds, from 1 on; without, the one that auto always has')
     parser.add_argument('--planning', type=float, default=5, help='processor seconds that planning may take')
     parser.add_argument('--markdown', action='store_true')
     options = parser.parse_args()
     table, summary, missed, ample = [], [], 0, []
     for net in options.nets:
         for machine in options.machines.split(','):
-            ratios, wrong = measure(net, machine, options, table)
-            missed += len(wrong)
+            seeds = map(str, range(1, options.seeds + 1)) if options.seeds else [None]
+            found = [measure(net, machine, seed, options, table) for seed in seeds]
+            ratios = [sum((one[0][i] for one in found), []) for i in (0, 1)]
+            wrong = sum(len(one[1]) for one in found)
+            missed += wrong
             ample += ratios[1]
-            summary.append([net, machine, *(f'{max(some):.3f}' if some else '' for some in ratios), str(len(wrong))])
+            summary.append([net, machine, *(f'{max(some):.3f}' if some else '' for some in ratios), str(wrong)])
     show(['net', 'machine', 'floor, MiB', 'keep, MiB', 'smallest / floor', 'budget / floor', 'ms', 'time / time floor',
           'best other / auto', 'planning, s', 'missed'], table, options.markdown)
     print()

@@ -62,9 +62,7 @@ const Place& Residency::At(TensorId tensor, Tier tier) const {
   return places_[tensor][Index(tier)];
 }
 
-Place& Residency::PlaceOf(TensorId tensor, Tier tier) {
-  return places_[tensor][Index(tier)];
-}
+Place& Residency::PlaceOf(TensorId tensor, Tier tier) { return places_[tensor][Index(tier)]; }
 
 /// Those that `step`, an Alloc or Move, is to give.
 Residency::Bytes Residency::BytesOf(const Step& step) const {

@@ -172,7 +172,8 @@ TEST_P(SmallNet, HasConvLikeOperationsThatAreConvolutionsAndInnerProducts) {
   for (const LayerParameter& layer : net.layer()) {
     for (const layrub::Op& op : graph.ops) {
       if (op.name != layer.name() + "/forward" && op.name != layer.name() + "/backward") continue;
-      EXPECT_EQ(layrub::placement::policies::IsConvLike(graph, op), types.count(layer.type()) > 0) << op.name;
+      EXPECT_EQ(layrub::placement::policies::IsConvLike(graph, op), types.count(layer.type()) > 0)
+          << op.name;
       ++seen;
     }
   }

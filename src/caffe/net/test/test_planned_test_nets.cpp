@@ -55,9 +55,8 @@ Outcome Train(const SolverParameter& param, bool poison = false) {
   OpenSolver solver(param);
   solver.mutable_placement_extra()->executor.poison = poison;
   solver.Step(kIterations);
-  Outcome outcome{TrainedState(&solver), solver.test_scores(),
-                                     solver.planned_device_bytes(),
-                                     solver.net()->planned()->plan().device_bytes};
+  Outcome outcome{TrainedState(&solver), solver.test_scores(), solver.planned_device_bytes(),
+                  solver.net()->planned()->plan().device_bytes};
   for (const auto& net : solver.test_nets()) {
     EXPECT_NE(net->planned(), nullptr);
     outcome.own_bytes += net->planned()->plan().device_bytes;

@@ -68,8 +68,8 @@ function(layrub_compile_flags)
 endfunction()
 layrub_compile_flags(-Wall -Wextra -fno-fast-math -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # False alarms of GCC 12 at -O3, in std::string's operator+ (GCC bug 105651) and in initializer
-  # lists; clang, which builds the same code with warnings as errors, knows better.
+  # False alarms of GCC 12 in optimized code, in std::string's operator+ (GCC bug 105651) and in
+  # initializer lists; clang, which builds the same code with warnings as errors, knows better.
   layrub_compile_flags(-Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(WERROR)

@@ -19,7 +19,7 @@ VALUES = ('-', '0', '07', '256', '1')
 IN_FORMS = ('reads', 'writes', 'alias', 'scratch')
 MADE_UP = ('graph', 'strategy')  # the form's name and the algorithm's tell the proof nothing
 TEXTS = {
-    'moving': (test_verify_plan.GRAPH, test_verify_plan.plan_text(test_verify_plan.in_pieces(test_verify_plan.STEPS))),
+    'moving': (test_verify_plan.GRAPH, test_verify_plan.plan_text(test_verify_plan.STEPS)),
     'again': (None, test_verify_plan.plan_text(test_verify_plan.AGAIN, device=2304)),
     'parts': (test_verify_parts.GRAPH, test_verify_parts.plan_text(test_verify_parts.moved(), device=1792)),
 }

@@ -63,17 +63,6 @@ class DrawPlan(unittest.TestCase):
         self.assertEqual(on_device['loss'], [(3, 3, 8, 8)])
         self.assertEqual([self.times(stay) for stay in walk.stays['host']], [(2, 2, 7, 7)])
 
-    def test_takes_pieces_of_a_copy_for_the_copy(self):
-        whole = [self.times(stay) for tier in self.walk().stays.values() for stay in tier]
-        pieces = []
-        for step in STEPS:
-            if step in ('offload x', 'prefetch x'):
-                pieces += [f'{step} 0 256', f'{step} 256 244']
-            else:
-                pieces.append(step.replace('load x', 'load x 256 244').replace('fetch x', 'fetch x 256 244'))
-        self.plan = self.write('plan.txt', plan_text(pieces))
-        self.assertEqual([self.times(stay) for tier in self.walk().stays.values() for stay in tier], whole)
-
     def test_draws_what_stays_of_a_tensor_that_leaves_in_part(self):
         def stays_of_x(steps):
             self.graph = self.write('graph.txt', test_verify_parts.GRAPH)

@@ -7,8 +7,8 @@ Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DI
              packing is, which is told, and proves nothing
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
   residency  every value that is read is where it is read, and nothing is left over at the end
-  pieces     those of a copy follow one another to the end of the tensor, and what is before the
-             first is there already; a part left on the device is made whole before it is used
+  parts      a copy goes to the end of its tensor, and what is before it is there already; a part left
+             on the device is made whole before it is used
   recompute  what runs again is repeatable, finds what it found first and sets no tensor back
   order      accesses of the same bytes by different lanes are ordered by wait steps
 Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
@@ -45,7 +45,6 @@ class Walk(Memory):
         self.recomputed = 0
         self.offloaded = 0
         self.moved = 0
-        self.copying = None  # kind and name of a copy, where its next piece begins, and where the first did
         self.only_persistent = True
         self.read_somewhere = set()
 
@@ -63,9 +62,6 @@ class Walk(Memory):
 
     def step(self, words):
         kind, tensors = words[0], self.graph.tensors
-        if self.copying and kind != 'wait' and (words[:2] != self.copying[:2] or len(words) < 4):
-            self.object(f'stands between pieces of a copy of {self.copying[1]}')
-            self.copying = None
         self.only_persistent &= kind == 'alloc' and tensors[words[2]].persistent
         if kind == 'alloc':
             self.alloc(self.arenas[words[1]], tensors[words[2]], int(words[3]))
@@ -181,26 +177,21 @@ class Walk(Memory):
         down = words[0] == 'offload'
         source, target = (self.device, self.host) if down else (self.host, self.device)
         begin, size = (int(words[2]), int(words[3])) if len(words) > 2 else (0, tensor.length)
-        end = begin + size
-        following, first = self.copying[2:] if self.copying else (begin, begin)
-        if begin != following or begin < 0 or begin % ALIGNMENT or end > tensor.length or (
-                len(words) > 2 and (size <= 0 or end < tensor.length and size % ALIGNMENT)):
-            self.object(f'bytes {begin} to {end} are not the next piece of {tensor.name}')
-            self.copying = None
+        if begin + size != tensor.length or (len(words) > 2 and (begin < 0 or begin % ALIGNMENT or size <= 0)):
+            self.object(f'bytes {begin} to {begin + size} do not go from an aligned one to the end of {tensor.name}')
             return
-        self.copying = [*words[:2], end, first] if end < tensor.length else None
-        part = (begin, aligned(end))
+        part = (begin, aligned(tensor.length))
         self.read(source, tensor, part)
         if tensor.name not in target.range_of:
             self.object(f'there is no {target.name} range to copy to')
             return
         if not down and tensor.name in self.lies_on:
             self.object(f'copies over {self.lies_on[tensor.name]}')
-        if not down and begin == first > 0 and not target.range_of[tensor.name].has(self.value(tensor), 0, begin):
+        if not down and begin > 0 and not target.range_of[tensor.name].has(self.value(tensor), 0, begin):
             self.object(f'begins at byte {begin} of {tensor.name}, and not all bytes before are on the device')
         self.offloaded += part[1] - begin if down else 0
         self.touch(target, tensor, True, part)
-        target.range_of[tensor.name].hold(None if self.copying else self.value(tensor), first if down else 0)
+        target.range_of[tensor.name].hold(self.value(tensor), begin if down else 0)
 
     def operation(self, op, words):
         form = self.form(words)
@@ -275,8 +266,6 @@ class Walk(Memory):
     def end(self):
         plan, graph = self.plan, self.graph
         complain = self.objections.append
-        if self.copying:
-            complain(f'the last copy of {self.copying[1]} is not complete')
         if len(self.ran) != len(graph.ops):
             complain(f'{len(self.ran)} operations run, the graph has {len(graph.ops)}')
         readable = set(plan.readable)

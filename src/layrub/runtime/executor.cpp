@@ -140,7 +140,7 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
     case StepKind::kPrefetch:
       Copy(step, Tier::kHost, Tier::kDevice);
       prefetched += CopiedBytes(graph, step);
-      if (EndsCopy(graph, step)) loads[step.tensor] = backend->Record(Lane::kLoad);
+      loads[step.tensor] = backend->Record(Lane::kLoad);
       break;
     case StepKind::kFeed:
       Compute(step, runner);

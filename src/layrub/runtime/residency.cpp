@@ -18,8 +18,7 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       places_(graph.tensors.size()),
       overwrites_(graph.tensors.size(), kNone),
       users_(plan.steps.size()),
-      live_(plan.steps.size()),
-      saved_(graph.tensors.size()) {
+      live_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.bytes != 0) CheckBytes(static_cast<int32_t>(i));
@@ -160,16 +159,11 @@ void Residency::Alias(TensorId tensor, TensorId on) {
 }
 
 void Residency::Copied(const Step& step) {
-  const bool last = EndsCopy(graph_, step);
   if (step.kind == StepKind::kPrefetch) {
-    // What it does not copy is there.
-    if (last) PlaceOf(step.tensor, Tier::kDevice).valid = true;
-    return;
+    PlaceOf(step.tensor, Tier::kDevice).valid = true;  // what it does not copy is there
+  } else {
+    PlaceOf(step.tensor, Tier::kHost).valid = step.offset == 0;
   }
-  int64_t& saved = saved_[step.tensor];
-  const bool whole = step.offset == 0 || step.offset == saved;
-  if (!whole || last) PlaceOf(step.tensor, Tier::kHost).valid = whole;
-  saved = whole && !last ? step.offset + step.bytes : 0;
 }
 
 void Residency::Written(TensorId tensor, bool again) {
@@ -189,7 +183,6 @@ void Residency::Forget() {
     Free(static_cast<TensorId>(i), Tier::kDevice);
     Free(static_cast<TensorId>(i), Tier::kHost);
     overwrites_[i] = kNone;
-    saved_[i] = 0;
   }
 }
 

@@ -31,7 +31,7 @@ class Residency {
   /// Binds the persistent tensors. What the plan needs above them lies in `transient`, which has
   /// been joined with as many bytes, or, where that is null, in memory of its own. Throws
   /// std::bad_alloc when the backend has not enough memory, and std::invalid_argument when a range
-  /// does not lie within the plan's bytes, a piece that is copied not within its tensor, or when
+  /// does not lie within the plan's bytes, what is copied not within its tensor, or when
   /// what is to stay of a tensor is no part of it.
   /// `poison`, `canary`: see ExecutorOptions.
   Residency(const Graph& graph, const Plan& plan, Backend* backend, TransientMemory* transient,
@@ -97,9 +97,6 @@ class Residency {
   /// Per Alloc and Move step: how many tensors are bound to its range, and bytes of it in use.
   std::vector<int32_t> users_;
   std::vector<int64_t> live_;
-  /// Per tensor: where the copy to the host that is under way, and began with the first byte, goes
-  /// on; 0 when there is none.
-  std::vector<int64_t> saved_;
   int64_t touched_ = 0;  ///< of ranges that have been poisoned again
   bool intact_ = true;
 };

@@ -17,15 +17,14 @@ namespace layrub {
 /// Proved are: every operation of the graph runs exactly once, in graph order, in an existing form
 /// and scratch variant; recomputations are of repeatable forward operations that have run, find
 /// what those found and set no tensor back; every value read is in place and was written (or
-/// copied) by a step that is ordered before the reader; the pieces of each copy are aligned, follow
-/// one another and cover the tensor, no step between but Waits, and with the last one the value is
-/// there; no two live tensors share bytes unless an Alias step that the form allows put them there;
-/// conflicting accesses of the same bytes by different lanes are ordered; nothing is touched after
-/// its Free; a Move takes a tensor that is alone in its range, with its value, to bytes that are in
-/// no other live range; ranges are aligned, inside their arena and within the budget; persistent
-/// tensors are allocated first, never moved and never freed; exactly Plan::readable is left over
-/// and holds its value; tensors marked keep are readable; pass_end cuts the steps where the passes
-/// end.
+/// copied) by a step that is ordered before the reader; each copy goes to the end of its tensor,
+/// and what lies before it is there; no two live tensors share bytes unless an Alias step that the
+/// form allows put them there; conflicting accesses of the same bytes by different lanes are
+/// ordered; nothing is touched after its Free; a Move takes a tensor that is alone in its range,
+/// with its value, to bytes that are in no other live range; ranges are aligned, inside their arena
+/// and within the budget; persistent tensors are allocated first, never moved and never freed;
+/// exactly Plan::readable is left over and holds its value; tensors marked keep are readable;
+/// pass_end cuts the steps where the passes end.
 std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget = {});
 
 }  // namespace layrub

@@ -39,9 +39,10 @@ enum class StepKind : uint8_t {
            ///< operation has written `tensor`. The range is given back when the last tensor bound
            ///< to it is freed
   kFill,   ///< compute lane: zero the tensor that `op` writes
-  kOffload,   ///< save lane: copy `tensor`, or a piece of it, from its device range to its host
+  kOffload,   ///< save lane: copy `tensor`, or the end of it, from its device range to its host
               ///< range
-  kPrefetch,  ///< load lane: copy `tensor`, or a piece, from its host range to its device range
+  kPrefetch,  ///< load lane: copy `tensor`, or the end of it, from its host range to its device
+              ///< range
   kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
           ///< finished
   kCompute,    ///< compute lane: run `op` in form `form` with scratch variant `scratch`
@@ -61,12 +62,10 @@ enum class StepKind : uint8_t {
 bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
 
 /// Plain data. Fields that a kind does not name above keep their defaults. An Offload or Prefetch
-/// copies [offset, offset + bytes) of its tensor, or all of it where `bytes` is 0. The pieces of
-/// one copy, each a multiple of kAlignment bytes but the last, go on to the end of the tensor and
-/// follow one another with nothing but Waits between; the value is there with the last. They begin
-/// at the beginning of the tensor, or, in part, later: an Offload leaves only what it has copied in
-/// the host tier, and a Prefetch needs the bytes before its first on the device, as a part. A
-/// tensor of no bytes is copied whole.
+/// copies all of its tensor or, where `bytes` is not 0, what begins at `offset`, a multiple of
+/// kAlignment, and goes on for `bytes` to its end. An Offload leaves only what it has copied in the
+/// host tier, and a Prefetch needs the bytes before on the device, as a part. A tensor of no bytes
+/// is copied whole.
 struct Step {
   StepKind kind = StepKind::kAlloc;
   Lane lane = Lane::kCompute;
@@ -132,8 +131,6 @@ Peak FindPeak(const Graph& graph, const Plan& plan);
 int64_t CopiedBytes(const Graph& graph, const Step& step);
 /// Bytes that `step`, a Move, copies: those of its tensor, or of the part of it.
 int64_t MovedBytes(const Graph& graph, const Step& step);
-/// Whether `step`, an Offload or Prefetch, copies the last bytes of its tensor.
-bool EndsCopy(const Graph& graph, const Step& step);
 
 const char* Name(StepKind kind);
 const char* Name(Lane lane);

@@ -12,7 +12,6 @@
 #include "caffe/net/test/training.hpp"
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
 // Sees the allocations of the whole program, unless a sanitizer has an allocator of its own. Those
@@ -223,36 +222,6 @@ TEST_P(HybridTraining, MovesBytesAndOverlapsCopiesWithComputing) {
   ASSERT_TRUE(keep.Place().ok());
   EXPECT_LT(executor.plan().device_bytes, keep.net()->planned()->plan().device_bytes);
   EXPECT_EQ(keep.net()->planned()->executor().bytes_offloaded(), 0);
-}
-
-/// Trains under the plan that it would make, but with copies in pieces of so many bytes.
-class PiecemealSolver : public OpenSolver {
- public:
-  using OpenSolver::OpenSolver;
-  void PlaceInPieces(int64_t piece_bytes, PlacementOptions options) {
-    ASSERT_TRUE(Place().ok());
-    const layrub::Executor& executor = net()->planned()->executor();
-    options.plan = std::make_shared<const layrub::Plan>(
-        layrub::testing::InPieces(executor.graph(), executor.plan(), piece_bytes));
-    ASSERT_TRUE(net()->Place(options, ParameterHistory()).ok());
-  }
-};
-
-TEST_P(HybridTraining, GivesTheSameBitsUnderPoisonWithCopiesInPieces) {
-  const std::vector<float>& plain = TrainedUnderKeep(GetParam());
-  for (const char* strategy : {"hybrid", "vdnn_all"}) {
-    PiecemealSolver solver(SolverFor(ReadNet(GetParam()), strategy));
-    solver.mutable_placement_extra()->padding = 512;
-    PlacementOptions options;
-    options.executor.poison = true;
-    solver.PlaceInPieces(2 * layrub::kAlignment, options);
-    EXPECT_TRUE(SameBits(Train(&solver), plain)) << strategy;
-    const layrub::Executor& executor = solver.net()->planned()->executor();
-    EXPECT_TRUE(executor.SentinelsIntact()) << strategy;
-    EXPECT_GT(layrub::testing::PiecesIn(executor.plan()), 10) << strategy;
-    EXPECT_EQ(executor.bytes_offloaded(),
-              kIterations * layrub::testing::BytesOffloaded(executor.graph(), executor.plan()));
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNet, HybridTraining, ::testing::ValuesIn(SmallNets()),

@@ -123,51 +123,6 @@ TEST(TimeFloor, LetsWhatIsMadeAgainOnceServeAllThatNeedIt) {
   EXPECT_NEAR(TimeFloor(net.graph, LinkMachine(1e-6), 0), pass + 8 + 8, 1e-3);
 }
 
-TEST(TimeFloor, KnowsThatPiecesComeInBesideAnOperationThatHasNoRoomForTheWhole) {
-  HandMade net;
-  const TensorId x = net.Add("x", 8), u = net.Add("u", 8), v = net.Add("v", 14);
-  net.Forward("v/forward", Uses({}, {v}));
-  net.Forward("x/forward", Uses({}, {x}));
-  net.Forward("u/forward", Uses({}, {u}));
-  net.Backward("x/backward", Uses({x}, {}));
-  net.graph.ops[2].forms[0].flops = 14;
-  std::string text = "layrub-plan 1\nstrategy hand\ndevice_bytes 3584\nhost_bytes 2048\n";
-  std::vector<std::string> steps{
-      "alloc device v 0", "compute v/forward form=0 scratch=0", "free device v",
-      "alloc device x 0", "compute x/forward form=0 scratch=0", "alloc host x 0"};
-  const auto pieces = [&](const std::string& kind) {
-    for (int i = 0; i < 8; ++i) {
-      steps.push_back(kind + " x " + std::to_string(i * kUnit) + " " + std::to_string(kUnit));
-    }
-  };
-  steps.push_back("wait save for 4");
-  pieces("offload");
-  const std::string saved = std::to_string(steps.size() - 1);
-  steps.insert(steps.end(), {"free device x", "alloc device u 1536", "wait compute for " + saved,
-                             "compute u/forward form=0 scratch=0"});
-  const std::string made = std::to_string(steps.size() - 1);
-  steps.insert(steps.end(), {"free device u", "alloc device x 0"});
-  const std::string end = std::to_string(steps.size());
-  steps.push_back("wait load for " + saved);
-  for (int i = 0; i < 8; ++i) {
-    if (i == 6) steps.push_back("wait load for " + made);
-    steps.push_back("prefetch x " + std::to_string(i * kUnit) + " " + std::to_string(kUnit));
-  }
-  steps.push_back("wait compute for " + std::to_string(steps.size() - 1));
-  steps.insert(steps.end(),
-               {"compute x/backward form=0 scratch=0", "free host x", "free device x"});
-  text += "pass_end " + end + " " + std::to_string(steps.size()) + " " +
-          std::to_string(steps.size()) + "\nreadable\n";
-  for (size_t i = 0; i < steps.size(); ++i) text += std::to_string(i) + " " + steps[i] + "\n";
-  text += "end\n";
-  const Plan plan = PlanFromText(text, net.graph).value();
-  EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>{});
-  // 8 s down, then 14 s of u/forward, beside which 6 of 8 units come back, then two seconds more.
-  const double seconds = Simulate(net.graph, plan, LinkMachine(1)).seconds;
-  EXPECT_DOUBLE_EQ(seconds, 8 + 14 + 2);
-  EXPECT_LE(TimeFloor(net.graph, LinkMachine(1), plan.device_bytes), seconds);
-}
-
 /// g is made first and read last; the operation between needs two other tensors. Each has 8 units.
 class Shortcut : public HandMade {
  public:
@@ -185,15 +140,12 @@ TEST(TimeFloor, KnowsWhatHasToLeaveAndComeBackAroundATightOperation) {
   // At one unit a second: 8 s down before the branch and 8 s up after it.
   EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 3 + 2 * 8);
   EXPECT_DOUBLE_EQ(TimeFloor(graph, LinkMachine(1), 24 * kUnit), 3);
-  placement::Decision tight = placement::strategies::FindStrategy("auto")
-                                  .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
-                                  .value();
-  for (const int64_t piece : {int64_t{0}, kUnit}) {
-    tight.piece_bytes = piece;
-    const Plan plan = placement::schedule::Schedule(graph, tight).value();
-    EXPECT_EQ(plan.device_bytes, 16 * kUnit);
-    EXPECT_DOUBLE_EQ(Simulate(graph, plan, LinkMachine(1)).seconds, 3 + 2 * 8);
-  }
+  const placement::Decision tight = placement::strategies::FindStrategy("auto")
+                                        .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
+                                        .value();
+  const Plan plan = placement::schedule::Schedule(graph, tight).value();
+  EXPECT_EQ(plan.device_bytes, 16 * kUnit);
+  EXPECT_DOUBLE_EQ(Simulate(graph, plan, LinkMachine(1)).seconds, 3 + 2 * 8);
 }
 
 TEST(TimeFloor, MakesAgainAroundATightOperationWhatTakesLess) {
@@ -258,7 +210,6 @@ TEST(TimeFloor, KnowsThatOfTwoTensorsThatCannotBeMadeBesideEachOtherOneMoves) {
   placement::Decision decision = placement::strategies::FindStrategy("auto")
                                      .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
                                      .value();
-  decision.piece_bytes = kUnit;
   const Plan plan = placement::schedule::Schedule(graph, decision).value();
   EXPECT_EQ(plan.device_bytes, 16 * kUnit);
   EXPECT_GE(Simulate(graph, plan, LinkMachine(1)).seconds,
@@ -365,7 +316,6 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 14));
     placement::Decision decision =
         testing::IntoItsPeak(graph, testing::RandomDecision(graph, seed, false));
-    decision.piece_bytes = *rc::gen::element<int64_t>(0, kUnit, 4 * kUnit);
     check(graph, placement::schedule::Schedule(graph, decision).value());
   }));
   EXPECT_TRUE(rc::check("auto near the floor", [&](uint32_t seed) {
@@ -375,7 +325,6 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
     placement::Decision decision = placement::strategies::FindStrategy("auto")
                                        .value()(graph, machine, {.device = budget})
                                        .value();
-    decision.piece_bytes = *rc::gen::element<int64_t>(0, kUnit);
     check(graph, placement::schedule::Schedule(graph, decision).value());
   }));
 }

@@ -20,9 +20,8 @@ bool Contains(const std::vector<T>& all, const T& one) {
 void Checker::CheckCopy(const Step& step) {
   const bool down = step.kind == StepKind::kOffload;
   order_.Queue(now_, down ? Lane::kSave : Lane::kLoad);
-  if (!CheckPiece(step)) return;
-  const bool complete = piece_ == kNone;
-  const Span span{step.offset, complete ? Span().end : step.offset + step.bytes};
+  if (!CheckCopied(step)) return;
+  const Span span{step.offset};
   Memory& to = down ? host_ : device_;
   const bool read = ReadValue(down ? device_ : host_, step.tensor, span);
   if (!to.arena.Has(step.tensor))
@@ -31,9 +30,9 @@ void Checker::CheckCopy(const Step& step) {
     Object("copies over " + NameOf(lies_on_[step.tensor]) +
            ", on which only an operation may write");
   }
-  if (!down && step.offset == copy_begin_) CheckBefore(step);
-  WriteBytes(to, step.tensor, read && complete ? CurrentValue(step.tensor) : Value{}, span,
-             down ? Span{copy_begin_} : Span{});
+  if (!down) CheckBefore(step);
+  WriteBytes(to, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span,
+             down ? span : Span{});
 }
 
 /// The bytes before the first that the Prefetch brings are on the device.
@@ -45,40 +44,18 @@ void Checker::CheckBefore(const Step& step) {
          ", but the device range does not hold all bytes before");
 }
 
-/// Nothing but Waits may stand between the pieces of a copy.
-void Checker::CheckPending(const Step& step) {
-  if (piece_ == kNone || step.kind == StepKind::kWait) return;
-  const Step& last = plan_.steps[piece_];
-  if (step.kind == last.kind && step.tensor == last.tensor && step.bytes != 0) return;
-  Object("comes between " + Describe(piece_) + " and the next piece");
-  piece_ = kNone;
-}
-
-/// The current step copies its tensor whole, or the piece of it that comes next; false (and said)
-/// if not. Sets or ends the copy that is not complete.
-bool Checker::CheckPiece(const Step& step) {
+/// The current step copies its tensor whole, or from a byte that is aligned to its end; false (and
+/// said) if not.
+bool Checker::CheckCopied(const Step& step) {
+  if (step.bytes == 0 && step.offset == 0) return true;
   const int64_t all = graph_.tensors[step.tensor].bytes;
-  int64_t next = step.bytes == 0 ? 0 : step.offset;  // of a first piece
-  if (piece_ != kNone) {
-    next = plan_.steps[piece_].offset + plan_.steps[piece_].bytes;
-  } else {
-    copy_begin_ = next;
-  }
-  piece_ = kNone;
-  const auto object = [&](const std::string& text) {
-    Object("copies " + std::to_string(step.bytes) + " bytes from byte " +
-           std::to_string(step.offset) + " on, " + text);
-    return false;
-  };
-  if (step.offset != next) return object("where byte " + std::to_string(next) + " is next");
-  if (step.offset < 0 || step.offset % kAlignment != 0) return object("where no piece may begin");
-  if (step.bytes == 0) return true;
-  if (step.bytes < 0 || step.bytes > all - step.offset)
-    return object("but " + NameOf(step.tensor) + " has " + std::to_string(all));
-  if (step.bytes == all - step.offset) return true;
-  if (step.bytes % kAlignment != 0) return object("so that the next piece is not aligned");
-  piece_ = now_;
-  return true;
+  const bool aligned = step.offset >= 0 && step.offset % kAlignment == 0;
+  if (aligned && step.bytes > 0 && step.offset < all && step.bytes == all - step.offset)
+    return true;
+  Object("copies " + std::to_string(step.bytes) + " bytes from byte " +
+         std::to_string(step.offset) + " on, not from an aligned one to the end of " +
+         NameOf(step.tensor) + ", which has " + std::to_string(all));
+  return false;
 }
 
 void Checker::CheckMove(const Step& step) {

@@ -8,7 +8,7 @@
 
 #include "layrub/placement/check/check_memory.hpp"
 #include "layrub/placement/check/check_order.hpp"
-#include "layrub/placement/ir/decision.hpp"
+#include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
 
 namespace layrub::check {
@@ -46,9 +46,8 @@ class Checker {
   void CheckAlias(const Step& step);
   void CheckWait(const Step& step);
   void CheckCopy(const Step& step);
-  bool CheckPiece(const Step& step);
+  bool CheckCopied(const Step& step);
   void CheckBefore(const Step& step);
-  void CheckPending(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
   void CheckAgain(const Step& step, const Form& form);
@@ -99,8 +98,6 @@ class Checker {
   Memory device_;
   Memory host_;
   int32_t now_ = 0;                     // number of the step that is looked at
-  int32_t piece_ = kNone;               // the last piece of a copy that is not complete
-  int64_t copy_begin_ = 0;              // where the first piece of the copy begins
   OpId turn_ = 0;                       // the operation that has to run next
   bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
   std::vector<int32_t> runs_;           // per operation, how often it has run

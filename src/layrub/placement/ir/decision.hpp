@@ -52,13 +52,10 @@ struct Gap {
   LAYRUB_COMPARABLE(Gap)
 };
 
-/// About when a range of the device is in use, in seconds from the start of the iteration. A copy
-/// in pieces goes through it from the first byte that it copies to the last.
+/// About when a range of the device is in use, in seconds from the start of the iteration.
 struct Timing {
-  double wanted_first = 0;  ///< its first byte is touched for the first time
-  double wanted_last = 0;   ///< its last byte is
-  double ready_first = 0;   ///< its first byte has been touched for the last time
-  double ready_last = 0;    ///< its last byte has
+  double wanted = 0;  ///< it is touched for the first time
+  double ready = 0;   ///< it has been touched for the last time
 };
 
 /// What packing may know of time. `moved_byte` and `piece` are what a Move takes (MoveSeconds);
@@ -89,9 +86,6 @@ struct Decision {
   /// Packing in one go does, or, where that needs more, tensors are moved within the device between
   /// runs, as few as are found to do; so enough_bytes is reached more often, and sooner.
   bool may_move = false;
-  /// Tensors of more bytes are copied between host and device in pieces of so many, a multiple of
-  /// kAlignment; 0: each in one go. Finer pieces wait for less, and each takes a latency.
-  int64_t piece_bytes = 0;
   /// Where they are known and tensors may move, ranges are given out one after the other, so that
   /// little waits for what lay there before.
   Timings timings;

@@ -276,11 +276,6 @@ Result<Lifetimes> FindLifetimes(const Graph& graph, const Decision& decision) {
     return Status::Invalid("the decision is for another graph: it has " +
                            std::to_string(decision.tensors.size()) + " tensors");
   }
-  if (decision.piece_bytes < 0 || decision.piece_bytes % kAlignment != 0) {
-    return Status::Invalid("tensors cannot be copied in pieces of " +
-                           std::to_string(decision.piece_bytes) + " bytes: a multiple of " +
-                           std::to_string(kAlignment) + " is needed");
-  }
   if (Status status = CheckProgram(graph, decision.runs); !status.ok()) return status;
   return FindLifetimes(graph, decision, FindUses(graph, decision.runs));
 }

@@ -33,10 +33,6 @@ int64_t MovedBytes(const Graph& graph, const Step& step) {
   return step.bytes > 0 ? step.bytes : graph.tensors[step.tensor].bytes;
 }
 
-bool EndsCopy(const Graph& graph, const Step& step) {
-  return step.bytes == 0 || step.offset + step.bytes == graph.tensors[step.tensor].bytes;
-}
-
 const char* Name(StepKind kind) {
   switch (kind) {
     case StepKind::kAlloc:

@@ -194,9 +194,9 @@ class PlanReader {
   Status ReadCopy(Step* step) {
     const Fields& fields = reader_.fields();
     step->lane = step->kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
-    const bool piece = fields.size() == 5 && ParseNumber(fields[3], &step->offset) &&
-                       ParseNumber(fields[4], &step->bytes) && step->offset >= 0 && step->bytes > 0;
-    if (fields.size() != 3 && !piece)
+    const bool part = fields.size() == 5 && ParseNumber(fields[3], &step->offset) &&
+                      ParseNumber(fields[4], &step->bytes) && step->offset >= 0 && step->bytes > 0;
+    if (fields.size() != 3 && !part)
       return reader_.Malformed("<step> <offload|prefetch> <tensor> [<offset> <bytes>]");
     return FindTensor(fields[2], &step->tensor);
   }

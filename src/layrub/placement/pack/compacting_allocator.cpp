@@ -40,7 +40,7 @@ bool CompactingAllocator::Run() {
     size_t others = next, end = next;
     double wanted = std::numeric_limits<double>::infinity();
     for (; end < order.size() && intervals[order[end]].begin == now_; ++end) {
-      wanted = std::min(wanted, requests_.timings[order[end]].wanted_first);
+      wanted = std::min(wanted, requests_.timings[order[end]].wanted);
       others += requests_.Shrinks(order[end]);
     }
     if (std::isfinite(wanted)) seconds_ = wanted;
@@ -55,8 +55,7 @@ bool CompactingAllocator::Run() {
 
 bool CompactingAllocator::HasEnded(int32_t i) {
   if (requests_.intervals[i].end > now_) return false;
-  const Timing& timing = requests_.timings[i];
-  ready_.Set(offsets_[i], End(i), timing.ready_first, timing.ready_last);
+  ready_.Set(offsets_[i], End(i), requests_.timings[i].ready);
   return true;
 }
 
@@ -67,7 +66,7 @@ double CompactingAllocator::CostOf(int32_t i, int64_t pieces) const {
 }
 
 double CompactingAllocator::WaitOf(int32_t i, int64_t offset) const {
-  return ready_.Wait(offset, Bytes(i), requests_.timings[i]);
+  return ready_.Wait(offset, offset + Bytes(i), requests_.timings[i].wanted);
 }
 
 /// A move on bytes that it leaves is done piece by piece, each as large as the distance.
@@ -97,7 +96,7 @@ void CompactingAllocator::Put(int32_t i, int64_t offset) {
 void CompactingAllocator::Move(int32_t i, int64_t offset) {
   left_.push_back(offsets_[i]);
   shifts_.push_back({i, now_, offset});
-  ready_.Set(offsets_[i], End(i), seconds_, seconds_);
+  ready_.Set(offsets_[i], End(i), seconds_);
   live_.erase(PlaceOf(offsets_[i]));
   Put(i, offset);
 }

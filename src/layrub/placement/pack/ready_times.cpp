@@ -10,7 +10,7 @@ size_t ReadyTimes::FirstAfter(int64_t place) const {
   return std::partition_point(stretches_.begin(), stretches_.end(), ends) - stretches_.begin();
 }
 
-void ReadyTimes::Set(int64_t begin, int64_t end, double first, double last) {
+void ReadyTimes::Set(int64_t begin, int64_t end, double seconds) {
   if (begin == end) return;
   const size_t from = FirstAfter(begin);
   size_t to = from;
@@ -18,27 +18,22 @@ void ReadyTimes::Set(int64_t begin, int64_t end, double first, double last) {
   std::vector<Stretch> there;  // instead of those from `from` to before `to`
   if (from < to && stretches_[from].begin < begin) {
     const Stretch& old = stretches_[from];
-    there.push_back({old.begin, begin, old.first, old.At(begin)});
+    there.push_back({old.begin, begin, old.ready});
   }
-  there.push_back({begin, end, first, last});
+  there.push_back({begin, end, seconds});
   if (from < to && stretches_[to - 1].end > end) {
     const Stretch& old = stretches_[to - 1];
-    there.push_back({end, old.end, old.At(end), old.last});
+    there.push_back({end, old.end, old.ready});
   }
   stretches_.erase(stretches_.begin() + static_cast<int64_t>(from),
                    stretches_.begin() + static_cast<int64_t>(to));
   stretches_.insert(stretches_.begin() + static_cast<int64_t>(from), there.begin(), there.end());
 }
 
-double ReadyTimes::Wait(int64_t offset, int64_t bytes, const Timing& timing) const {
-  const Stretch wanted{offset, offset + bytes, timing.wanted_first, timing.wanted_last};
+double ReadyTimes::Wait(int64_t begin, int64_t end, double seconds) const {
   double most = 0;
-  for (size_t i = FirstAfter(offset); i < stretches_.size(); ++i) {
-    const Stretch& ready = stretches_[i];
-    if (ready.begin >= wanted.end) break;
-    for (const int64_t place : {std::max(ready.begin, offset), std::min(ready.end, wanted.end)})
-      most = std::max(most, ready.At(place) - wanted.At(place));
-  }
+  for (size_t i = FirstAfter(begin); i < stretches_.size() && stretches_[i].begin < end; ++i)
+    most = std::max(most, stretches_[i].ready - seconds);
   return most;
 }
 

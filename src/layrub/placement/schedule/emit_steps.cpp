@@ -155,17 +155,10 @@ class Emitter {
   }
 
   void EmitCopy(StepKind kind, Lane lane, TensorId tensor, int64_t begin) {
-    const int64_t all = graph_.tensors[tensor].bytes;
-    const bool in_pieces = decision_.piece_bytes > 0 && decision_.piece_bytes < all - begin;
-    const int64_t piece = in_pieces ? decision_.piece_bytes : all - begin;
-    const bool split = in_pieces || begin > 0;
-    do {
-      Step& step = Emit(kind, Tier::kDevice, tensor);
-      step.lane = lane;
-      step.offset = begin;
-      step.bytes = split ? std::min(piece, all - begin) : 0;
-      begin += piece;
-    } while (begin < all);
+    Step& step = Emit(kind, Tier::kDevice, tensor);
+    step.lane = lane;
+    step.offset = begin;
+    step.bytes = begin > 0 ? graph_.tensors[tensor].bytes - begin : 0;
   }
 
   void Begin(const Residence& residence) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,35 +21,19 @@ struct Steps {
   }
 };
 
-/// Bytes that one copy, or piece of one, touches.
-struct Page {
+/// The bytes of a tensor, and of those that lie on it.
+struct Range {
   int64_t bytes = 0;
+  int32_t bound = 1;  ///< so many tensors
   Steps written;  ///< who has to have finished before they are read: who writes them comes first
   Steps touched;  ///< and before they are written
 };
-
-/// The bytes of a tensor, and of those that lie on it: which pages, and how many are bound to them.
-struct Pages {
-  int32_t first = 0;
-  int32_t count = 0;
-  int32_t bound = 1;
-};
-
-/// The bytes of all pages but the last of each tensor, so that pieces of copies take one each.
-int64_t PageBytes(const Plan& plan) {
-  int64_t most = 0;
-  for (const Step& step : plan.steps) {
-    if (step.kind != StepKind::kFree) most = std::max(most, step.bytes);
-  }
-  return most > 0 ? most : std::numeric_limits<int64_t>::max();
-}
 
 class Pager {
  public:
   Pager(const Graph& graph, int64_t bytes, Plan* plan)
       : graph_(graph),
         plan_(*plan),
-        page_bytes_(PageBytes(*plan)),
         of_{std::vector<int32_t>(graph.tensors.size(), kNone),
             std::vector<int32_t>(graph.tensors.size(), kNone)},
         number_(plan->steps.size()) {
@@ -74,7 +56,7 @@ class Pager {
 
  private:
   int32_t Count() const { return static_cast<int32_t>(plan_.steps.size()); }
-  Pages& Of(Tier tier, TensorId t) { return pages_[of_[Index(tier)][t]]; }
+  Range& Of(Tier tier, TensorId t) { return ranges_[of_[Index(tier)][t]]; }
   bool Has(Tier tier, TensorId t) const { return of_[Index(tier)][t] != kNone; }
 
   bool Take(const Step& step, int32_t number) {
@@ -98,28 +80,25 @@ class Pager {
     return true;
   }
 
+  /// Of a part, what it lacks.
   bool Alloc(const Step& step) {
+    const int64_t bytes = Aligned(graph_.tensors[step.tensor].bytes);
     const bool device = step.tier == Tier::kDevice;
-    if (device && Has(Tier::kDevice, step.tensor)) return Grow(step.tensor);
-    Pages pages{static_cast<int32_t>(page_.size()), 0, 1};
-    int64_t left = Aligned(graph_.tensors[step.tensor].bytes);
-    do {
-      Page page{std::min(left, page_bytes_), {}, {}};
-      if (device && !TakeBytes(&page)) return false;
-      left -= page.bytes;
-      page_.push_back(page);
-      ++pages.count;
-    } while (left > 0);
-    of_[Index(step.tier)][step.tensor] = static_cast<int32_t>(pages_.size());
-    pages_.push_back(pages);
-    return true;
+    if (device && Has(Tier::kDevice, step.tensor)) {
+      Range& part = Of(Tier::kDevice, step.tensor);
+      return TakeBytes(bytes - part.bytes, &part);
+    }
+    of_[Index(step.tier)][step.tensor] = static_cast<int32_t>(ranges_.size());
+    Range& range = ranges_.emplace_back();
+    return !device || TakeBytes(bytes, &range);
   }
 
-  bool TakeBytes(Page* page) {
-    for (int64_t need = page->bytes; need > 0;) {
+  bool TakeBytes(int64_t need, Range* range) {
+    range->bytes += need;
+    while (need > 0) {
       if (free_.empty()) return false;
       auto& [bytes, touched] = free_.front();
-      page->touched.Add(touched);
+      range->touched.Add(touched);
       const int64_t taken = std::min(need, bytes);
       need -= taken;
       bytes -= taken;
@@ -128,67 +107,31 @@ class Pager {
     return true;
   }
 
-  /// What a part lacks.
-  bool Grow(TensorId t) {
-    int64_t left = Aligned(graph_.tensors[t].bytes);
-    for (Page& page : PagesOf(Of(Tier::kDevice, t))) {
-      Page more{std::min(left, page_bytes_) - page.bytes, {}, {}};
-      left -= page.bytes + more.bytes;
-      if (!TakeBytes(&more)) return false;
-      page.bytes += more.bytes;
-      page.touched.Add(more.touched);
-    }
-    return true;
-  }
-
-  /// All but the first `kept` bytes of a range.
-  void Shrink(const Pages& pages, int64_t kept) {
-    for (Page& page : PagesOf(pages)) {
-      const int64_t stays = std::min(page.bytes, kept);
-      kept -= stays;
-      if (stays == page.bytes) continue;
-      free_.emplace_back(page.bytes - stays, page.touched);
-      page.bytes = stays;
-      if (stays == 0) page = {};
-    }
-  }
-
   void Free(const Step& step) {
-    Pages& pages = Of(step.tier, step.tensor);
-    if (step.bytes > 0) return Shrink(pages, step.bytes);
-    if (--pages.bound == 0 && step.tier == Tier::kDevice) {
-      for (const Page& page : PagesOf(pages)) free_.emplace_back(page.bytes, page.touched);
+    Range& range = Of(step.tier, step.tensor);
+    if (step.bytes > 0) {
+      free_.emplace_back(range.bytes - step.bytes, range.touched);
+      range.bytes = step.bytes;
+      return;
     }
+    if (--range.bound == 0 && step.tier == Tier::kDevice)
+      free_.emplace_back(range.bytes, range.touched);
     of_[Index(step.tier)][step.tensor] = kNone;
   }
 
-  std::span<Page> PagesOf(const Pages& pages) {
-    return {page_.data() + pages.first, static_cast<size_t>(pages.count)};
-  }
-
-  /// What the copy `step` touches in a tier.
-  std::span<Page> Copied(Tier tier, const Step& step) {
-    const std::span<Page> pages = PagesOf(Of(tier, step.tensor));
-    if (step.bytes == 0) return pages;
-    const auto first = static_cast<size_t>(step.offset / page_bytes_);
-    const auto last = static_cast<size_t>((step.offset + step.bytes - 1) / page_bytes_);
-    return pages.subspan(first, last - first + 1);
-  }
-
-  /// Calls f(page, whether it is written) for all that `step` touches.
+  /// Calls f(range, whether it is written) for all that `step` touches.
   template <typename F>
   void ForEach(const Step& step, const F& f) {
     if (step.op == kNone) {
       const bool down = step.kind == StepKind::kOffload;
-      for (Page& page : Copied(Tier::kDevice, step)) f(page, !down);
-      for (Page& page : Copied(Tier::kHost, step)) f(page, down);
+      f(Of(Tier::kDevice, step.tensor), !down);
+      f(Of(Tier::kHost, step.tensor), down);
       return;
     }
     const Form& form = graph_.ops[step.op].forms[step.form];
     const auto touch = [&](TensorId t, bool writes) {
       const bool counts = t != kNone && !graph_.tensors[t].persistent;
-      if (!counts || !Has(Tier::kDevice, t)) return;
-      for (Page& page : PagesOf(Of(Tier::kDevice, t))) f(page, writes);
+      if (counts && Has(Tier::kDevice, t)) f(Of(Tier::kDevice, t), writes);
     };
     for (const TensorId t : form.reads) touch(t, false);
     for (const TensorId t : form.writes) touch(t, true);
@@ -197,8 +140,8 @@ class Pager {
 
   void Wait(const Step& step) {
     Steps needed;
-    ForEach(step, [&](const Page& page, bool writes) {
-      needed.Add(writes ? page.touched : page.written);
+    ForEach(step, [&](const Range& range, bool writes) {
+      needed.Add(writes ? range.touched : range.written);
     });
     Steps& known = known_[Index(step.lane)];
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -213,18 +156,16 @@ class Pager {
   }
 
   void Note(const Step& step, int32_t number) {
-    ForEach(step, [&](Page& page, bool writes) {
-      page.touched.Add(step.lane, number);
-      if (writes) page.written.Add(step.lane, number);
+    ForEach(step, [&](Range& range, bool writes) {
+      range.touched.Add(step.lane, number);
+      if (writes) range.written.Add(step.lane, number);
     });
   }
 
   const Graph& graph_;
   Plan& plan_;
-  const int64_t page_bytes_;
-  std::array<std::vector<int32_t>, 2> of_;  ///< by tier and tensor: index into pages_
-  std::vector<Pages> pages_;
-  std::vector<Page> page_;
+  std::array<std::vector<int32_t>, 2> of_;  ///< by tier and tensor: index into ranges_
+  std::vector<Range> ranges_;
   std::deque<std::pair<int64_t, Steps>> free_;  ///< bytes, and who touched them; free longest first
   std::array<Steps, kLanes> known_;             ///< what the next step of a lane comes after
   std::vector<int32_t> number_;                 ///< by step: its number with the Waits

@@ -9,10 +9,9 @@
 namespace layrub::placement::schedule {
 
 /// Inserts the Waits that `plan`, which has no Moves, would need on a device of `bytes` on which
-/// tensors may lie in pieces: each takes the bytes that were given back first, wherever they are.
-/// Pieces of copies wait for what they touch alone. Offsets of ranges do not matter. With them,
-/// Simulate tells about how long the plan takes once it is packed into `bytes`, but is not a bound.
-/// False if more bytes live at some moment.
+/// tensors lie in pages: each takes the bytes that were given back first, wherever they are.
+/// Offsets of ranges do not matter. With them, Simulate tells about how long the plan takes once it
+/// is packed into `bytes`, but is not a bound. False if more bytes live at some moment.
 bool AddPagedWaits(const Graph& graph, int64_t bytes, Plan* plan);
 
 }  // namespace layrub::placement::schedule

@@ -1,6 +1,8 @@
 #include "layrub/placement/schedule/timings.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace layrub::placement::schedule {
 namespace {
@@ -11,9 +13,8 @@ class Clock {
  public:
   Clock(const Graph& graph, int32_t blocks)
       : graph_(graph),
-        timings_(static_cast<size_t>(blocks), Timing{kNever, kNever, 0, 0}),
-        block_of_(graph.tensors.size(), kNone),
-        arriving_(static_cast<size_t>(blocks)) {}
+        timings_(static_cast<size_t>(blocks), Timing{kNever, 0}),
+        block_of_(graph.tensors.size(), kNone) {}
 
   void Take(const Step& step, const Span* span) {
     if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
@@ -21,7 +22,7 @@ class Clock {
     } else if (step.kind == StepKind::kAlias) {
       block_of_[step.tensor] = block_of_[step.on];
     } else if (span != nullptr && step.op == kNone) {
-      Copy(step, *span);
+      Touch(step.tensor, *span);
     } else if (span != nullptr) {
       const Form& form = graph_.ops[step.op].forms[step.form];
       for (const TensorId t : form.reads) Touch(t, *span);
@@ -36,34 +37,13 @@ class Clock {
   void Touch(TensorId t, const Span& span) {
     if (t == kNone || block_of_[t] == kNone) return;
     Timing& timing = timings_[block_of_[t]];
-    arriving_[block_of_[t]] = false;
-    if (timing.wanted_first == kNever) timing.wanted_first = timing.wanted_last = span.begin;
-    if (timing.ready_last < span.end) timing.ready_first = timing.ready_last = span.end;
-  }
-
-  /// The pieces of a copy follow one another from the first byte that is copied to the last: of the
-  /// first copy there, all count, and of the last copy away.
-  void Copy(const Step& step, const Span& span) {
-    const int32_t block = block_of_[step.tensor];
-    Timing& timing = timings_[block];
-    const double ready_first = timing.ready_first;
-    const bool goes_on = step.tensor == copied_ && step.offset == copied_to_;
-    copied_ = EndsCopy(graph_, step) ? kNone : step.tensor;
-    copied_to_ = step.offset + step.bytes;
-    const bool arrives = step.kind == StepKind::kPrefetch &&
-                         (goes_on ? arriving_[block] : timing.wanted_first == kNever);
-    Touch(step.tensor, span);
-    arriving_[block] = arrives;
-    if (goes_on && arrives) timing.wanted_last = span.begin;
-    if (goes_on && step.kind == StepKind::kOffload) timing.ready_first = ready_first;
+    timing.wanted = std::min(timing.wanted, span.begin);
+    timing.ready = std::max(timing.ready, span.end);
   }
 
   const Graph& graph_;
   std::vector<Timing> timings_;
   std::vector<int32_t> block_of_;  ///< by tensor, at the step at hand
-  std::vector<bool> arriving_;     ///< by block: a first copy there may go on
-  TensorId copied_ = kNone;        ///< of whose copy a piece has come, up to copied_to_
-  int64_t copied_to_ = 0;
 };
 
 }  // namespace

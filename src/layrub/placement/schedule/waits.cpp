@@ -16,7 +16,7 @@ using Clock = std::array<int32_t, kLanes>;
 constexpr Clock kStart{kNone, kNone, kNone};
 
 /// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
-/// are the offsets of a tier at which some range, or piece that is copied, begins or ends, in
+/// are the offsets of a tier at which some range, or part that is copied, begins or ends, in
 /// order.
 struct Range {
   int32_t first = 0;

@@ -19,7 +19,7 @@ struct Trace {
   Timeline timeline;
 };
 
-/// As if tensors lay in pieces; nothing if more bytes live at some moment.
+/// As if tensors lay in pages; nothing if more bytes live at some moment.
 std::optional<Trace> RunPaged(const Graph& graph, const Machine& machine, int64_t bytes,
                               const Lifetimes& lives, const Decision& decision) {
   Trace trace{schedule::StepsOf(graph, decision, lives), {}};

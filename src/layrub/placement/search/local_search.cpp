@@ -23,22 +23,15 @@ constexpr int kMostLeaveAtStart = 40;
 /// So many operations at most run again for one change.
 constexpr RunId kMostAgain = 12;
 
-/// A piece of a copy takes so many times its latency, and no tensor has more than so many pieces.
-constexpr double kPieceLatencies = 50;
-constexpr int64_t kMostPieces = 32;
+/// A tensor may leave in part if a copy of it takes at least so many latencies; it keeps a multiple
+/// of what is copied in such a part of one, as copies that differ by less take as long.
+constexpr double kPartLatencies = 50;
+constexpr double kUnitLatencies = 0.2;
 
-/// 0, for whole copies, where these have no latency.
-int64_t PieceBytes(const Graph& graph, const Machine& machine) {
-  const auto piece = static_cast<int64_t>(kPieceLatencies * machine.latency * machine.link_up);
-  if (piece == 0) return 0;
-  int64_t largest = 0;
-  for (const Tensor& tensor : graph.tensors)
-    largest = std::max(largest, tensor.persistent ? 0 : tensor.bytes);
-  return Aligned(std::max(piece, largest / kMostPieces));
+/// What the link up takes in so many latencies.
+int64_t LatencyBytes(const Machine& machine, double latencies) {
+  return Aligned(static_cast<int64_t>(latencies * machine.latency * machine.link_up));
 }
-
-/// What leaves in part keeps a multiple of this part of a piece, or of kAlignment.
-constexpr int64_t kPartsOfPiece = 256;
 
 /// A stretch during which a tensor is away in part.
 struct Part {
@@ -70,9 +63,9 @@ std::vector<Part> PartsOf(const Graph& graph, const Residency& residency, Decisi
 
 /// What leaves in part keeps as much as there is room for all the time that it is away. False if
 /// nothing does.
-bool KeepParts(const Graph& graph, const Residency& residency, int64_t room,
+bool KeepParts(const Graph& graph, const Machine& machine, const Residency& residency, int64_t room,
                std::vector<int64_t>* loads, Decision* decision) {
-  const int64_t unit = std::max(kAlignment, Aligned(decision->piece_bytes / kPartsOfPiece));
+  const int64_t unit = std::max(kAlignment, LatencyBytes(machine, kUnitLatencies));
   bool some = false;
   for (const Part& part : PartsOf(graph, residency, decision)) {
     const auto first = loads->begin() + part.gap->after + 1;
@@ -90,8 +83,7 @@ bool KeepParts(const Graph& graph, const Residency& residency, int64_t room,
 /// `lives` and `loads` are those of `decision`, which is `residency` spelled out.
 void TimeCopies(const Graph& graph, const Machine& machine, const Residency& residency,
                 int64_t room, std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
-  decision->piece_bytes = PieceBytes(graph, machine);
-  if (KeepParts(graph, residency, room, &loads, decision))
+  if (KeepParts(graph, machine, residency, room, &loads, decision))
     *lives = FindLifetimes(graph, *decision, residency.uses).value();
   HoldSaves(graph, machine, room, residency.uses, *lives, &loads, decision);
   FetchEarly(graph, machine, room, loads, decision);
@@ -147,7 +139,7 @@ void LocalSearch::Go(int64_t steps) {
 }
 
 bool LocalSearch::MayLeaveInPart(size_t t) const {
-  return parts_ && graph_.tensors[t].bytes > at_.decision.piece_bytes;
+  return parts_ && graph_.tensors[t].bytes > LatencyBytes(machine_, kPartLatencies);
 }
 
 double LocalSearch::Fraction() {

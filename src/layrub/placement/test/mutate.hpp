@@ -24,9 +24,9 @@ struct Mutation {
     kRunLater,     ///< the Recompute `step` moves to just after `other`, the first step that reads
                    ///< what it brings back
     kRunOther,     ///< the Recompute `step` runs operation `other`, which brings none of it back
-    kShiftPiece,   ///< the piece `step` of a copy lies kAlignment bytes further on
-    kHalvePiece,   ///< the piece `step` of a copy ends in its middle
-    kBeginLater,   ///< the copy whose first piece is `step` begins kAlignment bytes further on
+    kShiftCopy,    ///< the copy in part `step` lies kAlignment bytes further on
+    kHalveCopy,    ///< the copy in part `step` ends in its middle
+    kBeginLater,   ///< the copy in part `step` begins kAlignment bytes further on
     kKeepLess,     ///< the Free `step` keeps kAlignment bytes less, or, of as many, none
     kKeepMore,     ///< the Free `step` keeps also the first bytes that `other` takes of its range
     kSwapOffsets,  ///< the Allocs `step` and `other` swap their offsets; may well be harmless
@@ -157,10 +157,10 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
     case Mutation::Kind::kRunOther:
       step.op = mutation.other;
       break;
-    case Mutation::Kind::kShiftPiece:
+    case Mutation::Kind::kShiftCopy:
       step.offset += kAlignment;
       break;
-    case Mutation::Kind::kHalvePiece:
+    case Mutation::Kind::kHalveCopy:
       step.bytes /= 2;
       break;
     case Mutation::Kind::kBeginLater:
@@ -233,18 +233,8 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
   return all;
 }
 
-/// Is step `index` the first piece of a copy, or all of it?
-inline bool BeginsCopy(const Graph& graph, const Plan& plan, int32_t index) {
-  int32_t before = index - 1;
-  while (before >= 0 && plan.steps[before].kind == StepKind::kWait) --before;
-  if (before < 0) return true;
-  const Step& last = plan.steps[before];
-  const Step& piece = plan.steps[index];
-  return last.kind != piece.kind || last.tensor != piece.tensor || EndsCopy(graph, last);
-}
-
-/// The first byte that is needed of what an Offload saves that ends with step `last`: Prefetches
-/// begin there at the earliest, or it is left in the host tier. All is said to be needed where
+/// The first byte that is needed of what the Offload `last` saves: Prefetches begin there at the
+/// earliest, or it is left in the host tier. All is said to be needed where
 /// nothing comes back: then the Offload is a step too many.
 inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
   const TensorId tensor = plan.steps[last].tensor;
@@ -261,31 +251,15 @@ inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
   return 0;
 }
 
-/// Would the first `bytes` of the copy that begins with step `index` be missed? An Offload saves
-/// what any of its tensor's Prefetches brings back, be it only after another Offload.
-inline bool MissesFirst(const Graph& graph, const Plan& plan, int32_t index, int64_t bytes) {
-  const Step& piece = plan.steps[index];
-  if (piece.kind != StepKind::kOffload) return true;
-  int32_t last = index;
-  while (plan.steps[last].kind != StepKind::kOffload || !EndsCopy(graph, plan.steps[last])) ++last;
-  return FirstNeeded(plan, last) < piece.offset + bytes;
-}
-
-/// Step `index` is left out.
-inline Mutation Dropped(const Graph& graph, const Plan& plan, int32_t index) {
-  const Step& step = plan.steps[index];
-  const bool rest_is_a_copy =
-      IsCopy(step) && BeginsCopy(graph, plan, index) && !EndsCopy(graph, step);
-  const bool needed = !rest_is_a_copy || MissesFirst(graph, plan, index, step.bytes);
-  return {Mutation::Kind::kDrop, index, kNone, needed};
-}
-
-/// The mutations of step `index`, which copies a piece.
-inline std::vector<Mutation> OfPiece(const Graph& graph, const Plan& plan, int32_t index) {
-  std::vector<Mutation> all{{Mutation::Kind::kShiftPiece, index, kNone},
-                            {Mutation::Kind::kHalvePiece, index, kNone}};
-  if (plan.steps[index].bytes > kAlignment && BeginsCopy(graph, plan, index)) {
-    const bool needed = MissesFirst(graph, plan, index, kAlignment);
+/// The mutations of step `index`, which copies a tensor in part. Of what an Offload saves, the
+/// first bytes may not be missed: no Prefetch brings them back.
+inline std::vector<Mutation> OfCopy(const Plan& plan, int32_t index) {
+  std::vector<Mutation> all{{Mutation::Kind::kShiftCopy, index, kNone},
+                            {Mutation::Kind::kHalveCopy, index, kNone}};
+  const Step& copy = plan.steps[index];
+  if (copy.bytes > kAlignment) {
+    const bool needed =
+        copy.kind != StepKind::kOffload || FirstNeeded(plan, index) < copy.offset + kAlignment;
     all.push_back({Mutation::Kind::kBeginLater, index, kNone, needed});
   }
   return all;
@@ -312,7 +286,7 @@ inline std::vector<Mutation> OfPart(const Graph& graph, const Plan& plan, int32_
 }  // namespace mutate
 
 /// Every mutation of a proved `plan`, in order of steps: each step that does something is dropped,
-/// but for Moves, without which some plans do; each Free, Wait, Alloc, Move and piece of a copy is
+/// but for Moves, without which some plans do; each Free, Wait, Alloc, Move and copy in part is
 /// moved, and each part made longer or shorter, as far as it takes to do harm. Quadratic in the
 /// longest life of a tensor: for small plans.
 inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
@@ -322,7 +296,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   int32_t last_alloc = kNone;
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
-    if (step.kind != StepKind::kMove) all.push_back(mutate::Dropped(graph, plan, i));
+    if (step.kind != StepKind::kMove) all.push_back({Kind::kDrop, i, kNone});
     const auto append = [&all](const std::vector<Mutation>& more) {
       all.insert(all.end(), more.begin(), more.end());
     };
@@ -331,7 +305,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
         return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
       });
     };
-    if (mutate::IsCopy(step) && step.bytes > 0) append(mutate::OfPiece(graph, plan, i));
+    if (mutate::IsCopy(step) && step.bytes > 0) append(mutate::OfCopy(plan, i));
     const auto takes_bytes = [&](int32_t alloc) {
       return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
     };
@@ -377,9 +351,9 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
 
 /// For messages: "drop step 12 (wait)".
 inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation& mutation) {
-  static const char* const kKinds[] = {
-      "drop",        "free earlier", "wait later",  "overlap",   "run later", "run other",
-      "shift piece", "halve piece",  "begin later", "keep less", "keep more", "swap offsets"};
+  static const char* const kKinds[] = {"drop",        "free earlier", "wait later", "overlap",
+                                       "run later",   "run other",    "shift copy", "halve copy",
+                                       "begin later", "keep less",    "keep more",  "swap offsets"};
   const auto describe = [&](int32_t number) {
     const Step& step = plan.steps[number];
     std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);

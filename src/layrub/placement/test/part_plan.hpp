@@ -28,15 +28,15 @@ inline Graph PartNet() {
 
 /// How a plan for PartNet leaves a part of x on the device while y takes other bytes of it.
 struct PartChoices {
-  using Pieces = std::vector<std::pair<int64_t, int64_t>>;  ///< offsets and bytes
+  using Copies = std::vector<std::pair<int64_t, int64_t>>;  ///< offsets and bytes
   using Steps = std::function<void(PlanWriter*)>;
 
   int64_t first_at = 256;  ///< where x is made
   int64_t kept = 256;      ///< how much of it stays
   int64_t whole_at = 256;  ///< where x is whole again
   int64_t y_at = 512;
-  Pieces saved = {{256, 744}};
-  Pieces loaded = {{256, 744}};
+  Copies saved = {{256, 744}};
+  Copies loaded = {{256, 744}};
   bool waits_for_save = true;         ///< before y is made
   Steps keep = nullptr;               ///< in place of the Free that keeps a part
   Steps meanwhile = nullptr;          ///< when there is a part
@@ -91,7 +91,7 @@ inline Plan MovedPartPlan(const Graph& graph, PartChoices choices = {}) {
   choices.first_at = 512;
   choices.kept = 512;
   choices.y_at = 768;
-  choices.saved = choices.loaded = {{512, 256}, {768, 232}};
+  choices.saved = choices.loaded = {{512, 488}};
   if (!choices.meanwhile) choices.meanwhile = [](PlanWriter* p) { p->Move("x", 256, 512); };
   return PartPlan(graph, choices);
 }

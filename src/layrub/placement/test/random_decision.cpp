@@ -32,7 +32,6 @@ class Dice {
     for (size_t id = 0; id < graph_.tensors.size(); ++id)
       ChooseResidence(static_cast<TensorId>(id));
     for (size_t run = 0; run < decision_.runs.size(); ++run) ChooseAliases(static_cast<RunId>(run));
-    if (Chance(50)) decision_.piece_bytes = Pick(1, 9) * kAlignment;
     return decision_;
   }
 

@@ -12,7 +12,7 @@ using namespace placement;  // NOLINT(google-build-using-namespace): tests look 
 
 /// A decision such as no strategy would take: any form, any scratch variant, any allowed alias
 /// whose input is used up, any tensor away from the device between any two uses, copied back as
-/// early or as late as it likes, in one go or in pieces, whole or in part, or dropped as often as
+/// early or as late as it likes, whole or in part, or dropped as often as
 /// it likes and computed again when it is read, with all that this takes. Every recomputation is
 /// needed. With `reckless`, it also asks for aliases, whole residences, drops and recomputations
 /// without looking at what else is decided, so that Schedule may refuse.

@@ -163,6 +163,13 @@ inline int64_t PartsMovedIn(const Plan& plan) {
   });
 }
 
+/// How many steps of `plan` copy a tensor in part.
+inline int64_t PartsIn(const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return step.bytes > 0 && (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch);
+  });
+}
+
 }  // namespace layrub::testing
 
 #endif  // LAYRUB_PLACEMENT_TEST_SLIDES_HPP_

@@ -5,7 +5,6 @@
 #include "layrub/placement/cost/layer_costs.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/pieces.hpp"
 
 namespace layrub::testing {
 
@@ -30,14 +29,13 @@ struct Costs {
   LayerCost total;
 };
 
-/// `piece_bytes`: copies of larger tensors go in pieces.
-Costs CostsOf(Graph graph, const std::string& strategy, int64_t piece_bytes = 1 << 20) {
+Costs CostsOf(Graph graph, const std::string& strategy) {
   for (Op& op : graph.ops) {
     op.repeatable = op.pass == Pass::kForward && op.name != "data/forward";
     for (Form& form : op.forms) form.flops = 1;
   }
   Costs costs;
-  costs.plan = InPieces(graph, MakePlan(graph, Slow(), {}, strategy).value(), piece_bytes);
+  costs.plan = MakePlan(graph, Slow(), {}, strategy).value();
   costs.timeline = Simulate(graph, costs.plan, Slow());
   costs.layers = LayerCosts(graph, costs.plan, costs.timeline);
   for (const LayerCost& layer : costs.layers) costs.total += layer;
@@ -69,19 +67,6 @@ TEST(LayerCosts, OfHybridAreCopiesAndWaitsForThem) {
   EXPECT_EQ(costs.layers[0].offloaded, 4 * kAlignment);
   EXPECT_EQ(costs.layers[0].kept, 0);
   EXPECT_GT(costs.total.aliased, 0);
-}
-
-TEST(LayerCosts, OfCopiesInPiecesAreThoseOfTheCopies) {
-  Graph graph = Chain().graph;
-  graph.tensors[1].bytes -= 100;
-  const Costs whole = CostsOf(graph, "hybrid"), pieces = CostsOf(graph, "hybrid", kAlignment);
-  EXPECT_GT(PiecesIn(pieces.plan), 4);
-  for (size_t i = 0; i < whole.layers.size(); ++i) {
-    EXPECT_EQ(pieces.layers[i].offloaded, whole.layers[i].offloaded);
-    EXPECT_EQ(pieces.layers[i].traffic, whole.layers[i].traffic);
-    EXPECT_NEAR(pieces.layers[i].copying, whole.layers[i].copying, 1e-9);
-  }
-  EXPECT_NEAR(pieces.total.exposed, pieces.timeline.stalled, 1e-9);
 }
 
 TEST(LayerCosts, OfASourceAreTheCopiesFromTheHost) {

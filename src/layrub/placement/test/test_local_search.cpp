@@ -96,27 +96,12 @@ TEST_F(OneAway, KeepsAsMuchAsThereIsRoomFor) {
   EXPECT_EQ(stays(20), 4);
   EXPECT_EQ(stays(23), 7);
   EXPECT_EQ(stays(30), 7);  // something leaves
-  machine.latency = 767.5 / 80 / 50;
-  EXPECT_EQ(stays(18), 0);  // in 256ths of pieces of 768 units
+  machine.latency = 14.9 / 80;
+  EXPECT_EQ(stays(18), 0);  // in threes: what a fifth of a latency takes
   EXPECT_EQ(stays(20), 3);
   EXPECT_EQ(stays(23), 6);
   residency.evictions[x_][0] = kEvicted;
   EXPECT_EQ(stays(23), 0);
-}
-
-TEST_F(OneAway, CopiesInPiecesThatTakeTimeAndAreFew) {
-  const Residency residency = ResidencyOf(net_.graph, DefaultDecision(net_.graph));
-  Machine machine = LinkMachine(80);
-  const auto piece = [&](double units_while_latent, int64_t units) {
-    net_.graph.tensors[x_].bytes = units * kAlignment;
-    machine.latency = units_while_latent / 80;
-    return LowerInTime(net_.graph, machine, residency, 3 * units * kAlignment)->piece_bytes /
-           kAlignment;
-  };
-  EXPECT_EQ(piece(0, 6400), 0);
-  EXPECT_EQ(piece(6, 6400), 300);
-  EXPECT_EQ(piece(1, 6400), 200);  // a 32nd
-  EXPECT_EQ(piece(1, 640), 50);
 }
 
 TEST_F(OneAway, KeepsNothingOfWhatIsMarkedKeepOrDropped) {

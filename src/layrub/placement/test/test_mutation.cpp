@@ -16,7 +16,6 @@
 #include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/part_plan.hpp"
-#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/replay.hpp"
@@ -73,7 +72,6 @@ TEST_F(MutationTest, OfAHandMadePlanIsObjectedTo) {
   const Result<Plan> plan = schedule::Schedule(chain, decision);
   ASSERT_TRUE(plan.ok()) << plan.status().message;
   ExpectObjections(chain, plan.value(), &tried);
-  ExpectObjections(graph_, testing::InPieces(graph_, plan_, kAlignment), &tried);
   // The same for plans in which a part of a tensor stays.
   const Graph net = testing::PartNet();
   ExpectObjections(net, testing::PartPlan(net), &tried);

@@ -179,10 +179,10 @@ TEST(PackCompacting, TakesTheHoleWhereTheLeastIsWaitedFor) {
   instance.Add(4, 1, 3);
   Timings timings;
   timings.ranges.resize(4);
-  timings.ranges[3] = {1, 1, 3, 3};
+  timings.ranges[3] = {1, 3};
   for (const size_t early : {0, 2}) {
-    timings.ranges[2 - early] = {0, 0, 2, 2};
-    timings.ranges[early] = {0, 0, 1, 1};
+    timings.ranges[2 - early] = {0, 2};
+    timings.ranges[early] = {0, 1};
     const auto found =
         PackCompacting(instance.intervals, instance.movable, instance.moments, timings, 1, 10);
     ASSERT_TRUE(found.has_value());
@@ -197,7 +197,7 @@ TEST(PackCompacting, NobodyWaitsForWhatWasMovedForThoseWhoWantNothing) {
   const Instance instance = Between(1);
   constexpr double kNever = std::numeric_limits<double>::infinity();
   Timings timings;
-  timings.ranges.assign(instance.intervals.size(), Timing{kNever, kNever, 0, 0});
+  timings.ranges.assign(instance.intervals.size(), Timing{kNever, 0});
   const auto found =
       PackCompacting(instance.intervals, instance.movable, instance.moments, timings, 1, 14);
   ASSERT_TRUE(found.has_value());

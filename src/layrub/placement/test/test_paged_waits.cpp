@@ -12,7 +12,6 @@
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/plan_writer.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
@@ -51,11 +50,9 @@ class AddPagedWaitsTest : public ::testing::Test {
     plan_ = p.plan;
   }
 
-  /// "who waits for whom", in order, with copies in pieces of so many bytes.
-  std::vector<std::string> WaitsWithin(int64_t bytes, int64_t piece_bytes = 512) {
-    Plan plan = testing::InPieces(graph_, plan_, piece_bytes);
-    std::erase_if(plan.steps, [](const Step& step) { return step.kind == StepKind::kWait; });
-    plan.pass_end.fill(static_cast<int32_t>(plan.steps.size()));
+  /// "who waits for whom", in order.
+  std::vector<std::string> WaitsWithin(int64_t bytes) {
+    Plan plan = plan_;
     if (!AddPagedWaits(graph_, bytes, &plan)) return {"does not fit"};
     EXPECT_EQ(plan.pass_end[0], static_cast<int32_t>(plan.steps.size()));
     std::vector<std::string> waits;
@@ -84,15 +81,8 @@ TEST_F(AddPagedWaitsTest, SaysWhereMoreBytesLiveThanThereAre) {
   EXPECT_EQ(WaitsWithin(768).size(), 4u);
 }
 
-TEST_F(AddPagedWaitsTest, EachPieceWaitsForTheBytesThatItTakes) {
-  // The first piece of x comes back to bytes that nobody has had, the second to some of x.
-  EXPECT_EQ(WaitsWithin(1024, 256),
-            (std::vector<std::string>{"save for compute", "load for offload", "load for compute",
-                                      "load for offload", "compute for prefetch"}));
-}
-
-/// x has two pieces besides its first, which stays; y takes one, and x takes another when it is
-/// whole again.
+/// The first of three units of x stays; y takes another, and x takes it back when it is whole
+/// again.
 class PagedParts : public ::testing::Test {
  protected:
   PagedParts() {
@@ -107,15 +97,13 @@ class PagedParts : public ::testing::Test {
     p.Alloc("x", 0);
     p.Run("first");
     p.Alloc("x", 0, Tier::kHost);
-    p.Offload("x", 256, 256);
-    p.Offload("x", 512, 256);
+    p.Offload("x", 256, 512);
     p.Keep("x", 256);
     p.Alloc("y", 0);
     p.Run("second");
     p.Free("y");
     p.Alloc("x", 0);
-    p.Prefetch("x", 256, 256);
-    p.Prefetch("x", 512, 256);
+    p.Prefetch("x", 256, 512);
     p.Run("third");
     p.EndPass(Pass::kForward);
     plan_ = p.plan;
@@ -127,16 +115,14 @@ class PagedParts : public ::testing::Test {
 
 TEST_F(PagedParts, GiveOthersWhatLeavesAndWaitForThatAlone) {
   ASSERT_TRUE(AddPagedWaits(graph_, 768, &plan_));
-  // y takes the second piece of x, so it waits for the first copy; then the second piece of x takes
-  // the third, and the third what y had.
+  // y takes bytes of x, so it waits for the copy; x takes what y had.
   EXPECT_EQ(testing::Steps(graph_, plan_),
             (std::vector<std::string>{
                 "alloc device x 0", "compute first form=0 scratch=0", "alloc host x 0",
-                "wait save for 1", "offload x 256 256", "offload x 512 256", "free device x 256",
-                "alloc device y 0", "wait compute for 4", "compute second form=0 scratch=0",
-                "free device y", "alloc device x 0", "wait load for 1", "wait load for 5",
-                "prefetch x 256 256", "wait load for 9", "prefetch x 512 256",
-                "wait compute for 16", "compute third form=0 scratch=0"}));
+                "wait save for 1", "offload x 256 512", "free device x 256", "alloc device y 0",
+                "wait compute for 4", "compute second form=0 scratch=0", "free device y",
+                "alloc device x 0", "wait load for 8", "wait load for 4", "prefetch x 256 512",
+                "wait compute for 13", "compute third form=0 scratch=0"}));
 }
 
 TEST_F(PagedParts, AreStillThere) {

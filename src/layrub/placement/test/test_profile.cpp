@@ -5,7 +5,6 @@
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/hand_made.hpp"
-#include "layrub/placement/test/pieces.hpp"
 
 namespace layrub::placement {
 namespace {
@@ -70,18 +69,6 @@ TEST_F(Profile, FindsWhatCopiesAndOperationsCostEachOther) {
   truth.copy_while_computing = 0.8;
   Machine learnt = Unit();
   LearnInterference(graph_, plan_, {On(truth), On(truth)}, &learnt);
-  EXPECT_NEAR(learnt.compute_while_copying, 0.5, 1e-6);
-  EXPECT_NEAR(learnt.copy_while_computing, 0.8, 1e-6);
-}
-
-TEST_F(Profile, FindsTheSameFromCopiesInPieces) {
-  plan_ = testing::InPieces(graph_, plan_, kAlignment);
-  EXPECT_EQ(testing::PiecesIn(plan_), 8);
-  Machine truth = Unit();
-  truth.compute_while_copying = 0.5;
-  truth.copy_while_computing = 0.8;
-  Machine learnt = Unit();
-  LearnInterference(graph_, plan_, {On(truth)}, &learnt);
   EXPECT_NEAR(learnt.compute_while_copying, 0.5, 1e-6);
   EXPECT_NEAR(learnt.copy_while_computing, 0.8, 1e-6);
 }

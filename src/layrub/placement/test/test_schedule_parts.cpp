@@ -85,15 +85,6 @@ Lines Copies(const Graph& graph, const Plan& plan) {
   return copies;
 }
 
-TEST(ScheduleParts, TheFirstPiecesOfCopiesBeginWhereThePartEnds) {
-  const HandMade net = Chain();
-  Decision decision = PartOfX(net.graph, 2);
-  decision.piece_bytes = kAlignment;
-  EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, decision)),
-            (Lines{"offload x 512 256", "offload x 768 256", "prefetch x 512 256",
-                   "prefetch x 768 256"}));
-}
-
 TEST(ScheduleParts, CopiesWhatSomeGapNeedsAndBringsBackWhatEachDoes) {
   HandMade net;
   const TensorId x = net.Add("x", 4);
@@ -113,13 +104,10 @@ TEST(ScheduleParts, GivesOthersWhatAPartLeavesOfItsRange) {
   decision.tensors[1].gaps[0].prefetch = 6;
   decision = testing::IntoItsPeak(net.graph, decision);
   EXPECT_EQ(decision.enough_bytes, 19 * kAlignment);
-  for (const int64_t piece_bytes : {int64_t{0}, kAlignment}) {
-    decision.piece_bytes = piece_bytes;
-    const Plan plan = MustSchedule(net.graph, decision);
-    EXPECT_EQ(plan.device_bytes, 19 * kAlignment);
-    for (uint64_t seed = 0; seed < 20; ++seed)
-      EXPECT_EQ(testing::Replay(net.graph, plan, seed), "") << seed;
-  }
+  const Plan plan = MustSchedule(net.graph, decision);
+  EXPECT_EQ(plan.device_bytes, 19 * kAlignment);
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    EXPECT_EQ(testing::Replay(net.graph, plan, seed), "") << seed;
   decision.may_move = false;
   EXPECT_EQ(MustSchedule(net.graph, decision).device_bytes, 21 * kAlignment);
 }

@@ -27,7 +27,7 @@ using testing::Uses;
 
 constexpr int64_t kUnit = kAlignment;
 
-/// x, of 8 units, leaves while y is there, in pieces of 2; each operation takes a second.
+/// x, of 8 units, leaves while y is there; each operation takes a second.
 class Eviction : public ::testing::Test {
  protected:
   Eviction() {
@@ -40,7 +40,6 @@ class Eviction : public ::testing::Test {
     for (Op& op : net_.graph.ops) op.forms[0].flops = 1;
     decision_ = DefaultDecision(net_.graph);
     decision_.tensors[x_].gaps.push_back({0, 0, 3, 3, false});
-    decision_.piece_bytes = 2 * kUnit;
     lives_ = FindLifetimes(net_.graph, decision_).value();
   }
   HandMade net_;
@@ -49,10 +48,10 @@ class Eviction : public ::testing::Test {
   Lifetimes lives_;
 };
 
-TEST_F(Eviction, IsWantedAndReadyPieceByPiece) {
+TEST_F(Eviction, IsWantedWhenItIsFirstTouchedAndReadyWhenItIsLast) {
   Plan plan = StepsOf(net_.graph, decision_, lives_);
   ASSERT_TRUE(AddPagedWaits(net_.graph, 24 * kUnit, &plan));
-  const Machine machine = LinkMachine(4);  // a piece takes half a second
+  const Machine machine = LinkMachine(4);  // a copy takes two seconds
   const std::vector<Timing> timings =
       TimingsOf(net_.graph, plan, Simulate(net_.graph, plan, machine), lives_.blocks);
   std::vector<Timing> of_x;
@@ -60,13 +59,9 @@ TEST_F(Eviction, IsWantedAndReadyPieceByPiece) {
     if (residence.tensor == x_) of_x.push_back(timings[residence.block]);
   }
   ASSERT_EQ(of_x.size(), 2);
-  EXPECT_DOUBLE_EQ(of_x[0].wanted_first, 0);
-  EXPECT_DOUBLE_EQ(of_x[0].wanted_last, 0);
-  EXPECT_DOUBLE_EQ(of_x[0].ready_first, 1.5);
-  EXPECT_DOUBLE_EQ(of_x[0].ready_last, 3);
-  EXPECT_DOUBLE_EQ(of_x[1].wanted_last - of_x[1].wanted_first, 1.5);
-  EXPECT_DOUBLE_EQ(of_x[1].ready_first, of_x[1].ready_last);
-  EXPECT_DOUBLE_EQ(of_x[1].ready_last - of_x[1].wanted_last, 1.5);
+  EXPECT_DOUBLE_EQ(of_x[0].wanted, 0);
+  EXPECT_DOUBLE_EQ(of_x[0].ready, 3);                   // made and saved
+  EXPECT_DOUBLE_EQ(of_x[1].ready - of_x[1].wanted, 3);  // loaded and read
 }
 
 TEST_F(Eviction, IsRefusedWithTheTimingsOfOtherRanges) {

@@ -16,7 +16,7 @@ inline constexpr int64_t kShift = 3 * kAlignment;
 inline constexpr int64_t kOffsetOfA = 2 * kBytes, kOffsetOfPart = 5 * kBytes;
 
 /// A plan of the Chain in which A leaves but for kPart bytes when C is made, and comes back for B's
-/// backward, both in two pieces. The part slides over bytes that have left, makes room for the
+/// backward. The part slides over bytes that have left, makes room for the
 /// gradients, and goes back to where A was.
 inline Plan ChainInPart() {
   const Graph graph = Chain();
@@ -33,8 +33,7 @@ inline Plan ChainInPart() {
   p.Run("b/forward");
   p.Alloc("a", 0, Tier::kHost);
   p.Wait(Lane::kSave, made);
-  p.Offload("a", kPart, kPart);
-  const int32_t saved = p.Offload("a", 2 * kPart, 2 * kPart);
+  const int32_t saved = p.Offload("a", kPart, kBytes - kPart);
   p.Alias("c", "b");
   p.Run("c/forward");
   p.Free("b");
@@ -51,8 +50,7 @@ inline Plan ChainInPart() {
   const int32_t back = of_part(p.Move("a", kOffsetOfA));
   p.Alloc("a", kOffsetOfA);
   p.Wait(Lane::kLoad, back);
-  p.Prefetch("a", kPart, 2 * kPart);
-  const int32_t fetched = p.Prefetch("a", 3 * kPart, kPart);
+  const int32_t fetched = p.Prefetch("a", kPart, kBytes - kPart);
   p.Wait(Lane::kCompute, fetched);
   p.Free("a", Tier::kHost);
   p.Alias("da", "db");

@@ -48,7 +48,7 @@ class ExecutorParts : public ::testing::Test {
       EXPECT_EQ(executor.TouchedBytes(), plan_.device_bytes);
     }
     EXPECT_TRUE(!options.poison || executor.SentinelsIntact());
-    const size_t spans = 7 + 4 + 3;  // operations, pieces, moves
+    const size_t spans = 7 + 2 + 3;  // operations, copies, moves
     EXPECT_EQ(executor.timeline().spans.size(), options.record ? spans : 0);
   }
 
@@ -133,7 +133,7 @@ TEST_F(ExecutorParts, ComputeTheValuesOfNoPlanInMemoryThatIsShared) {
   Run(backend_.get(), {.poison = true, .transient = memory});
 }
 
-TEST_F(ExecutorParts, HaveNoAddressAndNoValueUntilTheLastPieceIsBack) {
+TEST_F(ExecutorParts, HaveNoAddressAndNoValueUntilTheRestIsBack) {
   Executor executor(graph_, plan_, backend_.get());
   Hooks hooks;
   void* a = nullptr;
@@ -157,14 +157,14 @@ TEST_F(ExecutorParts, HaveNoAddressAndNoValueUntilTheLastPieceIsBack) {
   EXPECT_EQ(hooks.ran.back(), kBackwardB);
 }
 
-TEST_F(ExecutorParts, AreNoValueBetweenThePiecesThatComeBack) {
+TEST_F(ExecutorParts, AreNoValueBeforeTheCopyBack) {
   const size_t first = FirstOf(plan_.steps, StepKind::kPrefetch);
-  for (const int pieces : {0, 1, 2}) {
+  for (const int copies : {0, 1}) {
     Plan plan = plan_;
-    plan.steps.resize(first + pieces);
+    plan.steps.resize(first + copies);
     const auto end = static_cast<int32_t>(plan.steps.size());
     plan.pass_end = {end, end, end};
-    EXPECT_EQ(IsFound(graph_, plan, backend_.get()), pieces == 2);
+    EXPECT_EQ(IsFound(graph_, plan, backend_.get()), copies == 1);
   }
 }
 
@@ -229,13 +229,8 @@ TEST_F(ExecutorParts, OnTheHostAreNoValueAndAValueThereIsOneBesideAPart) {
                   testing::Move(StepKind::kOffload, kA));
     free(steps);
   };
-  const auto save_all_and_a_piece = [&](auto* steps) {
-    steps->erase(steps->begin() + FirstOf(*steps, StepKind::kOffload) + 1);
-    save_all_before(steps);
-  };
   for (Backend* const backend : {backend_.get(), file.get()}) {
     EXPECT_FALSE(IsFound(graph_, Forward(free), backend));
-    EXPECT_FALSE(IsFound(graph_, Forward(save_all_and_a_piece), backend));
     EXPECT_TRUE(IsFound(graph_, Forward(save_all), backend));
     EXPECT_FALSE(IsFound(graph_, Forward(save_all_before), backend))
         << "the copy that begins later has taken its place";
@@ -254,7 +249,7 @@ TEST_F(ExecutorParts, AWriteBesideThemIsSeen) {
 TEST_F(ExecutorParts, AWriteToWhatTheyGaveBackIsSeenWhenItIsTakenAgain) {
   // The part stays where it is, and what it gave back is free until A takes it.
   Plan plan = plan_;
-  const auto saved = static_cast<int32_t>(FirstOf(plan.steps, StepKind::kOffload) + 1);
+  const auto saved = static_cast<int32_t>(FirstOf(plan.steps, StepKind::kOffload));
   for (Step& step : plan.steps) {
     const bool for_move =
         step.kind == StepKind::kWait && plan_.steps[step.step].kind == StepKind::kMove;

@@ -12,7 +12,6 @@
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/slides.hpp"
@@ -116,23 +115,6 @@ TEST_P(PlansTest, ComputesTheBitsOfNoPlanWhenRecorded) {
     }
     EXPECT_LE(executor.timeline().stalled, executor.timeline().seconds);
   }
-}
-
-TEST_P(PlansTest, ComputesTheBitsOfNoPlanWithCopiesInPieces) {
-  const std::unique_ptr<Backend> on_file = MakeCpuBackend(::testing::TempDir());
-  int64_t pieces = 0, moved = 0;
-  for (const auto& [graph, whole] : Plans(kPadding)) {
-    const Plan plan = InPieces(graph, whole, 2 * kAlignment);
-    pieces += PiecesIn(plan);
-    moved += BytesOffloaded(graph, plan);
-    for (Backend* const backend : {backend_.get(), on_file.get()}) {
-      Executor executor(graph, plan, backend, {.record = true, .poison = true});
-      Run(&executor);
-      EXPECT_TRUE(executor.SentinelsIntact()) << graph.name;
-      EXPECT_EQ(executor.bytes_offloaded(), kIterations * BytesOffloaded(graph, plan));
-    }
-  }
-  EXPECT_EQ(pieces > 500, moved > 0) << pieces;
 }
 
 TEST_P(PlansTest, ReadsNothingThatIsGone) {
@@ -251,7 +233,7 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
   const std::unique_ptr<Device> device = MakeEmulatedDevice(int64_t{1} << 26);
   const std::unique_ptr<Backend> on_cpu = MakeCpuBackend(), emulated = device->MakeBackend("");
   device->BeginKernel();  // the toy's operations are host functions
-  int64_t slides = 0, pieces = 0;
+  int64_t slides = 0, parts = 0;
   for (int seed = 0; seed < 2 * kSeeds; ++seed) {
     const Graph graph = RandomGraph(seed, 3 + seed % 23);
     const placement::Decision decision = RandomDecision(graph, seed, /*reckless=*/false);
@@ -260,13 +242,13 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
         placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
     const Plan plan = WithSlides(graph, packed, seed);
     slides += SlidesIn(graph, plan);
-    pieces += PiecesIn(plan);
+    parts += PartsIn(plan);
     for (Backend* const backend : {on_cpu.get(), emulated.get()})
       ExpectTheBitsOfNoPlan(graph, plan, backend, {.record = true, .poison = poison});
   }
   device->EndKernel();
   EXPECT_GT(slides, 300);
-  EXPECT_GT(pieces, 300);
+  EXPECT_GT(parts, 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, PlansTest, ::testing::ValuesIn(StrategyNames()),

@@ -16,7 +16,6 @@
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/pieces.hpp"
 #include "layrub/placement/test/random_decision.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 #include "layrub/placement/test/slides.hpp"
@@ -82,21 +81,6 @@ TEST_F(CudaBackendTest, QueuesThePlansStepsInTheirOrderAndNothingElse) {
   EXPECT_EQ(calls, expected);
 }
 
-TEST_F(CudaBackendTest, QueuesThePiecesOfACopyEachByItself) {
-  const Plan plan = InPieces(graph_, plan_, kBytes / 2);
-  Job job(graph_, plan);
-  job.toy.RunIteration();
-  fake_cuda::ForgetCalls();
-  job.toy.RunIteration();
-  std::vector<int64_t> copies;
-  for (const Call& call : fake_cuda::Calls()) {
-    EXPECT_FALSE(call.pageable);
-    if (call.name == "cudaMemcpyAsync") copies.push_back(call.bytes);
-  }
-  EXPECT_EQ(copies, std::vector<int64_t>(4, kBytes / 2));
-  EXPECT_EQ(job.toy.wrong(), Nothing());
-}
-
 TEST_F(CudaBackendTest, QueuesAFeedOnTheLoadLaneAndAFunctionAfterItsCopies) {
   const Graph graph = FedChain();
   Job job(graph, PlanTightly(graph, "liveness"));
@@ -123,7 +107,7 @@ TEST_F(CudaBackendTest, NeverWaitsOnTheHostWithinAnIteration) {
   for (int seed = 0; seed <= 10; ++seed) {
     const Graph graph = seed == 0 ? FedChain() : RandomGraph(seed, 20);
     const Plan plan = PlanTightly(graph, "hybrid");
-    Job job(graph, seed % 2 == 0 ? plan : InPieces(graph, plan, kAlignment));
+    Job job(graph, plan);
     fake_cuda::ForgetCalls();
     for (const Pass pass : kPasses) job.executor.Run(pass, &job.toy);
     const std::vector<Call> calls = fake_cuda::Calls();
@@ -153,7 +137,7 @@ TEST_F(CudaBackendTest, APlanIsOneAllocationOnTheDeviceAndOnePinned) {
 
 TEST_F(CudaBackendTest, TakesNothingFromTheSecondIterationOn) {
   const Graph graph = RandomGraph(3, 40);
-  const Plan plan = InPieces(graph, PlanTightly(graph, "hybrid"), 2 * kAlignment);
+  const Plan plan = PlanTightly(graph, "hybrid");
   for (const bool record : {false, true}) {
     Job job(graph, plan, "", {.record = record});
     job.toy.RunIteration();
@@ -206,18 +190,6 @@ TEST_P(PacesTest, PlansInWhichTensorsSlideComputeTheBitsOfNoPlan) {
     EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
   }
   EXPECT_GT(slides, 100);
-}
-
-TEST_P(PacesTest, PlansThatCopyInPiecesComputeTheBitsOfNoPlan) {
-  int64_t pieces = 0;
-  for (int seed = 1; seed <= 20; ++seed) {
-    const Graph graph = RandomGraph(seed, 3 + seed % 23);
-    const Plan plan = InPieces(graph, PlanTightly(graph, "hybrid", kAlignment), 2 * kAlignment);
-    pieces += PiecesIn(plan);
-    Job job(graph, plan, seed % 2 == 0 ? ::testing::TempDir() : "", {.poison = seed % 3 == 0});
-    EXPECT_EQ(job.Iterate(kIterations), Nothing()) << graph.name;
-  }
-  EXPECT_GT(pieces, 100);
 }
 
 TEST_P(PacesTest, ReadsNothingThatIsGone) {
@@ -288,8 +260,7 @@ bool Shows(const Graph& graph, const Plan& plan, int dropped) {
 TEST_F(CudaBackendTest, NoWaitOfAPlanCanBeLeftOut) {
   const Graph other = RandomGraph(4, 25), fed = FedChain();
   for (const auto& [graph, plan] :
-       {std::pair(graph_, plan_), std::pair(graph_, InPieces(graph_, plan_, kBytes / 2)),
-        std::pair(other, PlanTightly(other, "hybrid")),
+       {std::pair(graph_, plan_), std::pair(other, PlanTightly(other, "hybrid")),
         std::pair(fed, PlanTightly(fed, "hybrid"))}) {
     const auto waits = std::count_if(plan.steps.begin(), plan.steps.end(),
                                      [](const Step& step) { return step.kind == StepKind::kWait; });

@@ -16,6 +16,7 @@ namespace {
 /// Bounds of one pass: runs for each operation, and recomputations within one another.
 constexpr size_t kMostRuns = 4;
 constexpr int32_t kDeepest = 2000;
+
 class Runner {
  public:
   Runner(const Graph& graph, const Machine& machine, const Start& start, int64_t room,
@@ -55,6 +56,7 @@ class Runner {
     const TensorState& state = device_[t];
     return {graph_.tensors[t].bytes, state.size, state.last, state.release, state.copied};
   }
+
   bool Execute(OpId o, bool again) {
     if (device_.depth == kDeepest || runs_.size() > kMostRuns * graph_.ops.size()) return false;
     if (device_.gave_up()) return false;

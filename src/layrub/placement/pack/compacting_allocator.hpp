@@ -55,6 +55,8 @@ class CompactingAllocator {
 
  private:
   static constexpr int64_t kNowhere = -1;
+  /// How many looks at intervals one attempt may take: a nanosecond or two each.
+  static constexpr int64_t kMostLooks = 10'000'000;
   static constexpr double kNoWay = std::numeric_limits<double>::infinity();
   struct Hole {
     int64_t begin = 0;

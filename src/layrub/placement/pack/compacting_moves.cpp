@@ -1,0 +1,175 @@
+// How a CompactingAllocator makes holes: which of what lies somewhere moves, and where to.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "layrub/placement/pack/compacting_allocator.hpp"
+
+namespace layrub::placement::pack {
+
+/// Where the holes around `part` make one of at least `bytes` beside it at the least cost.
+CompactingAllocator::Room CompactingAllocator::FindRoom(int32_t part, int64_t bytes) {
+  const size_t count = live_.size();
+  const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
+  Room best;
+  int64_t below = 0;
+  double cost_below = 0;
+  for (size_t d = 0; d <= at + 1; ++d) {  // d - 1 of them go down
+    if (d > 0) {
+      const size_t k = at + 1 - d;
+      if (!MayMove(live_[k])) break;
+      below += HoleBelow(k);
+      cost_below += CostOf(live_[k]);
+    }
+    int64_t sum = below;
+    double cost = cost_below;
+    for (size_t u = 0; at + 1 + u <= count; ++u) {
+      ++looks_;
+      if (u > 0) {
+        if (!MayMove(live_[at + u])) break;
+        cost += CostOf(live_[at + u]);
+      }
+      sum += HoleBelow(at + 1 + u);
+      if (cost >= best.cost) break;
+      if (sum >= bytes) {
+        best = {cost, d > 0, d > 0 ? d - 1 : 0, u};
+        break;
+      }
+    }
+  }
+  return best;
+}
+
+void CompactingAllocator::MakeRoom(int32_t part, const Room& room) {
+  const auto at = static_cast<size_t>(PlaceOf(offsets_[part]) - live_.begin());
+  const std::vector<int32_t> live = live_;
+  if (room.down) SlideDown(live, at - room.below, at);
+  if (room.above > 0) SlideUp(live, at + 1, at + room.above);
+}
+
+/// What lies from the `first` to the `last` of live_, which is `live`, closes the holes below.
+void CompactingAllocator::SlideDown(const std::vector<int32_t>& live, size_t first, size_t last) {
+  int64_t bottom = first > 0 ? End(live[first - 1]) : 0;
+  for (size_t k = first; k <= last; ++k) {
+    if (offsets_[live[k]] != bottom) Move(live[k], bottom);
+    bottom = End(live[k]);
+  }
+}
+
+/// ... above.
+void CompactingAllocator::SlideUp(const std::vector<int32_t>& live, size_t first, size_t last) {
+  int64_t top = last + 1 < live.size() ? offsets_[live[last + 1]] : requests_.height;
+  for (size_t k = last + 1; k-- > first;) {
+    top -= Bytes(live[k]);
+    if (offsets_[live[k]] != top) Move(live[k], top);
+  }
+}
+
+/// Moves what costs least out of the way of `i`, into other holes or together; where `i` may lie
+/// then.
+int64_t CompactingAllocator::MakeWay(int32_t i) {
+  const int64_t bytes = Bytes(i);
+  std::vector<std::pair<double, int64_t>> windows;  // cost, offset
+  const auto add = [&](int64_t offset) {
+    if (offset < 0 || offset + bytes > requests_.height) return;
+    const auto cost = CostOfWay({offset, offset + bytes});
+    if (cost) windows.emplace_back(*cost, offset);
+  };
+  add(0);
+  add(requests_.height - bytes);
+  for (const int32_t other : live_) {
+    add(offsets_[other] - bytes);
+    add(End(other));
+  }
+  std::sort(windows.begin(), windows.end());
+  windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
+  const Joint joint = FindJoint(bytes);
+  for (const auto& [cost, offset] : windows) {
+    if (looks_ > kMostLooks || cost > joint.cost) break;
+    if (Clear({offset, offset + bytes})) return offset;
+  }
+  if (joint.cost == kNoWay) return kNowhere;
+  Join(joint);
+  return FindOffset(i, {});
+}
+
+/// Nothing if something in the way may not be moved.
+std::optional<double> CompactingAllocator::CostOfWay(Range way) {
+  double cost = 0;
+  for (const int32_t i : live_) {
+    ++looks_;
+    if (offsets_[i] >= way.end) break;
+    if (End(i) <= way.begin) continue;
+    if (!MayMove(i)) return std::nullopt;
+    cost += CostOf(i);
+  }
+  return cost;
+}
+
+/// Where the holes between make one of at least `bytes` at the least cost.
+CompactingAllocator::Joint CompactingAllocator::FindJoint(int64_t bytes) {
+  Joint best;
+  const size_t count = live_.size();
+  for (const bool down : {true, false}) {
+    // The k-th in the direction from which they come, and the hole that they slide to first.
+    const auto at = [&](size_t k) { return down ? k : count - 1 - k; };
+    const auto gap = [&](size_t k) { return HoleBelow(down ? k : count - k); };
+    for (size_t a = 0; a < count; ++a) {
+      int64_t sum = gap(a);
+      double cost = 0;
+      for (size_t b = a; sum > 0 && b < count && MayMove(live_[at(b)]); ++b) {
+        ++looks_;
+        cost += CostOf(live_[at(b)], PiecesAt(live_[at(b)], sum));
+        sum += gap(b + 1);
+        if (cost >= best.cost) break;
+        if (sum >= bytes) {
+          best = {cost, std::min(at(a), at(b)), std::max(at(a), at(b)), down};
+          break;
+        }
+      }
+    }
+  }
+  return best;
+}
+
+void CompactingAllocator::Join(const Joint& joint) {
+  const std::vector<int32_t> live = live_;
+  if (joint.down) {
+    SlideDown(live, joint.first, joint.last);
+  } else {
+    SlideUp(live, joint.first, joint.last);
+  }
+}
+
+/// All or nothing.
+bool CompactingAllocator::Clear(Range way) {
+  std::vector<int32_t> inside;
+  for (const int32_t i : live_) {
+    if (offsets_[i] < way.end && End(i) > way.begin) inside.push_back(i);
+  }
+  std::stable_sort(inside.begin(), inside.end(),
+                   [this](int32_t a, int32_t b) { return Bytes(a) > Bytes(b); });
+  const size_t done = shifts_.size();
+  for (const int32_t i : inside) {
+    const int64_t offset = FindOffset(i, way);
+    if (offset == kNowhere) {
+      Undo(done);
+      return false;
+    }
+    Move(i, offset);
+  }
+  return true;
+}
+
+/// Everything that may be moved goes down as far as what lies below lets it, if that takes at
+/// most so many pieces.
+void CompactingAllocator::Slide(int64_t pieces) {
+  const std::vector<int32_t> before = live_;
+  int64_t bottom = 0;
+  for (const int32_t i : before) {
+    if (bottom < offsets_[i] && MayMove(i) && Pieces(i, bottom) <= pieces) Move(i, bottom);
+    bottom = End(i);
+  }
+}
+
+}  // namespace layrub::placement::pack

@@ -11,6 +11,27 @@
 namespace layrub::placement {
 namespace {
 
+/// Whether the first bytes of `tensor` may stay in `gap` as it says.
+bool CanStay(const Tensor& tensor, const Gap& gap) {
+  if (gap.stays == 0) return true;
+  return gap.stays > 0 && gap.stays % kAlignment == 0 && gap.stays < tensor.bytes && !gap.dropped &&
+         !tensor.keep;
+}
+
+/// What is there at the end of the plan, `run_count`, and is not persistent.
+std::vector<TensorId> FindReadable(const Graph& graph, const Lifetimes& lives, RunId run_count) {
+  std::vector<TensorId> readable;
+  for (const Residence& residence : lives.residences) {
+    if (residence.end == run_count && !graph.tensors[residence.tensor].persistent)
+      readable.push_back(residence.tensor);
+  }
+  for (const HostStay& stay : lives.host) {
+    if (stay.end == run_count) readable.push_back(stay.tensor);
+  }
+  std::sort(readable.begin(), readable.end());
+  return readable;
+}
+
 class Builder {
  public:
   Builder(const Graph& graph, const Decision& decision, const UseLists& uses)
@@ -36,7 +57,7 @@ class Builder {
     if (!status.ok()) return status;
     AddScratch();
     NumberBlocks();
-    FindReadable();
+    lives_.readable = FindReadable(graph_, lives_, run_count_);
     return std::move(lives_);
   }
 
@@ -111,7 +132,7 @@ class Builder {
       if (gap.dropped && (use->reads || !use->writes)) {
         return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
       }
-      if (!CanStay(t, gap)) {
+      if (!CanStay(graph_.tensors[t], gap)) {
         return BadTensor(t, "its first " + std::to_string(gap.stays) +
                                 " bytes cannot stay in the gap after " + OpOf(gap.after).name);
       }
@@ -135,13 +156,6 @@ class Builder {
     Add(t, begin, end, fetched_for);
     if (!stay.offloads.empty()) lives_.host.push_back(std::move(stay));
     return Status::Ok();
-  }
-
-  bool CanStay(TensorId t, const Gap& gap) const {
-    const Tensor& tensor = graph_.tensors[t];
-    if (gap.stays == 0) return true;
-    return gap.stays > 0 && gap.stays % kAlignment == 0 && gap.stays < tensor.bytes &&
-           !gap.dropped && !tensor.keep;
   }
 
   /// The residence of `t` that takes part in run `at`, or null.
@@ -247,18 +261,6 @@ class Builder {
     for (Residence* residence : joined) {
       residence->block = ResidenceAt(residence->on, residence->begin)->block;
     }
-  }
-
-  void FindReadable() {
-    for (const Residence& residence : lives_.residences) {
-      if (residence.end == run_count_ && !graph_.tensors[residence.tensor].persistent) {
-        lives_.readable.push_back(residence.tensor);
-      }
-    }
-    for (const HostStay& stay : lives_.host) {
-      if (stay.end == run_count_) lives_.readable.push_back(stay.tensor);
-    }
-    std::sort(lives_.readable.begin(), lives_.readable.end());
   }
 
   const Graph& graph_;

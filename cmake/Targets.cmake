@@ -53,10 +53,11 @@ function(layrub_optimize name level)
 endfunction()
 
 # layrub_precompile(<group> <name> <header>...): what most of the target's files include is parsed once. The targets of a
-# group are compiled alike and share it: the first one makes it. Not where warnings are errors: there each file proves
-# that it includes what it needs, and GCC 12 raises false alarms in what it has not parsed itself.
+# group are compiled alike and share it: the first one makes it. Not in a build for GPUs, where nvcc takes the time, nor
+# where warnings are errors: there each file proves that it includes what it needs, and GCC 12 raises false alarms in what
+# it has not parsed itself.
 function(layrub_precompile group name)
-  if(WERROR)
+  if(WERROR OR NOT CPU_ONLY)
     return()
   endif()
   get_property(first GLOBAL PROPERTY ${group})

@@ -154,11 +154,11 @@ int main(int argc, char** argv) {
     std::cerr << kUsage;
     return 1;
   }
-  const Graph graph = ReadGraph(argv[1]);
-  const Machine machine = ValueOrFail(layrub::FindMachine(argv[2]));
   layrub::SearchOptions options;
   if (argc > 5) options.seed = Number<uint32_t>("SEED", argv[5]);
   if (argc > 6) LeaveOut(argv[6], &options);
+  const Graph graph = ReadGraph(argv[1]);
+  const Machine machine = ValueOrFail(layrub::FindMachine(argv[2]));
   Planner planner(graph, machine, options);
   planner.PlanOthers();
   const int64_t floor = FloorBytes(graph);

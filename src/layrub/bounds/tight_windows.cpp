@@ -195,10 +195,10 @@ double Windows::Seconds() {
   if (absences_.AllFits()) return computed_.back();
   const std::vector<Work> prices = Prices();
   const std::vector<OpId> cuts = Cuts();
-  constexpr double kNever = -std::numeric_limits<double>::max();
+  constexpr double kNoWay = -std::numeric_limits<double>::max();
   const size_t turn = Turn(cuts);
   const bool chains = cuts.size() <= kMostCutsWithChains;
-  std::vector<Row> until(cuts.size(), Row(prices.size(), kNever));
+  std::vector<Row> until(cuts.size(), Row(prices.size(), kNoWay));
   until[0].assign(prices.size(), 0);
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     Row& row = until[i];
@@ -206,12 +206,12 @@ double Windows::Seconds() {
     const Work slack_down = Down(static_cast<double>(absences_.Slack(cuts[i])));
     // What is late is subtracted where prices change, when the operation starts or ends.
     const auto at_any_price = [&] {
-      double most = kNever;
+      double most = kNoWay;
       for (size_t p = 0; p < prices.size(); ++p)
         most = std::max(most, row[p] - slack_down.At(prices[p]));
       return most;
     };
-    const double before = i == 0 ? kNever : at_any_price();
+    const double before = i == 0 ? kNoWay : at_any_price();
     for (const size_t j : i == turn ? AfterTurn(cuts, turn) : std::vector<size_t>{}) {
       // What moves here moves only here: nothing of it is early or late.
       const double passes = PassesSeconds(graph_, machine_, seconds_, room_, cuts[i], cuts[j]);

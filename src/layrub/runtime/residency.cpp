@@ -6,6 +6,13 @@
 #include <utility>
 
 namespace layrub {
+namespace {
+
+bool IsCopy(const Step& step) {
+  return step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch;
+}
+
+}  // namespace
 
 Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
                      TransientMemory* transient, bool poison, bool canary)
@@ -21,7 +28,7 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       live_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (step.bytes != 0) CheckBytes(static_cast<int32_t>(i));
+    if (step.bytes != 0 || (IsCopy(step) && step.offset != 0)) CheckBytes(static_cast<int32_t>(i));
     if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
     if (!MemoryOf(step.tier).Contains(step.offset, MovedBytes(graph_, step))) {
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
@@ -33,19 +40,21 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
   }
 }
 
-/// The bytes that step number `index` gives are those of a piece or a part of its tensor.
+/// Step number `index`, which gives a number of bytes or copies in part, takes what Check allows.
 void Residency::CheckBytes(int32_t index) const {
   const Step& step = plan_.steps[index];
-  const bool copies = step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch;
   const bool frees = step.kind == StepKind::kFree;
   const auto objection = [&]() -> std::string {
-    if (!copies && !frees && step.kind != StepKind::kMove)
+    if (!IsCopy(step) && !frees && step.kind != StepKind::kMove)
       return "has a number of bytes, which its kind does not take";
     const Tensor& tensor = graph_.tensors[step.tensor];
-    if (copies) {
-      if (step.offset >= 0 && step.bytes >= 0 && step.bytes <= tensor.bytes - step.offset)
+    if (IsCopy(step)) {
+      if (step.offset >= 0 && step.offset % kAlignment == 0 && step.offset < tensor.bytes &&
+          step.bytes == tensor.bytes - step.offset)
         return "";
-      return "copies bytes that tensor " + tensor.name + " does not have";
+      return "copies " + std::to_string(step.bytes) + " bytes from byte " +
+             std::to_string(step.offset) + " on, not from an aligned one to the end of tensor " +
+             tensor.name;
     }
     if (step.tier != Tier::kDevice)
       return "keeps a part of tensor " + tensor.name + " in the host tier";

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "layrub/placement/ir/plan.hpp"
 
 namespace layrub {
+
+/// The time, in seconds, of what does not happen.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// One step's stay on its lane, in seconds from the start of the iteration.
 struct Span {

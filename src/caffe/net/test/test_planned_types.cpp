@@ -15,10 +15,10 @@ TEST(PlannedTypes, TrainUnderEveryStrategy) {
 #include <map>
 #include <set>
 
-#include "caffe/layers/memory_data_layer.hpp"
 #include "caffe/layers/python_layer.hpp"
 #include "caffe/net/test/source_files.hpp"
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/program_data.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
@@ -59,27 +59,13 @@ std::vector<std::string> TypeNets() {
   return names;
 }
 
-/// A solver whose net has what users give it: values of Inputs, arrays of MemoryData.
+/// A solver whose net has what programs give it.
 class FedSolver : public OpenSolver {
  public:
-  explicit FedSolver(const SolverParameter& param) : OpenSolver(param) {
-    for (const auto& layer : net()->layers()) {
-      auto* memory = dynamic_cast<MemoryDataLayer<float>*>(layer.get());
-      if (!memory) continue;
-      const int items = memory->batch_size();
-      values_.resize(items * memory->channels() * memory->height() * memory->width());
-      for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<float>(i % 17) / 8 - 1;
-      for (int i = 0; i < items; ++i) labels_.push_back(static_cast<float>(i % 5));
-      memory->Reset(values_.data(), labels_.data(), items);
-    }
-    for (Blob<float>* input : net()->input_blobs()) {
-      for (int i = 0; i < input->count(); ++i)
-        input->mutable_cpu_data()[i] = static_cast<float>(i % 13) / 6 - 1;
-    }
-  }
+  explicit FedSolver(const SolverParameter& param) : OpenSolver(param) { data_.Give(net().get()); }
 
  private:
-  std::vector<float> values_, labels_;
+  ProgramData<float> data_;
 };
 
 class PlannedTypes : public ::testing::Test {

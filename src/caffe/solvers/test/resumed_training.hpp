@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "caffe/layers/memory_data_layer.hpp"
+#include "caffe/test/program_data.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "parallel_training.hpp"
@@ -230,8 +230,8 @@ class Trainer {
     if (!way.strategy.empty()) param.mutable_placement()->set_strategy(way.strategy);
     CHECK(google::protobuf::TextFormat::ParseFromString(way.net, param.mutable_net_param()));
     solver_.reset(SolverRegistry<Dtype>::CreateSolver(param));
-    Feed(solver_->net().get());
-    for (const auto& net : solver_->test_nets()) Feed(net.get());
+    data_.Give(solver_->net().get());
+    for (const auto& net : solver_->test_nets()) data_.Give(net.get());
   }
 
   Solver<Dtype>& solver() { return *solver_; }
@@ -270,29 +270,10 @@ class Trainer {
     EXPECT_EQ(net.planned(), nullptr);
   }
 
-  /// What programs give: values of Inputs, arrays of MemoryData.
-  void Feed(Net<Dtype>* net) {
-    for (const auto& layer : net->layers()) {
-      auto* memory = dynamic_cast<MemoryDataLayer<Dtype>*>(layer.get());
-      if (!memory) continue;
-      const int items = 4 * memory->batch_size();
-      data_.resize(items * memory->channels() * memory->height() * memory->width());
-      labels_.resize(items);
-      for (size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<Dtype>(i * i % 17) / 8 - 1;
-      for (int i = 0; i < items; ++i) labels_[i] = static_cast<Dtype>(i % 4);
-      memory->Reset(data_.data(), labels_.data(), items);
-    }
-    for (Blob<Dtype>* input : net->input_blobs()) {
-      for (int i = 0; i < input->count(); ++i)
-        input->mutable_cpu_data()[i] =
-            input->num_axes() == 1 ? static_cast<Dtype>(i % 4) : static_cast<Dtype>(i % 13) / 6 - 1;
-    }
-  }
-
   const Way way_;
   const SolverCount count_;
   SolverParameter_SnapshotFormat format_ = SolverParameter_SnapshotFormat_BINARYPROTO;
-  vector<Dtype> data_, labels_;
+  ProgramData<Dtype> data_;
   std::unique_ptr<Solver<Dtype>> solver_;
 };
 

@@ -207,9 +207,9 @@ TEST(TimeFloor, KnowsThatOfTwoTensorsThatCannotBeMadeBesideEachOtherOneMoves) {
   EXPECT_NEAR(TimeFloor(graph, LinkMachine(1), 20 * kUnit), alone, 1e-12);
   // At b/forward, 4 units lack for a: down and up, at two a second together.
   EXPECT_GE(TimeFloor(graph, LinkMachine(1), 16 * kUnit), 4);
-  placement::Decision decision = placement::strategies::FindStrategy("auto")
-                                     .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
-                                     .value();
+  const placement::Decision decision = placement::strategies::FindStrategy("auto")
+                                           .value()(graph, LinkMachine(1), {.device = 16 * kUnit})
+                                           .value();
   const Plan plan = placement::schedule::Schedule(graph, decision).value();
   EXPECT_EQ(plan.device_bytes, 16 * kUnit);
   EXPECT_GE(Simulate(graph, plan, LinkMachine(1)).seconds,
@@ -322,9 +322,9 @@ TEST(TimeFloor, IsNeverAboveWhatTightPlansTake) {
     const Graph graph = testing::RandomGraph(seed, *rc::gen::inRange(3, 9));
     const int64_t budget = FloorBytes(graph) * *rc::gen::inRange(100, 130) / 100;
     const Machine machine = *rc::gen::elementOf(LinksOfAllSpeeds());
-    placement::Decision decision = placement::strategies::FindStrategy("auto")
-                                       .value()(graph, machine, {.device = budget})
-                                       .value();
+    const placement::Decision decision = placement::strategies::FindStrategy("auto")
+                                             .value()(graph, machine, {.device = budget})
+                                             .value();
     check(graph, placement::schedule::Schedule(graph, decision).value());
   }));
 }

@@ -14,7 +14,7 @@
 #include "layrub/placement/check/check_walk.hpp"
 
 namespace layrub {
-namespace check {
+namespace placement::check {
 
 Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
     : graph_(graph),
@@ -300,10 +300,10 @@ void Checker::CheckLeftOver(TensorId id) {
                                                             : NameOf(holds.tensor)));
 }
 
-}  // namespace check
+}  // namespace placement::check
 
 std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget) {
-  return check::Checker(graph, plan, budget).Run();
+  return placement::check::Checker(graph, plan, budget).Run();
 }
 
 }  // namespace layrub

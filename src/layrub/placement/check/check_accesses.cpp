@@ -7,7 +7,7 @@
 
 #include "layrub/placement/check/check_walk.hpp"
 
-namespace layrub::check {
+namespace layrub::placement::check {
 namespace {
 
 template <typename T>
@@ -242,4 +242,4 @@ void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Spa
   range.of = of;
 }
 
-}  // namespace layrub::check
+}  // namespace layrub::placement::check

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace layrub::check {
+namespace layrub::placement::check {
 
 TensorId Arena::Overlapping(int64_t offset, int64_t bytes) const {
   if (bytes == 0) return kNone;
@@ -39,4 +39,4 @@ void Arena::Shrink(TensorId tensor, int64_t bytes) {
   range.part = true;
 }
 
-}  // namespace layrub::check
+}  // namespace layrub::placement::check

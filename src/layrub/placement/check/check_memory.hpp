@@ -9,7 +9,7 @@
 
 #include "layrub/placement/ir/graph.hpp"
 
-namespace layrub::check {
+namespace layrub::placement::check {
 
 /// What a range of bytes holds: the value that `tensor` had after it was written `version` times in
 /// this iteration, recomputations of the same value not counted. Version 0 exists for persistent
@@ -69,6 +69,6 @@ class Arena {
       live_;  // offset -> index of the live range there; empty ranges are left out
 };
 
-}  // namespace layrub::check
+}  // namespace layrub::placement::check
 
 #endif  // LAYRUB_PLACEMENT_CHECK_CHECK_MEMORY_HPP_

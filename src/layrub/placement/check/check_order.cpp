@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace layrub::check {
+namespace layrub::placement::check {
 
 void LaneOrder::Queue(int32_t step, Lane lane) {
   const int32_t index = static_cast<int32_t>(lane);
@@ -57,4 +57,4 @@ int32_t AccessLog::Write(int32_t step, int64_t begin, int64_t end) {
   return conflict;
 }
 
-}  // namespace layrub::check
+}  // namespace layrub::placement::check

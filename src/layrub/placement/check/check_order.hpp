@@ -9,7 +9,7 @@
 
 #include "layrub/placement/ir/plan.hpp"
 
-namespace layrub::check {
+namespace layrub::placement::check {
 
 /// The partial order in which the timed steps of a plan run: program order within a lane, plus
 /// Waits, transitively. Kept as vector clocks, one per step. Steps are given in program order.
@@ -69,6 +69,6 @@ class AccessLog {
   Segments segments_;
 };
 
-}  // namespace layrub::check
+}  // namespace layrub::placement::check
 
 #endif  // LAYRUB_PLACEMENT_CHECK_CHECK_ORDER_HPP_

@@ -11,7 +11,7 @@
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
 
-namespace layrub::check {
+namespace layrub::placement::check {
 
 /// One walk over a plan in program order, collecting objections; see check.cpp. Graph and plan
 /// outlive it.
@@ -108,6 +108,6 @@ class Checker {
   std::vector<bool> readable_;  // per tensor, whether Plan::readable lists it
 };
 
-}  // namespace layrub::check
+}  // namespace layrub::placement::check
 
 #endif  // LAYRUB_PLACEMENT_CHECK_CHECK_WALK_HPP_

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <vector>
 
 #include "layrub/placement/cost/timeline.hpp"
@@ -8,7 +7,6 @@
 namespace layrub {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kTick = 1e-12;  ///< seconds; shorter than anything a machine does
 
 bool IsCopy(StepKind kind) {

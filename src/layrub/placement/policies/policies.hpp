@@ -11,14 +11,12 @@
 
 namespace layrub::placement::policies {
 
-/// Graph x Machine x Budget -> Decision. Pure. If nothing that the strategy would do fits the
-/// budget, the decision that needs the fewest bytes.
-using Strategy = Result<Decision> (*)(const Graph&, const Machine&, const Budget&);
-
 /// A strategy that follows a rule; search/auto.hpp has the one that searches.
 struct Policy {
   const char* name;
-  Strategy decide;
+  /// Pure. If nothing that the strategy would do fits the budget, the decision that needs the
+  /// fewest bytes.
+  Result<Decision> (*decide)(const Graph&, const Machine&, const Budget&);
   bool keeps_what_fits = false;  ///< see KeepsWhatFits
   bool uses_budget = false;      ///< see UsesBudget
 };

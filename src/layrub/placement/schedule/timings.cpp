@@ -1,13 +1,10 @@
 #include "layrub/placement/schedule/timings.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace layrub::placement::schedule {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Clock {
  public:

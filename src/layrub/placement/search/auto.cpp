@@ -32,7 +32,6 @@ namespace layrub::placement::search {
 namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Room for what is not persistent is tried in so many steps, in equal ratios; in more where the
 /// smallest budget is looked for.
@@ -317,8 +316,7 @@ class Search {
   const Budget budget_;
   const SearchOptions options_;
   const int64_t available_;
-  int64_t goal_ =
-      0;  ///< while the smallest budget is looked for: bytes that packing tries to reach
+  int64_t goal_ = 0;  ///< bytes that packing tries to reach while the smallest budget is looked for
   const int64_t floor_;
   const int64_t persistent_;
   std::optional<Decision> best_;

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/short_list.hpp"
@@ -17,7 +17,6 @@
 
 namespace layrub::placement::search {
 
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
 /// How often EvictGreedily looks at tensors that might leave before it gives up.
 inline constexpr int64_t kMostLooks = 3'000'000;
 

@@ -1,6 +1,5 @@
 #include "layrub/placement/search/estimate.hpp"
 
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -39,16 +38,15 @@ Outcome Estimate(const Graph& graph, const Machine& machine, int64_t bytes, cons
 
 double PackTimed(const Graph& graph, const Machine& machine, int64_t bytes, const Lifetimes& lives,
                  double most_seconds, Decision* decision) {
-  constexpr double kOfNoUse = std::numeric_limits<double>::infinity();
   decision->timings = {};
   const std::optional<Trace> paged = RunPaged(graph, machine, bytes, lives, *decision);
-  if (!paged || paged->timeline.seconds > most_seconds) return kOfNoUse;
+  if (!paged || paged->timeline.seconds > most_seconds) return kNever;
   decision->timings = {schedule::TimingsOf(graph, paged->plan, paged->timeline, lives.blocks),
                        2 / machine.memory_bandwidth, machine.latency};
   decision->enough_bytes = bytes;
   decision->may_move = true;
   Plan packed = schedule::PackSteps(graph, *decision, lives);
-  if (packed.device_bytes > bytes) return kOfNoUse;
+  if (packed.device_bytes > bytes) return kNever;
   schedule::AddWaits(graph, &packed);
   return Simulate(graph, packed, machine).seconds;
 }

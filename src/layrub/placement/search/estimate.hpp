@@ -2,10 +2,10 @@
 #define LAYRUB_PLACEMENT_SEARCH_ESTIMATE_HPP_
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
@@ -14,8 +14,8 @@ namespace layrub::placement::search {
 
 /// What is thought of a decision.
 struct Outcome {
-  double seconds = std::numeric_limits<double>::infinity();  ///< infinite: of no use
-  std::vector<double> returns;                               ///< see ReturnsByTensor
+  double seconds = kNever;      ///< kNever: of no use
+  std::vector<double> returns;  ///< see ReturnsByTensor
 };
 
 /// About what `decision`, which has these lifetimes, takes once it is packed into `bytes`.

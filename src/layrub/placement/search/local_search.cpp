@@ -80,7 +80,7 @@ bool KeepParts(const Graph& graph, const Machine& machine, const Residency& resi
   return some;
 }
 
-/// `lives` and `loads` are those of `decision`, which is `residency` spelled out.
+/// `lives` and `loads` are those of `decision`, the lowered `residency`.
 void TimeCopies(const Graph& graph, const Machine& machine, const Residency& residency,
                 int64_t room, std::vector<int64_t> loads, Lifetimes* lives, Decision* decision) {
   if (KeepParts(graph, machine, residency, room, &loads, decision))

@@ -22,13 +22,13 @@ const placement::policies::Policy* FindPolicy(const std::string& name) {
 
 namespace placement::strategies {
 
-Result<Decide> FindStrategy(const std::string& name, const SearchOptions& options) {
+Result<Strategy> FindStrategy(const std::string& name, const SearchOptions& options) {
   if (name == kAuto) {
-    return Decide([options](const Graph& graph, const Machine& machine, const Budget& budget) {
+    return Strategy([options](const Graph& graph, const Machine& machine, const Budget& budget) {
       return search::Auto(graph, machine, budget, options);
     });
   }
-  if (const policies::Policy* policy = FindPolicy(name)) return Decide(policy->decide);
+  if (const policies::Policy* policy = FindPolicy(name)) return Strategy(policy->decide);
   return Status::Invalid("there is no placement strategy '" + name + "'; there are " +
                          Join(StrategyNames(), ", "));
 }

@@ -10,11 +10,12 @@
 
 namespace layrub::placement::strategies {
 
-using Decide = std::function<Result<Decision>(const Graph&, const Machine&, const Budget&)>;
+/// Pure. If nothing that it would do fits the budget, the decision that needs the fewest bytes.
+using Strategy = std::function<Result<Decision>(const Graph&, const Machine&, const Budget&)>;
 
 /// The strategy called `name`, a policy or auto, which searches with `options`; kInvalid listing
 /// the names there are.
-Result<Decide> FindStrategy(const std::string& name, const SearchOptions& options = {});
+Result<Strategy> FindStrategy(const std::string& name, const SearchOptions& options = {});
 
 }  // namespace layrub::placement::strategies
 

@@ -4,12 +4,13 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "layrub/placement/cost/timeline.hpp"
 
 namespace layrub::placement::pack {
 namespace {
@@ -195,7 +196,6 @@ TEST(PackCompacting, TakesTheHoleWhereTheLeastIsWaitedFor) {
 
 TEST(PackCompacting, NobodyWaitsForWhatWasMovedForThoseWhoWantNothing) {
   const Instance instance = Between(1);
-  constexpr double kNever = std::numeric_limits<double>::infinity();
   Timings timings;
   timings.ranges.assign(instance.intervals.size(), Timing{kNever, 0});
   const auto found =

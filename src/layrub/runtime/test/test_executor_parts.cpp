@@ -315,6 +315,21 @@ TEST_F(ExecutorParts, ThatAreNoneAreRefused) {
   refuses(
       move, [](Step* step) { step->bytes = 2 * kPart, step->offset = kOffsetOfPart; },
       "outside the arena");
+  for (const StepKind kind : {StepKind::kOffload, StepKind::kPrefetch}) {
+    const size_t copy = FirstOf(plan_.steps, kind);
+    using Range = std::pair<int64_t, int64_t>;  // first byte, bytes
+    for (const auto& [first, bytes] :
+         {Range{0, kPart}, Range{kPart, 0}, Range{kPart, kPart - 1}, Range{kPart, kBytes},
+          Range{kPart + 1, kBytes - kPart - 1}, Range{-kPart, kBytes + kPart}, Range{kBytes, 0}}) {
+      const auto change = [first = first, bytes = bytes](Step* step) {
+        step->offset = first;
+        step->bytes = bytes;
+      };
+      refuses(copy, change,
+              "copies " + std::to_string(bytes) + " bytes from byte " + std::to_string(first) +
+                  " on, not from an aligned one to the end of tensor");
+    }
+  }
   EXPECT_EQ(backend_->Allocated(Tier::kDevice), 0);
 }
 

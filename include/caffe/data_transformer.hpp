@@ -2,6 +2,7 @@
 #define CAFFE_DATA_TRANSFORMER_HPP
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "caffe/blob.hpp"
@@ -10,12 +11,13 @@
 
 namespace caffe {
 
-/// Turns images into blobs as a TransformationParameter says: crop (at a random place in the TRAIN
+/// Turns images into blobs as a TransformationParameter says: distort, expand, resize (fields of
+/// Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random place in the TRAIN
 /// phase, else in the middle), mirror (at random), subtract a mean image or a mean per channel,
 /// multiply by `scale`.
 ///
-/// Sizes that do not fit abort with a message. Not thread safe: it draws from a generator of its
-/// own.
+/// Sizes that do not fit, and parameters that make no sense, abort with a message. Not thread safe:
+/// it draws from a generator of its own.
 template <typename Dtype>
 class DataTransformer {
  public:
@@ -39,6 +41,9 @@ class DataTransformer {
 #endif
   /// Transforms every item alike: one draw serves them all. An empty target is reshaped.
   void Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob);
+
+  /// Rows and columns that an image has to have at least.
+  std::pair<int, int> SmallestImage() const;
 
   /// The shape of the transformed image, or of the batch of them.
   vector<int> InferBlobShape(const Datum& datum);
@@ -75,6 +80,10 @@ class DataTransformer {
     bool mirror;
   };
 
+  /// Whether images are distorted, expanded or resized.
+  bool ChangesImages() const;
+  void CheckParameter() const;
+  void CheckCrop(int height, int width) const;
   Window DrawWindow(int height, int width);
   void CheckMean(int channels, int height, int width) const;
   void CheckTarget(int channels, int height, int width, const Blob<Dtype>& target) const;
@@ -84,8 +93,13 @@ class DataTransformer {
   void TransformPixels(const Datum& datum, Dtype* target);
 #ifdef USE_OPENCV
   cv::Mat Decode(const Datum& datum) const;
-  void TransformPixels(const cv::Mat& cv_img, Dtype* target);
+  cv::Mat ImageOf(const Datum& datum) const;
+  cv::Mat Changed(const cv::Mat& image);
+  std::pair<int, int> ChangedSize(const cv::Mat& image) const;
+  void TransformPixels(const cv::Mat& original, Dtype* target);
 #endif
+
+  int crop_height_, crop_width_;  ///< 0: no crop
 };
 
 }  // namespace caffe

@@ -3,8 +3,10 @@
 #include <climits>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "caffe/data/image_transforms.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
@@ -33,7 +35,11 @@ void CheckValues(const Datum& datum) {
 
 template <typename Dtype>
 DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Phase phase)
-    : param_(param), phase_(phase) {
+    : param_(param),
+      phase_(phase),
+      crop_height_(static_cast<int>(param.has_crop_h() ? param.crop_h() : param.crop_size())),
+      crop_width_(static_cast<int>(param.has_crop_w() ? param.crop_w() : param.crop_size())) {
+  CheckParameter();
   if (param_.has_mean_file()) {
     CHECK_EQ(param_.mean_value_size(), 0)
         << "Cannot specify mean_file and mean_value at the same time";
@@ -47,7 +53,7 @@ DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Ph
 
 template <typename Dtype>
 void DataTransformer<Dtype>::InitRand() {
-  const bool random = param_.mirror() || (phase_ == TRAIN && param_.crop_size() > 0);
+  const bool random = param_.mirror() || (phase_ == TRAIN && crop_height_ > 0) || ChangesImages();
   rng_.reset(random ? new Caffe::RNG(caffe_rng_rand()) : NULL);
 }
 
@@ -58,22 +64,65 @@ int DataTransformer<Dtype>::Rand(int n) {
   return (*static_cast<rng_t*>(rng_->generator()))() % n;
 }
 
+// Aborts unless the parts of the parameter go together.
+template <typename Dtype>
+void DataTransformer<Dtype>::CheckParameter() const {
+  CHECK_EQ(param_.has_crop_h(), param_.has_crop_w())
+      << "transform_param: crop_h and crop_w must be set together";
+  CHECK(!param_.has_crop_h() || (!param_.has_crop_size() && crop_height_ > 0 && crop_width_ > 0))
+      << "transform_param: crop_h and crop_w must be 1 to 2147483647, without a crop_size";
+  if (!ChangesImages()) return;
+#ifdef USE_OPENCV
+  const bool resize = param_.has_resize_param();
+  if (resize) CheckResize(param_.resize_param());
+  if (param_.has_distort_param()) CheckDistortion(param_.distort_param());
+  if (param_.has_expand_param()) CheckExpansion(param_.expand_param());
+  CHECK(crop_height_ > 0 || !resize || param_.resize_param().prob() >= 1)
+      << "transform_param: a resize_param with prob below 1 needs a crop, as images would differ "
+         "in size";
+  CHECK(crop_height_ > 0 || !param_.has_expand_param() ||
+        (resize && param_.resize_param().resize_mode() != ResizeParameter::FIT_SMALL_SIZE))
+      << "transform_param: expand_param needs a resize_param that gives images one size, or a crop";
+#else
+  LOG(FATAL) << "transform_param: resize_param, distort_param and expand_param need a build with "
+                "USE_OPENCV";
+#endif
+}
+
+template <typename Dtype>
+bool DataTransformer<Dtype>::ChangesImages() const {
+  return param_.has_resize_param() || param_.has_distort_param() || param_.has_expand_param();
+}
+
+template <typename Dtype>
+std::pair<int, int> DataTransformer<Dtype>::SmallestImage() const {
+  if (ChangesImages()) return {1, 1};
+  return {crop_height_, crop_width_};
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::CheckCrop(int height, int width) const {
+  const char* const name = param_.has_crop_h() ? "crop_h" : "crop_size";
+  CHECK_GE(height, crop_height_) << name << " is larger than an image of " << height << " rows";
+  CHECK_GE(width, crop_width_) << (param_.has_crop_w() ? "crop_w" : name)
+                               << " is larger than an image of " << width << " columns";
+}
+
 // The order of the draws, mirror, row, column, is Caffe's.
 template <typename Dtype>
 typename DataTransformer<Dtype>::Window DataTransformer<Dtype>::DrawWindow(int height, int width) {
   Window window = {0, 0, height, width, false};
   window.mirror = param_.mirror() && Rand(2);
-  const int crop = static_cast<int>(param_.crop_size());
-  if (crop == 0) return window;
-  CHECK_GE(height, crop) << "crop_size is larger than an image of " << height << " rows";
-  CHECK_GE(width, crop) << "crop_size is larger than an image of " << width << " columns";
-  window.height = window.width = crop;
+  if (crop_height_ == 0) return window;
+  CheckCrop(height, width);
+  window.height = crop_height_;
+  window.width = crop_width_;
   if (phase_ == TRAIN) {
-    window.h_off = Rand(height - crop + 1);
-    window.w_off = Rand(width - crop + 1);
+    window.h_off = Rand(height - window.height + 1);
+    window.w_off = Rand(width - window.width + 1);
   } else {
-    window.h_off = (height - crop) / 2;
-    window.w_off = (width - crop) / 2;
+    window.h_off = (height - window.height) / 2;
+    window.w_off = (width - window.width) / 2;
   }
   return window;
 }
@@ -95,10 +144,8 @@ void DataTransformer<Dtype>::CheckMean(int channels, int height, int width) cons
 template <typename Dtype>
 vector<int> DataTransformer<Dtype>::TransformedShape(int channels, int height, int width) const {
   CHECK_GT(channels, 0) << "An image without channels";
-  const int crop = static_cast<int>(param_.crop_size());
-  CHECK_GE(height, crop) << "crop_size is larger than an image of " << height << " rows";
-  CHECK_GE(width, crop) << "crop_size is larger than an image of " << width << " columns";
-  return {1, channels, crop ? crop : height, crop ? crop : width};
+  CheckCrop(height, width);
+  return {1, channels, crop_height_ ? crop_height_ : height, crop_width_ ? crop_width_ : width};
 }
 
 template <typename Dtype>
@@ -163,7 +210,7 @@ void DataTransformer<Dtype>::TransformPixels(const Datum& datum, Dtype* target) 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const Datum& datum, Dtype* transformed_data) {
 #ifdef USE_OPENCV
-  if (datum.encoded()) return TransformPixels(Decode(datum), transformed_data);
+  if (datum.encoded() || ChangesImages()) return TransformPixels(ImageOf(datum), transformed_data);
 #endif
   CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
   if (param_.force_color() || param_.force_gray()) {
@@ -175,7 +222,7 @@ void DataTransformer<Dtype>::Transform(const Datum& datum, Dtype* transformed_da
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const Datum& datum, Blob<Dtype>* transformed_blob) {
 #ifdef USE_OPENCV
-  if (datum.encoded()) return Transform(Decode(datum), transformed_blob);
+  if (datum.encoded() || ChangesImages()) return Transform(ImageOf(datum), transformed_blob);
 #endif
   CheckValues(datum);  // before the blob takes memory
   CheckTarget(datum.channels(), datum.height(), datum.width(), *transformed_blob);
@@ -199,6 +246,8 @@ void DataTransformer<Dtype>::Transform(const vector<Datum>& datum_vector,
 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob) {
+  CHECK(!ChangesImages()) << "resize_param, distort_param and expand_param are for images, not for "
+                             "blobs";
   const int channels = input_blob->channels(), height = input_blob->height(),
             width = input_blob->width();
   if (transformed_blob->count() == 0) {
@@ -221,7 +270,7 @@ void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* tra
 template <typename Dtype>
 vector<int> DataTransformer<Dtype>::InferBlobShape(const Datum& datum) {
 #ifdef USE_OPENCV
-  if (datum.encoded()) return InferBlobShape(Decode(datum));
+  if (datum.encoded() || ChangesImages()) return InferBlobShape(ImageOf(datum));
 #endif
   CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
   CheckValues(datum);
@@ -248,9 +297,52 @@ cv::Mat DataTransformer<Dtype>::Decode(const Datum& datum) const {
   return image;
 }
 
+// What the datum holds, encoded or in bytes, channel by channel.
 template <typename Dtype>
-void DataTransformer<Dtype>::TransformPixels(const cv::Mat& cv_img, Dtype* target) {
-  CHECK_EQ(cv_img.depth(), CV_8U) << "Image data type must be unsigned byte";
+cv::Mat DataTransformer<Dtype>::ImageOf(const Datum& datum) const {
+  if (datum.encoded()) return Decode(datum);
+  CheckValues(datum);
+  CHECK(!datum.data().empty() && (datum.channels() == 1 || datum.channels() == 3))
+      << "resize_param, distort_param and expand_param are for data of bytes with 1 or 3 channels";
+  vector<cv::Mat> channels;
+  const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
+  for (int c = 0; c < datum.channels(); ++c) {
+    channels.emplace_back(datum.height(), datum.width(), CV_8U,
+                          const_cast<char*>(datum.data().data()) + c * plane);
+  }
+  cv::Mat image;
+  cv::merge(channels, image);
+  return image;
+}
+
+template <typename Dtype>
+cv::Mat DataTransformer<Dtype>::Changed(const cv::Mat& image) {
+  if (!ChangesImages()) return image;
+  CHECK(rng_) << "DataTransformer::InitRand was not called";
+  rng_t* const random = static_cast<rng_t*>(rng_->generator());
+  cv::Mat changed = image;
+  if (param_.has_distort_param()) changed = Distorted(param_.distort_param(), changed, random);
+  if (param_.has_expand_param()) {
+    const vector<double> fill(mean_values_.begin(), mean_values_.end());
+    changed = Expanded(param_.expand_param(), changed, fill, random);
+  }
+  if (param_.has_resize_param()) changed = Resized(param_.resize_param(), changed, random);
+  return changed;
+}
+
+// Rows and columns; with a crop, images of any size come out alike.
+template <typename Dtype>
+std::pair<int, int> DataTransformer<Dtype>::ChangedSize(const cv::Mat& image) const {
+  if (ChangesImages() && crop_height_ > 0) return {crop_height_, crop_width_};
+  if (!param_.has_resize_param()) return {image.rows, image.cols};
+  const cv::Size size = ResizedSize(param_.resize_param(), image.size());
+  return {size.height, size.width};
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::TransformPixels(const cv::Mat& original, Dtype* target) {
+  CHECK_EQ(original.depth(), CV_8U) << "Image data type must be unsigned byte";
+  const cv::Mat cv_img = Changed(original);
   CheckMean(cv_img.channels(), cv_img.rows, cv_img.cols);
   const Window window = DrawWindow(cv_img.rows, cv_img.cols);
   const int64_t row = static_cast<int64_t>(cv_img.step[0]);
@@ -261,7 +353,8 @@ void DataTransformer<Dtype>::TransformPixels(const cv::Mat& cv_img, Dtype* targe
 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob) {
-  CheckTarget(cv_img.channels(), cv_img.rows, cv_img.cols, *transformed_blob);
+  const auto [rows, columns] = ChangedSize(cv_img);
+  CheckTarget(cv_img.channels(), rows, columns, *transformed_blob);
   TransformPixels(cv_img, transformed_blob->mutable_cpu_data());
 }
 
@@ -273,7 +366,8 @@ void DataTransformer<Dtype>::Transform(const vector<cv::Mat>& mat_vector,
       << "The number of images and the blob's num() must be equal";
   for (size_t i = 0; i < mat_vector.size(); ++i) {
     const cv::Mat& image = mat_vector[i];
-    CheckTarget(image.channels(), image.rows, image.cols, *transformed_blob);
+    const auto [rows, columns] = ChangedSize(image);
+    CheckTarget(image.channels(), rows, columns, *transformed_blob);
     TransformPixels(image, transformed_blob->mutable_cpu_data() +
                                transformed_blob->offset(static_cast<int>(i)));
   }
@@ -281,7 +375,8 @@ void DataTransformer<Dtype>::Transform(const vector<cv::Mat>& mat_vector,
 
 template <typename Dtype>
 vector<int> DataTransformer<Dtype>::InferBlobShape(const cv::Mat& cv_img) {
-  return TransformedShape(cv_img.channels(), cv_img.rows, cv_img.cols);
+  const auto [rows, columns] = ChangedSize(cv_img);
+  return TransformedShape(cv_img.channels(), rows, columns);
 }
 
 template <typename Dtype>

@@ -64,10 +64,10 @@ cv::Mat ImageDataLayer<Dtype>::Image() const {
                                          static_cast<int>(param.new_height()),
                                          static_cast<int>(param.new_width()), param.is_color());
   CHECK(!image.empty()) << Name() << " cannot be read.";
-  const int crop = static_cast<int>(this->transform_param_.crop_size());
-  CHECK(image.rows >= crop && image.cols >= crop)
+  const auto [rows, columns] = this->data_transformer_->SmallestImage();
+  CHECK(image.rows >= rows && image.cols >= columns)
       << Name() << " of " << image.rows << " x " << image.cols << " is smaller than crop_size, "
-      << crop << ".";
+      << rows << (columns == rows ? "" : " x " + std::to_string(columns)) << ".";
   return image;
 }
 

@@ -115,6 +115,9 @@ void WindowDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom
   CHECK_GT(batch_size, 0) << Name() << ": batch_size must be 1 to 2147483647.";
   const int crop = static_cast<int>(this->transform_param_.crop_size());
   CHECK_GT(crop, 0) << Name() << ": crop_size of transform_param must be 1 to 2147483647.";
+  CHECK(!this->transform_param_.has_resize_param() && !this->transform_param_.has_distort_param() &&
+        !this->transform_param_.has_expand_param())
+      << Name() << ": windows take no resize_param, distort_param and expand_param.";
   CHECK_LT(int64_t{2} * param.context_pad(), crop)
       << Name() << ": context_pad on both sides leaves nothing of crop_size.";
   CHECK(param.crop_mode() == "warp" || param.crop_mode() == "square")

@@ -43,7 +43,8 @@ int main(int, char** argv) {
     Fill(values, blob->count(), blob->mutable_cpu_data(), name);
   }
   const json none = json::object();
-  for (const auto& [name, all] : in.value("parameters", none).items()) {
+  const json parameters = in.value("parameters", none);
+  for (const auto& [name, all] : parameters.items()) {
     auto& blobs = net.layer_by_name(name)->blobs();
     CHECK_EQ(all.size(), blobs.size()) << name;
     for (size_t i = 0; i < all.size(); ++i)

@@ -1,0 +1,44 @@
+#ifndef CAFFE_AXIS_ORDER_LAYER_HPP_
+#define CAFFE_AXIS_ORDER_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// A layer whose top has the values of its bottom with the axes in another order. A subclass says
+/// which (OrderOf). An order that changes nothing shares the bottom's memory. Not in place.
+template <typename Dtype>
+class AxisOrderLayer : public Layer<Dtype> {
+ public:
+  explicit AxisOrderLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+  int ExactNumBottomBlobs() const override { return 1; }
+  int ExactNumTopBlobs() const override { return 1; }
+
+ protected:
+  /// The bottom as an array of `dims`, axis order[k] of which is axis k of the top, then taken as
+  /// one of shape `top`.
+  struct AxisOrder {
+    vector<int> dims, order, top;
+  };
+  virtual AxisOrder OrderOf(const Blob<Dtype>& bottom) const = 0;
+
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+ private:
+  bool ChangesNothing() const;
+
+  AxisOrder order_;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_AXIS_ORDER_LAYER_HPP_

@@ -1,0 +1,32 @@
+#ifndef CAFFE_AXPY_LAYER_HPP_
+#define CAFFE_AXPY_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// f = a * x + y (SENet, Hu et al. 2018). Bottoms: a, one value for each channel of each item (N x
+/// C or N x C x 1 x 1); x and y of one shape (N x C x H x W). All take gradients. Not in place.
+template <typename Dtype>
+class AxpyLayer : public Layer<Dtype> {
+ public:
+  explicit AxpyLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  const char* type() const override { return "Axpy"; }
+  int ExactNumBottomBlobs() const override { return 3; }
+  int ExactNumTopBlobs() const override { return 1; }
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_AXPY_LAYER_HPP_

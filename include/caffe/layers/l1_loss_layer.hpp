@@ -1,0 +1,22 @@
+#ifndef CAFFE_L1_LOSS_LAYER_HPP_
+#define CAFFE_L1_LOSS_LAYER_HPP_
+
+#include "caffe/layers/absolute_loss_layer.hpp"
+
+namespace caffe {
+
+/// The distance of its bottoms, per sample: sum of |a - b| / N. Both bottoms may take a gradient;
+/// it is 0 where they are equal.
+template <typename Dtype>
+class L1LossLayer : public AbsoluteLossLayer<Dtype> {
+ public:
+  explicit L1LossLayer(const LayerParameter& param) : AbsoluteLossLayer<Dtype>(param) {}
+  const char* type() const override { return "L1Loss"; }
+
+ protected:
+  Dtype Bend() const override { return 0; }
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_L1_LOSS_LAYER_HPP_

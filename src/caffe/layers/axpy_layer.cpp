@@ -1,0 +1,89 @@
+#include "caffe/layers/axpy_layer.hpp"
+
+#include "caffe/kernels/axpy.hpp"
+#include "caffe/kernels/copy.hpp"
+#include "caffe/kernels/scale.hpp"
+
+namespace caffe {
+namespace {
+
+enum Bottom { kA, kX, kY };
+
+}  // namespace
+
+template <typename Dtype>
+void AxpyLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                               const vector<Blob<Dtype>*>& top) {
+  const string& name = this->layer_param_.name();
+  const Blob<Dtype>&a = *bottom[kA], &x = *bottom[kX], &y = *bottom[kY];
+  for (const Blob<Dtype>* blob : bottom)
+    CHECK(top[0] != blob) << "Layer " << name << ": Axpy cannot run in place.";
+  CHECK(x.shape() == y.shape()) << "Layer " << name << ": x and y must have one shape, not "
+                                << x.shape_string() << " and " << y.shape_string() << ".";
+  CHECK(x.num_axes() >= 2 && a.num_axes() >= 2 && a.shape(0) == x.shape(0) &&
+        a.shape(1) == x.shape(1) && a.count(2) == 1)
+      << "Layer " << name << ": a must have one value for each channel of each item of x; their "
+      << "shapes are " << a.shape_string() << " and " << x.shape_string() << ".";
+  top[0]->ReshapeLike(x);
+}
+
+template <typename Dtype>
+MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                      const vector<Blob<Dtype>*>& /*top*/,
+                                      const vector<bool>& propagate_down) const {
+  const double values = bottom[kX]->count();
+  MemoryTraits traits;
+  traits.declared = true;
+  traits.forward.reads = {BottomData(kA), BottomData(kX), BottomData(kY)};
+  traits.forward.writes = {TopData(0)};
+  traits.forward.may_alias = {{TopData(0), BottomData(kX)}, {TopData(0), BottomData(kY)}};
+  traits.forward.flops = 2 * values;
+  OperandForm backward;
+  backward.flops = (2.0 * propagate_down[kA] + propagate_down[kX] + propagate_down[kY]) * values;
+  backward.reads = {TopDiff(0)};
+  if (propagate_down[kA]) {
+    backward.reads.push_back(BottomData(kX));
+    backward.writes.push_back(BottomDiff(kA));
+  }
+  if (propagate_down[kX]) backward.reads.push_back(BottomData(kA));
+  // The gradient of a comes first, that of x last.
+  for (const int i : {kX, kY}) {
+    if (!propagate_down[i]) continue;
+    backward.writes.push_back(BottomDiff(i));
+    backward.may_alias.emplace_back(BottomDiff(i), TopDiff(0));
+    if (propagate_down[kA]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(kX));
+  }
+  if (!backward.writes.empty()) traits.backward.push_back(backward);
+  return traits;
+}
+
+template <typename Dtype>
+void AxpyLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                                 const vector<Blob<Dtype>*>& top) {
+  const Blob<Dtype>& x = *bottom[kX];
+  kernels::AxpyRows(context, x.count(0, 2), x.count(2), Data(context, *bottom[kA]),
+                    Data(context, x), Data(context, *bottom[kY]), MutableData(context, top[0]));
+}
+
+template <typename Dtype>
+void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                                  const vector<bool>& propagate_down,
+                                  const vector<Blob<Dtype>*>& bottom) {
+  const int rows = bottom[kX]->count(0, 2), length = bottom[kX]->count(2);
+  const Dtype* df = Diff(context, *top[0]);
+  if (propagate_down[kA]) {
+    kernels::ScaleGradient(context, 1, rows, length, df, Data(context, *bottom[kX]), false,
+                           MutableDiff(context, bottom[kA]));
+  }
+  if (propagate_down[kY])
+    kernels::Copy(context, top[0]->count(), df, MutableDiff(context, bottom[kY]));
+  if (propagate_down[kX]) {
+    kernels::ScaleBackwardData(context, 1, rows, length, df, Data(context, *bottom[kA]),
+                               MutableDiff(context, bottom[kX]));
+  }
+}
+
+INSTANTIATE_CLASS(AxpyLayer);
+REGISTER_LAYER_CLASS(Axpy);
+
+}  // namespace caffe

@@ -7,8 +7,9 @@
 
 namespace caffe {
 
-/// f = a * x + y (SENet, Hu et al. 2018). Bottoms: a, one value for each channel of each item (N x
-/// C or N x C x 1 x 1); x and y of one shape (N x C x H x W). All take gradients. Not in place.
+/// f = a * x + y (SENet, Hu et al. 2018). Bottoms: a, one value for each channel of each item
+/// (N x C or N x C x 1 x 1); x and y of one shape (N x C x H x W). All take gradients. A prototxt
+/// may not name a bottom as the top.
 template <typename Dtype>
 class AxpyLayer : public Layer<Dtype> {
  public:

@@ -8,10 +8,11 @@ namespace caffe {
 namespace kernels {
 namespace {
 
-/// The norm of value i of the array.
+/// The norm of value i of the array, a blob's: 32 bits hold its indices and divide faster.
 LAYRUB_HOST_DEVICE inline int64_t NormOf(const L2Shape& shape, int64_t i) {
-  const int64_t item = i / (shape.channels * shape.inner);
-  return shape.whole_items ? item : item * shape.inner + i % shape.inner;
+  const auto at = static_cast<uint32_t>(i), inner = static_cast<uint32_t>(shape.inner);
+  const uint32_t item = at / (static_cast<uint32_t>(shape.channels) * inner);
+  return shape.whole_items ? item : item * inner + at % inner;
 }
 
 /// For each norm: store(norm, sum over its values of map(channel, value)), where `value` is the

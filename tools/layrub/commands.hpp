@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/shape_only.hpp"
 #include "layrub/base/status.hpp"
 
 namespace layrub {
@@ -66,8 +67,10 @@ void ApplyStateFlags(caffe::NetState* state);
 /// --placement, --device_memory (or else the memory of --machine), --host_memory, --spill_file and
 /// --deterministic, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
-/// --data_shape as three numbers, or none. Ends the program for anything else.
-std::vector<int> DataShapeFlag();
+/// What --data_shape says. Ends the program where it makes no sense.
+caffe::DataShapes DataShapeFlag();
+/// Ends the program when --data_shape names a top that no data layer of these nets has.
+void RefuseUnknownTops(const std::vector<caffe::NetParameter>& nets);
 /// --batch and --synthetic, where given: changes the sources of the net, in all of its phases.
 void ApplyDataFlags(caffe::NetParameter* net);
 /// The same for every net of a solver, read from its files first. With --synthetic, random numbers

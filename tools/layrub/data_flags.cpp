@@ -1,3 +1,5 @@
+#include <set>
+
 #include "caffe/util/shape_only.hpp"
 #include "caffe/util/synthetic_data.hpp"
 #include "caffe/util/upgrade_proto.hpp"
@@ -17,27 +19,56 @@ NetParameter ReadNet(const std::string& file) {
   return net;
 }
 
+[[noreturn]] void RefuseDataShape(const std::string& why) {
+  Fail("--data_shape=" + FLAGS_data_shape + ": " + why);
+}
+
+/// `text` as a number of 1 or more, or 0.
+int Dim(const std::string& text) {
+  size_t used = 0;
+  try {
+    const int dim = std::stoi(text, &used);
+    return used == text.size() && dim > 0 ? dim : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 }  // namespace
 
-std::vector<int> DataShapeFlag() {
-  std::vector<int> shape;
-  for (const std::string& part : SplitList(FLAGS_data_shape)) {
-    size_t used = 0;
-    int dim = 0;
-    try {
-      dim = std::stoi(part, &used);
-    } catch (const std::exception&) {
-      used = 0;
+caffe::DataShapes DataShapeFlag() {
+  caffe::DataShapes shapes;
+  std::vector<int>* shape = &shapes.first;
+  for (std::string part : SplitList(FLAGS_data_shape)) {
+    if (const size_t colon = part.rfind(':'); colon != std::string::npos) {
+      const std::string top = part.substr(0, colon);
+      if (top.empty()) RefuseDataShape("the name of a top is needed before ':'.");
+      if (shapes.tops.count(top) > 0) RefuseDataShape("top " + top + " is given twice.");
+      shape = &shapes.tops[top];
+      part.erase(0, colon + 1);
     }
-    if (used == 0 || used != part.size() || dim < 1) used = std::string::npos;
-    if (used == std::string::npos)
-      Fail("--data_shape=" + FLAGS_data_shape + ": three numbers are needed: C,H,W.");
-    shape.push_back(dim);
+    const int dim = Dim(part);
+    if (dim == 0 && shapes.tops.empty()) RefuseDataShape("three numbers are needed: C,H,W.");
+    if (dim == 0)
+      RefuseDataShape("'" + part +
+                      "' is not a number from 1 upwards; an example: data:3,8,8,label:1.");
+    shape->push_back(dim);
   }
-  if (!shape.empty() && shape.size() != 3) {
-    Fail("--data_shape=" + FLAGS_data_shape + ": three numbers are needed: C,H,W.");
+  if (!shapes.first.empty() && shapes.first.size() != 3)
+    RefuseDataShape("three numbers are needed: C,H,W.");
+  return shapes;
+}
+
+void RefuseUnknownTops(const std::vector<NetParameter>& nets) {
+  std::set<std::string> tops;
+  for (const NetParameter& net : nets) {
+    for (const caffe::LayerParameter& layer : net.layer()) {
+      if (caffe::ReadsOutside(layer)) tops.insert(layer.top().begin(), layer.top().end());
+    }
   }
-  return shape;
+  for (const auto& [top, shape] : DataShapeFlag().tops) {
+    if (tops.count(top) == 0) RefuseDataShape("no data layer of the net has a top " + top + ".");
+  }
 }
 
 void ApplyDataFlags(NetParameter* net) {
@@ -57,6 +88,10 @@ void ApplyDataFlags(SolverParameter* solver) {
   solver->clear_net();
   solver->clear_train_net();
   solver->clear_test_net();
+  std::vector<NetParameter> nets(solver->test_net_param().begin(), solver->test_net_param().end());
+  nets.push_back(solver->net_param());
+  nets.push_back(solver->train_net_param());
+  if (FLAGS_synthetic) RefuseUnknownTops(nets);
   if (solver->has_net_param()) ApplyDataFlags(solver->mutable_net_param());
   if (solver->has_train_net_param()) ApplyDataFlags(solver->mutable_train_net_param());
   for (NetParameter& net : *solver->mutable_test_net_param()) ApplyDataFlags(&net);
@@ -72,6 +107,7 @@ NetParameter NetOfFlags(const std::string& command, caffe::Phase phase) {
   NetParameter net = ReadNet(FLAGS_model);
   net.mutable_state()->set_phase(phase);
   ApplyStateFlags(net.mutable_state());
+  if (FLAGS_synthetic) RefuseUnknownTops({net});
   ApplyDataFlags(&net);
   if (FLAGS_synthetic) caffe::Caffe::set_random_seed(kSyntheticSeed);
   return net;

@@ -65,6 +65,9 @@ WantedNets NetsOfFlags() {
   wanted.placement = wanted.net.placement();
   wanted.placement.MergeFrom(solver.placement());
   ApplyPlacementFlags(&wanted.placement);
+  std::vector<NetParameter> nets = wanted.tests;
+  nets.push_back(wanted.net);
+  if (!FLAGS_synthetic) RefuseUnknownTops(nets);
   return wanted;
 }
 

@@ -10,7 +10,7 @@
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
-#include "caffe/util/upgrade_proto.hpp"
+#include "caffe/util/weights_file.hpp"
 #include "layrub/base/input.hpp"
 #include "layrub/commands.hpp"
 
@@ -122,7 +122,7 @@ SnapshotFile ReadSnapshotFile(const std::string& path) {
   if (begin.substr(0, 1) == std::string(1, kStateBegins)) {
     caffe::ReadProtoFromBinaryFileOrDie(path, &snapshot.state.emplace());
   } else {
-    caffe::ReadNetParamsFromBinaryFileOrDie(path, &snapshot.weights);
+    caffe::ReadWeightsFromBinaryFileOrDie(path, &snapshot.weights);
   }
   return snapshot;
 }

@@ -1,6 +1,7 @@
 #ifndef CAFFE_UTIL_IO_H_
 #define CAFFE_UTIL_IO_H_
 
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/message.h>
 
 #include <boost/filesystem.hpp>
@@ -58,6 +59,13 @@ void ReadProtoFromBinaryFileOrDie(const char* filename, Message* proto);
 inline void ReadProtoFromBinaryFileOrDie(const string& filename, Message* proto) {
   ReadProtoFromBinaryFileOrDie(filename.c_str(), proto);
 }
+
+/// Hands the tag of each field of the binary message `type` in the file to `read_field`, which
+/// reads its value and returns false where it cannot. The file may be larger than 2 GiB where no
+/// field is.
+void ReadFieldsFromBinaryFileOrDie(
+    const string& filename, const string& type,
+    const std::function<bool(uint32_t tag, google::protobuf::io::CodedInputStream*)>& read_field);
 
 /// Messages above protobuf's limit of 2 GiB abort, before anything is written.
 void WriteProtoToBinaryFile(const Message& proto, const char* filename);

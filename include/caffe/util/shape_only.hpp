@@ -1,6 +1,8 @@
 #ifndef CAFFE_UTIL_SHAPE_ONLY_HPP_
 #define CAFFE_UTIL_SHAPE_ONLY_HPP_
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "caffe/common.hpp"
@@ -21,18 +23,33 @@ class ShapeOnlyScope {
   DISABLE_COPY_AND_ASSIGN(ShapeOnlyScope);
 };
 
-/// Whether layers of this type read data from outside the net: from files, or from the user.
-bool ReadsOutside(const string& type);
+/// Shapes of one item, without the batch, that a user gives for what sources do not tell.
+struct DataShapes {
+  DataShapes() = default;
+  /// The first top of every source has this shape: channels, height, width.
+  DataShapes(vector<int> shape) : first(std::move(shape)) {}  // NOLINT: a shape is one for all
+
+  vector<int> first;
+  map<string, vector<int>> tops;  ///< by name; wins over `first`
+};
+
+/// Whether the layer reads data from outside the net: from files, from the user, or in a way that
+/// is not known here (a Python layer, or a type that is not registered, without bottoms).
+bool ReadsOutside(const LayerParameter& layer);
 
 /// Shapes that the tops of such a layer will have: those of the first record where the source
-/// exists, else `data_shape` (channels, height, width) if given, else 3 channels of crop_size. A
-/// top after the first is a label: one value for each item. Aborts, naming layer and source, where
-/// a shape cannot be found out.
-vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const vector<int>& data_shape);
+/// exists, else what `given` has for the top, else 3 channels; all of this resized and cropped as
+/// the layer says. A top after the first is a label, one value for each item unless `given` names
+/// it. The label of AnnotatedData is (1, 1, boxes, 8), with one box for each item or as many as
+/// `given` has for it. Aborts, naming the layer, where a shape cannot be found out.
+vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShapes& given);
+
+/// Sets the batch size of a layer that reads data from outside.
+void SetSourceBatch(int batch, LayerParameter* layer);
 
 /// `param` (one phase of a net: see Net::FilterNet) with every layer that reads data from outside
 /// replaced by a ShapeOnlySource layer with the same tops, and shapes as SourceTopShapes says.
-NetParameter WithoutSources(const NetParameter& param, const vector<int>& data_shape);
+NetParameter WithoutSources(const NetParameter& param, const DataShapes& given);
 
 }  // namespace caffe
 

@@ -1,10 +1,9 @@
 #ifndef CAFFE_UTIL_SYNTHETIC_DATA_HPP_
 #define CAFFE_UTIL_SYNTHETIC_DATA_HPP_
 
-#include <vector>
-
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/shape_only.hpp"
 
 namespace caffe {
 
@@ -13,8 +12,9 @@ namespace caffe {
 /// pass from the stream of random numbers: the first top is normal with deviation 1; a later top is
 /// a label, a whole number from 0 to the classes of the net less 1. The classes are the outputs of
 /// the layer with weights that leads to the loss or score which the label goes to; without one, all
-/// labels are 0. Aborts, naming the layer, where a shape cannot be found out.
-NetParameter WithSyntheticData(const NetParameter& param, const vector<int>& data_shape);
+/// labels are 0. AnnotatedData has labels of no box: all values are -1. Aborts, naming the layer,
+/// where a shape cannot be found out.
+NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given);
 
 /// Sets the batch size of every layer that reads data from outside. Returns how many there are.
 int SetBatchSize(int batch, NetParameter* param);

@@ -3,8 +3,7 @@
 
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
-#include "caffe/util/io.hpp"
-#include "caffe/util/upgrade_proto.hpp"
+#include "caffe/util/weights_file.hpp"
 
 namespace caffe {
 
@@ -76,7 +75,7 @@ void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
 template <typename Dtype>
 void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string& trained_filename) {
   NetParameter param;
-  ReadNetParamsFromBinaryFileOrDie(trained_filename, &param);
+  ReadWeightsFromBinaryFileOrDie(trained_filename, &param);
   CopyTrainedLayersFrom(param);
 }
 

@@ -5,7 +5,7 @@
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
-#include "caffe/util/upgrade_proto.hpp"
+#include "caffe/util/weights_file.hpp"
 #include "state_file.hpp"
 
 namespace caffe {
@@ -61,7 +61,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_fil
   }
   if (head.has_learned_net()) {
     NetParameter net;
-    ReadNetParamsFromBinaryFileOrDie(head.learned_net(), &net);
+    ReadWeightsFromBinaryFileOrDie(head.learned_net(), &net);
     this->net_->CopyTrainedLayersFrom(net);
   }
   LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -99,6 +100,11 @@ string ParseText(const string& filename, Message* proto) {
   return errors.text().empty() ? filename + ": cannot be parsed" : errors.text();
 }
 
+string NotParsed(const string& filename, const string& type, int64_t position) {
+  return filename + ": no binary " + type + " (corrupt, cut off, or of another format) from byte " +
+         std::to_string(position) + " on";
+}
+
 string ParseBinary(const string& filename, Message* proto) {
   const InputFile file(filename);
   if (!file.error().empty()) return file.error();
@@ -111,13 +117,30 @@ string ParseBinary(const string& filename, Message* proto) {
   coded.SetTotalBytesLimit(INT_MAX);
   const bool parsed = proto->ParsePartialFromCodedStream(&coded) && coded.ConsumedEntireMessage();
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
-  if (!parsed) {
-    return filename + ": no binary " + proto->GetDescriptor()->name() +
-           " (corrupt, cut off, or of another format) from byte " +
-           std::to_string(coded.CurrentPosition()) + " on";
-  }
+  if (!parsed) return NotParsed(filename, proto->GetDescriptor()->name(), coded.CurrentPosition());
   if (!proto->IsInitialized()) return filename + ": lacks " + proto->InitializationErrorString();
   return "";
+}
+
+using ReadField = std::function<bool(uint32_t tag, CodedInputStream*)>;
+
+string ParseFields(const string& filename, const string& type, const ReadField& read_field) {
+  const InputFile file(filename);
+  if (!file.error().empty()) return file.error();
+  const int64_t most = std::max(file.size(), kMostBytes);
+  FileInputStream stream(file.fd());
+  LimitingInputStream limited(&stream, most + 1);
+  bool parsed = true;
+  for (bool ended = false; parsed && !ended;) {
+    CodedInputStream coded(&limited);  // counts in 32 bits: one for each field
+    coded.SetTotalBytesLimit(INT_MAX);
+    const uint32_t tag = coded.ReadTag();
+    ended = tag == 0;
+    parsed = ended ? coded.ConsumedEntireMessage() : read_field(tag, &coded);
+  }
+  if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
+  if (limited.ByteCount() > most) return TooLarge(filename, most);
+  return parsed ? "" : NotParsed(filename, type, limited.ByteCount());
 }
 
 bool Succeeded(const string& error) {
@@ -176,6 +199,11 @@ bool ReadProtoFromBinaryFile(const char* filename, Message* proto) {
 
 void ReadProtoFromBinaryFileOrDie(const char* filename, Message* proto) {
   SucceededOrDie(ParseBinary(filename, proto));
+}
+
+void ReadFieldsFromBinaryFileOrDie(const string& filename, const string& type,
+                                   const ReadField& read_field) {
+  SucceededOrDie(ParseFields(filename, type, read_field));
 }
 
 void WriteProtoToBinaryFile(const Message& proto, const char* filename) {

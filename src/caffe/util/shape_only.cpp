@@ -2,9 +2,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <climits>
 #include <memory>
+#include <regex>
 #include <sstream>
 
+#include "caffe/layer.hpp"
+#include "caffe/layer_factory.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
@@ -25,21 +30,30 @@ bool Exists(const string& path) {
 /// What is known of the layer's first top without looking at its source. 0: not known.
 struct Declared {
   string source;
-  int batch = 0;
-  int crop = 0;
-  int height = 0, width = 0;  ///< after resizing, before cropping
+  int64_t batch = 0;
   int channels = 3;
+  int height = 0, width = 0;                  ///< of the images, before resize_param
+  int resized_height = 0, resized_width = 0;  ///< after resize_param
+  int crop_height = 0, crop_width = 0;
 };
 
-Declared Declare(const LayerParameter& layer) {
+/// Sources whose first top is images of which the layer may say the size.
+bool ReadsImages(const string& type) {
+  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" ||
+         type == "MemoryData" || type == "AnnotatedData" || type == "VideoData";
+}
+
+/// A number that a Python layer has in its param_str under "batch_size", or 0.
+int64_t BatchIn(const string& param_str) {
+  static const std::regex pattern("batch_size['\"]?\\s*[:=]\\s*([0-9]{1,9})");
+  std::smatch found;
+  return std::regex_search(param_str, found, pattern) ? std::stoll(found[1]) : 0;
+}
+
+/// What the layer says of itself, but for its transformation.
+Declared DeclareOwn(const LayerParameter& layer) {
   Declared known;
-  const TransformationParameter& transform = layer.transform_param();
-  known.crop = transform.crop_size();
-  if (layer.type() == "Data") {
-    if (transform.force_gray()) known.channels = 1;
-    known.source = layer.data_param().source();
-    known.batch = layer.data_param().batch_size();
-  } else if (layer.type() == "ImageData") {
+  if (layer.type() == "ImageData") {
     const ImageDataParameter& image = layer.image_data_param();
     known.source = image.source();
     known.batch = image.batch_size();
@@ -49,28 +63,54 @@ Declared Declare(const LayerParameter& layer) {
   } else if (layer.type() == "WindowData") {
     known.source = layer.window_data_param().source();
     known.batch = layer.window_data_param().batch_size();
-    if (known.crop == 0) known.crop = layer.window_data_param().crop_size();
+    known.crop_height = known.crop_width = layer.window_data_param().crop_size();
   } else if (layer.type() == "HDF5Data") {
     known.source = layer.hdf5_data_param().source();
     known.batch = layer.hdf5_data_param().batch_size();
-  } else {
+  } else if (layer.type() == "MemoryData") {
     const MemoryDataParameter& memory = layer.memory_data_param();
     known.batch = memory.batch_size();
     known.channels = memory.channels();
     known.height = memory.height();
     known.width = memory.width();
+  } else {
+    if (ReadsImages(layer.type()) && layer.transform_param().force_gray()) known.channels = 1;
+    known.source = layer.data_param().source();
+    known.batch = layer.data_param().batch_size();
+    if (known.batch == 0) known.batch = BatchIn(layer.python_param().param_str());
+  }
+  return known;
+}
+
+Declared Declare(const LayerParameter& layer) {
+  Declared known = DeclareOwn(layer);
+  const TransformationParameter& transform = layer.transform_param();
+  const ResizeParameter& resize = transform.resize_param();
+  if (resize.resize_mode() != ResizeParameter::FIT_SMALL_SIZE) {
+    known.resized_height = static_cast<int>(resize.height());
+    known.resized_width = static_cast<int>(resize.width());
+  }
+  if (transform.crop_size() > 0) {
+    known.crop_height = known.crop_width = static_cast<int>(transform.crop_size());
+  } else if (transform.crop_h() > 0 && transform.crop_w() > 0) {
+    known.crop_height = static_cast<int>(transform.crop_h());
+    known.crop_width = static_cast<int>(transform.crop_w());
   }
   return known;
 }
 
 /// Channels, height and width of the first record of a database.
-vector<int> RecordShape(const DataParameter& param, const TransformationParameter& transform) {
+vector<int> RecordShape(const LayerParameter& layer) {
+  const DataParameter& param = layer.data_param();
+  const TransformationParameter& transform = layer.transform_param();
   const std::unique_ptr<db::DB> database(db::GetDB(param.backend()));
   database->Open(param.source(), db::READ);
   const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
   CHECK(cursor->valid()) << "Database " << param.source() << " is empty.";
-  Datum datum;
-  CHECK(datum.ParseFromString(cursor->value()))
+  AnnotatedDatum annotated;
+  Datum& datum = *annotated.mutable_datum();
+  CHECK(layer.type() == "AnnotatedData" ? annotated.ParseFromString(cursor->value())
+                                        : datum.ParseFromString(cursor->value()))
       << "Database " << param.source() << ": the first record is corrupt.";
   if (transform.force_color() || transform.force_gray()) {
     DecodeDatum(&datum, transform.force_color());
@@ -111,59 +151,120 @@ vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
 }
 #endif
 
-/// Shape of the first top of an image source.
+/// What the user gives for this top of the layer; empty if nothing.
+vector<int> GivenShape(const LayerParameter& layer, int top, const DataShapes& given) {
+  const auto named = given.tops.find(layer.top(top));
+  if (named != given.tops.end()) return named->second;
+  return top == 0 ? given.first : vector<int>();
+}
+
+/// Shape of an item of the first top of an image source.
 vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
-                       const vector<int>& data_shape) {
+                       const DataShapes& shapes) {
+  const bool cropped = known.crop_height > 0;
+  const bool sized = cropped || (known.resized_height > 0 && known.resized_width > 0);
+  const vector<int> given = GivenShape(layer, 0, shapes);
   vector<int> shape{known.channels, known.height, known.width};
-  if (layer.type() == "Data" && Exists(known.source)) {
-    shape = RecordShape(layer.data_param(), layer.transform_param());
-  } else if (!data_shape.empty()) {
-    shape = data_shape;
-  } else if (layer.type() == "ImageData" && known.crop == 0 && known.height == 0 &&
-             Exists(known.source)) {
+  if ((layer.type() == "Data" || layer.type() == "AnnotatedData") && Exists(known.source)) {
+    shape = RecordShape(layer);
+  } else if (!given.empty()) {
+    shape = given;
+  } else if (layer.type() == "ImageData" && !sized && known.height == 0 && Exists(known.source)) {
     shape = ListedShape(layer);
   }
-  if (known.crop > 0) shape[1] = shape[2] = known.crop;
-  CHECK(shape[0] > 0 && shape[1] > 0 && shape[2] > 0)
-      << "Layer " << layer.name() << ": the shape of its images is not known (source \""
-      << known.source
-      << "\" is not read or not there, and there is no crop_size); give it with "
-         "--data_shape=C,H,W.";
-  shape.insert(shape.begin(), known.batch);
+  if (sized && shape.size() == 3) {
+    shape[1] = cropped ? known.crop_height : known.resized_height;
+    shape[2] = cropped ? known.crop_width : known.resized_width;
+  }
+  for (int dim : shape) {
+    CHECK_GT(dim, 0) << "Layer " << layer.name()
+                     << ": the shape of its images is not known (source \"" << known.source
+                     << "\" is not read or not there, and there is no crop_size); give it with "
+                        "--data_shape=C,H,W.";
+  }
   return shape;
+}
+
+/// Shape of one item of a top of a source that says nothing of its tops.
+vector<int> UnknownShape(const LayerParameter& layer, int top, const DataShapes& given) {
+  const vector<int> shape = GivenShape(layer, top, given);
+  CHECK(!shape.empty() || (top > 0 && !given.first.empty()))
+      << "Layer " << layer.name() << " (" << layer.type() << "): the shape of its top "
+      << layer.top(top) << " is not known; give it with --data_shape=" << layer.top(top)
+      << ":C,H,W.";
+  return shape;
+}
+
+bool IsRegistered(const string& type) {
+  const vector<string> known = LayerRegistry<float>::LayerTypeList();
+  return std::find(known.begin(), known.end(), type) != known.end();
 }
 
 }  // namespace
 
-bool ReadsOutside(const string& type) {
-  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" ||
-         type == "MemoryData";
+bool ReadsOutside(const LayerParameter& layer) {
+  if (ReadsImages(layer.type())) return true;
+  if (layer.bottom_size() > 0 || layer.top_size() == 0) return false;
+  return layer.type() == "Python" || !IsRegistered(layer.type());
 }
 
-vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const vector<int>& data_shape) {
-  CHECK(data_shape.empty() || data_shape.size() == 3)
+vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShapes& given) {
+  CHECK(given.first.empty() || given.first.size() == 3)
       << "a data shape has three numbers: channels, height, width";
   const FailureScope scope(layer);
   const Declared known = Declare(layer);
-  CHECK_GT(known.batch, 0) << "Layer " << layer.name() << " (" << layer.type()
-                           << "): batch_size must be 1 to 2147483647.";
+  const bool images = ReadsImages(layer.type());
+  CHECK(known.batch > 0 && known.batch <= INT_MAX)
+      << "Layer " << layer.name() << " (" << layer.type() << "): batch_size must be 1 to 2147483647"
+      << (images ? "." : "; give it with --batch=N.");
+  const int batch = static_cast<int>(known.batch);
 #ifdef USE_HDF5
-  if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, known.batch);
+  if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, batch);
 #endif
-  vector<vector<int>> shapes(layer.top_size(), vector<int>{known.batch});
-  if (!shapes.empty()) shapes[0] = ImageShape(layer, known, data_shape);
+  vector<vector<int>> shapes;
+  for (int i = 0; i < layer.top_size(); ++i) {
+    vector<int> shape = !images  ? UnknownShape(layer, i, given)
+                        : i == 0 ? ImageShape(layer, known, given)
+                                 : GivenShape(layer, i, given);
+    if (i == 1 && layer.type() == "AnnotatedData") {
+      int64_t boxes = batch;
+      for (int dim : shape) {
+        boxes *= dim;
+        CHECK_LE(boxes, INT_MAX) << "Layer " << layer.name() << ": too many boxes in a batch.";
+      }
+      shapes.push_back({1, 1, static_cast<int>(boxes), 8});
+      continue;
+    }
+    shape.insert(shape.begin(), batch);
+    shapes.push_back(std::move(shape));
+  }
   return shapes;
+}
+
+void SetSourceBatch(int batch, LayerParameter* layer) {
+  const string& type = layer->type();
+  if (type == "ImageData") {
+    layer->mutable_image_data_param()->set_batch_size(batch);
+  } else if (type == "WindowData") {
+    layer->mutable_window_data_param()->set_batch_size(batch);
+  } else if (type == "HDF5Data") {
+    layer->mutable_hdf5_data_param()->set_batch_size(batch);
+  } else if (type == "MemoryData") {
+    layer->mutable_memory_data_param()->set_batch_size(batch);
+  } else {
+    layer->mutable_data_param()->set_batch_size(batch);
+  }
 }
 
 ShapeOnlyScope::ShapeOnlyScope() { ++active_scopes; }
 ShapeOnlyScope::~ShapeOnlyScope() { --active_scopes; }
 bool ShapeOnlyScope::Active() { return active_scopes > 0; }
 
-NetParameter WithoutSources(const NetParameter& param, const vector<int>& data_shape) {
+NetParameter WithoutSources(const NetParameter& param, const DataShapes& given) {
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
-    if (!ReadsOutside(layer.type())) continue;
-    const vector<vector<int>> shapes = SourceTopShapes(layer, data_shape);
+    if (!ReadsOutside(layer)) continue;
+    const vector<vector<int>> shapes = SourceTopShapes(layer, given);
     layer.set_type("ShapeOnlySource");
     for (const vector<int>& shape : shapes) {
       BlobShape* added = layer.mutable_input_param()->add_shape();

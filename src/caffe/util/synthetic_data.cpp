@@ -1,6 +1,6 @@
 #include "caffe/util/synthetic_data.hpp"
 
-#include "caffe/util/shape_only.hpp"
+#include <vector>
 
 namespace caffe {
 
@@ -46,16 +46,20 @@ int Classes(const NetParameter& net, const string& name) {
 
 }  // namespace
 
-NetParameter WithSyntheticData(const NetParameter& param, const vector<int>& data_shape) {
+NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given) {
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
-    if (!ReadsOutside(layer.type())) continue;
+    if (!ReadsOutside(layer)) continue;
     DummyDataParameter dummy;
-    for (const vector<int>& shape : SourceTopShapes(layer, data_shape)) {
+    for (const vector<int>& shape : SourceTopShapes(layer, given)) {
       for (BlobShape* added = dummy.add_shape(); int dim : shape) added->add_dim(dim);
       FillerParameter* filler = dummy.add_data_filler();
       if (dummy.shape_size() == 1) {
         filler->set_type("gaussian");
+        continue;
+      }
+      if (layer.type() == "AnnotatedData") {
+        filler->set_value(-1);
         continue;
       }
       filler->set_type("integer");
@@ -70,13 +74,9 @@ NetParameter WithSyntheticData(const NetParameter& param, const vector<int>& dat
 int SetBatchSize(int batch, NetParameter* param) {
   int sources = 0;
   for (LayerParameter& layer : *param->mutable_layer()) {
-    const string& type = layer.type();
-    sources += ReadsOutside(type);
-    if (type == "Data") layer.mutable_data_param()->set_batch_size(batch);
-    if (type == "ImageData") layer.mutable_image_data_param()->set_batch_size(batch);
-    if (type == "WindowData") layer.mutable_window_data_param()->set_batch_size(batch);
-    if (type == "HDF5Data") layer.mutable_hdf5_data_param()->set_batch_size(batch);
-    if (type == "MemoryData") layer.mutable_memory_data_param()->set_batch_size(batch);
+    if (!ReadsOutside(layer)) continue;
+    ++sources;
+    SetSourceBatch(batch, &layer);
   }
   return sources;
 }

@@ -52,8 +52,8 @@ string Shapes(const NetParameter& net) {
   }
   return text;
 }
-string Shapes(const string& source_fields, const vector<int>& data_shape = {}) {
-  return Shapes(WithoutSources(Classifier(source_fields), data_shape));
+string Shapes(const string& source_fields, const DataShapes& given = {}) {
+  return Shapes(WithoutSources(Classifier(source_fields), given));
 }
 
 TEST(ShapeOnly, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
@@ -61,13 +61,14 @@ TEST(ShapeOnly, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
                                  "transform_param { crop_size: 8 }"));
   EXPECT_EQ("2 1 8 8, 2", Shapes("type: 'Data' data_param { batch_size: 2 } transform_param { "
                                  "crop_size: 8 force_gray: true }"));
-  EXPECT_EQ("2 5 6 7, 2",
-            Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }", {5, 6, 7}));
+  EXPECT_EQ("2 5 6 7, 2", Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }",
+                                 vector<int>{5, 6, 7}));
   EXPECT_EQ("2 5 4 4, 2", Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 } "
                                  "transform_param { crop_size: 4 }",
-                                 {5, 6, 7}));
+                                 vector<int>{5, 6, 7}));
   EXPECT_EQ("2 5 6 7, 2",
-            Shapes("type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }", {5, 6, 7}));
+            Shapes("type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }",
+                   vector<int>{5, 6, 7}));
 }
 
 TEST(ShapeOnly, SourcesThatStateTheirShapeNeedNoOther) {
@@ -98,10 +99,65 @@ TEST(ShapeOnlyDeathTest, AsksForShapesThatItCannotKnow) {
 TEST(ShapeOnly, ImageListsNeedNotBeThereWhereTheSizeIsKnown) {
   const string images = "type: 'ImageData' image_data_param { source: 'none' batch_size: 2 ";
   EXPECT_EQ("2 3 8 8, 2", Shapes(images + "} transform_param { crop_size: 8 force_gray: true }"));
-  EXPECT_EQ("2 1 6 7, 2", Shapes(images + "}", {1, 6, 7}));
+  EXPECT_EQ("2 1 6 7, 2", Shapes(images + "}", vector<int>{1, 6, 7}));
   EXPECT_DEATH(Shapes(images + "}"), "Layer in: .*none.*--data_shape=C,H,W");
   EXPECT_EQ("2 3 9 9, 2", Shapes("type: 'WindowData' window_data_param { source: 'none' "
                                  "batch_size: 2 } transform_param { crop_size: 9 }"));
+}
+
+DataShapes Named(const std::map<string, vector<int>>& tops) {
+  DataShapes given;
+  given.tops = tops;
+  return given;
+}
+
+TEST(ShapeOnly, ShapesGivenByNameAreThoseOfTheirTops) {
+  const string source = "type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }";
+  EXPECT_EQ("2 5, 2 1", Shapes(source, Named({{"data", {5}}, {"label", {1}}})));
+  DataShapes given(vector<int>{3, 6, 7});
+  given.tops["label"] = {6, 7};
+  EXPECT_EQ("2 3 6 7, 2 6 7", Shapes(source, given));
+  EXPECT_EQ("2 5 4 4, 2",
+            Shapes("type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 4 }",
+                   Named({{"data", {5, 6, 7}}})));
+}
+
+TEST(ShapeOnly, ImagesAreResizedAndCroppedAsForksSay) {
+  const string source = "data_param { source: 'none' batch_size: 2 } transform_param { ";
+  const string resized = source + "resize_param { resize_mode: WARP height: 6 width: 7 } ";
+  EXPECT_EQ("2 3 6 7, 1 1 2 8", Shapes("type: 'AnnotatedData' " + resized + "}"));
+  EXPECT_EQ("2 3 6 7, 1 1 20 8",
+            Shapes("type: 'AnnotatedData' " + resized + "}", Named({{"label", {10}}})));
+  EXPECT_EQ("2 3 6 7, 2", Shapes("type: 'VideoData' " + resized + "}"));
+  EXPECT_EQ("2 1 4 5, 2",
+            Shapes("type: 'Data' " + resized + "crop_h: 4 crop_w: 5 force_gray: true }"));
+  EXPECT_DEATH(Shapes("type: 'AnnotatedData' " + source +
+                      "resize_param { resize_mode: FIT_SMALL_SIZE height: 6 width: 7 } }"),
+               "Layer in: .*--data_shape=C,H,W");
+  EXPECT_DEATH(Shapes("type: 'AnnotatedData' " + resized + "}", Named({{"label", {2147483647}}})),
+               "Layer in: too many boxes");
+}
+
+TEST(ShapeOnly, SourcesThatAreNotKnownHaveTheGivenShapes) {
+  const DataShapes given = Named({{"data", {3, 6, 7}}, {"label", {1}}});
+  for (const string type : {"type: 'Python' ", "type: 'OfAFork' "}) {
+    EXPECT_EQ("4 3 6 7, 4 1", Shapes(type + "data_param { batch_size: 4 }", given));
+    EXPECT_EQ("4 3 6 7, 4", Shapes(type + "data_param { batch_size: 4 }", vector<int>{3, 6, 7}));
+    EXPECT_DEATH(Shapes(type + "data_param { batch_size: 4 }"),
+                 "Layer in .*top data is not known; give it with --data_shape=data:C,H,W");
+    EXPECT_DEATH(Shapes(type + "data_param { batch_size: 4 }", Named({{"data", {3, 6, 7}}})),
+                 "Layer in .*top label is not known");
+    EXPECT_DEATH(Shapes(type, given), "Layer in .*batch_size.*--batch=N");
+  }
+  for (const string text : {"{\\'batch_size\\': 5, \\'a\\': 2}", "batch_size=5", "--batch_size: 5"})
+    EXPECT_EQ("5 3 6 7, 5 1",
+              Shapes("type: 'Python' python_param { param_str: '" + text + "' }", given));
+}
+
+TEST(ShapeOnly, TypesThatAreNotKnownAreNoSourcesWithBottomsOrWithoutTops) {
+  const NetParameter net =
+      ParseNet("layer { name: 'a' type: 'OfAFork' bottom: 'x' top: 'y' } layer { type: 'Python' }");
+  for (const LayerParameter& layer : net.layer()) EXPECT_FALSE(ReadsOutside(layer));
 }
 
 #ifdef USE_OPENCV

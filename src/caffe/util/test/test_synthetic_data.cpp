@@ -33,7 +33,7 @@ TEST(SyntheticData, HasTheShapesOfTheSourceAndLabelsOfEveryClass) {
         "type: 'MemoryData' memory_data_param { batch_size: 200 channels: 3 height: 4 width: 4 }",
         "type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 200 }"}) {
     Caffe::set_random_seed(1);
-    Net<float> net(WithSyntheticData(Scores(source), {3, 4, 4}));
+    Net<float> net(WithSyntheticData(Scores(source), vector<int>{3, 4, 4}));
     net.Forward();
     EXPECT_EQ((vector<int>{200, 3, 4, 4}), net.blob_by_name("data")->shape()) << source;
     const Blob<float>& labels = *net.blob_by_name("label");
@@ -81,6 +81,17 @@ TEST(SyntheticData, LabelsWithoutScoresAreZero) {
   EXPECT_EQ(0, net.layer(0).dummy_data_param().data_filler(1).max());
 }
 
+TEST(SyntheticData, BoxesOfAnnotatedDataAreNone) {
+  NetParameter param =
+      Scores("type: 'AnnotatedData' data_param { batch_size: 2 } transform_param { crop_size: 4 }");
+  param.mutable_layer()->RemoveLast();
+  Net<float> net(WithSyntheticData(param, {}));
+  net.Forward();
+  const Blob<float>& label = *net.blob_by_name("label");
+  EXPECT_EQ((vector<int>{1, 1, 2, 8}), label.shape());
+  EXPECT_EQ(std::set<float>{-1}, std::set<float>(label.cpu_data(), label.cpu_data() + 16));
+}
+
 TEST(SyntheticDataDeathTest, AsksForAShapeThatItCannotKnow) {
   EXPECT_DEATH(WithSyntheticData(Scores("type: 'Data' data_param { batch_size: 2 }"), {}),
                "Layer in: .*--data_shape=C,H,W");
@@ -89,13 +100,16 @@ TEST(SyntheticDataDeathTest, AsksForAShapeThatItCannotKnow) {
 TEST(BatchSize, IsSetInEverySource) {
   NetParameter net = ParseNet(
       "layer { type: 'Data' } layer { type: 'ImageData' } layer { type: 'WindowData' }"
-      "layer { type: 'HDF5Data' } layer { type: 'MemoryData' } layer { type: 'ReLU' }");
-  EXPECT_EQ(5, SetBatchSize(7, &net));
+      "layer { type: 'HDF5Data' } layer { type: 'MemoryData' } layer { type: 'ReLU' }"
+      "layer { type: 'AnnotatedData' } layer { type: 'Python' top: 'x' }");
+  EXPECT_EQ(7, SetBatchSize(7, &net));
   EXPECT_EQ(7u, net.layer(0).data_param().batch_size());
   EXPECT_EQ(7u, net.layer(1).image_data_param().batch_size());
   EXPECT_EQ(7u, net.layer(2).window_data_param().batch_size());
   EXPECT_EQ(7u, net.layer(3).hdf5_data_param().batch_size());
   EXPECT_EQ(7u, net.layer(4).memory_data_param().batch_size());
+  EXPECT_EQ(7u, net.layer(6).data_param().batch_size());
+  EXPECT_EQ(7u, net.layer(7).data_param().batch_size());
   EXPECT_EQ("type: \"ReLU\"\n", net.layer(5).DebugString());
 }
 

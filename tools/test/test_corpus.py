@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Plans every prototxt of corpus/. The first line of a file says what comes of it:
+
+  # expect: plans          the plan is printed
+  # expect: warns: TEXT    the same, and TEXT is in what the program says on the way
+  # expect: fails: TEXT    the program ends with one message, which has TEXT in it
+
+A second line may give flags for `layrub plan`: # flags: --data_shape=3,8,8 --batch=2"""
+import glob
+import os
+import re
+import unittest
+
+from command_line import DigitsTest, run
+
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+
+
+class Corpus(DigitsTest):
+
+    def check(self, path):
+        with open(path) as file:
+            lines = file.read().splitlines()
+        expected = re.fullmatch(r"# expect: (?:(plans)|(warns|fails): (.+))", lines[0])
+        self.assertIsNotNone(expected, "the first line says nothing that is known: " + lines[0])
+        flags = lines[1].removeprefix("# flags: ").split() if lines[1].startswith("# flags: ") else []
+        result = run("plan", "--model=" + path, *flags)
+        if expected[2] == "fails":
+            self.fails(result, re.escape(expected[3]))
+            return
+        self.assertEqual(0, result.code, result.last)
+        self.assertNotEqual("", result.out)
+        self.assertIn(expected[3] or "", result.err)
+
+    def test_every_net_does_what_its_first_line_says(self):
+        paths = sorted(glob.glob(os.path.join(CORPUS, "*.prototxt")))
+        self.assertGreaterEqual(len(paths), 30)
+        for path in paths:
+            with self.subTest(os.path.basename(path)):
+                self.check(path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -62,6 +62,24 @@ class Synthetic(DigitsTest):
         write("net.prototxt", net.replace("crop_size: 8", ""))
         self.fails(run("plan", "--model=net.prototxt"), "Layer data: .*none.*--data_shape=C,H,W")
 
+    def test_sources_of_python_and_of_types_not_known_here_need_their_shapes(self):
+        for kind in ("Python", "SourceOfAFork"):
+            write("net.prototxt", f'''layer {{ name: "in" type: "{kind}" top: "data" top: "label" }}
+                layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+                         inner_product_param {{ num_output: 3 weight_filler {{ type: "xavier" }} }} }}
+                layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }}''')
+            self.solver("net.prototxt")
+            flags = ["--batch=4", "--data_shape=data:3,8,8,label:1"]
+            planned = self.plan("--solver=solver.prototxt", "--placement=hybrid", *flags)
+            summary, _ = self.train("--synthetic", "--placement=hybrid", *flags)
+            self.assertEqual(summary["planned_device_bytes"], planned["total_device_bytes"])
+            done = run("time", "--model=net.prototxt", "--synthetic", "--iterations=1", *flags)
+            self.assertEqual(0, done.code, done.last)
+            wrong = ["--batch=4", "--data_shape=dat:3,8,8"]
+            for command in (["train", "--solver=solver.prototxt", "--synthetic"], ["plan", "--solver=solver.prototxt"],
+                            ["time", "--model=net.prototxt", "--synthetic"]):
+                self.fails(run(*command, *wrong), "no data layer of the net has a top dat")
+
     def test_a_larger_batch_needs_more(self):
         needs = [self.plan(f"--model={RESNET}", f"--batch={batch}")["device_peak_bytes"] for batch in (1, 2, 32)]
         self.assertEqual(needs, sorted(set(needs)))

@@ -140,6 +140,9 @@ string ParseFields(const string& filename, const string& type, const ReadField& 
   }
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
   if (limited.ByteCount() > most) return TooLarge(filename, most);
+  // To skip a field may lead beyond the end of a file that is cut off.
+  if (file.size() > 0 && limited.ByteCount() > file.size())
+    return NotParsed(filename, type, file.size());
   return parsed ? "" : NotParsed(filename, type, limited.ByteCount());
 }
 

@@ -147,6 +147,11 @@ TEST_F(WeightsFileDeathTest, FilesThatAreNoWeightsAreNamed) {
   refuse("", " holds no layers");
   for (size_t cut = 1; cut < whole.size(); cut += 5)
     refuse(whole.substr(0, cut), ": no binary NetParameter .* from byte");
+  const string skipped = Nested(100, Layer(Nested(148, string(100000, 'x')) + Number(10, 1)));
+  for (size_t cut : {size_t{1000}, size_t{90000}})
+    refuse(skipped.substr(0, cut), ": no binary NetParameter");
+  const string last = whole + Nested(2000, string(100000, 'x'));
+  refuse(last.substr(0, last.size() - 1), ": no binary NetParameter");
   refuse(string(8, '\0'), ": no binary NetParameter");
   refuse(Varint(100 << 3 | 2) + Varint(0xffffffff) + whole, ": no binary NetParameter");
   EXPECT_DEATH(ReadWeightsFromBinaryFileOrDie(folder_ + "/none", &read), "none");

@@ -33,7 +33,8 @@ void MakeTempFilename(string* temp_filename);
 
 // Protocol messages in files. A read that fails says why in one line, with file, line and column
 // for text: the plain forms log it as an error and return false, the OrDie forms abort. No more
-// than 2 GiB are read of any input. Writes are atomic (AtomicFile) and abort when they fail.
+// than 2 GiB are read of any input, but for weights (ReadFieldsFromBinaryFileOrDie). Writes are
+// atomic (AtomicFile) and abort when they fail.
 
 bool ReadProtoFromTextFile(const char* filename, Message* proto);
 inline bool ReadProtoFromTextFile(const string& filename, Message* proto) {

@@ -15,7 +15,9 @@ class DescribeLayers(unittest.TestCase):
     def test_every_parameter_message_belongs_to_a_type(self):
         layer_fields, described = describe_layers.messages()
         page = describe_layers.read(describe_layers.PAGE)
+        planned_only = {'annotated_data_param', 'video_data_param'}  # of sources that have shapes here, and no layer
         missing = [field for field, message in layer_fields.items() if f'- `{field}`' not in page and
+                   field not in planned_only and
                    [key for key, _ in described[message]] != ['engine']]  # Sigmoid's and TanH's: nothing to read
         self.assertEqual(missing, [], 'no layer type reads these')
 

@@ -71,6 +71,8 @@ void DataTransformer<Dtype>::CheckParameter() const {
       << "transform_param: crop_h and crop_w must be set together";
   CHECK(!param_.has_crop_h() || (!param_.has_crop_size() && crop_height_ > 0 && crop_width_ > 0))
       << "transform_param: crop_h and crop_w must be 1 to 2147483647, without a crop_size";
+  CHECK(!param_.has_emit_constraint())
+      << "transform_param: emit_constraint is for the boxes of AnnotatedData";
   if (!ChangesImages()) return;
 #ifdef USE_OPENCV
   const bool resize = param_.has_resize_param();

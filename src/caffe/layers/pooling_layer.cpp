@@ -32,7 +32,10 @@ void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<B
   CHECK_NE(param.pool(), PoolingParameter_PoolMethod_STOCHASTIC)
       << "Layer " << name << ": STOCHASTIC pooling is not implemented.";
   max_pooling_ = param.pool() == PoolingParameter_PoolMethod_MAX;
-  round_mode_ = param.round_mode();
+  round_mode_ = param.ceil_mode() ? param.round_mode() : PoolingParameter_RoundMode_FLOOR;
+  CHECK(!param.has_ceil_mode() || !param.has_round_mode() ||
+        param.ceil_mode() == (param.round_mode() == PoolingParameter_RoundMode_CEIL))
+      << "Layer " << name << ": ceil_mode and round_mode contradict each other; give one of them.";
   global_pooling_ = param.global_pooling();
   const Pair kernel =
       Both(name, "kernel", param.has_kernel_size(), param.kernel_size(), param.has_kernel_h(),

@@ -268,6 +268,7 @@ TEST(TransformerOfForks, ExpandedImagesComeOutInOneSize) {
 
 TEST(TransformerOfForksDeathTest, RefusesWhatMakesNoSense) {
   const std::pair<string, string> wrong[] = {
+      {"emit_constraint {}", "emit_constraint is for the boxes of AnnotatedData"},
       {"crop_h: 3", "crop_h and crop_w must be set together"},
       {"crop_h: 3 crop_w: 3 crop_size: 3", "without a crop_size"},
       {"resize_param { height: 3 }",

@@ -64,6 +64,10 @@ TEST(PoolingLayer, RoundsUpOrDownAndPoolsGlobally) {
   EXPECT_EQ(y.shape(), (vector<int>{2, 3, 3, 3}));
   Forward("kernel_size: 3 stride: 2 round_mode: FLOOR", x.get(), &y);
   EXPECT_EQ(y.shape(), (vector<int>{2, 3, 2, 3}));
+  Forward("kernel_size: 3 stride: 2 ceil_mode: false", x.get(), &y);
+  EXPECT_EQ(y.shape(), (vector<int>{2, 3, 2, 3}));
+  Forward("kernel_size: 3 stride: 2 ceil_mode: true round_mode: CEIL", x.get(), &y);
+  EXPECT_EQ(y.shape(), (vector<int>{2, 3, 3, 3}));
   Forward("kernel_h: 2 kernel_w: 3 stride_h: 1 stride_w: 2 pad_h: 0 pad_w: 1", x.get(), &y);
   EXPECT_EQ(y.shape(), (vector<int>{2, 3, 5, 4}));
   Forward("pool: AVE global_pooling: true", x.get(), &y);
@@ -162,6 +166,10 @@ TEST(PoolingLayer, AKernelLargerThanItsInputHasTheWindowThatRoundingLeaves) {
   for (const char* none :
        {"kernel_size: 3 stride: 2 round_mode: FLOOR", "kernel_size: 4 stride: 2", "kernel_size: 3"})
     EXPECT_DEATH(pooled(none), "Layer pool: a kernel of . does not fit an input of 2 with pad 0");
+  for (const char* both :
+       {"ceil_mode: true round_mode: FLOOR", "ceil_mode: false round_mode: CEIL"})
+    EXPECT_DEATH(pooled(string("kernel_size: 2 ") + both),
+                 "Layer pool: ceil_mode and round_mode contradict each other");
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+#ifndef CAFFE_DEPTHWISE_CONV_LAYER_HPP_
+#define CAFFE_DEPTHWISE_CONV_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layers/conv_layer.hpp"
+
+namespace caffe {
+
+/// A Convolution with a group for each channel of its input (Howard et al., MobileNets, 2017). The
+/// types ConvolutionDepthwise and DepthwiseConvolution of Caffe's forks are this layer.
+/// convolution_param is that of Convolution; group need not be given, and num_output is a multiple
+/// of the channels. blobs_ are those of a Convolution: filters (num_output x 1 x kernel), biases.
+template <typename Dtype>
+class DepthwiseConvolutionLayer : public ConvolutionLayer<Dtype> {
+ public:
+  explicit DepthwiseConvolutionLayer(const LayerParameter& param)
+      : ConvolutionLayer<Dtype>(param) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  const char* type() const override { return this->layer_param_.type().c_str(); }
+  /// Those of this class's own bodies; a subclass has none unless it overrides this function.
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_DEPTHWISE_CONV_LAYER_HPP_

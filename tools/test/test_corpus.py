@@ -19,7 +19,7 @@ CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
 class Corpus(DigitsTest):
 
     def check(self, path):
-        with open(path) as file:
+        with open(path, encoding="utf-8-sig") as file:
             lines = file.read().splitlines()
         expected = re.fullmatch(r"# expect: (?:(plans)|(warns|fails): (.+))", lines[0])
         self.assertIsNotNone(expected, "the first line says nothing that is known: " + lines[0])

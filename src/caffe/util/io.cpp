@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/text_format.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include <functional>
 
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/text_problems.hpp"
 #include "layrub/base/input.hpp"
 
 namespace caffe {
@@ -55,32 +55,21 @@ class InputFile {
   string error_;
 };
 
-// Keeps the first error of a parse, as "file:line:column: what".
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  explicit FirstError(const string& file) : file_(file) {}
-
-  void AddError(int line, int column, const string& message) override {
-    if (!text_.empty()) return;
-    text_ = file_;
-    if (line >= 0) text_ += ":" + std::to_string(line + 1) + ":" + std::to_string(column + 1);
-    text_ += ": " + message;
-  }
-  void AddWarning(int line, int column, const string& message) override {
-    LOG(WARNING) << file_ << ":" << line + 1 << ":" << column + 1 << ": " << message;
-  }
-  const string& text() const { return text_; }
-
- private:
-  string file_;
-  string text_;
-};
-
 /// No input is read further, be it a device or a pipe without an end.
 constexpr int64_t kMostBytes = INT_MAX, kMostTextBytes = 1 << 30;
 
 string TooLarge(const string& filename, int64_t most) {
   return filename + ": has more than " + std::to_string(most) + " bytes";
+}
+
+/// Goes to the text behind UTF-8's byte order mark, if the stream, which is at its beginning, has
+/// one.
+void SkipByteOrderMark(google::protobuf::io::ZeroCopyInputStream* stream) {
+  const void* data;
+  int size;
+  if (!stream->Next(&data, &size)) return;
+  const bool marked = size >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0;
+  stream->BackUp(marked ? size - 3 : size);
 }
 
 // The readers return an error text, empty when all went well.
@@ -90,14 +79,19 @@ string ParseText(const string& filename, Message* proto) {
   if (!file.error().empty()) return file.error();
   FileInputStream stream(file.fd());
   LimitingInputStream limited(&stream, kMostTextBytes + 1);
-  FirstError errors(filename);
+  SkipByteOrderMark(&limited);
+  TextProblems problems(filename, *proto);
   TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
+  parser.AllowUnknownField(true);  // all of them are told, not the first
+  parser.RecordErrorsTo(&problems);
   const bool parsed = parser.Parse(&limited, proto);
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
   if (limited.ByteCount() > kMostTextBytes) return TooLarge(filename, kMostTextBytes);
-  if (parsed) return "";
-  return errors.text().empty() ? filename + ": cannot be parsed" : errors.text();
+  const string text = problems.text();
+  if (!text.empty()) return text;
+  if (!parsed) return filename + ": cannot be parsed";
+  problems.WarnOfForks();
+  return "";
 }
 
 string NotParsed(const string& filename, const string& type, int64_t position) {

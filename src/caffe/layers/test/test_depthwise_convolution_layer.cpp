@@ -15,7 +15,7 @@ string Conv(const string& type, const string& param) {
 class DepthwiseConvolution : public testing::TestWithParam<const char*> {};
 
 TEST_P(DepthwiseConvolution, IsAConvolutionWithAGroupForEachChannel) {
-  for (const string& param : {"", "pad: 1 stride: 2", "pad: 2 dilation: 2"}) {
+  for (const string param : {"", "pad: 1 stride: 2", "pad: 2 dilation: 2"}) {
     auto x = RandomBlob({2, 3, 7, 5}, 1);
     Blob<double> y, expected;
     auto layer = MakeLayer(Conv(GetParam(), param));

@@ -1,0 +1,150 @@
+#include "caffe/util/text_problems.hpp"
+
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "caffe/proto/caffe.pb.h"
+#include "caffe/util/fork_fields.hpp"
+#include "caffe/util/io.hpp"
+
+namespace caffe {
+namespace {
+
+/// The warnings that are logged while it lives.
+class Warnings : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
+            const char* message, size_t length) override {
+    if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
+  }
+
+  std::vector<string> lines;
+};
+
+template <typename Message>
+string ProblemsOf(const string& text, Message* message) {
+  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  TextProblems problems("file", *message);
+  google::protobuf::TextFormat::Parser parser;
+  parser.AllowUnknownField(true);
+  parser.RecordErrorsTo(&problems);
+  EXPECT_EQ(parser.Parse(&stream, message) || !problems.text().empty(), true);
+  problems.WarnOfForks();
+  return problems.text();
+}
+
+string NetProblems(const string& text) {
+  NetParameter net;
+  return ProblemsOf(text, &net);
+}
+
+TEST(TextProblems, AreNoneInAGoodText) {
+  EXPECT_EQ(NetProblems("name: 'n' layer { name: 'a' pooling_param { kernel_size: 2 } }"), "");
+}
+
+TEST(TextProblems, EveryUnknownFieldIsToldWithItsPlaceAndTheNearestName) {
+  EXPECT_EQ(NetProblems("name: 'n'\nlayer {\n  nmae: 'a'\n  pooling_param { kernal_size: 2 }\n}\n"
+                        "nothing_like_it { a: 1 b { c: 2 } }\n"),
+            "file:3:7: Message type \"caffe.LayerParameter\" has no field named \"nmae\"; did you "
+            "mean \"name\"?\n"
+            "file:4:30: Message type \"caffe.PoolingParameter\" has no field named "
+            "\"kernal_size\"; did you mean \"kernel_size\"?\n"
+            "file:6:17: Message type \"caffe.NetParameter\" has no field named "
+            "\"nothing_like_it\"");
+}
+
+TEST(TextProblems, BeforeASyntaxErrorAreToldWithIt) {
+  const string text = NetProblems("typo: 1\nlayer { name 5 }\ntypo: 2\n");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_NE(text.find("no field named \"typo\""), string::npos) << text;
+  EXPECT_NE(text.find("\nfile:2:14: "), string::npos) << text;
+}
+
+TEST(TextProblems, AnUnknownValueOfAnEnumerationIsTold) {
+  const string text = NetProblems("layer { pooling_param { pool: MIN } }");
+  EXPECT_NE(text.find("file:1:"), string::npos) << text;
+  EXPECT_NE(text.find("\"MIN\""), string::npos) << text;
+}
+
+TEST(TextProblems, AreTwentyLinesAtMost) {
+  string text;
+  for (int i = 0; i < 50; ++i) text += "wrong_" + std::to_string(i) + ": 1\n";
+  const string told = NetProblems(text);
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), TextProblems::kMostTold);
+  EXPECT_NE(told.find("\n... and 30 more"), string::npos) << told;
+}
+
+TEST(TextProblems, AFileThatEndsTooEarlyIsCalledThat) {
+  for (const char* cut : {"layer { name: 'a'", "layer { pooling_param {", "layer {\n  name:"}) {
+    EXPECT_NE(NetProblems(cut).find("the file ends in the middle of a message"), string::npos)
+        << NetProblems(cut);
+  }
+}
+
+TEST(TextProblems, ASolverInPlaceOfANetIsCalledThat) {
+  EXPECT_EQ(NetProblems("net: 'n.prototxt'\nbase_lr: 0.1\nmax_iter: 5\n"),
+            "file: is a solver, it has base_lr, max_iter, net; a net is needed here");
+  SolverParameter solver;
+  EXPECT_EQ(ProblemsOf("name: 'n' layer { name: 'a' }", &solver),
+            "file: is a net, it has layer, name; a solver is needed here");
+}
+
+TEST(TextProblems, FieldsOfForksWithoutEffectAreWarnedOfOnce) {
+  const Warnings warnings;
+  EXPECT_EQ(NetProblems("default_forward_type: FLOAT16\n"
+                        "layer { quantization_param { bw: 8 } }\n"
+                        "layer { quantization_param { bw: 8 precision: 'x' } }\n"),
+            "");
+  EXPECT_EQ(warnings.lines,
+            (std::vector<string>{
+                "file:2:28: quantization_param of intel/caffe has no effect here: nothing is "
+                "computed in integers (2 times).",
+                "file:1:21: default_forward_type of NVIDIA/caffe has no effect here: all is "
+                "computed in single precision."}));
+}
+
+TEST(TextProblems, FieldsOfForksThatChangeValuesAreProblems) {
+  SolverParameter solver;
+  const Warnings warnings;
+  EXPECT_EQ(ProblemsOf("base_lr: 1\nlarc: true\n", &solver),
+            "file:2:5: Message type \"caffe.SolverParameter\" has no field named \"larc\"; "
+            "NVIDIA/caffe has it, and it is not supported here");
+  EXPECT_EQ(warnings.lines, std::vector<string>());
+}
+
+TEST(TextProblems, NoFieldOfAForkIsAFieldHere) {
+  const google::protobuf::FileDescriptor* file = NetParameter::descriptor()->file();
+  for (int i = 0; i < file->message_type_count(); ++i) {
+    const google::protobuf::Descriptor* message = file->message_type(i);
+    for (int j = 0; j < message->field_count(); ++j)
+      EXPECT_EQ(FindForkField(message->name(), message->field(j)->name()), nullptr)
+          << message->field(j)->full_name();
+  }
+  EXPECT_NE(FindForkField("LayerParameter", "quantization_param"), nullptr);
+}
+
+TEST(TextProblems, AByteOrderMarkIsNone) {
+  string path;
+  MakeTempFilename(&path);
+  for (const string text : {"\xEF\xBB\xBFname: 'n'", "name: 'n'", ""}) {
+    std::ofstream(path, std::ios::binary) << text;
+    NetParameter net;
+    ASSERT_TRUE(ReadProtoFromTextFile(path, &net)) << text;
+    EXPECT_EQ(net.name(), text.empty() ? "" : "n");
+  }
+  std::ofstream(path, std::ios::binary) << "\xEF\xBBname: 'n'";
+  NetParameter net;
+  EXPECT_FALSE(ReadProtoFromTextFile(path, &net));
+}
+
+}  // namespace
+}  // namespace caffe

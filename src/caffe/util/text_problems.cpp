@@ -1,0 +1,132 @@
+#include "caffe/util/text_problems.hpp"
+
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <numeric>
+#include <regex>
+
+#include "caffe/common.hpp"
+#include "caffe/proto/caffe.pb.h"
+#include "caffe/util/fork_fields.hpp"
+
+namespace caffe {
+
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::DescriptorPool;
+
+/// How many letters have to be put in, left out or replaced to make `a` of `b` (Levenshtein 1966).
+size_t Distance(const string& a, const string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+/// "; did you mean ...?" with the field of `type` that is most like `name`, if one is like it.
+string Suggestion(const Descriptor* type, const string& name) {
+  string nearest;
+  // Two letters in the wrong order are two away.
+  size_t least = name.size() < 4 ? 2 : std::max<size_t>(3, name.size() / 3 + 1);
+  for (int i = 0; type != nullptr && i < type->field_count(); ++i) {
+    const size_t distance = Distance(type->field(i)->name(), name);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = type->field(i)->name();
+  }
+  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+}
+
+}  // namespace
+
+string TextProblems::Place(int line, int column) const {
+  if (line < 0) return file_;
+  return file_ + ":" + std::to_string(line + 1) + ":" + std::to_string(column + 1);
+}
+
+void TextProblems::AddError(int line, int column, const string& text) {
+  // What protobuf found is the empty token at the end.
+  static const std::regex at_end(".*(found \"\"\\.?|got: )");
+  if (std::regex_match(text, at_end)) {
+    problems_.push_back(Place(line, column) + ": the file ends in the middle of a message: " +
+                        text + " Is a closing brace missing?");
+  } else {
+    problems_.push_back(Place(line, column) + ": " + text);
+  }
+}
+
+void TextProblems::AddWarning(int line, int column, const string& text) {
+  static const std::regex unknown("Message type \"(.*)\" has no field named \"(.*)\"\\.");
+  std::smatch found;
+  if (std::regex_match(text, found, unknown)) {
+    AddUnknown(Place(line, column), found[1], found[2]);
+  } else {
+    LOG(WARNING) << Place(line, column) << ": " << text;
+  }
+}
+
+void TextProblems::AddUnknown(const string& place, const string& type, const string& field) {
+  const Descriptor* known = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
+  const string message = known == nullptr ? type : known->name();
+  if (known == message_) unknown_.insert(field);
+  const ForkField* fork = FindForkField(message, field);
+  if (fork != nullptr && fork->without_effect != nullptr) {
+    Hint& hint = hints_[message + "." + field];
+    if (hint.times++ > 0) return;
+    hint.place = place;
+    hint.text =
+        string(field) + " of " + fork->fork + " has no effect here: " + fork->without_effect;
+    return;
+  }
+  string problem = place + ": Message type \"" + type + "\" has no field named \"" + field + "\"";
+  problem += fork != nullptr ? string("; ") + fork->fork + " has it, and it is not supported here"
+                             : Suggestion(known, field);
+  problems_.push_back(problem);
+}
+
+void TextProblems::WarnOfForks() const {
+  for (const auto& [name, hint] : hints_) {
+    LOG(WARNING) << hint.place << ": " << hint.text
+                 << (hint.times > 1 ? " (" + std::to_string(hint.times) + " times)." : ".");
+  }
+}
+
+/// What the file is where its fields are those of a solver instead of a net, or the other way
+/// round.
+string TextProblems::OfAnotherMessage() const {
+  const bool net = message_ == NetParameter::descriptor();
+  if (!net && message_ != SolverParameter::descriptor()) return "";
+  const Descriptor* other = net ? SolverParameter::descriptor() : NetParameter::descriptor();
+  static const std::set<string> telling = {"layer", "layers", "net", "train_net", "base_lr"};
+  const auto tells = [](const string& field) { return telling.count(field) > 0; };
+  if (std::none_of(unknown_.begin(), unknown_.end(), tells)) return "";
+  string fields;
+  for (const string& field : unknown_) {
+    if (other->FindFieldByName(field) == nullptr) continue;
+    fields += (fields.empty() ? "" : ", ") + field;
+  }
+  return file_ + ": is a " + (net ? "solver" : "net") + ", it has " + fields + "; a " +
+         (net ? "net" : "solver") + " is needed here";
+}
+
+string TextProblems::text() const {
+  if (problems_.empty()) return "";
+  if (const string other = OfAnotherMessage(); !other.empty()) return other;
+  const int count = static_cast<int>(problems_.size()), told = std::min(count, kMostTold);
+  string text = problems_[0];
+  for (int i = 1; i < told; ++i) text += "\n" + problems_[i];
+  if (count > told) text += "\n... and " + std::to_string(count - told) + " more";
+  return text;
+}
+
+}  // namespace caffe

@@ -177,7 +177,7 @@ TEST_F(UpgradeTools, RefuseBadFilesInOneSentence) {
   const string typo = Write("typo.prototxt", "name: 'x'\nlayers { tpye: RELU }");
   ExpectRefused("upgrade_net_proto_text", typo, "typo.prototxt:2:");
   ExpectRefused("upgrade_net_proto_binary", typo, "typo.prototxt");
-  ExpectRefused("upgrade_solver_proto_text", typo, "typo.prototxt:1:");
+  ExpectRefused("upgrade_solver_proto_text", typo, "typo.prototxt: is a net, it has layers, name");
   ExpectRefused("upgrade_net_proto_text", Path("none"), "File not found: " + Path("none"));
   ExpectRefused("upgrade_net_proto_binary", Path(""), "it is a folder");
   for (const char* name : {"text", "binary"}) {

@@ -82,6 +82,8 @@ class DataTransformer {
 
   /// Whether images are distorted, expanded or resized.
   bool ChangesImages() const;
+  /// Rows and columns that an image of this size has when it is copied.
+  std::pair<int, int> ChangedSize(int height, int width) const;
   void CheckParameter() const;
   void CheckCrop(int height, int width) const;
   Window DrawWindow(int height, int width);
@@ -95,7 +97,6 @@ class DataTransformer {
   cv::Mat Decode(const Datum& datum) const;
   cv::Mat ImageOf(const Datum& datum) const;
   cv::Mat Changed(const cv::Mat& image);
-  std::pair<int, int> ChangedSize(const cv::Mat& image) const;
   void TransformPixels(const cv::Mat& original, Dtype* target);
 #endif
 

@@ -96,6 +96,19 @@ bool DataTransformer<Dtype>::ChangesImages() const {
   return param_.has_resize_param() || param_.has_distort_param() || param_.has_expand_param();
 }
 
+// With a crop, images that are changed come out alike, whatever their size.
+template <typename Dtype>
+std::pair<int, int> DataTransformer<Dtype>::ChangedSize(int height, int width) const {
+#ifdef USE_OPENCV
+  if (ChangesImages() && crop_height_ > 0) return {crop_height_, crop_width_};
+  if (param_.has_resize_param()) {
+    const cv::Size size = ResizedSize(param_.resize_param(), cv::Size(width, height));
+    return {size.height, size.width};
+  }
+#endif
+  return {height, width};
+}
+
 template <typename Dtype>
 std::pair<int, int> DataTransformer<Dtype>::SmallestImage() const {
   if (ChangesImages()) return {1, 1};
@@ -272,11 +285,12 @@ void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* tra
 template <typename Dtype>
 vector<int> DataTransformer<Dtype>::InferBlobShape(const Datum& datum) {
 #ifdef USE_OPENCV
-  if (datum.encoded() || ChangesImages()) return InferBlobShape(ImageOf(datum));
+  if (datum.encoded()) return InferBlobShape(Decode(datum));
 #endif
   CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
   CheckValues(datum);
-  return TransformedShape(datum.channels(), datum.height(), datum.width());
+  const auto [rows, columns] = ChangedSize(datum.height(), datum.width());
+  return TransformedShape(datum.channels(), rows, columns);
 }
 
 template <typename Dtype>
@@ -332,15 +346,6 @@ cv::Mat DataTransformer<Dtype>::Changed(const cv::Mat& image) {
   return changed;
 }
 
-// Rows and columns; with a crop, images of any size come out alike.
-template <typename Dtype>
-std::pair<int, int> DataTransformer<Dtype>::ChangedSize(const cv::Mat& image) const {
-  if (ChangesImages() && crop_height_ > 0) return {crop_height_, crop_width_};
-  if (!param_.has_resize_param()) return {image.rows, image.cols};
-  const cv::Size size = ResizedSize(param_.resize_param(), image.size());
-  return {size.height, size.width};
-}
-
 template <typename Dtype>
 void DataTransformer<Dtype>::TransformPixels(const cv::Mat& original, Dtype* target) {
   CHECK_EQ(original.depth(), CV_8U) << "Image data type must be unsigned byte";
@@ -355,7 +360,7 @@ void DataTransformer<Dtype>::TransformPixels(const cv::Mat& original, Dtype* tar
 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob) {
-  const auto [rows, columns] = ChangedSize(cv_img);
+  const auto [rows, columns] = ChangedSize(cv_img.rows, cv_img.cols);
   CheckTarget(cv_img.channels(), rows, columns, *transformed_blob);
   TransformPixels(cv_img, transformed_blob->mutable_cpu_data());
 }
@@ -368,7 +373,7 @@ void DataTransformer<Dtype>::Transform(const vector<cv::Mat>& mat_vector,
       << "The number of images and the blob's num() must be equal";
   for (size_t i = 0; i < mat_vector.size(); ++i) {
     const cv::Mat& image = mat_vector[i];
-    const auto [rows, columns] = ChangedSize(image);
+    const auto [rows, columns] = ChangedSize(image.rows, image.cols);
     CheckTarget(image.channels(), rows, columns, *transformed_blob);
     TransformPixels(image, transformed_blob->mutable_cpu_data() +
                                transformed_blob->offset(static_cast<int>(i)));
@@ -377,7 +382,7 @@ void DataTransformer<Dtype>::Transform(const vector<cv::Mat>& mat_vector,
 
 template <typename Dtype>
 vector<int> DataTransformer<Dtype>::InferBlobShape(const cv::Mat& cv_img) {
-  const auto [rows, columns] = ChangedSize(cv_img);
+  const auto [rows, columns] = ChangedSize(cv_img.rows, cv_img.cols);
   return TransformedShape(cv_img.channels(), rows, columns);
 }
 

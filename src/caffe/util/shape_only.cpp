@@ -185,19 +185,25 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
   return shape;
 }
 
+bool IsRegistered(const string& type) {
+  const vector<string> known = LayerRegistry<float>::LayerTypeList();
+  return std::find(known.begin(), known.end(), type) != known.end();
+}
+
+/// The layer in messages. A type that nobody knows may be a misspelt one.
+string NameOf(const LayerParameter& layer) {
+  const bool known = ReadsImages(layer.type()) || IsRegistered(layer.type());
+  return "Layer " + layer.name() + " (" + layer.type() +
+         (known ? ")" : ", no type that is known here)");
+}
+
 /// Shape of one item of a top of a source that says nothing of its tops.
 vector<int> UnknownShape(const LayerParameter& layer, int top, const DataShapes& given) {
   const vector<int> shape = GivenShape(layer, top, given);
   CHECK(!shape.empty() || (top > 0 && !given.first.empty()))
-      << "Layer " << layer.name() << " (" << layer.type() << "): the shape of its top "
-      << layer.top(top) << " is not known; give it with --data_shape=" << layer.top(top)
-      << ":C,H,W.";
+      << NameOf(layer) << ": the shape of its top " << layer.top(top)
+      << " is not known; give it with --data_shape=" << layer.top(top) << ":C,H,W.";
   return shape;
-}
-
-bool IsRegistered(const string& type) {
-  const vector<string> known = LayerRegistry<float>::LayerTypeList();
-  return std::find(known.begin(), known.end(), type) != known.end();
 }
 
 }  // namespace
@@ -215,7 +221,7 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
   const Declared known = Declare(layer);
   const bool images = ReadsImages(layer.type());
   CHECK(known.batch > 0 && known.batch <= INT_MAX)
-      << "Layer " << layer.name() << " (" << layer.type() << "): batch_size must be 1 to 2147483647"
+      << NameOf(layer) << ": batch_size must be 1 to 2147483647"
       << (images ? "." : "; give it with --batch=N.");
   const int batch = static_cast<int>(known.batch);
 #ifdef USE_HDF5

@@ -105,6 +105,8 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     if (recorder) recorder->Begin(current);
     RunStep(current, runner);
     if (recorder) recorder->End(current);
+    // After the recorder's mark: whoever waits for the step begins after its end.
+    if (awaited[current]) events[current] = backend->Record(*LaneOf(plan.steps[current]));
   }
   forward_ran = pass == Pass::kForward;
   if (end != static_cast<int32_t>(plan.steps.size())) return;
@@ -159,7 +161,6 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       Compute(step, runner);
       break;
   }
-  if (awaited[index]) events[index] = backend->Record(*LaneOf(step));
 }
 
 void Executor::Impl::Copy(const Step& step, Tier from, Tier to) {

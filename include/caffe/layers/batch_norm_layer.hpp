@@ -3,15 +3,9 @@
 
 #include <vector>
 
-#include "caffe/blob.hpp"
-#include "caffe/layer.hpp"
-#include "caffe/proto/caffe.pb.h"
+#include "caffe/layers/channel_norm_layer.hpp"
 
 namespace caffe {
-
-namespace kernels {
-struct ChannelShape;
-}
 
 /// Normalises each channel (axis 1) to mean 0 and variance 1: y = (x - mean) / sqrt(variance +
 /// eps). In training the statistics are the batch's, and running sums of them are kept in the
@@ -19,34 +13,24 @@ struct ChannelShape;
 /// (default: outside training) those are used instead. S. Ioffe and C. Szegedy, Batch
 /// Normalization, 2015, section 3.
 ///
-/// Backward forms: "y" (the top holds the normalised values), "x" (they are computed again),
-/// "x_norm" (a saved copy).
+/// With scale_bias, of NVIDIA's fork, y is multiplied by a learned scale (1 without a filler) and
+/// a learned bias (0) is added, as by a Scale layer behind: parameters 3 and 4, a value a channel.
+///
+/// Backward forms: "y" (the top holds the normalised values; not with scale_bias), "x" (they are
+/// computed again), "x_norm" (a saved copy).
 template <typename Dtype>
-class BatchNormLayer : public Layer<Dtype> {
+class BatchNormLayer : public ChannelNormLayer<Dtype> {
  public:
-  explicit BatchNormLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  explicit BatchNormLayer(const LayerParameter& param) : ChannelNormLayer<Dtype>(param) {}
   void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
-  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
-  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
-                      const vector<bool>& propagate_down) const override;
-
   const char* type() const override { return "BatchNorm"; }
-  int ExactNumBottomBlobs() const override { return 1; }
-  int ExactNumTopBlobs() const override { return 1; }
 
  protected:
-  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
-                 const vector<Blob<Dtype>*>& top) override;
-  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
-                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+  void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
+  void AddStatistics(const DeviceContext& context, const kernels::ChannelShape& shape,
+                     const Dtype* mean, const Dtype* variance) override;
 
-  bool use_global_stats_ = false;
   Dtype moving_average_fraction_ = 0;
-  Dtype eps_ = 0;
-  int channels_ = 0;
-
- private:
-  kernels::ChannelShape Shape(const Blob<Dtype>& bottom) const;
 };
 
 }  // namespace caffe

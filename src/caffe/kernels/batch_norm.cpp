@@ -80,6 +80,16 @@ void AverageStatistics(const DeviceContext& context, int64_t channels, const Dty
 }
 
 template <typename Dtype>
+void MoveStatistics(const DeviceContext& context, int64_t channels, Dtype momentum,
+                    const Dtype* mean, const Dtype* variance, Dtype* running_mean,
+                    Dtype* running_variance) {
+  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    running_mean[i] = momentum * running_mean[i] + (1 - momentum) * mean[i];
+    running_variance[i] = momentum * running_variance[i] + (1 - momentum) * variance[i];
+  });
+}
+
+template <typename Dtype>
 void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsilon,
                       const Dtype* variance, Dtype* inverse) {
   ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
@@ -89,21 +99,23 @@ void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsi
 
 template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
-               const Dtype* mean, const Dtype* inverse, Dtype* y, Dtype* copy) {
+               const Dtype* mean, const Dtype* inverse, const ChannelAffine<Dtype>& affine,
+               Dtype* y, Dtype* copy) {
   const ChannelShape s = shape;
-  ParallelForRows(context, s.outer * s.channels, s.inner,
-                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    const int64_t i = row * s.inner + column, channel = row % s.channels;
-                    const Dtype value = Normalized(x[i], mean[channel], inverse[channel]);
-                    y[i] = value;
-                    if (copy != nullptr) copy[i] = value;
-                  });
+  const ChannelAffine<Dtype> after = affine;
+  ParallelForRows(
+      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+        const int64_t i = row * s.inner + column, channel = row % s.channels;
+        const Dtype value = Normalized(x[i], mean[channel], inverse[channel]);
+        y[i] = after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel];
+        if (copy != nullptr) copy[i] = value;
+      });
 }
 
 template <typename Dtype>
 void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
-                       const NormalizedSource<Dtype>& source, const Dtype* dy, Dtype* dx,
-                       Dtype* workspace) {
+                       const NormalizedSource<Dtype>& source, const Dtype* scale, const Dtype* dy,
+                       Dtype* dx, Dtype* workspace) {
   const ChannelShape s = shape;
   const NormalizedSource<Dtype> stored = source;
   const Dtype count = static_cast<Dtype>(s.PerChannel());
@@ -122,19 +134,36 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
       context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
         const int64_t i = row * s.inner + column, channel = row % s.channels;
         const Dtype value = Normalized(stored, channel, i);
-        dx[i] =
+        const Dtype result =
             (dy[i] - mean_dy[channel] - mean_product[channel] * value) * stored.inverse[channel];
+        dx[i] = scale == nullptr ? result : result * scale[channel];
       });
 }
 
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
-                               const Dtype* inverse, const Dtype* dy, Dtype* dx) {
+                               const Dtype* inverse, const Dtype* scale, const Dtype* dy,
+                               Dtype* dx) {
   const ChannelShape s = shape;
-  ParallelForRows(
-      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        dx[row * s.inner + column] = dy[row * s.inner + column] * inverse[row % s.channels];
-      });
+  ParallelForRows(context, s.outer * s.channels, s.inner,
+                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
+                    const int64_t i = row * s.inner + column, channel = row % s.channels;
+                    const Dtype result = dy[i] * inverse[channel];
+                    dx[i] = scale == nullptr ? result : result * scale[channel];
+                  });
+}
+
+template <typename Dtype>
+void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& shape,
+                             const NormalizedSource<Dtype>& source, const Dtype* dy,
+                             Dtype* dscale) {
+  const NormalizedSource<Dtype> stored = source;
+  ReduceChannels<Dtype>(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        return dy[i] * Normalized(stored, channel, i);
+      },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dscale[channel] += sum; });
 }
 
 #define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                       \
@@ -144,13 +173,18 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
                                      const Dtype*, const Dtype*, Dtype*, Dtype*, Dtype*);          \
   template void AverageStatistics(const DeviceContext&, int64_t, const Dtype*, const Dtype*,       \
                                   const Dtype*, Dtype*, Dtype*);                                   \
+  template void MoveStatistics(const DeviceContext&, int64_t, Dtype, const Dtype*, const Dtype*,   \
+                               Dtype*, Dtype*);                                                    \
   template void InverseDeviation(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);      \
   template void Normalize(const DeviceContext&, const ChannelShape&, const Dtype*, const Dtype*,   \
-                          const Dtype*, Dtype*, Dtype*);                                           \
+                          const Dtype*, const ChannelAffine<Dtype>&, Dtype*, Dtype*);              \
   template void NormalizeBackward(const DeviceContext&, const ChannelShape&,                       \
-                                  const NormalizedSource<Dtype>&, const Dtype*, Dtype*, Dtype*);   \
+                                  const NormalizedSource<Dtype>&, const Dtype*, const Dtype*,      \
+                                  Dtype*, Dtype*);                                                 \
   template void NormalizeBackwardConstant(const DeviceContext&, const ChannelShape&, const Dtype*, \
-                                          const Dtype*, Dtype*)
+                                          const Dtype*, const Dtype*, Dtype*);                     \
+  template void NormalizedScaleGradient(const DeviceContext&, const ChannelShape&,                 \
+                                        const NormalizedSource<Dtype>&, const Dtype*, Dtype*)
 LAYRUB_INSTANTIATE_BATCH_NORM(float);
 LAYRUB_INSTANTIATE_BATCH_NORM(double);
 #undef LAYRUB_INSTANTIATE_BATCH_NORM

@@ -32,15 +32,31 @@ template <typename Dtype>
 void AverageStatistics(const DeviceContext& context, int64_t channels, const Dtype* mean_sum,
                        const Dtype* variance_sum, const Dtype* count, Dtype* mean, Dtype* variance);
 
+/// Moves running values towards a batch's: running = momentum * running + (1 - momentum) * batch.
+template <typename Dtype>
+void MoveStatistics(const DeviceContext& context, int64_t channels, Dtype momentum,
+                    const Dtype* mean, const Dtype* variance, Dtype* running_mean,
+                    Dtype* running_variance);
+
 /// inverse = 1 / sqrt(variance + epsilon); may be computed in place.
 template <typename Dtype>
 void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsilon,
                       const Dtype* variance, Dtype* inverse);
 
-/// y = (x - mean) * inverse. `copy`, unless null, receives the same values. y or copy may be x.
+/// What follows the normalisation: y = normalised * scale + bias with a value of each for every
+/// channel; nothing where `scale` is null.
+template <typename Dtype>
+struct ChannelAffine {
+  const Dtype* scale = nullptr;
+  const Dtype* bias = nullptr;
+};
+
+/// y = (x - mean) * inverse, then `affine`. `copy`, unless null, receives the normalised values. y
+/// or copy may be x.
 template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
-               const Dtype* mean, const Dtype* inverse, Dtype* y, Dtype* copy);
+               const Dtype* mean, const Dtype* inverse, const ChannelAffine<Dtype>& affine,
+               Dtype* y, Dtype* copy);
 
 /// The normalised values that a backward needs, as they are stored: those values themselves (`mean`
 /// null), or x, from which they are computed again.
@@ -51,16 +67,21 @@ struct NormalizedSource {
   const Dtype* inverse;
 };
 
-/// dx = (dy - mean(dy) - mean(dy * normalised) * normalised) * inverse per channel. `workspace`: 2
-/// * channels values. dx may be dy or source.values.
+/// dx = (dy - mean(dy) - mean(dy * normalised) * normalised) * inverse per channel, times `scale`
+/// unless that is null. `workspace`: 2 * channels values. dx may be dy or source.values.
 template <typename Dtype>
 void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
-                       const NormalizedSource<Dtype>& source, const Dtype* dy, Dtype* dx,
-                       Dtype* workspace);
-/// The same with constant statistics: dx = dy * inverse. dx may be dy.
+                       const NormalizedSource<Dtype>& source, const Dtype* scale, const Dtype* dy,
+                       Dtype* dx, Dtype* workspace);
+/// The same with constant statistics: dx = dy * inverse, times `scale`. dx may be dy.
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
-                               const Dtype* inverse, const Dtype* dy, Dtype* dx);
+                               const Dtype* inverse, const Dtype* scale, const Dtype* dy,
+                               Dtype* dx);
+/// dscale[c] += the sum of dy * normalised over channel c.
+template <typename Dtype>
+void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& shape,
+                             const NormalizedSource<Dtype>& source, const Dtype* dy, Dtype* dscale);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -89,7 +89,7 @@ void MVNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
   Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + rows.channels;
   kernels::ChannelStatistics(context, rows, x, mean, inverse);
   kernels::InverseDeviationPlus<Dtype>(context, rows.channels, eps_, inverse, inverse);
-  kernels::Normalize<Dtype>(context, rows, x, mean, inverse, y,
+  kernels::Normalize<Dtype>(context, rows, x, mean, inverse, {}, y,
                             this->template SavedBytes<Dtype>(kNormalized));
 }
 
@@ -120,7 +120,7 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
       source.values = this->template SavedBytes<Dtype>(kNormalized);
       break;
   }
-  kernels::NormalizeBackward(context, rows, source, dy, dx, scratch);
+  kernels::NormalizeBackward<Dtype>(context, rows, source, nullptr, dy, dx, scratch);
 }
 
 INSTANTIATE_CLASS(MVNLayer);

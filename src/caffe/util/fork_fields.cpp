@@ -40,13 +40,9 @@ constexpr ForkField kFields[] = {
     {"TransformationParameter", "use_gpu_transform", kNvidia, kReading},
     {"SolverParameter", "richness", kTsn, kOwnPlan},
 
-    {"LayerParameter", "bn_param", kTsn, nullptr},
     {"LayerParameter", "detection_evaluate_param", kSsd, nullptr},
     {"LayerParameter", "detection_output_param", kSsd, nullptr},
     {"LayerParameter", "multibox_loss_param", kSsd, nullptr},
-    {"BatchNormParameter", "scale_bias", kNvidia, nullptr},
-    {"BatchNormParameter", "scale_filler", kNvidia, nullptr},
-    {"BatchNormParameter", "bias_filler", kNvidia, nullptr},
     {"DataParameter", "shuffle", kNvidia, nullptr},
     {"TransformationParameter", "noise_param", kSsd, nullptr},
     {"TransformationParameter", "img_rand_resize_lower", kNvidia, nullptr},

@@ -265,7 +265,7 @@ TEST_F(CudnnKernels, BatchNorm) {
           float* const i = inverse.mutable_gpu_data();
           ChannelStatistics(context_, channels, x, m, i);
           InverseDeviation(context_, shape[1], epsilon, i, i);
-          Normalize<float>(context_, channels, x, m, i, y_.mutable_gpu_data(), nullptr);
+          Normalize<float>(context_, channels, x, m, i, {}, y_.mutable_gpu_data(), nullptr);
         },
         [&] {
           return cudnnBatchNormalizationForwardTraining(
@@ -279,8 +279,8 @@ TEST_F(CudnnKernels, BatchNorm) {
         name + " backward",
         [&] {
           const NormalizedSource<float> source{x, mean.gpu_data(), inverse.gpu_data()};
-          NormalizeBackward(context_, channels, source, dy, dx_.mutable_gpu_data(),
-                            room.mutable_gpu_data());
+          NormalizeBackward<float>(context_, channels, source, nullptr, dy, dx_.mutable_gpu_data(),
+                                   room.mutable_gpu_data());
         },
         [&] {
           return cudnnBatchNormalizationBackward(

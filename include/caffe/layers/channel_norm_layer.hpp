@@ -1,0 +1,60 @@
+#ifndef CAFFE_CHANNEL_NORM_LAYER_HPP_
+#define CAFFE_CHANNEL_NORM_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/blob.hpp"
+#include "caffe/layer.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+namespace kernels {
+struct ChannelShape;
+}
+
+/// Normalises each channel (axis 1) to mean 0 and variance 1 and, where the subclass has such
+/// parameters, multiplies by a scale and adds a bias. The statistics are the batch's or, with
+/// use_global_stats_, running ones, which gradients take for constants. A subclass says in
+/// LayerSetUp which of its parameters are which, and how running statistics are kept.
+template <typename Dtype>
+class ChannelNormLayer : public Layer<Dtype> {
+ public:
+  explicit ChannelNormLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+  int ExactNumBottomBlobs() const override { return 1; }
+  int ExactNumTopBlobs() const override { return 1; }
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+  /// The running statistics, for use_global_stats_.
+  virtual void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const = 0;
+  /// Adds a batch's to them.
+  virtual void AddStatistics(const DeviceContext& context, const kernels::ChannelShape& shape,
+                             const Dtype* mean, const Dtype* variance) = 0;
+
+  /// The channels of a blob; one without axes behind the first has one.
+  static int ChannelsOf(const Blob<Dtype>& bottom);
+
+  bool use_global_stats_ = false;
+  Dtype eps_ = 0;
+  int channels_ = 0;
+  vector<int> statistics_;                  ///< numbers of the parameters with running statistics
+  int scale_param_ = -1, bias_param_ = -1;  ///< of scale and bias; -1: none
+
+ private:
+  bool Scales() const { return scale_param_ >= 0; }
+  bool Wanted(int param) const { return param >= 0 && this->param_propagate_down(param); }
+  kernels::ChannelShape Shape(const Blob<Dtype>& bottom) const;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_CHANNEL_NORM_LAYER_HPP_

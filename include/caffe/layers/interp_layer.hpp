@@ -1,0 +1,50 @@
+#ifndef CAFFE_INTERP_LAYER_HPP_
+#define CAFFE_INTERP_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+namespace kernels {
+struct Interpolation;
+}
+
+/// Bilinear interpolation of N x C x H x W maps to another size, corners on corners: row k of the
+/// top lies at k (H - 1) / (H' - 1) of the bottom (DeepLab, Chen et al. 2015; PSPNet, Zhao et al.
+/// 2017). First -pad_beg rows and columns are cut off at the beginning, -pad_end at the end; both
+/// are 0 or less.
+///
+/// The size is that of the second bottom, which gives a shape and no values and gets no gradient;
+/// or height and width; or by shrink_factor s and then zoom_factor z: n values of an axis become
+/// m = (n - 1) / s + 1, rounded down, and then m + (m - 1) (z - 1). Not in place.
+template <typename Dtype>
+class InterpLayer : public Layer<Dtype> {
+ public:
+  explicit InterpLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  const char* type() const override { return "Interp"; }
+  int MinBottomBlobs() const override { return 1; }
+  int MaxBottomBlobs() const override { return 2; }
+  int ExactNumTopBlobs() const override { return 1; }
+  bool AllowForceBackward(const int bottom_index) const override { return bottom_index == 0; }
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+ private:
+  /// The size of an axis that has `size` values left, by shrink_factor and zoom_factor.
+  int Resized(int size) const;
+  kernels::Interpolation Map(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_INTERP_LAYER_HPP_

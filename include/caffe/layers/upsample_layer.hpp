@@ -1,0 +1,48 @@
+#ifndef CAFFE_UPSAMPLE_LAYER_HPP_
+#define CAFFE_UPSAMPLE_LAYER_HPP_
+
+#include <vector>
+
+#include "caffe/layer.hpp"
+
+namespace caffe {
+
+/// Larger maps of N x C x H x W ones.
+///
+/// With two bottoms (SegNet, Badrinarayanan et al. 2017), values and the mask that a max Pooling
+/// gave as its second top: each value goes where the mask says, a place in its channel's plane
+/// (row * width + column) of the top; all else is 0. Where a mask names a place more than once the
+/// last value stays, and all of them get its gradient; the mask gets none. The top's size is
+/// upsample_h x upsample_w or, without them, scale (or scale_h, scale_w) times the bottom's, less
+/// one row with pad_out_h, one column with pad_out_w. On a CPU a place outside the plane is fatal;
+/// on a GPU its value is left out.
+///
+/// With one bottom (YOLOv3, Redmon and Farhadi 2018) each value is repeated scale x scale times;
+/// the gradient is the sum. Not in place.
+template <typename Dtype>
+class UpsampleLayer : public Layer<Dtype> {
+ public:
+  explicit UpsampleLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  const char* type() const override { return "Upsample"; }
+  int MinBottomBlobs() const override { return 1; }
+  int MaxBottomBlobs() const override { return 2; }
+  int ExactNumTopBlobs() const override { return 1; }
+  bool AllowForceBackward(const int bottom_index) const override { return bottom_index == 0; }
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
+                 const vector<Blob<Dtype>*>& top) override;
+  void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                  const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
+
+ private:
+  int scale_h_ = 1, scale_w_ = 1;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_UPSAMPLE_LAYER_HPP_

@@ -24,7 +24,7 @@ const char kFolded[] =
 
 void ExpectNear(const vector<double>& values, const vector<double>& expected) {
   ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-12) << i;
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-10) << i;
 }
 
 /// Forward and backward of `layer`, set up, with a gradient of 1, -2, 3, ...

@@ -1,0 +1,62 @@
+#ifndef CAFFE_KERNELS_MULTIBOX_LOSS_HPP_
+#define CAFFE_KERNELS_MULTIBOX_LOSS_HPP_
+
+#include <cstdint>
+
+#include "caffe/device_context.hpp"
+#include "caffe/kernels/boxes.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// Offsets (items x priors x sets x 4) and scores (items x priors x classes). `sets`: 1 where all
+/// classes share a box, else one for each class.
+struct MultiBoxShape {
+  int64_t items = 0;
+  int64_t priors = 0;
+  int64_t classes = 0;
+  int64_t sets = 1;
+  int64_t positions() const { return items * priors; }
+};
+
+/// What the boxes of a batch are to be.
+struct MultiBoxTargets {
+  const double* divisor = nullptr;  ///< of the loss
+  const int* labels = nullptr;      ///< positions: the class that is wanted; -1: none
+  const int* objects = nullptr;     ///< positions x sets: the row of the truth; -1: none
+};
+
+template <typename Dtype>
+struct MultiBoxLoss {
+  MultiBoxShape shape;
+  bool logistic = false;   ///< a sigmoid for each class, else a softmax
+  bool squared = false;    ///< d^2 / 2 of offsets that are d apart, else smooth L1
+  bool variances = false;  ///< offsets are divided by the priors' variances
+  BoxCode code = BoxCode::kCorner;
+  double offset_weight = 1;
+  const Dtype* offsets = nullptr;
+  const Dtype* scores = nullptr;
+  const Dtype* priors = nullptr;
+  const Dtype* truth = nullptr;  ///< rows of 8, of which 3 to 6 are a box
+  MultiBoxTargets targets;
+};
+
+/// losses[position]: the loss of the scores there, were it a box of class `label`.
+template <typename Dtype>
+void MultiBoxClassLosses(const DeviceContext& context, const MultiBoxShape& shape, bool logistic,
+                         int label, const Dtype* scores, Dtype* losses);
+
+/// The loss; losses[position] is workspace.
+template <typename Dtype>
+void MultiBoxLossForward(const DeviceContext& context, const MultiBoxLoss<Dtype>& loss,
+                         Dtype* losses, Dtype* sum);
+
+/// The derivatives times *weight, where they are not null. Each may lie on what it is of.
+template <typename Dtype>
+void MultiBoxLossBackward(const DeviceContext& context, const MultiBoxLoss<Dtype>& loss,
+                          const Dtype* weight, Dtype* doffsets, Dtype* dscores);
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_MULTIBOX_LOSS_HPP_

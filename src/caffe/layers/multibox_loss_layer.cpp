@@ -1,0 +1,255 @@
+#include "caffe/layers/multibox_loss_layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "box_inputs.hpp"
+#include "loss_normalizer.hpp"
+
+namespace caffe {
+namespace {
+
+/// Of MultiBoxTargets: the divisor, then labels and objects, and what is missing to whole doubles.
+int64_t TargetBytes(const kernels::MultiBoxShape& shape) {
+  const int64_t numbers = shape.positions() * (1 + shape.sets);
+  return int64_t{sizeof(double)} + (numbers + 1) / 2 * 2 * int64_t{sizeof(int)};
+}
+
+bool CrossesBoundary(const kernels::Box& box) {
+  return box.xmin < 0 || box.ymin < 0 || box.xmax > 1 || box.ymax > 1;
+}
+
+}  // namespace
+
+template <typename Dtype>
+void MultiBoxLossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
+                                          const vector<Blob<Dtype>*>& top) {
+  LossLayer<Dtype>::LayerSetUp(bottom, top);
+  const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
+  const string& name = this->layer_param_.name();
+  CHECK(param.mining_type() != MultiBoxLossParameter_MiningType_HARD_EXAMPLE)
+      << "Layer " << name << ": mining_type: HARD_EXAMPLE is not supported.";
+  CHECK(!param.map_object_to_agnostic())
+      << "Layer " << name << ": map_object_to_agnostic is not supported.";
+  CHECK(!param.bp_inside()) << "Layer " << name << ": bp_inside is not supported.";
+  mining_ = param.mining_type() == MultiBoxLossParameter_MiningType_MAX_NEGATIVE;
+  if (param.has_do_neg_mining()) {
+    CHECK(!param.has_mining_type() || param.do_neg_mining() == mining_)
+        << "Layer " << name << ": do_neg_mining and mining_type contradict each other.";
+    mining_ = param.do_neg_mining();
+  }
+  CHECK(!mining_ || param.share_location())
+      << "Layer " << name << ": without share_location, mining_type must be NONE.";
+  CHECK(!mining_ || param.neg_pos_ratio() > 0)
+      << "Layer " << name << ": neg_pos_ratio must be positive.";
+  CHECK_GT(param.overlap_threshold(), 0)
+      << "Layer " << name << ": overlap_threshold must be positive.";
+  CHECK_LT(param.background_label_id(), param.num_classes())
+      << "Layer " << name << ": background_label_id must be one of num_classes.";
+}
+
+template <typename Dtype>
+kernels::MultiBoxShape MultiBoxLossLayer<Dtype>::Shape(const vector<Blob<Dtype>*>& bottom) const {
+  const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
+  return CheckBoxInputs(this->layer_param_.name(), bottom, param.num_classes(),
+                        param.share_location());
+}
+
+template <typename Dtype>
+void MultiBoxLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                                       const vector<Blob<Dtype>*>& top) {
+  Shape(bottom);
+  CheckTruthShape(this->layer_param_.name(), 3, *bottom[3]);
+  top[0]->Reshape(vector<int>());
+}
+
+template <typename Dtype>
+MemoryTraits MultiBoxLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                              const vector<Blob<Dtype>*>& /*top*/,
+                                              const vector<bool>& propagate_down) const {
+  const kernels::MultiBoxShape shape = Shape(bottom);
+  MemoryTraits traits;
+  traits.declared = true;
+  traits.saved = {{"targets", TargetBytes(shape)}};
+  traits.forward.reads = {BottomData(0), BottomData(1), BottomData(2), BottomData(3)};
+  traits.forward.writes = {TopData(0)};
+  traits.forward.scratch_bytes =
+      TargetBytes(shape) + shape.positions() * static_cast<int64_t>(sizeof(Dtype));
+  OperandForm backward;
+  backward.name = "targets";
+  backward.reads = {Saved(0), TopDiff(0)};
+  if (propagate_down[0]) {
+    backward.reads.insert(backward.reads.end(), {BottomData(0), BottomData(2), BottomData(3)});
+    backward.writes.push_back(BottomDiff(0));
+    backward.may_alias.emplace_back(BottomDiff(0), BottomData(0));
+  }
+  if (propagate_down[1]) {
+    backward.reads.push_back(BottomData(1));
+    backward.writes.push_back(BottomDiff(1));
+    backward.may_alias.emplace_back(BottomDiff(1), BottomData(1));
+  }
+  if (!backward.writes.empty()) traits.backward.push_back(backward);
+  return traits;
+}
+
+template <typename Dtype>
+kernels::MultiBoxLoss<Dtype> MultiBoxLossLayer<Dtype>::Loss(const vector<Blob<Dtype>*>& bottom,
+                                                            const void* targets) const {
+  const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
+  kernels::MultiBoxLoss<Dtype> loss;
+  loss.shape = Shape(bottom);
+  loss.logistic = param.conf_loss_type() == MultiBoxLossParameter_ConfLossType_LOGISTIC;
+  loss.squared = param.loc_loss_type() == MultiBoxLossParameter_LocLossType_L2;
+  loss.variances = !param.encode_variance_in_target();
+  loss.code = CodeOf(param.code_type());
+  loss.offset_weight = param.loc_weight();
+  loss.targets.divisor = static_cast<const double*>(targets);
+  loss.targets.labels = reinterpret_cast<const int*>(loss.targets.divisor + 1);
+  loss.targets.objects = loss.targets.labels + loss.shape.positions();
+  return loss;
+}
+
+template <typename Dtype>
+int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
+                                     const vector<Dtype>& losses, vector<int>* targets) const {
+  const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
+  const kernels::MultiBoxShape shape = Shape(bottom);
+  const int background = static_cast<int>(param.background_label_id());
+  const bool each_box = param.match_type() == MultiBoxLossParameter_MatchType_PER_PREDICTION;
+  const bool from_priors = param.use_prior_for_matching();
+  const Dtype* priors = bottom[2]->cpu_data();
+  const Dtype* offsets = from_priors ? nullptr : bottom[0]->cpu_data();
+
+  vector<vector<TrueObject>> truth(shape.items);
+  for (const TrueObject& object :
+       ReadTruth(this->layer_param_.name(), *bottom[3], shape.classes, background)) {
+    CHECK_LT(object.item, shape.items) << "Layer " << this->layer_param_.name() << ": row "
+                                       << object.row << " of the ground truth is of item "
+                                       << object.item << ", and there are " << shape.items << ".";
+    if (param.use_difficult_gt() || !object.difficult) truth[object.item].push_back(object);
+  }
+
+  vector<kernels::Prior> known(shape.priors);
+  vector<kernels::Box> boxes(shape.priors);
+  vector<bool> left_out(shape.priors);
+  for (int64_t p = 0; p < shape.priors; ++p) {
+    known[p] = kernels::PriorAt(priors, shape.priors, p, !param.encode_variance_in_target());
+    boxes[p] = known[p].box;
+    // Offsets from a box without area are not finite.
+    left_out[p] = kernels::Area(boxes[p]) == 0 ||
+                  (param.ignore_cross_boundary_bbox() && CrossesBoundary(boxes[p]));
+  }
+
+  targets->assign(shape.positions() * (1 + shape.sets), -1);
+  int *const labels = targets->data(), *const objects = labels + shape.positions();
+  int matches = 0;
+  for (int64_t item = 0; item < shape.items; ++item) {
+    const int64_t first = item * shape.priors;
+    vector<pair<double, int64_t>> negatives;  // minus the loss, and the prior
+    int of_item = 0;
+    for (int64_t set = 0; set < shape.sets; ++set) {
+      vector<TrueObject> wanted;
+      for (const TrueObject& object : truth[item]) {
+        if (shape.sets == 1 || object.label == set) wanted.push_back(object);
+      }
+      vector<kernels::Box> wanted_boxes;
+      for (const TrueObject& object : wanted) wanted_boxes.push_back(object.box);
+      for (int64_t p = 0; p < shape.priors && !from_priors; ++p) {
+        boxes[p] = kernels::DecodeBox(CodeOf(param.code_type()), known[p],
+                                      offsets + ((first + p) * shape.sets + set) * 4);
+      }
+      const vector<kernels::BoxMatch> found =
+          kernels::MatchBoxes(boxes, left_out, wanted_boxes, each_box, param.overlap_threshold());
+      for (int64_t p = 0; p < shape.priors; ++p) {
+        if (found[p].object >= 0) {
+          const TrueObject& object = wanted[found[p].object];
+          labels[first + p] = object.label;
+          objects[(first + p) * shape.sets + set] = object.row;
+          ++of_item;
+        } else if (mining_ && !left_out[p] && found[p].overlap < param.neg_overlap()) {
+          // What is not a number comes first, and is seen in the loss.
+          const double loss = losses[first + p];
+          negatives.emplace_back(
+              std::isnan(loss) ? -std::numeric_limits<double>::infinity() : -loss, p);
+        }
+      }
+    }
+    matches += of_item;
+    if (mining_) {
+      std::sort(negatives.begin(), negatives.end());
+      const double most = of_item * static_cast<double>(param.neg_pos_ratio());
+      if (static_cast<double>(negatives.size()) > most) negatives.resize(static_cast<size_t>(most));
+      for (const auto& negative : negatives) labels[first + negative.second] = background;
+    } else {
+      std::replace(labels + first, labels + first + shape.priors, -1, background);
+    }
+  }
+  return matches;
+}
+
+template <typename Dtype>
+void MultiBoxLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
+                                         const vector<Blob<Dtype>*>& bottom,
+                                         const vector<Blob<Dtype>*>& top) {
+  const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
+  char* const scratch = this->template ScratchBytes<char>();
+  char* const saved = this->template SavedBytes<char>(0);
+  char* const targets = saved != nullptr ? saved : scratch;
+  kernels::MultiBoxLoss<Dtype> loss = Loss(bottom, targets);
+  const kernels::MultiBoxShape& shape = loss.shape;
+  Dtype* const losses = reinterpret_cast<Dtype*>(scratch + TargetBytes(shape));
+
+  vector<Dtype> host_losses;
+  if (mining_) {
+    host_losses.resize(shape.positions());
+    kernels::MultiBoxClassLosses(context, shape, loss.logistic,
+                                 static_cast<int>(param.background_label_id()),
+                                 Data(context, *bottom[1]), losses);
+    CopyBytes(context, host_losses.data(), losses, host_losses.size() * sizeof(Dtype));
+  }
+  vector<int> chosen;
+  const int matches = Choose(bottom, host_losses, &chosen);
+  chosen.resize((chosen.size() + 1) / 2 * 2);
+  const double divisor = LossDivisor(
+      NormalizationOf(this->layer_param_.loss_param(), LossParameter_NormalizationMode_VALID),
+      static_cast<int>(shape.items), static_cast<int>(shape.priors), matches);
+  CopyBytes(context, targets, &divisor, sizeof(divisor));
+  CopyBytes(context, targets + sizeof(divisor), chosen.data(), chosen.size() * sizeof(int));
+
+  loss.offsets = Data(context, *bottom[0]);
+  loss.scores = Data(context, *bottom[1]);
+  loss.priors = Data(context, *bottom[2]);
+  loss.truth = Data(context, *bottom[3]);
+  kernels::MultiBoxLossForward(context, loss, losses, MutableData(context, top[0]));
+}
+
+template <typename Dtype>
+void MultiBoxLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
+                                          const vector<Blob<Dtype>*>& top,
+                                          const vector<bool>& propagate_down,
+                                          const vector<Blob<Dtype>*>& bottom) {
+  CHECK(!propagate_down[2] && !propagate_down[3])
+      << "Layer " << this->layer_param_.name()
+      << ": priors and ground truth take no gradient; propagate_down must be true, true, false, "
+      << "false.";
+  kernels::MultiBoxLoss<Dtype> loss = Loss(bottom, this->template SavedBytes<char>(0));
+  Dtype *doffsets = nullptr, *dscores = nullptr;
+  if (propagate_down[0]) {
+    loss.offsets = Data(context, *bottom[0]);
+    loss.priors = Data(context, *bottom[2]);
+    loss.truth = Data(context, *bottom[3]);
+    doffsets = MutableDiff(context, bottom[0]);
+  }
+  if (propagate_down[1]) {
+    loss.scores = Data(context, *bottom[1]);
+    dscores = MutableDiff(context, bottom[1]);
+  }
+  if (doffsets == nullptr && dscores == nullptr) return;
+  kernels::MultiBoxLossBackward(context, loss, Diff(context, *top[0]), doffsets, dscores);
+}
+
+INSTANTIATE_CLASS(MultiBoxLossLayer);
+REGISTER_LAYER_CLASS(MultiBoxLoss);
+
+}  // namespace caffe

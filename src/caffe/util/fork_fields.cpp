@@ -40,9 +40,6 @@ constexpr ForkField kFields[] = {
     {"TransformationParameter", "use_gpu_transform", kNvidia, kReading},
     {"SolverParameter", "richness", kTsn, kOwnPlan},
 
-    {"LayerParameter", "detection_evaluate_param", kSsd, nullptr},
-    {"LayerParameter", "detection_output_param", kSsd, nullptr},
-    {"LayerParameter", "multibox_loss_param", kSsd, nullptr},
     {"DataParameter", "shuffle", kNvidia, nullptr},
     {"TransformationParameter", "noise_param", kSsd, nullptr},
     {"TransformationParameter", "img_rand_resize_lower", kNvidia, nullptr},

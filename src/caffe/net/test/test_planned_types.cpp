@@ -127,7 +127,7 @@ TEST_F(PlannedTypes, AreAllThatAreRegistered) {
   seen.insert({"RecurrentState", "ShapeOnlySource"});
   for (const std::string& type : LayerRegistry<float>::LayerTypeList())
     EXPECT_EQ(seen.count(type), 1u) << type << " is in none of nets/types";
-  EXPECT_EQ(seen.size(), 77u + 2u);
+  EXPECT_EQ(seen.size(), 80u + 2u);
 }
 
 class EveryType : public PlannedTypes,

@@ -1,6 +1,8 @@
 #ifndef CAFFE_DETECTION_EVALUATE_LAYER_HPP_
 #define CAFFE_DETECTION_EVALUATE_LAYER_HPP_
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "caffe/layer.hpp"
@@ -18,9 +20,14 @@ namespace caffe {
 /// and none before was that object, it is it. evaluate_difficult_gt: false does not count difficult
 /// objects, and the last two numbers of a detection that is one are 0.
 ///
+/// Overlaps are in parts of the image; with name_size_file in pixels, of which a maximum is the
+/// last: boxes are cut at the image's borders, and the image's size is that of the file's next line
+/// ("name height width"), line after line over all passes, and then again from the first. A batch
+/// has as many images as its greatest item says, in detections and objects. resize_param may be
+/// that of images which are all of one size (WARP).
+///
 /// The top has another shape from pass to pass: rows of detections whose label is -1 are left out.
-/// It is computed on the host, and has no gradient. Overlaps are in parts of the image:
-/// name_size_file and resize_param, which would have them in pixels, are refused.
+/// It is computed on the host, and has no gradient.
 template <typename Dtype>
 class DetectionEvaluateLayer : public Layer<Dtype> {
  public:
@@ -33,6 +40,8 @@ class DetectionEvaluateLayer : public Layer<Dtype> {
   bool AllowForceBackward(const int /*bottom_index*/) const override { return false; }
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;
+  void SaveProgress(LayerProgress* progress) const override;
+  bool RestoreProgress(const LayerProgress& progress) override;
 
  protected:
   void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
@@ -40,7 +49,12 @@ class DetectionEvaluateLayer : public Layer<Dtype> {
                     const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  int found_ = 0;  ///< detections of the last pass
+  /// The heights and widths of name_size_file. Aborts where it cannot be read.
+  void ReadSizes();
+
+  int found_ = 0;                                 ///< detections of the last pass
+  std::vector<std::pair<double, double>> sizes_;  ///< of images, once they are needed
+  uint64_t next_image_ = 0;                       ///< its place in sizes_
 };
 
 }  // namespace caffe

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <climits>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "box_inputs.hpp"
+#include "caffe/util/io.hpp"
 
 namespace caffe {
 namespace {
@@ -17,6 +19,14 @@ struct Claim {
 };
 
 using ItemAndLabel = std::pair<int, int>;
+
+/// `box`, which is in parts of an image, in its pixels.
+kernels::Box InPixels(const kernels::Box& box, const std::pair<double, double>& height_and_width) {
+  const auto [height, width] = height_and_width;
+  const auto within = [](double part) { return std::min(std::max(part, 0.0), 1.0); };
+  return {within(box.xmin) * width, within(box.ymin) * height, within(box.xmax) * width + 1,
+          within(box.ymax) * height + 1};
+}
 
 /// For each claim, from the best down, whether it is one of `objects` (1), none (-1), or one that
 /// does not count (0).
@@ -62,10 +72,11 @@ void DetectionEvaluateLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bot
       << "Layer " << name << ": background_label_id must be one of num_classes.";
   CHECK_GT(param.overlap_threshold(), 0)
       << "Layer " << name << ": overlap_threshold must be positive.";
-  CHECK(!param.has_name_size_file() && !param.has_resize_param())
-      << "Layer " << name << ": overlaps in pixels (name_size_file, resize_param) are not "
-      << "supported; without these fields they are in parts of the image.";
+  CHECK(param.resize_param().resize_mode() == ResizeParameter_Resize_mode_WARP)
+      << "Layer " << name << ": of resize_param.resize_mode only WARP is supported here.";
   found_ = 0;
+  sizes_.clear();
+  next_image_ = 0;
 }
 
 template <typename Dtype>
@@ -88,10 +99,43 @@ MemoryTraits DetectionEvaluateLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /
                                                    const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.repeatable = this->layer_param_.detection_evaluate_param().name_size_file().empty();
   traits.varying = true;
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
   return traits;
+}
+
+template <typename Dtype>
+void DetectionEvaluateLayer<Dtype>::SaveProgress(LayerProgress* progress) const {
+  if (!this->layer_param_.detection_evaluate_param().name_size_file().empty())
+    progress->add_position(next_image_);
+}
+
+template <typename Dtype>
+bool DetectionEvaluateLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
+  if (progress.position_size() != 1) return false;
+  next_image_ = progress.position(0);
+  return true;
+}
+
+template <typename Dtype>
+void DetectionEvaluateLayer<Dtype>::ReadSizes() {
+  const string& source = this->layer_param_.detection_evaluate_param().name_size_file();
+  const string what = "Layer " + this->layer_param_.name() + ": ";
+  string text, line;
+  CHECK(ReadFileToString(source, &text)) << what << "cannot open name_size_file " << source << ".";
+  std::istringstream file(text);
+  for (int number = 1; std::getline(file, line); ++number) {
+    std::istringstream words(line);
+    string name;
+    double height = 0, width = 0;
+    if (!(words >> name)) continue;
+    CHECK((words >> height >> width) && height > 0 && width > 0)
+        << what << source << ":" << number << ": a line is \"name height width\".";
+    sizes_.emplace_back(height, width);
+  }
+  CHECK(!sizes_.empty()) << what << "name_size_file " << source << " names no image.";
 }
 
 template <typename Dtype>
@@ -108,17 +152,35 @@ void DetectionEvaluateLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bott
     if (param.evaluate_difficult_gt() || !object.difficult) ++counts[object.label];
   }
   std::map<ItemAndLabel, vector<Claim>> claims;
+  int images = 0;
   found_ = 0;
   const Dtype* row = bottom[0]->cpu_data();
   for (int i = 0; i < bottom[0]->count() / 7; ++i, row += 7) {
+    CHECK(row[0] >= -1 && row[0] < Dtype(1 << 30))
+        << "Layer " << name << ": detection " << i << " has item " << row[0] << ".";
+    images = std::max(images, static_cast<int>(row[0]) + 1);
     if (row[1] == Dtype(-1)) continue;
-    CHECK(row[0] >= 0 && row[0] < Dtype(1 << 30) && row[1] >= 0 &&
-          row[1] < static_cast<Dtype>(classes) && static_cast<int>(row[1]) != background)
+    CHECK(row[0] >= 0 && row[1] >= 0 && row[1] < static_cast<Dtype>(classes) &&
+          static_cast<int>(row[1]) != background)
         << "Layer " << name << ": detection " << i << " has item " << row[0] << " and label "
         << row[1] << ", which is none of an object.";
     claims[{static_cast<int>(row[0]), static_cast<int>(row[1])}].push_back(
         {static_cast<double>(row[2]), kernels::BoxAt(row + 3)});
     ++found_;
+  }
+  if (!param.name_size_file().empty()) {
+    if (sizes_.empty()) ReadSizes();
+    const auto size_of = [this](int item) {
+      return sizes_[(next_image_ + static_cast<uint64_t>(item)) % sizes_.size()];
+    };
+    for (auto& [key, list] : objects) {
+      images = std::max(images, key.first + 1);
+      for (TrueObject& object : list) object.box = InPixels(object.box, size_of(key.first));
+    }
+    for (auto& [key, list] : claims) {
+      for (Claim& claim : list) claim.box = InPixels(claim.box, size_of(key.first));
+    }
+    next_image_ = (next_image_ + static_cast<uint64_t>(images)) % sizes_.size();
   }
   Reshape(bottom, top);
   Dtype* to = top[0]->mutable_cpu_data();

@@ -1,9 +1,11 @@
 // DetectionOutput, MultiBoxLoss and DetectionEvaluate.
 #include <cmath>
+#include <fstream>
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
+#include "caffe/util/io.hpp"
 
 namespace caffe {
 namespace {
@@ -437,6 +439,61 @@ TEST_F(DetectionEvaluateTest, TheThresholdDecidesWhatOverlapsEnough) {
             (vector<double>{0, 1, 0.5, 0, 1, 0, 1, 0.25, 1, 0}));
 }
 
+/// A file "name height width" for each image.
+class SizedEvaluateTest : public DetectionEvaluateTest {
+ protected:
+  string Sizes(const string& lines) {
+    string path;
+    MakeTempFilename(&path);
+    std::ofstream(path) << lines;
+    return "name_size_file: '" + path + "' ";
+  }
+};
+
+TEST_F(SizedEvaluateTest, OverlapsAreInPixelsOfWhichTheLastCounts) {
+  // Cut at the borders, and with the last pixel, 2 of 3 columns of an image 2 pixels wide.
+  found_ = BlobOf({1, 1, 1, 7}, {0, 1, 0.5, -3, 0, 0.5, 9});
+  truth_ = BlobOf({1, 1, 1, 8}, {0, 1, 0, 0, 0, 1, 1, 0});
+  const auto is_true = [](const vector<double>& rows) { return rows[rows.size() - 2] == 1; };
+  EXPECT_FALSE(is_true(Rows("overlap_threshold: 0.65")));
+  EXPECT_TRUE(is_true(Rows("overlap_threshold: 0.65 " + Sizes("a 1 2\n"))));
+  EXPECT_FALSE(is_true(Rows("overlap_threshold: 0.67 " + Sizes("a 1 2\n"))));
+  EXPECT_TRUE(is_true(
+      Rows("overlap_threshold: 0.65 resize_param { height: 9 width: 9 } " + Sizes("a 1 2\n"))));
+}
+
+TEST_F(SizedEvaluateTest, EachImageHasTheNextLine) {
+  // A quarter of the object in item 1: in 1 x 1 pixels 2.25 of 4, in 1000 x 1000 about 1 of 4.
+  found_ = BlobOf({1, 1, 1, 7}, {1, 1, 0.5, 0, 0, 0.5, 0.5});
+  truth_ = BlobOf({1, 1, 1, 8}, {1, 1, 0, 0, 0, 1, 1, 0});
+  auto layer = MakeLayer(Evaluate(Sizes("a 9 9\nb 1 1\n\nc 9 9\nd 1000 1000\ne 1 1\n")));
+  const Blobs bottom = {found_.get(), truth_.get()};
+  layer->SetUp(bottom, {&top_});
+  const auto is_true = [&](Layer<double>* one) {
+    one->Forward(bottom, {&top_});
+    return DataOf(top_)[13] == 1;
+  };
+  EXPECT_TRUE(is_true(layer.get()));   // b
+  EXPECT_FALSE(is_true(layer.get()));  // d
+  LayerProgress progress;
+  layer->SaveProgress(&progress);
+  EXPECT_FALSE(is_true(layer.get()));  // a, after e
+  EXPECT_FALSE(is_true(layer.get()));  // c
+  EXPECT_TRUE(is_true(layer.get()));   // e
+  EXPECT_FALSE(layer->Traits(bottom, {&top_}, {false, false}).repeatable);
+  progress.set_position(0, 3);  // d is next, then e
+  EXPECT_TRUE(layer->RestoreProgress(progress));
+  EXPECT_TRUE(is_true(layer.get()));
+  EXPECT_FALSE(layer->RestoreProgress(LayerProgress()));
+}
+
+TEST_F(SizedEvaluateTest, BadFilesNameTheLayer) {
+  EXPECT_DEATH(Rows("name_size_file: '/nowhere/sizes'"), "Layer judge: cannot open name_size_file");
+  EXPECT_DEATH(Rows(Sizes("\n")), "Layer judge: name_size_file .* names no image");
+  EXPECT_DEATH(Rows(Sizes("a 3 4\nb 3\n")), "Layer judge: .*:2: a line is \"name height width\"");
+  EXPECT_DEATH(Rows("resize_param { resize_mode: FIT_SMALL_SIZE }"), "Layer judge: .* only WARP");
+}
+
 TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {
   auto layer = MakeLayer(Evaluate(""));
   const Blobs bottom = {found_.get(), truth_.get()};
@@ -450,8 +507,6 @@ TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {
 
 TEST(DetectionEvaluateDeathTest, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
   Blob<double> found(1, 1, 1, 7), truth(1, 1, 1, 8), top;
-  EXPECT_DEATH(MakeLayer(Evaluate("name_size_file: 'x'"))->SetUp({&found, &truth}, {&top}),
-               "Layer judge: overlaps in pixels");
   EXPECT_DEATH(MakeLayer(Evaluate("background_label_id: 3"))->SetUp({&found, &truth}, {&top}),
                "Layer judge: background_label_id must be");
   EXPECT_DEATH(MakeLayer(Evaluate(""))->SetUp({&truth, &truth}, {&top}),

@@ -26,8 +26,9 @@ namespace caffe {
 /// has as many images as its greatest item says, in detections and objects. resize_param may be
 /// that of images which are all of one size (WARP).
 ///
-/// The top has another shape from pass to pass: rows of detections whose label is -1 are left out.
-/// It is computed on the host, and has no gradient.
+/// The top has another shape from pass to pass: rows of detections whose label is -1 are left out,
+/// but before the first, when labels are not known. It is computed on the host, and has no
+/// gradient.
 template <typename Dtype>
 class DetectionEvaluateLayer : public Layer<Dtype> {
  public:
@@ -52,7 +53,7 @@ class DetectionEvaluateLayer : public Layer<Dtype> {
   /// The heights and widths of name_size_file. Aborts where it cannot be read.
   void ReadSizes();
 
-  int found_ = 0;                                 ///< detections of the last pass
+  int found_ = -1;  ///< detections of the last pass; -1: there was none
   std::vector<std::pair<double, double>> sizes_;  ///< of images, once they are needed
   uint64_t next_image_ = 0;                       ///< its place in sizes_
 };

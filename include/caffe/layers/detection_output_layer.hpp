@@ -18,9 +18,9 @@ namespace caffe {
 /// above confidence_threshold go through non-maximum suppression (nms_param); then the keep_top_k
 /// best of an item stay. Rows are in the order of items, of labels, and of falling scores.
 ///
-/// The top has another shape from pass to pass; before the first it has one row. It is computed on
-/// the host, and has no gradient. Nothing is written to files, nothing is shown:
-/// save_output_param.output_directory and visualize are refused.
+/// The top has another shape from pass to pass; before the first it has as many rows as there can
+/// be. It is computed on the host, and has no gradient. Nothing is written to files, nothing is
+/// shown: save_output_param.output_directory and visualize are refused.
 template <typename Dtype>
 class DetectionOutputLayer : public Layer<Dtype> {
  public:
@@ -41,7 +41,7 @@ class DetectionOutputLayer : public Layer<Dtype> {
                     const vector<Blob<Dtype>*>& bottom) override;
 
  private:
-  int rows_ = 1;  ///< of the top in the last pass
+  int rows_ = 0;  ///< of the top in the last pass; 0: there was none
 };
 
 }  // namespace caffe

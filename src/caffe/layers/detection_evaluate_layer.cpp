@@ -74,7 +74,7 @@ void DetectionEvaluateLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bot
       << "Layer " << name << ": overlap_threshold must be positive.";
   CHECK(param.resize_param().resize_mode() == ResizeParameter_Resize_mode_WARP)
       << "Layer " << name << ": of resize_param.resize_mode only WARP is supported here.";
-  found_ = 0;
+  found_ = -1;
   sizes_.clear();
   next_image_ = 0;
 }
@@ -88,7 +88,7 @@ void DetectionEvaluateLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
       << "xmin, ymin, xmax, ymax), not shape " << bottom[0]->shape_string() << ".";
   CheckTruthShape(name, 1, *bottom[1]);
   const int64_t classes = this->layer_param_.detection_evaluate_param().num_classes();
-  const int64_t rows = classes - 1 + found_;
+  const int64_t rows = classes - 1 + (found_ < 0 ? bottom[0]->count() / 7 : found_);
   CHECK_LE(rows, INT_MAX / 5) << "Layer " << name << ": too many detections.";
   top[0]->Reshape({1, 1, static_cast<int>(rows), 5});
 }

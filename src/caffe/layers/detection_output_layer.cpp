@@ -25,6 +25,17 @@ kernels::Suppression SuppressionOf(const DetectionOutputParameter& param) {
   return how;
 }
 
+/// How many rows the top can have.
+int64_t MostRows(const kernels::MultiBoxShape& shape, const DetectionOutputParameter& param) {
+  const int64_t background = param.background_label_id();
+  const bool has_background = background >= 0 && background < shape.classes;
+  const int64_t top_k = SuppressionOf(param).top_k, keep_top_k = param.keep_top_k();
+  int64_t most = top_k < 0 ? shape.priors : std::min(shape.priors, top_k);
+  most *= shape.classes - (has_background ? 1 : 0);
+  if (keep_top_k >= 0) most = std::min(most, keep_top_k);
+  return shape.items * std::max<int64_t>(most, 1);
+}
+
 /// Leaves the `most` best, those of a label together.
 void KeepBest(size_t most, vector<Detected>* found) {
   if (found->size() <= most) return;
@@ -50,15 +61,18 @@ void DetectionOutputLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*botto
       << "Layer " << name << ": nms_threshold must not be negative.";
   CHECK(param.nms_param().eta() > 0 && param.nms_param().eta() <= 1)
       << "Layer " << name << ": eta must be above 0 and at most 1.";
-  rows_ = 1;
+  rows_ = 0;
 }
 
 template <typename Dtype>
 void DetectionOutputLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
                                           const vector<Blob<Dtype>*>& top) {
   const DetectionOutputParameter& param = this->layer_param_.detection_output_param();
-  CheckBoxInputs(this->layer_param_.name(), bottom, param.num_classes(), param.share_location());
-  top[0]->Reshape({1, 1, rows_, 7});
+  const string& name = this->layer_param_.name();
+  const int64_t most =
+      MostRows(CheckBoxInputs(name, bottom, param.num_classes(), param.share_location()), param);
+  CHECK_LE(most, INT_MAX / 7) << "Layer " << name << ": up to " << most << " boxes are too many.";
+  top[0]->Reshape({1, 1, rows_ > 0 ? rows_ : static_cast<int>(most), 7});
 }
 
 template <typename Dtype>
@@ -106,7 +120,6 @@ void DetectionOutputLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bottom
   }
   const bool none = rows == 0;
   if (none) rows = shape.items;
-  CHECK_LE(rows, INT_MAX / 7) << "Layer " << this->layer_param_.name() << ": too many boxes.";
   rows_ = static_cast<int>(rows);
   top[0]->Reshape({1, 1, rows_, 7});
   Dtype* row = top[0]->mutable_cpu_data();

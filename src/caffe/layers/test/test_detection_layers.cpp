@@ -34,9 +34,10 @@ class DetectionOutputTest : public ::testing::Test {
   vector<double> Rows(const string& param) {
     auto layer = MakeLayer(Output(param));
     layer->SetUp(bottom_, {&top_});
-    EXPECT_EQ(top_.shape(), (vector<int>{1, 1, 1, 7}));
+    const int most = top_.shape(2);
     layer->Forward(bottom_, {&top_});
-    EXPECT_EQ(top_.count(), top_.shape(2) * 7);
+    EXPECT_EQ(top_.shape(), (vector<int>{1, 1, top_.count() / 7, 7}));
+    EXPECT_LE(top_.shape(2), most);
     return DataOf(top_);
   }
 
@@ -122,6 +123,19 @@ TEST_F(DetectionOutputTest, TheTopsShapeFollowsTheValues) {
   std::fill_n(scores_->mutable_cpu_data(), 24, 0.0);
   layer->Forward(bottom_, {&top_});
   EXPECT_EQ(top_.shape(2), 2);
+}
+
+TEST_F(DetectionOutputTest, BeforeTheFirstPassTheTopHasTheMostRows) {
+  const pair<const char*, int> most[] = {{"", 2 * 4 * 2},
+                                         {"background_label_id: -1", 2 * 4 * 3},
+                                         {"nms_param { top_k: 1 }", 2 * 1 * 2},
+                                         {"keep_top_k: 3", 2 * 3},
+                                         {"keep_top_k: 100", 2 * 4 * 2},
+                                         {"keep_top_k: 0", 2}};
+  for (const auto& [param, rows] : most) {
+    MakeLayer(Output(param))->SetUp(bottom_, {&top_});
+    EXPECT_EQ(top_.shape(), (vector<int>{1, 1, rows, 7})) << param;
+  }
 }
 
 TEST_F(DetectionOutputTest, AnImageForPicturesIsNotRead) {
@@ -498,7 +512,7 @@ TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {
   auto layer = MakeLayer(Evaluate(""));
   const Blobs bottom = {found_.get(), truth_.get()};
   layer->SetUp(bottom, {&top_});
-  EXPECT_EQ(top_.shape(2), 2);
+  EXPECT_EQ(top_.shape(2), 2 + 6);
   EXPECT_TRUE(layer->Traits(bottom, {&top_}, {false, false}).varying);
   layer->Forward(bottom, {&top_});
   layer->Reshape(bottom, {&top_});

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/host_device.hpp"
 
 namespace caffe {
 namespace kernels {

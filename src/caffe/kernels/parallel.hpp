@@ -9,14 +9,9 @@
 #include <cstdint>
 
 #include "caffe/device_context.hpp"
+#include "caffe/kernels/host_device.hpp"
 #include "caffe/util/threads.hpp"
 #include "layrub/device/device.hpp"
-
-#ifdef __CUDACC__
-#define LAYRUB_HOST_DEVICE __host__ __device__
-#else
-#define LAYRUB_HOST_DEVICE
-#endif
 
 #if !defined(CPU_ONLY) && !defined(__CUDACC__)
 #error \

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "box_inputs.hpp"
+#include "caffe/util/threads.hpp"
 
 namespace caffe {
 namespace {
@@ -98,10 +99,9 @@ void DetectionOutputLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bottom
   const Dtype *offsets = bottom[0]->cpu_data(), *scores = bottom[1]->cpu_data(),
               *priors = bottom[2]->cpu_data();
   vector<vector<Detected>> found(shape.items);
-  vector<kernels::Box> boxes(shape.priors);
-  vector<double> class_scores(shape.priors);
-  int64_t rows = 0;
-  for (int64_t item = 0; item < shape.items; ++item) {
+  CpuFor(shape.items, true, [&](int64_t item) {
+    vector<kernels::Box> boxes(shape.priors);
+    vector<double> class_scores(shape.priors);
     for (int64_t label = 0; label < shape.classes; ++label) {
       const int64_t first = item * shape.priors, set = shape.sets == 1 ? 0 : label;
       for (int64_t p = 0; p < shape.priors; ++p) {
@@ -116,8 +116,9 @@ void DetectionOutputLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bottom
         found[item].push_back({label, class_scores[p], boxes[p]});
     }
     if (param.keep_top_k() >= 0) KeepBest(param.keep_top_k(), &found[item]);
-    rows += static_cast<int64_t>(found[item].size());
-  }
+  });
+  int64_t rows = 0;
+  for (const vector<Detected>& of_item : found) rows += static_cast<int64_t>(of_item.size());
   const bool none = rows == 0;
   if (none) rows = shape.items;
   rows_ = static_cast<int>(rows);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "box_inputs.hpp"
+#include "caffe/util/threads.hpp"
 #include "loss_normalizer.hpp"
 
 namespace caffe {
@@ -131,23 +133,23 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
   }
 
   vector<kernels::Prior> known(shape.priors);
-  vector<kernels::Box> boxes(shape.priors);
+  vector<kernels::Box> prior_boxes(shape.priors);
   vector<bool> left_out(shape.priors);
   for (int64_t p = 0; p < shape.priors; ++p) {
     known[p] = kernels::PriorAt(priors, shape.priors, p, !param.encode_variance_in_target());
-    boxes[p] = known[p].box;
+    prior_boxes[p] = known[p].box;
     // Offsets from a box without area are not finite.
-    left_out[p] = kernels::Area(boxes[p]) == 0 ||
-                  (param.ignore_cross_boundary_bbox() && CrossesBoundary(boxes[p]));
+    left_out[p] = kernels::Area(prior_boxes[p]) == 0 ||
+                  (param.ignore_cross_boundary_bbox() && CrossesBoundary(prior_boxes[p]));
   }
 
   targets->assign(shape.positions() * (1 + shape.sets), -1);
   int *const labels = targets->data(), *const objects = labels + shape.positions();
-  int matches = 0;
-  for (int64_t item = 0; item < shape.items; ++item) {
+  vector<int> matches(shape.items);
+  CpuFor(shape.items, true, [&](int64_t item) {
     const int64_t first = item * shape.priors;
+    vector<kernels::Box> boxes = prior_boxes;
     vector<pair<double, int64_t>> negatives;  // minus the loss, and the prior
-    int of_item = 0;
     for (int64_t set = 0; set < shape.sets; ++set) {
       vector<TrueObject> wanted;
       for (const TrueObject& object : truth[item]) {
@@ -166,7 +168,7 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
           const TrueObject& object = wanted[found[p].object];
           labels[first + p] = object.label;
           objects[(first + p) * shape.sets + set] = object.row;
-          ++of_item;
+          ++matches[item];
         } else if (mining_ && !left_out[p] && found[p].overlap < param.neg_overlap()) {
           // What is not a number comes first, and is seen in the loss.
           const double loss = losses[first + p];
@@ -175,17 +177,16 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
         }
       }
     }
-    matches += of_item;
     if (mining_) {
       std::sort(negatives.begin(), negatives.end());
-      const double most = of_item * static_cast<double>(param.neg_pos_ratio());
+      const double most = matches[item] * static_cast<double>(param.neg_pos_ratio());
       if (static_cast<double>(negatives.size()) > most) negatives.resize(static_cast<size_t>(most));
       for (const auto& negative : negatives) labels[first + negative.second] = background;
     } else {
       std::replace(labels + first, labels + first + shape.priors, -1, background);
     }
-  }
-  return matches;
+  });
+  return std::accumulate(matches.begin(), matches.end(), 0);
 }
 
 template <typename Dtype>

@@ -1,0 +1,12 @@
+#ifndef CAFFE_KERNELS_HOST_DEVICE_HPP_
+#define CAFFE_KERNELS_HOST_DEVICE_HPP_
+
+// For functions that kernels and the host call.
+
+#ifdef __CUDACC__
+#define LAYRUB_HOST_DEVICE __host__ __device__
+#else
+#define LAYRUB_HOST_DEVICE
+#endif
+
+#endif  // CAFFE_KERNELS_HOST_DEVICE_HPP_

@@ -5,8 +5,10 @@
 namespace caffe {
 namespace kernels {
 
-std::vector<BoxMatch> MatchBoxes(const std::vector<Box>& boxes, const std::vector<bool>& left_out,
-                                 const std::vector<Box>& objects, bool each_box, double threshold) {
+std::vector<BoxMatch> MatchBoxes(const std::vector<BoundingBox>& boxes,
+                                 const std::vector<bool>& left_out,
+                                 const std::vector<BoundingBox>& objects, bool each_box,
+                                 double threshold) {
   struct Pair {
     size_t box, object;
     double overlap;
@@ -42,7 +44,7 @@ std::vector<BoxMatch> MatchBoxes(const std::vector<Box>& boxes, const std::vecto
   return matches;
 }
 
-std::vector<int> Suppress(const std::vector<Box>& boxes, const std::vector<double>& scores,
+std::vector<int> Suppress(const std::vector<BoundingBox>& boxes, const std::vector<double>& scores,
                           const Suppression& how) {
   std::vector<int> order;
   for (size_t i = 0; i < scores.size(); ++i) {

@@ -22,8 +22,10 @@ struct BoxMatch {
 /// `each_box`, every box that is left gets the object that it overlaps most, if by `threshold` at
 /// least. An overlap of 1e-6 or less is none; of equal ones the first box, then the first object
 /// counts. Boxes that are flagged in `left_out` (empty: none) take no part.
-std::vector<BoxMatch> MatchBoxes(const std::vector<Box>& boxes, const std::vector<bool>& left_out,
-                                 const std::vector<Box>& objects, bool each_box, double threshold);
+std::vector<BoxMatch> MatchBoxes(const std::vector<BoundingBox>& boxes,
+                                 const std::vector<bool>& left_out,
+                                 const std::vector<BoundingBox>& objects, bool each_box,
+                                 double threshold);
 
 /// How Suppress chooses.
 struct Suppression {
@@ -34,7 +36,7 @@ struct Suppression {
 };
 
 /// Non-maximum suppression: indices of the boxes that stay, best score first.
-std::vector<int> Suppress(const std::vector<Box>& boxes, const std::vector<double>& scores,
+std::vector<int> Suppress(const std::vector<BoundingBox>& boxes, const std::vector<double>& scores,
                           const Suppression& how);
 
 /// A box that a detector has found.

@@ -12,7 +12,7 @@ namespace caffe {
 namespace kernels {
 
 /// A box with its sides along the axes, in parts of the image or in pixels.
-struct Box {
+struct BoundingBox {
   double xmin = 0;
   double ymin = 0;
   double xmax = 0;
@@ -20,15 +20,15 @@ struct Box {
 };
 
 /// 0 where a maximum is below its minimum.
-LAYRUB_HOST_DEVICE inline double Area(const Box& box) {
+LAYRUB_HOST_DEVICE inline double Area(const BoundingBox& box) {
   const double width = box.xmax - box.xmin, height = box.ymax - box.ymin;
   return width > 0 && height > 0 ? width * height : 0;
 }
 
 /// Intersection over union; 0 for boxes without area.
-LAYRUB_HOST_DEVICE inline double Overlap(const Box& a, const Box& b) {
-  const Box common = {a.xmin > b.xmin ? a.xmin : b.xmin, a.ymin > b.ymin ? a.ymin : b.ymin,
-                      a.xmax < b.xmax ? a.xmax : b.xmax, a.ymax < b.ymax ? a.ymax : b.ymax};
+LAYRUB_HOST_DEVICE inline double Overlap(const BoundingBox& a, const BoundingBox& b) {
+  const BoundingBox common = {a.xmin > b.xmin ? a.xmin : b.xmin, a.ymin > b.ymin ? a.ymin : b.ymin,
+                              a.xmax < b.xmax ? a.xmax : b.xmax, a.ymax < b.ymax ? a.ymax : b.ymax};
   const double intersection = Area(common);
   return intersection > 0 ? intersection / (Area(a) + Area(b) - intersection) : 0;
 }
@@ -42,12 +42,12 @@ enum class BoxCode { kCorner, kCenterSize, kCornerSize };
 
 /// A box that others are offset from.
 struct Prior {
-  Box box;
+  BoundingBox box;
   double variance[4];
 };
 
 template <typename Dtype>
-LAYRUB_HOST_DEVICE Box BoxAt(const Dtype* corners) {
+LAYRUB_HOST_DEVICE BoundingBox BoxAt(const Dtype* corners) {
   return {static_cast<double>(corners[0]), static_cast<double>(corners[1]),
           static_cast<double>(corners[2]), static_cast<double>(corners[3])};
 }
@@ -63,9 +63,9 @@ LAYRUB_HOST_DEVICE Prior PriorAt(const Dtype* priors, int64_t count, int64_t ind
 }
 
 /// The offsets of `box` from `prior`.
-LAYRUB_HOST_DEVICE inline void EncodeBox(BoxCode code, const Prior& prior, const Box& box,
+LAYRUB_HOST_DEVICE inline void EncodeBox(BoxCode code, const Prior& prior, const BoundingBox& box,
                                          double (&offsets)[4]) {
-  const Box& p = prior.box;
+  const BoundingBox& p = prior.box;
   const double width = p.xmax - p.xmin, height = p.ymax - p.ymin;
   if (code == BoxCode::kCenterSize) {
     offsets[0] = (box.xmin + box.xmax - p.xmin - p.xmax) / 2 / width;
@@ -85,8 +85,8 @@ LAYRUB_HOST_DEVICE inline void EncodeBox(BoxCode code, const Prior& prior, const
 
 /// The box that has the four `offsets` from `prior`.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE Box DecodeBox(BoxCode code, const Prior& prior, const Dtype* offsets) {
-  const Box& p = prior.box;
+LAYRUB_HOST_DEVICE BoundingBox DecodeBox(BoxCode code, const Prior& prior, const Dtype* offsets) {
+  const BoundingBox& p = prior.box;
   const double width = p.xmax - p.xmin, height = p.ymax - p.ymin;
   double moves[4];
   for (int k = 0; k < 4; ++k) moves[k] = static_cast<double>(offsets[k]) * prior.variance[k];

@@ -59,7 +59,7 @@ struct TrueObject {
   int row;   ///< in the blob
   int item;  ///< of the batch
   int label;
-  kernels::Box box;
+  kernels::BoundingBox box;
   bool difficult;
 };
 

@@ -15,13 +15,14 @@ namespace {
 /// A box of an item and a label.
 struct Claim {
   double score;
-  kernels::Box box;
+  kernels::BoundingBox box;
 };
 
 using ItemAndLabel = std::pair<int, int>;
 
 /// `box`, which is in parts of an image, in its pixels.
-kernels::Box InPixels(const kernels::Box& box, const std::pair<double, double>& height_and_width) {
+kernels::BoundingBox InPixels(const kernels::BoundingBox& box,
+                              const std::pair<double, double>& height_and_width) {
   const auto [height, width] = height_and_width;
   const auto within = [](double part) { return std::min(std::max(part, 0.0), 1.0); };
   return {within(box.xmin) * width, within(box.ymin) * height, within(box.xmax) * width + 1,

@@ -14,7 +14,7 @@ namespace {
 struct Detected {
   int64_t label;
   double score;
-  kernels::Box box;
+  kernels::BoundingBox box;
 };
 
 kernels::Suppression SuppressionOf(const DetectionOutputParameter& param) {
@@ -100,7 +100,7 @@ void DetectionOutputLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bottom
               *priors = bottom[2]->cpu_data();
   vector<vector<Detected>> found(shape.items);
   CpuFor(shape.items, true, [&](int64_t item) {
-    vector<kernels::Box> boxes(shape.priors);
+    vector<kernels::BoundingBox> boxes(shape.priors);
     vector<double> class_scores(shape.priors);
     for (int64_t label = 0; label < shape.classes; ++label) {
       const int64_t first = item * shape.priors, set = shape.sets == 1 ? 0 : label;

@@ -18,7 +18,7 @@ int64_t TargetBytes(const kernels::MultiBoxShape& shape) {
   return int64_t{sizeof(double)} + (numbers + 1) / 2 * 2 * int64_t{sizeof(int)};
 }
 
-bool CrossesBoundary(const kernels::Box& box) {
+bool CrossesBoundary(const kernels::BoundingBox& box) {
   return box.xmin < 0 || box.ymin < 0 || box.xmax > 1 || box.ymax > 1;
 }
 
@@ -133,7 +133,7 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
   }
 
   vector<kernels::Prior> known(shape.priors);
-  vector<kernels::Box> prior_boxes(shape.priors);
+  vector<kernels::BoundingBox> prior_boxes(shape.priors);
   vector<bool> left_out(shape.priors);
   for (int64_t p = 0; p < shape.priors; ++p) {
     known[p] = kernels::PriorAt(priors, shape.priors, p, !param.encode_variance_in_target());
@@ -148,14 +148,14 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
   vector<int> matches(shape.items);
   CpuFor(shape.items, true, [&](int64_t item) {
     const int64_t first = item * shape.priors;
-    vector<kernels::Box> boxes = prior_boxes;
+    vector<kernels::BoundingBox> boxes = prior_boxes;
     vector<pair<double, int64_t>> negatives;  // minus the loss, and the prior
     for (int64_t set = 0; set < shape.sets; ++set) {
       vector<TrueObject> wanted;
       for (const TrueObject& object : truth[item]) {
         if (shape.sets == 1 || object.label == set) wanted.push_back(object);
       }
-      vector<kernels::Box> wanted_boxes;
+      vector<kernels::BoundingBox> wanted_boxes;
       for (const TrueObject& object : wanted) wanted_boxes.push_back(object.box);
       for (int64_t p = 0; p < shape.priors && !from_priors; ++p) {
         boxes[p] = kernels::DecodeBox(CodeOf(param.code_type()), known[p],

@@ -30,7 +30,7 @@ class BoxOffsets : public ::testing::Test {
       EncodeBox(code, prior, kBox, offsets);
       for (int k = 0; k < 4; ++k)
         EXPECT_NEAR(offsets[k], expected[k] / (use_variances ? kPriors[12 + k] : 1), 1e-12) << k;
-      const Box decoded = DecodeBox(code, prior, offsets);
+      const BoundingBox decoded = DecodeBox(code, prior, offsets);
       EXPECT_NEAR(decoded.xmin, kBox.xmin, 1e-12);
       EXPECT_NEAR(decoded.ymin, kBox.ymin, 1e-12);
       EXPECT_NEAR(decoded.xmax, kBox.xmax, 1e-12);
@@ -40,7 +40,7 @@ class BoxOffsets : public ::testing::Test {
 
   // Of the second prior the width is 0.4, the height 0.2.
   const double kPriors[16] = {9, 9, 9, 9, 0.2, 0.2, 0.6, 0.4, 9, 9, 9, 9, 0.1, 0.1, 0.2, 0.25};
-  const Box kBox = {0.3, 0.3, 0.5, 0.5};
+  const BoundingBox kBox = {0.3, 0.3, 0.5, 0.5};
 };
 
 TEST_F(BoxOffsets, OfCornersAreDistances) { Check(BoxCode::kCorner, {0.1, 0.1, -0.1, 0.1}); }
@@ -59,8 +59,8 @@ std::vector<int> ObjectsOf(const std::vector<BoxMatch>& matches) {
   return objects;
 }
 
-const std::vector<Box> kBoxes = {{0, 0, 2, 1}, {0, 0, 2, 2}, {4, 4, 6, 6}, {9, 9, 10, 10}};
-const std::vector<Box> kObjects = {{0, 0, 2, 2}, {4, 4, 6, 5}, {20, 20, 21, 21}};
+const std::vector<BoundingBox> kBoxes = {{0, 0, 2, 1}, {0, 0, 2, 2}, {4, 4, 6, 6}, {9, 9, 10, 10}};
+const std::vector<BoundingBox> kObjects = {{0, 0, 2, 2}, {4, 4, 6, 5}, {20, 20, 21, 21}};
 
 TEST(MatchBoxes, GivesEachObjectABox) {
   const std::vector<BoxMatch> matches = MatchBoxes(kBoxes, {}, kObjects, false, 0.1);
@@ -80,7 +80,7 @@ TEST(MatchBoxes, GivesOtherBoxesTheObjectThatTheyOverlapEnough) {
 
 TEST(MatchBoxes, TheBestPairComesFirst) {
   // Both objects overlap the first box most, by 1 and by 3/4; the second box by 1/2 and by 2/3.
-  const std::vector<Box> boxes = {{0, 0, 4, 4}, {0, 0, 4, 2}};
+  const std::vector<BoundingBox> boxes = {{0, 0, 4, 4}, {0, 0, 4, 2}};
   EXPECT_EQ(ObjectsOf(MatchBoxes(boxes, {}, {{0, 0, 4, 3}, {0, 0, 4, 4}}, false, 0.5)),
             (std::vector<int>{1, 0}));
   EXPECT_EQ(ObjectsOf(MatchBoxes(boxes, {}, {{0, 0, 4, 3}}, false, 0.5)),
@@ -88,7 +88,7 @@ TEST(MatchBoxes, TheBestPairComesFirst) {
 }
 
 TEST(MatchBoxes, OfEqualOverlapsTheFirstCounts) {
-  const Box box = {0, 0, 1, 1};
+  const BoundingBox box = {0, 0, 1, 1};
   EXPECT_EQ(ObjectsOf(MatchBoxes({box, box, box}, {}, {box, box}, true, 0.5)),
             (std::vector<int>{0, 1, 0}));
 }
@@ -100,7 +100,7 @@ TEST(MatchBoxes, LeavesBoxesOut) {
 }
 
 // The first overlaps the second by 0.9 and the third by 0.5, the second the third by 5/9.
-const std::vector<Box> kRivals = {{0, 0, 2, 2}, {0, 0, 2, 1.8}, {0, 0, 2, 1}, {5, 5, 6, 6}};
+const std::vector<BoundingBox> kRivals = {{0, 0, 2, 2}, {0, 0, 2, 1.8}, {0, 0, 2, 1}, {5, 5, 6, 6}};
 const std::vector<double> kScores = {0.5, 0.9, 0.7, 0.6};
 
 std::vector<int> Kept(double threshold, double eta = 1, int top_k = -1, double least_score = -1) {

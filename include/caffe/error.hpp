@@ -3,9 +3,12 @@
 
 #include <glog/logging.h>
 
+#include <cstring>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace caffe {
 
@@ -32,22 +35,35 @@ class ThrowOnError {
 /// Whether a failed check of this thread throws; otherwise it ends the process, as glog's do.
 bool ThrowsOnError();
 
-/// The message of a failed CHECK or LOG(FATAL). Where a part of it throws, it is dropped.
+/// The message of a failed CHECK or LOG(FATAL). Where a part of it throws, it is dropped. What is
+/// streamed into a CHECK is for people, so it is the message, with the compared values that it does
+/// not tell; a CHECK without it says which
+/// condition failed.
 class FatalMessage : public std::ostringstream {
  public:
-  FatalMessage(const char* file, int line) : file_(file), line_(line) {}
-  FatalMessage(const char* file, int line, const google::CheckOpString& failed)
-      : FatalMessage(file, line) {
-    *this << "Check failed: " << *failed.str_ << " ";
-    delete failed.str_;
-  }
+  /// `condition`: of a CHECK. `values`: what it compared, as "(1 vs. 2)".
+  FatalMessage(const char* file, int line, const char* condition = nullptr, std::string values = "")
+      : file_(file), line_(line), condition_(condition), values_(std::move(values)) {}
   std::ostream& stream() { return *this; }
   /// Throws or ends the process.
   [[noreturn]] void Deliver() const;
 
  private:
+  std::string Text() const;
+
   const char* file_;
   int line_;
+  const char* condition_;
+  std::string values_;
+};
+
+/// Makes the message of a failed comparison from what glog says of it: `condition` (1 vs. 2).
+struct FailedComparison {
+  FatalMessage operator()(const char* file, int line, const google::CheckOpString& failed) const {
+    const std::unique_ptr<std::string> text(failed.str_);
+    return FatalMessage(file, line, condition, text->substr(std::strlen(condition) + 1));
+  }
+  const char* condition;
 };
 
 /// `FatalEnd() & message.stream() << part << part` delivers the message with all its parts.
@@ -72,9 +88,15 @@ Pointer CheckNotNull(const char* file, int line, const char* what, Pointer&& poi
 // a destructor, which may not throw, least of all where a part of the message has thrown.
 #undef COMPACT_GOOGLE_LOG_FATAL
 #define COMPACT_GOOGLE_LOG_FATAL ::caffe::FatalEnd() & ::caffe::FatalMessage(__FILE__, __LINE__)
+#undef CHECK
+#define CHECK(condition)                                              \
+  (condition) ? static_cast<void>(0)                                  \
+              : ::google::LogMessageVoidify() & ::caffe::FatalEnd() & \
+                    ::caffe::FatalMessage(__FILE__, __LINE__, #condition).stream()
 #undef CHECK_OP
 #define CHECK_OP(name, op, val1, val2) \
-  CHECK_OP_LOG(name, op, val1, val2, ::caffe::FatalEnd() & ::caffe::FatalMessage)
+  CHECK_OP_LOG(name, op, val1, val2,   \
+               ::caffe::FatalEnd() & ::caffe::FailedComparison{#val1 " " #op " " #val2})
 #undef CHECK_NOTNULL
 #define CHECK_NOTNULL(value) \
   ::caffe::CheckNotNull(__FILE__, __LINE__, "'" #value "' Must be non NULL", (value))

@@ -2,6 +2,7 @@
 #define CAFFE_FILLER_HPP
 
 #include <string>
+#include <vector>
 
 #include "caffe/blob.hpp"
 #include "caffe/common.hpp"
@@ -89,6 +90,9 @@ class BilinearFiller : public Filler<Dtype> {
   explicit BilinearFiller(const FillerParameter& param) : Filler<Dtype>(param) {}
   virtual void Fill(Blob<Dtype>* blob);
 };
+
+/// The types there are, sorted.
+std::vector<std::string> FillerTypes();
 
 /// The filler that `param.type()` names, owned by the caller; aborts where there is none.
 template <typename Dtype>

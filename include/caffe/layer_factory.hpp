@@ -2,6 +2,7 @@
 #define CAFFE_LAYER_FACTORY_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,12 @@ class LayerRegistry {
     return registry;
   }
 
-  /// Aborts when `type` is registered already.
-  static void AddCreator(const string& type, Creator creator) {
+  /// Aborts when `type` is registered already. A type that the library alone puts into nets is
+  /// `internal`, and in no list.
+  static void AddCreator(const string& type, Creator creator, bool internal = false) {
     CHECK(Registry().emplace(type, creator).second)
         << "Layer type " << type << " already registered.";
+    if (internal) Internal().insert(type);
   }
 
   /// Aborts, listing the known types, when param.type() is not registered.
@@ -44,18 +47,26 @@ class LayerRegistry {
     return found->second(param);
   }
 
+  /// All types that a net may name.
   static vector<string> LayerTypeList() {
     vector<string> types;
-    for (const auto& entry : Registry()) types.push_back(entry.first);
+    for (const auto& entry : Registry()) {
+      if (Internal().count(entry.first) == 0) types.push_back(entry.first);
+    }
     return types;
   }
 
  private:
   LayerRegistry() {}
 
+  static std::set<string>& Internal() {
+    static std::set<string> types;
+    return types;
+  }
+
   static string LayerTypeListString() {
     string list;
-    for (const auto& entry : Registry()) list += (list.empty() ? "" : ", ") + entry.first;
+    for (const string& type : LayerTypeList()) list += (list.empty() ? "" : ", ") + type;
     return list;
   }
 };
@@ -63,8 +74,9 @@ class LayerRegistry {
 template <typename Dtype>
 class LayerRegisterer {
  public:
-  LayerRegisterer(const string& type, shared_ptr<Layer<Dtype>> (*creator)(const LayerParameter&)) {
-    LayerRegistry<Dtype>::AddCreator(type, creator);
+  LayerRegisterer(const string& type, shared_ptr<Layer<Dtype>> (*creator)(const LayerParameter&),
+                  bool internal = false) {
+    LayerRegistry<Dtype>::AddCreator(type, creator, internal);
   }
 };
 

@@ -71,11 +71,12 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement);
 caffe::DataShapes DataShapeFlag();
 /// Ends the program when --data_shape names a top that no data layer of these nets has.
 void RefuseUnknownTops(const std::vector<caffe::NetParameter>& nets);
-/// --batch and --synthetic, where given: changes the sources of the net, in all of its phases.
-void ApplyDataFlags(caffe::NetParameter* net);
+/// --batch and --synthetic, where given: changes the sources of the net, in all of its phases. A
+/// command that reads data, without --synthetic, needs a source with a batch_size for --batch.
+void ApplyDataFlags(bool reads_data, caffe::NetParameter* net);
 /// The same for every net of a solver, read from its files first. With --synthetic, random numbers
 /// are the same in each run, unless the solver has a seed of its own.
-void ApplyDataFlags(caffe::SolverParameter* solver);
+void ApplyDataFlags(bool reads_data, caffe::SolverParameter* solver);
 /// Ends the program when --data_shape is given to a command that would not use it.
 void RefuseLoneDataShape(const std::string& command);
 /// The net of --model in `phase`, for `command`, with the flags of its state and its data.

@@ -71,15 +71,16 @@ void RefuseUnknownTops(const std::vector<NetParameter>& nets) {
   }
 }
 
-void ApplyDataFlags(NetParameter* net) {
+void ApplyDataFlags(bool reads_data, NetParameter* net) {
   const std::string batch = "--batch=" + std::to_string(FLAGS_batch);
   if (Given("batch") && FLAGS_batch < 1) Fail(batch + ": a number from 1 upwards is needed.");
-  if (FLAGS_batch > 0 && caffe::SetBatchSize(FLAGS_batch, net) == 0)
+  const bool only_shapes_matter = FLAGS_synthetic || !reads_data;
+  if (FLAGS_batch > 0 && caffe::SetBatchSize(FLAGS_batch, only_shapes_matter, net) == 0)
     Fail(batch + ": no layer of the net has a batch_size.");
   if (FLAGS_synthetic) *net = caffe::WithSyntheticData(*net, DataShapeFlag());
 }
 
-void ApplyDataFlags(SolverParameter* solver) {
+void ApplyDataFlags(bool reads_data, SolverParameter* solver) {
   if (FLAGS_synthetic && solver->random_seed() < 0) solver->set_random_seed(kSyntheticSeed);
   if (!FLAGS_synthetic && !Given("batch")) return;
   if (solver->has_net()) *solver->mutable_net_param() = ReadNet(solver->net());
@@ -92,9 +93,9 @@ void ApplyDataFlags(SolverParameter* solver) {
   nets.push_back(solver->net_param());
   nets.push_back(solver->train_net_param());
   if (FLAGS_synthetic) RefuseUnknownTops(nets);
-  if (solver->has_net_param()) ApplyDataFlags(solver->mutable_net_param());
-  if (solver->has_train_net_param()) ApplyDataFlags(solver->mutable_train_net_param());
-  for (NetParameter& net : *solver->mutable_test_net_param()) ApplyDataFlags(&net);
+  if (solver->has_net_param()) ApplyDataFlags(reads_data, solver->mutable_net_param());
+  if (solver->has_train_net_param()) ApplyDataFlags(reads_data, solver->mutable_train_net_param());
+  for (NetParameter& net : *solver->mutable_test_net_param()) ApplyDataFlags(reads_data, &net);
 }
 
 void RefuseLoneDataShape(const std::string& command) {
@@ -108,7 +109,7 @@ NetParameter NetOfFlags(const std::string& command, caffe::Phase phase) {
   net.mutable_state()->set_phase(phase);
   ApplyStateFlags(net.mutable_state());
   if (FLAGS_synthetic) RefuseUnknownTops({net});
-  ApplyDataFlags(&net);
+  ApplyDataFlags(true, &net);
   if (FLAGS_synthetic) caffe::Caffe::set_random_seed(kSyntheticSeed);
   return net;
 }

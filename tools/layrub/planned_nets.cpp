@@ -30,7 +30,7 @@ SolverParameter WantedSolver() {
   } else {
     caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver);
   }
-  ApplyDataFlags(&solver);
+  ApplyDataFlags(false, &solver);
   return solver;
 }
 

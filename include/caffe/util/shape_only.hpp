@@ -37,6 +37,9 @@ struct DataShapes {
 /// is not known here (a Python layer, or a type that is not registered, without bottoms).
 bool ReadsOutside(const LayerParameter& layer);
 
+/// Whether such a layer has a batch size that it reads by.
+bool HasBatchSize(const LayerParameter& layer);
+
 /// Shapes that the tops of such a layer will have: those of the first record where the source
 /// exists, else what `given` has for the top, else 3 channels; all of this resized and cropped as
 /// the layer says. A top after the first is a label, one value for each item unless `given` names

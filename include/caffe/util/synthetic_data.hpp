@@ -16,8 +16,9 @@ namespace caffe {
 /// where a shape cannot be found out.
 NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given);
 
-/// Sets the batch size of every layer that reads data from outside. Returns how many there are.
-int SetBatchSize(int batch, NetParameter* param);
+/// Sets the batch size of every layer that reads data from outside. Returns how many obey: all of
+/// them where only shapes matter, else those that have a batch_size.
+int SetBatchSize(int batch, bool only_shapes_matter, NetParameter* param);
 
 }  // namespace caffe
 

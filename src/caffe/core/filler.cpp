@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -150,25 +151,41 @@ class IntegerFiller : public Filler<Dtype> {
 };
 
 template <typename Dtype>
-Filler<Dtype>* MakeFiller(const FillerParameter& param) {
-  const string& type = param.type();
-  if (type == "constant") return new ConstantFiller<Dtype>(param);
-  if (type == "gaussian") return new GaussianFiller<Dtype>(param);
-  if (type == "positive_unitball") return new PositiveUnitballFiller<Dtype>(param);
-  if (type == "uniform") return new UniformFiller<Dtype>(param);
-  if (type == "xavier") return new XavierFiller<Dtype>(param);
-  if (type == "msra") return new MSRAFiller<Dtype>(param);
-  if (type == "integer") return new IntegerFiller<Dtype>(param);
-  if (type == "bilinear") return new BilinearFiller<Dtype>(param);
-  LOG(FATAL) << "Unknown filler name: " << type;
-  return NULL;
+using Maker = std::unique_ptr<Filler<Dtype>> (*)(const FillerParameter&);
+
+template <template <typename> class Type, typename Dtype>
+std::unique_ptr<Filler<Dtype>> Make(const FillerParameter& param) {
+  return std::make_unique<Type<Dtype>>(param);
+}
+
+template <typename Dtype>
+const std::map<string, Maker<Dtype>>& Makers() {
+  static const std::map<string, Maker<Dtype>> makers = {
+      {"bilinear", Make<BilinearFiller, Dtype>},
+      {"constant", Make<ConstantFiller, Dtype>},
+      {"gaussian", Make<GaussianFiller, Dtype>},
+      {"integer", Make<IntegerFiller, Dtype>},
+      {"msra", Make<MSRAFiller, Dtype>},
+      {"positive_unitball", Make<PositiveUnitballFiller, Dtype>},
+      {"uniform", Make<UniformFiller, Dtype>},
+      {"xavier", Make<XavierFiller, Dtype>},
+  };
+  return makers;
 }
 
 }  // namespace
 
+std::vector<string> FillerTypes() {
+  std::vector<string> types;
+  for (const auto& [type, make] : Makers<float>()) types.push_back(type);
+  return types;
+}
+
 template <typename Dtype>
 Filler<Dtype>* GetFiller(const FillerParameter& param) {
-  std::unique_ptr<Filler<Dtype>> filler(MakeFiller<Dtype>(param));
+  const auto found = Makers<Dtype>().find(param.type());
+  CHECK(found != Makers<Dtype>().end()) << "Unknown filler name: " << param.type();
+  std::unique_ptr<Filler<Dtype>> filler = found->second(param);
   if (ShapeOnlyScope::Active()) filler.reset(new UntouchedFiller<Dtype>(param));
   return filler.release();
 }

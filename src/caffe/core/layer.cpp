@@ -187,6 +187,7 @@ template <typename Dtype>
 void Layer<Dtype>::ToProto(LayerParameter* param, bool write_diff) {
   param->Clear();
   param->CopyFrom(layer_param_);
+  param->clear_origin();
   param->clear_blobs();
   for (const auto& blob : blobs_) blob->ToProto(param->add_blobs(), write_diff);
 }

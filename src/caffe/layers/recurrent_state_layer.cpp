@@ -1,5 +1,6 @@
 #include "caffe/kernels/copy.hpp"
 #include "caffe/layer.hpp"
+#include "internal_type.hpp"
 
 namespace caffe {
 
@@ -66,6 +67,7 @@ class RecurrentStateLayer : public Layer<Dtype> {
 };
 
 INSTANTIATE_CLASS(RecurrentStateLayer);
-REGISTER_LAYER_CLASS(RecurrentState);
+
+static const InternalType<RecurrentStateLayer> registered("RecurrentState");
 
 }  // namespace caffe

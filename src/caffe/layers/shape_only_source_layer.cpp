@@ -1,6 +1,7 @@
 // Stands for a layer that reads data from outside where a net is only planned
 // (caffe/util/shape_only.hpp).
 #include "caffe/layer.hpp"
+#include "internal_type.hpp"
 #include "source_traits.hpp"
 
 namespace caffe {
@@ -36,6 +37,7 @@ class ShapeOnlySourceLayer : public Layer<Dtype> {
 };
 
 INSTANTIATE_CLASS(ShapeOnlySourceLayer);
-REGISTER_LAYER_CLASS(ShapeOnlySource);
+
+static const InternalType<ShapeOnlySourceLayer> registered("ShapeOnlySource");
 
 }  // namespace caffe

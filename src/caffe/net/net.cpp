@@ -4,8 +4,10 @@
 
 #include "caffe/planned_net.hpp"
 #include "caffe/util/insert_splits.hpp"
+#include "caffe/util/origins.hpp"
 #include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "net_problems.hpp"
 
 namespace caffe {
 
@@ -39,7 +41,10 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
   FilterNet(in_param, &filtered);
   CHECK_GT(filtered.layer_size(), 0)
       << "Net '" << filtered.name() << "' has no layers in phase " << Phase_Name(phase_) << ".";
-  LOG_IF(INFO, LogsSetUp()) << "Initializing net from parameters: \n" << filtered.DebugString();
+  LOG_IF(INFO, LogsSetUp()) << "Initializing net from parameters: \n"
+                            << WithoutOrigins(filtered).DebugString();
+  if (const string problems = NetProblems(filtered, in_param); !problems.empty())
+    LOG(FATAL) << problems;
   InsertSplits(filtered, &param);
   name_ = param.name();
   debug_info_ = false;

@@ -21,11 +21,6 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
   for (int layer_id = 0; layer_id < count; ++layer_id) {
     LayerParameter* layer_param = param.mutable_layer(layer_id);
     if (!layer_param->has_phase()) layer_param->set_phase(phase_);
-    if (layer_param->propagate_down_size() > 0) {
-      CHECK_EQ(layer_param->propagate_down_size(), layer_param->bottom_size())
-          << "Layer " << layer_param->name()
-          << ": propagate_down must be specified either 0 times or once for each bottom.";
-    }
     layers_.push_back(LayerRegistry<Dtype>::CreateLayer(*layer_param));
     layer_names_.push_back(layer_param->name());
     LOG_IF(INFO, LogsSetUp()) << "Creating Layer " << layer_param->name();
@@ -112,11 +107,6 @@ void Net<Dtype>::AppendTop(const NetParameter& param, const int layer_id, const 
   if (in_place) {
     blob_id = (*blob_name_to_idx)[blob_name];
   } else {
-    if (blob_name_to_idx) {
-      CHECK_EQ(blob_name_to_idx->count(blob_name), 0u)
-          << "Top blob '" << blob_name << "' produced by multiple sources (layer "
-          << layer_param.name() << ").";
-    }
     blob_id = static_cast<int>(blobs_.size());
     blobs_.emplace_back(new Blob<Dtype>());
     blob_names_.push_back(blob_name);
@@ -133,9 +123,6 @@ int Net<Dtype>::AppendBottom(const NetParameter& param, const int layer_id, cons
                              set<string>* available_blobs, map<string, int>* blob_name_to_idx) {
   const LayerParameter& layer_param = param.layer(layer_id);
   const string& blob_name = layer_param.bottom(bottom_id);
-  CHECK(available_blobs->count(blob_name))
-      << "Unknown bottom blob '" << blob_name << "' (layer '" << layer_param.name()
-      << "', bottom index " << bottom_id << "): no layer above produces it.";
   const int blob_id = (*blob_name_to_idx)[blob_name];
   LOG_IF(INFO, LogsSetUp()) << layer_names_[layer_id] << " <- " << blob_name;
   bottom_vecs_[layer_id].push_back(blobs_[blob_id].get());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "caffe/solver_nets.hpp"
+#include "caffe/util/origins.hpp"
 #include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 
@@ -63,7 +64,7 @@ Solver<Dtype>::Solver(const string& param_file)
 template <typename Dtype>
 void Solver<Dtype>::Init(const SolverParameter& param) {
   LOG_IF(INFO, LogsSetUp()) << "Initializing solver from parameters: " << std::endl
-                            << param.DebugString();
+                            << WithoutOrigins(param).DebugString();
   param_ = param;
   CHECK_GE(param_.average_loss(), 1) << "average_loss should be at least 1.";
   CHECK_GE(param_.iter_size(), 1) << "iter_size should be at least 1.";

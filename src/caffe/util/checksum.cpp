@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "layrub/base/input.hpp"
+
 namespace caffe {
 
 using layrub::Result;
@@ -34,7 +36,7 @@ Result<FileChecksum> ChecksumOf(const string& path) {
   const int fd =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe may have no writer
   if (fd < 0) {
-    return Status::Invalid(errno == ENOENT ? "File not found: " + path
+    return Status::Invalid(errno == ENOENT ? layrub::FileNotFound(path)
                                            : "Cannot read " + path + ": " + strerror(errno));
   }
   struct stat status;

@@ -82,8 +82,9 @@ bool Names(const std::string& message, const LayerParameter& layer) {
          message.find("ayer '" + layer.name() + "'") != std::string::npos;
 }
 
-/// The layer at work, unless `message` names it, the file, and the solver, where there are several,
-/// as "layer conv1 (Convolution) of net.caffemodel"; "" when there is none.
+/// The layer at work, unless `message` names it, where it is written, the file, and the solver,
+/// where there are several, as "layer conv1 (Convolution) of net.prototxt:12"; "" when there is
+/// none.
 std::string Place(const std::string& message) {
   std::string place;
   const auto add = [&place](const std::string& what) {
@@ -92,6 +93,7 @@ std::string Place(const std::string& message) {
   const LayerParameter* layer = FailureScopes::Layer();
   const std::string* file = FailureScopes::File();
   if (layer != nullptr && !Names(message, *layer)) add(LayerAtWork());
+  if (layer != nullptr && !layer->origin().empty()) add(layer->origin());
   if (file != nullptr) add(*file);
   if (Caffe::solver_count() > 1) {
     add("solver " + std::to_string(Caffe::solver_rank()) + " of " +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "caffe/util/checksum.hpp"
+#include "layrub/base/input.hpp"
 
 namespace caffe {
 
@@ -126,7 +127,7 @@ hid_t NativeType(double) { return H5T_NATIVE_DOUBLE; }
 hid_t hdf5_open_file(const string& filename, const string& what) {
   std::error_code unknown;  // such as that the name is too long
   const std::filesystem::file_status status = std::filesystem::status(filename, unknown);
-  CHECK(std::filesystem::exists(status)) << what << "File not found: " << filename;
+  CHECK(std::filesystem::exists(status)) << what << layrub::FileNotFound(filename);
   CHECK(std::filesystem::is_regular_file(status))
       << what << "Cannot read " << filename << ": it is no regular file";
   const QuietHdf5 quiet;

@@ -16,6 +16,7 @@
 #include <functional>
 
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/text_file.hpp"
 #include "caffe/util/text_problems.hpp"
 #include "layrub/base/input.hpp"
 
@@ -74,7 +75,8 @@ void SkipByteOrderMark(google::protobuf::io::ZeroCopyInputStream* stream) {
 
 // The readers return an error text, empty when all went well.
 
-string ParseText(const string& filename, Message* proto) {
+/// `places` may be null.
+string ParseText(const string& filename, Message* proto, TextFormat::ParseInfoTree* places) {
   const InputFile file(filename);
   if (!file.error().empty()) return file.error();
   FileInputStream stream(file.fd());
@@ -84,6 +86,7 @@ string ParseText(const string& filename, Message* proto) {
   TextFormat::Parser parser;
   parser.AllowUnknownField(true);  // all of them are told, not the first
   parser.RecordErrorsTo(&problems);
+  parser.WriteLocationsTo(places);
   const bool parsed = parser.Parse(&limited, proto);
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
   if (limited.ByteCount() > kMostTextBytes) return TooLarge(filename, kMostTextBytes);
@@ -175,11 +178,15 @@ void MakeTempFilename(string* temp_filename) {
 }
 
 bool ReadProtoFromTextFile(const char* filename, Message* proto) {
-  return Succeeded(ParseText(filename, proto));
+  return Succeeded(ParseText(filename, proto, nullptr));
 }
 
 void ReadProtoFromTextFileOrDie(const char* filename, Message* proto) {
-  SucceededOrDie(ParseText(filename, proto));
+  SucceededOrDie(ParseText(filename, proto, nullptr));
+}
+
+void ReadTextFileOrDie(const string& filename, Message* proto, TextFormat::ParseInfoTree* places) {
+  SucceededOrDie(ParseText(filename, proto, places));
 }
 
 void WriteProtoToTextFile(const Message& proto, const char* filename) {

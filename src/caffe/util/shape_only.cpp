@@ -185,10 +185,7 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
   return shape;
 }
 
-bool IsRegistered(const string& type) {
-  const vector<string> known = LayerRegistry<float>::LayerTypeList();
-  return std::find(known.begin(), known.end(), type) != known.end();
-}
+bool IsRegistered(const string& type) { return LayerRegistry<float>::Registry().count(type) > 0; }
 
 /// The layer in messages. A type that nobody knows may be a misspelt one.
 string NameOf(const LayerParameter& layer) {
@@ -197,13 +194,25 @@ string NameOf(const LayerParameter& layer) {
          (known ? ")" : ", no type that is known here)");
 }
 
-/// Shape of one item of a top of a source that says nothing of its tops.
+/// Shape of one item of a top of a source that says nothing of its tops; the message has all tops
+/// whose shapes are not given.
 vector<int> UnknownShape(const LayerParameter& layer, int top, const DataShapes& given) {
-  const vector<int> shape = GivenShape(layer, top, given);
-  CHECK(!shape.empty() || (top > 0 && !given.first.empty()))
-      << NameOf(layer) << ": the shape of its top " << layer.top(top)
-      << " is not known; give it with --data_shape=" << layer.top(top) << ":C,H,W.";
-  return shape;
+  const auto is_known = [&](int i) {
+    return !GivenShape(layer, i, given).empty() || (i > 0 && !given.first.empty());
+  };
+  string names, example;
+  int unknown = 0;
+  for (int i = 0; i < layer.top_size(); ++i) {
+    if (is_known(i)) continue;
+    names += (unknown == 0 ? " " : ", ") + layer.top(i);
+    example += (unknown == 0 ? "" : ",") + layer.top(i) + ":C,H,W";
+    ++unknown;
+  }
+  CHECK(is_known(top)) << NameOf(layer) << ": the shape" << (unknown > 1 ? "s" : "")
+                       << " of its top" << (unknown > 1 ? "s" : "") << names
+                       << (unknown > 1 ? " are" : " is") << " not known; give "
+                       << (unknown > 1 ? "them" : "it") << " with --data_shape=" << example << ".";
+  return GivenShape(layer, top, given);
 }
 
 }  // namespace
@@ -213,6 +222,8 @@ bool ReadsOutside(const LayerParameter& layer) {
   if (layer.bottom_size() > 0 || layer.top_size() == 0) return false;
   return layer.type() == "Python" || !IsRegistered(layer.type());
 }
+
+bool HasBatchSize(const LayerParameter& layer) { return ReadsImages(layer.type()); }
 
 vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShapes& given) {
   CHECK(given.first.empty() || given.first.size() == 3)

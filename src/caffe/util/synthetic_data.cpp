@@ -71,11 +71,11 @@ NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& give
   return result;
 }
 
-int SetBatchSize(int batch, NetParameter* param) {
+int SetBatchSize(int batch, bool only_shapes_matter, NetParameter* param) {
   int sources = 0;
   for (LayerParameter& layer : *param->mutable_layer()) {
     if (!ReadsOutside(layer)) continue;
-    ++sources;
+    if (only_shapes_matter || HasBatchSize(layer)) ++sources;
     SetSourceBatch(batch, &layer);
   }
   return sources;

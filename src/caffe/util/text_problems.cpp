@@ -3,12 +3,12 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
-#include <numeric>
 #include <regex>
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/fork_fields.hpp"
+#include "caffe/util/nearest_name.hpp"
 
 namespace caffe {
 
@@ -17,34 +17,11 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 
-/// How many letters have to be put in, left out or replaced to make `a` of `b` (Levenshtein 1966).
-size_t Distance(const string& a, const string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-/// "; did you mean ...?" with the field of `type` that is most like `name`, if one is like it.
-string Suggestion(const Descriptor* type, const string& name) {
-  string nearest;
-  // Two letters in the wrong order are two away.
-  size_t least = name.size() < 4 ? 2 : std::max<size_t>(3, name.size() / 3 + 1);
-  for (int i = 0; type != nullptr && i < type->field_count(); ++i) {
-    const size_t distance = Distance(type->field(i)->name(), name);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = type->field(i)->name();
-  }
-  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+std::vector<string> FieldsOf(const Descriptor* type) {
+  std::vector<string> names;
+  for (int i = 0; type != nullptr && i < type->field_count(); ++i)
+    names.push_back(type->field(i)->name());
+  return names;
 }
 
 }  // namespace
@@ -90,7 +67,7 @@ void TextProblems::AddUnknown(const string& place, const string& type, const str
   }
   string problem = place + ": Message type \"" + type + "\" has no field named \"" + field + "\"";
   problem += fork != nullptr ? string("; ") + fork->fork + " has it, and it is not supported here"
-                             : Suggestion(known, field);
+                             : DidYouMean(field, FieldsOf(known));
   problems_.push_back(problem);
 }
 

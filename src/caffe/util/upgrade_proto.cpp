@@ -9,10 +9,13 @@
 
 #include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
+#include "caffe/util/origins.hpp"
+#include "caffe/util/text_file.hpp"
 
 namespace caffe {
 
 using google::protobuf::FieldDescriptor;
+using google::protobuf::TextFormat;
 
 namespace {
 
@@ -48,8 +51,11 @@ void CompleteSnapshotPrefix(const string& param_file, SolverParameter* param) {
 }  // namespace
 
 void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param) {
-  ReadProtoFromTextFileOrDie(param_file, param);
+  TextFormat::ParseInfoTree places;
+  ReadTextFileOrDie(param_file, param, &places);
+  const Origins origins(param_file, places, *param);
   UpgradeNetAsNeeded(param_file, param);
+  origins.Set(param);
 }
 
 void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* param) {
@@ -60,7 +66,9 @@ void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* pa
 }
 
 void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter* param) {
-  ReadProtoFromTextFileOrDie(param_file, param);
+  TextFormat::ParseInfoTree places;
+  ReadTextFileOrDie(param_file, param, &places);
+  SetOrigins(param_file, places, param);
   UpgradeSolverAsNeeded(param_file, param);
   CompleteSnapshotPrefix(param_file, param);
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 namespace layrub {
@@ -53,9 +54,17 @@ Status Unreadable(const std::string& path, const std::string& why) {
 
 }  // namespace
 
+std::string FileNotFound(const std::string& path) {
+  const std::string text = "File not found: " + path;
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::current_path(unknown);
+  if (path.empty() || path[0] == '/' || folder.empty()) return text;
+  return text + " (looked in " + folder.string() + ")";
+}
+
 Result<int> OpenToRead(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0 && errno == ENOENT) return Status::Invalid("File not found: " + path);
+  if (file < 0 && errno == ENOENT) return Status::Invalid(FileNotFound(path));
   if (file < 0) return Unreadable(path, std::strerror(errno));
   const std::string why = WhyNotReadable(file);
   if (why.empty()) return file;

@@ -122,12 +122,9 @@ TEST_F(PlannedTypes, AreAllThatAreRegistered) {
     const NetParameter net = ReadTypes(name);
     for (const LayerParameter& layer : net.layer()) seen.insert(layer.type());
   }
-  // Types that no prototxt names: in the nets inside LSTM and RNN, and for sources that are not
-  // there.
-  seen.insert({"RecurrentState", "ShapeOnlySource"});
   for (const std::string& type : LayerRegistry<float>::LayerTypeList())
     EXPECT_EQ(seen.count(type), 1u) << type << " is in none of nets/types";
-  EXPECT_EQ(seen.size(), 80u + 2u);
+  EXPECT_EQ(seen.size(), 80u);
 }
 
 class EveryType : public PlannedTypes,

@@ -78,7 +78,11 @@ TEST(FatalMessage, AnErrorInAPartOfItIsThrownInItsPlace) {
   EXPECT_EQ(ErrorOf([&] { CHECK(one == 2) << NameThatCannotBeRead(); }), "no name");
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << NameThatCannotBeRead(); }), "no name");
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 1) << NameThatCannotBeRead(); }), "none");
-  EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << "late"; }), "Check failed: one == 2 (1 vs. 2) late");
+  EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << "late"; }), "late (1 vs. 2)");
+  EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << "1, but 2 are needed"; }), "1, but 2 are needed");
+  EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2); }), "Check failed: one == 2 (1 vs. 2)");
+  EXPECT_EQ(ErrorOf([&] { CHECK(one == 2) << "late"; }), "late");
+  EXPECT_EQ(ErrorOf([&] { CHECK(one == 2); }), "Check failed: one == 2 ");
 }
 
 TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) {
@@ -94,6 +98,15 @@ TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) 
   const FailureScope scope(FileAtWork{path});
   LOG(FATAL) << message;
   std::abort();
+}
+
+TEST(ExitOnFailureDeathTest, TheLineOfTheLayerIsNamed) {
+  LayerParameter layer = Conv();
+  layer.set_origin("net.prototxt:12");
+  EXPECT_EXIT(Fail(layer, "too large"), ::testing::ExitedWithCode(7),
+              "too large\n    in layer conv1 \\(Convolution\\) of net.prototxt:12\n$");
+  EXPECT_EXIT(Fail(layer, "Layer conv1: too large"), ::testing::ExitedWithCode(7),
+              "Layer conv1: too large\n    in net.prototxt:12\n$");
 }
 
 TEST(ExitOnFailureDeathTest, TheFileAtWorkIsNamed) {

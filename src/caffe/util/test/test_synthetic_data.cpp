@@ -102,7 +102,8 @@ TEST(BatchSize, IsSetInEverySource) {
       "layer { type: 'Data' } layer { type: 'ImageData' } layer { type: 'WindowData' }"
       "layer { type: 'HDF5Data' } layer { type: 'MemoryData' } layer { type: 'ReLU' }"
       "layer { type: 'AnnotatedData' } layer { type: 'Python' top: 'x' }");
-  EXPECT_EQ(7, SetBatchSize(7, &net));
+  EXPECT_EQ(6, SetBatchSize(7, false, &net));  // nobody reads a Python layer's
+  EXPECT_EQ(7, SetBatchSize(7, true, &net));
   EXPECT_EQ(7u, net.layer(0).data_param().batch_size());
   EXPECT_EQ(7u, net.layer(1).image_data_param().batch_size());
   EXPECT_EQ(7u, net.layer(2).window_data_param().batch_size());

@@ -1,0 +1,148 @@
+#include "net_problems.hpp"
+
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "caffe/common.hpp"
+#include "caffe/filler.hpp"
+#include "caffe/layer_factory.hpp"
+#include "caffe/proto/caffe.pb.h"
+#include "caffe/util/nearest_name.hpp"
+
+namespace caffe {
+
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr int kMostTold = 20;
+
+class Search {
+ public:
+  Search(const NetParameter& net, const NetParameter& unfiltered)
+      : net_(net), unfiltered_(unfiltered) {
+    for (const LayerParameter& layer : net.layer()) FindProblemsOf(layer);
+  }
+
+  string Text() const;
+
+ private:
+  void Add(const LayerParameter& layer, const string& problem) {
+    problems_.push_back((layer.origin().empty() ? "" : layer.origin() + ": ") + problem);
+  }
+  void FindProblemsOf(const LayerParameter& layer);
+  void CheckType(const LayerParameter& layer);
+  void CheckBottom(const LayerParameter& layer, int index);
+  void CheckFillers(const LayerParameter& layer, const Message& message);
+  void AddTops(const LayerParameter& layer);
+
+  const NetParameter& net_;
+  const NetParameter& unfiltered_;
+  const std::vector<string> types_ = LayerRegistry<float>::LayerTypeList();
+  std::vector<string> problems_;
+  std::map<string, const LayerParameter*> makers_;  ///< of the blobs so far
+  bool lists_types_ = false;
+};
+
+void Search::FindProblemsOf(const LayerParameter& layer) {
+  CheckType(layer);
+  CheckFillers(layer, layer);
+  if (layer.propagate_down_size() > 0 && layer.propagate_down_size() != layer.bottom_size()) {
+    Add(layer, "Layer " + layer.name() +
+                   ": propagate_down must be specified either 0 times or once for each bottom.");
+  }
+  for (int i = 0; i < layer.bottom_size(); ++i) CheckBottom(layer, i);
+  AddTops(layer);
+}
+
+void Search::CheckType(const LayerParameter& layer) {
+  if (LayerRegistry<float>::Registry().count(layer.type()) > 0) return;
+  const string like = DidYouMean(layer.type(), types_);
+  lists_types_ |= like.empty();
+  Add(layer, "Layer " + layer.name() + ": unknown layer type: " + layer.type() + like);
+}
+
+/// What is known of a blob that no layer above makes, but the net does.
+string Elsewhere(const NetParameter& net, const string& blob) {
+  for (const LayerParameter& layer : net.layer()) {
+    if (std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end())
+      return layer.name() + (layer.origin().empty() ? "" : " (" + layer.origin() + ")");
+  }
+  return "";
+}
+
+void Search::CheckBottom(const LayerParameter& layer, int index) {
+  const string& blob = layer.bottom(index);
+  if (makers_.count(blob) > 0) return;
+  string problem = "Unknown bottom blob '" + blob + "' (layer '" + layer.name() +
+                   "', bottom index " + std::to_string(index) + "): no layer above produces it";
+  if (const string below = Elsewhere(net_, blob); !below.empty()) {
+    problem += "; layer " + below + " does";
+  } else if (const string other = Elsewhere(unfiltered_, blob); !other.empty()) {
+    problem += "; layer " + other + " does, and is not in this phase";
+  } else {
+    std::vector<string> blobs;
+    for (const auto& [name, maker] : makers_) blobs.push_back(name);
+    problem += DidYouMean(blob, blobs);
+  }
+  Add(layer, problem);
+}
+
+void Search::CheckFillers(const LayerParameter& layer, const Message& message) {
+  const auto check = [&](const FieldDescriptor* field, const Message& part) {
+    if (field->message_type() != FillerParameter::descriptor()) return CheckFillers(layer, part);
+    const string& type = static_cast<const FillerParameter&>(part).type();
+    const std::vector<string> known = FillerTypes();
+    if (std::find(known.begin(), known.end(), type) != known.end()) return;
+    Add(layer, "Layer " + layer.name() + ": " + field->name() + ": Unknown filler name: " + type +
+                   DidYouMean(type, known));
+  };
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    const auto& reflection = *message.GetReflection();
+    if (!field->is_repeated()) {
+      check(field, reflection.GetMessage(message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+      check(field, reflection.GetRepeatedMessage(message, field, i));
+  }
+}
+
+void Search::AddTops(const LayerParameter& layer) {
+  for (int i = 0; i < layer.top_size(); ++i) {
+    const string& blob = layer.top(i);
+    const bool in_place = i < layer.bottom_size() && blob == layer.bottom(i);
+    const auto [maker, fresh] = makers_.emplace(blob, &layer);
+    if (fresh || in_place) continue;
+    Add(layer, "Top blob '" + blob + "' produced by multiple sources (layer " + layer.name() +
+                   " and layer " + maker->second->name() + ").");
+  }
+}
+
+string Search::Text() const {
+  if (problems_.empty()) return "";
+  const int count = static_cast<int>(problems_.size()), told = std::min(count, kMostTold);
+  string text = count == 1 ? "" : "The net has " + std::to_string(count) + " problems:\n";
+  text += problems_[0];
+  for (int i = 1; i < told; ++i) text += "\n" + problems_[i];
+  if (count > told) text += "\n... and " + std::to_string(count - told) + " more";
+  if (!lists_types_) return text;
+  text += count == 1 ? " (known types: " : "\n(known types: ";
+  for (const string& type : types_) text += (&type == &types_.front() ? "" : ", ") + type;
+  return text + ")";
+}
+
+}  // namespace
+
+string NetProblems(const NetParameter& net, const NetParameter& unfiltered) {
+  return Search(net, unfiltered).Text();
+}
+
+}  // namespace caffe

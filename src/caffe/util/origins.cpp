@@ -1,0 +1,63 @@
+#include "caffe/util/origins.hpp"
+
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+
+namespace caffe {
+
+using google::protobuf::TextFormat;
+
+Origins::Origins(const std::string& file, const TextFormat::ParseInfoTree& places,
+                 const NetParameter& net) {
+  const auto add = [&](const char* field, int index, const std::string& name) {
+    const auto place =
+        places.GetLocation(NetParameter::descriptor()->FindFieldByName(field), index);
+    layers_.emplace_back(name, file + ":" + std::to_string(place.line + 1));
+  };
+  for (int i = 0; i < net.layer_size(); ++i) add("layer", i, net.layer(i).name());
+  for (int i = 0; i < net.layers_size(); ++i) {
+    const V1LayerParameter& layer = net.layers(i);
+    add("layers", i, layer.has_layer() ? layer.layer().name() : layer.name());
+  }
+}
+
+void Origins::Set(NetParameter* net) const {
+  auto next = layers_.begin();
+  for (LayerParameter& layer : *net->mutable_layer()) {
+    const auto found = std::find_if(
+        next, layers_.end(), [&](const auto& origin) { return origin.first == layer.name(); });
+    if (found == layers_.end()) continue;
+    layer.set_origin(found->second);
+    next = found + 1;
+  }
+}
+
+void SetOrigins(const std::string& file, const TextFormat::ParseInfoTree& places,
+                SolverParameter* solver) {
+  const auto set = [&](const char* field, int index, NetParameter* net) {
+    const auto* nets = SolverParameter::descriptor()->FindFieldByName(field);
+    Origins(file, *places.GetTreeForNested(nets, index), *net).Set(net);
+  };
+  if (solver->has_net_param()) set("net_param", -1, solver->mutable_net_param());
+  if (solver->has_train_net_param()) set("train_net_param", -1, solver->mutable_train_net_param());
+  for (int i = 0; i < solver->test_net_param_size(); ++i)
+    set("test_net_param", i, solver->mutable_test_net_param(i));
+}
+
+NetParameter WithoutOrigins(const NetParameter& net) {
+  NetParameter result = net;
+  for (LayerParameter& layer : *result.mutable_layer()) layer.clear_origin();
+  return result;
+}
+
+SolverParameter WithoutOrigins(const SolverParameter& solver) {
+  SolverParameter result = solver;
+  const auto clear = [](NetParameter* net) { *net = WithoutOrigins(*net); };
+  if (result.has_net_param()) clear(result.mutable_net_param());
+  if (result.has_train_net_param()) clear(result.mutable_train_net_param());
+  for (NetParameter& net : *result.mutable_test_net_param()) clear(&net);
+  return result;
+}
+
+}  // namespace caffe

@@ -35,7 +35,7 @@ NETS = [
     (conv("num_output: 4 kernel_size: 3 kernel_h: 3"), "kernel_size or kernel_h/kernel_w", "Layer lay"),
     (conv("num_output: 4 kernel_size: 3 pad: 2000000000"), "does not fit", "Layer lay"),
     (conv("num_output: 4 kernel_size: 3 pad: -1"), "net.prototxt:2:", "Expected integer"),
-    (conv('num_output: 4 kernel_size: 3 weight_filler { type: "xaver" }'), "Unknown filler name: xaver", "layer lay "),
+    (conv('num_output: 4 kernel_size: 3 weight_filler { type: "xaver" }'), "Unknown filler name: xaver", "Layer lay"),
     (IMAGE + layer("InnerProduct", "inner_product_param { num_output: 2 axis: 9 }"), "axis 9 out of range", "layer lay "),
     (IMAGE + layer("InnerProduct", "inner_product_param { num_output: 2000000000 }"), "INT_MAX", "layer lay "),
     (IMAGE + layer("Pooling", "pooling_param { kernel_size: 2 stride: 2 }", top="x"), "in place", "Layer lay"),

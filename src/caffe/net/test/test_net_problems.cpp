@@ -109,7 +109,7 @@ TEST(NetProblems, EndWithTheNumberOfThoseThatAreNotTold) {
   for (int i = 0; i < 25; ++i) layers += Layer("ReLU", "none", "y" + std::to_string(i));
   const string text = Problems(layers);
   EXPECT_EQ(0u, text.find("The net has 25 problems:\n"));
-  EXPECT_EQ(text.size() - 16, text.find("\n... and 5 more")) << text;
+  EXPECT_EQ(text.size() - 15, text.find("\n... and 5 more")) << text;
 }
 
 TEST(Origins, SurviveUpgrades) {

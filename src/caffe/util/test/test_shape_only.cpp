@@ -144,7 +144,8 @@ TEST(ShapeOnly, SourcesThatAreNotKnownHaveTheGivenShapes) {
     EXPECT_EQ("4 3 6 7, 4 1", Shapes(type + "data_param { batch_size: 4 }", given));
     EXPECT_EQ("4 3 6 7, 4", Shapes(type + "data_param { batch_size: 4 }", vector<int>{3, 6, 7}));
     EXPECT_DEATH(Shapes(type + "data_param { batch_size: 4 }"),
-                 "Layer in .*top data is not known; give it with --data_shape=data:C,H,W");
+                 "Layer in .*tops data, label are not known; give them with "
+                 "--data_shape=data:C,H,W,label:C,H,W");
     EXPECT_DEATH(Shapes(type + "data_param { batch_size: 4 }", Named({{"data", {3, 6, 7}}})),
                  "Layer in .*top label is not known");
     EXPECT_DEATH(Shapes(type, given), "Layer in .*batch_size.*--batch=N");

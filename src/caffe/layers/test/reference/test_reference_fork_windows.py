@@ -27,7 +27,7 @@ class Normalisation(unittest.TestCase):
     scale, bias = draw(2, 3), draw(2, 4)
     eps = 0.25  # a float, as prototxts hold them
 
-    def run(self, kind, param, parameters):
+    def passed(self, kind, param, parameters):
         net = 'state { phase: TRAIN } ' + layer_net(layer(kind, ['x'], param), {'x': self.shape})
         blobs, made = run(net, {'x': self.x}, {'y': self.dy}, {'y': parameters})
         return blobs['y'].data, blobs['x'].diff, made['y']
@@ -52,14 +52,14 @@ class Normalisation(unittest.TestCase):
         np.testing.assert_allclose(dx, expected, atol=1e-12)
 
     def test_batch_norm_with_scale_bias(self):
-        results = self.run('BatchNorm', f'batch_norm_param {{ scale_bias: true eps: {self.eps} }}',
+        results = self.passed('BatchNorm', f'batch_norm_param {{ scale_bias: true eps: {self.eps} }}',
                            [[0, 0], [0, 0], [0], self.scale, self.bias])
         _, _, normalised = self.of_batch()
         self.expect_gradient(results[1], normalised, self.expect_affine(results, normalised, 3, 4))
 
     def test_batch_norm_with_scale_bias_and_running_statistics(self):
         sums, squares, weight = np.array([1., -3]), np.array([2., 9]), 4
-        results = self.run('BatchNorm',
+        results = self.passed('BatchNorm',
                            f'batch_norm_param {{ scale_bias: true use_global_stats: true eps: {self.eps} }}',
                            [sums, squares, [weight], self.scale, self.bias])
         deviation = by_channel(np.sqrt(squares / weight + self.eps))
@@ -68,7 +68,7 @@ class Normalisation(unittest.TestCase):
 
     def test_bn(self):
         running = [np.array([5., -1]), np.array([2., 0.5])]
-        results = self.run('BN', f'bn_param {{ momentum: 0.75 eps: {self.eps} }}', [self.scale, self.bias] + running)
+        results = self.passed('BN', f'bn_param {{ momentum: 0.75 eps: {self.eps} }}', [self.scale, self.bias] + running)
         mean, variance, normalised = self.of_batch()
         self.expect_gradient(results[1], normalised, self.expect_affine(results, normalised, 0, 1))
         np.testing.assert_allclose(results[2][2].data.ravel(), 0.75 * running[0] + 0.25 * mean)
@@ -76,7 +76,7 @@ class Normalisation(unittest.TestCase):
 
     def test_frozen_bn(self):
         mean, variance = np.array([5., -1]), np.array([2., 0.5])
-        results = self.run('BN', f'bn_param {{ frozen: true var_eps: {self.eps} }}',
+        results = self.passed('BN', f'bn_param {{ frozen: true var_eps: {self.eps} }}',
                            [self.scale, self.bias, mean, variance])
         deviation = by_channel(np.sqrt(variance + self.eps))
         dn = self.expect_affine(results, (self.x - by_channel(mean)) / deviation, 0, 1)
@@ -85,7 +85,7 @@ class Normalisation(unittest.TestCase):
         np.testing.assert_array_equal(results[2][3].data.ravel(), variance)
 
     def test_bn_with_folded_statistics(self):
-        results = self.run('BN', 'bn_param { bn_mode: INFERENCE }', [self.scale, self.bias])
+        results = self.passed('BN', 'bn_param { bn_mode: INFERENCE }', [self.scale, self.bias])
         np.testing.assert_allclose(results[1], self.expect_affine(results, self.x, 0, 1))
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Gives layrub what it cannot use: each time it must say why in one clear message, and lose nothing."""
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -59,6 +60,11 @@ class BadInput(DigitsTest):
     def test_missing_files_are_named(self):
         self.fails(run("train", "--solver=none.prototxt"), "none.prototxt")
         self.fails(run("time", "--model=none.prototxt"), "none.prototxt")
+        # A path in a solver is relative to the folder that the program runs in.
+        os.mkdir("folder")
+        write("folder/solver.prototxt", 'net: "nets/none.prototxt" base_lr: 0.1 lr_policy: "fixed"')
+        self.fails(run("train", "--solver=folder/solver.prototxt"),
+                   re.escape(f"File not found: nets/none.prototxt (looked in {os.getcwd()})"))
         self.fails(run("train", "--solver=solver.prototxt", "--snapshot=none.solverstate"), "none.solverstate")
         self.fails(run("train", "--solver=solver.prototxt", "--weights=none.caffemodel"), "none.caffemodel")
         self.fails(run("diff", "a.caffemodel", "b.caffemodel"), "a.caffemodel")

@@ -11,8 +11,8 @@
 
 namespace caffe {
 
-/// Turns images into blobs as a TransformationParameter says: distort, expand, resize (fields of
-/// Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random place in the TRAIN
+/// Turns images into blobs as a TransformationParameter says: distort, expand, resize,
+/// noise (fields of Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random place in the TRAIN
 /// phase, else in the middle), mirror (at random), subtract a mean image or a mean per channel,
 /// multiply by `scale`.
 ///
@@ -80,8 +80,10 @@ class DataTransformer {
     bool mirror;
   };
 
-  /// Whether images are distorted, expanded or resized.
+  /// Whether images are distorted, expanded, resized or damaged.
   bool ChangesImages() const;
+  bool ResizesRandomly() const;
+  void CheckRandomResize() const;
   /// Rows and columns that an image of this size has when it is copied.
   std::pair<int, int> ChangedSize(int height, int width) const;
   void CheckParameter() const;

@@ -1,6 +1,7 @@
 #ifndef CAFFE_SGD_SOLVERS_HPP_
 #define CAFFE_SGD_SOLVERS_HPP_
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ class SGDSolver : public Solver<Dtype> {
   const vector<shared_ptr<Blob<Dtype>>>& history() { return history_; }
 
   void ApplyUpdate() override;
-  /// The rate of the present iteration by lr_policy.
+  /// The rate of the present iteration by lr_policy, and by rampup_interval or warmup_iter in the
+  /// first ones.
   Dtype GetLearningRate();
 
  protected:
@@ -46,6 +48,10 @@ class SGDSolver : public Solver<Dtype> {
   vector<shared_ptr<Blob<Dtype>>> history_, update_, temp_;
 
  private:
+  Dtype PolicyRate();
+  /// lr_policy "plateau": the next step, where the loss, which is that of this iteration, has had
+  /// no new lowest value for so long.
+  void StepOnPlateau();
   void TellOfClipping();
   /// The solver's state but for the history, with all checksums.
   SolverState MakeHead(const string& model_filename);
@@ -54,6 +60,11 @@ class SGDSolver : public Solver<Dtype> {
   void CheckHead(const string& state_file, const SolverState& head, uint32_t crc,
                  int histories) const;
 
+  /// Puts what MakeHead says of a plateau back.
+  void RestorePlateau(const SolverState& head);
+
+  Dtype lowest_loss_ = std::numeric_limits<Dtype>::infinity();  ///< for lr_policy "plateau"
+  int plateau_iter_ = 0;  ///< of the lowest loss, or of the last step since
   /// Of the gradients: the sum of squares of each parameter's, the norm, the factor to clip by.
   Blob<Dtype> clipping_;
 

@@ -1,5 +1,6 @@
 #include "caffe/data_transformer.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <string>
@@ -18,6 +19,9 @@
 namespace caffe {
 
 namespace {
+
+constexpr char kChanges[] =
+    "resize_param, img_rand_resize, distort_param, expand_param and noise_param";
 
 /// Aborts unless the datum, which is not encoded, holds as many values as its sizes say.
 void CheckValues(const Datum& datum) {
@@ -79,6 +83,8 @@ void DataTransformer<Dtype>::CheckParameter() const {
   if (resize) CheckResize(param_.resize_param());
   if (param_.has_distort_param()) CheckDistortion(param_.distort_param());
   if (param_.has_expand_param()) CheckExpansion(param_.expand_param());
+  if (param_.has_noise_param()) CheckNoise(param_.noise_param());
+  CheckRandomResize();
   CHECK(crop_height_ > 0 || !resize || param_.resize_param().prob() >= 1)
       << "transform_param: a resize_param with prob below 1 needs a crop, as images would differ "
          "in size";
@@ -86,14 +92,34 @@ void DataTransformer<Dtype>::CheckParameter() const {
         (resize && param_.resize_param().resize_mode() != ResizeParameter::FIT_SMALL_SIZE))
       << "transform_param: expand_param needs a resize_param that gives images one size, or a crop";
 #else
-  LOG(FATAL) << "transform_param: resize_param, distort_param and expand_param need a build with "
-                "USE_OPENCV";
+  LOG(FATAL) << "transform_param: " << kChanges << " need a build with USE_OPENCV";
 #endif
 }
 
 template <typename Dtype>
+bool DataTransformer<Dtype>::ResizesRandomly() const {
+  return param_.has_img_rand_resize_lower() || param_.has_img_rand_resize_upper();
+}
+
+// Aborts unless images come out in one size, the crop's.
+template <typename Dtype>
+void DataTransformer<Dtype>::CheckRandomResize() const {
+  if (!ResizesRandomly()) return;
+  const uint32_t lower = param_.img_rand_resize_lower(), upper = param_.img_rand_resize_upper();
+  CHECK(lower > 0 && lower <= upper && upper <= 65535)
+      << "transform_param needs 1 <= img_rand_resize_lower <= img_rand_resize_upper <= 65535; they "
+      << "are " << lower << " and " << upper;
+  CHECK(crop_height_ > 0 && std::max(crop_height_, crop_width_) <= static_cast<int>(lower))
+      << "transform_param: img_rand_resize_lower and img_rand_resize_upper need a crop of at most "
+      << lower << " pixels";
+  CHECK(!param_.has_resize_param())
+      << "transform_param: resize_param and img_rand_resize_lower both say how large images become";
+}
+
+template <typename Dtype>
 bool DataTransformer<Dtype>::ChangesImages() const {
-  return param_.has_resize_param() || param_.has_distort_param() || param_.has_expand_param();
+  return param_.has_resize_param() || param_.has_distort_param() || param_.has_expand_param() ||
+         param_.has_noise_param() || ResizesRandomly();
 }
 
 // With a crop, images that are changed come out alike, whatever their size.
@@ -261,8 +287,7 @@ void DataTransformer<Dtype>::Transform(const vector<Datum>& datum_vector,
 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob) {
-  CHECK(!ChangesImages()) << "resize_param, distort_param and expand_param are for images, not for "
-                             "blobs";
+  CHECK(!ChangesImages()) << kChanges << " are for images, not for blobs";
   const int channels = input_blob->channels(), height = input_blob->height(),
             width = input_blob->width();
   if (transformed_blob->count() == 0) {
@@ -319,7 +344,7 @@ cv::Mat DataTransformer<Dtype>::ImageOf(const Datum& datum) const {
   if (datum.encoded()) return Decode(datum);
   CheckValues(datum);
   CHECK(!datum.data().empty() && (datum.channels() == 1 || datum.channels() == 3))
-      << "resize_param, distort_param and expand_param are for data of bytes with 1 or 3 channels";
+      << kChanges << " are for data of bytes with 1 or 3 channels";
   vector<cv::Mat> channels;
   const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
   for (int c = 0; c < datum.channels(); ++c) {
@@ -343,6 +368,11 @@ cv::Mat DataTransformer<Dtype>::Changed(const cv::Mat& image) {
     changed = Expanded(param_.expand_param(), changed, fill, random);
   }
   if (param_.has_resize_param()) changed = Resized(param_.resize_param(), changed, random);
+  if (ResizesRandomly()) {
+    changed = RandomlyResized(static_cast<int>(param_.img_rand_resize_lower()),
+                              static_cast<int>(param_.img_rand_resize_upper()), changed, random);
+  }
+  if (param_.has_noise_param()) changed = Noisy(param_.noise_param(), changed, random);
   return changed;
 }
 

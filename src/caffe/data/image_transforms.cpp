@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc/imgproc.hpp>
 
 #include "caffe/common.hpp"
@@ -138,6 +139,66 @@ cv::Mat WithHue(const DistortionParameter& param, const cv::Mat& image, rng_t* r
   });
 }
 
+/// The histogram of brightness made even; `tiles`: in each of 8 x 8 parts, with limited contrast.
+cv::Mat Equalized(const cv::Mat& image, bool tiles) {
+  const auto equalize = [&](const cv::Mat& plane) {
+    cv::Mat even;
+    if (tiles) {
+      cv::createCLAHE(4)->apply(plane, even);
+    } else {
+      cv::equalizeHist(plane, even);
+    }
+    return even;
+  };
+  if (image.channels() != 3) return equalize(image);
+  cv::Mat luminance, changed;
+  cv::cvtColor(image, luminance, cv::COLOR_BGR2YCrCb);
+  std::vector<cv::Mat> planes;
+  cv::split(luminance, planes);
+  planes[0] = equalize(planes[0]);
+  cv::merge(planes, luminance);
+  cv::cvtColor(luminance, changed, cv::COLOR_YCrCb2BGR);
+  return changed;
+}
+
+cv::Mat Compressed(const cv::Mat& image, float quality) {
+  std::vector<uint8_t> bytes;
+  cv::imencode(".jpg", image, bytes,
+               {cv::IMWRITE_JPEG_QUALITY, static_cast<int>(std::lround(quality))});
+  return cv::imdecode(bytes, image.channels() == 3 ? cv::IMREAD_COLOR : cv::IMREAD_GRAYSCALE);
+}
+
+cv::Mat InFourLevels(const cv::Mat& image) {
+  cv::Mat levels(1, 256, CV_8U), changed;
+  for (int i = 0; i < 256; ++i) levels.at<uint8_t>(i) = static_cast<uint8_t>(i / 64 * 64 + 32);
+  cv::LUT(image, levels, changed);
+  return changed;
+}
+
+cv::Mat WithSaltAndPepper(const SaltPepperParameter& param, const cv::Mat& image, rng_t* random) {
+  const std::vector<double> values(param.value().begin(), param.value().end());
+  const cv::Scalar given = PerChannel(values, image.channels(), "saltpepper_param.value");
+  cv::Mat changed = image.clone();
+  const int channels = image.channels();
+  for (int row = 0; row < image.rows; ++row) {
+    uint8_t* pixel = changed.ptr<uint8_t>(row);
+    for (int column = 0; column < image.cols; ++column, pixel += channels) {
+      if (!Chance(random, param.fraction())) continue;
+      const double drawn = values.empty() ? 255 * Index(random, 2) : 0;
+      for (int c = 0; c < channels; ++c)
+        pixel[c] = cv::saturate_cast<uint8_t>(values.empty() ? drawn : given[c]);
+    }
+  }
+  return changed;
+}
+
+/// In another space of colours; OpenCV's 8 bits.
+cv::Mat Converted(const cv::Mat& image, int code) {
+  cv::Mat changed;
+  cv::cvtColor(image, changed, code);
+  return changed;
+}
+
 }  // namespace
 
 void CheckResize(const ResizeParameter& param) {
@@ -166,6 +227,15 @@ void CheckExpansion(const ExpansionParameter& param) {
   CheckChance(param.prob(), "expand_param.prob");
   CHECK(param.max_expand_ratio() >= 1 && param.max_expand_ratio() <= 100)
       << "expand_param.max_expand_ratio must be from 1 to 100; it is " << param.max_expand_ratio();
+}
+
+void CheckNoise(const NoiseParameter& param) {
+  CheckChance(param.prob(), "noise_param.prob");
+  CheckChance(param.saltpepper_param().fraction(), "noise_param.saltpepper_param.fraction");
+  CHECK(!param.has_jpeg() || param.jpeg() == -1 || (param.jpeg() >= 0 && param.jpeg() <= 100))
+      << "noise_param.jpeg is a quality from 0 to 100, or -1; it is " << param.jpeg();
+  CHECK(!param.convert_to_hsv() || !param.convert_to_lab())
+      << "noise_param: convert_to_hsv and convert_to_lab cannot both be set";
 }
 
 cv::Size ResizedSize(const ResizeParameter& param, const cv::Size& size) {
@@ -221,6 +291,46 @@ cv::Mat Expanded(const ExpansionParameter& param, const cv::Mat& image,
   cv::Mat expanded(size, image.type(), PerChannel(fill, image.channels(), "mean_value"));
   image.copyTo(expanded(cv::Rect(cv::Point(left, top), image.size())));
   return expanded;
+}
+
+cv::Mat Noisy(const NoiseParameter& param, const cv::Mat& image, rng_t* random) {
+  if (!Chance(random, param.prob())) return image;
+  const bool color = image.channels() == 3;
+  cv::Mat changed = image;
+  if (param.decolorize() && color) {
+    changed = Converted(Converted(changed, cv::COLOR_BGR2GRAY), cv::COLOR_GRAY2BGR);
+  }
+  if (param.gauss_blur()) {
+    cv::Mat blurred;
+    cv::GaussianBlur(changed, blurred, cv::Size(7, 7), 1.5);
+    changed = blurred;
+  }
+  if (param.hist_eq()) changed = Equalized(changed, false);
+  if (param.clahe()) changed = Equalized(changed, true);
+  if (param.jpeg() >= 0) changed = Compressed(changed, param.jpeg());
+  if (param.erode()) {
+    cv::Mat eroded;
+    cv::erode(changed, eroded, cv::getStructuringElement(cv::MORPH_ELLIPSE, cv::Size(2, 2)));
+    changed = eroded;
+  }
+  if (param.posterize()) changed = InFourLevels(changed);
+  if (param.inverse()) {
+    cv::Mat inverse;
+    cv::bitwise_not(changed, inverse);
+    changed = inverse;
+  }
+  if (param.saltpepper()) changed = WithSaltAndPepper(param.saltpepper_param(), changed, random);
+  if (param.convert_to_hsv() && color) changed = Converted(changed, cv::COLOR_BGR2HSV);
+  if (param.convert_to_lab() && color) changed = Converted(changed, cv::COLOR_BGR2Lab);
+  return changed;
+}
+
+cv::Mat RandomlyResized(int lower, int upper, const cv::Mat& image, rng_t* random) {
+  const int side = lower + Index(random, upper - lower + 1);
+  const int shorter = std::min(image.rows, image.cols);
+  cv::Mat resized;
+  cv::resize(image, resized, Times(image.size(), static_cast<double>(side) / shorter));
+  return resized;
 }
 
 }  // namespace caffe

@@ -19,6 +19,7 @@ namespace caffe {
 void CheckResize(const ResizeParameter& param);
 void CheckDistortion(const DistortionParameter& param);
 void CheckExpansion(const ExpansionParameter& param);
+void CheckNoise(const NoiseParameter& param);
 
 /// The size that an image of this size is resized to.
 cv::Size ResizedSize(const ResizeParameter& param, const cv::Size& size);
@@ -40,6 +41,18 @@ cv::Mat Distorted(const DistortionParameter& param, const cv::Mat& image, rng_t*
 /// empty).
 cv::Mat Expanded(const ExpansionParameter& param, const cv::Mat& image,
                  const std::vector<double>& fill, rng_t* random);
+
+/// By the chance of `prob`, damaged in each of the ways that are on, in this order: gray; blurred
+/// (Gauss, 7 x 7 pixels, deviation 1.5); histogram made even, as a whole or (clahe) in 8 x 8 tiles;
+/// compressed by JPEG of that quality; eroded by 2 x 2 pixels; four levels for each channel;
+/// inverted; each pixel, by the chance of saltpepper_param.fraction, replaced by its values, or,
+/// where it has none, by 0 or 255, drawn. At last converted to HSV, or to Lab. What concerns colour
+/// leaves images of one channel as they are.
+cv::Mat Noisy(const NoiseParameter& param, const cv::Mat& image, rng_t* random);
+
+/// The shorter side gets a length from `lower` to `upper`, each equally likely; the other one
+/// follows. Bilinear.
+cv::Mat RandomlyResized(int lower, int upper, const cv::Mat& image, rng_t* random);
 
 }  // namespace caffe
 

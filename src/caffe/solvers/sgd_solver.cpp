@@ -1,6 +1,4 @@
-// SGDSolver: learning rates and updates.
-#include <cmath>
-
+// SGDSolver: updates.
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/sgd_solvers.hpp"
@@ -52,42 +50,8 @@ typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
 }
 
 template <typename Dtype>
-Dtype SGDSolver<Dtype>::GetLearningRate() {
-  const SolverParameter& param = this->param_;
-  const string& policy = param.lr_policy();
-  const Dtype base = param.base_lr(), gamma = param.gamma(), power = param.power();
-  const Dtype iter = this->iter_;
-  if (policy == "fixed") return base;
-  if (policy == "step") {
-    CHECK_GT(param.stepsize(), 0) << "lr_policy \"step\" needs a positive stepsize.";
-    this->current_step_ = this->iter_ / param.stepsize();
-    return base * std::pow(gamma, Dtype(this->current_step_));
-  }
-  if (policy == "exp") return base * std::pow(gamma, iter);
-  if (policy == "inv") return base * std::pow(Dtype(1) + gamma * iter, -power);
-  if (policy == "multistep") {
-    if (this->current_step_ < param.stepvalue_size() &&
-        this->iter_ >= param.stepvalue(this->current_step_)) {
-      this->current_step_++;
-      LOG_IF(INFO, Caffe::root_solver())
-          << "MultiStep Status: Iteration " << this->iter_ << ", step = " << this->current_step_;
-    }
-    return base * std::pow(gamma, Dtype(this->current_step_));
-  }
-  if (policy == "poly") {
-    CHECK_GT(param.max_iter(), 0) << "lr_policy \"poly\" needs a positive max_iter.";
-    return base * std::pow(Dtype(1) - iter / Dtype(param.max_iter()), power);
-  }
-  if (policy == "sigmoid") {
-    return base * (Dtype(1) / (Dtype(1) + std::exp(-gamma * (iter - Dtype(param.stepsize())))));
-  }
-  LOG(FATAL) << "Unknown learning rate policy: \"" << policy
-             << "\" (lr_policy may be fixed, step, exp, inv, multistep, poly or sigmoid)";
-  return 0;
-}
-
-template <typename Dtype>
 void SGDSolver<Dtype>::ApplyUpdate() {
+  StepOnPlateau();
   const Dtype rate = GetLearningRate();
   if (this->param_.display() && this->iter_ % this->param_.display() == 0) {
     LOG_IF(INFO, Caffe::root_solver()) << "Iteration " << this->iter_ << ", lr = " << rate;

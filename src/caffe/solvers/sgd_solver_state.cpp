@@ -17,6 +17,10 @@ SolverState SGDSolver<Dtype>::MakeHead(const string& model_filename) {
   head.set_learned_net(model_filename);
   head.set_current_step(this->current_step_);
   *head.mutable_resume() = this->MakeResumeState(model_filename);
+  if (this->param_.lr_policy() == "plateau") {
+    head.mutable_resume()->set_lowest_loss(lowest_loss_);
+    head.mutable_resume()->set_plateau_iter(plateau_iter_);
+  }
   uint32_t crc = HeadCrc32(head);
   for (const auto& blob : history_)
     crc = Crc32(crc, blob->cpu_data(), static_cast<size_t>(blob->count()) * sizeof(Dtype));
@@ -66,7 +70,16 @@ void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_fil
   }
   LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
   for (int i = 0; i < state.history_size(); ++i) history_[i]->FromProto(state.history(i), false);
+  RestorePlateau(head);
   this->FinishRestore(head, state_file);
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::RestorePlateau(const SolverState& head) {
+  const bool known = head.resume().has_lowest_loss();
+  lowest_loss_ = known ? static_cast<Dtype>(head.resume().lowest_loss())
+                       : std::numeric_limits<Dtype>::infinity();
+  plateau_iter_ = known ? head.resume().plateau_iter() : head.iter();
 }
 
 template <typename Dtype>
@@ -127,6 +140,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
                                   history_[i].get());
     }
   }
+  RestorePlateau(head);
   this->FinishRestore(head, state_file);
 }
 
@@ -146,6 +160,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
 
 #define INSTANTIATE_STATE(Dtype)                                                              \
   template SolverState SGDSolver<Dtype>::MakeHead(const string&);                             \
+  template void SGDSolver<Dtype>::RestorePlateau(const SolverState&);                         \
   template void SGDSolver<Dtype>::CheckHead(const string&, const SolverState&, uint32_t, int) \
       const;                                                                                  \
   template void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string&);            \

@@ -41,12 +41,8 @@ constexpr ForkField kFields[] = {
     {"SolverParameter", "richness", kTsn, kOwnPlan},
 
     {"DataParameter", "shuffle", kNvidia, nullptr},
-    {"TransformationParameter", "noise_param", kSsd, nullptr},
-    {"TransformationParameter", "img_rand_resize_lower", kNvidia, nullptr},
-    {"TransformationParameter", "img_rand_resize_upper", kNvidia, nullptr},
     {"SolverParameter", "ap_version", kSsd, nullptr},
     {"SolverParameter", "eval_type", kSsd, nullptr},
-    {"SolverParameter", "plateau_winsize", kSsd, nullptr},
     {"SolverParameter", "larc", kNvidia, nullptr},
     {"SolverParameter", "larc_eta", kNvidia, nullptr},
     {"SolverParameter", "larc_policy", kNvidia, nullptr},
@@ -54,9 +50,6 @@ constexpr ForkField kFields[] = {
     {"SolverParameter", "min_lr", kNvidia, nullptr},
     {"SolverParameter", "momentum_policy", kNvidia, nullptr},
     {"SolverParameter", "momentum_power", kNvidia, nullptr},
-    {"SolverParameter", "rampup_interval", kNvidia, nullptr},
-    {"SolverParameter", "rampup_lr", kNvidia, nullptr},
-    {"SolverParameter", "warmup_iter", kIntel, nullptr},
 };
 
 }  // namespace

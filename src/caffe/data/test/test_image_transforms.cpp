@@ -207,6 +207,71 @@ TEST_F(ImageTransforms, TheSameGeneratorGivesTheSameImage) {
   }
 }
 
+TEST_F(ImageTransforms, NoiseIsWhatItsNamesSay) {
+  const cv::Mat image = Image(16, 16), gray = Image(16, 16, 1);
+  const auto noisy = [&](const string& param, const cv::Mat& original) {
+    return Noisy(Parsed<NoiseParameter>(param), original, &random_);
+  };
+  EXPECT_TRUE(Equal(noisy("prob: 0 inverse: true", image), image));
+  EXPECT_TRUE(Equal(noisy("", image), image));
+  const cv::Mat inverse = noisy("inverse: true", image);
+  const cv::Mat levels = noisy("posterize: true", image);
+  const cv::Mat colorless = noisy("decolorize: true", image);
+  ASSERT_EQ(colorless.channels(), 3);
+  for (int row = 0; row < 16; ++row) {
+    for (int column = 0; column < 16; ++column) {
+      const auto pixel = image.at<cv::Vec3b>(row, column);
+      for (int c = 0; c < 3; ++c) {
+        EXPECT_EQ(inverse.at<cv::Vec3b>(row, column)[c], 255 - pixel[c]);
+        EXPECT_EQ(levels.at<cv::Vec3b>(row, column)[c], pixel[c] / 64 * 64 + 32);
+        EXPECT_EQ(colorless.at<cv::Vec3b>(row, column)[c], colorless.at<cv::Vec3b>(row, column)[0]);
+      }
+    }
+  }
+  EXPECT_TRUE(Equal(noisy("decolorize: true convert_to_hsv: true", gray), gray));
+  EXPECT_FALSE(Equal(noisy("convert_to_hsv: true", image), noisy("convert_to_lab: true", image)));
+  // An edge is softened by a blur, moved by an erosion, and changed little by a good JPEG.
+  cv::Mat edge(16, 16, CV_8UC1, cv::Scalar(200));
+  edge(cv::Rect(0, 0, 8, 16)) = 100;
+  const cv::Mat blurred = noisy("gauss_blur: true", edge), eroded = noisy("erode: true", edge),
+                fine = noisy("jpeg: 100", edge), coarse = noisy("jpeg: 1", edge);
+  EXPECT_GT(blurred.at<uint8_t>(8, 7), 110);
+  EXPECT_EQ(blurred.at<uint8_t>(8, 1), 100);
+  EXPECT_EQ(cv::countNonZero(eroded == 100), 16 * 9);
+  EXPECT_LE(cv::norm(fine, edge, cv::NORM_INF), 3);
+  EXPECT_GT(cv::norm(coarse, edge, cv::NORM_INF), 3);
+  // Two values become as far from each other as can be; in tiles, the contrast is limited.
+  EXPECT_EQ(cv::norm(noisy("hist_eq: true", edge), cv::NORM_INF), 255);
+  EXPECT_FALSE(Equal(noisy("clahe: true", edge), noisy("hist_eq: true", edge)));
+  EXPECT_EQ(noisy("hist_eq: true clahe: true", image).size(), image.size());
+}
+
+TEST_F(ImageTransforms, SaltAndPepperHasTheFractionAndTheValues) {
+  const cv::Mat image(64, 64, CV_8UC3, cv::Scalar(100, 100, 100));
+  const auto share = [&](const string& param, const cv::Scalar& value) {
+    const auto noise =
+        Parsed<NoiseParameter>("saltpepper: true saltpepper_param { " + param + " }");
+    cv::Mat found;
+    cv::inRange(Noisy(noise, image, &random_), value, value, found);
+    return cv::countNonZero(found) / 4096.;
+  };
+  EXPECT_NEAR(share("fraction: 0.25 value: [1, 2, 3]", {1, 2, 3}), 0.25, 0.03);
+  EXPECT_NEAR(share("fraction: 0.25 value: 9", {9, 9, 9}), 0.25, 0.03);
+  EXPECT_NEAR(share("fraction: 0.5", {255, 255, 255}), 0.25, 0.03);
+  EXPECT_NEAR(share("fraction: 0.5", {0, 0, 0}), 0.25, 0.03);
+  EXPECT_EQ(share("fraction: 0", {100, 100, 100}), 1);
+}
+
+TEST_F(ImageTransforms, RandomSizesKeepTheProportions) {
+  std::set<int> sides;
+  for (int i = 0; i < 60; ++i) {
+    const cv::Mat resized = RandomlyResized(5, 8, Image(4, 8), &random_);
+    EXPECT_EQ(resized.cols, 2 * resized.rows);
+    sides.insert(resized.rows);
+  }
+  EXPECT_EQ(sides, (std::set<int>{5, 6, 7, 8}));
+}
+
 // The transformer, with changes of images.
 
 /// The transformed image as a flat list.
@@ -266,6 +331,16 @@ TEST(TransformerOfForks, ExpandedImagesComeOutInOneSize) {
   }
 }
 
+TEST(TransformerOfForks, RandomSizesAndNoiseComeOutInTheCrop) {
+  vector<int> shape;
+  const vector<float> values = Transformed(
+      "crop_size: 3 img_rand_resize_lower: 4 img_rand_resize_upper: 6 noise_param { inverse: true "
+      "}",
+      Bytes(3, 2, 2), &shape);
+  EXPECT_EQ(shape, (vector<int>{1, 3, 3, 3}));
+  for (float value : values) EXPECT_GE(value, 255 - 12);  // bytes are 1 to 12
+}
+
 TEST(TransformerOfForksDeathTest, RefusesWhatMakesNoSense) {
   const std::pair<string, string> wrong[] = {
       {"emit_constraint {}", "emit_constraint is for the boxes of AnnotatedData"},
@@ -279,6 +354,18 @@ TEST(TransformerOfForksDeathTest, RefusesWhatMakesNoSense) {
       {"expand_param { max_expand_ratio: 2 }",
        "expand_param needs a resize_param that gives images"},
       {"crop_size: 2 expand_param { max_expand_ratio: 0.5 }", "must be from 1 to 100; it is 0.5"},
+      {"noise_param { prob: 2 }", "noise_param.prob must be from 0 to 1; it is 2"},
+      {"noise_param { jpeg: 101 }", "quality from 0 to 100, or -1; it is 101"},
+      {"noise_param { convert_to_hsv: true convert_to_lab: true }", "cannot both be set"},
+      {"noise_param { saltpepper_param { fraction: -1 } }", "fraction must be from 0 to 1"},
+      {"crop_size: 2 img_rand_resize_lower: 3", "img_rand_resize_upper <= 65535; they are 3 and 0"},
+      {"crop_size: 2 img_rand_resize_lower: 4 img_rand_resize_upper: 3", "they are 4 and 3"},
+      {"crop_size: 4 img_rand_resize_lower: 3 img_rand_resize_upper: 3",
+       "need a crop of at most 3 pixels"},
+      {"img_rand_resize_lower: 3 img_rand_resize_upper: 3", "need a crop of at most 3 pixels"},
+      {"crop_size: 2 img_rand_resize_lower: 3 img_rand_resize_upper: 3 "
+       "resize_param { height: 3 width: 3 }",
+       "both say how large images become"},
       {"distort_param { hue_prob: -1 }", "distort_param.hue_prob must be from 0 to 1; it is -1"},
       {"distort_param { contrast_lower: 2 contrast_upper: 1 }",
        "0 <= contrast_lower <= contrast_up"},

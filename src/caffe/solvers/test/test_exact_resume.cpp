@@ -129,6 +129,18 @@ TEST(ExactResume, GoesOnWithTheMeanOfFewLosses) {
   }
 }
 
+/// The rate, which falls in most iterations, depends on all losses so far.
+TEST(ExactResume, GoesOnOnThePlateauOfTheLoss) {
+  for (const string& format : SnapshotFormats()) {
+    Way way;
+    way.net = NetOf(Files().Sources().at("dummy"));
+    way.fields = "lr_policy: 'plateau' plateau_winsize: [2, 1, 2, 1] rampup_interval: 3";
+    way.format = format;
+    ExpectExactResume<float>(way);
+    ExpectExactResume<double>(way);
+  }
+}
+
 /// What is asked of the solver while it tests.
 class AskedWhileTesting {
  public:

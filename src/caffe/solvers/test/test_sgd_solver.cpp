@@ -90,6 +90,58 @@ TEST(SGDSolver, FollowsEveryRatePolicy) {
               [](int i) { return 0.4 / (1 + std::exp(0.5 * (i - 4))); });
 }
 
+TEST(SGDSolver, RampsTheRateUpUnderTheNamesOfTwoForks) {
+  const auto expected = [](int i) {
+    return i < 4 ? 0.1 + 0.3 * i / 4 : 0.4 * std::pow(0.5, i / 3);
+  };
+  const string step = "lr_policy: 'step' gamma: 0.5 stepsize: 3 ";
+  ExpectRates(step + "rampup_interval: 4 rampup_lr: 0.1", expected);
+  ExpectRates(step + "warmup_iter: 4 warmup_start_lr: 0.1", expected);
+  ExpectRates("lr_policy: 'fixed' warmup_iter: 4", [](int i) { return 0.1 * std::min(i, 4); });
+}
+
+/// Its loss is what the test says.
+class LossNet {
+ public:
+  explicit LossNet(const string& fields)
+      : solver_(MakeSolver<double>(
+            "layer { name: 'in' type: 'Input' top: 'x' input_param { shape { dim: 1 } } }"
+            "layer { name: 'loss' type: 'Reduction' bottom: 'x' top: 'loss' loss_weight: 1 }",
+            "base_lr: 0.4 lr_policy: 'plateau' gamma: 0.5 " + fields)) {}
+  double RateWithLoss(double loss) {
+    solver_->net()->blob_by_name("x")->mutable_cpu_data()[0] = loss;
+    solver_->Step(1);
+    return solver_->GetLearningRate();
+  }
+
+ private:
+  std::unique_ptr<SGDSolver<double>> solver_;
+};
+
+TEST(SGDSolver, LowersTheRateWhereTheLossStaysOnAPlateau) {
+  LossNet net("plateau_winsize: 3 plateau_winsize: 2");
+  const std::pair<double, double> rates_by_loss[] = {
+      {9, 0.4}, {8, 0.4}, {8, 0.4}, {9, 0.4},  // the lowest is two iterations old
+      {7, 0.4},                                // and there is a lower one
+      {7, 0.4}, {8, 0.4}, {7, 0.2},            // three iterations later
+      {8, 0.2}, {8, 0.1},                      // two more
+      {8, 0.1}, {8, 0.1}, {8, 0.1}};           // there are no more steps
+  for (const auto& [loss, rate] : rates_by_loss) EXPECT_FLOAT_EQ(rate, net.RateWithLoss(loss));
+}
+
+TEST(SGDSolverDeathTest, RefusesRatesThatMakeNoSense) {
+  const auto fails = [](const string& fields, const char* why) {
+    EXPECT_DEATH(MakeSolver(LinearNet(), fields)->Step(1), why);
+  };
+  fails("lr_policy: 'plateau' gamma: 0.5", "needs a gamma, and a plateau_winsize");
+  fails("lr_policy: 'plateau' plateau_winsize: 3", "needs a gamma, and a plateau_winsize");
+  fails("lr_policy: 'plateau' gamma: 0.5 plateau_winsize: 0", "plateau_winsize must be positive");
+  fails("rampup_interval: 2 warmup_iter: 2", "two names for one thing");
+  fails("rampup_interval: -2", "rampup_interval must not be negative; it is -2");
+  fails("warmup_start_lr: 0.1", "warmup_start_lr needs a warmup_iter");
+  fails("rampup_lr: 0.1", "rampup_lr needs a rampup_interval");
+}
+
 TEST(SGDSolverDeathTest, NamesWhatItDoesNotKnow) {
   EXPECT_DEATH(MakeSolver(LinearNet(), "lr_policy: 'linear'")->Step(1),
                "Unknown learning rate policy.*linear");

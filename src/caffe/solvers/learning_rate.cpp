@@ -1,0 +1,108 @@
+// SGDSolver: learning rates.
+#include <cmath>
+
+#include "caffe/sgd_solvers.hpp"
+
+namespace caffe {
+
+namespace {
+
+/// The first iterations, in which the rate rises evenly from `start` to base_lr.
+struct Ramp {
+  int iterations;
+  float start;
+};
+
+/// Two forks have it, under names of their own.
+Ramp RampOf(const SolverParameter& param) {
+  const auto checked = [](const char* name, int iterations, float start) {
+    CHECK_GE(iterations, 0) << name << " must not be negative; it is " << iterations << ".";
+    return Ramp{iterations, start};
+  };
+  const Ramp rampup = checked("rampup_interval", param.rampup_interval(), param.rampup_lr());
+  const Ramp warmup = checked("warmup_iter", param.warmup_iter(), param.warmup_start_lr());
+  CHECK(rampup.iterations == 0 || warmup.iterations == 0)
+      << "rampup_interval and warmup_iter are two names for one thing: set one of them.";
+  CHECK(rampup.iterations > 0 || !param.has_rampup_lr()) << "rampup_lr needs a rampup_interval.";
+  CHECK(warmup.iterations > 0 || !param.has_warmup_start_lr())
+      << "warmup_start_lr needs a warmup_iter.";
+  return rampup.iterations > 0 ? rampup : warmup;
+}
+
+}  // namespace
+
+template <typename Dtype>
+Dtype SGDSolver<Dtype>::GetLearningRate() {
+  const Ramp ramp = RampOf(this->param_);
+  const Dtype rate = PolicyRate();
+  if (this->iter_ >= ramp.iterations) return rate;
+  const Dtype start = ramp.start, base = this->param_.base_lr();
+  return start + (base - start) * this->iter_ / ramp.iterations;
+}
+
+template <typename Dtype>
+Dtype SGDSolver<Dtype>::PolicyRate() {
+  const SolverParameter& param = this->param_;
+  const string& policy = param.lr_policy();
+  const Dtype base = param.base_lr(), gamma = param.gamma(), power = param.power();
+  const Dtype iter = this->iter_;
+  if (policy == "fixed") return base;
+  if (policy == "step") {
+    CHECK_GT(param.stepsize(), 0) << "lr_policy \"step\" needs a positive stepsize.";
+    this->current_step_ = this->iter_ / param.stepsize();
+    return base * std::pow(gamma, Dtype(this->current_step_));
+  }
+  if (policy == "exp") return base * std::pow(gamma, iter);
+  if (policy == "inv") return base * std::pow(Dtype(1) + gamma * iter, -power);
+  if (policy == "multistep") {
+    if (this->current_step_ < param.stepvalue_size() &&
+        this->iter_ >= param.stepvalue(this->current_step_)) {
+      this->current_step_++;
+      LOG_IF(INFO, Caffe::root_solver())
+          << "MultiStep Status: Iteration " << this->iter_ << ", step = " << this->current_step_;
+    }
+    return base * std::pow(gamma, Dtype(this->current_step_));
+  }
+  if (policy == "plateau") return base * std::pow(gamma, Dtype(this->current_step_));
+  if (policy == "poly") {
+    CHECK_GT(param.max_iter(), 0) << "lr_policy \"poly\" needs a positive max_iter.";
+    return base * std::pow(Dtype(1) - iter / Dtype(param.max_iter()), power);
+  }
+  if (policy == "sigmoid") {
+    return base * (Dtype(1) / (Dtype(1) + std::exp(-gamma * (iter - Dtype(param.stepsize())))));
+  }
+  LOG(FATAL) << "Unknown learning rate policy: \"" << policy
+             << "\" (lr_policy may be fixed, step, exp, inv, multistep, plateau, poly or sigmoid)";
+  return 0;
+}
+
+template <typename Dtype>
+void SGDSolver<Dtype>::StepOnPlateau() {
+  const SolverParameter& param = this->param_;
+  if (param.lr_policy() != "plateau") return;
+  CHECK(param.plateau_winsize_size() > 0 && param.has_gamma())
+      << "lr_policy \"plateau\" needs a gamma, and a plateau_winsize for each step.";
+  for (int iterations : param.plateau_winsize())
+    CHECK_GT(iterations, 0) << "plateau_winsize must be positive; it is " << iterations << ".";
+  CHECK_EQ(Caffe::solver_count(), 1) << "lr_policy \"plateau\" looks at the loss of one solver; "
+                                        "several, which have losses of their own, would part.";
+  if (this->smoothed_loss_ < lowest_loss_) {
+    lowest_loss_ = this->smoothed_loss_;
+    plateau_iter_ = this->iter_;
+  }
+  if (this->current_step_ >= param.plateau_winsize_size() ||
+      this->iter_ - plateau_iter_ < param.plateau_winsize(this->current_step_))
+    return;
+  this->current_step_++;
+  plateau_iter_ = this->iter_;
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Plateau Status: Iteration " << this->iter_ << ", step = " << this->current_step_;
+}
+
+#define INSTANTIATE_RATE(Dtype)                       \
+  template Dtype SGDSolver<Dtype>::GetLearningRate(); \
+  template void SGDSolver<Dtype>::StepOnPlateau()
+INSTANTIATE_RATE(float);
+INSTANTIATE_RATE(double);
+
+}  // namespace caffe

@@ -42,6 +42,10 @@ struct Sums {
   LAYRUB_HOST_DEVICE Sums(Dtype* row, int begin, int end) : row_(row), begin_(begin), end_(end) {
     for (int i = begin; !kSingle && i < end; ++i) row[i] = 0;
   }
+  /// A part of what another one sums up.
+  enum GoesOn { kGoesOn };
+  LAYRUB_HOST_DEVICE Sums(Dtype* row, int begin, int end, GoesOn)
+      : row_(row), begin_(begin), end_(end) {}
   LAYRUB_HOST_DEVICE void Store() const {
     if constexpr (kSingle) row_[begin_] = sum_;
   }
@@ -63,6 +67,16 @@ struct Sums {
     }
   }
 
+  /// Gather for the taps of a kernel's line, one after the other: `weights`, at `offset`, offset +
+  /// spacing, ... Three of them, where all are inside, in one loop.
+  LAYRUB_HOST_DEVICE void GatherTaps(const Dtype* weights, int taps, const Dtype* in, int length,
+                                     int stride, int offset, int spacing) {
+    if constexpr (!kSingle) {
+      if (taps == 3) return GatherThree(weights, in, length, stride, offset, spacing);
+    }
+    for (int k = 0; k < taps; ++k) Gather(weights[k], in, length, stride, offset + k * spacing);
+  }
+
   /// The adjoint: what the `length` values of `in` have given to position * stride + offset.
   LAYRUB_HOST_DEVICE void GatherBack(Dtype weight, const Dtype* in, int length, int stride,
                                      int offset) {
@@ -78,6 +92,34 @@ struct Sums {
   }
 
  private:
+  LAYRUB_HOST_DEVICE void GatherThree(const Dtype* weights, const Dtype* in, int length, int stride,
+                                      int offset, int spacing) {
+    // All three are inside where the first and the last one are.
+    const Span one = InsideImage(offset, stride, 0, length, begin_, end_);
+    const Span other = InsideImage(offset + 2 * spacing, stride, 0, length, begin_, end_);
+    const int begin = one.begin > other.begin ? one.begin : other.begin;
+    const int last = one.end < other.end ? one.end : other.end;
+    const int end = last < begin ? begin : last;
+    for (int k = 0; k < 3; ++k) {
+      const int at = offset + k * spacing;
+      Sums(row_, begin_, begin, kGoesOn).Gather(weights[k], in, length, stride, at);
+      Sums(row_, end, end_, kGoesOn).Gather(weights[k], in, length, stride, at);
+    }
+    const Dtype a = weights[0], b = weights[1], c = weights[2];
+    const Dtype* const first = in + offset;
+    if (stride == 1) {
+      for (int i = begin; i < end; ++i) {
+        const Dtype* const at = first + i;
+        row_[i] = ((row_[i] + a * at[0]) + b * at[spacing]) + c * at[2 * spacing];
+      }
+    } else {
+      for (int i = begin; i < end; ++i) {
+        const Dtype* const at = first + int64_t{i} * stride;
+        row_[i] = ((row_[i] + a * at[0]) + b * at[spacing]) + c * at[2 * spacing];
+      }
+    }
+  }
+
   Dtype* const row_;
   const int begin_, end_;
   Dtype sum_ = 0;
@@ -96,10 +138,8 @@ LAYRUB_HOST_DEVICE void ForwardRow(const Planes& p, const Dtype* x, const Dtype*
   for (int ky = 0; ky < p.kernel[0]; ++ky) {
     const int line = top + p.Offset(0, ky);
     if (line < 0 || line >= p.in[0]) continue;
-    for (int kx = 0; kx < p.kernel[1]; ++kx) {
-      sums.Gather(w[ky * p.kernel[1] + kx], source + int64_t{line} * p.in[1], p.in[1], p.stride[1],
-                  p.Offset(1, kx));
-    }
+    sums.GatherTaps(w + ky * p.kernel[1], p.kernel[1], source + int64_t{line} * p.in[1], p.in[1],
+                    p.stride[1], p.Offset(1, 0), p.dilation[1]);
   }
   sums.Store();
 }
@@ -118,57 +158,89 @@ LAYRUB_HOST_DEVICE void BackwardRow(const Planes& p, const Dtype* dy, const Dtyp
       const int distance = line - p.Offset(0, ky);
       const int from = distance / p.stride[0];
       if (distance < 0 || from * p.stride[0] != distance || from >= p.out[0]) continue;
+      const Dtype* const gradients = source + int64_t{from} * p.out[1];
+      if (p.stride[1] == 1) {
+        sums.GatherTaps(w + ky * p.kernel[1], p.kernel[1], gradients, p.out[1], 1, -p.Offset(1, 0),
+                        -p.dilation[1]);
+        continue;
+      }
       for (int kx = 0; kx < p.kernel[1]; ++kx) {
-        sums.GatherBack(w[ky * p.kernel[1] + kx], source + int64_t{from} * p.out[1], p.out[1],
-                        p.stride[1], p.Offset(1, kx));
+        sums.GatherBack(w[ky * p.kernel[1] + kx], gradients, p.out[1], p.stride[1],
+                        p.Offset(1, kx));
       }
     }
   }
   sums.Store();
 }
 
-/// The sum of a line of dy times the values of x under one tap, eight partial sums at a time.
-template <typename Dtype>
-LAYRUB_HOST_DEVICE Dtype LineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset) {
-  const Span inside = InsideImage(offset, p.stride[1], 0, p.in[1], 0, p.out[1]);
-  Dtype sums[8] = {};
+/// Adds a line of dy times the values of x under one tap to eight sums in turn. `kDense`: with
+/// stride 1, so that a CPU works on several at a time.
+template <bool kDense, typename Dtype>
+LAYRUB_HOST_DEVICE void AddLineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset,
+                                       Dtype* sums) {
+  const int stride = kDense ? 1 : p.stride[1];
+  const Span inside = InsideImage(offset, stride, 0, p.in[1], 0, p.out[1]);
+  Dtype own[8];
+  for (int k = 0; k < 8; ++k) own[k] = sums[k];
   int i = inside.begin;
   for (; i + 8 <= inside.end; i += 8) {
-    for (int k = 0; k < 8; ++k) sums[k] += dy[i + k] * x[(i + k) * p.stride[1] + offset];
+    for (int k = 0; k < 8; ++k) own[k] += dy[i + k] * x[(i + k) * stride + offset];
   }
-  for (int k = 0; i < inside.end; ++i, ++k) sums[k] += dy[i] * x[i * p.stride[1] + offset];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (int k = 0; k < 8; ++k) sums[k] = own[k];
+  for (int k = 0; i < inside.end; ++i, ++k) sums[k] += dy[i] * x[i * stride + offset];
 }
 
-/// What one thread of `team` adds up of the gradient of weight `index`.
+constexpr int kTaps =
+    9;  ///< whose gradients are summed up together: x and dy are read once for all
+
+/// Taps first, first + 1, ... of an output's weights: at most kTaps.
+struct TapGroup {
+  LAYRUB_HOST_DEVICE TapGroup(const Planes& p, int64_t index) {
+    const int groups = (p.taps() + kTaps - 1) / kTaps;
+    output = index / groups;
+    first = static_cast<int>(index - output * groups) * kTaps;
+    count = p.taps() - first < kTaps ? p.taps() - first : kTaps;
+  }
+  int64_t output;
+  int first, count;
+};
+
+/// What one thread of `team` adds up of the gradients of a group's weights.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE Dtype WeightSum(const Planes& p, const Dtype* x, const Dtype* dy, int64_t index,
-                                   const Team& team) {
-  const int tap = static_cast<int>(index % p.taps());
-  const int64_t output = index / p.taps(), outputs = int64_t{p.channels} * p.multiplier;
-  const int down = p.Offset(0, tap / p.kernel[1]), offset = p.Offset(1, tap % p.kernel[1]);
+LAYRUB_HOST_DEVICE void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy,
+                                const TapGroup& group, const Team& team, Dtype* totals) {
+  const int64_t outputs = int64_t{p.channels} * p.multiplier;
   const bool alone = team.step == 1;
   const int columns = alone ? 1 : p.out[1];  // items are lines, or single values
   const int64_t items = int64_t{p.images} * p.out[0] * columns;
-  Dtype sum = 0;
+  Dtype sums[kTaps][8] = {};
   for (int64_t item = team.first; item < items; item += team.step) {
     const int64_t row = item / columns, image = row / p.out[0];
     const int from = static_cast<int>(row - image * p.out[0]);
-    const int line = from * p.stride[0] + down;
-    if (line < 0 || line >= p.in[0]) continue;
-    const Dtype* const gradient =
-        dy + (image * outputs + output) * p.output + int64_t{from} * p.out[1];
-    const Dtype* const values =
-        x + (image * p.channels + output / p.multiplier) * p.image + int64_t{line} * p.in[1];
-    if (alone) {
-      sum += LineProduct(p, values, gradient, offset);
-      continue;
-    }
     const int column = static_cast<int>(item - row * columns);
-    const int at = column * p.stride[1] + offset;
-    if (at >= 0 && at < p.in[1]) sum += gradient[column] * values[at];
+    const Dtype* const gradients =
+        dy + (image * outputs + group.output) * p.output + int64_t{from} * p.out[1];
+    const Dtype* const plane = x + (image * p.channels + group.output / p.multiplier) * p.image;
+    for (int k = 0; k < kTaps; ++k) {
+      if (k >= group.count) break;
+      const int tap = group.first + k, ky = tap / p.kernel[1], kx = tap - ky * p.kernel[1];
+      const int line = from * p.stride[0] + p.Offset(0, ky), offset = p.Offset(1, kx);
+      if (line < 0 || line >= p.in[0]) continue;
+      const Dtype* const values = plane + int64_t{line} * p.in[1];
+      if (!alone) {
+        const int at = column * p.stride[1] + offset;
+        if (at >= 0 && at < p.in[1]) sums[k][0] += gradients[column] * values[at];
+      } else if (p.stride[1] == 1) {
+        AddLineProduct<true>(p, values, gradients, offset, sums[k]);
+      } else {
+        AddLineProduct<false>(p, values, gradients, offset, sums[k]);
+      }
+    }
   }
-  return sum;
+  for (int k = 0; k < kTaps; ++k) {
+    totals[k] = 0;
+    for (Dtype part : sums[k]) totals[k] += part;
+  }
 }
 
 }  // namespace
@@ -211,10 +283,17 @@ template <typename Dtype>
 void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& conv, const Dtype* x,
                               const Dtype* dy, Dtype* dweights) {
   const Planes p(conv);
-  ParallelTeams(context, int64_t{conv.num_output} * p.taps(), p.images * p.output, false,
+  const int64_t groups = int64_t{conv.num_output} * ((p.taps() + kTaps - 1) / kTaps);
+  ParallelTeams(context, groups, p.images * p.output * kTaps, false,
                 [=] LAYRUB_HOST_DEVICE(int64_t index, const Team& team) {
-                  const Dtype sum = team.Sum(WeightSum(p, x, dy, index, team));
-                  if (team.first == 0) dweights[index] += sum;
+                  const TapGroup group(p, index);
+                  Dtype sums[kTaps];
+                  SumTaps(p, x, dy, group, team, sums);
+                  for (int k = 0; k < kTaps; ++k) {
+                    const Dtype sum = team.Sum(sums[k]);
+                    if (k < group.count && team.first == 0)
+                      dweights[group.output * p.taps() + group.first + k] += sum;
+                  }
                 });
 }
 

@@ -38,6 +38,9 @@ class DataTransformer {
   void Transform(const vector<cv::Mat>& mat_vector, Blob<Dtype>* transformed_blob);
   /// 8-bit pixels.
   void Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob);
+  /// The pixels that a datum holds, encoded (then with force_color or force_gray) or in bytes with 1
+  /// or 3 channels.
+  cv::Mat ImageOf(const Datum& datum) const;
 #endif
   /// Transforms every item alike: one draw serves them all. An empty target is reshaped.
   void Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob);
@@ -97,7 +100,6 @@ class DataTransformer {
   void TransformPixels(const Datum& datum, Dtype* target);
 #ifdef USE_OPENCV
   cv::Mat Decode(const Datum& datum) const;
-  cv::Mat ImageOf(const Datum& datum) const;
   cv::Mat Changed(const cv::Mat& image);
   void TransformPixels(const cv::Mat& original, Dtype* target);
 #endif

@@ -1,6 +1,7 @@
 #ifndef CAFFE_DATA_LAYER_HPP_
 #define CAFFE_DATA_LAYER_HPP_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,9 @@
 
 namespace caffe {
 
-/// Batches of the images (and labels) of a database, in order of key and then again. The images of
-/// one batch must come out of the transformation with one size; batches may differ.
+/// Batches of the images (and labels) of a database, in order of key and then again; with
+/// data_param.shuffle in another order each time, of which every solver draws its own. The images
+/// of one batch must come out of the transformation with one size; batches may differ.
 template <typename Dtype>
 class DataLayer : public BasePrefetchingDataLayer<Dtype> {
  public:
@@ -24,23 +26,38 @@ class DataLayer : public BasePrefetchingDataLayer<Dtype> {
   virtual inline int MaxTopBlobs() const { return 2; }
 
  protected:
-  /// The next record; the first after the last.
+  /// The next record; the first after the last, shuffled anew.
   void Next();
   /// Whether the current record belongs to another solver of several.
   bool Skip() const;
   virtual void load_batch(Batch<Dtype>* batch);
-  /// The key of the next record, and how often Next was called.
+  /// Of the current record's image, as it comes out of the transformation: 1 x C x H x W.
+  virtual vector<int> ImageShape();
+  /// The key of the next record, and how often Next was called; where records are shuffled, also
+  /// its place in the order, and the order.
   virtual bool SavePosition(SourcePosition* position) const;
   virtual bool RestorePosition(const LayerProgress& progress);
+  virtual vector<Caffe::RNG*> Generators() const;
+  /// To the record that comes first: that with the least key, or the first of a new order.
+  void Begin();
+  /// "Layer data (source train_lmdb)", for messages.
+  string Name() const;
 
   shared_ptr<db::DB> db_;
   shared_ptr<db::Cursor> cursor_;
   uint64_t offset_ = 0;
 
  private:
-  /// "Layer data (source train_lmdb)", for messages.
-  string Name() const;
+  bool Shuffles() const { return this->layer_param_.data_param().shuffle(); }
+  void ReadKeys();
+  void ShuffleRecords();
   Datum Record() const;
+
+  // Where records are shuffled:
+  vector<string> keys_;  ///< of all records, in order
+  shared_ptr<Caffe::RNG> order_random_;
+  shared_ptr<const vector<uint32_t>> order_;  ///< by place, which of keys_
+  size_t place_ = 0;                          ///< of the current record in order_
 };
 
 }  // namespace caffe

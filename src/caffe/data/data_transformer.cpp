@@ -344,7 +344,7 @@ cv::Mat DataTransformer<Dtype>::ImageOf(const Datum& datum) const {
   if (datum.encoded()) return Decode(datum);
   CheckValues(datum);
   CHECK(!datum.data().empty() && (datum.channels() == 1 || datum.channels() == 3))
-      << kChanges << " are for data of bytes with 1 or 3 channels";
+      << "images that are changed must be bytes with 1 or 3 channels";
   vector<cv::Mat> channels;
   const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
   for (int c = 0; c < datum.channels(); ++c) {

@@ -9,22 +9,12 @@
 #include <opencv2/imgproc/imgproc.hpp>
 
 #include "caffe/common.hpp"
+#include "caffe/data/draws.hpp"
 
 namespace caffe {
 namespace {
 
 constexpr double kMostPixels = 1 << 28;  ///< of an image that is made here
-
-/// Evenly from [from, to).
-double Uniform(rng_t* random, double from, double to) {
-  return from + (to - from) * static_cast<double>((*random)()) / 4294967296.0;
-}
-
-bool Chance(rng_t* random, double chance) {
-  return chance > 0 && (chance >= 1 || Uniform(random, 0, 1) < chance);
-}
-
-int Index(rng_t* random, int n) { return static_cast<int>((*random)() % n); }
 
 void CheckChance(double chance, const char* name) {
   CHECK(chance >= 0 && chance <= 1) << name << " must be from 0 to 1; it is " << chance;
@@ -107,33 +97,33 @@ cv::Mat ChangedHsvPlane(const cv::Mat& image, int plane, const Change& change) {
 }
 
 cv::Mat WithBrightness(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!Chance(random, param.brightness_prob())) return image;
+  if (!DrawnByChance(random, param.brightness_prob())) return image;
   cv::Mat changed;
   image.convertTo(changed, -1, 1,
-                  Uniform(random, -param.brightness_delta(), param.brightness_delta()));
+                  UniformDraw(random, -param.brightness_delta(), param.brightness_delta()));
   return changed;
 }
 
 cv::Mat WithContrast(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!Chance(random, param.contrast_prob())) return image;
+  if (!DrawnByChance(random, param.contrast_prob())) return image;
   cv::Mat changed;
-  image.convertTo(changed, -1, Uniform(random, param.contrast_lower(), param.contrast_upper()));
+  image.convertTo(changed, -1, UniformDraw(random, param.contrast_lower(), param.contrast_upper()));
   return changed;
 }
 
 cv::Mat WithSaturation(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (image.channels() != 3 || !Chance(random, param.saturation_prob())) return image;
-  const double factor = Uniform(random, param.saturation_lower(), param.saturation_upper());
+  if (image.channels() != 3 || !DrawnByChance(random, param.saturation_prob())) return image;
+  const double factor = UniformDraw(random, param.saturation_lower(), param.saturation_upper());
   return ChangedHsvPlane(image, 1, [=](uint8_t saturation) {
     return cv::saturate_cast<uint8_t>(saturation * factor);
   });
 }
 
 cv::Mat WithHue(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
-  if (image.channels() != 3 || !Chance(random, param.hue_prob())) return image;
+  if (image.channels() != 3 || !DrawnByChance(random, param.hue_prob())) return image;
   constexpr int kHues = 180;  // OpenCV's, of 8 bits
   const int delta =
-      static_cast<int>(std::lround(Uniform(random, -param.hue_delta(), param.hue_delta())));
+      static_cast<int>(std::lround(UniformDraw(random, -param.hue_delta(), param.hue_delta())));
   return ChangedHsvPlane(image, 0, [=](uint8_t hue) {
     return static_cast<uint8_t>(((hue + delta) % kHues + kHues) % kHues);
   });
@@ -183,8 +173,8 @@ cv::Mat WithSaltAndPepper(const SaltPepperParameter& param, const cv::Mat& image
   for (int row = 0; row < image.rows; ++row) {
     uint8_t* pixel = changed.ptr<uint8_t>(row);
     for (int column = 0; column < image.cols; ++column, pixel += channels) {
-      if (!Chance(random, param.fraction())) continue;
-      const double drawn = values.empty() ? 255 * Index(random, 2) : 0;
+      if (!DrawnByChance(random, param.fraction())) continue;
+      const double drawn = values.empty() ? 255 * IndexDraw(random, 2) : 0;
       for (int c = 0; c < channels; ++c)
         pixel[c] = cv::saturate_cast<uint8_t>(values.empty() ? drawn : given[c]);
     }
@@ -243,34 +233,38 @@ cv::Size ResizedSize(const ResizeParameter& param, const cv::Size& size) {
   return {static_cast<int>(param.width()), static_cast<int>(param.height())};
 }
 
+cv::Rect PlaceInResized(const ResizeParameter& param, const cv::Size& size) {
+  const cv::Size inner = SizeBeforePadding(param, size), outer = ResizedSize(param, size);
+  return {cv::Point((outer.width - inner.width) / 2, (outer.height - inner.height) / 2), inner};
+}
+
 cv::Mat Resized(const ResizeParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!Chance(random, param.prob())) return image;
+  if (!DrawnByChance(random, param.prob())) return image;
   const int modes = param.interp_mode_size();
   const auto mode = modes == 0   ? ResizeParameter::LINEAR
                     : modes == 1 ? param.interp_mode(0)
-                                 : param.interp_mode(Index(random, modes));
-  const cv::Size inner = SizeBeforePadding(param, image.size());
+                                 : param.interp_mode(IndexDraw(random, modes));
+  const cv::Rect place = PlaceInResized(param, image.size());
   const cv::Size outer = ResizedSize(param, image.size());
   cv::Mat resized;
-  cv::resize(image, resized, inner, 0, 0, Interpolation(mode));
-  if (inner == outer) return resized;
-  const int above = (outer.height - inner.height) / 2, left = (outer.width - inner.width) / 2;
+  cv::resize(image, resized, place.size(), 0, 0, Interpolation(mode));
+  if (place.size() == outer) return resized;
   const std::vector<double> values(param.pad_value().begin(), param.pad_value().end());
   cv::Mat padded;
-  cv::copyMakeBorder(resized, padded, above, outer.height - inner.height - above, left,
-                     outer.width - inner.width - left, Border(param.pad_mode()),
+  cv::copyMakeBorder(resized, padded, place.y, outer.height - place.br().y, place.x,
+                     outer.width - place.br().x, Border(param.pad_mode()),
                      PerChannel(values, image.channels(), "resize_param.pad_value"));
   return padded;
 }
 
 cv::Mat Distorted(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
   cv::Mat changed = WithBrightness(param, image, random);
-  const bool contrast_first = Chance(random, 0.5);
+  const bool contrast_first = DrawnByChance(random, 0.5);
   if (contrast_first) changed = WithContrast(param, changed, random);
   changed = WithSaturation(param, changed, random);
   changed = WithHue(param, changed, random);
   if (!contrast_first) changed = WithContrast(param, changed, random);
-  if (changed.channels() == 3 && Chance(random, param.random_order_prob())) {
+  if (changed.channels() == 3 && DrawnByChance(random, param.random_order_prob())) {
     std::vector<cv::Mat> channels;
     cv::split(changed, channels);
     shuffle(channels.begin(), channels.end(), random);
@@ -282,19 +276,22 @@ cv::Mat Distorted(const DistortionParameter& param, const cv::Mat& image, rng_t*
 }
 
 cv::Mat Expanded(const ExpansionParameter& param, const cv::Mat& image,
-                 const std::vector<double>& fill, rng_t* random) {
-  if (!Chance(random, param.prob())) return image;
-  const double ratio = Uniform(random, 1, param.max_expand_ratio());
+                 const std::vector<double>& fill, rng_t* random, cv::Rect* place) {
+  if (place != nullptr) *place = cv::Rect(cv::Point(), image.size());
+  if (!DrawnByChance(random, param.prob())) return image;
+  const double ratio = UniformDraw(random, 1, param.max_expand_ratio());
   const cv::Size size = Times(image.size(), ratio);
-  const int top = Index(random, size.height - image.rows + 1);
-  const int left = Index(random, size.width - image.cols + 1);
+  const int top = IndexDraw(random, size.height - image.rows + 1);
+  const int left = IndexDraw(random, size.width - image.cols + 1);
   cv::Mat expanded(size, image.type(), PerChannel(fill, image.channels(), "mean_value"));
-  image.copyTo(expanded(cv::Rect(cv::Point(left, top), image.size())));
+  const cv::Rect inside(cv::Point(left, top), image.size());
+  image.copyTo(expanded(inside));
+  if (place != nullptr) *place = inside;
   return expanded;
 }
 
 cv::Mat Noisy(const NoiseParameter& param, const cv::Mat& image, rng_t* random) {
-  if (!Chance(random, param.prob())) return image;
+  if (!DrawnByChance(random, param.prob())) return image;
   const bool color = image.channels() == 3;
   cv::Mat changed = image;
   if (param.decolorize() && color) {
@@ -326,7 +323,7 @@ cv::Mat Noisy(const NoiseParameter& param, const cv::Mat& image, rng_t* random) 
 }
 
 cv::Mat RandomlyResized(int lower, int upper, const cv::Mat& image, rng_t* random) {
-  const int side = lower + Index(random, upper - lower + 1);
+  const int side = lower + IndexDraw(random, upper - lower + 1);
   const int shorter = std::min(image.rows, image.cols);
   cv::Mat resized;
   cv::resize(image, resized, Times(image.size(), static_cast<double>(side) / shorter));

@@ -28,6 +28,8 @@ cv::Size ResizedSize(const ResizeParameter& param, const cv::Size& size);
 /// FIT_LARGE_SIZE_AND_PAD: as large as it fits into them, then padded evenly, by `pad_value` (one
 /// for all channels or one each; 0 where there is none), mirrored pixels or those of the edge.
 cv::Mat Resized(const ResizeParameter& param, const cv::Mat& image, rng_t* random);
+/// Where an image of this size is in the one that it is resized to: the rest is padding.
+cv::Rect PlaceInResized(const ResizeParameter& param, const cv::Size& size);
 
 /// Each by its chance: brightness, a number of +- delta added; contrast, a factor; saturation, a
 /// factor; hue, a number of +- delta, in steps of two degrees, added. Contrast is changed before
@@ -39,8 +41,9 @@ cv::Mat Distorted(const DistortionParameter& param, const cv::Mat& image, rng_t*
 /// By the chance of `prob`, somewhere in an image of up to `max_expand_ratio` times its height and
 /// width, whose other pixels are `fill` (one value for all channels, or one each; 0 where it is
 /// empty).
+/// `place`, unless null, gets where the image is in it.
 cv::Mat Expanded(const ExpansionParameter& param, const cv::Mat& image,
-                 const std::vector<double>& fill, rng_t* random);
+                 const std::vector<double>& fill, rng_t* random, cv::Rect* place = nullptr);
 
 /// By the chance of `prob`, damaged in each of the ways that are on, in this order: gray; blurred
 /// (Gauss, 7 x 7 pixels, deviation 1.5); histogram made even, as a whole or (clahe) in 8 x 8 tiles;

@@ -1,9 +1,13 @@
 #include "caffe/layers/data_layer.hpp"
 
 #include <filesystem>
+#include <numeric>
 
 #include "caffe/util/math_functions.hpp"
+#include "caffe/util/rng.hpp"
 #include "dealing.hpp"
+#include "layrub/base/input.hpp"
+#include "permutation.hpp"
 
 namespace caffe {
 
@@ -11,7 +15,8 @@ template <typename Dtype>
 DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {
   const string& source = param.data_param().source();
   std::error_code unknown;
-  CHECK(std::filesystem::exists(source, unknown)) << Name() << ": the source does not exist.";
+  CHECK(std::filesystem::exists(source, unknown))
+      << Name() << ": the source does not exist. " << layrub::FileNotFound(source);
   db_.reset(db::GetDB(param.data_param().backend()));
   db_->Open(source, db::READ);
   cursor_.reset(db_->NewCursor());
@@ -38,17 +43,23 @@ Datum DataLayer<Dtype>::Record() const {
 }
 
 template <typename Dtype>
+vector<int> DataLayer<Dtype>::ImageShape() {
+  return this->data_transformer_->InferBlobShape(Record());
+}
+
+template <typename Dtype>
 void DataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<Blob<Dtype>*>& top) {
   const DataParameter& param = this->layer_param_.data_param();
   const int batch_size = static_cast<int>(param.batch_size());
   CHECK_GT(batch_size, 0) << Name() << ": batch_size must be 1 to 2147483647.";
+  if (Shuffles()) ReadKeys();
   if (param.rand_skip() > 0) {
     unsigned int skip = caffe_rng_rand() % param.rand_skip();
     LOG(INFO) << "Skipping first " << skip << " data points.";
     for (; skip > 0; --skip) Next();
   }
-  vector<int> shape = this->data_transformer_->InferBlobShape(Record());
+  vector<int> shape = ImageShape();
   shape[0] = batch_size;
   top[0]->Reshape(shape);
   for (const auto& batch : this->prefetch_) batch->data_.Reshape(shape);
@@ -61,17 +72,54 @@ void DataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
 
 template <typename Dtype>
 bool DataLayer<Dtype>::Skip() const {
-  return BelongsToAnotherSolver(this->phase_, offset_);
+  return !Shuffles() && BelongsToAnotherSolver(this->phase_, offset_);
+}
+
+template <typename Dtype>
+void DataLayer<Dtype>::ReadKeys() {
+  LOG(INFO) << "Shuffling data";
+  keys_.clear();
+  for (cursor_->SeekToFirst(); cursor_->valid(); cursor_->Next()) keys_.push_back(cursor_->key());
+  CHECK_LE(keys_.size(), UINT32_MAX) << Name() << ": too many records to shuffle.";
+  order_random_.reset(new Caffe::RNG(caffe_rng_rand()));
+  order_.reset();
+  Begin();
+}
+
+template <typename Dtype>
+void DataLayer<Dtype>::ShuffleRecords() {
+  const shared_ptr<vector<uint32_t>> order(new vector<uint32_t>(keys_.size()));
+  if (order_) {
+    *order = *order_;
+  } else {
+    std::iota(order->begin(), order->end(), 0);
+  }
+  shuffle(order->begin(), order->end(), static_cast<rng_t*>(order_random_->generator()));
+  order_ = order;
+}
+
+template <typename Dtype>
+void DataLayer<Dtype>::Begin() {
+  if (!Shuffles()) return cursor_->SeekToFirst();
+  ShuffleRecords();
+  place_ = 0;
+  cursor_->Seek(keys_[(*order_)[place_]]);
 }
 
 template <typename Dtype>
 void DataLayer<Dtype>::Next() {
-  cursor_->Next();
-  if (!cursor_->valid()) {
-    LOG_IF(INFO, Caffe::root_solver()) << "Restarting data prefetching from start.";
-    cursor_->SeekToFirst();
-  }
   ++offset_;
+  bool ended;
+  if (Shuffles()) {
+    ended = ++place_ >= keys_.size();
+    if (!ended) cursor_->Seek(keys_[(*order_)[place_]]);
+  } else {
+    cursor_->Next();
+    ended = !cursor_->valid();
+  }
+  if (!ended) return;
+  LOG_IF(INFO, Caffe::root_solver()) << "Restarting data prefetching from start.";
+  Begin();
 }
 
 template <typename Dtype>
@@ -107,21 +155,41 @@ template <typename Dtype>
 bool DataLayer<Dtype>::SavePosition(SourcePosition* position) const {
   position->key = cursor_->key();
   position->position = {offset_};
+  if (!Shuffles()) return true;
+  position->position.push_back(place_);
+  position->order = order_;
   return true;
 }
 
 template <typename Dtype>
 bool DataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
-  if (progress.position_size() == 1) {
+  const auto& order = progress.order();
+  const bool same_kind = progress.position_size() == (Shuffles() ? 2 : 1) &&
+                         order.size() == static_cast<int>(keys_.size()) &&
+                         IsPermutation(order.begin(), order.end());
+  if (same_kind) {
     cursor_->Seek(progress.key());
     offset_ = progress.position(0);
-    if (cursor_->valid() && cursor_->key() == progress.key()) return true;
+    bool found = cursor_->valid() && cursor_->key() == progress.key();
+    if (found && Shuffles()) {
+      place_ = progress.position(1);
+      found = place_ < keys_.size() && keys_[order[static_cast<int>(place_)]] == progress.key();
+      if (found) order_.reset(new vector<uint32_t>(order.begin(), order.end()));
+    }
+    if (found) return true;
     LOG(WARNING) << Name() << ": the record with key '" << progress.key()
                  << "', with which a resumed training goes on, is not there.";
   }
-  cursor_->SeekToFirst();
+  Begin();
   offset_ = 0;
   return false;
+}
+
+template <typename Dtype>
+vector<Caffe::RNG*> DataLayer<Dtype>::Generators() const {
+  vector<Caffe::RNG*> generators = BasePrefetchingDataLayer<Dtype>::Generators();
+  if (Shuffles()) generators.push_back(order_random_.get());
+  return generators;
 }
 
 INSTANTIATE_CLASS(DataLayer);

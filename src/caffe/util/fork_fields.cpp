@@ -40,7 +40,6 @@ constexpr ForkField kFields[] = {
     {"TransformationParameter", "use_gpu_transform", kNvidia, kReading},
     {"SolverParameter", "richness", kTsn, kOwnPlan},
 
-    {"DataParameter", "shuffle", kNvidia, nullptr},
     {"SolverParameter", "ap_version", kSsd, nullptr},
     {"SolverParameter", "eval_type", kSsd, nullptr},
     {"SolverParameter", "larc", kNvidia, nullptr},

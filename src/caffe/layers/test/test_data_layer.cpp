@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/util/db.hpp"
@@ -82,6 +84,20 @@ TEST_P(DataLayerTest, ReadsRecordsInOrderAndAgain) {
     EXPECT_EQ(layer.top[0]->cpu_data()[layer.top[0]->count() - 1], 10);
     EXPECT_FALSE(layer.Traits().repeatable);
   }
+}
+
+TEST_P(DataLayerTest, ShufflesAllRecordsInEachEpoch) {
+  WriteImages(vector<int>(8, 4));
+  LayerCase layer(Layer("batch_size: 8 shuffle: true"), {}, 2);
+  layer.SetUp();
+  std::set<vector<double>> orders;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    vector<double> labels = Labels(&layer, 1);
+    orders.insert(labels);
+    std::sort(labels.begin(), labels.end());
+    EXPECT_EQ(labels, (vector<double>{0, 1, 2, 3, 4, 5, 6, 7}));
+  }
+  EXPECT_GT(orders.size(), 2u);
 }
 
 TEST_P(DataLayerTest, WritesIntoTheTopsMemory) {

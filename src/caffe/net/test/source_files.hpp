@@ -16,15 +16,15 @@
 namespace caffe {
 
 /// A folder with what the layers of nets/types/sources.prototxt read: four images of 3 x 6 x 6 with
-/// labels 0 to 3 as a database, as files and as an HDF5 file, and a window, which is one of the
-/// images. It goes with this object.
+/// labels 0 to 3 as a database, also with a box in each, as files and as an HDF5 file, and a
+/// window, which is one of the images. It goes with this object.
 class SourceFiles {
  public:
   static constexpr int kImages = 4, kSide = 6;
 
   SourceFiles() : folder_(::testing::TempDir() + "source_files_" + std::to_string(getpid())) {
     std::filesystem::create_directories(folder_);
-    WriteDatabase();
+    WriteDatabases();
     WriteImages();
     WriteHdf5();
   }
@@ -37,10 +37,12 @@ class SourceFiles {
  private:
   static int Pixel(int image, int place) { return (image * 53 + place * 29) % 251; }
 
-  void WriteDatabase() const {
-    std::unique_ptr<db::DB> database(db::GetDB("lmdb"));
+  void WriteDatabases() const {
+    std::unique_ptr<db::DB> database(db::GetDB("lmdb")), annotated(db::GetDB("lmdb"));
     database->Open(folder_ + "/images.lmdb", db::NEW);
+    annotated->Open(folder_ + "/annotated.lmdb", db::NEW);
     std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    std::unique_ptr<db::Transaction> annotations(annotated->NewTransaction());
     for (int i = 0; i < kImages; ++i) {
       Datum datum;
       datum.set_channels(3);
@@ -50,8 +52,19 @@ class SourceFiles {
       for (int k = 0; k < 3 * kSide * kSide; ++k)
         datum.mutable_data()->push_back(static_cast<char>(Pixel(i, k)));
       transaction->Put("image" + std::to_string(i), datum.SerializeAsString());
+      AnnotatedDatum record;
+      *record.mutable_datum() = datum;
+      AnnotationGroup* group = record.add_annotation_group();
+      group->set_group_label(i % 3 + 1);
+      NormalizedBBox* box = group->add_annotation()->mutable_bbox();
+      box->set_xmin(0.1f * static_cast<float>(i));
+      box->set_ymin(0.2f);
+      box->set_xmax(0.9f);
+      box->set_ymax(0.8f);
+      annotations->Put("image" + std::to_string(i), record.SerializeAsString());
     }
     transaction->Commit();
+    annotations->Commit();
   }
 
   void WriteImages() const {

@@ -37,6 +37,7 @@ class TrainingFiles {
   TrainingFiles() {
 #ifdef USE_LMDB
     WriteDatabase("lmdb");
+    WriteDatabase("lmdb", "annotated");
 #endif
 #ifdef USE_LEVELDB
     WriteDatabase("leveldb");
@@ -80,6 +81,22 @@ class TrainingFiles {
                             "data_param { backend: LMDB batch_size: 3 rand_skip: 7 "
                             "source: '" +
                                 folder_ + "/lmdb' }" + random);
+    sources["shuffled_lmdb"] = Replaced(sources["lmdb"], "rand_skip", "shuffle: true rand_skip");
+#ifdef USE_OPENCV
+    // Its objects are a loss of their own.
+    sources["annotated"] =
+        "layer { name: 'source' type: 'AnnotatedData' top: 'data' top: 'boxes' transform_param {"
+        "  scale: 0.01 mirror: true distort_param { brightness_prob: 0.5 brightness_delta: 32 }"
+        "  expand_param { max_expand_ratio: 2 } resize_param { height: 5 width: 5 }"
+        "  emit_constraint { } }"
+        "  annotated_data_param { batch_sampler { sampler { min_scale: 0.5 } } }"
+        "  data_param { backend: LMDB batch_size: 3 shuffle: true source: '" +
+        folder_ +
+        "/annotated' } }"
+        "layer { name: 'labels' type: 'DummyData' top: 'label' dummy_data_param {"
+        "  shape { dim: 3 } data_filler { value: 2 } } }"
+        "layer { name: 'sum' type: 'Reduction' bottom: 'boxes' top: 'objects' loss_weight: 1 }";
+#endif
 #endif
 #ifdef USE_LEVELDB
     // A process opens a LevelDB once: tests have other data.
@@ -112,9 +129,9 @@ class TrainingFiles {
  private:
   static int Pixel(int image, int place) { return (image * 53 + place * 29) % 251; }
 
-  void WriteDatabase(const string& backend) const {
+  void WriteDatabase(const string& backend, const string& name = "") const {
     std::unique_ptr<db::DB> database(db::GetDB(backend));
-    database->Open(folder_ + "/" + backend, db::NEW);
+    database->Open(folder_ + "/" + (name.empty() ? backend : name), db::NEW);
     std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
     for (int i = 0; i < kImages; ++i) {
       Datum datum;
@@ -124,7 +141,19 @@ class TrainingFiles {
       datum.set_label(i % 4);
       for (int k = 0; k < kValues; ++k)
         datum.mutable_data()->push_back(static_cast<char>(Pixel(i, k)));
-      transaction->Put("image" + std::to_string(i), datum.SerializeAsString());
+      AnnotatedDatum record;
+      *record.mutable_datum() = datum;
+      for (int object = 0; object < i % 3; ++object) {
+        AnnotationGroup* group = record.add_annotation_group();
+        group->set_group_label(i % 4);
+        NormalizedBBox* box = group->add_annotation()->mutable_bbox();
+        box->set_xmin(0.04f * static_cast<float>(i));
+        box->set_ymin(0.3f * static_cast<float>(object));
+        box->set_xmax(0.8f);
+        box->set_ymax(0.7f);
+      }
+      transaction->Put("image" + std::to_string(i),
+                       name.empty() ? datum.SerializeAsString() : record.SerializeAsString());
     }
     transaction->Commit();
   }

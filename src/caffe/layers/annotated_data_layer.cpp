@@ -1,0 +1,326 @@
+#include "caffe/layers/annotated_data_layer.hpp"
+
+#include <climits>
+#include <utility>
+
+#include "caffe/data/box_samples.hpp"
+#include "caffe/data/draws.hpp"
+#include "caffe/data/image_transforms.hpp"
+#include "caffe/util/math_functions.hpp"
+
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#endif
+
+namespace caffe {
+
+namespace {
+
+/// Mean and scale; and what concerns decoding.
+TransformationParameter WithoutChanges(TransformationParameter param) {
+  param.clear_mirror();
+  param.clear_crop_size();
+  param.clear_crop_h();
+  param.clear_crop_w();
+  param.clear_resize_param();
+  param.clear_distort_param();
+  param.clear_expand_param();
+  param.clear_noise_param();
+  param.clear_emit_constraint();
+  return param;
+}
+
+}  // namespace
+
+template <typename Dtype>
+AnnotatedDataLayer<Dtype>::AnnotatedDataLayer(const LayerParameter& param)
+    : DataLayer<Dtype>(param), changes_(param.transform_param()) {
+  this->transform_param_ = WithoutChanges(changes_);
+}
+
+template <typename Dtype>
+AnnotatedDataLayer<Dtype>::~AnnotatedDataLayer() {
+  this->StopInternalThread();
+}
+
+template <typename Dtype>
+string AnnotatedDataLayer<Dtype>::RecordName() const {
+  return this->Name() + ": the record with key '" + this->cursor_->key() + "'";
+}
+
+template <typename Dtype>
+AnnotatedDatum AnnotatedDataLayer<Dtype>::Record() const {
+  AnnotatedDatum record;
+  CHECK(record.ParseFromString(this->cursor_->value()) && record.has_datum())
+      << RecordName() << " is no AnnotatedDatum.";
+  return record;
+}
+
+template <typename Dtype>
+vector<Caffe::RNG*> AnnotatedDataLayer<Dtype>::Generators() const {
+  vector<Caffe::RNG*> generators = DataLayer<Dtype>::Generators();
+  generators.push_back(random_.get());
+  return generators;
+}
+
+#ifdef USE_OPENCV
+
+struct AnnotatedBatchItem {
+  cv::Mat image;
+  vector<LabeledBox> boxes;
+};
+
+namespace {
+
+// 0: no crop.
+int CropRows(const TransformationParameter& param) {
+  return static_cast<int>(param.has_crop_h() ? param.crop_h() : param.crop_size());
+}
+int CropColumns(const TransformationParameter& param) {
+  return static_cast<int>(param.has_crop_w() ? param.crop_w() : param.crop_size());
+}
+
+/// An image while it is changed, and the objects in it.
+class ChangedImage {
+ public:
+  ChangedImage(const TransformationParameter& changes, Phase phase, const cv::Mat& image,
+               vector<LabeledBox> boxes, rng_t* random)
+      : changes_(changes),
+        phase_(phase),
+        random_(random),
+        image_(image),
+        boxes_(std::move(boxes)) {}
+
+  void Distort() {
+    if (changes_.has_distort_param()) image_ = Distorted(changes_.distort_param(), image_, random_);
+  }
+
+  void Expand() {
+    if (!changes_.has_expand_param()) return;
+    const vector<double> fill(changes_.mean_value().begin(), changes_.mean_value().end());
+    const cv::Size before = image_.size();
+    cv::Rect place;
+    image_ = Expanded(changes_.expand_param(), image_, fill, random_, &place);
+    Move(Around(place, before, image_.size()), nullptr);
+  }
+
+  /// One of the parts that `samplers` draw, if they draw some.
+  void Sample(const google::protobuf::RepeatedPtrField<BatchSampler>& samplers) {
+    const vector<kernels::BoundingBox> windows = SampledWindows(samplers, boxes_, random_);
+    if (windows.empty()) return;
+    const int chosen = IndexDraw(random_, static_cast<int>(windows.size()));
+    const kernels::BoundingBox& window = windows[chosen];
+    const auto pixel = [](double part, int size) {
+      return std::min(static_cast<int>(std::lround(part * size)), size);
+    };
+    const int left = std::min(pixel(window.xmin, image_.cols), image_.cols - 1);
+    const int top = std::min(pixel(window.ymin, image_.rows), image_.rows - 1);
+    CutOut({left, top, std::max(1, pixel(window.xmax, image_.cols) - left),
+            std::max(1, pixel(window.ymax, image_.rows) - top)});
+  }
+
+  void Resize() {
+    if (!changes_.has_resize_param()) return;
+    const cv::Rect place = PlaceInResized(changes_.resize_param(), image_.size());
+    image_ = Resized(changes_.resize_param(), image_, random_);
+    Move(Around(place, place.size(), image_.size()), nullptr);
+  }
+
+  void AddNoise() {
+    if (changes_.has_noise_param()) image_ = Noisy(changes_.noise_param(), image_, random_);
+  }
+
+  void Crop() {
+    const int rows = CropRows(changes_), columns = CropColumns(changes_);
+    if (rows == 0) return;
+    CHECK(rows <= image_.rows && columns <= image_.cols)
+        << "a crop of " << rows << " x " << columns << " is larger than an image of " << image_.rows
+        << " x " << image_.cols << ".";
+    const auto offset = [&](int rest) {
+      return phase_ == TRAIN ? IndexDraw(random_, rest + 1) : rest / 2;
+    };
+    const int top = offset(image_.rows - rows), left = offset(image_.cols - columns);
+    CutOut({left, top, columns, rows});
+  }
+
+  void Mirror() {
+    if (!changes_.mirror() || !DrawnByChance(random_, 0.5)) return;
+    cv::Mat mirrored;
+    cv::flip(image_, mirrored, 1);
+    image_ = mirrored;
+    for (LabeledBox& object : boxes_) {
+      const double left = 1 - object.box.xmax;
+      object.box.xmax = 1 - object.box.xmin;
+      object.box.xmin = left;
+    }
+  }
+
+  AnnotatedBatchItem Take() { return {image_, std::move(boxes_)}; }
+
+ private:
+  /// What an image of size `outer` shows, in parts of one of size `inner` that is at `place` in it.
+  static kernels::BoundingBox Around(const cv::Rect& place, const cv::Size& inner,
+                                     const cv::Size& outer) {
+    const double width = inner.width, height = inner.height;
+    return {-place.x / width, -place.y / height, (outer.width - place.x) / width,
+            (outer.height - place.y) / height};
+  }
+
+  void Move(const kernels::BoundingBox& window, const EmitConstraint* constraint) {
+    boxes_ = BoxesWithin(window, boxes_, constraint);
+  }
+
+  void CutOut(const cv::Rect& part) {
+    const double width = image_.cols, height = image_.rows;
+    Move({part.x / width, part.y / height, part.br().x / width, part.br().y / height},
+         changes_.has_emit_constraint() ? &changes_.emit_constraint() : nullptr);
+    image_ = image_(part).clone();
+  }
+
+  const TransformationParameter& changes_;
+  const Phase phase_;
+  rng_t* const random_;
+  cv::Mat image_;
+  vector<LabeledBox> boxes_;
+};
+
+}  // namespace
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::CheckParameters() const {
+  const auto& samplers = this->layer_param_.annotated_data_param().batch_sampler();
+  for (const BatchSampler& sampler : samplers) CheckSampler(sampler);
+  if (changes_.has_resize_param()) CheckResize(changes_.resize_param());
+  if (changes_.has_distort_param()) CheckDistortion(changes_.distort_param());
+  if (changes_.has_expand_param()) CheckExpansion(changes_.expand_param());
+  if (changes_.has_noise_param()) CheckNoise(changes_.noise_param());
+  CHECK(!changes_.has_resize_param() || changes_.resize_param().prob() >= 1)
+      << this->Name() << ": resize_param.prob must be 1.";
+  CHECK_EQ(changes_.has_crop_h(), changes_.has_crop_w())
+      << this->Name() << ": crop_h and crop_w must be set together.";
+  CHECK(!changes_.has_crop_h() || !changes_.has_crop_size())
+      << this->Name() << ": either crop_size, or crop_h and crop_w; not both.";
+  CHECK((CropRows(changes_) > 0) == (CropColumns(changes_) > 0))
+      << this->Name() << ": crop_h and crop_w must be positive.";
+  CHECK(!changes_.has_img_rand_resize_lower() && !changes_.has_img_rand_resize_upper())
+      << this->Name() << ": img_rand_resize_lower and img_rand_resize_upper are for images without "
+      << "boxes.";
+  const bool one_size = CropRows(changes_) > 0 ||
+                        (changes_.has_resize_param() &&
+                         changes_.resize_param().resize_mode() != ResizeParameter::FIT_SMALL_SIZE);
+  CHECK(one_size || (!changes_.has_expand_param() && samplers.empty()))
+      << this->Name() << ": expand_param and batch_sampler need a resize_param that gives images "
+      << "one size, or a crop.";
+}
+
+template <typename Dtype>
+AnnotatedBatchItem AnnotatedDataLayer<Dtype>::Item() {
+  const AnnotatedDatum record = Record();
+  rng_t* const random = static_cast<rng_t*>(random_->generator());
+  ChangedImage changed(changes_, this->phase_, this->data_transformer_->ImageOf(record.datum()),
+                       BoxesOf(record, RecordName()), random);
+  changed.Distort();
+  changed.Expand();
+  changed.Sample(this->layer_param_.annotated_data_param().batch_sampler());
+  changed.Resize();
+  changed.AddNoise();
+  changed.Crop();
+  changed.Mirror();
+  return changed.Take();
+}
+
+template <typename Dtype>
+vector<int> AnnotatedDataLayer<Dtype>::ImageShape() {
+  const cv::Mat image = this->data_transformer_->ImageOf(Record().datum());
+  cv::Size size = image.size();
+  if (changes_.has_resize_param()) size = ResizedSize(changes_.resize_param(), size);
+  if (CropRows(changes_) > 0) size = cv::Size(CropColumns(changes_), CropRows(changes_));
+  return {1, image.channels(), size.height, size.width};
+}
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& bottom,
+                                               const vector<Blob<Dtype>*>& top) {
+  CheckParameters();
+  random_.reset(new Caffe::RNG(caffe_rng_rand()));
+  DataLayer<Dtype>::DataLayerSetUp(bottom, top);
+  if (!this->output_labels_) return;
+  rows_ = static_cast<int>(this->layer_param_.data_param().batch_size());
+  top[1]->Reshape({1, 1, rows_, 8});
+  for (const auto& batch : this->prefetch_) batch->label_.Reshape({1, 1, rows_, 8});
+}
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
+  const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
+  Blob<Dtype>& transformed = this->transformed_data_;
+  vector<AnnotatedBatchItem> items;
+  for (int i = 0; i < batch_size; ++i) {
+    while (this->Skip()) this->Next();
+    items.push_back(Item());
+    vector<int> shape = this->data_transformer_->InferBlobShape(items[i].image);
+    if (i == 0) {
+      transformed.Reshape(shape);
+      shape[0] = batch_size;
+      batch->data_.Reshape(shape);
+    } else {
+      CHECK(shape == transformed.shape())
+          << this->Name() << ": image " << this->cursor_->key() << " of " << items[i].image.rows
+          << " x " << items[i].image.cols << " does not fit into a batch whose first image has "
+          << "shape " << transformed.shape_string()
+          << "; images must have one size, unless resize_param or a crop gives them one.";
+    }
+    transformed.set_cpu_data(batch->data_.mutable_cpu_data() + batch->data_.offset({i}));
+    this->data_transformer_->Transform(items[i].image, &transformed);
+    items[i].image.release();
+    this->Next();
+  }
+  if (this->output_labels_) WriteObjects(items, &batch->label_);
+}
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::WriteObjects(const vector<AnnotatedBatchItem>& items,
+                                             Blob<Dtype>* label) {
+  size_t objects = 0;
+  for (const AnnotatedBatchItem& item : items) objects += item.boxes.size();
+  while (static_cast<size_t>(rows_) < objects) {
+    CHECK_LE(rows_, INT_MAX / 16) << this->Name() << ": too many objects in a batch.";
+    rows_ *= 2;
+  }
+  label->Reshape({1, 1, rows_, 8});
+  Dtype* row = label->mutable_cpu_data();
+  caffe_set(label->count(), Dtype(-1), row);
+  for (size_t i = 0; i < items.size(); ++i) {
+    for (const LabeledBox& object : items[i].boxes) {
+      const double values[] = {static_cast<double>(i),
+                               static_cast<double>(object.label),
+                               static_cast<double>(object.instance),
+                               object.box.xmin,
+                               object.box.ymin,
+                               object.box.xmax,
+                               object.box.ymax,
+                               object.difficult ? 1.0 : 0.0};
+      for (double value : values) *row++ = static_cast<Dtype>(value);
+    }
+  }
+}
+
+#else  // USE_OPENCV
+
+struct AnnotatedBatchItem {};
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
+                                               const vector<Blob<Dtype>*>& /*top*/) {
+  LOG(FATAL) << this->Name() << ": AnnotatedData needs a build with USE_OPENCV.";
+}
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
+
+#endif  // USE_OPENCV
+
+INSTANTIATE_CLASS(AnnotatedDataLayer);
+REGISTER_LAYER_CLASS(AnnotatedData);
+
+}  // namespace caffe

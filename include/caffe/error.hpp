@@ -36,9 +36,8 @@ class ThrowOnError {
 bool ThrowsOnError();
 
 /// The message of a failed CHECK or LOG(FATAL). Where a part of it throws, it is dropped. What is
-/// streamed into a CHECK is for people, so it is the message, with the compared values that it does
-/// not tell; a CHECK without it says which
-/// condition failed.
+/// streamed into a CHECK is for people, so it is the message: alone where it ends as a sentence
+/// does, else with the values that were compared. A CHECK without it says which condition failed.
 class FatalMessage : public std::ostringstream {
  public:
   /// `condition`: of a CHECK. `values`: what it compared, as "(1 vs. 2)".

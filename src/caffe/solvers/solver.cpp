@@ -11,6 +11,7 @@
 #include "caffe/util/origins.hpp"
 #include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "detection_scores.hpp"
 
 namespace caffe {
 
@@ -69,6 +70,9 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
   CHECK_GE(param_.average_loss(), 1) << "average_loss should be at least 1.";
   CHECK_GE(param_.iter_size(), 1) << "iter_size should be at least 1.";
   CHECK_GE(param_.snapshot_keep(), 0) << "snapshot_keep should be at least 1, or 0 for all.";
+  CHECK(param_.eval_type() == "classification" || param_.eval_type() == "detection")
+      << "eval_type may be classification or detection; it is \"" << param_.eval_type() << "\".";
+  PrecisionMeanOf(param_.ap_version());
   CHECK(std::isfinite(param_.base_lr()) || !param_.stop_on_nan())
       << "base_lr is " << param_.base_lr() << ": nothing can be learned (stop_on_nan).";
   LOG_IF(WARNING, !std::isfinite(param_.base_lr()) && Caffe::root_solver())
@@ -235,6 +239,22 @@ void Solver<Dtype>::ServeRequests() {
   }
 }
 
+namespace {
+
+/// The mean over the classes, each of which is logged where show_per_class_result says so.
+double MeanAveragePrecision(const SolverParameter& param, const DetectionScores& scores) {
+  const std::map<int, double> precisions =
+      scores.AveragePrecisions(PrecisionMeanOf(param.ap_version()));
+  double sum = 0;
+  for (const auto& [label, precision] : precisions) {
+    LOG_IF(INFO, param.show_per_class_result()) << "class" << label << ": " << precision;
+    sum += precision;
+  }
+  return precisions.empty() ? 0 : sum / static_cast<double>(precisions.size());
+}
+
+}  // namespace
+
 template <typename Dtype>
 void Solver<Dtype>::Test(const int test_net_id) {
   CHECK(Caffe::root_solver());
@@ -242,7 +262,9 @@ void Solver<Dtype>::Test(const int test_net_id) {
   Net<Dtype>* net = test_nets_.at(test_net_id).get();
   net->ShareTrainedLayersWith(net_.get());
   const int batches = param_.test_iter(test_net_id);
+  const bool detection = param_.eval_type() == "detection";
   vector<Dtype> sums;  // over the batches, of every value of every output
+  vector<DetectionScores> detections(net->output_blobs().size());
   Dtype loss = 0;
   for (int batch = 0; batch < batches; ++batch) {
     ServeRequests();
@@ -254,9 +276,14 @@ void Solver<Dtype>::Test(const int test_net_id) {
     const vector<Blob<Dtype>*>& outputs = net->Forward(&batch_loss);
     if (param_.test_compute_loss()) loss += batch_loss;
     size_t score = 0;
-    for (const Blob<Dtype>* output : outputs) {
-      sums.resize(std::max(sums.size(), score + output->count()));
-      for (int k = 0; k < output->count(); ++k) sums[score++] += output->cpu_data()[k];
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Blob<Dtype>& output = *outputs[i];
+      if (detection) {
+        detections[i].Add(net->blob_names()[net->output_blob_indices()[i]], output);
+        continue;
+      }
+      sums.resize(std::max(sums.size(), score + output.count()));
+      for (int k = 0; k < output.count(); ++k) sums[score++] += output.cpu_data()[k];
     }
   }
   if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << loss / batches;
@@ -265,11 +292,18 @@ void Solver<Dtype>::Test(const int test_net_id) {
   scores.clear();
   for (size_t i = 0; i < net->output_blobs().size(); ++i) {
     const int blob = net->output_blob_indices()[i];
+    const string& name = net->blob_names()[blob];
+    if (detection) {
+      const auto mean = static_cast<Dtype>(MeanAveragePrecision(param_, detections[i]));
+      LOG(INFO) << "    Test net output #" << i << ": " << name << " = " << mean;
+      scores.emplace_back(name, mean);
+      continue;
+    }
     for (int k = 0; k < net->output_blobs()[i]->count() && scores.size() < sums.size(); ++k) {
       const Dtype mean = sums[scores.size()] / batches;
-      LOG(INFO) << "    Test net output #" << scores.size() << ": " << net->blob_names()[blob]
-                << " = " << mean << LossMessage(net->blob_loss_weights()[blob], mean);
-      scores.emplace_back(net->blob_names()[blob], mean);
+      LOG(INFO) << "    Test net output #" << scores.size() << ": " << name << " = " << mean
+                << LossMessage(net->blob_loss_weights()[blob], mean);
+      scores.emplace_back(name, mean);
     }
   }
 }

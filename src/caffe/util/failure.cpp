@@ -160,26 +160,11 @@ ThrowOnError::ThrowOnError() : outer_(throws_in_scope) { throws_in_scope = true;
 
 ThrowOnError::~ThrowOnError() { throws_in_scope = outer_; }
 
-namespace {
-
-/// `said` has both values of "(1 vs. 2)".
-bool Tells(const std::string& said, const std::string& values) {
-  constexpr char kBetween[] = " vs. ";
-  const size_t between = values.find(kBetween);
-  if (between == std::string::npos) return true;
-  const std::string first = values.substr(1, between - 1);
-  const size_t second = between + std::strlen(kBetween);
-  return said.find(first) != std::string::npos &&
-         said.find(values.substr(second, values.size() - second - 1)) != std::string::npos;
-}
-
-}  // namespace
-
 std::string FatalMessage::Text() const {
   const std::string said = str();
   if (condition_ == nullptr) return said;
   if (said.empty()) return std::string("Check failed: ") + condition_ + " " + values_;
-  return Tells(said, values_) ? said : said + " " + values_;
+  return values_.empty() || said.back() == '.' ? said : said + " " + values_;
 }
 
 void FatalMessage::Deliver() const {

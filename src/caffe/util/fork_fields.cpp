@@ -40,8 +40,6 @@ constexpr ForkField kFields[] = {
     {"TransformationParameter", "use_gpu_transform", kNvidia, kReading},
     {"SolverParameter", "richness", kTsn, kOwnPlan},
 
-    {"SolverParameter", "ap_version", kSsd, nullptr},
-    {"SolverParameter", "eval_type", kSsd, nullptr},
     {"SolverParameter", "larc", kNvidia, nullptr},
     {"SolverParameter", "larc_eta", kNvidia, nullptr},
     {"SolverParameter", "larc_policy", kNvidia, nullptr},

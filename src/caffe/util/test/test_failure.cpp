@@ -79,7 +79,7 @@ TEST(FatalMessage, AnErrorInAPartOfItIsThrownInItsPlace) {
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << NameThatCannotBeRead(); }), "no name");
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 1) << NameThatCannotBeRead(); }), "none");
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << "late"; }), "late (1 vs. 2)");
-  EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << "1, but 2 are needed"; }), "1, but 2 are needed");
+  EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2) << "There must be two."; }), "There must be two.");
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2); }), "Check failed: one == 2 (1 vs. 2)");
   EXPECT_EQ(ErrorOf([&] { CHECK(one == 2) << "late"; }), "late");
   EXPECT_EQ(ErrorOf([&] { CHECK(one == 2); }), "Check failed: one == 2 ");

@@ -41,11 +41,12 @@ class SsdExample(unittest.TestCase):
             self.assertGreaterEqual(float(classes[-1]), 0.85)
 
     def test_a_budget_gives_the_same_weights(self):
-        plan = run("plan", "--model=examples/ssd/train_test.prototxt", "--format=json")
+        plan = run("plan", "--solver=examples/ssd/solver.prototxt", "--format=json")
         self.assertEqual(0, plan.code, plan.last)
-        floor = json.loads(plan.out)["floor_bytes"]
+        budget = json.loads(plan.out)["smallest_budget_bytes"]
+        self.assertLess(budget, 0.6 * json.loads(plan.out)["total_device_bytes"])
         weights = []
-        for name, flags in (("keep", ["--placement=keep"]), ("auto", [f"--device_memory={floor * 5 // 4}"])):
+        for name, flags in (("keep", ["--placement=keep"]), ("auto", [f"--device_memory={budget}"])):
             solver = self.solver(f"{name}.prototxt", max_iter=12, snapshot_after_train="true",
                                  snapshot_prefix=f'"{name}"')
             result = run("train", solver, *flags)

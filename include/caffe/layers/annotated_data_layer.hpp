@@ -14,16 +14,16 @@ struct AnnotatedBatchItem;
 /// objects, 1 x 1 x G x 8, in rows of item, label, instance, xmin, ymin, xmax, ymax, difficult, in
 /// parts of the image that comes out.
 ///
-/// G is N at first, and doubles when a batch has more objects than rows: plans are for steady
+/// G is 8 N at first, and doubles when a batch has more objects than rows: plans are for steady
 /// shapes. Rows without an object are -1.
 ///
 /// An image is changed as transform_param and annotated_data_param say, and the boxes with it, in
 /// this order: distort, expand; a part of it, one of all that the batch_samplers draw (section 2.2;
 /// without any, or where they draw none, the whole); resize, noise; crop, at a random place in the
-/// TRAIN phase, else in the middle; mirror; mean and scale. A part, and a crop, keeps the objects of
-/// which some area is in it and that emit_constraint, where it is given, keeps: those whose centre
-/// it has (CENTER), or more than emit_overlap of whose area (MIN_OVERLAP). label_map_file is not
-/// read: records have numbers.
+/// TRAIN phase, else in the middle; mirror; mean and scale. A part, and a crop, keeps the objects
+/// of which some area is in it and that emit_constraint, where it is given, keeps: those whose
+/// centre it has (CENTER), or more than emit_overlap of whose area (MIN_OVERLAP). label_map_file is
+/// not read: records have numbers.
 ///
 /// Needs USE_OPENCV.
 template <typename Dtype>

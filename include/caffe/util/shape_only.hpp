@@ -33,6 +33,9 @@ struct DataShapes {
   map<string, vector<int>> tops;  ///< by name; wins over `first`
 };
 
+/// Of an item: for so many boxes the label of AnnotatedData has room at first.
+inline constexpr int kAnnotatedBoxes = 8;
+
 /// Whether the layer reads data from outside the net: from files, from the user, or in a way that
 /// is not known here (a Python layer, or a type that is not registered, without bottoms).
 bool ReadsOutside(const LayerParameter& layer);
@@ -43,8 +46,8 @@ bool HasBatchSize(const LayerParameter& layer);
 /// Shapes that the tops of such a layer will have: those of the first record where the source
 /// exists, else what `given` has for the top, else 3 channels; all of this resized and cropped as
 /// the layer says. A top after the first is a label, one value for each item unless `given` names
-/// it. The label of AnnotatedData is (1, 1, boxes, 8), with one box for each item or as many as
-/// `given` has for it. Aborts, naming the layer, where a shape cannot be found out.
+/// it. The label of AnnotatedData is (1, 1, boxes, 8), with kAnnotatedBoxes for each item or as
+/// many as `given` has for it. Aborts, naming the layer, where a shape cannot be found out.
 vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShapes& given);
 
 /// Sets the batch size of a layer that reads data from outside.

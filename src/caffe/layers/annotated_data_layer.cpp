@@ -7,6 +7,7 @@
 #include "caffe/data/draws.hpp"
 #include "caffe/data/image_transforms.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "caffe/util/shape_only.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -245,7 +246,9 @@ void AnnotatedDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& botto
   random_.reset(new Caffe::RNG(caffe_rng_rand()));
   DataLayer<Dtype>::DataLayerSetUp(bottom, top);
   if (!this->output_labels_) return;
-  rows_ = static_cast<int>(this->layer_param_.data_param().batch_size());
+  const int64_t rows = int64_t{this->layer_param_.data_param().batch_size()} * kAnnotatedBoxes;
+  CHECK_LE(rows, INT_MAX / 8) << this->Name() << ": batch_size is too large.";
+  rows_ = static_cast<int>(rows);
   top[1]->Reshape({1, 1, rows_, 8});
   for (const auto& batch : this->prefetch_) batch->label_.Reshape({1, 1, rows_, 8});
 }

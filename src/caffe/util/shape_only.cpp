@@ -245,6 +245,7 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
                                  : GivenShape(layer, i, given);
     if (i == 1 && layer.type() == "AnnotatedData") {
       int64_t boxes = batch;
+      if (shape.empty()) shape = {kAnnotatedBoxes};
       for (int dim : shape) {
         boxes *= dim;
         CHECK_LE(boxes, INT_MAX) << "Layer " << layer.name() << ": too many boxes in a batch.";

@@ -75,7 +75,7 @@ TEST_F(AnnotatedDataLayerTest, GivesTheObjectsOfEachItemAndRowsOfNone) {
   Write({Record({}), Record({{2, 0.25f, 0.5f, 0.75f, 1}, {1, 0, 0, 0.5f, 0.5f}})});
   LayerCase layer(Layer(4), {}, 2);
   layer.SetUp();
-  EXPECT_EQ(layer.top[1]->shape(), (vector<int>{1, 1, 4, 8}));
+  EXPECT_EQ(layer.top[1]->shape(), (vector<int>{1, 1, 32, 8}));
   layer.layer->Forward(layer.bottom, layer.top);
   EXPECT_EQ(layer.top[0]->shape(), (vector<int>{4, 1, 8, 8}));
   EXPECT_EQ(layer.top[0]->cpu_data()[64 + 8 * 3 + 2], 32);
@@ -86,7 +86,7 @@ TEST_F(AnnotatedDataLayerTest, GivesTheObjectsOfEachItemAndRowsOfNone) {
 }
 
 TEST_F(AnnotatedDataLayerTest, RowsDoubleWhereABatchHasMoreObjects) {
-  Write({Record({}), Record(vector<Box>(3, {1, 0, 0, 1, 1})), Record({})});
+  Write({Record({}), Record(vector<Box>(17, {1, 0, 0, 1, 1})), Record({})});
   LayerCase layer(Layer(1), {}, 2);
   layer.SetUp();
   vector<int> rows;
@@ -94,8 +94,8 @@ TEST_F(AnnotatedDataLayerTest, RowsDoubleWhereABatchHasMoreObjects) {
     layer.layer->Forward(layer.bottom, layer.top);
     rows.push_back(layer.top[1]->shape(2));
   }
-  EXPECT_EQ(rows, (vector<int>{1, 4, 4}));
-  EXPECT_EQ(Rows(*layer.top[1]), vector<vector<double>>(4, kNone));
+  EXPECT_EQ(rows, (vector<int>{8, 32, 32}));
+  EXPECT_EQ(Rows(*layer.top[1]), vector<vector<double>>(32, kNone));
 }
 
 TEST_F(AnnotatedDataLayerTest, MirroringTurnsBoxesWithTheImage) {
@@ -128,7 +128,7 @@ TEST_F(AnnotatedDataLayerTest, CropsInTheMiddleWhereItTests) {
   EXPECT_NEAR(rows[0][3], 0, 1e-6);
   EXPECT_NEAR(rows[0][5], 3 / 6., 1e-6);
   EXPECT_NEAR(rows[0][6], 2 / 4., 1e-6);
-  EXPECT_EQ(rows[1][1], 1);  // the second object has no rows there
+  EXPECT_EQ(rows[1][0], 1);  // the first item's second object has no rows there
 }
 
 TEST_F(AnnotatedDataLayerTest, PaddingMovesBoxesInwards) {

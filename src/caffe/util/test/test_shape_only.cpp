@@ -125,7 +125,7 @@ TEST(ShapeOnly, ShapesGivenByNameAreThoseOfTheirTops) {
 TEST(ShapeOnly, ImagesAreResizedAndCroppedAsForksSay) {
   const string source = "data_param { source: 'none' batch_size: 2 } transform_param { ";
   const string resized = source + "resize_param { resize_mode: WARP height: 6 width: 7 } ";
-  EXPECT_EQ("2 3 6 7, 1 1 2 8", Shapes("type: 'AnnotatedData' " + resized + "}"));
+  EXPECT_EQ("2 3 6 7, 1 1 16 8", Shapes("type: 'AnnotatedData' " + resized + "}"));
   EXPECT_EQ("2 3 6 7, 1 1 20 8",
             Shapes("type: 'AnnotatedData' " + resized + "}", Named({{"label", {10}}})));
   EXPECT_EQ("2 3 6 7, 2", Shapes("type: 'VideoData' " + resized + "}"));

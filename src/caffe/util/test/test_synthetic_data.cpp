@@ -88,8 +88,8 @@ TEST(SyntheticData, BoxesOfAnnotatedDataAreNone) {
   Net<float> net(WithSyntheticData(param, {}));
   net.Forward();
   const Blob<float>& label = *net.blob_by_name("label");
-  EXPECT_EQ((vector<int>{1, 1, 2, 8}), label.shape());
-  EXPECT_EQ(std::set<float>{-1}, std::set<float>(label.cpu_data(), label.cpu_data() + 16));
+  EXPECT_EQ((vector<int>{1, 1, 16, 8}), label.shape());
+  EXPECT_EQ(std::set<float>{-1}, std::set<float>(label.cpu_data(), label.cpu_data() + label.count()));
 }
 
 TEST(SyntheticDataDeathTest, AsksForAShapeThatItCannotKnow) {

@@ -20,7 +20,7 @@ namespace caffe {
 ///
 /// The top has another shape from pass to pass; before the first it has as many rows as there can
 /// be. It is computed on the host, and has no gradient. Nothing is written to files, nothing is
-/// shown: save_output_param.output_directory and visualize are refused.
+/// shown: of save_output_param and visualize there is a warning.
 template <typename Dtype>
 class DetectionOutputLayer : public Layer<Dtype> {
  public:

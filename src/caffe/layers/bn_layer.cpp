@@ -13,7 +13,7 @@ enum Parameter { kSlope, kBias, kMean, kVariance };
 FillerParameter OneFiller(const string& layer, const char* names, bool has_first,
                           const FillerParameter& first, bool has_second,
                           const FillerParameter& second, float value) {
-  CHECK(!has_first || !has_second)
+  CHECK(!has_first || !has_second || first.SerializeAsString() == second.SerializeAsString())
       << "Layer " << layer << ": " << names << " are one filler; give one of them.";
   if (has_first) return first;
   if (has_second) return second;
@@ -59,7 +59,7 @@ void BNLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                 const vector<Blob<Dtype>*>& /*top*/) {
   const BNParameter& param = this->layer_param_.bn_param();
   const string& name = this->layer_param_.name();
-  CHECK(!param.has_eps() || !param.has_var_eps())
+  CHECK(!param.has_eps() || !param.has_var_eps() || param.eps() == param.var_eps())
       << "Layer " << name << ": eps and var_eps are one number; give one of them.";
   momentum_ = param.momentum();
   this->use_global_stats_ = param.frozen() || this->phase_ == TEST;

@@ -54,10 +54,12 @@ void DetectionOutputLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*botto
                                              const vector<Blob<Dtype>*>& /*top*/) {
   const DetectionOutputParameter& param = this->layer_param_.detection_output_param();
   const string& name = this->layer_param_.name();
-  CHECK(param.save_output_param().output_directory().empty())
-      << "Layer " << name << ": files of detections (save_output_param.output_directory) are not "
-      << "supported; leave it out and read the top.";
-  CHECK(!param.visualize()) << "Layer " << name << ": visualize is not supported.";
+  LOG_IF(WARNING, Caffe::root_solver() && !param.save_output_param().output_directory().empty())
+      << "Layer " << name
+      << ": save_output_param has no effect here: the detections are in the top, "
+      << "and no files are written.";
+  LOG_IF(WARNING, Caffe::root_solver() && param.visualize())
+      << "Layer " << name << ": visualize has no effect here: nothing is shown.";
   CHECK_GE(param.nms_param().nms_threshold(), 0)
       << "Layer " << name << ": nms_threshold must not be negative.";
   CHECK(param.nms_param().eta() > 0 && param.nms_param().eta() <= 1)

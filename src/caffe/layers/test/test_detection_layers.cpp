@@ -133,16 +133,23 @@ TEST_F(DetectionOutputTest, AnImageForPicturesIsNotRead) {
   EXPECT_EQ(Rows("confidence_threshold: 0.15").size(), rows);
 }
 
+TEST_F(DetectionOutputTest, FilesAndPicturesAreWarnedOf) {
+  testing::internal::CaptureStderr();
+  const size_t rows =
+      Rows("confidence_threshold: 0.15 visualize: true save_output_param { output_directory: 'x' }")
+          .size();
+  const string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("Layer found: save_output_param has no effect here"), string::npos) << said;
+  EXPECT_NE(said.find("Layer found: visualize has no effect here"), string::npos) << said;
+  EXPECT_EQ(Rows("confidence_threshold: 0.15").size(), rows);
+}
+
 TEST(DetectionOutputDeathTest, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
   Blob<double> offsets({2, 16}), scores({2, 12}), priors({1, 2, 16}), top;
   const auto set_up = [&](const string& param, Blob<double>* loc, Blob<double>* conf,
                           Blob<double>* prior) {
     MakeLayer(Output(param))->SetUp({loc, conf, prior}, {&top});
   };
-  EXPECT_DEATH(set_up("visualize: true", &offsets, &scores, &priors),
-               "Layer found: visualize is not supported");
-  EXPECT_DEATH(set_up("save_output_param { output_directory: 'x' }", &offsets, &scores, &priors),
-               "Layer found: files of detections");
   EXPECT_DEATH(set_up("nms_param { eta: 0 }", &offsets, &scores, &priors),
                "Layer found: eta must be");
   EXPECT_DEATH(set_up("share_location: false", &offsets, &scores, &priors),

@@ -35,7 +35,7 @@ class Corpus(DigitsTest):
 
     def test_every_net_does_what_its_first_line_says(self):
         paths = sorted(glob.glob(os.path.join(CORPUS, "*.prototxt")))
-        self.assertGreaterEqual(len(paths), 30)
+        self.assertGreaterEqual(len(paths), 60)
         for path in paths:
             with self.subTest(os.path.basename(path)):
                 self.check(path)

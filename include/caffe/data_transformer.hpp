@@ -12,9 +12,9 @@
 namespace caffe {
 
 /// Turns images into blobs as a TransformationParameter says: distort, expand, resize,
-/// noise (fields of Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random place in the TRAIN
-/// phase, else in the middle), mirror (at random), subtract a mean image or a mean per channel,
-/// multiply by `scale`.
+/// noise (fields of Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random
+/// place in the TRAIN phase, else in the middle), mirror (at random), subtract a mean image or a
+/// mean per channel, multiply by `scale`.
 ///
 /// Sizes that do not fit, and parameters that make no sense, abort with a message. Not thread safe:
 /// it draws from a generator of its own.
@@ -38,8 +38,8 @@ class DataTransformer {
   void Transform(const vector<cv::Mat>& mat_vector, Blob<Dtype>* transformed_blob);
   /// 8-bit pixels.
   void Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob);
-  /// The pixels that a datum holds, encoded (then with force_color or force_gray) or in bytes with 1
-  /// or 3 channels.
+  /// The pixels that a datum holds, encoded (then with force_color or force_gray) or in bytes with
+  /// 1 or 3 channels.
   cv::Mat ImageOf(const Datum& datum) const;
 #endif
   /// Transforms every item alike: one draw serves them all. An empty target is reshaped.

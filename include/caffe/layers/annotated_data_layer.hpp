@@ -1,6 +1,7 @@
 #ifndef CAFFE_ANNOTATED_DATA_LAYER_HPP_
 #define CAFFE_ANNOTATED_DATA_LAYER_HPP_
 
+#include <set>
 #include <vector>
 
 #include "caffe/layers/data_layer.hpp"
@@ -22,8 +23,10 @@ struct AnnotatedBatchItem;
 /// without any, or where they draw none, the whole); resize, noise; crop, at a random place in the
 /// TRAIN phase, else in the middle; mirror; mean and scale. A part, and a crop, keeps the objects
 /// of which some area is in it and that emit_constraint, where it is given, keeps: those whose
-/// centre it has (CENTER), or more than emit_overlap of whose area (MIN_OVERLAP). label_map_file is
-/// not read: records have numbers.
+/// centre it has (CENTER), or more than emit_overlap of whose area (MIN_OVERLAP). Boxes are cut off
+/// at the image's sides, and an object without area there is left out.
+///
+/// Where there is a label_map_file, every label of a record must be in it.
 ///
 /// Needs USE_OPENCV.
 template <typename Dtype>
@@ -37,10 +40,16 @@ class AnnotatedDataLayer : public DataLayer<Dtype> {
  protected:
   virtual void load_batch(Batch<Dtype>* batch);
   virtual vector<int> ImageShape();
+  /// That of DataLayer, and how many rows the objects' top has.
+  virtual bool SavePosition(SourcePosition* position) const;
+  virtual bool RestorePosition(const LayerProgress& progress);
   virtual vector<Caffe::RNG*> Generators() const;
 
  private:
   void CheckParameters() const;
+  void ReadLabelMap();
+  /// Rows of the objects' top before a batch has more objects.
+  int FirstRows() const;
   string RecordName() const;
   AnnotatedDatum Record() const;
   /// An image as it goes to the transformer, and the objects in it.
@@ -50,6 +59,7 @@ class AnnotatedDataLayer : public DataLayer<Dtype> {
   const TransformationParameter changes_;  ///< what is done before mean and scale
   shared_ptr<Caffe::RNG> random_;          ///< of all changes
   int rows_ = 0;                           ///< of the objects' top
+  std::set<int> labels_;                   ///< of label_map_file; empty: any
 };
 
 }  // namespace caffe

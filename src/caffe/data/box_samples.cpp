@@ -57,6 +57,11 @@ std::vector<LabeledBox> BoxesOf(const AnnotatedDatum& record, const std::string&
           << what << " has an object with label " << group.group_label() << " and a box from ("
           << box.xmin() << ", " << box.ymin() << ") to (" << box.xmax() << ", " << box.ymax()
           << ").";
+      if (box.xmin() >= 1 || box.ymin() >= 1 || box.xmax() <= 0 || box.ymax() <= 0) {
+        LOG_FIRST_N(WARNING, 1) << what << " has an object with a box from (" << box.xmin() << ", "
+                                << box.ymin() << ") to (" << box.xmax() << ", " << box.ymax()
+                                << "), outside of the image: boxes are in parts of it, 0 to 1.";
+      }
       boxes.push_back({group.group_label(),
                        annotation.instance_id(),
                        box.difficult(),

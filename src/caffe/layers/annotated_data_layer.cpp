@@ -1,11 +1,13 @@
 #include "caffe/layers/annotated_data_layer.hpp"
 
 #include <climits>
+#include <cstdint>
 #include <utility>
 
 #include "caffe/data/box_samples.hpp"
 #include "caffe/data/draws.hpp"
 #include "caffe/data/image_transforms.hpp"
+#include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/shape_only.hpp"
 
@@ -54,7 +56,63 @@ AnnotatedDatum AnnotatedDataLayer<Dtype>::Record() const {
   AnnotatedDatum record;
   CHECK(record.ParseFromString(this->cursor_->value()) && record.has_datum())
       << RecordName() << " is no AnnotatedDatum.";
+  // A type that is not in the enumeration is among the unknown fields.
+  const google::protobuf::UnknownFieldSet& unknown = record.unknown_fields();
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    CHECK(unknown.field(i).number() != AnnotatedDatum::kTypeFieldNumber)
+        << RecordName() << " has annotations of another type than BBOX.";
+  }
+  for (const AnnotationGroup& group : record.annotation_group()) {
+    CHECK(labels_.empty() || labels_.count(group.group_label()) > 0)
+        << RecordName() << " has an object with label " << group.group_label()
+        << ", which is not in label_map_file "
+        << this->layer_param_.annotated_data_param().label_map_file() << ".";
+  }
   return record;
+}
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::ReadLabelMap() {
+  labels_.clear();
+  const string& source = this->layer_param_.annotated_data_param().label_map_file();
+  if (source.empty()) return;
+  LabelMap map;
+  CHECK(ReadProtoFromTextFile(source, &map))
+      << this->Name() << ": label_map_file " << source << " cannot be read as a LabelMap.";
+  for (const LabelMapItem& item : map.item()) {
+    CHECK(labels_.insert(item.label()).second) << this->Name() << ": label_map_file " << source
+                                               << " has label " << item.label() << " twice.";
+  }
+  CHECK(!labels_.empty()) << this->Name() << ": label_map_file " << source << " has no labels.";
+}
+
+template <typename Dtype>
+int AnnotatedDataLayer<Dtype>::FirstRows() const {
+  const int64_t rows = int64_t{this->layer_param_.data_param().batch_size()} * kAnnotatedBoxes;
+  CHECK_LE(rows, INT_MAX / 8) << this->Name() << ": batch_size is too large.";
+  return static_cast<int>(rows);
+}
+
+template <typename Dtype>
+bool AnnotatedDataLayer<Dtype>::SavePosition(SourcePosition* position) const {
+  if (!DataLayer<Dtype>::SavePosition(position)) return false;
+  position->position.push_back(static_cast<uint64_t>(rows_));
+  return true;
+}
+
+template <typename Dtype>
+bool AnnotatedDataLayer<Dtype>::RestorePosition(const LayerProgress& progress) {
+  LayerProgress of_records = progress;
+  uint64_t rows = 0;
+  if (progress.position_size() > 0) {
+    rows = progress.position(progress.position_size() - 1);
+    of_records.mutable_position()->RemoveLast();
+  }
+  rows_ = FirstRows();
+  if (!DataLayer<Dtype>::RestorePosition(of_records)) return false;
+  // batch_size may be another than before.
+  while (static_cast<uint64_t>(rows_) < rows && rows_ <= INT_MAX / 16) rows_ *= 2;
+  return true;
 }
 
 template <typename Dtype>
@@ -85,12 +143,12 @@ int CropColumns(const TransformationParameter& param) {
 class ChangedImage {
  public:
   ChangedImage(const TransformationParameter& changes, Phase phase, const cv::Mat& image,
-               vector<LabeledBox> boxes, rng_t* random)
+               const vector<LabeledBox>& boxes, rng_t* random)
       : changes_(changes),
         phase_(phase),
         random_(random),
         image_(image),
-        boxes_(std::move(boxes)) {}
+        boxes_(BoxesWithin({0, 0, 1, 1}, boxes, nullptr)) {}
 
   void Distort() {
     if (changes_.has_distort_param()) image_ = Distorted(changes_.distort_param(), image_, random_);
@@ -243,12 +301,11 @@ template <typename Dtype>
 void AnnotatedDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                                const vector<Blob<Dtype>*>& top) {
   CheckParameters();
+  ReadLabelMap();
   random_.reset(new Caffe::RNG(caffe_rng_rand()));
   DataLayer<Dtype>::DataLayerSetUp(bottom, top);
+  rows_ = FirstRows();
   if (!this->output_labels_) return;
-  const int64_t rows = int64_t{this->layer_param_.data_param().batch_size()} * kAnnotatedBoxes;
-  CHECK_LE(rows, INT_MAX / 8) << this->Name() << ": batch_size is too large.";
-  rows_ = static_cast<int>(rows);
   top[1]->Reshape({1, 1, rows_, 8});
   for (const auto& batch : this->prefetch_) batch->label_.Reshape({1, 1, rows_, 8});
 }

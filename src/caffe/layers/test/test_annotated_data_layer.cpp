@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/util/db.hpp"
@@ -79,10 +80,12 @@ TEST_F(AnnotatedDataLayerTest, GivesTheObjectsOfEachItemAndRowsOfNone) {
   layer.layer->Forward(layer.bottom, layer.top);
   EXPECT_EQ(layer.top[0]->shape(), (vector<int>{4, 1, 8, 8}));
   EXPECT_EQ(layer.top[0]->cpu_data()[64 + 8 * 3 + 2], 32);
-  EXPECT_EQ(Rows(*layer.top[1]), (vector<vector<double>>{{1, 2, 0, 0.25, 0.5, 0.75, 1, 0},
-                                                         {1, 1, 0, 0, 0, 0.5, 0.5, 0},
-                                                         {3, 2, 0, 0.25, 0.5, 0.75, 1, 0},
-                                                         {3, 1, 0, 0, 0, 0.5, 0.5, 0}}));
+  vector<vector<double>> rows = {{1, 2, 0, 0.25, 0.5, 0.75, 1, 0},
+                                 {1, 1, 0, 0, 0, 0.5, 0.5, 0},
+                                 {3, 2, 0, 0.25, 0.5, 0.75, 1, 0},
+                                 {3, 1, 0, 0, 0, 0.5, 0.5, 0}};
+  rows.resize(32, kNone);
+  EXPECT_EQ(Rows(*layer.top[1]), rows);
 }
 
 TEST_F(AnnotatedDataLayerTest, RowsDoubleWhereABatchHasMoreObjects) {
@@ -96,6 +99,80 @@ TEST_F(AnnotatedDataLayerTest, RowsDoubleWhereABatchHasMoreObjects) {
   }
   EXPECT_EQ(rows, (vector<int>{8, 32, 32}));
   EXPECT_EQ(Rows(*layer.top[1]), vector<vector<double>>(32, kNone));
+}
+
+TEST_F(AnnotatedDataLayerTest, BoxesAreCutOffAtTheImage) {
+  Write({Record({{1, -0.25f, 0.5f, 0.5f, 1.25f}, {2, 0.5f, 0, 0.5f, 1}, {3, 12, 4, 20, 8}})});
+  LayerCase layer(Layer(1), {}, 2);
+  layer.SetUp();
+  layer.layer->Forward(layer.bottom, layer.top);
+  // The second object has no area, the third is not in the image.
+  EXPECT_EQ(Rows(*layer.top[1])[0], (vector<double>{0, 1, 0, 0, 0.5, 0.5, 1, 0}));
+  EXPECT_EQ(Rows(*layer.top[1])[1], kNone);
+}
+
+TEST_F(AnnotatedDataLayerTest, SharesRecordsAmongSolversThatTrain) {
+  vector<string> records;
+  for (int label = 1; label <= 6; ++label) records.push_back(Record({{label, 0, 0, 1, 1}}));
+  Write(records);
+  const auto labels = [](const string& param) {
+    LayerCase layer(param, {}, 2);
+    layer.SetUp();
+    layer.layer->Forward(layer.bottom, layer.top);
+    vector<double> seen;
+    for (const vector<double>& row : Rows(*layer.top[1])) {
+      if (row[0] >= 0) seen.push_back(row[1]);
+    }
+    return seen;
+  };
+  Caffe::set_solver_count(3);
+  Caffe::set_solver_rank(1);
+  EXPECT_EQ(labels(Layer(3)), (vector<double>{2, 5, 2}));
+  EXPECT_EQ(labels(Layer(3, "", "", "TEST")), (vector<double>{1, 2, 3}));
+  Caffe::set_solver_count(1);
+  Caffe::set_solver_rank(0);
+}
+
+TEST_F(AnnotatedDataLayerTest, OneSeedGivesOneSequence) {
+  Write({Record({{1, 0.125f, 0.25f, 0.5f, 1}}), Record({{2, 0, 0, 0.75f, 0.75f}})});
+  const auto run = [&](int seed) {
+    Caffe::set_random_seed(seed);
+    LayerCase layer(Layer(8,
+                          "mirror: true expand_param { max_expand_ratio: 2 } "
+                          "resize_param { height: 6 width: 6 }",
+                          "batch_sampler { sampler { min_scale: 0.5 } max_sample: 2 }"),
+                    {}, 2);
+    layer.SetUp();
+    vector<double> values;
+    for (int pass = 0; pass < 2; ++pass) {
+      layer.layer->Forward(layer.bottom, layer.top);
+      for (const Blob<double>* top : layer.top)
+        values.insert(values.end(), top->cpu_data(), top->cpu_data() + top->count());
+    }
+    return values;
+  };
+  const vector<double> first = run(1);
+  EXPECT_EQ(first, run(1));
+  EXPECT_NE(first, run(2));
+}
+
+TEST_F(AnnotatedDataLayerTest, GoesOnWithTheRowsThatItHad) {
+  Write({Record(vector<Box>(17, {1, 0, 0, 1, 1})), Record({}), Record({}), Record({})});
+  LayerProgress progress;
+  {
+    LayerCase layer(Layer(1), {}, 2);
+    layer.SetUp();
+    layer.layer->Forward(layer.bottom, layer.top);
+    EXPECT_EQ(layer.top[1]->shape(2), 32);
+    layer.layer->SaveProgress(&progress);
+  }
+  LayerCase resumed(Layer(1), {}, 2);
+  resumed.SetUp();
+  ASSERT_TRUE(resumed.layer->RestoreProgress(progress));
+  resumed.layer->Forward(resumed.bottom, resumed.top);
+  EXPECT_EQ(Rows(*resumed.top[1]), vector<vector<double>>(32, kNone));
+  progress.clear_position();
+  EXPECT_FALSE(resumed.layer->RestoreProgress(progress));
 }
 
 TEST_F(AnnotatedDataLayerTest, MirroringTurnsBoxesWithTheImage) {
@@ -203,6 +280,43 @@ TEST_F(AnnotatedDataLayerDeathTest, BadRecordsAndParametersAreNamed) {
   std::filesystem::remove_all(source_);
   Write({"no record"});
   fails(Layer(1), "the record with key 'key0' is no AnnotatedDatum");
+}
+
+TEST_F(AnnotatedDataLayerTest, TakesRecordsWhoseLabelsAreInTheLabelMap) {
+  const string map = source_ + ".labels";
+  std::ofstream(map) << "item { name: 'none' label: 0 } item { name: 'cat' label: 3 }";
+  Write({Record({{3, 0, 0, 1, 1}})});
+  LayerCase layer(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2);
+  layer.SetUp();
+  layer.layer->Forward(layer.bottom, layer.top);
+  EXPECT_EQ(Rows(*layer.top[1])[0][1], 3);
+  std::filesystem::remove(map);
+}
+
+TEST_F(AnnotatedDataLayerDeathTest, LabelMapsAndTypesThatDoNotFitAreNamed) {
+  const string map = source_ + ".labels";
+  AnnotatedDatum record;
+  CHECK(record.ParseFromString(Record({{4, 0, 0, 1, 1}})));
+  Write({record.SerializeAsString()});
+  const auto fails = [&](const string& text, const string& why) {
+    std::ofstream(map) << text;
+    EXPECT_DEATH(LayerCase(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2).SetUp(), why);
+    std::filesystem::remove(map);
+  };
+  fails("item { label: 3 } item { label: 3 }", "label_map_file .*labels has label 3 twice");
+  fails("item { label: }", "label_map_file .*labels cannot be read as a LabelMap");
+  fails("", "label_map_file .*labels has no labels");
+  fails("item { label: 3 }",
+        "the record with key 'key0' has an object with label 4, which is not in label_map_file");
+  EXPECT_DEATH(LayerCase(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2).SetUp(),
+               "label_map_file .*labels cannot be read");
+  std::filesystem::remove_all(source_);
+  google::protobuf::UnknownFieldSet* const fields =
+      record.GetReflection()->MutableUnknownFields(&record);
+  fields->AddVarint(AnnotatedDatum::kTypeFieldNumber, 7);
+  Write({record.SerializeAsString()});
+  EXPECT_DEATH(LayerCase(Layer(1), {}, 2).SetUp(),
+               "the record with key 'key0' has annotations of another type than BBOX");
 }
 
 }  // namespace

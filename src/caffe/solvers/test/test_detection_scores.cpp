@@ -10,7 +10,7 @@ using kernels::PrecisionMean;
 
 /// Rows of item, label, score, is an object, is none.
 void Add(const vector<float>& rows, DetectionScores* scores) {
-  Blob<float> blob({1, 1, static_cast<int>(rows.size()) / 5, 5});
+  Blob<float> blob(vector<int>{1, 1, static_cast<int>(rows.size()) / 5, 5});
   std::copy(rows.begin(), rows.end(), blob.mutable_cpu_data());
   scores->Add("found", blob);
 }

@@ -89,7 +89,8 @@ TEST(SyntheticData, BoxesOfAnnotatedDataAreNone) {
   net.Forward();
   const Blob<float>& label = *net.blob_by_name("label");
   EXPECT_EQ((vector<int>{1, 1, 16, 8}), label.shape());
-  EXPECT_EQ(std::set<float>{-1}, std::set<float>(label.cpu_data(), label.cpu_data() + label.count()));
+  EXPECT_EQ(std::set<float>{-1},
+            std::set<float>(label.cpu_data(), label.cpu_data() + label.count()));
 }
 
 TEST(SyntheticDataDeathTest, AsksForAShapeThatItCannotKnow) {

@@ -243,10 +243,10 @@ TEST(BNDeathTest, BadParametersNameTheLayer) {
   const auto fails = [&](const string& text, const char* said) {
     EXPECT_DEATH(MakeLayer(text)->SetUp({x.get()}, {&y}), said) << text;
   };
-  fails(BN("eps: 1 var_eps: 1"), "Layer bn: eps and var_eps are one number");
-  fails(BN("slope_filler { } scale_filler { }"),
+  fails(BN("eps: 1 var_eps: 2"), "Layer bn: eps and var_eps are one number");
+  fails(BN("slope_filler { } scale_filler { value: 2 }"),
         "Layer bn: slope_filler and scale_filler are one filler");
-  fails(BN("bias_filler { } shift_filler { }"),
+  fails(BN("bias_filler { } shift_filler { value: 2 }"),
         "Layer bn: bias_filler and shift_filler are one filler");
   const string blob = " blobs { shape { dim: 3 } data: 1 data: 1 data: 1 }";
   fails(BN("") + blob + blob, "Layer bn: Incorrect number of weight blobs");

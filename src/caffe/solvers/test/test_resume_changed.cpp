@@ -85,9 +85,12 @@ TEST_F(ResumeOfChanged, TypesBeginsAnew) {
       Trainer<float> trainer(WayOf(to), folder_ + "/again", 2);
       const Warnings warnings;
       trainer.solver().RestoreProgress(kept, "file");
-      EXPECT_EQ(warnings.lines(),
-                vector<string>{"file, train net: what was kept of layer 'source' does not fit it: "
-                               "it begins anew."})
+      ASSERT_FALSE(warnings.lines().empty()) << from << " to " << to;
+      EXPECT_EQ(warnings.lines().back(),
+                "file, train net: what was kept of layer 'source' does not fit it: it begins anew.")
+          << from << " to " << to;
+      // Where two kinds keep as many numbers, the source finds that its records are others.
+      EXPECT_LE(warnings.lines().size(), from.find("shuffled") == 0 ? 2u : 1u)
           << from << " to " << to;
       trainer.solver().Step(1);
     }

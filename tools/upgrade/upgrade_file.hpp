@@ -2,19 +2,12 @@
 #define TOOLS_UPGRADE_UPGRADE_FILE_HPP_
 
 // What the three upgrade programs share.
-#include <glog/logging.h>
-
-#include <iostream>
+#include <optional>
 #include <string>
 
-#include "caffe/common.hpp"
-#include "caffe/util/blas_memory.hpp"
-#include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/upgrade_proto.hpp"
-#include "layrub/base/standard_streams.hpp"
-
-DECLARE_bool(help);
+#include "shared/start.hpp"
 
 namespace upgrade_tool {
 
@@ -41,21 +34,10 @@ inline bool HasNoFields(const caffe::SolverParameter& solver) { return solver.By
 /// carried over, which is in the log, or where there is nothing to write.
 template <typename Proto>
 int Main(int argc, char** argv, const Tool<Proto>& tool) {
-  layrub::GuardStandardStreams(tool.name);
-  caffe::FitBlasIntoAddressSpace(argv);
-  FLAGS_alsologtostderr = true;
-  // Programs that read logs expect glog's older prefix, without the year.
-  gflags::SetCommandLineOption("log_year_in_prefix", "false");
-  gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
-  if (FLAGS_help || argc != 3) {
-    (FLAGS_help ? std::cout : std::cerr)
-        << "usage: " << tool.name << " IN OUT\nBrings a " << tool.what
-        << " of an older Caffe into the current format.\n";
-    return FLAGS_help ? 0 : 1;
-  }
-  caffe::NoLogFilesByDefault();
-  caffe::GlobalInit(&argc, &argv);
-  caffe::ExitOnFailure(1);
+  const std::string text =
+      std::string("Brings a ") + tool.what + " of an older Caffe into the current format.";
+  const tools::Help help = {tool.name, "IN OUT", text.c_str()};
+  if (const std::optional<int> code = tools::Start(&argc, &argv, help, 2, 2)) return *code;
   const std::string in = argv[1], out = argv[2];
   Proto proto;
   tool.read(in, &proto);

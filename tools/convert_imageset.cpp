@@ -1,0 +1,144 @@
+// The program convert_imageset: puts the images of a list into a database for Data layers.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "caffe/util/db.hpp"
+#include "caffe/util/format.hpp"
+#include "caffe/util/image_list.hpp"
+#include "caffe/util/io.hpp"
+#include "caffe/util/rng.hpp"
+#include "caffe/util/threads.hpp"
+#include "shared/start.hpp"
+
+DEFINE_bool(gray, false, "Read images as gray ones.");
+DEFINE_bool(shuffle, false, "Shuffle the images and their labels.");
+DEFINE_string(backend, "lmdb", "The database: lmdb or leveldb.");
+DEFINE_int32(resize_width, 0, "Width that images are resized to; 0: as they are.");
+DEFINE_int32(resize_height, 0, "Height that images are resized to; 0: as they are.");
+DEFINE_bool(check_size, false, "End where images have different sizes.");
+DEFINE_bool(encoded, false, "Store images as files, not as pixels.");
+DEFINE_string(encode_type, "", "The format of those files, as png or jpg; empty: the image's own.");
+
+namespace {
+
+using caffe::Datum;
+using caffe::ListedImage;
+
+constexpr tools::Help kHelp = {
+    "convert_imageset", "[FLAGS] FOLDER/ LIST DATABASE",
+    R"(Puts images, with their labels, into a new database for Data layers. A line of LIST is the path of
+an image, which FOLDER/ is put before, and an integer label: cats/1.jpg 0. Images that cannot be
+read are left out, and told of.
+
+  --gray                  read images as gray ones
+  --shuffle               shuffle the images and their labels
+  --backend=lmdb          the database: lmdb or leveldb
+  --resize_width=0        resize to this width, where both are set
+  --resize_height=0       and height
+  --check_size            end where images have different sizes
+  --encoded               store images as files, not as pixels
+  --encode_type=png       in this format; without it, in the image's own)"};
+
+constexpr size_t kBatch = 256;  ///< images that are read side by side
+constexpr int kCommit = 1000;   ///< records that are written together
+constexpr int kKeyDigits = 8;
+
+/// The format that an image is stored in; empty: pixels.
+std::string Encoding(const std::string& path) {
+  if (!FLAGS_encoded) return "";
+  if (!FLAGS_encode_type.empty()) return FLAGS_encode_type;
+  const size_t dot = path.rfind('.');
+  CHECK(dot != std::string::npos) << path << ": the name tells no format; give --encode_type.";
+  std::string extension = path.substr(dot + 1);
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char letter) { return std::tolower(letter); });
+  return extension;
+}
+
+class Database {
+ public:
+  explicit Database(const std::string& path) : database_(caffe::db::GetDB(FLAGS_backend)) {
+    database_->Open(path, caffe::db::NEW);
+    transaction_.reset(database_->NewTransaction());
+  }
+
+  void Put(const std::string& key, const Datum& datum) {
+    transaction_->Put(key, datum.SerializeAsString());
+    if (++records_ % kCommit != 0) return;
+    transaction_->Commit();
+    transaction_.reset(database_->NewTransaction());
+    LOG(INFO) << "Processed " << records_ << " files.";
+  }
+
+  void Finish() {
+    if (records_ % kCommit == 0) return;
+    transaction_->Commit();
+    LOG(INFO) << "Processed " << records_ << " files.";
+  }
+  int records() const { return records_; }
+
+ private:
+  const std::unique_ptr<caffe::db::DB> database_;
+  std::unique_ptr<caffe::db::Transaction> transaction_;
+  int records_ = 0;
+};
+
+/// Reads images [begin, end) of the list, on all cores; those that cannot be read have no data.
+std::vector<Datum> ReadImages(const std::string& folder, const std::vector<ListedImage>& images,
+                              size_t begin, size_t end) {
+  const int height = std::max(0, FLAGS_resize_height), width = std::max(0, FLAGS_resize_width);
+  std::vector<Datum> data(end - begin);
+  caffe::CpuFor(static_cast<int64_t>(data.size()), true, [&](int64_t i) {
+    const ListedImage& image = images[begin + static_cast<size_t>(i)];
+    Datum datum;
+    if (caffe::ReadImageToDatum(folder + image.path, image.label, height, width, !FLAGS_gray,
+                                Encoding(image.path), &datum))
+      data[static_cast<size_t>(i)].Swap(&datum);
+  });
+  return data;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (const std::optional<int> code = tools::Start(&argc, &argv, kHelp, 3, 3)) return *code;
+  const std::string folder = argv[1], list = argv[2];
+  CHECK_EQ(FLAGS_resize_width > 0, FLAGS_resize_height > 0)
+      << "--resize_width and --resize_height must be set together.";
+  CHECK(!FLAGS_check_size || !FLAGS_encoded) << "--check_size is for pixels: leave --encoded out.";
+  if (!FLAGS_encode_type.empty() && !FLAGS_encoded)
+    LOG(INFO) << "encode_type specified, assuming encoded=true.";
+  FLAGS_encoded |= !FLAGS_encode_type.empty();
+
+  std::vector<ListedImage> images = caffe::ReadImageList(list, "");
+  if (FLAGS_shuffle) {
+    LOG(INFO) << "Shuffling data";
+    caffe::shuffle(images.begin(), images.end());
+  }
+  LOG(INFO) << "A total of " << images.size() << " images.";
+  Database database(argv[3]);
+  size_t size = 0;
+  for (size_t begin = 0; begin < images.size(); begin += kBatch) {
+    const size_t end = std::min(begin + kBatch, images.size());
+    const std::vector<Datum> data = ReadImages(folder, images, begin, end);
+    for (size_t i = begin; i < end; ++i) {
+      const Datum& datum = data[i - begin];
+      if (datum.data().empty()) continue;
+      if (size == 0) size = datum.data().size();
+      CHECK(!FLAGS_check_size || datum.data().size() == size)
+          << "Incorrect data field size " << datum.data().size() << " of " << images[i].path << " ("
+          << list << ":" << images[i].line << "); the images before it have " << size << ".";
+      database.Put(caffe::format_int(static_cast<int>(i), kKeyDigits) + "_" + images[i].path,
+                   datum);
+    }
+  }
+  database.Finish();
+  const size_t left_out = images.size() - static_cast<size_t>(database.records());
+  CHECK_GT(database.records(), 0) << "None of the images of " << list << " could be read.";
+  LOG_IF(WARNING, left_out > 0) << left_out << " of " << images.size()
+                                << " images could not be read; they are left out.";
+  return 0;
+}

@@ -1,0 +1,148 @@
+// The program extract_features: writes what blobs of a trained net hold, batch after batch, into
+// databases.
+#include <boost/algorithm/string.hpp>
+#include <climits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "caffe/net.hpp"
+#include "caffe/util/db.hpp"
+#include "caffe/util/format.hpp"
+#include "shared/start.hpp"
+
+namespace {
+
+using caffe::Blob;
+using caffe::Caffe;
+using caffe::Datum;
+
+constexpr tools::Help kHelp = {
+    "extract_features",
+    "WEIGHTS MODEL BLOB[,BLOB] DATABASE[,DATABASE] BATCHES BACKEND "
+    "[CPU|GPU] [DEVICE_ID=N]",
+    R"(Runs the net of MODEL, in the TEST phase, with the weights of WEIGHTS on so many BATCHES of its
+data, and writes what each BLOB holds into the new DATABASE at its place: a Datum of floats for each
+item, with the keys 0000000000, 0000000001, ... BACKEND is lmdb or leveldb.)"};
+
+constexpr int kCommit = 1000;  ///< records that are written together
+constexpr int kKeyDigits = 10;
+
+std::vector<std::string> Names(const std::string& list) {
+  std::vector<std::string> names;
+  boost::split(names, list, boost::is_any_of(","));
+  return names;
+}
+
+/// `text` as a whole number of `least` or more; aborts, naming `what`, where it is none.
+int Number(const std::string& text, const std::string& what, int least) {
+  size_t used = 0;
+  int number = 0;
+  try {
+    number = std::stoi(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  CHECK(used == text.size() && used > 0 && number >= least)
+      << what << " must be a whole number from " << least << "; it is '" << text << "'.";
+  return number;
+}
+
+/// The device: nothing (the CPU), CPU, or GPU with an id as "1" or "DEVICE_ID=1".
+void SetDevice(const std::vector<std::string>& arguments) {
+  Caffe::set_mode(Caffe::CPU);
+  if (arguments.empty()) return;
+  CHECK(arguments[0] == "CPU" || arguments[0] == "GPU")
+      << "The device is CPU or GPU, not '" << arguments[0] << "'.";
+  const std::string prefix = "DEVICE_ID=";
+  std::string id = arguments.size() > 1 ? arguments[1] : "0";
+  if (id.compare(0, prefix.size(), prefix) == 0) id.erase(0, prefix.size());
+  const int device = Number(id, "DEVICE_ID", 0);
+  if (arguments[0] == "CPU") {
+    LOG(ERROR) << "Using CPU";
+    return;
+  }
+  LOG(ERROR) << "Using GPU";
+  LOG(ERROR) << "Using Device_id=" << device;
+  Caffe::SetDevice(device);
+  Caffe::set_mode(Caffe::GPU);
+}
+
+/// A blob and where its values go.
+class Extraction {
+ public:
+  Extraction(const std::string& name, const std::string& path, const std::string& backend)
+      : name_(name), database_(caffe::db::GetDB(backend)) {
+    LOG(INFO) << "Opening dataset " << path;
+    database_->Open(path, caffe::db::NEW);
+    transaction_.reset(database_->NewTransaction());
+  }
+
+  void Write(const Blob<float>& blob) {
+    CHECK(blob.num_axes() > 0 && blob.num_axes() <= 4)
+        << "Blob " << name_ << " has shape " << blob.shape_string()
+        << ": features have items, and up to three axes more.";
+    const int items = blob.shape(0);
+    for (int i = 0; i < items; ++i) {
+      Datum datum;
+      datum.set_channels(blob.channels());
+      datum.set_height(blob.height());
+      datum.set_width(blob.width());
+      const float* values = blob.cpu_data() + int64_t{i} * blob.count(1);
+      datum.mutable_float_data()->Add(values, values + blob.count(1));
+      transaction_->Put(caffe::format_int(records_, kKeyDigits), datum.SerializeAsString());
+      if (++records_ % kCommit == 0) Commit();
+    }
+  }
+
+  void Finish() {
+    if (records_ % kCommit != 0) Commit();
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  void Commit() {
+    transaction_->Commit();
+    transaction_.reset(database_->NewTransaction());
+    LOG(ERROR) << "Extracted features of " << records_ << " query images for feature blob "
+               << name_;
+  }
+
+  const std::string name_;
+  const std::unique_ptr<caffe::db::DB> database_;
+  std::unique_ptr<caffe::db::Transaction> transaction_;
+  int records_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (const std::optional<int> code = tools::Start(&argc, &argv, kHelp, 6, 8)) return *code;
+  const std::string weights = argv[1], model = argv[2];
+  const std::vector<std::string> blobs = Names(argv[3]), databases = Names(argv[4]);
+  CHECK_EQ(blobs.size(), databases.size())
+      << "the number of blob names and dataset names must be equal: there are " << blobs.size()
+      << " and " << databases.size() << ".";
+  const int batches = Number(argv[5], "The number of batches", 1);
+  const std::string backend = argv[6];
+  SetDevice({argv + 7, argv + argc});
+
+  caffe::Net<float> net(model, caffe::TEST);
+  net.CopyTrainedLayersFrom(weights);
+  for (const std::string& blob : blobs) {
+    CHECK(net.has_blob(blob)) << "Unknown feature blob name " << blob << " in the network " << model
+                              << ".";
+  }
+  std::vector<std::unique_ptr<Extraction>> extractions;
+  for (size_t i = 0; i < blobs.size(); ++i)
+    extractions.push_back(std::make_unique<Extraction>(blobs[i], databases[i], backend));
+  LOG(ERROR) << "Extracting Features";
+  for (int batch = 0; batch < batches; ++batch) {
+    net.Forward();
+    for (const auto& extraction : extractions)
+      extraction->Write(*net.blob_by_name(extraction->name()));
+  }
+  for (const auto& extraction : extractions) extraction->Finish();
+  LOG(ERROR) << "Successfully extracted the features!";
+  return 0;
+}

@@ -1,11 +1,7 @@
 // The three upgrade programs: what they write is what the library makes of the file, and what they
 // cannot read leaves nothing behind.
 #include <google/protobuf/text_format.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -15,6 +11,7 @@
 #include "caffe/util/io.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "program_test.hpp"
 
 namespace caffe {
 namespace {
@@ -62,47 +59,15 @@ string Contents(const string& path) {
   return bytes.str();
 }
 
-struct Outcome {
-  int code = -1;  ///< -1: it did not end by itself
-  string text;    ///< what it said
-};
-
-class UpgradeTools : public ::testing::Test {
+class UpgradeTools : public ProgramTest {
  protected:
-  UpgradeTools() { MakeTempDir(&folder_); }
-  ~UpgradeTools() override { fs::remove_all(folder_); }
-
-  string Path(const string& name) const { return folder_ + "/" + name; }
-  string Write(const string& name, const string& bytes) const {
-    std::ofstream(Path(name), std::ios::binary) << bytes;
-    return Path(name);
-  }
-  Outcome Run(const string& program, const string& arguments) const {
-    const char* folder = std::getenv("LAYRUB_BIN_DIR");
-    const string command = "GLOG_log_dir='" + folder_ + "' '" + (folder ? folder : LAYRUB_BIN_DIR) +
-                           "/" + program + "' " + arguments + " 2>&1";
-    FILE* const pipe = popen(command.c_str(), "r");
-    Outcome outcome;
-    char buffer[4096];
-    for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, n);
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
-    return outcome;
-  }
-
   /// The program fails in one sentence that has `says`, and writes nothing.
   void ExpectRefused(const string& program, const string& in, const string& says) const {
-    const Outcome outcome = Run(program, in + " " + Path("out"));
-    EXPECT_EQ(outcome.code, 1) << outcome.text;
-    EXPECT_NE(outcome.text.find(says), string::npos) << outcome.text;
-    EXPECT_EQ(outcome.text.find("stack trace"), string::npos) << outcome.text;
+    ExpectFails(program, in + " " + Path("out"), says);
     EXPECT_FALSE(fs::exists(Path("out")));
-    for (const auto& entry : fs::directory_iterator(folder_))
+    for (const auto& entry : fs::directory_iterator(folder()))
       EXPECT_EQ(entry.path().string().find("out"), string::npos) << entry.path();
   }
-
- private:
-  string folder_;
 };
 
 TEST_F(UpgradeTools, WriteTheTextThatTheLibraryMakes) {

@@ -242,7 +242,7 @@ endfunction()
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
 # (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS.
-set(LAYRUB_EMULATED_TESTS test_inner_nets test_net test_planned_blobs test_planned_custom_layers
+set(LAYRUB_EMULATED_TESTS test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
                           test_adaptive_solvers test_exact_resume test_solver test_solver_memory)

@@ -23,8 +23,8 @@ namespace caffe {
 /// Overlaps are in parts of the image; with name_size_file in pixels, of which a maximum is the
 /// last: boxes are cut at the image's borders, and the image's size is that of the file's next line
 /// ("name height width"), line after line over all passes, and then again from the first. A batch
-/// has as many images as its greatest item says, in detections and objects. resize_param may be
-/// that of images which are all of one size (WARP).
+/// has as many images as its greatest item says, in detections and objects. resize_param is how
+/// the images were resized: boxes are in parts of what came out, which may have been padded.
 ///
 /// The top has another shape from pass to pass: rows of detections whose label is -1 are left out,
 /// but before the first, when labels are not known. It is computed on the host, and has no

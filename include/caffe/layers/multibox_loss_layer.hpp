@@ -7,8 +7,11 @@
 
 namespace caffe {
 
+struct TrueObject;
+
 namespace kernels {
 struct MultiBoxShape;
+struct Prior;
 template <typename Dtype>
 struct MultiBoxLoss;
 }  // namespace kernels
@@ -30,11 +33,16 @@ struct MultiBoxLoss;
 /// scores with the object's class, by softmax or by a sigmoid for each class. So are with
 /// background_label_id the scores of all other priors (mining_type: NONE); or (MAX_NEGATIVE), for
 /// each item, of those that overlap every object by less than neg_overlap and have the greatest
-/// class losses, neg_pos_ratio for each that is matched. The divisor is loss_param's, VALID being
-/// the number of matches, and at least 1.
+/// class losses, neg_pos_ratio for each that is matched. With HARD_EXAMPLE (after Shrivastava et
+/// al., OHEM, 2016) only the sample_size priors of an item with the greatest losses, of class and
+/// offsets, count, matched or not: of those that overlap by more than nms_param.nms_threshold,
+/// where nms_param is given, the one with the greatest; what overlaps are the boxes that the
+/// offsets give, or, with use_prior_for_nms, the priors. The divisor is loss_param's, VALID being
+/// the number of matches that count, and at least 1.
 ///
-/// The host matches, and waits for the device. HARD_EXAMPLE, map_object_to_agnostic and bp_inside
-/// are refused.
+/// map_object_to_agnostic: all objects have the class behind background_label_id. bp_inside: where
+/// a side of the prior (without use_prior_for_matching of the box that the offsets give) is beyond
+/// the image, its offset does not count. The host matches, and waits for the device.
 template <typename Dtype>
 class MultiBoxLossLayer : public LossLayer<Dtype> {
  public:
@@ -62,7 +70,14 @@ class MultiBoxLossLayer : public LossLayer<Dtype> {
   int Choose(const vector<Blob<Dtype>*>& bottom, const vector<Dtype>& losses,
              vector<int>* targets) const;
 
-  bool mining_ = false;
+  /// HARD_EXAMPLE, for one item: chooses among labels and objects, which have all matches. Returns
+  /// how many of these are left.
+  int KeepHardest(const Dtype* offsets, const Dtype* scores, const vector<TrueObject>& truth,
+                  const vector<kernels::Prior>& priors, const vector<bool>& left_out, int* labels,
+                  int* objects) const;
+
+  bool mining_ = false;   ///< MAX_NEGATIVE
+  bool hardest_ = false;  ///< HARD_EXAMPLE
 };
 
 }  // namespace caffe

@@ -39,16 +39,29 @@ LAYRUB_HOST_DEVICE double ClassLoss(const Dtype* scores, int64_t classes, bool l
   return sum;
 }
 
-/// What the offsets at `at` (of position `at` / sets) are to be.
+/// How far the offsets at `at` (of position `at` / sets), where there is an object, are from what
+/// they are to be.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE void WantedOffsets(const MultiBoxLoss<Dtype>& loss, int64_t at,
-                                      double (&wanted)[4]) {
-  const int64_t prior = at / loss.shape.sets % loss.shape.priors;
-  EncodeBox(loss.code, PriorAt(loss.priors, loss.shape.priors, prior, loss.variances),
-            BoxAt(loss.truth + int64_t{loss.targets.objects[at]} * 8 + 3), wanted);
+LAYRUB_HOST_DEVICE void FindDistances(const MultiBoxLoss<Dtype>& loss, int64_t at,
+                                      double (&distances)[4]) {
+  const Prior prior = PriorAt(loss.priors, loss.shape.priors,
+                              at / loss.shape.sets % loss.shape.priors, loss.variances);
+  const Dtype* const offsets = loss.offsets + at * 4;
+  double wanted[4];
+  EncodeBox(loss.code, prior, BoxAt(loss.truth + int64_t{loss.targets.objects[at]} * 8 + 3),
+            wanted);
+  bool counts[4] = {true, true, true, true};
+  if (loss.inside)
+    FindSidesInside(loss.decoded ? DecodeBox(loss.code, prior, offsets) : prior.box, counts);
+  for (int k = 0; k < 4; ++k) distances[k] = counts[k] ? offsets[k] - wanted[k] : 0;
 }
 
 }  // namespace
+
+template <typename Dtype>
+double MultiBoxClassLoss(const Dtype* scores, int64_t classes, bool logistic, int64_t label) {
+  return ClassLoss(scores, classes, logistic, label);
+}
 
 template <typename Dtype>
 void MultiBoxClassLosses(const DeviceContext& context, const MultiBoxShape& shape, bool logistic,
@@ -73,12 +86,10 @@ void MultiBoxLossForward(const DeviceContext& context, const MultiBoxLoss<Dtype>
                        total = ClassLoss(l.scores + position * classes, classes, l.logistic, label);
                      for (int64_t at = position * sets; at < (position + 1) * sets; ++at) {
                        if (l.targets.objects[at] < 0) continue;
-                       double wanted[4];
-                       WantedOffsets(l, at, wanted);
-                       for (int k = 0; k < 4; ++k) {
-                         const double d = std::fabs(l.offsets[at * 4 + k] - wanted[k]);
-                         total += l.offset_weight * (l.squared || d < 1 ? d * d / 2 : d - 0.5);
-                       }
+                       double distances[4];
+                       FindDistances(l, at, distances);
+                       for (double d : distances)
+                         total += l.offset_weight * OffsetLoss(d, l.squared);
                      }
                      losses[position] = static_cast<Dtype>(total);
                    });
@@ -114,10 +125,10 @@ void MultiBoxLossBackward(const DeviceContext& context, const MultiBoxLoss<Dtype
         for (int64_t at = position * sets; at < (position + 1) * sets; ++at) {
           if (doffsets == nullptr) break;
           const bool matched = l.targets.objects[at] >= 0;
-          double wanted[4] = {0, 0, 0, 0};
-          if (matched) WantedOffsets(l, at, wanted);
+          double distances[4] = {0, 0, 0, 0};
+          if (matched) FindDistances(l, at, distances);
           for (int k = 0; k < 4; ++k) {
-            const double d = l.offsets[at * 4 + k] - wanted[k];
+            const double d = distances[k];
             const double slope = l.squared || std::fabs(d) < 1 ? d : (d > 0) - (d < 0);
             const double gradient = matched ? scale * l.offset_weight * slope : 0;
             doffsets[at * 4 + k] = static_cast<Dtype>(gradient);
@@ -127,6 +138,7 @@ void MultiBoxLossBackward(const DeviceContext& context, const MultiBoxLoss<Dtype
 }
 
 #define INSTANTIATE(Dtype)                                                                        \
+  template double MultiBoxClassLoss<Dtype>(const Dtype*, int64_t, bool, int64_t);                 \
   template void MultiBoxClassLosses<Dtype>(const DeviceContext&, const MultiBoxShape&, bool, int, \
                                            const Dtype*, Dtype*);                                 \
   template void MultiBoxLossForward<Dtype>(const DeviceContext&, const MultiBoxLoss<Dtype>&,      \

@@ -32,6 +32,8 @@ struct MultiBoxLoss {
   bool logistic = false;   ///< a sigmoid for each class, else a softmax
   bool squared = false;    ///< d^2 / 2 of offsets that are d apart, else smooth L1
   bool variances = false;  ///< offsets are divided by the priors' variances
+  bool inside = false;     ///< a side of a box that is beyond the image counts no offset
+  bool decoded = false;    ///< that box is what the offsets give, else the prior
   BoxCode code = BoxCode::kCorner;
   double offset_weight = 1;
   const Dtype* offsets = nullptr;
@@ -40,6 +42,22 @@ struct MultiBoxLoss {
   const Dtype* truth = nullptr;  ///< rows of 8, of which 3 to 6 are a box
   MultiBoxTargets targets;
 };
+
+/// The loss of offsets that are `d` apart.
+LAYRUB_HOST_DEVICE inline double OffsetLoss(double d, bool squared) {
+  const double distance = d < 0 ? -d : d;
+  return squared || distance < 1 ? d * d / 2 : distance - 0.5;
+}
+
+/// Which sides of the box are within the image.
+LAYRUB_HOST_DEVICE inline void FindSidesInside(const BoundingBox& box, bool (&inside)[4]) {
+  const double sides[] = {box.xmin, box.ymin, box.xmax, box.ymax};
+  for (int k = 0; k < 4; ++k) inside[k] = sides[k] >= 0 && sides[k] <= 1;
+}
+
+/// On the host: the loss of the `classes` scores of a box of class `label`.
+template <typename Dtype>
+double MultiBoxClassLoss(const Dtype* scores, int64_t classes, bool logistic, int64_t label);
 
 /// losses[position]: the loss of the scores there, were it a box of class `label`.
 template <typename Dtype>

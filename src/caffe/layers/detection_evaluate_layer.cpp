@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -20,10 +21,26 @@ struct Claim {
 
 using ItemAndLabel = std::pair<int, int>;
 
-/// `box`, which is in parts of an image, in its pixels.
-kernels::BoundingBox InPixels(const kernels::BoundingBox& box,
+/// Parts of an image that was resized as `resize` says, in parts of what it was: of a padded one,
+/// the image is in the middle. `along` and `across` are the sizes of image and target.
+double PartBefore(double part, double along, double across, double target_along,
+                  double target_across) {
+  const double scale = std::min(target_along / along, target_across / across);
+  const double inner = std::max(1.0, std::round(along * scale));
+  return (part * target_along - std::floor((target_along - inner) / 2)) / inner;
+}
+
+/// `box`, which is in parts of an image that was resized as `resize` says, in pixels of what it
+/// was.
+kernels::BoundingBox InPixels(kernels::BoundingBox box, const ResizeParameter& resize,
                               const std::pair<double, double>& height_and_width) {
   const auto [height, width] = height_and_width;
+  if (resize.resize_mode() == ResizeParameter::FIT_LARGE_SIZE_AND_PAD) {
+    for (double* x : {&box.xmin, &box.xmax})
+      *x = PartBefore(*x, width, height, resize.width(), resize.height());
+    for (double* y : {&box.ymin, &box.ymax})
+      *y = PartBefore(*y, height, width, resize.height(), resize.width());
+  }
   const auto within = [](double part) { return std::min(std::max(part, 0.0), 1.0); };
   return {within(box.xmin) * width, within(box.ymin) * height, within(box.xmax) * width + 1,
           within(box.ymax) * height + 1};
@@ -73,8 +90,10 @@ void DetectionEvaluateLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bot
       << "Layer " << name << ": background_label_id must be one of num_classes.";
   CHECK_GT(param.overlap_threshold(), 0)
       << "Layer " << name << ": overlap_threshold must be positive.";
-  CHECK(param.resize_param().resize_mode() == ResizeParameter_Resize_mode_WARP)
-      << "Layer " << name << ": of resize_param.resize_mode only WARP is supported here.";
+  const ResizeParameter& resize = param.resize_param();
+  CHECK(resize.resize_mode() != ResizeParameter::FIT_LARGE_SIZE_AND_PAD ||
+        (resize.height() > 0 && resize.width() > 0))
+      << "Layer " << name << ": resize_param needs a height and a width.";
   found_ = -1;
   sizes_.clear();
   next_image_ = 0;
@@ -176,10 +195,12 @@ void DetectionEvaluateLayer<Dtype>::Forward_cpu(const vector<Blob<Dtype>*>& bott
     };
     for (auto& [key, list] : objects) {
       images = std::max(images, key.first + 1);
-      for (TrueObject& object : list) object.box = InPixels(object.box, size_of(key.first));
+      for (TrueObject& object : list)
+        object.box = InPixels(object.box, param.resize_param(), size_of(key.first));
     }
     for (auto& [key, list] : claims) {
-      for (Claim& claim : list) claim.box = InPixels(claim.box, size_of(key.first));
+      for (Claim& claim : list)
+        claim.box = InPixels(claim.box, param.resize_param(), size_of(key.first));
     }
     next_image_ = (next_image_ + static_cast<uint64_t>(images)) % sizes_.size();
   }

@@ -1,8 +1,10 @@
 #include "caffe/layers/multibox_loss_layer.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "box_inputs.hpp"
@@ -30,25 +32,26 @@ void MultiBoxLossLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   LossLayer<Dtype>::LayerSetUp(bottom, top);
   const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
   const string& name = this->layer_param_.name();
-  CHECK(param.mining_type() != MultiBoxLossParameter_MiningType_HARD_EXAMPLE)
-      << "Layer " << name << ": mining_type: HARD_EXAMPLE is not supported.";
-  CHECK(!param.map_object_to_agnostic())
-      << "Layer " << name << ": map_object_to_agnostic is not supported.";
-  CHECK(!param.bp_inside()) << "Layer " << name << ": bp_inside is not supported.";
   mining_ = param.mining_type() == MultiBoxLossParameter_MiningType_MAX_NEGATIVE;
+  hardest_ = param.mining_type() == MultiBoxLossParameter_MiningType_HARD_EXAMPLE;
   if (param.has_do_neg_mining()) {
-    CHECK(!param.has_mining_type() || param.do_neg_mining() == mining_)
+    CHECK(!param.has_mining_type() || param.do_neg_mining() == (mining_ || hardest_))
         << "Layer " << name << ": do_neg_mining and mining_type contradict each other.";
-    mining_ = param.do_neg_mining();
+    mining_ = param.do_neg_mining() && !hardest_;
   }
-  CHECK(!mining_ || param.share_location())
+  CHECK((!mining_ && !hardest_) || param.share_location())
       << "Layer " << name << ": without share_location, mining_type must be NONE.";
   CHECK(!mining_ || param.neg_pos_ratio() > 0)
       << "Layer " << name << ": neg_pos_ratio must be positive.";
+  CHECK(!hardest_ || param.sample_size() > 0)
+      << "Layer " << name << ": sample_size must be positive.";
   CHECK_GT(param.overlap_threshold(), 0)
       << "Layer " << name << ": overlap_threshold must be positive.";
   CHECK_LT(param.background_label_id(), param.num_classes())
       << "Layer " << name << ": background_label_id must be one of num_classes.";
+  CHECK(!param.map_object_to_agnostic() || param.background_label_id() + 1 < param.num_classes())
+      << "Layer " << name << ": map_object_to_agnostic makes the class behind background_label_id "
+      << "of all objects; num_classes has none.";
 }
 
 template <typename Dtype>
@@ -104,6 +107,8 @@ kernels::MultiBoxLoss<Dtype> MultiBoxLossLayer<Dtype>::Loss(const vector<Blob<Dt
   loss.logistic = param.conf_loss_type() == MultiBoxLossParameter_ConfLossType_LOGISTIC;
   loss.squared = param.loc_loss_type() == MultiBoxLossParameter_LocLossType_L2;
   loss.variances = !param.encode_variance_in_target();
+  loss.inside = param.bp_inside();
+  loss.decoded = !param.use_prior_for_matching();
   loss.code = CodeOf(param.code_type());
   loss.offset_weight = param.loc_weight();
   loss.targets.divisor = static_cast<const double*>(targets);
@@ -121,11 +126,13 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
   const bool each_box = param.match_type() == MultiBoxLossParameter_MatchType_PER_PREDICTION;
   const bool from_priors = param.use_prior_for_matching();
   const Dtype* priors = bottom[2]->cpu_data();
-  const Dtype* offsets = from_priors ? nullptr : bottom[0]->cpu_data();
+  const Dtype* offsets = from_priors && !hardest_ ? nullptr : bottom[0]->cpu_data();
+  const Dtype* scores = hardest_ ? bottom[1]->cpu_data() : nullptr;
 
   vector<vector<TrueObject>> truth(shape.items);
   for (const TrueObject& object :
-       ReadTruth(this->layer_param_.name(), *bottom[3], shape.classes, background)) {
+       ReadTruth(this->layer_param_.name(), *bottom[3],
+                 param.map_object_to_agnostic() ? int64_t{INT_MAX} : shape.classes, background)) {
     CHECK_LT(object.item, shape.items) << "Layer " << this->layer_param_.name() << ": row "
                                        << object.row << " of the ground truth is of item "
                                        << object.item << ", and there are " << shape.items << ".";
@@ -166,7 +173,7 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
       for (int64_t p = 0; p < shape.priors; ++p) {
         if (found[p].object >= 0) {
           const TrueObject& object = wanted[found[p].object];
-          labels[first + p] = object.label;
+          labels[first + p] = param.map_object_to_agnostic() ? background + 1 : object.label;
           objects[(first + p) * shape.sets + set] = object.row;
           ++matches[item];
         } else if (mining_ && !left_out[p] && found[p].overlap < param.neg_overlap()) {
@@ -177,7 +184,10 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
         }
       }
     }
-    if (mining_) {
+    if (hardest_) {
+      matches[item] = KeepHardest(offsets + first * 4, scores + first * shape.classes, truth[item],
+                                  known, left_out, labels + first, objects + first);
+    } else if (mining_) {
       std::sort(negatives.begin(), negatives.end());
       const double most = matches[item] * static_cast<double>(param.neg_pos_ratio());
       if (static_cast<double>(negatives.size()) > most) negatives.resize(static_cast<size_t>(most));
@@ -187,6 +197,66 @@ int MultiBoxLossLayer<Dtype>::Choose(const vector<Blob<Dtype>*>& bottom,
     }
   });
   return std::accumulate(matches.begin(), matches.end(), 0);
+}
+
+template <typename Dtype>
+int MultiBoxLossLayer<Dtype>::KeepHardest(const Dtype* offsets, const Dtype* scores,
+                                          const vector<TrueObject>& truth,
+                                          const vector<kernels::Prior>& priors,
+                                          const vector<bool>& left_out, int* labels,
+                                          int* objects) const {
+  const MultiBoxLossParameter& param = this->layer_param_.multibox_loss_param();
+  const int64_t count = static_cast<int64_t>(priors.size()), classes = param.num_classes();
+  const int background = static_cast<int>(param.background_label_id());
+  const bool logistic = param.conf_loss_type() == MultiBoxLossParameter_ConfLossType_LOGISTIC;
+  const bool squared = param.loc_loss_type() == MultiBoxLossParameter_LocLossType_L2;
+  std::map<int, const TrueObject*> by_row;
+  for (const TrueObject& object : truth) by_row[object.row] = &object;
+
+  vector<int64_t> examples;
+  vector<double> losses;
+  vector<kernels::BoundingBox> boxes;
+  for (int64_t p = 0; p < count; ++p) {
+    if (left_out[p] && objects[p] < 0) continue;
+    const kernels::BoundingBox decoded =
+        kernels::DecodeBox(CodeOf(param.code_type()), priors[p], offsets + p * 4);
+    double loss = kernels::MultiBoxClassLoss(scores + p * classes, classes, logistic,
+                                             objects[p] < 0 ? background : labels[p]);
+    if (objects[p] >= 0) {
+      double wanted[4];
+      bool counts[4] = {true, true, true, true};
+      kernels::EncodeBox(CodeOf(param.code_type()), priors[p], by_row.at(objects[p])->box, wanted);
+      if (param.bp_inside())
+        kernels::FindSidesInside(param.use_prior_for_matching() ? priors[p].box : decoded, counts);
+      for (int k = 0; k < 4; ++k)
+        loss += counts[k] ? kernels::OffsetLoss(offsets[p * 4 + k] - wanted[k], squared) : 0;
+    }
+    examples.push_back(p);
+    losses.push_back(std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss);
+    boxes.push_back(param.use_prior_for_nms() ? priors[p].box : decoded);
+  }
+  kernels::Suppression how;
+  how.threshold = param.has_nms_param() && param.nms_param().nms_threshold() > 0
+                      ? param.nms_param().nms_threshold()
+                      : std::numeric_limits<double>::infinity();
+  if (param.nms_param().has_top_k()) how.top_k = param.nms_param().top_k();
+  vector<int> hardest = kernels::Suppress(boxes, losses, how);
+  if (hardest.size() > static_cast<size_t>(param.sample_size()))
+    hardest.resize(param.sample_size());
+
+  vector<bool> chosen(count);
+  for (int example : hardest) chosen[examples[example]] = true;
+  int matches = 0;
+  for (int64_t p = 0; p < count; ++p) {
+    if (!chosen[p]) {
+      labels[p] = objects[p] = -1;
+    } else if (objects[p] < 0) {
+      labels[p] = background;
+    } else {
+      ++matches;
+    }
+  }
+  return matches;
 }
 
 template <typename Dtype>

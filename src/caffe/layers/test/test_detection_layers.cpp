@@ -235,6 +235,21 @@ TEST_F(SizedEvaluateTest, OverlapsAreInPixelsOfWhichTheLastCounts) {
       Rows("overlap_threshold: 0.65 resize_param { height: 9 width: 9 } " + Sizes("a 1 2\n"))));
 }
 
+TEST_F(SizedEvaluateTest, OfPaddedImagesThePaddingIsNone) {
+  // 200 x 100 pixels became 50 x 25, in the middle of 50 x 50: the object is the whole image, and
+  // what was found the whole of the padded one.
+  found_ = BlobOf({1, 1, 1, 7}, {0, 1, 0.5, 0, 0, 1, 1});
+  truth_ = BlobOf({1, 1, 1, 8}, {0, 1, 0, 0, 0.24, 1, 0.74, 0});
+  const auto is_true = [](const vector<double>& rows) { return rows[rows.size() - 2] == 1; };
+  const string sizes = Sizes("a 100 200\n");
+  EXPECT_TRUE(
+      is_true(Rows("overlap_threshold: 0.98 resize_param { resize_mode: "
+                   "FIT_LARGE_SIZE_AND_PAD height: 50 width: 50 } " +
+                   sizes)));
+  EXPECT_FALSE(
+      is_true(Rows("overlap_threshold: 0.6 resize_param { height: 50 width: 50 } " + sizes)));
+}
+
 TEST_F(SizedEvaluateTest, EachImageHasTheNextLine) {
   // A quarter of the object in item 1: in 1 x 1 pixels 2.25 of 4, in 1000 x 1000 about 1 of 4.
   found_ = BlobOf({1, 1, 1, 7}, {1, 1, 0.5, 0, 0, 0.5, 0.5});
@@ -264,7 +279,8 @@ TEST_F(SizedEvaluateTest, BadFilesNameTheLayer) {
   EXPECT_DEATH(Rows("name_size_file: '/nowhere/sizes'"), "Layer judge: cannot open name_size_file");
   EXPECT_DEATH(Rows(Sizes("\n")), "Layer judge: name_size_file .* names no image");
   EXPECT_DEATH(Rows(Sizes("a 3 4\nb 3\n")), "Layer judge: .*:2: a line is \"name height width\"");
-  EXPECT_DEATH(Rows("resize_param { resize_mode: FIT_SMALL_SIZE }"), "Layer judge: .* only WARP");
+  EXPECT_DEATH(Rows("resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 3 }"),
+               "Layer judge: resize_param needs a height and a width");
 }
 
 TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {

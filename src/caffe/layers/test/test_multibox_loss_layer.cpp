@@ -65,6 +65,22 @@ TEST_F(MultiBoxLossTest, WhatIsNotChosenHasNoGradient) {
   EXPECT_NE(gradient[7], 0);
 }
 
+TEST_F(MultiBoxLossTest, TheHardestExamplesCountMatchedOrNot) {
+  const string param = "mining_type: HARD_EXAMPLE sample_size: ";
+  // The greatest losses are those of the fourth, of the first and the second, of the third.
+  EXPECT_NEAR(Forward(param + "1"), fourth_, 1e-12);  // no match: the divisor is 1
+  EXPECT_NEAR(Forward(param + "2"), fourth_ + first_, 1e-12);
+  EXPECT_NEAR(Forward(param + "9"), fourth_ + first_ + second_ + third_, 1e-12);
+  // Offsets make the first the hardest.
+  offsets_->mutable_cpu_data()[0] = 9;
+  EXPECT_NEAR(Forward(param + "1"), first_ + 8.5, 1e-12);
+}
+
+TEST_F(MultiBoxLossTest, OfObjectsWithoutClassesAllAreOfOne) {
+  truth_->mutable_cpu_data()[1] = 17;
+  EXPECT_NEAR(Forward("map_object_to_agnostic: true neg_pos_ratio: 1"), first_ + fourth_, 1e-12);
+}
+
 TEST_F(MultiBoxLossTest, OffsetsOfMatchedPriorsAreCompared) {
   const double scores = first_ + fourth_;
   std::copy_n(vector<double>{0.5, 0, -2, 0, 9, 9, 9, 9}.data(), 8, offsets_->mutable_cpu_data());
@@ -220,9 +236,10 @@ TEST(MultiBoxLossDeathTest, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
     LossCase one(true);
     EXPECT_DEATH(MakeLayer(Loss(param))->SetUp(one.bottom, {&one.top}), said) << param;
   };
-  dies("mining_type: HARD_EXAMPLE", "Layer loss: mining_type: HARD_EXAMPLE is not supported");
-  dies("map_object_to_agnostic: true", "Layer loss: map_object_to_agnostic is not supported");
-  dies("bp_inside: true", "Layer loss: bp_inside is not supported");
+  dies("mining_type: HARD_EXAMPLE sample_size: 0", "Layer loss: sample_size must be positive");
+  dies("mining_type: HARD_EXAMPLE share_location: false", "Layer loss: without share_location");
+  dies("map_object_to_agnostic: true background_label_id: 1",
+       "Layer loss: map_object_to_agnostic makes the class behind background_label_id");
   dies("mining_type: NONE do_neg_mining: true", "Layer loss: do_neg_mining and mining_type");
   dies("share_location: false", "Layer loss: without share_location, mining_type must be NONE");
   dies("background_label_id: 2", "Layer loss: background_label_id must be one of num_classes");

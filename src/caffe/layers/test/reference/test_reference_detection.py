@@ -151,9 +151,11 @@ class MultiBoxLoss(unittest.TestCase):
         return objects, counts
 
     def check(self, code='CORNER', l2=False, logistic=False, each=True, ratio=3.0, encoded=False, difficult=True,
-              by_prior=True, weight=1.0, mode='VALID'):
+              by_prior=True, weight=1.0, mode='VALID', hardest=None, inside=False, agnostic=False):
+        """`hardest`: sample_size, and the fields of nms_param, of mining_type HARD_EXAMPLE."""
         items, count, classes, background = 3, 20, 4, 1
-        priors = draw_boxes(count, 11)
+        priors = draw_boxes(count, 11) - (0.1 if inside else 0)
+        ratio = None if hardest else ratio
         offsets, scores = draw((items, count, 4), 12, 0.3), draw((items, count, classes), 13, 2)
         labels = [0, 2, 3, 0, 3]
         truth = np.zeros((6, 8))
@@ -165,13 +167,19 @@ class MultiBoxLoss(unittest.TestCase):
                     loc_loss_type='L2' if l2 else 'SMOOTH_L1', conf_loss_type='LOGISTIC' if logistic else 'SOFTMAX',
                     match_type='PER_PREDICTION' if each else 'BIPARTITE', encode_variance_in_target=encoded,
                     use_difficult_gt=difficult, use_prior_for_matching=by_prior, loc_weight=weight, neg_overlap=0.25,
-                    mining_type='NONE' if ratio is None else 'MAX_NEGATIVE', **({} if ratio is None else
-                                                                               {'neg_pos_ratio': ratio}))
+                    mining_type='HARD_EXAMPLE' if hardest else 'NONE' if ratio is None else 'MAX_NEGATIVE',
+                    bp_inside=inside, map_object_to_agnostic=agnostic,
+                    **({} if ratio is None else {'neg_pos_ratio': ratio}))
+        more = ''
+        if hardest:
+            more = message(**{name: hardest[name] for name in ('sample_size', 'use_prior_for_nms')})
+            if hardest['nms']:
+                more += f" nms_param {{ {message(**hardest['nms'])} }}"
         inputs = {'loc': offsets.reshape(items, -1), 'conf': scores.reshape(items, -1), 'prior': prior_blob(priors),
                   'truth': truth[None, None]}
         layer = ("layer { name: 'y' type: 'MultiBoxLoss' bottom: 'loc' bottom: 'conf' bottom: 'prior' bottom: 'truth' "
                  "top: 'y' propagate_down: true propagate_down: true propagate_down: false propagate_down: false "
-                 f'loss_param {{ normalization: {mode} }} multibox_loss_param {{ {message(**kind)} }} }}')
+                 f'loss_param {{ normalization: {mode} }} multibox_loss_param {{ {message(**kind)} {more} }} }}')
         blobs, _ = run(layer_net(layer, {name: value.shape for name, value in inputs.items()}), inputs, {'y': 2})
 
         if logistic:
@@ -191,16 +199,36 @@ class MultiBoxLoss(unittest.TestCase):
         objects, counts = self.targets(boxes, used, items, each, 0.35, 0.25, ratio, losses(as_background))
         matched = objects >= 0
         self.assertGreater(matched.sum(), 3)
-        wanted_labels = np.where(matched, used[objects, 1], background).astype(int)
+        wanted_labels = np.where(matched, background + 1 if agnostic else used[objects, 1], background).astype(int)
         wanted = np.eye(classes)[wanted_labels]
+
+        def distances():
+            apart = np.zeros((items, count, 4))
+            of_objects = np.where(matched[..., None], used[objects, 3:7], priors)
+            apart[matched] = (offsets - encode(code, of_objects, priors[None], scale))[matched]
+            return apart * ((boxes >= 0) & (boxes <= 1)) if inside else apart
+
+        def of_offsets(apart):
+            return np.where(l2 | (np.abs(apart) < 1), apart**2 / 2, np.abs(apart) - 0.5).sum(-1)
+
+        if hardest:
+            total = losses(wanted) + of_offsets(distances())
+            decoded = decode(code, offsets, priors[None], scale)
+            counts[:] = False
+            for item in range(items):
+                nms = hardest['nms'] or {'nms_threshold': np.inf}
+                order = suppress(priors if hardest['use_prior_for_nms'] else decoded[item], total[item], -np.inf,
+                                 nms['nms_threshold'], 1, nms.get('top_k'))
+                counts[item, order[:hardest['sample_size']]] = True
+            self.assertGreater((matched & counts).sum(), 0)
+            self.assertGreater((matched & ~counts).sum(), 0)
+            self.assertGreater((~matched & counts).sum(), 0)
+            matched &= counts
         divisor = {'VALID': matched.sum(), 'FULL': items * count, 'BATCH_SIZE': items, 'NONE': 1}[mode]
 
-        apart = np.zeros((items, count, 4))
-        apart[matched] = (offsets - encode(code, np.where(matched[..., None], used[objects, 3:7], priors), priors[None],
-                                           scale))[matched]
+        apart = distances()
         near = l2 | (np.abs(apart) < 1)
-        of_offsets = np.where(near, apart**2 / 2, np.abs(apart) - 0.5).sum()
-        loss = (weight * of_offsets + (losses(wanted) * counts).sum()) / divisor
+        loss = (weight * of_offsets(apart).sum() + (losses(wanted) * counts).sum()) / divisor
         np.testing.assert_allclose(blobs['y'].data, loss)
         np.testing.assert_allclose(blobs['loc'].diff.reshape(apart.shape),
                                    2 * weight * np.where(near, apart, np.sign(apart)) / divisor, atol=1e-12)
@@ -218,6 +246,20 @@ class MultiBoxLoss(unittest.TestCase):
         self.check(difficult=False, code='CENTER_SIZE')
         for mode in ('FULL', 'BATCH_SIZE', 'NONE'):
             self.check(mode=mode)
+
+    def test_the_hardest_examples_count(self):
+        def hardest(size, by_prior=False, **nms):
+            return {'sample_size': size, 'use_prior_for_nms': by_prior, 'nms': nms}
+        self.check(hardest=hardest(7))
+        self.check(hardest=hardest(7), logistic=True, l2=True, code='CENTER_SIZE', encoded=True, by_prior=False)
+        self.check(hardest=hardest(6, nms_threshold=0.125))
+        self.check(hardest=hardest(6, by_prior=True, nms_threshold=0.125, top_k=12), weight=0.5)
+
+    def test_sides_beyond_the_image_and_classes_may_not_count(self):
+        self.check(inside=True)
+        self.check(inside=True, by_prior=False, encoded=True)
+        self.check(inside=True, hardest={'sample_size': 8, 'use_prior_for_nms': True, 'nms': None})
+        self.check(agnostic=True)
 
     def test_each_class_may_have_offsets_of_its_own(self):
         items, count, classes = 2, 10, 3

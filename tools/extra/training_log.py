@@ -1,0 +1,80 @@
+"""Reads logs of training: those of this project, and of Caffe. Shared by the programs of this folder."""
+
+import datetime
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
+from script import BadInput  # noqa: E402
+
+PREFIX = re.compile(r'[IWEF](\d{4})?(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))? +\d+ \S+\] (.*)')
+NUMBER = r'[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|nan|inf)'
+ITERATION = re.compile(r'Iteration (\d+)')
+RATE = re.compile(rf'Iteration \d+, lr = ({NUMBER})')
+OUTPUT = re.compile(rf' *(Train|Test) net output #\d+: (\S+) = ({NUMBER})')
+
+
+class Line:
+    """A line with glog's prefix: `seconds` since the training began, and what it says."""
+
+    def __init__(self, seconds, text):
+        self.seconds = seconds
+        self.text = text
+
+
+def read_lines(path):
+    """The lines of a log that have a prefix. Time is 0 where solving begins (in a log without that line, at the first
+    one), and grows over the turn of a year."""
+    lines = []
+    year, last = 2001, None  # a prefix without a year leaves it open
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for text in file:
+            found = PREFIX.match(text.rstrip('\n'))
+            if not found:
+                continue
+            _, month, day, hour, minute, second, fraction, said = found.groups()
+            try:
+                time = datetime.datetime(year, int(month), int(day), int(hour), int(minute), int(second))
+            except ValueError as error:
+                raise BadInput(f'{path}: no date: {text.strip()}') from error
+            time += datetime.timedelta(seconds=float('0.' + fraction) if fraction else 0)
+            if last is not None and time < last - datetime.timedelta(days=180):
+                year += 1
+                time = time.replace(year=year)
+            last = time
+            lines.append((time, said))
+    if not lines:
+        raise BadInput(f"{path}: no log: no line begins as glog's do")
+    begin = next((time for time, said in lines if said.startswith('Solving')), lines[0][0])
+    return [Line((time - begin).total_seconds(), said) for time, said in lines]
+
+
+def read_rows(path):
+    """What a log says of training and of tests: two lists of dicts, with NumIters, Seconds, LearningRate and a value for
+    each output of the net."""
+    rows = {'Train': [], 'Test': []}
+    iteration, rate = None, float('nan')
+    for line in read_lines(path):
+        found = ITERATION.match(line.text)
+        if found:
+            iteration = int(found[1])
+            known = RATE.match(line.text)
+            if known:
+                rate = float(known[1])
+                for of_kind in rows.values():  # the rate follows the outputs of its iteration
+                    if of_kind and of_kind[-1]['NumIters'] == iteration:
+                        of_kind[-1]['LearningRate'] = rate
+            continue
+        found = OUTPUT.match(line.text)
+        if not found or iteration is None:
+            continue
+        kind, name, value = found.groups()
+        of_kind = rows[kind]
+        if not of_kind or of_kind[-1]['NumIters'] != iteration or name in of_kind[-1]:
+            of_kind.append({'NumIters': iteration, 'Seconds': line.seconds, 'LearningRate': rate})
+        of_kind[-1][name] = float(value)
+    for of_kind in rows.values():  # the first test comes before a rate is told
+        if len(of_kind) > 1 and of_kind[0]['LearningRate'] != of_kind[0]['LearningRate']:
+            of_kind[0]['LearningRate'] = of_kind[1]['LearningRate']
+    return rows['Train'], rows['Test']

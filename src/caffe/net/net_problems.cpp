@@ -43,6 +43,7 @@ class Search {
   const NetParameter& net_;
   const NetParameter& unfiltered_;
   const std::vector<string> types_ = LayerRegistry<float>::LayerTypeList();
+  const std::vector<string> fillers_ = FillerTypes();
   std::vector<string> problems_;
   std::map<string, const LayerParameter*> makers_;  ///< of the blobs so far
   bool lists_types_ = false;
@@ -96,10 +97,9 @@ void Search::CheckFillers(const LayerParameter& layer, const Message& message) {
   const auto check = [&](const FieldDescriptor* field, const Message& part) {
     if (field->message_type() != FillerParameter::descriptor()) return CheckFillers(layer, part);
     const string& type = static_cast<const FillerParameter&>(part).type();
-    const std::vector<string> known = FillerTypes();
-    if (std::find(known.begin(), known.end(), type) != known.end()) return;
+    if (std::find(fillers_.begin(), fillers_.end(), type) != fillers_.end()) return;
     Add(layer, "Layer " + layer.name() + ": " + field->name() + ": Unknown filler name: " + type +
-                   DidYouMean(type, known));
+                   DidYouMean(type, fillers_));
   };
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);

@@ -16,6 +16,7 @@
 #include <functional>
 
 #include "caffe/util/atomic_file.hpp"
+#include "caffe/util/origins.hpp"
 #include "caffe/util/text_file.hpp"
 #include "caffe/util/text_problems.hpp"
 #include "layrub/base/input.hpp"
@@ -190,6 +191,12 @@ void ReadTextFileOrDie(const string& filename, Message* proto, TextFormat::Parse
 }
 
 void WriteProtoToTextFile(const Message& proto, const char* filename) {
+  // Where a net was read from is not for other programs, which do not know the field.
+  if (const auto* net = dynamic_cast<const NetParameter*>(&proto); net && HasOrigins(*net))
+    return WriteProtoToTextFile(WithoutOrigins(*net), filename);
+  if (const auto* solver = dynamic_cast<const SolverParameter*>(&proto);
+      solver && HasOrigins(*solver))
+    return WriteProtoToTextFile(WithoutOrigins(*solver), filename);
   AtomicFile file(filename);
   Fill(&file, [&proto](FileOutputStream* stream) -> string {
     return TextFormat::Print(proto, stream) ? "" : "the message cannot be written";

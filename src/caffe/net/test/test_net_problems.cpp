@@ -148,5 +148,20 @@ TEST(Origins, AreNotWritten) {
   EXPECT_EQ("", written.layer(0).origin());
 }
 
+TEST(Origins, AreInNoTextThatIsWritten) {
+  string path;
+  const NetParameter net = ReadNet("layer { name: 'a' type: 'ReLU' }", &path);
+  ASSERT_NE("", net.layer(0).origin());
+  SolverParameter solver;
+  *solver.add_test_net_param() = net;
+  string text;
+  WriteProtoToTextFile(net, path + ".net");
+  ASSERT_TRUE(ReadFileToString(path + ".net", &text));
+  EXPECT_EQ(WithoutOrigins(net).DebugString(), text);
+  WriteProtoToTextFile(solver, path + ".solver");
+  ASSERT_TRUE(ReadFileToString(path + ".solver", &text));
+  EXPECT_EQ(WithoutOrigins(solver).DebugString(), text);
+}
+
 }  // namespace
 }  // namespace caffe

@@ -1,16 +1,15 @@
 // The program convert_imageset: puts the images of a list into a database for Data layers.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "caffe/util/db.hpp"
 #include "caffe/util/format.hpp"
 #include "caffe/util/image_list.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/rng.hpp"
 #include "caffe/util/threads.hpp"
+#include "shared/record_writer.hpp"
 #include "shared/start.hpp"
 
 DEFINE_bool(gray, false, "Read images as gray ones.");
@@ -43,7 +42,6 @@ read are left out, and told of.
   --encode_type=png       in this format; without it, in the image's own)"};
 
 constexpr size_t kBatch = 256;  ///< images that are read side by side
-constexpr int kCommit = 1000;   ///< records that are written together
 constexpr int kKeyDigits = 8;
 
 /// The format that an image is stored in; empty: pixels.
@@ -57,34 +55,6 @@ std::string Encoding(const std::string& path) {
                  [](unsigned char letter) { return std::tolower(letter); });
   return extension;
 }
-
-class Database {
- public:
-  explicit Database(const std::string& path) : database_(caffe::db::GetDB(FLAGS_backend)) {
-    database_->Open(path, caffe::db::NEW);
-    transaction_.reset(database_->NewTransaction());
-  }
-
-  void Put(const std::string& key, const Datum& datum) {
-    transaction_->Put(key, datum.SerializeAsString());
-    if (++records_ % kCommit != 0) return;
-    transaction_->Commit();
-    transaction_.reset(database_->NewTransaction());
-    LOG(INFO) << "Processed " << records_ << " files.";
-  }
-
-  void Finish() {
-    if (records_ % kCommit == 0) return;
-    transaction_->Commit();
-    LOG(INFO) << "Processed " << records_ << " files.";
-  }
-  int records() const { return records_; }
-
- private:
-  const std::unique_ptr<caffe::db::DB> database_;
-  std::unique_ptr<caffe::db::Transaction> transaction_;
-  int records_ = 0;
-};
 
 /// Reads images [begin, end) of the list, on all cores; those that cannot be read have no data.
 std::vector<Datum> ReadImages(const std::string& folder, const std::vector<ListedImage>& images,
@@ -119,7 +89,9 @@ int main(int argc, char** argv) {
     caffe::shuffle(images.begin(), images.end());
   }
   LOG(INFO) << "A total of " << images.size() << " images.";
-  Database database(argv[3]);
+  tools::RecordWriter database(argv[3], FLAGS_backend, [](int records) {
+    LOG(INFO) << "Processed " << records << " files.";
+  });
   size_t size = 0;
   for (size_t begin = 0; begin < images.size(); begin += kBatch) {
     const size_t end = std::min(begin + kBatch, images.size());

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "caffe/net.hpp"
-#include "caffe/util/db.hpp"
 #include "caffe/util/format.hpp"
+#include "shared/record_writer.hpp"
 #include "shared/start.hpp"
 
 namespace {
@@ -25,7 +25,6 @@ constexpr tools::Help kHelp = {
 data, and writes what each BLOB holds into the new DATABASE at its place: a Datum of floats for each
 item, with the keys 0000000000, 0000000001, ... BACKEND is lmdb or leveldb.)"};
 
-constexpr int kCommit = 1000;  ///< records that are written together
 constexpr int kKeyDigits = 10;
 
 std::vector<std::string> Names(const std::string& list) {
@@ -72,46 +71,32 @@ void SetDevice(const std::vector<std::string>& arguments) {
 class Extraction {
  public:
   Extraction(const std::string& name, const std::string& path, const std::string& backend)
-      : name_(name), database_(caffe::db::GetDB(backend)) {
-    LOG(INFO) << "Opening dataset " << path;
-    database_->Open(path, caffe::db::NEW);
-    transaction_.reset(database_->NewTransaction());
-  }
+      : name_(name), writer_(path, backend, [name](int records) {
+          LOG(ERROR) << "Extracted features of " << records << " query images for feature blob "
+                     << name;
+        }) {}
 
   void Write(const Blob<float>& blob) {
     CHECK(blob.num_axes() > 0 && blob.num_axes() <= 4)
         << "Blob " << name_ << " has shape " << blob.shape_string()
         << ": features have items, and up to three axes more.";
-    const int items = blob.shape(0);
-    for (int i = 0; i < items; ++i) {
+    for (int i = 0; i < blob.shape(0); ++i) {
       Datum datum;
       datum.set_channels(blob.channels());
       datum.set_height(blob.height());
       datum.set_width(blob.width());
       const float* values = blob.cpu_data() + int64_t{i} * blob.count(1);
       datum.mutable_float_data()->Add(values, values + blob.count(1));
-      transaction_->Put(caffe::format_int(records_, kKeyDigits), datum.SerializeAsString());
-      if (++records_ % kCommit == 0) Commit();
+      writer_.Put(caffe::format_int(writer_.records(), kKeyDigits), datum);
     }
   }
 
-  void Finish() {
-    if (records_ % kCommit != 0) Commit();
-  }
+  void Finish() { writer_.Finish(); }
   const std::string& name() const { return name_; }
 
  private:
-  void Commit() {
-    transaction_->Commit();
-    transaction_.reset(database_->NewTransaction());
-    LOG(ERROR) << "Extracted features of " << records_ << " query images for feature blob "
-               << name_;
-  }
-
   const std::string name_;
-  const std::unique_ptr<caffe::db::DB> database_;
-  std::unique_ptr<caffe::db::Transaction> transaction_;
-  int records_ = 0;
+  tools::RecordWriter writer_;
 };
 
 }  // namespace
@@ -134,8 +119,10 @@ int main(int argc, char** argv) {
                               << ".";
   }
   std::vector<std::unique_ptr<Extraction>> extractions;
-  for (size_t i = 0; i < blobs.size(); ++i)
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    LOG(INFO) << "Opening dataset " << databases[i];
     extractions.push_back(std::make_unique<Extraction>(blobs[i], databases[i], backend));
+  }
   LOG(ERROR) << "Extracting Features";
   for (int batch = 0; batch < batches; ++batch) {
     net.Forward();

@@ -12,8 +12,10 @@ namespace layrub {
 /// writes to: open() and read() would wait for ever.
 Result<int> OpenToRead(const std::string& path);
 
-/// "File not found: nets/a.prototxt (looked in /home/me)": a path that is relative is so to the
-/// folder that the program runs in.
+/// " (looked in /home/me)", for a path that is relative, and so to the folder that the program runs
+/// in; else "".
+std::string LookedIn(const std::string& path);
+/// "File not found: nets/a.prototxt (looked in /home/me)".
 std::string FileNotFound(const std::string& path);
 
 /// All that is in it. kInvalid as above, and for more than a GiB.

@@ -1,6 +1,7 @@
 #ifndef CAFFE_KERNELS_LABEL_CLASS_HPP_
 #define CAFFE_KERNELS_LABEL_CLASS_HPP_
 
+#include "caffe/kernels/index_of.hpp"
 #include "caffe/kernels/labels.hpp"
 #include "caffe/kernels/parallel.hpp"
 
@@ -15,9 +16,8 @@ template <typename Dtype>
 LAYRUB_HOST_DEVICE int64_t LabelClass(const Labels<Dtype>& labels, int64_t p, int64_t classes) {
   const Dtype value = labels.values[p];
   if (labels.has_ignore && value == static_cast<Dtype>(labels.ignore)) return kIgnoredLabel;
-  // Compared before it is converted: not a number and huge values have no integer.
-  if (!(value > -1 && value < static_cast<Dtype>(classes))) return kBadLabel;
-  return static_cast<int64_t>(value);
+  const int64_t index = IndexOf(value, classes);
+  return index < 0 ? kBadLabel : index;
 }
 
 }  // namespace kernels

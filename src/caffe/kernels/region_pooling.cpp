@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "caffe/kernels/index_of.hpp"
 #include "caffe/kernels/loops.hpp"
 
 namespace caffe {
@@ -18,14 +19,6 @@ struct Places {
 
 LAYRUB_HOST_DEVICE inline Places Clipped(int64_t begin, int64_t end, int64_t size) {
   return {begin > 0 ? begin : 0, end < size ? end : size};
-}
-
-/// The item that a region is in, or -1.
-template <typename Dtype>
-LAYRUB_HOST_DEVICE int64_t ItemOf(const Dtype* region, int items) {
-  // Compared before it is converted: not a number and huge values have no integer.
-  if (!(region[0] > -1 && region[0] < static_cast<Dtype>(items))) return -1;
-  return static_cast<int64_t>(region[0]);
 }
 
 /// `value`, a whole number, as an integer; cut where no map goes, not a number included.
@@ -83,7 +76,7 @@ void MaxPoolRegions(const DeviceContext& context, const RegionPooling<Dtype>& po
   ParallelForRows(
       context, p.regions * p.channels, bins, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t bin) {
         const Dtype* region = regions + row / p.channels * kRegionValues;
-        const int64_t item = ItemOf(region, p.items);
+        const int64_t item = IndexOf(region[0], p.items);
         int64_t best_at = -1;
         Dtype best = 0;
         if (item >= 0) {
@@ -120,7 +113,7 @@ void MaxPoolRegionsBackward(const DeviceContext& context, const RegionPooling<Dt
     for (int j = begin; j < end; ++j) out[j] = 0;
     for (int64_t r = 0; r < p.regions; ++r) {
       const Dtype* region = regions + r * kRegionValues;
-      if (ItemOf(region, p.items) != plane / p.channels) continue;
+      if (IndexOf(region[0], p.items) != plane / p.channels) continue;
       const Places rows =
           BinsOver(StretchOf(region[2], region[4], p.scale), at, at + 1, p.pooled_h);
       const Places columns =
@@ -148,7 +141,7 @@ void AveragePoolRegionParts(const DeviceContext& context, const RegionPooling<Dt
   ParallelForRows(
       context, p.regions * p.outputs, bins, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t bin) {
         const Dtype* region = regions + row / p.outputs * kRegionValues;
-        const int64_t item = ItemOf(region, p.items);
+        const int64_t item = IndexOf(region[0], p.items);
         Dtype mean = nowhere;
         if (item >= 0) {
           const int64_t channel = row % p.outputs * bins + bin;
@@ -181,7 +174,7 @@ void AveragePoolRegionPartsBackward(const DeviceContext& context,
     for (int j = begin; j < end; ++j) out[j] = 0;
     for (int64_t r = 0; r < p.regions; ++r) {
       const Dtype* region = regions + r * kRegionValues;
-      if (ItemOf(region, p.items) != plane / p.channels) continue;
+      if (IndexOf(region[0], p.items) != plane / p.channels) continue;
       const Places ys = PartOf(region[2], region[4], p.scale, static_cast<int>(bin / p.pooled_w),
                                p.pooled_h, p.height);
       if (at < ys.begin || at >= ys.end) continue;

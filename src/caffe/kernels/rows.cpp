@@ -2,28 +2,18 @@
 
 #include <limits>
 
+#include "caffe/kernels/index_of.hpp"
 #include "caffe/kernels/loops.hpp"
 
 namespace caffe {
 namespace kernels {
-namespace {
-
-/// The row that an index names, or -1.
-template <typename Dtype>
-LAYRUB_HOST_DEVICE int64_t RowAt(Dtype index, int64_t table_rows) {
-  // Compared before it is converted: not a number and huge values have no integer.
-  if (!(index > -1 && index < static_cast<Dtype>(table_rows))) return -1;
-  return static_cast<int64_t>(index);
-}
-
-}  // namespace
 
 template <typename Dtype>
 void GatherRows(const DeviceContext& context, int64_t rows, int64_t width, int64_t table_rows,
                 const Dtype* index, const Dtype* table, Dtype* to) {
   const Dtype nowhere = std::numeric_limits<Dtype>::quiet_NaN();
   ParallelForRows(context, rows, width, [=] LAYRUB_HOST_DEVICE(int64_t i, int64_t k) {
-    const int64_t row = RowAt(index[i], table_rows);
+    const int64_t row = IndexOf(index[i], table_rows);
     to[i * width + k] = row < 0 ? nowhere : table[row * width + k];
   });
 }
@@ -39,7 +29,7 @@ void AddRows(const DeviceContext& context, int64_t rows, int64_t width, int64_t 
                      const int64_t begin = s * strip;
                      const int64_t end = begin + strip < width ? begin + strip : width;
                      for (int64_t i = 0; i < rows; ++i) {
-                       const int64_t row = RowAt(index[i], table_rows);
+                       const int64_t row = IndexOf(index[i], table_rows);
                        if (row < 0) continue;
                        for (int64_t k = begin; k < end; ++k)
                          table[row * width + k] += from[i * width + k];

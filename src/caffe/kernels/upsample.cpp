@@ -1,20 +1,10 @@
 #include "caffe/kernels/upsample.hpp"
 
+#include "caffe/kernels/index_of.hpp"
 #include "caffe/kernels/loops.hpp"
 
 namespace caffe {
 namespace kernels {
-namespace {
-
-/// The place that a value of a mask names, or -1.
-template <typename Dtype>
-LAYRUB_HOST_DEVICE int64_t PlaceAt(Dtype mask, int64_t size) {
-  // Compared before it is converted: not a number and huge values have no integer.
-  if (!(mask > -1 && mask < static_cast<Dtype>(size))) return -1;
-  return static_cast<int64_t>(mask);
-}
-
-}  // namespace
 
 template <typename Dtype>
 void RepeatForward(const DeviceContext& context, int64_t planes, int height, int width, int scale_h,
@@ -55,7 +45,7 @@ void PlaceForward(const DeviceContext& context, int64_t planes, int64_t count, i
     Dtype* const to = y + plane * size;
     for (int64_t i = begin; i < end; ++i) to[i] = 0;
     for (int64_t i = plane * count; i < (plane + 1) * count; ++i) {
-      const int64_t place = PlaceAt(mask[i], size);
+      const int64_t place = IndexOf(mask[i], size);
       if (place >= begin && place < end) to[place] = x[i];
     }
   });
@@ -65,7 +55,7 @@ template <typename Dtype>
 void PlaceBackward(const DeviceContext& context, int64_t planes, int64_t count, int64_t size,
                    const Dtype* mask, const Dtype* dy, Dtype* dx) {
   ParallelForRows(context, planes, count, [=] LAYRUB_HOST_DEVICE(int64_t plane, int64_t at) {
-    const int64_t i = plane * count + at, place = PlaceAt(mask[i], size);
+    const int64_t i = plane * count + at, place = IndexOf(mask[i], size);
     dx[i] = place < 0 ? Dtype(0) : dy[plane * size + place];
   });
 }

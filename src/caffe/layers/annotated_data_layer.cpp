@@ -19,18 +19,15 @@ namespace caffe {
 
 namespace {
 
-/// Mean and scale; and what concerns decoding.
-TransformationParameter WithoutChanges(TransformationParameter param) {
-  param.clear_mirror();
-  param.clear_crop_size();
-  param.clear_crop_h();
-  param.clear_crop_w();
-  param.clear_resize_param();
-  param.clear_distort_param();
-  param.clear_expand_param();
-  param.clear_noise_param();
-  param.clear_emit_constraint();
-  return param;
+/// What is left to the transformer: decoding, mean and scale.
+TransformationParameter WithoutChanges(const TransformationParameter& param) {
+  TransformationParameter rest;
+  rest.set_scale(param.scale());
+  *rest.mutable_mean_value() = param.mean_value();
+  if (param.has_mean_file()) rest.set_mean_file(param.mean_file());
+  rest.set_force_color(param.force_color());
+  rest.set_force_gray(param.force_gray());
+  return rest;
 }
 
 }  // namespace

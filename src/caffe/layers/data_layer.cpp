@@ -16,7 +16,7 @@ DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLa
   const string& source = param.data_param().source();
   std::error_code unknown;
   CHECK(std::filesystem::exists(source, unknown))
-      << Name() << ": the source does not exist. " << layrub::FileNotFound(source);
+      << Name() << ": the source does not exist" << layrub::LookedIn(source) << ".";
   db_.reset(db::GetDB(param.data_param().backend()));
   db_->Open(source, db::READ);
   cursor_.reset(db_->NewCursor());

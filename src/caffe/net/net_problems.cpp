@@ -11,6 +11,7 @@
 #include "caffe/layer_factory.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/nearest_name.hpp"
+#include "caffe/util/problem_list.hpp"
 
 namespace caffe {
 
@@ -18,8 +19,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-constexpr int kMostTold = 20;
 
 class Search {
  public:
@@ -45,7 +44,12 @@ class Search {
   const std::vector<string> types_ = LayerRegistry<float>::LayerTypeList();
   const std::vector<string> fillers_ = FillerTypes();
   std::vector<string> problems_;
-  std::map<string, const LayerParameter*> makers_;  ///< of the blobs so far
+  /// A blob, since a layer last wrote it.
+  struct Value {
+    const LayerParameter* maker;
+    int readers;  ///< a weighted loss is one
+  };
+  std::map<string, Value> values_;
   bool lists_types_ = false;
 };
 
@@ -78,7 +82,10 @@ string Elsewhere(const NetParameter& net, const string& blob) {
 
 void Search::CheckBottom(const LayerParameter& layer, int index) {
   const string& blob = layer.bottom(index);
-  if (makers_.count(blob) > 0) return;
+  if (const auto value = values_.find(blob); value != values_.end()) {
+    ++value->second.readers;
+    return;
+  }
   string problem = "Unknown bottom blob '" + blob + "' (layer '" + layer.name() +
                    "', bottom index " + std::to_string(index) + "): no layer above produces it";
   if (const string below = Elsewhere(net_, blob); !below.empty()) {
@@ -87,7 +94,7 @@ void Search::CheckBottom(const LayerParameter& layer, int index) {
     problem += "; layer " + other + " does, and is not in this phase";
   } else {
     std::vector<string> blobs;
-    for (const auto& [name, maker] : makers_) blobs.push_back(name);
+    for (const auto& [name, value] : values_) blobs.push_back(name);
     problem += DidYouMean(blob, blobs);
   }
   Add(layer, problem);
@@ -95,8 +102,9 @@ void Search::CheckBottom(const LayerParameter& layer, int index) {
 
 void Search::CheckFillers(const LayerParameter& layer, const Message& message) {
   const auto check = [&](const FieldDescriptor* field, const Message& part) {
-    if (field->message_type() != FillerParameter::descriptor()) return CheckFillers(layer, part);
-    const string& type = static_cast<const FillerParameter&>(part).type();
+    const auto* const filler = dynamic_cast<const FillerParameter*>(&part);
+    if (filler == nullptr) return CheckFillers(layer, part);
+    const string& type = filler->type();
     if (std::find(fillers_.begin(), fillers_.end(), type) != fillers_.end()) return;
     Add(layer, "Layer " + layer.name() + ": " + field->name() + ": Unknown filler name: " + type +
                    DidYouMean(type, fillers_));
@@ -104,7 +112,7 @@ void Search::CheckFillers(const LayerParameter& layer, const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    if (field->message_type() == nullptr) continue;
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     const auto& reflection = *message.GetReflection();
     if (!field->is_repeated()) {
       check(field, reflection.GetMessage(message, field));
@@ -119,22 +127,28 @@ void Search::AddTops(const LayerParameter& layer) {
   for (int i = 0; i < layer.top_size(); ++i) {
     const string& blob = layer.top(i);
     const bool in_place = i < layer.bottom_size() && blob == layer.bottom(i);
-    const auto [maker, fresh] = makers_.emplace(blob, &layer);
-    if (fresh || in_place) continue;
-    Add(layer, "Top blob '" + blob + "' produced by multiple sources (layer " + layer.name() +
-                   " and layer " + maker->second->name() + ").");
+    const bool weighted = i < layer.loss_weight_size() && layer.loss_weight(i) != 0;
+    const Value made = {&layer, weighted ? 1 : 0};
+    const auto [value, fresh] = values_.emplace(blob, made);
+    if (fresh) continue;
+    if (!in_place || value->second.readers > 1) {
+      Add(layer, "Top blob '" + blob + "' produced by multiple sources (layer " + layer.name() +
+                     " and layer " + value->second.maker->name() + ")" +
+                     (in_place ? ": others read it too, so no layer can work on it in place; give "
+                                 "the top a name of its own"
+                               : "."));
+    }
+    value->second = made;
   }
 }
 
 string Search::Text() const {
   if (problems_.empty()) return "";
-  const int count = static_cast<int>(problems_.size()), told = std::min(count, kMostTold);
-  string text = count == 1 ? "" : "The net has " + std::to_string(count) + " problems:\n";
-  text += problems_[0];
-  for (int i = 1; i < told; ++i) text += "\n" + problems_[i];
-  if (count > told) text += "\n... and " + std::to_string(count - told) + " more";
+  const bool one = problems_.size() == 1;
+  string text = one ? "" : "The net has " + std::to_string(problems_.size()) + " problems:\n";
+  text += ProblemList(problems_);
   if (!lists_types_) return text;
-  text += count == 1 ? " (known types: " : "\n(known types: ";
+  text += one ? " (known types: " : "\n(known types: ";
   for (const string& type : types_) text += (&type == &types_.front() ? "" : ", ") + type;
   return text + ")";
 }

@@ -190,18 +190,27 @@ void ReadTextFileOrDie(const string& filename, Message* proto, TextFormat::Parse
   SucceededOrDie(ParseText(filename, proto, places));
 }
 
-void WriteProtoToTextFile(const Message& proto, const char* filename) {
-  // Where a net was read from is not for other programs, which do not know the field.
-  if (const auto* net = dynamic_cast<const NetParameter*>(&proto); net && HasOrigins(*net))
-    return WriteProtoToTextFile(WithoutOrigins(*net), filename);
-  if (const auto* solver = dynamic_cast<const SolverParameter*>(&proto);
-      solver && HasOrigins(*solver))
-    return WriteProtoToTextFile(WithoutOrigins(*solver), filename);
+namespace {
+
+void PrintToFile(const Message& proto, const char* filename) {
   AtomicFile file(filename);
   Fill(&file, [&proto](FileOutputStream* stream) -> string {
     return TextFormat::Print(proto, stream) ? "" : "the message cannot be written";
   });
   file.Commit();
+}
+
+}  // namespace
+
+void WriteProtoToTextFile(const Message& proto, const char* filename) {
+  // Where a net was read from is not for other programs, which do not know the field.
+  if (const auto* net = dynamic_cast<const NetParameter*>(&proto)) {
+    PrintToFile(WithoutOrigins(*net), filename);
+  } else if (const auto* solver = dynamic_cast<const SolverParameter*>(&proto)) {
+    PrintToFile(WithoutOrigins(*solver), filename);
+  } else {
+    PrintToFile(proto, filename);
+  }
 }
 
 bool ReadProtoFromBinaryFile(const char* filename, Message* proto) {

@@ -45,18 +45,6 @@ void SetOrigins(const std::string& file, const TextFormat::ParseInfoTree& places
     set("test_net_param", i, solver->mutable_test_net_param(i));
 }
 
-bool HasOrigins(const NetParameter& net) {
-  return std::any_of(net.layer().begin(), net.layer().end(),
-                     [](const LayerParameter& layer) { return layer.has_origin(); });
-}
-
-bool HasOrigins(const SolverParameter& solver) {
-  const auto& tests = solver.test_net_param();
-  return HasOrigins(solver.net_param()) || HasOrigins(solver.train_net_param()) ||
-         std::any_of(tests.begin(), tests.end(),
-                     [](const NetParameter& net) { return HasOrigins(net); });
-}
-
 NetParameter WithoutOrigins(const NetParameter& net) {
   NetParameter result = net;
   for (LayerParameter& layer : *result.mutable_layer()) layer.clear_origin();

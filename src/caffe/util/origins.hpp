@@ -28,9 +28,6 @@ class Origins {
 void SetOrigins(const std::string& file, const google::protobuf::TextFormat::ParseInfoTree& places,
                 SolverParameter* solver);
 
-bool HasOrigins(const NetParameter& net);
-bool HasOrigins(const SolverParameter& solver);
-
 /// A copy as a person would write it.
 NetParameter WithoutOrigins(const NetParameter& net);
 SolverParameter WithoutOrigins(const SolverParameter& solver);

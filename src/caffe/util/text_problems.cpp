@@ -9,6 +9,7 @@
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/fork_fields.hpp"
 #include "caffe/util/nearest_name.hpp"
+#include "caffe/util/problem_list.hpp"
 
 namespace caffe {
 
@@ -99,11 +100,7 @@ string TextProblems::OfAnotherMessage() const {
 string TextProblems::text() const {
   if (problems_.empty()) return "";
   if (const string other = OfAnotherMessage(); !other.empty()) return other;
-  const int count = static_cast<int>(problems_.size()), told = std::min(count, kMostTold);
-  string text = problems_[0];
-  for (int i = 1; i < told; ++i) text += "\n" + problems_[i];
-  if (count > told) text += "\n... and " + std::to_string(count - told) + " more";
-  return text;
+  return ProblemList(problems_);
 }
 
 }  // namespace caffe

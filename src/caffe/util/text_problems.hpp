@@ -17,8 +17,6 @@ namespace caffe {
 /// warned of instead.
 class TextProblems : public google::protobuf::io::ErrorCollector {
  public:
-  static constexpr int kMostTold = 20;
-
   /// `file` is what is parsed as `message`.
   TextProblems(const std::string& file, const google::protobuf::Message& message)
       : file_(file), message_(message.GetDescriptor()) {}
@@ -29,8 +27,8 @@ class TextProblems : public google::protobuf::io::ErrorCollector {
   /// Logs a warning for each fork's field without effect: its first place, and how often it is
   /// there.
   void WarnOfForks() const;
-  /// A line for each problem, as "file:line:column: what", empty where there is none. At most
-  /// kMostTold, then how many more there are.
+  /// A line for each problem, as "file:line:column: what", empty where there is none
+  /// (caffe/util/problem_list.hpp).
   std::string text() const;
 
  private:

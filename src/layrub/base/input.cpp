@@ -54,12 +54,15 @@ Status Unreadable(const std::string& path, const std::string& why) {
 
 }  // namespace
 
-std::string FileNotFound(const std::string& path) {
-  const std::string text = "File not found: " + path;
+std::string LookedIn(const std::string& path) {
   std::error_code unknown;
   const std::filesystem::path folder = std::filesystem::current_path(unknown);
-  if (path.empty() || path[0] == '/' || folder.empty()) return text;
-  return text + " (looked in " + folder.string() + ")";
+  if (path.empty() || path[0] == '/' || folder.empty()) return "";
+  return " (looked in " + folder.string() + ")";
+}
+
+std::string FileNotFound(const std::string& path) {
+  return "File not found: " + path + LookedIn(path);
 }
 
 Result<int> OpenToRead(const std::string& path) {

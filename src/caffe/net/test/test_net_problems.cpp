@@ -88,6 +88,19 @@ TEST(NetProblems, NameBothMakersOfABlob) {
                      Layer("ReLU", "z", "data")));
 }
 
+TEST(NetProblems, AreInPlaceLayersOnBlobsThatOthersRead) {
+  const string said =
+      "Top blob 'data' produced by multiple sources (layer x and layer in): others read it too, so "
+      "no layer can work on it in place; give the top a name of its own";
+  EXPECT_EQ(said, Problems(Layer("Power", "data", "y") + Layer("ReLU", "data", "data")));
+  // The readers before the first write in place are not those of what it wrote.
+  const string relu = Layer("ReLU", "data", "data");
+  EXPECT_EQ("", Problems(relu + relu + Layer("Power", "data", "y") + Layer("TanH", "data", "z")));
+  EXPECT_NE("", Problems(relu + Layer("Power", "data", "y") + relu));
+  EXPECT_NE("", Problems("layer { name: 'l' type: 'ReLU' bottom: 'data' top: 'y' loss_weight: 1 }" +
+                         Layer("ReLU", "y", "y")));
+}
+
 TEST(NetProblems, AreToldAllAtOnceWithTheirLines) {
   string path;
   const NetParameter net = ReadNet(kData + Layer("Relu", "data", "y") +

@@ -12,6 +12,7 @@
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/fork_fields.hpp"
 #include "caffe/util/io.hpp"
+#include "caffe/util/problem_list.hpp"
 
 namespace caffe {
 namespace {
@@ -79,7 +80,7 @@ TEST(TextProblems, AreTwentyLinesAtMost) {
   string text;
   for (int i = 0; i < 50; ++i) text += "wrong_" + std::to_string(i) + ": 1\n";
   const string told = NetProblems(text);
-  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), TextProblems::kMostTold);
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), static_cast<int>(kMostProblemsTold));
   EXPECT_NE(told.find("\n... and 30 more"), string::npos) << told;
 }
 

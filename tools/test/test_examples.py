@@ -4,6 +4,7 @@ than the floor of its memory. ctest has an entry for each class of tests."""
 import gzip
 import json
 import os
+import random
 import re
 import shutil
 import tempfile
@@ -107,6 +108,67 @@ class Siamese(Example):
         self.fails("make_pairs", ("missing", "few", "10"), "missing")
         self.fails("make_pairs", (digits, "examples/siamese/pairs_test_lmdb", "10"), "pairs_test_lmdb")
         self.fails("make_pairs", (digits,), "usage: make_pairs IMAGES PAIRS COUNT")
+
+
+class Cifar10(Example):
+    examples = ("cifar10",)
+
+    @staticmethod
+    def records(count, numbers):
+        """Records of CIFAR-10's binary format: stripes, in noise. The label says in which of two colours they are, and
+        which of five ways they run."""
+        records = []
+        for i in range(count):
+            label, phase = i % 10, numbers.randrange(8)
+            across, down = ((2, 0), (0, 2), (1, 1), (2, 2), (4, 0))[label % 5]
+            bright = [bytes((across * x + down * y + phase) % 8 // 4 for x in range(32)) for y in range(32)]
+            records.append(bytes([label]))
+            for channel in range(3):
+                light = 110 if (channel == 0) == (label < 5) else 20
+                noise = numbers.randbytes(1024)
+                records.append(bytes(light * stripe + pixel // 2 for stripe, pixel in zip(b"".join(bright), noise)))
+        return b"".join(records)
+
+    @classmethod
+    def prepare(cls):
+        numbers = random.Random(10)
+        os.makedirs("cifar")
+        for name, count in [(f"data_batch_{i}", 80) for i in range(1, 6)] + [("test_batch", 100)]:
+            with open(f"cifar/{name}.bin", "wb") as file:
+                file.write(cls.records(count, numbers))
+        said = cls.make("convert_cifar_data", "cifar", "examples/cifar10", "lmdb")
+        assert said == ("examples/cifar10/cifar10_train_lmdb: 400 records\n"
+                        "examples/cifar10/cifar10_test_lmdb: 100 records\n"), said
+        cls.make("compute_image_mean", "examples/cifar10/cifar10_train_lmdb", "examples/cifar10/mean.binaryproto")
+
+    def test_the_quick_net_tells_ten_patterns_apart(self):
+        solver = self.changed("examples/cifar10/quick_solver.prototxt", test_iter=2, test_interval=50, max_iter=50, snapshot=0)
+        self.assertGreaterEqual(self.train(solver)["accuracy"], 0.9)
+
+    def test_a_budget_gives_the_same_weights(self):
+        solver = self.changed("examples/cifar10/quick_solver.prototxt", test_iter=2, snapshot=0)
+        self.same_in_a_budget(solver, 4)
+
+    def test_a_leveldb_has_the_same_mean(self):
+        self.make("convert_cifar_data", "cifar", ".", "leveldb")
+        self.make("compute_image_mean", "--backend=leveldb", "cifar10_train_leveldb", "mean.binaryproto")
+        with open("mean.binaryproto", "rb") as mean, open("examples/cifar10/mean.binaryproto", "rb") as expected:
+            self.assertEqual(expected.read(), mean.read())
+
+    def test_files_that_are_not_cifar(self):
+        for name, change, pattern in (("short", lambda bytes_: bytes_[:-1], "test_batch.bin: it has 307299 bytes"),
+                                      ("empty", lambda bytes_: b"", "test_batch.bin: it has 0 bytes"),
+                                      ("label", lambda bytes_: b"\x0a" + bytes_[1:], "record 0 has label 10")):
+            shutil.copytree("cifar", name)
+            with open("cifar/test_batch.bin", "rb") as file:
+                changed = change(file.read())
+            with open(f"{name}/test_batch.bin", "wb") as file:
+                file.write(changed)
+            with self.subTest(name):
+                self.fails("convert_cifar_data", (name, name, "lmdb"), pattern)
+        self.fails("convert_cifar_data", ("missing", "cifar", "lmdb"), "missing/data_batch_1.bin")
+        self.fails("convert_cifar_data", ("cifar", "missing", "lmdb"), "missing/cifar10_train_lmdb")
+        self.fails("convert_cifar_data", ("cifar", "cifar", "sqlite"), "sqlite")
 
 
 if __name__ == "__main__":

@@ -171,5 +171,76 @@ class Cifar10(Example):
         self.fails("convert_cifar_data", ("cifar", "cifar", "sqlite"), "sqlite")
 
 
+class Hdf5Classification(Example):
+    examples = ("hdf5_classification",)
+
+    @classmethod
+    def prepare(cls):
+        cls.make("make_points", "examples/hdf5_classification")
+
+    def test_a_hidden_layer_finds_the_border_that_logistic_regression_cannot(self):
+        scores = {}
+        for name in ("logistic", "hidden"):
+            solver = f"examples/hdf5_classification/{name}_solver.prototxt"
+            scores[name] = self.train(solver)["accuracy"]
+            trained = run("test", f"--model={solver.replace('solver', 'train_test')}", "--iterations=10",
+                          f"--weights=examples/hdf5_classification/{name}_iter_4000.caffemodel")
+            self.assertEqual(0, trained.code, trained.last)
+            self.assertRegex(trained.err, rf"\] accuracy = {scores[name]:g}\n")
+        self.assertGreaterEqual(scores["logistic"], 0.8)
+        self.assertLessEqual(scores["logistic"], 0.9)
+        self.assertGreaterEqual(scores["hidden"], 0.97)
+
+    def test_points_that_were_trained_on_are_told_as_well(self):
+        result = run("train", "--solver=examples/hdf5_classification/hidden_solver.prototxt", "--max_iter=2001")
+        accuracies = re.findall(r"Train net output #0: accuracy = (\S+)", result.err)
+        self.assertGreaterEqual(float(accuracies[-1]), 0.9)
+
+    def test_a_budget_gives_the_same_weights(self):
+        self.same_in_a_budget("examples/hdf5_classification/hidden_solver.prototxt")
+
+    def test_files_that_cannot_be_written(self):
+        self.fails("make_points", ("missing",), "Cannot write missing/points_train.h5")
+
+
+class Finetuning(Example):
+    examples = ("digits", "finetuning")
+    solver = "examples/finetuning/finetune_solver.prototxt"
+    digits = "--weights=examples/digits/digits_iter_600.caffemodel"
+
+    @classmethod
+    def prepare(cls):
+        cls.make_digits()
+        cls.make("make_parity", "examples/digits/digits_train_lmdb", "examples/finetuning/parity_train_lmdb", "2")
+        cls.make("make_parity", "examples/digits/digits_test_lmdb", "examples/finetuning/parity_test_lmdb")
+        cls.make("layrub", "train", "--solver=examples/digits/solver.prototxt")
+
+    def from_scratch(self, seed):
+        """The same net, all of whose layers learn equally fast."""
+        with open("examples/finetuning/finetune_train_test.prototxt") as file:
+            net = file.read().replace("lr_mult: 0.1", "lr_mult: 1").replace("lr_mult: 0.2", "lr_mult: 2")
+        write("scratch.prototxt", net)
+        return self.train(self.changed(self.solver, net='"scratch.prototxt"', random_seed=seed))["accuracy"]
+
+    def test_what_is_known_of_digits_helps_with_another_question(self):
+        for seed in (1, 2, 3):
+            tuned = self.train(self.changed(self.solver, random_seed=seed), self.digits)["accuracy"]
+            self.assertGreaterEqual(tuned, 0.9)
+            self.assertGreaterEqual(tuned, self.from_scratch(seed) + 0.02)
+
+    def test_the_layer_of_another_name_begins_anew_and_the_others_do_not(self):
+        result = run("train", f"--solver={self.solver}", self.digits, "--max_iter=1")
+        self.assertEqual(0, result.code, result.last)
+        self.assertIn("] Finetuning from examples/digits/digits_iter_600.caffemodel", result.err)
+        self.assertEqual({"ip2"}, set(re.findall(r"Ignoring source layer (\w+)", result.err)) - {"accuracy", "loss"})
+
+    def test_a_budget_gives_the_same_weights(self):
+        self.same_in_a_budget(self.solver, 8, self.digits)
+
+    def test_labels_that_cannot_be_made(self):
+        self.fails("make_parity", ("examples/digits/digits_test_lmdb", "new_lmdb", "none"), "MOST must be a number")
+        self.fails("make_parity", ("missing", "new_lmdb"), "missing")
+
+
 if __name__ == "__main__":
     unittest.main()

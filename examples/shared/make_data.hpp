@@ -22,8 +22,8 @@
 
 namespace examples {
 
-/// The same numbers on every machine: the C++ standard fixes those of the generator, unlike those of
-/// its distributions.
+/// The same numbers on every machine: the C++ standard fixes those of the generator, unlike those
+/// of its distributions.
 class Random {
  public:
   explicit Random(unsigned int seed) : random_(seed) {}

@@ -242,5 +242,42 @@ class Finetuning(Example):
         self.fails("make_parity", ("missing", "new_lmdb"), "missing")
 
 
+class LstmSequence(Example):
+    examples = ("lstm_sequence",)
+    solver = "examples/lstm_sequence/solver.prototxt"
+
+    @classmethod
+    def prepare(cls):
+        cls.make("make_sequences", "examples/lstm_sequence/text.txt", "examples/lstm_sequence")
+
+    def test_it_knows_which_character_follows_and_writes_the_text(self):
+        self.assertGreaterEqual(self.train(self.solver)["accuracy"], 0.92)
+        with open("examples/lstm_sequence/text.txt") as file:
+            text = file.read().lower().replace("\n", " ")
+        begin = text.index("the crew must")
+        beginning, expected = text[begin:begin + 14], text[begin:begin + 214]
+        written = self.make("write_text", "examples/lstm_sequence/deploy.prototxt",
+                            "examples/lstm_sequence/text_iter_600.caffemodel", beginning, "200")
+        self.assertEqual(expected, written.rstrip("\n"))
+
+    def test_a_budget_gives_the_same_weights(self):
+        self.same_in_a_budget(self.solver)
+
+    def test_texts_that_cannot_be_read(self):
+        write("digits.txt", "abc\nroom 101\n")
+        write("short.txt", "abc")
+        self.fails("make_sequences", ("digits.txt", "."), "digits.txt:2: '1' is no letter")
+        self.fails("make_sequences", ("short.txt", "."), "short.txt: it has 3 characters; more than 80 are needed")
+        self.fails("make_sequences", ("missing.txt", "."), "missing.txt")
+
+    def test_texts_that_cannot_be_written(self):
+        deploy, train = "examples/lstm_sequence/deploy.prototxt", "examples/lstm_sequence/train_test.prototxt"
+        self.train(self.changed(self.solver, snapshot_prefix='"few"'), "--max_iter=1")
+        self.fails("write_text", (deploy, "few_iter_1.caffemodel", "room 101", "5"), "'1' is no letter")
+        self.fails("write_text", (deploy, "few_iter_1.caffemodel", "room", "all"), "COUNT must be a number")
+        self.fails("write_text", (deploy, "missing.caffemodel", "room", "5"), "missing.caffemodel")
+        self.fails("write_text", (train, "few_iter_1.caffemodel", "room", "5"), "the net must have the inputs")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -279,5 +279,47 @@ class LstmSequence(Example):
         self.fails("write_text", (train, "few_iter_1.caffemodel", "room", "5"), "the net must have the inputs")
 
 
+class Segmentation(Example):
+    examples = ("segmentation",)
+
+    @classmethod
+    def prepare(cls):
+        cls.make("make_scenes", "examples/segmentation")
+
+    def learns(self, name, pixel_accuracy, mean_iu):
+        """The net is as good as that on images that it has never seen, and no class is left out."""
+        told = self.train(f"examples/segmentation/{name}_solver.prototxt")["accuracy"]
+        said = self.make("score_segmentation", f"examples/segmentation/{name}_train_test.prototxt",
+                         f"examples/segmentation/{name}_iter_300.caffemodel", "10")
+        scores = {what: float(value) for what, value in re.findall(r"(.+) = ([0-9.]+)", said)}
+        self.assertAlmostEqual(told, scores["pixel accuracy"], 4)
+        self.assertGreaterEqual(scores["pixel accuracy"], pixel_accuracy)
+        self.assertGreaterEqual(scores["mean IU"], mean_iu)
+        classes = [scores[f"IU of class {k}"] for k in range(4)]
+        self.assertGreaterEqual(min(classes), 0.5)
+        self.assertAlmostEqual(sum(classes) / 4, scores["mean IU"], 5)
+
+    def test_the_fcn_finds_shapes(self):
+        self.learns("fcn", 0.93, 0.7)
+
+    def test_the_unet_finds_shapes(self):
+        self.learns("unet", 0.94, 0.7)
+
+    def test_a_budget_gives_the_same_weights(self):
+        for name in ("fcn", "unet"):
+            with self.subTest(name):
+                self.same_in_a_budget(f"examples/segmentation/{name}_solver.prototxt")
+
+    def test_scores_that_cannot_be_told(self):
+        model, weights = "examples/segmentation/fcn_train_test.prototxt", "few_iter_1.caffemodel"
+        self.train(self.changed("examples/segmentation/fcn_solver.prototxt", snapshot_prefix='"few"'), "--max_iter=1")
+        self.fails("score_segmentation", (model, weights, "all"), "BATCHES must be a number, not all")
+        self.fails("score_segmentation", (model, weights, "1", "scores"), "The net has no blob 'scores'")
+        self.fails("score_segmentation", (model, weights, "1", "pool2"), "SCORE and LABEL have different sizes")
+        self.fails("score_segmentation", (model, weights, "1", "score", "accuracy"), "SCORE and LABEL have different")
+        self.fails("score_segmentation", (model, "missing.caffemodel", "1"), "missing.caffemodel")
+        self.fails("make_scenes", ("missing",), "missing/scenes_train_images_lmdb")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
-// The program classification: the most likely labels of an image. It uses nothing but the C++ API of libcaffe, as programs of
-// one's own do:
+// The program classification: the most likely labels of an image. It uses nothing but the C++ API
+// of libcaffe, as programs of one's own do:
 //   classification deploy.prototxt network.caffemodel mean.binaryproto labels.txt image.jpg
 #include <caffe/caffe.hpp>
 #include <caffe/util/failure.hpp>
@@ -23,10 +23,12 @@ const char kUsage[] =
     "usage: classification deploy.prototxt network.caffemodel mean.binaryproto labels.txt img.jpg\n"
     "Prints the five most likely labels of the image.\n"
     "\n"
-    "  deploy.prototxt      a net with one input, of 1 or 3 channels, and one output, of a number for\n"
+    "  deploy.prototxt      a net with one input, of 1 or 3 channels, and one output, of a number "
+    "for\n"
     "                       each label\n"
     "  network.caffemodel   its trained weights\n"
-    "  mean.binaryproto     a mean image, as compute_image_mean writes it; the mean of each channel\n"
+    "  mean.binaryproto     a mean image, as compute_image_mean writes it; the mean of each "
+    "channel\n"
     "                       is subtracted\n"
     "  labels.txt           the labels, one a line\n"
     "  img.jpg              an image of any size, in a format that OpenCV reads\n";

@@ -20,18 +20,15 @@
 namespace {
 
 const char kUsage[] =
-    "usage: classification deploy.prototxt network.caffemodel mean.binaryproto labels.txt img.jpg\n"
-    "Prints the five most likely labels of the image.\n"
-    "\n"
-    "  deploy.prototxt      a net with one input, of 1 or 3 channels, and one output, of a number "
-    "for\n"
-    "                       each label\n"
-    "  network.caffemodel   its trained weights\n"
-    "  mean.binaryproto     a mean image, as compute_image_mean writes it; the mean of each "
-    "channel\n"
-    "                       is subtracted\n"
-    "  labels.txt           the labels, one a line\n"
-    "  img.jpg              an image of any size, in a format that OpenCV reads\n";
+    R"(usage: classification deploy.prototxt network.caffemodel mean.binaryproto labels.txt img.jpg
+Prints the five most likely labels of the image.
+
+  deploy.prototxt      a net with one input, of 1 or 3 channels, and one output, a number for a label
+  network.caffemodel   its trained weights
+  mean.binaryproto     an image by compute_image_mean: the mean of each channel is subtracted
+  labels.txt           the labels, one a line
+  img.jpg              an image of any size, in a format that OpenCV reads
+)";
 
 #ifdef USE_OPENCV
 typedef std::pair<std::string, float> Prediction;

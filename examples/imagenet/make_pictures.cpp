@@ -32,10 +32,13 @@ cv::Scalar Colour(int least, int most, examples::Random* random) {
           1.0 * random->From(least, most)};
 }
 
+cv::Point Centre(const cv::Mat& image, examples::Random* random) {
+  return {image.cols / 2 + random->From(-8, 8), image.rows / 2 + random->From(-8, 8)};
+}
+
 void Cross(cv::Mat* image, examples::Random* random) {
   const cv::Scalar colour = Colour(130, 250, random);
-  const cv::Point centre(image->cols / 2 + random->From(-8, 8),
-                         image->rows / 2 + random->From(-8, 8));
+  const cv::Point centre = Centre(*image, random);
   const int radius = random->From(18, 26), thick = random->From(7, 11);
   const cv::Point across(radius, 0), down(0, radius);
   cv::line(*image, centre - across, centre + across, colour, thick);
@@ -43,9 +46,9 @@ void Cross(cv::Mat* image, examples::Random* random) {
 }
 
 void Disc(cv::Mat* image, examples::Random* random) {
-  const cv::Point centre(image->cols / 2 + random->From(-8, 8),
-                         image->rows / 2 + random->From(-8, 8));
-  cv::circle(*image, centre, random->From(16, 26), Colour(130, 250, random), cv::FILLED);
+  const cv::Point centre = Centre(*image, random);
+  const int radius = random->From(16, 26);
+  cv::circle(*image, centre, radius, Colour(130, 250, random), cv::FILLED);
 }
 
 void Stripes(cv::Mat* image, examples::Random* random) {
@@ -65,8 +68,9 @@ void Draw(const std::string& folder, int count, examples::Random* random) {
     std::filesystem::create_directories(path, error);
     CHECK(!error) << "Cannot make the folder " << path << ": " << error.message() << ".";
     for (int i = 0; i < count; ++i) {
-      cv::Mat image(random->From(kLeastSide, kMostSide), random->From(kLeastSide, kMostSide),
-                    CV_8UC3, Colour(0, 60, random));
+      const int height = random->From(kLeastSide, kMostSide);
+      const int width = random->From(kLeastSide, kMostSide);
+      cv::Mat image(height, width, CV_8UC3, Colour(0, 60, random));
       draw(&image, random);
       std::for_each(image.data, image.data + image.total() * image.elemSize(), [&](uchar& value) {
         value = cv::saturate_cast<uchar>(value + random->From(-30, 30));

@@ -3,9 +3,9 @@
 #
 #   examples/imagenet/train.sh MODEL [OPTION ...] [-- FLAG ...]
 #
-# MODEL is a name of `scripts/generate_model.py --list`, and each OPTION one of that script: --batch=32, --crop=64. The net gets
-# as many classes as labels.txt has lines, and tests on each image of val.txt once. It and its solver are written to
-# examples/imagenet/MODEL. Each FLAG goes to `layrub train`: --max_iter=1000, --placement=auto, --device_memory=8GiB.
+# MODEL is a name of `scripts/generate_model.py --list`, and each OPTION one of that script: --batch=32, --crop=64. The
+# net gets as many classes as labels.txt has lines, and tests on each image of val.txt at least once. It and its
+# solver are written to examples/imagenet/MODEL. Each FLAG goes to `layrub train`: --max_iter=1000, --placement=auto.
 # Programs are taken from LAYRUB_BIN_DIR (build/bin), or else from the PATH.
 set -eu
 fail() { echo "train.sh: $1" >&2 && exit 1; }
@@ -37,6 +37,7 @@ python3 "$root/scripts/generate_model.py" "$model" --classes="$(grep -c . "$out/
 images=$(grep -c . "$out/val.txt")
 batch=$(sed -n 's/.*ilsvrc12_val_lmdb.*batch_size: \([0-9]*\).*/\1/p' "$out/$model/train_val.prototxt")
 [ -n "$batch" ] || fail "$model is no net for ImageNet: its data is elsewhere"
-sed "s/^test_iter: .*/test_iter: $(((images + batch - 1) / batch))/" "$out/$model/solver.prototxt" >"$out/$model/solver.new"
-mv "$out/$model/solver.new" "$out/$model/solver.prototxt"
-layrub train --solver="$out/$model/solver.prototxt" "$@"
+solver=$out/$model/solver.prototxt
+sed "s/^test_iter: .*/test_iter: $(((images + batch - 1) / batch))/" "$solver" >"$solver.new"
+mv "$solver.new" "$solver"
+layrub train --solver="$solver" "$@"

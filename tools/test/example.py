@@ -80,8 +80,10 @@ class Example(unittest.TestCase):
         budget = int(1.1 * plan["floor_bytes"])
         self.assertLess(budget, plan["total_device_bytes"])
         weights = []
-        for name, where in (("keep", ["--placement=keep"]), ("auto", ["--placement=auto", f"--device_memory={budget}"])):
-            changed = self.changed(solver, max_iter=iterations, snapshot_prefix=f'"{name}"', snapshot_after_train="true")
+        for name, where in (("keep", ["--placement=keep"]),
+                            ("auto", ["--placement=auto", f"--device_memory={budget}"])):
+            changed = self.changed(solver, max_iter=iterations, snapshot_prefix=f'"{name}"',
+                                   snapshot_after_train="true")
             self.train(changed, *where, *flags)
             weights.append(f"{name}_iter_{iterations}.caffemodel")
         self.make("layrub", "diff", *weights)

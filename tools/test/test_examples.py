@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The examples that learn: each makes its data, learns what its README says, and trains to the same weights in little more
-than the floor of its memory. ctest has an entry for each class of tests."""
+"""The examples that learn: each makes its data, learns what its README says, and trains to the same weights in little
+more than the floor of its memory. ctest has an entry for each class of tests."""
 import os
 import random
 import re
@@ -19,7 +19,8 @@ class Siamese(Example):
     def prepare(cls):
         cls.make_digits()
         for part, count in (("train", 6000), ("test", 1000)):
-            cls.make("make_pairs", f"examples/digits/digits_{part}_lmdb", f"examples/siamese/pairs_{part}_lmdb", str(count))
+            cls.make("make_pairs", f"examples/digits/digits_{part}_lmdb", f"examples/siamese/pairs_{part}_lmdb",
+                     str(count))
 
     def test_it_tells_whether_two_digits_are_the_same_one(self):
         scores = self.train("examples/siamese/solver.prototxt")
@@ -69,7 +70,8 @@ class Cifar10(Example):
         cls.make("compute_image_mean", "examples/cifar10/cifar10_train_lmdb", "examples/cifar10/mean.binaryproto")
 
     def test_the_quick_net_tells_ten_patterns_apart(self):
-        solver = self.changed("examples/cifar10/quick_solver.prototxt", test_iter=2, test_interval=50, max_iter=50, snapshot=0)
+        solver = self.changed("examples/cifar10/quick_solver.prototxt", test_iter=2, test_interval=50, max_iter=50,
+                              snapshot=0)
         self.assertGreaterEqual(self.train(solver)["accuracy"], 0.9)
 
     def test_a_budget_gives_the_same_weights(self):
@@ -301,7 +303,8 @@ class Imagenet(PicturesExample):
     def test_scripts_say_what_is_wrong(self):
         os.makedirs("empty", exist_ok=True)
         for name, args, pattern in (
-                ("create_databases.sh", (), "usage: "), ("create_databases.sh", ("missing", "pictures/val"), "missing is no folder"),
+                ("create_databases.sh", (), "usage: "),
+                ("create_databases.sh", ("missing", "pictures/val"), "missing is no folder"),
                 ("create_databases.sh", ("pictures/train", "pictures/val"), "ilsvrc12_train_lmdb is there already"),
                 ("create_databases.sh", ("empty", "empty", "empty"), "empty has no folders"),
                 ("create_databases.sh", ("pictures/train", "pictures/val", "empty", "big"), "SIZE must be .*'big'"),
@@ -333,7 +336,8 @@ class CppClassification(PicturesExample):
         for name in ("cross", "disc", "stripes"):
             for i in range(5):
                 image = f"pictures/val/{name}/{i}.png"
-                lines = self.make("classification", self.deploy, self.weights, self.mean, self.labels, image).splitlines()
+                said = self.make("classification", self.deploy, self.weights, self.mean, self.labels, image)
+                lines = said.splitlines()
                 self.assertEqual(f"---------- Prediction for {image} ----------", lines[0])
                 found = [re.fullmatch(r'([01]\.\d{4}) - "(\w+)"', line) for line in lines[1:]]
                 self.assertEqual(["cross", "disc", "stripes"], sorted(match[2] for match in found))
@@ -346,13 +350,15 @@ class CppClassification(PicturesExample):
     def test_five_labels_are_told_and_a_gray_net_reads_gray_images(self):
         write("gray.prototxt", """
             layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 1 dim: 8 dim: 8 } } }
-            layer { name: "pool" type: "Pooling" bottom: "data" top: "pool" pooling_param { pool: AVE global_pooling: true } }
+            layer { name: "pool" type: "Pooling" bottom: "data" top: "pool"
+                    pooling_param { pool: AVE global_pooling: true } }
             layer { name: "fc" type: "InnerProduct" bottom: "pool" top: "fc" inner_product_param { num_output: 7
                     bias_filler { type: "constant" } weight_filler { type: "uniform" min: 0.1 max: 1 } } }""")
         write("gray_net.prototxt", """
             layer { name: "data" type: "DummyData" top: "data" top: "label" dummy_data_param {
                     shape { dim: 2 dim: 1 dim: 8 dim: 8 } shape { dim: 2 } } }
-            layer { name: "pool" type: "Pooling" bottom: "data" top: "pool" pooling_param { pool: AVE global_pooling: true } }
+            layer { name: "pool" type: "Pooling" bottom: "data" top: "pool"
+                    pooling_param { pool: AVE global_pooling: true } }
             layer { name: "fc" type: "InnerProduct" bottom: "pool" top: "fc" inner_product_param { num_output: 7
                     weight_filler { type: "uniform" min: 0.1 max: 1 } } }
             layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc" bottom: "label" top: "loss" }""")
@@ -360,7 +366,8 @@ class CppClassification(PicturesExample):
               'snapshot_prefix: "gray" solver_mode: CPU')
         self.make("layrub", "train", "--solver=gray_solver.prototxt")
         write("gray.txt", "".join(f"{name}/0.png 0\n" for name in ("cross", "disc")))
-        self.make("convert_imageset", "--gray", "--resize_width=8", "--resize_height=8", "pictures/val/", "gray.txt", "gray_lmdb")
+        self.make("convert_imageset", "--gray", "--resize_width=8", "--resize_height=8", "pictures/val/", "gray.txt",
+                  "gray_lmdb")
         self.make("compute_image_mean", "gray_lmdb", "gray.binaryproto")
         write("seven.txt", "".join(f"n{i} label {i}\r\n" for i in range(7)))
         args = ("gray.prototxt", "gray_iter_1.caffemodel", "gray.binaryproto", "seven.txt", "pictures/val/cross/0.png")
@@ -375,11 +382,14 @@ class CppClassification(PicturesExample):
         write("none.txt", "")
         write("text.png", "no image")
         image = "pictures/val/disc/0.png"
-        good = {"deploy": self.deploy, "weights": self.weights, "mean": self.mean, "labels": self.labels, "image": image}
+        good = {"deploy": self.deploy, "weights": self.weights, "mean": self.mean, "labels": self.labels,
+                "image": image}
         for what, path, pattern in (
                 ("labels", "two.txt", "two.txt: it has 2 labels, but the output of .*deploy.prototxt has 3 channels"),
-                ("labels", "none.txt", "none.txt: there are no labels"), ("labels", "missing.txt", "missing.txt: the labels cannot"),
-                ("image", "text.png", "text.png: the image cannot be read"), ("image", "missing.png", "missing.png: the image"),
+                ("labels", "none.txt", "none.txt: there are no labels"),
+                ("labels", "missing.txt", "missing.txt: the labels cannot"),
+                ("image", "text.png", "text.png: the image cannot be read"),
+                ("image", "missing.png", "missing.png: the image"),
                 ("mean", "two.txt", "two.txt"), ("mean", "missing", "missing"), ("mean", self.weights, self.weights),
                 ("weights", "two.txt", "two.txt"), ("weights", "missing.caffemodel", "missing.caffemodel"),
                 ("deploy", "two.txt", "two.txt"), ("deploy", "missing.prototxt", "missing.prototxt"),

@@ -19,36 +19,16 @@ from script import run_script, write_whole
 ANY_DEPTH = 'resnet'
 
 
-def database_layer(net, model, phase, batch, source):
-    gray = len(model.mean) == 1
-    transform = {'scale': 0.00390625} if gray else {'mirror': phase == TRAIN, 'crop_size': model.crop,
-                                                   'mean_value': list(model.mean)}
-    net.layer('data', 'Data', (), ['data', 'label'], include={'phase': phase}, transform_param=transform,
-              data_param={'source': source, 'batch_size': batch, 'backend': Enum('LMDB')})
-
-
-def dummy_layer(net, model, phase, batch):
-    """Normal values as data, and class 0 for every item."""
-    tops = {'data': [batch, len(model.mean), model.crop, model.crop], 'label': [batch]}
-    fillers = [{'type': 'gaussian', 'std': 1}, {'type': 'constant', 'value': 0}]
-    if model.steps:
-        tops = {'data': [model.steps, batch, model.features], 'label': [model.steps, batch], 'cont': [model.steps, batch]}
-        fillers.append({'type': 'constant', 'value': 1})
-    net.layer('data', 'DummyData', (), list(tops), include={'phase': phase},
-              dummy_data_param={'shape': [{'dim': shape} for shape in tops.values()], 'data_filler': fillers})
-
-
 def net_text(model, options):
-    """The prototxt of `model`. Options: batch, test_batch, classes, crop, data, source, test_source; None is the
-    model's own."""
-    net = Net(model.name)
+    """The prototxt of `model`. Options: batch, test_batch, data, source, test_source; None is the model's own."""
+    net = Net(model.name, model.crop)
     for phase, batch, source, part in ((TRAIN, options.batch or model.batch, options.source, 'train'),
                                        (TEST, options.test_batch or model.test_batch, options.test_source, model.test_part)):
-        if options.data == 'dummy' or model.steps:
-            dummy_layer(net, model, phase, batch)
+        if options.data == 'dummy' or not model.data.read:
+            model.data.dummy(net, model, phase, batch)
         else:
-            database_layer(net, model, phase, batch, source or f'{model.dataset}_{part}_lmdb')
-    model.build(net, options.classes or model.classes)
+            model.data.read(net, model, phase, batch, source or f'{model.dataset}_{part}_{model.data.suffix}')
+    model.build(net, model.classes)
     return str(net)
 
 
@@ -88,7 +68,7 @@ def parser():
     add('--classes', type=positive, help='classes to tell apart')
     add('--crop', type=positive, help='height and width of the images')
     add('--data', choices=('lmdb', 'dummy'), default='lmdb',
-        help='where data comes from: databases, or DummyData with random images of class 0 (sequences always are)')
+        help='where data comes from: databases, or DummyData with random images (sequences always are made up)')
     add('--source', help='the database for training')
     add('--test-source', help='the database for testing')
     add('--out', metavar='DIR', help='write train_val.prototxt there, not to standard output')
@@ -111,8 +91,8 @@ def wanted_model(options):
         sys.exit('generate_model.py: --solver needs --out=DIR')
     if options.blocks and options.model != ANY_DEPTH:
         sys.exit("generate_model.py: --blocks goes with 'resnet' only")
-    if options.crop:
-        model.crop = options.crop
+    model.crop = options.crop or model.crop
+    model.classes = options.classes or model.classes
     return model
 
 

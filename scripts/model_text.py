@@ -35,11 +35,20 @@ def weights(decay=True):
     return [{'lr_mult': 1, 'decay_mult': 1}, {'lr_mult': 2, 'decay_mult': 0}] if decay else None
 
 
+def both_sides(name, value, square=None):
+    """Fields for a size: `square` (default: `name`) where it is one number, else one for the height and the width."""
+    if isinstance(value, tuple):
+        return {f'{name}_h': value[0], f'{name}_w': value[1]}
+    return {square or name: value}
+
+
 class Net:
     """Layers in order. Methods that add a layer return the name of its top."""
 
-    def __init__(self, name):
+    def __init__(self, name, crop=0):
+        """`crop`: height and width of its images."""
         self.lines = [f'name: "{name}"']
+        self.crop = crop
 
     def __str__(self):
         return '\n'.join(self.lines) + '\n'
@@ -57,12 +66,21 @@ class Net:
         self.lines.append('}')
         return tops[0]
 
-    def conv(self, name, bottom, outputs, kernel, stride=None, pad=None, group=None, filler='msra', std=None, bias=0):
-        """`bias` is its first value; None: there is none."""
-        param = {'num_output': outputs, 'kernel_size': kernel, 'stride': stride, 'pad': pad or None, 'group': group,
+    def conv(self, name, bottom, outputs, kernel, stride=None, pad=None, group=None, filler='msra', std=None, bias=0,
+             kind='Convolution', dilation=None):
+        """`kernel` and `pad`: a number, or one for the height and one for the width. `bias` is its first value; None:
+        there is none."""
+        param = {'num_output': outputs, **both_sides('kernel', kernel, 'kernel_size'), 'stride': stride,
+                 **both_sides('pad', pad or None), 'group': group, 'dilation': dilation,
                  'bias_term': False if bias is None else None, 'weight_filler': {'type': filler, 'std': std},
                  'bias_filler': None if bias is None else {'type': 'constant', 'value': bias}}
-        return self.layer(name, 'Convolution', bottom, param=weights(bias is not None), convolution_param=param)
+        return self.layer(name, kind, bottom, param=weights(bias is not None), convolution_param=param)
+
+    def conv_norm(self, name, bottom, outputs, kernel, relu='ReLU', **more):
+        """Convolution, BatchNorm, Scale and the activation of type `relu`, if any, all in one blob."""
+        top = self.conv(name, bottom, outputs, kernel, bias=None, **more)
+        self.norm((f'{name}/bn', f'{name}/scale', None), top, relu=False)
+        return self.layer(f'{name}/relu', relu, top, top) if relu else top
 
     def inner_product(self, name, bottom, outputs, filler='xavier', std=None, bias=0, axis=None):
         param = {'num_output': outputs, 'axis': axis, 'weight_filler': {'type': filler, 'std': std},
@@ -99,6 +117,11 @@ class Net:
     def loss(self, name, scores, top=None, weight=None):
         return self.layer(name, 'SoftmaxWithLoss', [scores, 'label'], top, loss_weight=weight)
 
-    def accuracy(self, name, scores, top_k=None):
-        return self.layer(name, 'Accuracy', [scores, 'label'], include={'phase': TEST},
-                          accuracy_param={'top_k': top_k} if top_k else None)
+    def accuracy(self, name, scores, top_k=None, ignore_label=None):
+        param = {field: value for field, value in (('top_k', top_k), ('ignore_label', ignore_label)) if value is not None}
+        return self.layer(name, 'Accuracy', [scores, 'label'], include={'phase': TEST}, accuracy_param=param or None)
+
+    def scores(self, top):
+        """Accuracy in tests, and the loss."""
+        self.accuracy('accuracy', top)
+        self.loss('loss', top)

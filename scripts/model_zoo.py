@@ -3,12 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Callable
 
+from model_data import CAPTIONS, IMAGES, MAPS, OBJECTS, SEQUENCES, Data
+from model_dense import BORDER, fcn8s, ssd300, unet, vgg_stages
+from model_inception import inception_v3, inception_v4
+from model_mobile import mobilenet_v1, mobilenet_v2, shufflenet, squeezenet
 from model_text import AVE, Enum
 
 
 @dataclass
 class Model:
-    """A net, and what it is trained with. `steps`: the length of its sequences; 0: it takes images of crop x crop."""
+    """A net, and what it is trained with: images of crop x crop, or sequences of `steps` steps."""
     name: str
     build: Callable  # (net, classes): adds its layers
     batch: int
@@ -17,17 +21,13 @@ class Model:
     crop: int = 224
     steps: int = 0
     features: int = 128
+    data: Data = field(default_factory=lambda: IMAGES)
+    label_side: Callable = int  # of the crop: the side of a label that is a map
     dataset: str = 'examples/imagenet/ilsvrc12'
     test_part: str = 'val'
     test_items: int = 50000
     mean: tuple = (104, 117, 123)  # of each channel
     solver: dict = field(default_factory=dict)
-
-
-def scores(net, top):
-    """Accuracy in tests, and the loss."""
-    net.accuracy('accuracy', top)
-    net.loss('loss', top)
 
 
 # ---------------------------------------------------------------- LeNet, AlexNet, VGG
@@ -38,7 +38,7 @@ def lenet(net, classes):
     x = net.pool('pool1', net.conv('conv1', 'data', 20, 5, filler='xavier'), kernel=2)
     x = net.pool('pool2', net.conv('conv2', x, 50, 5, filler='xavier'), kernel=2)
     x = net.relu('relu1', net.inner_product('ip1', x, 500))
-    scores(net, net.inner_product('ip2', x, classes))
+    net.scores(net.inner_product('ip2', x, classes))
 
 
 def alexnet_with(order):
@@ -67,19 +67,13 @@ def fully_connected(net, x, classes, bias):
     for number in (6, 7):
         x = net.inner_product(f'fc{number}', x, 4096, 'gaussian', 0.005, bias)
         x = net.dropout(f'drop{number}', net.relu(f'relu{number}', x), 0.5)
-    scores(net, net.inner_product('fc8', x, classes, 'gaussian', 0.01))
+    net.scores(net.inner_product('fc8', x, classes, 'gaussian', 0.01))
 
 
 def vgg(convs):
     """Simonyan and Zisserman 2015; `convs` convolutions in each of the five stages."""
     def build(net, classes):
-        x = 'data'
-        for stage, (count, width) in enumerate(zip(convs, (64, 128, 256, 512, 512)), 1):
-            for number in range(1, count + 1):
-                name = f'{stage}_{number}'
-                x = net.relu('relu' + name, net.conv('conv' + name, x, width, 3, pad=1))
-            x = net.pool(f'pool{stage}', x, kernel=2)
-        fully_connected(net, x, classes, 0)
+        fully_connected(net, vgg_stages(net, convs), classes, 0)
     return build
 
 
@@ -149,31 +143,46 @@ def block_names(blocks):
     return ['a'] + [f'b{number}' for number in range(1, blocks)]
 
 
-def res_conv(net, name, x, outputs, kernel, stride=None, relu=True):
+def res_conv(net, name, x, outputs, kernel, stride=None, group=None, relu=True):
     """Convolution, BatchNorm, Scale and ReLU, all in one blob."""
-    x = net.conv('res' + name, x, outputs, kernel, stride, kernel // 2, bias=None)
+    x = net.conv('res' + name, x, outputs, kernel, stride, kernel // 2, group, bias=None)
     return net.norm((f'bn{name}', f'scale{name}', f'res{name}_relu'), x, relu=relu)
 
 
-def res_block(net, name, x, branch, shortcut):
-    """`branch`: (outputs, kernel, stride) of its convolutions; `shortcut`: (outputs, stride), or None for x itself."""
+def squeezed(net, name, x, channels):
+    """A factor for each channel of x, from the means of all (Hu et al. 2018)."""
+    y = net.conv(f'{name}_down', net.pool(f'{name}_pool', x, AVE, 0), channels // 16, 1)
+    y = net.conv(f'{name}_up', net.relu(f'{name}_relu', y), channels, 1)
+    return net.layer(f'{name}_prob', 'Sigmoid', y, y)
+
+
+def res_block(net, name, x, branch, shortcut, squeeze=False):
+    """`branch`: (outputs, kernel, stride, group) of its convolutions; `shortcut`: (outputs, stride), or None for x
+    itself; `squeeze`: the branch's channels are weighted before the sum."""
     carried = x
     if shortcut:
         carried = res_conv(net, f'{name}_branch1', x, shortcut[0], 1, shortcut[1], relu=False)
-    for index, (outputs, kernel, stride) in enumerate(branch):
-        x = res_conv(net, f'{name}_branch2{"abc"[index]}', x, outputs, kernel, stride, index + 1 < len(branch))
-    return net.relu(f'res{name}_relu', net.add(f'res{name}', [carried, x]))
+    for index, sizes in enumerate(branch):
+        x = res_conv(net, f'{name}_branch2{"abc"[index]}', x, *sizes, relu=index + 1 < len(branch))
+    if squeeze:
+        x = net.layer(f'res{name}', 'Axpy', [squeezed(net, f'res{name}_se', x, branch[-1][0]), x, carried])
+    else:
+        x = net.add(f'res{name}', [carried, x])
+    return net.relu(f'res{name}_relu', x)
 
 
 def branch_of(kind, width, stride):
     """Convolutions of a block, and its outputs."""
     if kind == 'basic':
         return [(width, 3, stride), (width, 3, None)], width
+    if kind == 'grouped':
+        return [(2 * width, 1, None), (2 * width, 3, stride, 32), (4 * width, 1, None)], 4 * width
     return [(width, 1, stride), (width, 3, None), (4 * width, 1, None)], 4 * width
 
 
 def resnet(blocks, kind='bottleneck'):
-    """He et al. 2016; the stride of a bottleneck is that of its first convolution, as published for Caffe."""
+    """He et al. 2016; the stride of a bottleneck is that of its first convolution, as published for Caffe. `kind`:
+    basic, bottleneck, grouped (ResNeXt, Xie et al. 2017, 32 groups of 4) or squeeze (SENet, Hu et al. 2018)."""
     def build(net, classes):
         net.conv('conv1', 'data', 64, 7, 2, 3, bias=None)
         x = net.pool('pool1', net.norm(('bn_conv1', 'scale_conv1', 'conv1_relu'), 'conv1'))
@@ -183,10 +192,10 @@ def resnet(blocks, kind='bottleneck'):
                 stride = 2 if stage > 2 and index == 0 else 1
                 branch, outputs = branch_of(kind, width, stride)
                 shortcut = (outputs, stride) if (inputs, stride) != (outputs, 1) else None
-                x = res_block(net, f'{stage}{name}', x, branch, shortcut)
+                x = res_block(net, f'{stage}{name}', x, branch, shortcut, kind == 'squeeze')
                 inputs = outputs
         x = net.inner_product(f'fc{classes}', net.pool('pool5', x, AVE, 0), classes, 'msra')
-        scores(net, x)
+        net.scores(x)
     return build
 
 
@@ -201,7 +210,7 @@ def resnet_cifar(depth):
                 branch, _ = branch_of('basic', width, stride)
                 x = res_block(net, f'{stage}{name}', x, branch, (width, stride) if index == 0 else None)
         x = net.inner_product(f'fc{classes}', net.pool('pool5', x, AVE, 0), classes, 'msra')
-        scores(net, x)
+        net.scores(x)
     return build
 
 
@@ -222,7 +231,7 @@ def wide_resnet(blocks, widen):
                 x = res_conv(net, f'{name}_branch2b', x, width, 3, relu=False)
                 x = net.add(f'res{name}', [carried, x])
         x = net.inner_product(f'fc{classes}', net.pool('pool5', x, AVE, 0), classes, 'msra')
-        scores(net, x)
+        net.scores(x)
     return build
 
 
@@ -249,7 +258,7 @@ def densenet(blocks, growth):
                 x = net.conv(name, activated(net, name, x), channels, 1, bias=None)
                 x = net.pool(f'pool{stage}', x, AVE, 2, 2)
         x = net.pool('pool5', activated(net, f'conv{len(blocks) + 1}_blk', x), AVE, 0)
-        scores(net, net.inner_product('fc6', x, classes))
+        net.scores(net.inner_product('fc6', x, classes))
     return build
 
 
@@ -265,6 +274,22 @@ def lstm(net, classes):
         x = net.layer(f'lstm{number}', 'LSTM', [x, 'cont'], recurrent_param=param)
     x = net.inner_product('predict', x, classes, axis=2)
     net.layer('loss', 'SoftmaxWithLoss', [x, 'label'], softmax_param={'axis': 2})
+
+
+def captioner(net, classes):
+    """Donahue et al. 2015 (LRCN), the factored form with two layers: words go through the first, and with the image's
+    features (`data`) through the second; the next word is to be guessed at each step. Label -1 does not count."""
+    uniform = {'type': 'uniform', 'min': -0.08, 'max': 0.08}
+
+    def layer(name, bottoms):
+        param = {'num_output': 1000, 'weight_filler': uniform, 'bias_filler': {'type': 'constant', 'value': 0}}
+        return net.layer(name, 'LSTM', bottoms, recurrent_param=param)
+
+    x = net.layer('embedding', 'Embed', 'words', embed_param={
+        'input_dim': classes, 'num_output': 1000, 'bias_term': False, 'weight_filler': uniform})
+    x = layer('lstm2', [layer('lstm1', [x, 'cont']), 'cont', 'data'])
+    x = net.inner_product('predict', x, classes, axis=2)
+    net.layer('loss', 'SoftmaxWithLoss', [x, 'label'], softmax_param={'axis': 2}, loss_param={'ignore_label': -1})
 
 
 # ---------------------------------------------------------------- Transformer
@@ -312,15 +337,25 @@ CIFAR_SOLVER = {'base_lr': 0.1, 'lr_policy': 'multistep', 'gamma': 0.1, 'stepval
 INVERSE = {'base_lr': 0.01, 'lr_policy': 'inv', 'gamma': 0.0001, 'power': 0.75, 'max_iter': 10000, 'momentum': 0.9,
            'weight_decay': 0.0005}
 SEQUENCE = {'base_lr': 0.1, 'lr_policy': 'fixed', 'max_iter': 100000, 'momentum': 0.9, 'clip_gradients': 10}
+SQUEEZE = {'base_lr': 0.04, 'lr_policy': 'poly', 'power': 1, 'max_iter': 170000, 'momentum': 0.9,
+           'weight_decay': 0.0002}
+DETECTION = {'eval_type': 'detection', 'ap_version': '11point', 'base_lr': 0.001, 'lr_policy': 'multistep', 'gamma': 0.1,
+             'stepvalue': [80000, 100000], 'max_iter': 120000, 'momentum': 0.9, 'weight_decay': 0.0005}
+WHOLE_IMAGES = {'base_lr': 0.0001, 'lr_policy': 'fixed', 'max_iter': 100000, 'momentum': 0.9, 'weight_decay': 0.0005}
+TILES = {'base_lr': 0.001, 'lr_policy': 'fixed', 'max_iter': 20000, 'momentum': 0.99, 'weight_decay': 0.0005}
 
 SMALL = {'test_part': 'test', 'test_items': 10000}
 MNIST = {'classes': 10, 'crop': 28, 'dataset': 'examples/mnist/mnist', 'mean': (0,), **SMALL}
 CIFAR = {'classes': 10, 'crop': 32, 'dataset': 'examples/cifar10/cifar10', 'mean': (125, 123, 114), **SMALL}
+VOC = {'dataset': 'examples/VOC0712/VOC0712', 'test_part': 'test', 'test_items': 4952}
+SEGMENTED = {'dataset': 'examples/voc/voc2012', 'test_items': 1449}
+CELLS = {'dataset': 'examples/cells/cells', 'test_part': 'test', 'test_items': 5, 'mean': (0,)}
 
 # Blocks a stage. Those of the deepest are derived from the layers, parameters and blobs that are reported for them;
 # 302, 695, 1172 and 1304 divide their blocks among the stages alike.
 BOTTLENECKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 302: (3, 16, 78, 3), 695: (3, 39, 186, 3),
                1001: (3, 57, 270, 3), 1172: (3, 66, 318, 3), 1304: (3, 72, 356, 3), 1517: (3, 83, 416, 3)}
+DENSE = {121: (6, 12, 24, 16), 169: (6, 12, 32, 32), 201: (6, 12, 48, 32)}
 BASICS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 
 
@@ -334,10 +369,25 @@ def all_models():
         'vgg19': Model('VGG-19', vgg((2, 2, 4, 4, 4)), 32, 10, solver=STEP),
         'resnet56_cifar': Model('ResNet-56', resnet_cifar(56), 100, 100, solver=CIFAR_SOLVER, **CIFAR),
         'wrn28_10': Model('WRN-28-10', wide_resnet(4, 10), 128, 100, solver=CIFAR_SOLVER, **CIFAR),
-        'densenet121': Model('DenseNet-121', densenet((6, 12, 24, 16), 32), 32, 10, solver=RESIDUAL),
-        'lstm': Model('LSTM', lstm, 32, 32, 8000, steps=20, solver=SEQUENCE),
-        'transformer': Model('Transformer', transformer(96, 512), 16, 16, 8000, steps=128, solver=SEQUENCE),
+        'squeezenet': Model('SqueezeNet-1.1', squeezenet, 32, 50, crop=227, solver=SQUEEZE),
+        'mobilenet_v1': Model('MobileNet-v1', mobilenet_v1, 32, 50, solver=RESIDUAL),
+        'mobilenet_v2': Model('MobileNet-v2', mobilenet_v2, 32, 50, solver=RESIDUAL),
+        'shufflenet': Model('ShuffleNet-g3', shufflenet(3, (240, 480, 960)), 32, 50, solver=RESIDUAL),
+        'inception_v3': Model('Inception-v3', inception_v3, 32, 10, crop=299, solver=RESIDUAL),
+        'inception_v4': Model('Inception-v4', inception_v4, 32, 10, crop=299, solver=RESIDUAL),
+        'resnext50': Model('ResNeXt-50-32x4d', resnet(BOTTLENECKS[50], 'grouped'), 32, 10, solver=RESIDUAL),
+        'se_resnet50': Model('SE-ResNet-50', resnet(BOTTLENECKS[50], 'squeeze'), 32, 10, solver=RESIDUAL),
+        'ssd300': Model('SSD-300', ssd300, 32, 8, 21, crop=300, data=OBJECTS, solver=DETECTION, **VOC),
+        'fcn8s': Model('FCN-8s', fcn8s, 1, 1, 21, crop=500, data=MAPS, solver=WHOLE_IMAGES, **SEGMENTED),
+        'unet': Model('U-Net', unet, 1, 1, 2, crop=572, data=MAPS, label_side=lambda crop: crop - BORDER,
+                      solver=TILES, **CELLS),
+        'lstm': Model('LSTM', lstm, 32, 32, 8000, steps=20, data=SEQUENCES, solver=SEQUENCE),
+        'captioner': Model('LRCN', captioner, 100, 100, 8801, steps=20, features=1000, data=CAPTIONS, solver=SEQUENCE),
+        'transformer': Model('Transformer', transformer(96, 512), 16, 16, 8000, steps=128, data=SEQUENCES,
+                             solver=SEQUENCE),
     }
+    for depth, blocks in DENSE.items():
+        models[f'densenet{depth}'] = Model(f'DenseNet-{depth}', densenet(blocks, 32), 32, 10, solver=RESIDUAL)
     for kind, depths in (('basic', BASICS), ('bottleneck', BOTTLENECKS)):
         for depth, blocks in depths.items():
             models[f'resnet{depth}'] = Model(f'ResNet-{depth}', resnet(blocks, kind), 32, 10, solver=RESIDUAL)

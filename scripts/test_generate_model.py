@@ -28,6 +28,24 @@ CAFFE = [
     ('resnet1001', 32, 4350, 4683, 1282.8, 88659.7, 44173.9), ('resnet1517', 32, 6586, 7091, 1934.7, 132318.7, 66003.4),
 ]
 
+# Learned parameters, those of Scale layers among them and the statistics of BatchNorm not.
+LEARNED = {
+    # as the widely used implementations of the papers' tables have them, which count the same things
+    'squeezenet': 1235496, 'mobilenet_v1': 4231976, 'mobilenet_v2': 3504872, 'shufflenet': 1865728,
+    'densenet121': 7978856, 'densenet169': 14149480, 'densenet201': 20013928, 'resnet50': 25557032,
+    'resnext50': 25028904, 'se_resnet50': 28088024, 'inception_v3': 23834568, 'inception_v4': 42679816,
+    'ssd300': 26285486,
+    # VGG-16's convolutions; fc6 and fc7; scores of three strides; two bilinear kernels of 4 x 4 and one of 16 x 16 for
+    # each class
+    'fcn8s': 14714688 + 4096 * (512 * 49 + 1) + 4096 * 4097 + 21 * (4097 + 513 + 257) + 21 * (16 + 16 + 256),
+    # with k channels on a level, for k = 64, 128, 256, 512: the up-convolution from 2 k, and four convolutions, of which the
+    # first has k / 2 inputs (one on the first level) and the third 2 k; the two at the bottom; the scores
+    'unet': sum(2 * k * k * 4 + k + 9 * k * ((1 if k == 64 else k // 2) + k + 2 * k + k) + 4 * k
+                for k in (64, 128, 256, 512)) + 9 * 1024 * (512 + 1024) + 2 * 1024 + 2 * (64 + 1),
+    # words; gates of 1000 from 1000 inputs and 1000 of the step before, with the image's 1000 in the second layer; scores
+    'captioner': 8801 * 1000 + 4 * 1000 * (2001 + 3001) + 8801 * 1001,
+}
+
 
 def generate(*arguments):
     return subprocess.run([sys.executable, os.path.join(SCRIPTS, 'generate_model.py'), *arguments],
@@ -55,7 +73,7 @@ class Size:
     """Follows shapes through a net, as documented for Caffe's layers, and adds up floats."""
 
     def __init__(self, layers):
-        self.shapes, self.parameters, self.tops, self.splits = {}, 0, 0, 0
+        self.shapes, self.learned, self.statistics, self.tops, self.splits = {}, 0, 0, 0, 0
         readers, blobs = {}, {}  # of the newest value of each name
         for layer in layers:
             for bottom in layer.get('bottom', []):
@@ -66,6 +84,7 @@ class Size:
                 self.shapes[top] = shape
                 blobs[top] = math.prod(shape)
                 self.tops += math.prod(shape)
+        self.parameters = self.learned + self.statistics
         self.blobs = sum(blobs.values())
         for name, counts in readers.items():
             for count in counts:
@@ -78,20 +97,51 @@ class Size:
     def number(layer, message, name, default=0):
         return int(layer[message][0].get(name, [default])[0])
 
+    def pair(self, layer, name, default, square=None):
+        """A size of a convolution: of the height and of the width."""
+        same = self.number(layer, 'convolution_param', square or name, default)
+        return [self.number(layer, 'convolution_param', f'{name}_{side}', same) for side in 'hw']
+
     def DummyData(self, layer):
         return [[int(dim) for dim in shape['dim']] for shape in layer['dummy_data_param'][0]['shape']]
 
-    def Convolution(self, layer, shape):
-        outputs, kernel, stride, pad, group = (self.number(layer, 'convolution_param', *field) for field in (
-            ('num_output',), ('kernel_size',), ('stride', 1), ('pad', 0), ('group', 1)))
+    def filters(self, layer, channels):
+        """Adds up the parameters; returns outputs, and (kernel, padding) for each axis."""
+        outputs = self.number(layer, 'convolution_param', 'num_output')
+        group = channels if layer['type'] == ['DepthwiseConvolution'] else self.number(layer, 'convolution_param', 'group', 1)
+        kernel = self.pair(layer, 'kernel', 0, 'kernel_size')
         bias = 'bias_term' not in layer['convolution_param'][0]
-        self.parameters += outputs * (shape[1] // group * kernel ** 2 + bias)
-        return [[shape[0], outputs] + [(size + 2 * pad - kernel) // stride + 1 for size in shape[2:]]]
+        self.learned += outputs * (channels // group * math.prod(kernel) + bias)
+        return outputs, zip(kernel, self.pair(layer, 'pad', 0))
+
+    def Convolution(self, layer, shape):
+        stride, dilation = (self.number(layer, 'convolution_param', name, 1) for name in ('stride', 'dilation'))
+        outputs, axes = self.filters(layer, shape[1])
+        return [[shape[0], outputs] + [(size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+                                       for size, (kernel, pad) in zip(shape[2:], axes)]]
+
+    DepthwiseConvolution = Convolution
+
+    def Deconvolution(self, layer, shape):
+        stride = self.number(layer, 'convolution_param', 'stride', 1)
+        outputs, axes = self.filters(layer, shape[1])
+        return [[shape[0], outputs] + [stride * (size - 1) + kernel - 2 * pad
+                                       for size, (kernel, pad) in zip(shape[2:], axes)]]
 
     def InnerProduct(self, layer, shape):
-        outputs = self.number(layer, 'inner_product_param', 'num_output')
-        self.parameters += outputs * (math.prod(shape[1:]) + 1)
-        return [[shape[0], outputs]]
+        outputs, axis = (self.number(layer, 'inner_product_param', *field) for field in (('num_output',), ('axis', 1)))
+        self.learned += outputs * (math.prod(shape[axis:]) + 1)
+        return [[*shape[:axis], outputs]]
+
+    def Embed(self, layer, shape):
+        outputs, inputs = (self.number(layer, 'embed_param', name) for name in ('num_output', 'input_dim'))
+        self.learned += inputs * outputs
+        return [[*shape, outputs]]
+
+    def LSTM(self, layer, shape, _, static=(0, 0)):
+        outputs = self.number(layer, 'recurrent_param', 'num_output')
+        self.learned += 4 * outputs * (math.prod(shape[2:]) + outputs + static[1] + 1)
+        return [[*shape[:2], outputs]]
 
     def Pooling(self, layer, shape):
         if 'global_pooling' in layer['pooling_param'][0]:
@@ -105,27 +155,58 @@ class Size:
         return [[*shape[:2], *sizes]]
 
     def BatchNorm(self, _, shape):
-        self.parameters += 2 * shape[1] + 1
+        self.statistics += 2 * shape[1] + 1
         return [shape]
 
     def Scale(self, _, shape):
-        self.parameters += 2 * shape[1]
+        self.learned += 2 * shape[1]
+        return [shape]
+
+    def Normalize(self, _, shape):
+        self.learned += shape[1]
         return [shape]
 
     def Eltwise(self, _, first, second):
         assert first == second, (first, second)
         return [first]
 
-    def Concat(self, _, *shapes):
-        return [[shapes[0][0], sum(shape[1] for shape in shapes), *shapes[0][2:]]]
+    def Axpy(self, _, factor, first, second):
+        assert first == second and factor == [*first[:2], 1, 1], (factor, first, second)
+        return [first]
+
+    def Concat(self, layer, *shapes):
+        axis = self.number(layer, 'concat_param', 'axis', 1) if 'concat_param' in layer else 1
+        assert len({(*shape[:axis], *shape[axis + 1:]) for shape in shapes}) == 1, shapes
+        return [[*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1:]]]
+
+    def Crop(self, layer, shape, like):
+        offset = self.number(layer, 'crop_param', 'offset')
+        assert all(size >= offset + wanted for size, wanted in zip(shape[2:], like[2:])), (shape, like)
+        return [[*shape[:2], *like[2:]]]
+
+    def Permute(self, layer, shape):
+        return [[shape[int(axis)] for axis in layer['permute_param'][0]['order']]]
+
+    def Flatten(self, _, shape):
+        return [[shape[0], math.prod(shape[1:])]]
+
+    def PriorBox(self, layer, shape, _):
+        boxes = 2 + 2 * len(layer['prior_box_param'][0]['aspect_ratio'])
+        return [[1, 2, 4 * boxes * math.prod(shape[2:])]]
 
     def ReLU(self, _, shape):
         return [shape]
 
-    LRN = Dropout = ReLU
+    LRN = Dropout = ReLU6 = ShuffleChannel = Sigmoid = ReLU
 
-    def SoftmaxWithLoss(self, _, scores, labels):
-        assert scores[0] == labels[0]
+    def SoftmaxWithLoss(self, layer, scores, labels):
+        axis = self.number(layer, 'softmax_param', 'axis', 1) if 'softmax_param' in layer else 1
+        assert math.prod(scores) == scores[axis] * math.prod(labels), (scores, labels)
+        return [[]]
+
+    def MultiBoxLoss(self, layer, offsets, scores, priors, _):
+        classes = self.number(layer, 'multibox_loss_param', 'num_classes')
+        assert offsets == [scores[0], priors[2]] and 4 * scores[1] == classes * priors[2], (offsets, scores, priors)
         return [[]]
 
 
@@ -139,14 +220,26 @@ class GenerateModel(unittest.TestCase):
                 self.assertEqual((layers, with_splits), (len(net), len(net) + size.splits))
                 self.assertEqual(sizes, [round(4 * count / MIB, 1) for count in (size.parameters, size.tops, size.blobs)])
 
+    def test_nets_have_as_many_parameters_as_their_papers(self):
+        for name, count in LEARNED.items():
+            with self.subTest(net=name):
+                self.assertEqual(count, Size(read_net(generate(name, '--data=dummy').stdout)).learned)
+
+    def test_an_ssd_has_the_boxes_of_its_paper(self):
+        shapes = Size(read_net(generate('ssd300', '--data=dummy', '--batch=2', '--classes=7').stdout)).shapes
+        self.assertEqual([2, 4 * 8732], shapes['mbox_loc'])
+        self.assertEqual([2, 7 * 8732], shapes['mbox_conf'])
+        self.assertEqual([1, 1, 4, 8], shapes['label'])
+
     def test_every_net_fits_together_and_can_be_told_its_sizes(self):
         for name, model in model_zoo.all_models().items():
-            if not model.steps and max(map(int, re.findall(r'\d+', name + ' 0'))) < 200:
+            if not model.steps and name != 'ssd300' and max(map(int, re.findall(r'\d+', name + ' 0'))) < 200:
                 with self.subTest(net=name):
                     done = generate(name, '--data=dummy', '--batch=2', '--test-batch=3', '--classes=7')
                     for phase, batch in (('TRAIN', 2), ('TEST', 3)):
                         layers = [l for l in read_net(done.stdout, phase) if l['type'] != ['Accuracy']]
-                        self.assertIn([batch, 7], Size(layers).shapes.values())
+                        scores = next(l['bottom'][0] for l in layers if l['type'] == ['SoftmaxWithLoss'])
+                        self.assertEqual([batch, 7], Size(layers).shapes[scores][:2])
         deep = Size(read_net(generate('resnet', '--blocks=3,4,23,3', '--data=dummy').stdout))
         self.assertEqual(deep.parameters, Size(read_net(generate('resnet101', '--data=dummy').stdout)).parameters)
         basic = read_net(generate('resnet', '--blocks=3,4,6,3', '--kind=basic', '--data=dummy').stdout)

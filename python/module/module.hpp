@@ -7,23 +7,23 @@
 
 #include "caffe/solver_plans.hpp"
 
-namespace pycaffe __attribute__((visibility("hidden"))) {
+namespace pycaffe {
 
-  namespace py = pybind11;
+namespace py = pybind11;
 
-  void DefineSettings(py::module_ * module);
-  void DefineNet(py::module_ * module);
-  void DefineSolvers(py::module_ * module);
+void DefineSettings(py::module_* module);
+void DefineNet(py::module_* module);
+void DefineSolvers(py::module_* module);
 
-  /// Python runs in a program of somebody else, whose layers need it: that is where errors go.
-  bool Embedded();
+/// Python runs in a program of somebody else, whose layers need it: that is where errors go.
+bool Embedded();
 
-  /// The fields that are not None. Throws where strategy or size is not known.
-  caffe::PlacementParameter Placement(const py::object& strategy, const py::object& device_memory,
-                                      const py::object& host_memory);
-  /// (JSON of the report, graph.txt, plan.txt) of a plan for `graphs`.
-  py::tuple PlanOf(const caffe::SolverGraphs& graphs, const caffe::PlacementOptions& options);
+/// The fields that are not None. Throws where strategy or size is not known.
+caffe::PlacementParameter Placement(const py::object& strategy, const py::object& device_memory,
+                                    const py::object& host_memory);
+/// (JSON of the report, graph.txt, plan.txt) of a plan for `graphs`.
+py::tuple PlanOf(const caffe::SolverGraphs& graphs, const caffe::PlacementOptions& options);
 
-}  // namespace )
+}  // namespace pycaffe
 
 #endif  // PYTHON_MODULE_MODULE_HPP_

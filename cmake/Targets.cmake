@@ -225,6 +225,7 @@ function(layrub_add_examples)
     layrub_kernels_beside(kernels ${main})
     layrub_add_program(${name} ${main} ${kernels})
     set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
+    set_property(GLOBAL APPEND PROPERTY LAYRUB_EXAMPLES ${name})
   endforeach()
 endfunction()
 

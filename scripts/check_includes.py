@@ -55,7 +55,7 @@ PARTS = [
     (r'include/caffe/', 'core'),
     (r'src/caffe/(util|proto)/', 'core'),
     (r'src/caffe/(\w+)/', r'\1'),
-    (r'(tools|examples)/', 'programs'),
+    (r'(tools|examples|python)/', 'programs'),
 ]
 
 # The parts that are pure, and the libraries that they must not need.
@@ -82,7 +82,7 @@ def part_of(path):
 def resolve(root, path, name):
     """The file that `#include "name"` in `path` reads, relative to root; None if not the project's."""
     private = 'src' if path.startswith(('include/', 'src/')) else path.split('/')[0]
-    for folder in (os.path.dirname(path), 'include', private, 'src'):
+    for folder in (os.path.dirname(path), 'include', private, 'tools' if private == 'python' else 'src', 'src'):
         candidate = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(os.path.join(root, candidate)):
             return candidate
@@ -104,7 +104,7 @@ def complaint(root, path, quote, name):
     if target is None:
         return f'"{name}" is not found in the project'
     if part == 'programs':
-        public = target.startswith(('include/', 'tools/', 'examples/', 'src/caffe/proto/'))
+        public = target.startswith(('include/', 'tools/', 'examples/', 'python/', 'src/caffe/proto/'))
         return None if public else f'programs include public headers, {target} is private'
     target_part = part_of(target)
     if target.startswith('src/layrub/placement/') and part not in PLANNER:
@@ -115,7 +115,7 @@ def complaint(root, path, quote, name):
 
 
 def files_below(root):
-    for top in ('include', 'src', 'tools', 'examples'):
+    for top in ('include', 'src', 'tools', 'examples', 'python'):
         for folder, folders, names in os.walk(os.path.join(root, top)):
             folders[:] = sorted(set(folders) - {'test'})
             for name in sorted(names):

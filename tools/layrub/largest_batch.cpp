@@ -11,6 +11,7 @@
 
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
 
 namespace layrub_tool {

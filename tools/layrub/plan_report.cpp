@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "layrub/json_text.hpp"
-#include "layrub/planned_nets.hpp"
 
 namespace layrub_tool {
 
@@ -213,6 +212,10 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   if (graph.ops.size() <= kAlternativeOps)
     report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);
   return report;
+}
+
+bool Within(const layrub::Budget& budget, const SolverPlans& plans) {
+  return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
 }
 
 std::string ToJson(const Graph& graph, const PlanReport& report) {

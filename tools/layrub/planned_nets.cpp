@@ -94,8 +94,4 @@ layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const Placement
   return solver->MemoryGraphs(options);
 }
 
-bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans) {
-  return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
-}
-
 }  // namespace layrub_tool

@@ -25,9 +25,6 @@ WantedNets NetsOfFlags();
 layrub::Result<caffe::SolverGraphs> BuildGraphs(const WantedNets& nets,
                                                 const caffe::PlacementOptions& options);
 
-/// Neither device nor host bytes are more than the budget has.
-bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
-
 }  // namespace layrub_tool
 
 #endif  // TOOLS_LAYRUB_PLANNED_NETS_HPP_

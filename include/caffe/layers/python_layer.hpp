@@ -11,7 +11,8 @@ namespace caffe {
 
 /// What a Python layer does, as an object that whoever brings Python into the program makes: the
 /// four methods of the class that python_param names. All values are on the host's side of the
-/// blobs. What a method throws ends the pass as in any layer.
+/// blobs. What a method throws ends the pass as in any layer. Where several solvers train, each
+/// calls bodies of its own, in a thread of its own.
 template <typename Dtype>
 class PythonBody {
  public:
@@ -35,7 +36,8 @@ template <typename Dtype>
 class PythonLayer : public Layer<Dtype> {
  public:
   /// Installs what makes the bodies of layers that are set up from now on, or, if empty, takes it
-  /// away. Layers that are set up without one abort.
+  /// away. Layers of single precision that are set up without one start a Python interpreter in the
+  /// process, if libcaffe_python.so is beside the library; others abort.
   static void SetBodyMaker(PythonBodyMaker<Dtype> maker);
 
   explicit PythonLayer(const LayerParameter& param) : Layer<Dtype>(param) {}

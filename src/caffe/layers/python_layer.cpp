@@ -1,7 +1,10 @@
 #include "caffe/layers/python_layer.hpp"
 
 #include <mutex>
+#include <type_traits>
 #include <utility>
+
+#include "start_python.hpp"
 
 namespace caffe {
 namespace {
@@ -9,9 +12,15 @@ namespace {
 std::mutex maker_mutex;
 
 template <typename Dtype>
-PythonBodyMaker<Dtype>& Maker() {
+PythonBodyMaker<Dtype>& Installed() {
   static PythonBodyMaker<Dtype> maker;
   return maker;
+}
+
+template <typename Dtype>
+PythonBodyMaker<Dtype> Maker() {
+  const std::lock_guard<std::mutex> lock(maker_mutex);
+  return Installed<Dtype>();
 }
 
 }  // namespace
@@ -19,7 +28,7 @@ PythonBodyMaker<Dtype>& Maker() {
 template <typename Dtype>
 void PythonLayer<Dtype>::SetBodyMaker(PythonBodyMaker<Dtype> maker) {
   const std::lock_guard<std::mutex> lock(maker_mutex);
-  Maker<Dtype>() = std::move(maker);
+  Installed<Dtype>() = std::move(maker);
 }
 
 template <typename Dtype>
@@ -27,17 +36,16 @@ void PythonLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                     const vector<Blob<Dtype>*>& top) {
   const PythonParameter& param = this->layer_param_.python_param();
   const string& name = this->layer_param_.name();
-  CHECK(this->phase_ != TRAIN || Caffe::solver_count() <= 1 || Caffe::multiprocess())
-      << "Layer " << name
-      << ": PythonLayer does not support CLI Multi-GPU, use train.py (a process for each solver)";
-  PythonBodyMaker<Dtype> maker;
-  {
-    const std::lock_guard<std::mutex> lock(maker_mutex);
+  PythonBodyMaker<Dtype> maker = Maker<Dtype>();
+  string problem = "Python's layers are of single precision";
+  if (!maker && std::is_same<Dtype, float>::value) {
+    problem = StartPython();
     maker = Maker<Dtype>();
   }
   CHECK(maker) << "Layer " << name << " is of class " << param.module() << "." << param.layer()
-               << ", but this program has no Python: run the net from Python (import caffe), or "
-                  "install a PythonLayer::SetBodyMaker.";
+               << ", but this program has no Python: " << problem
+               << ". Run the net from Python (import caffe), or install a "
+                  "PythonLayer::SetBodyMaker.";
   body_ = maker(this);
   CHECK(body_) << "Layer " << name << ": there is no class " << param.module() << "."
                << param.layer() << ".";

@@ -1,0 +1,51 @@
+# Options of Caffe's build that this one does not have under the same name or with the same values: each is carried over,
+# or answered by a sentence.
+
+# layrub_answer(<option> <sentence>): said where the user has set the option to something true.
+function(layrub_answer option sentence)
+  if(${option})
+    message(STATUS "${option}: ${sentence}")
+  endif()
+endfunction()
+
+layrub_answer(BUILD_python_layer "Python layers are part of every build with Python (BUILD_python).")
+layrub_answer(BUILD_matlab "there is no MATLAB interface.")
+layrub_answer(BUILD_docs "the documents are in docs/, and need no build.")
+layrub_answer(USE_OPENMP "CPU kernels run on several threads by TBB (USE_TBB).")
+layrub_answer(USE_NCCL "NCCL is opened when several GPUs train together, wherever it is found.")
+layrub_answer(ALLOW_LMDB_NOLOCK "an LMDB is read without locks where its file system has none.")
+if(DEFINED python_version)
+  message(STATUS "python_version: -D Python_EXECUTABLE=... chooses the interpreter.")
+endif()
+
+set(BLAS Open CACHE STRING "BLAS library: Open or MKL")
+set_property(CACHE BLAS PROPERTY STRINGS Open MKL)
+string(TOLOWER "${BLAS}" blas)
+if(blas MATCHES "^(open|openblas)$")
+  set(BLAS Open)
+elseif(blas STREQUAL "mkl")
+  set(BLAS MKL)
+elseif(blas STREQUAL "atlas")
+  message(STATUS "BLAS=${BLAS}: OpenBLAS takes its place.")
+  set(BLAS Open)
+endif()
+
+# CUDA_ARCH_NAME, of GPUs from Turing on, with CUDA_ARCH_BIN where it is Manual, says what CUDA_ARCH does.
+set(CUDA_ARCHITECTURES_OF_Turing 75)
+set(CUDA_ARCHITECTURES_OF_Ampere 80 86)
+set(CUDA_ARCHITECTURES_OF_Ada 89)
+set(CUDA_ARCHITECTURES_OF_Hopper 90)
+set(CUDA_ARCHITECTURES_OF_All all)
+if(CUDA_ARCH_NAME AND NOT CUDA_ARCH AND NOT CUDA_ARCH_NAME STREQUAL "Auto")
+  if(CUDA_ARCH_NAME STREQUAL "Manual")
+    string(REGEX MATCHALL "[0-9]+\\.?[0-9]*" wanted "${CUDA_ARCH_BIN}")
+    string(REPLACE "." "" wanted "${wanted}")
+  else()
+    set(wanted ${CUDA_ARCHITECTURES_OF_${CUDA_ARCH_NAME}})
+  endif()
+  if(NOT wanted)
+    message(FATAL_ERROR "CUDA_ARCH_NAME=${CUDA_ARCH_NAME}: Auto, All, Turing, Ampere, Ada, Hopper, or Manual with "
+                        "CUDA_ARCH_BIN; GPUs before Turing are not supported.")
+  endif()
+  set(CUDA_ARCH "${wanted}")
+endif()

@@ -1,0 +1,11 @@
+# Removes what the last `cmake --install` of the build folder one is in has copied.
+if(NOT EXISTS install_manifest.txt)
+  message(FATAL_ERROR "uninstall: nothing was installed from this build folder (there is no install_manifest.txt).")
+endif()
+file(STRINGS install_manifest.txt files)
+foreach(file ${files})
+  if(EXISTS "$ENV{DESTDIR}${file}" OR IS_SYMLINK "$ENV{DESTDIR}${file}")
+    message(STATUS "Removing $ENV{DESTDIR}${file}")
+    file(REMOVE "$ENV{DESTDIR}${file}")
+  endif()
+endforeach()

@@ -1,0 +1,23 @@
+"""Caffe for Python, on Layrub: nets that do not fit the memory train in what there is.
+
+    import caffe
+    net = caffe.Net('deploy.prototxt', caffe.TEST, weights='net.caffemodel')
+    solver = caffe.get_solver('solver.prototxt', device_memory='2GiB')
+    solver.step(100)
+
+Everything is called as in Caffe. Beyond it: Net.plan, Solver.plan and caffe.plan say what training takes
+before it runs, Net.place and the solvers' strategy and device_memory give it a budget. Errors are exceptions
+(caffe.Error, or Python's own for what Python can name).
+"""
+from ._caffe import (
+    NCCL, AdaDeltaSolver, AdaGradSolver, AdamSolver, Blob, Error, Layer, Net, NesterovSolver, RMSPropSolver, SGDSolver,
+    Solver, Timer, __version__, get_solver, has_nccl, init_log, layer_type_list, layrub_version, log, set_device,
+    set_mode_cpu, set_mode_gpu, set_multiprocess, set_random_seed, set_solver_count, set_solver_rank, solver_count,
+    solver_rank)
+from .proto.caffe_pb2 import TEST, TRAIN
+from . import pycaffe
+from . import coord_map, draw, io
+from .classifier import Classifier
+from .detector import Detector
+from .net_spec import NetSpec, layers, params, to_proto
+from .plans import Plan, plan

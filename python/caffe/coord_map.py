@@ -1,0 +1,113 @@
+"""Which point of one blob lies where in another, for blobs of a NetSpec: for crops that align them.
+
+A coordinate x of a blob is at (x - b) / a ... of its bottom; a and b go through convolution, pooling and their like as
+in Long et al., "Fully convolutional networks for semantic segmentation", 2015.
+"""
+import numpy as np
+
+from .net_spec import layers
+
+# Layers that leave each point where it is.
+POINTWISE = ('PReLU', 'ReLU', 'LeakyReLU', 'Sigmoid', 'TanH', 'AbsVal', 'BNLL', 'Power', 'Exp', 'Log', 'ELU', 'Swish',
+             'Clip', 'ReLU6', 'BatchNorm', 'BN', 'Scale', 'Bias', 'LRN', 'MVN', 'Dropout', 'Eltwise', 'Concat', 'Softmax',
+             'Split')
+
+
+class UndefinedMapException(Exception):
+    """There is no coordinate map through a layer."""
+
+
+class AxisMismatchException(Exception):
+    """Two maps are of different axes."""
+
+
+def _window(fn):
+    """(axis, stride, kernel, pad) of a layer that slides a window, of both axes; each a number or one for each axis."""
+    fields = {**fn.params, **fn.params.get('convolution_param', {}), **fn.params.get('pooling_param', {}),
+              **fn.params.get('crop_param', {})}
+
+    def of_both(name, otherwise):
+        if f'{name}_h' in fields or f'{name}_w' in fields:
+            return np.array([fields.get(f'{name}_h', otherwise), fields.get(f'{name}_w', otherwise)])
+        value = np.atleast_1d(np.array(fields.get(name, otherwise)))
+        return np.repeat(value, 2) if len(value) == 1 else value
+    kernel = of_both('kernel', 1) if 'kernel_h' in fields else of_both('kernel_size', 1)
+    dilation = of_both('dilation', 1)
+    return fields.get('axis', 1), of_both('stride', 1), dilation * (kernel - 1) + 1, of_both('pad', 0)
+
+
+def coord_map(fn):
+    """(axis, a, b) of a layer: a coordinate x of its bottom is a * x + b of its top, on the axes behind `axis`; axis
+    None: all of them."""
+    if fn.type_name in ('Convolution', 'Pooling', 'Im2col', 'ConvolutionDepthwise', 'DepthwiseConvolution'):
+        axis, stride, kernel, pad = _window(fn)
+        return axis, 1 / stride, (pad - (kernel - 1) / 2) / stride
+    if fn.type_name == 'Deconvolution':
+        axis, stride, kernel, pad = _window(fn)
+        return axis, 1.0 * stride, (kernel - 1) / 2 - pad
+    if fn.type_name in POINTWISE:
+        return None, 1, 0
+    if fn.type_name == 'Crop':
+        fields = {**fn.params, **fn.params.get('crop_param', {})}
+        offset = np.atleast_1d(np.array(fields.get('offset', 0)))
+        return fields.get('axis', 2) - 1, 1, -(np.repeat(offset, 2) if len(offset) == 1 else offset)
+    raise UndefinedMapException(fn.type_name)
+
+
+def compose(base_map, next_map):
+    """The map of one layer after another."""
+    axis1, a1, b1 = base_map
+    axis2, a2, b2 = next_map
+    if axis1 is not None and axis2 is not None and axis1 != axis2:
+        raise AxisMismatchException(f'axis {axis1} and axis {axis2}')
+    return axis2 if axis1 is None else axis1, a1 * a2, a2 * b1 + b2
+
+
+def inverse(coord_map):
+    """The way back."""
+    axis, a, b = coord_map
+    return axis, 1 / a, -b / a
+
+
+def _bottoms(fn):
+    """The bottoms that have a place: of Crop the first; the second says the size only."""
+    return fn.inputs[:1] if fn.type_name == 'Crop' else fn.inputs
+
+
+def _maps_down(top):
+    """For each blob that `top` is computed from: the map from it to `top`."""
+    maps, waiting = {top: (None, 1, 0)}, [top]
+    while waiting:
+        blob = waiting.pop()
+        try:
+            step = coord_map(blob.fn)
+        except UndefinedMapException:
+            continue  # nothing below is aligned with what is above
+        for bottom in _bottoms(blob.fn):
+            if bottom not in maps:
+                maps[bottom] = compose(step, maps[blob])
+                waiting.append(bottom)
+    return maps
+
+
+def coord_map_from_to(top_from, top_to):
+    """(axis, a, b): a coordinate x of top_from is a * x + b of top_to, by a blob that both are computed from."""
+    from_maps, to_maps = _maps_down(top_from), _maps_down(top_to)
+    for blob, to_map in to_maps.items():
+        if blob in from_maps:
+            return compose(inverse(from_maps[blob]), to_map)
+    raise RuntimeError('the two blobs have no common bottom whose points can be followed')
+
+
+def crop(top_from, top_to):
+    """A Crop layer that cuts top_from to the size and place of top_to. Both must be of one scale."""
+    axis, a, b = coord_map_from_to(top_from, top_to)
+    a, b = np.broadcast_to(a, (2,)), np.broadcast_to(b, (2,))
+    if not np.allclose(a, 1):
+        raise ValueError(f'the scales differ: {a.tolist()}')
+    if (b > 1e-6).any():
+        raise ValueError(f'the blob to be cropped begins behind the other: {b.tolist()}')
+    if not np.allclose(b, b.round()):
+        raise ValueError(f'the offset is no whole number of points: {b.tolist()}')
+    offset = [int(value) for value in -b.round()]
+    return layers.Crop(top_from, top_to, crop_param={'axis': (1 if axis is None else axis) + 1, 'offset': offset})

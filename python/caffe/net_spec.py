@@ -1,0 +1,223 @@
+"""Nets written in Python.
+
+    from caffe import layers as L, params as P
+
+    n = caffe.NetSpec()
+    n.data, n.label = L.Data(source='train_lmdb', backend=P.Data.LMDB, batch_size=64, ntop=2)
+    n.ip = L.InnerProduct(n.data, num_output=10, weight_filler=dict(type='xavier'))
+    n.loss = L.SoftmaxWithLoss(n.ip, n.label)
+    open('train.prototxt', 'w').write(str(n.to_proto()))
+
+layers.Type(bottoms..., field=value, ...) is a layer of any type; a field that LayerParameter does not have itself is
+one of the type's own parameters (convolution_param, ...). params.Type.NAME is a value of an enumeration of these.
+"""
+from collections import Counter, OrderedDict
+
+from .proto import caffe_pb2
+
+
+def param_name_dict():
+    """The names of the layers' parameters as types write them, and as fields: {'Convolution': 'convolution', ...}."""
+    names = {}
+    for field in caffe_pb2.LayerParameter.DESCRIPTOR.fields:
+        if field.message_type and field.name.endswith('_param') and field.message_type.name.endswith('Parameter'):
+            names[field.message_type.name[:-len('Parameter')]] = field.name[:-len('_param')]
+    return names
+
+
+# Types whose parameters are those of another one, as far as names do not say so.
+_PARAMETERS_OF = {'Deconvolution': 'convolution', 'LSTM': 'recurrent', 'RNN': 'recurrent',
+                  'SoftmaxWithLoss': 'softmax', 'EuclideanLoss': 'loss'}
+
+
+def assign_proto(message, name, value):
+    """Sets a field: of a message by a dictionary, a repeated one by a list (of dictionaries)."""
+    field = message.DESCRIPTOR.fields_by_name.get(name)
+    if field is None:
+        raise AttributeError(f'{message.DESCRIPTOR.name} has no field {name}')
+    repeated = field.label == field.LABEL_REPEATED
+    values = value if isinstance(value, (list, tuple)) else [value]
+    if field.message_type:
+        for item in values:
+            target = getattr(message, name).add() if repeated else getattr(message, name)
+            if isinstance(item, dict):
+                for key, inner in item.items():
+                    assign_proto(target, key, inner)
+            else:
+                target.CopyFrom(item)
+    elif repeated:
+        getattr(message, name).extend(values)
+    else:
+        setattr(message, name, value)
+
+
+class Top:
+    """A blob: output number `n` of a layer."""
+
+    def __init__(self, fn, n):
+        self.fn, self.n = fn, n
+
+    def to_proto(self):
+        """The net that computes this blob."""
+        return to_proto(self)
+
+    def _update(self, params):
+        self.fn.params.update(params)
+
+    def _to_proto(self, layers, names, autonames):
+        return self.fn._to_proto(layers, names, autonames)
+
+
+class Function:
+    """A layer: its type, bottoms and fields. ntop: how many tops; in_place: its top is its bottom."""
+
+    def __init__(self, type_name, inputs, params):
+        for number, bottom in enumerate(inputs):
+            if not isinstance(bottom, Top):
+                raise TypeError(f'{type_name}: bottom {number} is a {type(bottom).__name__}, and no top of a layer'
+                                + (' (of a layer with several tops, take one)' if isinstance(bottom, tuple) else ''))
+        self.type_name, self.inputs, self.params = type_name, inputs, dict(params)
+        self.ntop = self.params.pop('ntop', 1)
+        self.in_place = self.params.pop('in_place', False)
+        if self.in_place and (self.ntop != 1 or not inputs):
+            raise ValueError(f'{type_name}: in place is a layer with a bottom and one top')
+        self.tops = tuple(Top(self, n) for n in range(self.ntop))
+
+    def _name(self, names, autonames):
+        if self not in names:
+            autonames[self.type_name] += 1
+            names[self] = f'{self.type_name}{autonames[self.type_name]}'
+        return names[self]
+
+    def _top_name(self, top, names, autonames):
+        if top in names:
+            return names[top]
+        if self.in_place:
+            bottom = self.inputs[0]
+            name = bottom.fn._top_name(bottom, names, autonames)
+        else:
+            name = self._name(names, autonames) + (chr(ord('a') + top.n) if top.n or self.ntop > 1 else '')
+        names[top] = name
+        return name
+
+    def _to_proto(self, layers, names, autonames):
+        if self in layers:
+            return
+        for bottom in self.inputs:
+            bottom._to_proto(layers, names, autonames)
+        layer = caffe_pb2.LayerParameter(type=self.type_name)
+        layer.bottom.extend(bottom.fn._top_name(bottom, names, autonames) for bottom in self.inputs)
+        layer.name = self._name(names, autonames)
+        layer.top.extend(self._top_name(top, names, autonames) for top in self.tops)
+        own = {**param_name_dict(), **_PARAMETERS_OF}.get(self.type_name)
+        for key, value in self.params.items():
+            if key in caffe_pb2.LayerParameter.DESCRIPTOR.fields_by_name:
+                assign_proto(layer, key, value)
+                continue
+            if own is None:
+                raise AttributeError(f'{self.type_name} has no parameters of its own, and LayerParameter no field {key}')
+            assign_proto(getattr(layer, own + '_param'), key, value)
+        layers[self] = layer
+
+
+class NetSpec:
+    """A net: blobs that are assigned as attributes (n.conv1 = ...) or items (n['conv/1'] = ...) name their layers."""
+
+    def __init__(self):
+        super().__setattr__('tops', OrderedDict())
+
+    def __setattr__(self, name, value):
+        self.tops[name] = value
+
+    def __getattr__(self, name):
+        try:
+            return self.tops[name]
+        except KeyError:
+            raise AttributeError(f'the net has no blob {name} yet') from None
+
+    __setitem__ = __setattr__
+
+    def __getitem__(self, name):
+        return self.tops[name]
+
+    def __delattr__(self, name):
+        del self.tops[name]
+
+    __delitem__ = __delattr__
+
+    def keys(self):
+        return list(self.tops)
+
+    def vals(self):
+        return list(self.tops.values())
+
+    def update(self, name, params):
+        """Changes fields of the layer of a blob."""
+        self.tops[name]._update(params)
+
+    def to_proto(self):
+        """The net as a NetParameter, whose text is a prototxt."""
+        names, autonames, net_layers = {}, Counter(), OrderedDict()
+        for name, top in self.tops.items():
+            if not isinstance(top, (Top, Function)):
+                raise TypeError(f'{name} is a {type(top).__name__}, and no top of a layer')
+            function = top.fn if isinstance(top, Top) else top
+            if not function.in_place:  # its top has the name of the bottom
+                names[top] = name
+            names.setdefault(function, name)
+        for top in self.tops.values():
+            top._to_proto(net_layers, names, autonames)
+        return caffe_pb2.NetParameter(layer=net_layers.values())
+
+
+class Layers:
+    """layers.Type: makes layers of that type."""
+
+    def __getattr__(self, type_name):
+        if type_name.startswith('__'):
+            raise AttributeError(type_name)
+
+        def make(*inputs, **fields):
+            function = Function(type_name, inputs, fields)
+            if function.ntop == 0:
+                return function
+            return function.tops if function.ntop > 1 else function.tops[0]
+        make.__name__ = type_name
+        return make
+
+
+class _Enumerations:
+    """The values of the enumerations of a message, as attributes."""
+
+    def __init__(self, message):
+        self.message = message
+
+    def __getattr__(self, name):
+        try:
+            return getattr(self.message, name)
+        except AttributeError:
+            raise AttributeError(f'{self.message.DESCRIPTOR.name} has no value {name}') from None
+
+
+class Parameters:
+    """params.Type: the values of the enumerations of that type's parameters."""
+
+    def __getattr__(self, name):
+        if name.startswith('__'):
+            raise AttributeError(name)
+        message = getattr(caffe_pb2, name + 'Parameter', None)
+        if message is None:
+            raise AttributeError(f'there is no {name}Parameter')
+        return _Enumerations(message)
+
+
+def to_proto(*tops):
+    """The net of all layers that these blobs need."""
+    names, autonames, net_layers = {}, Counter(), OrderedDict()
+    for top in tops:
+        top._to_proto(net_layers, names, autonames)
+    return caffe_pb2.NetParameter(layer=net_layers.values())
+
+
+layers = Layers()
+params = Parameters()

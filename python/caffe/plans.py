@@ -1,0 +1,93 @@
+"""Plans: what training takes in memory and time, before it runs."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+class Plan(dict):
+    """The numbers of a plan, by the keys of `layrub plan --format=json` (docs/placement.md): bytes and seconds.
+
+    graph_text and plan_text are the plan itself (docs/plan-format.md). In a notebook it is a picture: which bytes
+    hold what while an iteration runs."""
+
+    def __init__(self, numbers, graph_text, plan_text):
+        super().__init__(numbers)
+        self.graph_text, self.plan_text = graph_text, plan_text
+
+    @property
+    def fits(self):
+        """Whether the plan stays within the budget."""
+        return self['verdict'] == 'fits'
+
+    def _repr_svg_(self):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'picture', 'draw_plan.py')
+        with tempfile.TemporaryDirectory() as folder:
+            graph, plan_path, picture = (os.path.join(folder, name) for name in ('graph.txt', 'plan.txt', 'plan.svg'))
+            for path, text in ((graph, self.graph_text), (plan_path, self.plan_text)):
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(text)
+            subprocess.run([sys.executable, script, graph, plan_path, '-o', picture], check=True)
+            with open(picture, encoding='utf-8') as file:
+                return file.read()
+
+    def save_picture(self, path):
+        """Writes the picture as an SVG."""
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(self._repr_svg_())
+
+
+def plan_of(numbers, graph_text, plan_text):
+    return Plan(json.loads(numbers), graph_text, plan_text)
+
+
+def _program():
+    """Where the program layrub is: beside the package as it is built or installed, else on PATH."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for place in ('bin', '../../bin'):
+        path = os.path.normpath(os.path.join(here, place, 'layrub'))
+        if os.access(path, os.X_OK):
+            return path
+    found = shutil.which('layrub')
+    if not found:
+        raise FileNotFoundError('caffe.plan needs the program layrub, which is neither beside the package nor on PATH')
+    return found
+
+
+def _is_solver(path):
+    """Of a solver, that is, and not of a net: only solvers have these fields outside of braces."""
+    with open(path, encoding='utf-8', errors='replace') as file:
+        text = re.sub(r'#.*', '', file.read())
+    depth, outside = 0, []
+    for part in re.split(r'([{}])', text):
+        depth += {'{': 1, '}': -1}.get(part, 0)
+        if depth == 0:
+            outside.append(part)
+    fields = r'\b(net|train_net|net_param|train_net_param|base_lr|max_iter|lr_policy)\b\s*:?'
+    return re.search(fields, ' '.join(outside)) is not None
+
+
+def plan(prototxt, strategy=None, device_memory=None, **flags):
+    """What training the net of a prototxt, a net's or a solver's, takes: a Plan, even where it does not fit.
+
+    Nothing runs, and data sets need not be there. Further flags are those of `layrub plan`:
+
+        caffe.plan('solver.prototxt', 'hybrid', '2GiB', batch=64, machine='k40')"""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [f'--{"solver" if _is_solver(prototxt) else "model"}={prototxt}', '--format=json',
+                     f'--dump={folder}']
+        given = {'placement': strategy, 'device_memory': device_memory, **flags}
+        for name, value in given.items():
+            if value is not None:
+                arguments.append(f'--{name}={str(value).lower() if isinstance(value, bool) else value}')
+        run = subprocess.run([_program(), 'plan', *arguments], capture_output=True, text=True, check=False)
+        if run.returncode not in (0, 2) or not run.stdout:
+            raise ValueError(run.stderr.strip() or f'layrub plan ended with exit code {run.returncode}')
+        texts = []
+        for name in ('graph.txt', 'plan.txt'):
+            with open(os.path.join(folder, name), encoding='utf-8') as file:
+                texts.append(file.read())
+    return plan_of(run.stdout, *texts)

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Scores of classes for an image, a folder of images, or an array of them.
+
+  classify.py --model_def=deploy.prototxt --pretrained_model=net.caffemodel cat.jpg scores.npy
+
+OUTPUT is a NumPy file: images x classes. A folder is read in the order of its names.
+"""
+import argparse
+import glob
+import os
+import sys
+import time
+
+import numpy as np
+
+import caffe
+
+
+def numbers(text):
+    return [int(part) for part in text.split(',')]
+
+
+def add_model_flags(parser):
+    """The flags of all programs that run a deploy net on images."""
+    parser.add_argument('--model_def', required=True, help='the deploy prototxt')
+    parser.add_argument('--pretrained_model', required=True, help='its weights')
+    parser.add_argument('--gpu', action='store_true', help='run on a GPU')
+    parser.add_argument('--mean_file', help='a NumPy file: channels x height x width, or a value for each channel')
+    parser.add_argument('--input_scale', type=float, help='a factor after the mean is subtracted')
+    parser.add_argument('--raw_scale', type=float, default=255., help='a factor before that (255)')
+    parser.add_argument('--channel_swap', type=numbers, default=[2, 1, 0], metavar='2,1,0',
+                        help='the order of channels (2,1,0: blue, green, red)')
+
+
+def start(flags):
+    """Sets the mode; gives the mean as one of each channel, since images are of any size."""
+    if flags.gpu:
+        caffe.set_mode_gpu()
+    else:
+        caffe.set_mode_cpu()
+    if not flags.mean_file:
+        return None
+    mean = np.load(flags.mean_file)
+    return mean.mean((1, 2)) if mean.ndim == 3 else mean
+
+
+def load(path, extension):
+    if os.path.isdir(path):
+        files = sorted(glob.glob(os.path.join(path, '*.' + extension)))
+        if not files:
+            raise ValueError(f'{path} has no .{extension}; --ext names another ending')
+        return [caffe.io.load_image(file) for file in files]
+    return list(np.load(path)) if path.endswith('.npy') else [caffe.io.load_image(path)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('input', help='an image, a folder, or a .npy of images: height x width x 3, 0 to 1')
+    parser.add_argument('output', help='the .npy to write')
+    add_model_flags(parser)
+    parser.add_argument('--center_only', action='store_true', help='the centre, and not ten crops of each image')
+    parser.add_argument('--images_dim', type=numbers, default=[256, 256], metavar='256,256',
+                        help='the size that images are scaled to before they are cropped')
+    parser.add_argument('--ext', default='jpg', help='the ending of the images of a folder (jpg)')
+    flags = parser.parse_args()
+    mean = start(flags)
+    classifier = caffe.Classifier(flags.model_def, flags.pretrained_model, flags.images_dim, mean, flags.input_scale,
+                                  flags.raw_scale, flags.channel_swap)
+    images = load(flags.input, flags.ext)
+    print(f'Classifying {len(images)} inputs.')
+    began = time.time()
+    scores = classifier.predict(images, not flags.center_only)
+    print(f'Done in {time.time() - began:.2f} s.')
+    np.save(flags.output, scores)
+    print(f'Saving results into {flags.output}')
+    return 0
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except (OSError, ValueError, KeyError, caffe.Error) as error:
+        sys.exit(f'classify.py: {error}')

@@ -1,0 +1,66 @@
+#include "blob.hpp"
+
+#include <pybind11/stl.h>
+
+#include "array_view.hpp"
+
+namespace pycaffe {
+
+Blob<float>& BlobHandle::get() const {
+  if (!blob_) throw std::runtime_error("This blob was lent to a layer whose net is gone.");
+  return *blob_;
+}
+
+void DefineBlobs(py::module_* module) {
+  const auto shape = [](const BlobHandle& blob) { return py::tuple(py::cast(blob.get().shape())); };
+  const auto reshape = [](const BlobHandle& blob, const py::args& dims) {
+    const InLibrary scope;
+    blob.get().Reshape(dims.cast<std::vector<int>>());
+  };
+  const auto legacy = [](int axis) {
+    return [axis](const BlobHandle& blob) { return blob.get().LegacyShape(axis); };
+  };
+  py::class_<BlobHandle, BlobPtr>(*module, "Blob",
+                                  "An array of float32 values (data) and their derivatives (diff).")
+      .def(py::init([](const std::vector<int>& dims) {
+             return std::make_shared<BlobHandle>(
+                 boost::shared_ptr<Blob<float>>(new Blob<float>(dims)));
+           }),
+           py::arg("shape"))
+      .def_property_readonly("shape", shape)
+      .def_property_readonly("num", legacy(0))
+      .def_property_readonly("channels", legacy(1))
+      .def_property_readonly("height", legacy(2))
+      .def_property_readonly("width", legacy(3))
+      .def_property_readonly("count", [](const BlobHandle& blob) { return blob.get().count(); })
+      .def("reshape", reshape,
+           "reshape(*dims): another shape; the layers above follow with "
+           "Net.reshape() or the next forward.")
+      .def_property_readonly(
+          "data",
+          [](const BlobHandle& blob) { return ViewOf(blob.get().data(), blob.get().shape()); },
+          "The values, as an array that shows the blob: write into it with data[...] = values.")
+      .def_property_readonly(
+          "diff",
+          [](const BlobHandle& blob) { return ViewOf(blob.get().diff(), blob.get().shape()); },
+          "The derivatives, likewise.")
+      .def_property_readonly(
+          "readable", [](const BlobHandle& blob) { return Readable(*blob.get().data()); },
+          "Whether data is there; a memory plan may have given it up.")
+      .def_property_readonly("diff_readable",
+                             [](const BlobHandle& blob) { return Readable(*blob.get().diff()); })
+      .def_property_readonly(
+          "_gpu_data_ptr",
+          [](const BlobHandle& blob) {
+            return reinterpret_cast<std::uintptr_t>(blob.get().mutable_gpu_data());
+          })
+      .def_property_readonly(
+          "_gpu_diff_ptr",
+          [](const BlobHandle& blob) {
+            return reinterpret_cast<std::uintptr_t>(blob.get().mutable_gpu_diff());
+          })
+      .def("__repr__",
+           [](const BlobHandle& blob) { return "<caffe.Blob " + blob.get().shape_string() + ">"; });
+}
+
+}  // namespace pycaffe

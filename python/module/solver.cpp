@@ -1,0 +1,257 @@
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "array_view.hpp"
+#include "blob.hpp"
+#include "caffe/parallel.hpp"
+#include "caffe/sgd_solvers.hpp"
+#include "caffe/solver.hpp"
+#include "caffe/solver_factory.hpp"
+#include "caffe/util/benchmark.hpp"
+#include "caffe/util/upgrade_proto.hpp"
+#include "module.hpp"
+
+namespace pycaffe {
+
+using caffe::NCCL;
+using caffe::Solver;
+using caffe::SolverParameter;
+using std::string;
+using SolverPtr = boost::shared_ptr<Solver<float>>;
+
+namespace {
+
+/// What Ctrl-C raises in Python while a solver is at work: it ends after the iteration.
+thread_local std::optional<py::error_already_set> interrupt;
+
+caffe::SolverAction::Enum LookForInterrupt() {
+  const py::gil_scoped_acquire lock;
+  if (!interrupt && PyErr_CheckSignals() == 0) return caffe::SolverAction::NONE;
+  if (!interrupt) interrupt.emplace();
+  return caffe::SolverAction::STOP;
+}
+
+template <typename Work>
+void Train(Work work) {
+  interrupt.reset();
+  {
+    const InLibrary scope;
+    work();
+  }
+  if (!interrupt) return;
+  const py::error_already_set raised = *interrupt;
+  interrupt.reset();
+  throw raised;
+}
+
+SolverParameter ReadSolver(const string& file, const py::object& strategy,
+                           const py::object& device_memory, const py::object& host_memory) {
+  SolverParameter param;
+  caffe::ReadSolverParamsFromTextFileOrDie(file, &param);
+  const caffe::PlacementParameter asked = Placement(strategy, device_memory, host_memory);
+  if (asked.ByteSizeLong() > 0) param.mutable_placement()->MergeFrom(asked);
+  return param;
+}
+
+SolverPtr Ready(Solver<float>* solver) {
+  const SolverPtr owner(solver);
+  solver->SetActionFunction(LookForInterrupt);
+  return owner;
+}
+
+SolverPtr GetSolver(const string& file, const py::object& strategy, const py::object& device_memory,
+                    const py::object& host_memory) {
+  const InLibrary scope;
+  return Ready(caffe::SolverRegistry<float>::CreateSolver(
+      ReadSolver(file, strategy, device_memory, host_memory)));
+}
+
+/// on_start and on_gradients_ready of the user.
+class SolverCallback : public Solver<float>::Callback {
+ public:
+  SolverCallback(py::handle on_start, py::handle on_gradients_ready)
+      : on_start_(on_start), on_gradients_ready_(on_gradients_ready) {}
+  virtual ~SolverCallback() = default;
+
+ protected:
+  void on_start() override { Call(on_start_); }
+  void on_gradients_ready() override { Call(on_gradients_ready_); }
+
+ private:
+  static void Call(py::handle function) {
+    InPython python(InPython::kCallback);
+    function();
+    python.Return();
+  }
+
+  const py::handle on_start_, on_gradients_ready_;
+};
+
+/// The Python object of the solver keeps callback and functions.
+void AddCallback(const py::object& solver, const py::function& on_start,
+                 const py::function& on_gradients_ready) {
+  auto* const callback = new SolverCallback(on_start, on_gradients_ready);
+  const py::capsule owner(callback, [](void* held) { delete static_cast<SolverCallback*>(held); });
+  if (!py::hasattr(solver, "_callbacks")) solver.attr("_callbacks") = py::list();
+  solver.attr("_callbacks")
+      .cast<py::list>()
+      .append(py::make_tuple(owner, on_start, on_gradients_ready));
+  solver.cast<Solver<float>*>()->add_callback(callback);
+}
+
+/// The Python objects of nets live as long as the solver's: what is kept in them stays.
+py::object TrainNet(const py::object& solver) {
+  if (!py::hasattr(solver, "_net"))
+    solver.attr("_net") = py::cast(solver.cast<Solver<float>*>()->net());
+  return solver.attr("_net");
+}
+
+py::object TestNets(const py::object& solver) {
+  if (!py::hasattr(solver, "_test_nets")) {
+    py::list nets;
+    for (const auto& net : solver.cast<Solver<float>*>()->test_nets()) nets.append(py::cast(net));
+    solver.attr("_test_nets") = nets;
+  }
+  return solver.attr("_test_nets");
+}
+
+float LearningRate(Solver<float>* solver) {
+  auto* const sgd = dynamic_cast<caffe::SGDSolver<float>*>(solver);
+  if (!sgd) throw py::type_error("A solver of type " + string(solver->type()) + " has no rate.");
+  return sgd->GetLearningRate();
+}
+
+py::tuple Plan(Solver<float>* solver, const py::object& strategy, const py::object& device_memory,
+               const py::object& host_memory) {
+  caffe::PlacementParameter wanted = solver->param().placement();
+  wanted.MergeFrom(Placement(strategy, device_memory, host_memory));
+  const auto options = caffe::ToOptions(wanted);
+  if (!options.ok()) throw py::value_error(options.status().message);
+  const auto graphs = solver->MemoryGraphs(options.value());
+  if (!graphs.ok()) throw std::runtime_error(graphs.status().message);
+  return PlanOf(graphs.value(), options.value());
+}
+
+template <typename Type>
+void DefineSolver(py::module_* module, const char* name) {
+  const py::object none = py::none();
+  py::class_<Type, Solver<float>, boost::shared_ptr<Type>>(*module, name, py::dynamic_attr())
+      .def(py::init([](const string& file, const py::object& strategy,
+                       const py::object& device_memory, const py::object& host_memory) {
+             const InLibrary scope;
+             boost::shared_ptr<Type> solver(
+                 new Type(ReadSolver(file, strategy, device_memory, host_memory)));
+             solver->SetActionFunction(LookForInterrupt);
+             return solver;
+           }),
+           py::arg("solver_file"), py::arg("strategy") = none, py::arg("device_memory") = none,
+           py::arg("host_memory") = none);
+}
+
+}  // namespace
+
+void DefineSolvers(py::module_* module) {
+  const py::object none = py::none();
+  py::class_<SolverParameter>(*module, "SolverParameter")
+      .def_property("max_iter", &SolverParameter::max_iter, &SolverParameter::set_max_iter)
+      .def_property_readonly("display", &SolverParameter::display)
+      .def_property_readonly("base_lr", &SolverParameter::base_lr)
+      .def_property_readonly("test_interval", &SolverParameter::test_interval)
+      .def_property_readonly("test_iter",
+                             [](const SolverParameter& param) {
+                               return std::vector<int>(param.test_iter().begin(),
+                                                       param.test_iter().end());
+                             })
+      .def_property_readonly("snapshot_prefix",
+                             [](const SolverParameter& param) { return param.snapshot_prefix(); })
+      .def_property("layer_wise_reduce", &SolverParameter::layer_wise_reduce,
+                    &SolverParameter::set_layer_wise_reduce)
+      .def("__repr__", [](const SolverParameter& param) { return param.DebugString(); });
+
+  py::class_<Solver<float>, SolverPtr>(*module, "Solver", py::dynamic_attr(),
+                                       "Trains a net; Ctrl-C ends after the iteration.")
+      .def_property_readonly("net", &TrainNet)
+      .def_property_readonly("test_nets", &TestNets)
+      .def_property_readonly("iter", &Solver<float>::iter)
+      .def_property_readonly("type", [](const Solver<float>& solver) { return solver.type(); })
+      .def_property_readonly("lr", &LearningRate, "The learning rate of the present iteration.")
+      .def_property_readonly(
+          "param", [](const Solver<float>& solver) { return solver.param(); },
+          "A copy of the solver's parameters.")
+      .def_property_readonly("planned_device_bytes", &Solver<float>::planned_device_bytes,
+                             "Device bytes of all plans; 0 before the first step.")
+      .def("add_callback", &AddCallback, py::arg("on_start"), py::arg("on_gradients_ready"))
+      // An NCCL sums gradients without being called back; Caffe's programs hand it over.
+      .def("add_callback", [](const Solver<float>&, const NCCL<float>&) {})
+      .def(
+          "solve",
+          [](Solver<float>* solver, const py::object& state) {
+            const string file = state.is_none() ? "" : state.cast<string>();
+            Train([&] { solver->Solve(state.is_none() ? nullptr : file.c_str()); });
+          },
+          py::arg("resume_file") = none, "Trains to max_iter, from a .solverstate if given.")
+      .def(
+          "step",
+          [](Solver<float>* solver, int iterations) { Train([&] { solver->Step(iterations); }); },
+          py::arg("iterations"))
+      .def(
+          "restore",
+          [](Solver<float>* solver, const string& file) {
+            const InLibrary scope;
+            solver->Restore(file.c_str());
+          },
+          py::arg("file"))
+      .def("snapshot",
+           [](Solver<float>* solver) {
+             const InLibrary scope;
+             solver->Snapshot();
+           })
+      .def("apply_update",
+           [](Solver<float>* solver) {
+             const InLibrary scope;
+             solver->ApplyUpdate();
+           })
+      .def(
+          "share_weights",
+          [](Solver<float>* solver, caffe::Net<float>* net) {
+            const InLibrary scope;
+            net->ShareTrainedLayersWith(solver->net().get());
+          },
+          py::arg("net"), py::keep_alive<2, 1>(), "Lets another net use the parameters.")
+      .def("_plan", &Plan);
+  DefineSolver<caffe::SGDSolver<float>>(module, "SGDSolver");
+  DefineSolver<caffe::NesterovSolver<float>>(module, "NesterovSolver");
+  DefineSolver<caffe::AdaGradSolver<float>>(module, "AdaGradSolver");
+  DefineSolver<caffe::RMSPropSolver<float>>(module, "RMSPropSolver");
+  DefineSolver<caffe::AdaDeltaSolver<float>>(module, "AdaDeltaSolver");
+  DefineSolver<caffe::AdamSolver<float>>(module, "AdamSolver");
+  module->def("get_solver", &GetSolver, py::arg("solver_file"), py::arg("strategy") = none,
+              py::arg("device_memory") = none, py::arg("host_memory") = none,
+              "The solver of the type that the file names. strategy, device_memory and host_memory "
+              "are those of placement { } and win over the file's.");
+
+  py::class_<NCCL<float>, boost::shared_ptr<NCCL<float>>>(
+      *module, "NCCL", "A group of solvers, each in a thread of its own, that sum their gradients.")
+      .def(py::init([](const SolverPtr& solver, const string& uid) {
+             const InLibrary scope;  // waits for the others
+             return boost::shared_ptr<NCCL<float>>(new NCCL<float>(solver, uid));
+           }),
+           py::arg("solver"), py::arg("uid"))
+      .def_static("new_uid", &NCCL<float>::new_uid)
+      .def("bcast", [](NCCL<float>* nccl) {
+        const InLibrary scope;
+        nccl->Broadcast();
+      });
+
+  py::class_<caffe::Timer>(*module, "Timer", "A stopwatch.")
+      .def(py::init<>())
+      .def("start", &caffe::Timer::Start)
+      .def("stop", &caffe::Timer::Stop)
+      .def_property_readonly("ms", &caffe::Timer::MilliSeconds);
+}
+
+}  // namespace pycaffe

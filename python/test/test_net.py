@@ -1,0 +1,211 @@
+"""caffe.Net: wiring, passes, weights, errors."""
+import gc
+import unittest
+from collections import OrderedDict
+
+import numpy as np
+
+from common import DEPLOY_NET, TRAIN_NET, CaffeTest, caffe
+
+
+class Wiring(CaffeTest):
+
+    def test_blobs_layers_and_parameters_by_name(self):
+        net = self.net()
+        self.assertEqual(['data', 'conv', 'ip', 'prob'], list(net.blobs))
+        self.assertEqual((4, 3, 8, 8), net.blobs['data'].shape)
+        self.assertEqual((4, 5), net.blobs['ip'].shape)
+        self.assertEqual(['data', 'conv', 'relu', 'ip', 'prob'], list(net._layer_names))
+        self.assertEqual(['Input', 'Convolution', 'ReLU', 'InnerProduct', 'Softmax'], [each.type for each in net.layers])
+        self.assertEqual('ReLU', net.layer_dict['relu'].type)
+        self.assertIsInstance(net.params, OrderedDict)
+        self.assertEqual([('conv', [(6, 3, 3, 3), (6,)]), ('ip', [(5, 216), (5,)])],
+                         [(name, [blob.shape for blob in blobs]) for name, blobs in net.params.items()])
+        self.assertEqual((['data'], ['prob']), (net.inputs, net.outputs))
+        self.assertEqual(['conv'], net.top_names['relu'])
+        self.assertEqual(['conv'], net.bottom_names['ip'])
+        self.assertIn('4 blobs, 1,253 parameters', repr(net))
+
+    def test_loss_weights_by_name(self):
+        net = self.net(TRAIN_NET, caffe.TRAIN)
+        self.assertEqual({'loss': 1.0}, {name: weight for name, weight in net.blob_loss_weights.items() if weight})
+
+    def test_the_four_old_axes(self):
+        blob = self.net().blobs['data']
+        self.assertEqual((4, 3, 8, 8, 768), (blob.num, blob.channels, blob.height, blob.width, blob.count))
+
+    def test_level_and_stages_choose_layers(self):
+        text = DEPLOY_NET + '''layer { name: "a" type: "Power" bottom: "ip" top: "a" include { min_level: 2 } }
+                               layer { name: "b" type: "Power" bottom: "ip" top: "b" include { stage: "more" } }'''
+        self.assertEqual({'prob'}, set(self.net(text).outputs))
+        self.assertEqual({'prob', 'a'}, set(self.net(text, level=2).outputs))
+        self.assertEqual({'prob', 'b'}, set(self.net(text, stages=['more']).outputs))
+
+
+class Passes(CaffeTest):
+
+    def test_forward_takes_and_gives_arrays(self):
+        net = self.net()
+        found = net.forward(data=np.ones((4, 3, 8, 8)), blobs=['conv'])
+        self.assertEqual({'prob', 'conv'}, set(found))
+        np.testing.assert_allclose(found['prob'].sum(1), 1, rtol=1e-5)
+        weights, bias = (blob.data for blob in net.params['conv'])
+        expected = np.maximum(weights.sum((1, 2, 3)) + bias, 0)
+        np.testing.assert_allclose(found['conv'][0, :, 2, 3], expected, rtol=1e-4)
+
+    def test_forward_from_a_layer_to_another(self):
+        net = self.net()
+        net.forward(data=np.ones((4, 3, 8, 8)))
+        net.blobs['ip'].data[...] = 7
+        self.assertEqual(['prob'], list(net.forward(start='prob')))
+        np.testing.assert_allclose(net.blobs['prob'].data, 0.2, rtol=1e-6)
+        found = net.forward(start='ip', end='ip')
+        self.assertNotEqual(7, found['ip'][0, 0])
+
+    def test_backward_gives_the_derivatives_of_a_product(self):
+        net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'))
+        net.forward(data=np.zeros((4, 3, 8, 8)))
+        wanted = np.arange(20.).reshape(4, 5)
+        found = net.backward(start='ip', end='ip')  # of zeros: nothing yet
+        net.blobs['ip'].diff[...] = wanted
+        found = net.backward(start='ip', end='ip')
+        np.testing.assert_allclose(found['conv'].reshape(4, -1), wanted @ net.params['ip'][0].data, rtol=1e-4)
+        self.assertEqual(['data'], list(net.backward(prob=wanted)))
+
+    def test_forward_all_cuts_into_batches(self):
+        net = self.net()
+        items = np.random.rand(10, 3, 8, 8).astype(np.float32)
+        found = net.forward_all(data=items, blobs=['ip'])
+        self.assertEqual((10, 5), found['prob'].shape)
+        np.testing.assert_array_equal(net.forward(data=items[4:8])['prob'], found['prob'][4:8])
+
+    def test_forward_backward_all(self):
+        net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'))
+        values, derivatives = net.forward_backward_all(data=np.random.rand(6, 3, 8, 8), prob=np.random.rand(6, 5))
+        self.assertEqual((6, 5), values['prob'].shape)
+        self.assertEqual((6, 3, 8, 8), derivatives['data'].shape)
+        self.assertGreater(np.abs(derivatives['data']).max(), 0)
+
+    def test_reshape_changes_the_batch(self):
+        net = self.net()
+        net.blobs['data'].reshape(2, 3, 8, 8)
+        net.reshape()
+        self.assertEqual((2, 5), net.blobs['prob'].shape)
+        self.assertEqual((2, 5), net.forward(data=np.ones((2, 3, 8, 8)))['prob'].shape)
+
+    def test_memory_data_reads_arrays(self):
+        net = self.net('''layer { name: "m" type: "MemoryData" top: "data" top: "label"
+                          memory_data_param { batch_size: 2 channels: 1 height: 2 width: 3 } }''')
+        data = np.arange(24.).reshape(4, 1, 2, 3)
+        net.set_input_arrays(data, np.arange(4.))
+        net.forward()
+        np.testing.assert_array_equal(data[:2], net.blobs['data'].data)
+        net.forward()
+        np.testing.assert_array_equal([2, 3], net.blobs['label'].data.ravel())
+        with self.assertRaisesRegex(ValueError, 'no multiple of the batch of 2'):
+            net.set_input_arrays(data[:3], np.arange(3.))
+        with self.assertRaisesRegex(ValueError, 'data: an array of N x 1 x 2 x 3'):
+            net.set_input_arrays(data[:, :, :1], np.arange(4.))
+        with self.assertRaisesRegex(TypeError, 'first layer must be MemoryData'):
+            self.net().set_input_arrays(data, np.arange(4.))
+
+    def test_callbacks_come_with_the_number_of_each_layer(self):
+        net = self.net(TRAIN_NET, caffe.TRAIN)
+        calls = []
+        net.before_forward(lambda layer: calls.append(('before', layer)))
+        net.after_forward(lambda layer: calls.append(('after', layer)))
+        net.before_backward(lambda layer: calls.append(('down', layer)))
+        net.after_backward(lambda layer: calls.append(('up', layer)))
+        net.forward()
+        count = len(net.layers)
+        self.assertEqual([(when, i) for i in range(count) for when in ('before', 'after')], calls)
+        calls.clear()
+        net.backward()
+        self.assertEqual(('down', count - 1), calls[0])
+
+    def test_an_error_in_a_callback_is_that_error(self):
+        net = self.net()
+
+        def stop(layer):
+            raise KeyError(f'at {layer}')
+        net.before_forward(stop)
+        with self.assertRaisesRegex(KeyError, 'at 0'):
+            net.forward()
+
+
+class Weights(CaffeTest):
+
+    def test_saved_and_loaded_in_both_formats(self):
+        net = self.net()
+        net.params['ip'][1].data[...] = range(5)
+        net.save(self.path('net.caffemodel'))
+        net.save_hdf5(self.path('net.caffemodel.h5'))
+        others = [self.net(weights=self.path('net.caffemodel')), self.net(), self.net(), self.net()]
+        others[1].copy_from(self.path('net.caffemodel'))
+        others[2].load_hdf5(self.path('net.caffemodel.h5'))
+        others[3] = caffe.Net(self.path('net.prototxt'), self.path('net.caffemodel'), caffe.TEST)
+        for other in others:
+            for name, blobs in net.params.items():
+                for mine, its in zip(blobs, other.params[name]):
+                    np.testing.assert_array_equal(mine.data, its.data)
+
+    def test_shared_weights_are_the_same(self):
+        net, other = self.net(), self.net()
+        other.share_with(net)
+        net.params['ip'][1].data[...] = 3
+        np.testing.assert_array_equal([3] * 5, other.params['ip'][1].data)
+
+    def test_net_surgery_makes_a_convolution_of_a_product(self):
+        net = self.net()
+        image = np.random.rand(4, 3, 8, 8)
+        expected = net.forward(data=image)['prob'].copy()
+        full = self.net(DEPLOY_NET.replace('type: "InnerProduct"', 'type: "Convolution"').replace(
+            'inner_product_param { num_output: 5', 'convolution_param { num_output: 5 kernel_size: 6'))
+        for name in ('conv', 'ip'):
+            for mine, its in zip(net.params[name], full.params[name]):
+                its.data.flat = mine.data.flat
+        np.testing.assert_allclose(expected, full.forward(data=image)['prob'][:, :, 0, 0], rtol=1e-5)
+
+
+class Errors(CaffeTest):
+
+    def test_what_the_library_refuses_is_an_exception_with_its_reason(self):
+        with self.assertRaisesRegex(caffe.Error, 'File not found: .*nowhere.prototxt'):
+            caffe.Net(self.path('nowhere.prototxt'), caffe.TEST)
+        with self.assertRaisesRegex(caffe.Error, 'unknown layer type: Nonsense'):
+            self.net('layer { name: "x" type: "Nonsense" top: "x" }')
+        with self.assertRaisesRegex(caffe.Error, 'no field'):
+            self.net('layer { nme: "x" }')
+        self.assertEqual((4, 5), self.net().forward()['prob'].shape)  # the interpreter lives on
+
+    def test_what_python_can_see_is_refused_in_pythons_terms(self):
+        net = self.net()
+        with self.assertRaisesRegex(ValueError, 'needed for data, and there are some for daat'):
+            net.forward(daat=np.zeros((4, 3, 8, 8)))
+        with self.assertRaisesRegex(ValueError, 'the first axis must be the same'):
+            net.forward(data=np.zeros((3, 3, 8, 8)))
+        with self.assertRaisesRegex(KeyError, "no layer 'nothing'"):
+            net.forward(start='nothing')
+        with self.assertRaisesRegex(ValueError, 'broadcast'):
+            net.blobs['data'].data[...] = np.zeros(7)
+        with self.assertRaises(KeyError):
+            net.blobs['nothing']
+        with self.assertRaisesRegex(ValueError, 'phase'):
+            caffe.Net(self.path('net.prototxt'), 5)
+        with self.assertRaisesRegex(ValueError, 'at least one item'):
+            net.forward_all(data=[])
+        with self.assertRaisesRegex(ValueError, 'as many items'):
+            net.forward_backward_all(data=np.zeros((4, 3, 8, 8)), prob=np.zeros((3, 5)))
+
+    def test_a_net_that_is_gone_leaves_its_arrays_and_blobs(self):
+        net = self.net()
+        blob, array = net.blobs['ip'], net.params['ip'][0].data
+        before = array.copy()
+        del net
+        gc.collect()
+        np.testing.assert_array_equal(before, array)
+        self.assertEqual((4, 5), blob.data.shape)
+
+
+if __name__ == '__main__':
+    unittest.main()

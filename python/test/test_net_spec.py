@@ -1,0 +1,170 @@
+"""Nets written in Python: NetSpec, layers, params; coordinate maps; drawings."""
+import os
+import shutil
+import unittest
+import xml.dom.minidom
+
+from google.protobuf import text_format
+
+from caffe import coord_map, draw
+from caffe import layers as L
+from caffe import params as P
+from caffe.proto import caffe_pb2
+from common import CaffeTest, caffe
+
+
+def lenet():
+    n = caffe.NetSpec()
+    n.data, n.label = L.DummyData(shape=[dict(dim=[2, 1, 28, 28]), dict(dim=[2])], transform_param=dict(scale=1. / 255),
+                                  ntop=2)
+    n.conv1 = L.Convolution(n.data, kernel_size=5, num_output=20, weight_filler=dict(type='xavier'))
+    n.pool1 = L.Pooling(n.conv1, kernel_size=2, stride=2, pool=P.Pooling.MAX)
+    n.ip1 = L.InnerProduct(n.pool1, num_output=10, weight_filler=dict(type='xavier'),
+                           param=[dict(lr_mult=1), dict(lr_mult=2)])
+    n.relu1 = L.ReLU(n.ip1, in_place=True)
+    n.ip2 = L.InnerProduct(n.relu1, num_output=10)
+    n.loss = L.SoftmaxWithLoss(n.ip2, n.label)
+    return n
+
+
+class NetSpecs(CaffeTest):
+
+    def test_a_net_has_the_layers_and_names_that_were_given(self):
+        layers = lenet().to_proto().layer
+        self.assertEqual(['data', 'conv1', 'pool1', 'ip1', 'relu1', 'ip2', 'loss'], [layer.name for layer in layers])
+        by_name = {layer.name: layer for layer in layers}
+        self.assertEqual(['data', 'label'], list(by_name['data'].top))
+        self.assertEqual((20, [5]), (by_name['conv1'].convolution_param.num_output,
+                                     list(by_name['conv1'].convolution_param.kernel_size)))
+        self.assertEqual(caffe_pb2.PoolingParameter.MAX, by_name['pool1'].pooling_param.pool)
+        self.assertEqual([1, 2], [param.lr_mult for param in by_name['ip1'].param])
+        self.assertEqual((['ip1'], ['ip1']), (list(by_name['relu1'].bottom), list(by_name['relu1'].top)))
+        self.assertEqual(['ip1'], list(by_name['ip2'].bottom))
+        self.assertEqual(['ip2', 'label'], list(by_name['loss'].bottom))
+
+    def test_it_trains(self):
+        net = self.net(str(lenet().to_proto()), caffe.TRAIN)
+        self.assertGreater(net.forward()['loss'], 0)
+        self.assertEqual((2, 20, 24, 24), net.blobs['conv1'].shape)
+
+    def test_blobs_without_names_are_called_after_their_types(self):
+        data, label = L.DummyData(shape=[dict(dim=[2, 3])], ntop=2)
+        net = caffe.to_proto(L.SoftmaxWithLoss(L.InnerProduct(data, num_output=4), label))
+        self.assertEqual(['DummyData1', 'InnerProduct1', 'SoftmaxWithLoss1'], [layer.name for layer in net.layer])
+        self.assertEqual(['DummyData1a', 'DummyData1b'], list(net.layer[0].top))
+        self.assertEqual(net, text_format.Parse(str(net), caffe_pb2.NetParameter()))
+
+    def test_layers_without_tops_and_names_that_are_no_attributes(self):
+        n = caffe.NetSpec()
+        n['a/b'] = L.Input(input_param=dict(shape=dict(dim=[1, 2])))
+        n.quiet = L.Silence(n['a/b'], ntop=0)
+        self.assertEqual([('a/b', []), ('quiet', ['a/b'])],
+                         [(layer.name, list(layer.bottom)) for layer in n.to_proto().layer])
+        n.update('a/b', dict(input_param=dict(shape=dict(dim=[7]))))
+        self.assertEqual([7], list(n.to_proto().layer[0].input_param.shape[0].dim))
+        self.assertEqual(['a/b', 'quiet'], n.keys())
+
+    def test_mistakes_are_named(self):
+        with self.assertRaisesRegex(AttributeError, 'ConvolutionParameter has no field kernle'):
+            L.Convolution(L.Input(), kernle=3).to_proto()
+        with self.assertRaisesRegex(TypeError, 'ReLU: bottom 0 is a str'):
+            L.ReLU('data')
+        with self.assertRaisesRegex(TypeError, 'take one'):
+            L.ReLU(L.DummyData(ntop=2))
+        with self.assertRaisesRegex(AttributeError, 'no blob nothing yet'):
+            caffe.NetSpec().nothing  # pylint: disable=expression-not-assigned
+        with self.assertRaisesRegex(AttributeError, 'PoolingParameter has no value MEDIAN'):
+            P.Pooling.MEDIAN  # pylint: disable=pointless-statement
+        with self.assertRaisesRegex(AttributeError, 'no NonsenseParameter'):
+            P.Nonsense  # pylint: disable=pointless-statement
+
+
+class CoordMaps(unittest.TestCase):
+
+    def fcn(self, stride=2):
+        data = L.Input(input_param=dict(shape=dict(dim=[1, 1, 40, 48])))
+        conv = L.Convolution(data, kernel_size=5, pad=10, num_output=1)
+        pool = L.Pooling(L.ReLU(conv, in_place=True), kernel_size=2, stride=2)
+        return data, L.Deconvolution(pool, convolution_param=dict(kernel_size=4, stride=stride, num_output=1))
+
+    def test_a_blob_is_at_itself(self):
+        data, _ = self.fcn()
+        self.assertEqual((None, 1, 0), coord_map.coord_map_from_to(data, data))
+
+    def test_a_crop_aligns_what_was_scaled_down_and_up(self):
+        data, up = self.fcn()
+        _, a, b = coord_map.coord_map_from_to(up, data)
+        self.assertTrue((a == 1).all())
+        # pad - (kernel - 1) / 2 points at the front, in two steps, and half of the bilinear kernel
+        self.assertTrue((b == -9).all(), b)
+        net = caffe.to_proto(coord_map.crop(up, data))
+        self.assertEqual([9, 9], list(net.layer[-1].crop_param.offset))
+        self.assertEqual(2, net.layer[-1].crop_param.axis)
+
+    def test_a_crop_shows_the_points_of_its_reference(self):
+        data = L.Input(input_param=dict(shape=dict(dim=[1, 1, 9, 9])))
+        one = dict(type='constant', value=1)
+        conv = L.Convolution(data, kernel_size=1, pad=4, num_output=1, weight_filler=one)
+        text = str(caffe.to_proto(coord_map.crop(conv, data)))
+        path = os.path.join(os.environ.get('TMPDIR', '/tmp'), f'crop_{os.getpid()}.prototxt')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        self.addCleanup(os.remove, path)
+        net = caffe.Net(path, caffe.TEST)
+        image = [[[list(range(9 * i, 9 * i + 9)) for i in range(9)]]]
+        self.assertTrue((net.forward(**{net.inputs[0]: image})[net.outputs[0]] == image).all())
+
+    def test_what_cannot_be_aligned_is_refused(self):
+        data, up = self.fcn(stride=4)
+        with self.assertRaisesRegex(ValueError, 'scales differ'):
+            coord_map.crop(up, data)
+        with self.assertRaisesRegex(RuntimeError, 'no common bottom'):
+            coord_map.crop(L.InnerProduct(data, num_output=3), data)
+        with self.assertRaisesRegex(ValueError, 'begins behind'):
+            coord_map.crop(data, L.Convolution(data, kernel_size=1, pad=4, num_output=1))
+        with self.assertRaises(coord_map.AxisMismatchException):
+            coord_map.coord_map_from_to(L.Convolution(L.Convolution(data, kernel_size=1, axis=2), kernel_size=1), data)
+
+
+class Drawings(CaffeTest):
+
+    def test_an_svg_names_every_layer(self):
+        net = lenet().to_proto()
+        draw.draw_net_to_file(net, self.path('net.svg'))
+        with open(self.path('net.svg'), encoding='utf-8') as file:
+            text = file.read()
+        xml.dom.minidom.parseString(text)
+        for layer in net.layer:
+            self.assertIn(f'>{layer.name}: {layer.type}', text)
+        self.assertIn('conv1: Convolution (20, kernel 5)', text)
+        self.assertIn('ip1: InnerProduct (10) lr x 1, 2', draw.draw_net(net, ext='svg', display_lrm=True).decode())
+
+    def test_a_net_draws_itself_in_a_notebook(self):
+        picture = self.net(str(lenet().to_proto()), caffe.TRAIN)._repr_svg_()
+        self.assertIn('>relu1: ReLU', picture)
+        self.assertNotIn('Split', picture)
+        xml.dom.minidom.parseString(picture)
+
+    def test_phases_choose_layers(self):
+        net = lenet().to_proto()
+        net.layer.add(name='score', type='Accuracy', bottom=['ip2', 'label'], top=['score']).include.add(
+            phase=caffe.TEST)
+        self.assertIn(b'score', draw.draw_net(net, ext='dot'))
+        self.assertIn(b'score', draw.draw_net(net, ext='dot', phase=caffe.TEST))
+        self.assertNotIn(b'score', draw.draw_net(net, ext='dot', phase=caffe.TRAIN))
+
+    def test_graphviz_is_asked_for_the_rest_or_said_to_be_missing(self):
+        net = lenet().to_proto()
+        if shutil.which('dot'):
+            self.assertTrue(draw.draw_net(net, ext='png').startswith(b'\x89PNG'))
+            with self.assertRaisesRegex(ValueError, 'nonsense'):
+                draw.draw_net(net, ext='nonsense')
+        else:
+            with self.assertRaisesRegex(FileNotFoundError, 'Graphviz'):
+                draw.draw_net(net, ext='png')
+        with self.assertRaisesRegex(ValueError, 'the end of the name'):
+            draw.draw_net_to_file(net, self.path('net'))
+
+
+if __name__ == '__main__':
+    unittest.main()

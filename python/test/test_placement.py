@@ -1,0 +1,206 @@
+"""Arrays of blobs whose bytes a memory plan moves: what they show is right, or refused with the reason."""
+import gc
+import os
+import unittest
+
+import numpy as np
+
+from common import DEPLOY_NET, TRAIN_NET, CaffeTest, caffe
+
+
+def weights(net):
+    return {name: [blob.data.copy() for blob in blobs] for name, blobs in net.params.items()}
+
+
+class Placement(CaffeTest):
+
+    def assert_same(self, one, other):
+        self.assertEqual(list(one), list(other))
+        for name, arrays in one.items():
+            for mine, its in zip(arrays, other[name]):
+                np.testing.assert_array_equal(mine, its, name)
+
+    def budget(self):
+        return caffe.get_solver(self.solver_file()).plan('hybrid', '1')['smallest_budget_bytes']
+
+    def test_a_budget_gives_the_same_weights(self):
+        free = caffe.get_solver(self.solver_file(), strategy='keep')
+        free.step(6)
+        tight = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
+        tight.step(6)
+        self.assertLess(tight.planned_device_bytes, 0.8 * free.planned_device_bytes)
+        self.assertEqual(self.budget(), tight.planned_device_bytes)
+        self.assert_same(weights(free.net), weights(tight.net))
+
+    def test_arrays_that_are_held_follow_from_step_to_step(self):
+        def train(hold, **placement):
+            solver = caffe.get_solver(self.solver_file(), **placement)
+
+            def look():
+                weight = solver.net.params['conv1'][0]
+                return weight.data, weight.diff, solver.net.blobs['loss'].data
+            held, seen = look(), []
+            for _ in range(4):
+                solver.step(1)
+                seen.append([array.copy() for array in (held if hold else look())])
+            return seen
+        expected = train(False, strategy='keep')
+        for hold in (False, True):
+            for wanted, found in zip(expected, train(hold, strategy='hybrid', device_memory=self.budget())):
+                for one, other in zip(wanted, found):
+                    np.testing.assert_array_equal(one, other)
+
+    def test_what_is_written_into_arrays_is_trained_with(self):
+        def train(solver, hold):
+            arrays = []
+            for step in range(4):
+                blob = solver.net.params['conv2'][0]
+                if hold and not arrays:
+                    arrays.append(blob.data)
+                (arrays[0] if hold else blob.data)[...] *= 0.5 + step
+                solver.step(1)
+            return weights(solver.net)
+        expected = train(caffe.get_solver(self.solver_file(), strategy='keep'), False)
+        for hold in (False, True):
+            tight = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
+            self.assert_same(expected, train(tight, hold))
+
+    def test_a_value_that_the_plan_has_given_up_is_refused_with_the_reason(self):
+        solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
+        solver.step(1)
+        gone = [name for name, blob in solver.net.blobs.items() if not blob.readable]
+        self.assertTrue(gone)
+        for name in gone:
+            with self.assertRaisesRegex(caffe.Error, f"(?s)'{name}.*is gone.*keep: \"{name}\""):
+                solver.net.blobs[name].data  # pylint: disable=pointless-statement
+        there = [name for name in solver.net.blobs if name not in gone]
+        self.assertIn('loss', there)
+        other = caffe.get_solver(self.solver_file(), strategy='keep')
+        other.step(1)
+        for name in there:
+            np.testing.assert_array_equal(other.net.blobs[name].data, solver.net.blobs[name].data, name)
+
+    def test_an_array_of_a_value_that_is_given_up_later_is_nan_and_never_wrong(self):
+        solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
+        held = solver.net.blobs['conv2'].data
+        self.assertFalse(np.isnan(held).any())
+        solver.step(1)
+        self.assertFalse(solver.net.blobs['conv2'].readable)
+        self.assertTrue(np.isnan(held).all())
+        solver.net.forward(end='conv3')  # a part of a pass leaves the plan
+        self.assertFalse(np.isnan(held).any())
+        np.testing.assert_array_equal(solver.net.blobs['conv2'].data, held)
+
+    def test_keep_in_the_prototxt_keeps_it(self):
+        text = TRAIN_NET + 'placement { keep: "conv2" }'
+        solver = caffe.get_solver(self.solver_file(text), strategy='hybrid', device_memory='1GiB')
+        solver.step(1)
+        other = caffe.get_solver(self.solver_file(), strategy='keep')
+        other.step(1)
+        np.testing.assert_array_equal(other.net.blobs['conv2'].data, solver.net.blobs['conv2'].data)
+
+    def test_a_callback_of_a_planned_net_reads_and_writes_arrays(self):
+        def train(**placement):
+            solver = caffe.get_solver(self.solver_file(), **placement)
+            held, seen = solver.net.params['ip'][0].diff, []
+
+            def clip():
+                seen.append(held.copy())
+                held[...] = np.clip(held, -0.01, 0.01)
+            solver.add_callback(lambda: None, clip)
+            solver.step(3)
+            return weights(solver.net), seen
+        expected, seen = train(strategy='keep')
+        found, too = train(strategy='hybrid', device_memory=self.budget())
+        self.assert_same(expected, found)
+        np.testing.assert_array_equal(seen, too)
+        self.assertGreater(np.abs(seen[0]).max(), 0.01)
+
+    def test_a_placed_net_takes_inputs_and_gives_outputs(self):
+        image = np.random.rand(4, 3, 8, 8)
+        net = self.net()
+        expected = net.forward(data=image)['prob'].copy()
+        placed = self.net()
+        placed.share_with(net)
+        placed.place('hybrid')
+        held = placed.blobs['data'].data
+        for _ in range(3):
+            held[...] = image
+            np.testing.assert_array_equal(expected, placed.forward()['prob'])
+            placed.blobs['data'].data[...] = image
+            np.testing.assert_array_equal(expected, placed.forward()['prob'])
+            self.assertEqual(['prob'], list(placed.forward(data=2 * image)))
+            self.assertTrue((placed.blobs['prob'].data != expected).any())
+
+    def test_an_input_that_a_layer_overwrites_in_place_is_read_again_by_the_next_pass(self):
+        text = DEPLOY_NET.replace('layer { name: "conv" ', 'layer { name: "in" type: "Power" bottom: "data" top: "data" '
+                                  'power_param { scale: -1 } } layer { name: "conv" ')
+        image = np.random.rand(4, 3, 8, 8).astype(np.float32)
+        net = self.net(text)
+        expected = net.forward(data=image)['prob'].copy()
+        placed = self.net(text)
+        placed.share_with(net)
+        placed.place('hybrid')
+        self.assertTrue((placed.forward(data=image)['prob'] == expected).all())
+        placed.blobs['data'].data.mean()  # to read is not to write
+        self.assertTrue((placed.forward(data=image)['prob'] == expected).all())
+
+    def test_arrays_outlive_the_plan_and_the_solver(self):
+        solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
+        solver.step(1)
+        held, loss = solver.net.params['conv1'][0].data, solver.net.blobs['loss']
+        before = held.copy(), loss.data.copy()
+        del solver
+        gc.collect()
+        np.testing.assert_array_equal(before[0], held)
+        held[...] = 0
+        np.testing.assert_array_equal(before[1], loss.data)
+
+    def test_a_budget_that_is_too_small_is_an_exception_that_names_one(self):
+        solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory='1KiB')
+        with self.assertRaisesRegex(caffe.Error, '--device_memory='):
+            solver.step(1)
+        with self.assertRaisesRegex(ValueError, '--device_memory='):
+            self.net().place('hybrid', 100)
+        with self.assertRaisesRegex(ValueError, 'hybrid'):
+            self.net().place('nonsense')
+
+
+class Plans(CaffeTest):
+
+    def test_the_plan_of_a_net_has_numbers_and_a_picture(self):
+        net = self.net(TRAIN_NET, caffe.TRAIN)
+        keep, hybrid = net.plan('keep'), net.plan('hybrid')
+        self.assertTrue(keep.fits)
+        self.assertLess(hybrid['smallest_budget_bytes'], keep['device_peak_bytes'])
+        self.assertIsInstance(keep, dict)
+        self.assertTrue(hybrid._repr_svg_().startswith('<svg'))
+        hybrid.save_picture(self.path('plan.svg'))
+        self.assertFalse(net.plan('keep', 1000).fits)
+        with self.assertRaisesRegex(ValueError, 'nonsense'):
+            net.plan('nonsense')
+
+    def test_planning_changes_nothing(self):
+        net = self.net()
+        before = net.forward(data=np.ones((4, 3, 8, 8)))['prob'].copy()
+        net.plan('hybrid', '1MiB')
+        np.testing.assert_array_equal(before, net.blobs['prob'].data)
+
+    def test_the_plan_of_a_prototxt_is_that_of_the_solver(self):
+        file = self.solver_file()
+        solver = caffe.get_solver(file)
+        for strategy in ('keep', 'hybrid'):
+            self.assertEqual(solver.plan(strategy)['total_device_bytes'],
+                             caffe.plan(file, strategy)['total_device_bytes'])
+        model = os.path.join(os.path.dirname(__file__), '../../models/lenet/train_val.prototxt')
+        small, large = (caffe.plan(model, 'keep', batch=batch, data_shape='1,28,28') for batch in (8, 16))
+        self.assertLess(small['device_peak_bytes'], large['device_peak_bytes'])
+        self.assertFalse(caffe.plan(file, 'hybrid', '10KiB').fits)
+        with self.assertRaisesRegex(ValueError, 'nonsense'):
+            caffe.plan(file, nonsense=1)
+        with self.assertRaisesRegex(FileNotFoundError, 'nowhere'):
+            caffe.plan('nowhere.prototxt')
+
+
+if __name__ == '__main__':
+    unittest.main()

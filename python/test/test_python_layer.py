@@ -1,0 +1,231 @@
+"""Layers written in Python, in nets of Python and of programs, with and without a memory plan."""
+import gc
+import os
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+from common import BIN, TRAIN_NET, CaffeTest, caffe
+
+LAYERS = '''
+import caffe
+import numpy as np
+
+
+class Scale(caffe.Layer):
+    """Multiplies by param_str, and counts."""
+
+    def setup(self, bottom, top):
+        self.factor = float(self.param_str)
+        self.passes = 0
+        self.bottom_of_setup = bottom[0]
+
+    def reshape(self, bottom, top):
+        top[0].reshape(*bottom[0].shape)
+
+    def forward(self, bottom, top):
+        assert bottom[0] is self.bottom_of_setup
+        self.passes += 1
+        top[0].data[...] = self.factor * bottom[0].data
+
+    def backward(self, top, propagate_down, bottom):
+        if propagate_down[0]:
+            bottom[0].diff[...] = self.factor * top[0].diff
+
+
+class HoldsArrays(Scale):
+    """The same, by arrays that it has kept since the first pass."""
+
+    def forward(self, bottom, top):
+        if not self.passes:
+            self.arrays = bottom[0].data, top[0].data
+        self.passes += 1
+        self.arrays[1][...] = self.factor * self.arrays[0]
+
+
+class InPlace(Scale):
+    def reshape(self, bottom, top):
+        pass
+
+
+class Bias(caffe.Layer):
+    """Adds a parameter."""
+
+    def setup(self, bottom, top):
+        self.blobs.add_blob(bottom[0].shape[1])
+        self.blobs[0].data[...] = 0.5
+
+    def reshape(self, bottom, top):
+        top[0].reshape(*bottom[0].shape)
+
+    def forward(self, bottom, top):
+        shape = (1, -1) + (1,) * (len(bottom[0].shape) - 2)
+        top[0].data[...] = bottom[0].data + self.blobs[0].data.reshape(shape)
+
+    def backward(self, top, propagate_down, bottom):
+        axes = tuple(i for i in range(len(top[0].shape)) if i != 1)
+        self.blobs[0].diff[...] += top[0].diff.sum(axes)
+        bottom[0].diff[...] = top[0].diff
+
+
+class Source(caffe.Layer):
+    """A data layer."""
+
+    def setup(self, bottom, top):
+        self.number = 0
+
+    def reshape(self, bottom, top):
+        top[0].reshape(2, 3)
+
+    def forward(self, bottom, top):
+        self.number += 1
+        top[0].data[...] = self.number
+
+    def backward(self, top, propagate_down, bottom):
+        pass
+
+
+class Phase(Source):
+    def forward(self, bottom, top):
+        top[0].data[...] = self.phase
+
+
+class Fails(Scale):
+    def forward(self, bottom, top):
+        raise ZeroDivisionError('as it must')
+
+
+class NoLayer:
+    pass
+'''
+
+
+def layer(name, kind, bottom, top, more=''):
+    bottoms = ''.join(f'bottom: "{each}" ' for each in bottom.split())
+    return (f'layer {{ name: "{name}" type: "Python" {bottoms} top: "{top}" '
+            f'python_param {{ module: "layers_of_test" layer: "{kind}" {more} }} }}\n')
+
+
+def train_net(kind):
+    """TRAIN_NET with a Python layer in its middle."""
+    return TRAIN_NET.replace('layer { name: "conv3" type: "Convolution" bottom: "relu2"',
+                             layer('py', kind, 'relu2', 'relu2' if kind == 'InPlace' else 'py', 'param_str: "0.5"') +
+                             'layer { name: "conv3" type: "Convolution" bottom: "' +
+                             ('relu2' if kind == 'InPlace' else 'py') + '"')
+
+
+POWER = TRAIN_NET.replace('layer { name: "conv3" type: "Convolution" bottom: "relu2"',
+                          'layer { name: "py" type: "Power" bottom: "relu2" top: "py" power_param { scale: 0.5 } } '
+                          'layer { name: "conv3" type: "Convolution" bottom: "py"')
+
+
+class PythonLayers(CaffeTest):
+
+    def setUp(self):
+        super().setUp()
+        self.write('layers_of_test.py', LAYERS)
+        sys.path.insert(0, self.folder)
+        self.addCleanup(sys.path.remove, self.folder)
+        self.addCleanup(sys.modules.pop, 'layers_of_test', None)
+
+    def train(self, text, steps=4, **placement):
+        solver = caffe.get_solver(self.solver_file(text), **placement)
+        solver.step(steps)
+        return solver, {name: [blob.data.copy() for blob in blobs] for name, blobs in solver.net.params.items()}
+
+    def test_it_computes_in_a_net(self):
+        net = self.net('layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }' +
+                       layer('py', 'Scale', 'x', 'y', 'param_str: "3"'))
+        values = np.random.rand(2, 3).astype(np.float32)
+        np.testing.assert_array_equal(3 * values, net.forward(x=values)['y'])
+        self.assertEqual(1, net.layers[1].passes)  # the object of the user's class
+        self.assertEqual(('Python', '3'), (net.layers[1].type, net.layers[1].param_str))
+        net.blobs['x'].reshape(5, 3)
+        net.reshape()
+        self.assertEqual((5, 3), net.blobs['y'].shape)
+
+    def test_it_is_a_source(self):
+        net = self.net(layer('source', 'Source', '', 'x'))
+        self.assertEqual([1, 2, 3], [net.forward()['x'][1, 2] for _ in range(3)])
+        for phase in (caffe.TRAIN, caffe.TEST):
+            self.assertEqual(phase, self.net(layer('source', 'Phase', '', 'x'), phase).forward()['x'][0, 0])
+
+    def test_trained_with_it_under_every_plan_the_weights_are_those_of_a_layer_of_the_library(self):
+        _, expected = self.train(POWER, strategy='keep')
+        for kind in ('Scale', 'HoldsArrays', 'InPlace'):
+            for strategy in ('keep', 'hybrid', 'auto', 'vdnn_all'):
+                with self.subTest(f'{kind} {strategy}'):
+                    budget = caffe.get_solver(self.solver_file(train_net(kind))).plan(strategy, '1')
+                    _, found = self.train(train_net(kind), strategy=strategy,
+                                          device_memory=budget['smallest_budget_bytes'])
+                    for name, arrays in expected.items():
+                        for mine, its in zip(arrays, found[name]):
+                            np.testing.assert_array_equal(mine, its, name)
+
+    def test_its_parameters_learn_and_are_saved(self):
+        text = TRAIN_NET.replace('bottom: "ip" bottom: "label"', 'bottom: "b" bottom: "label"') + layer('b', 'Bias', 'ip', 'b')
+        lines = text.splitlines(keepends=True)
+        text = ''.join(lines[:-2] + lines[-1:] + lines[-2:-1])  # the loss comes last
+        solver, found = self.train(text, strategy='hybrid')
+        self.assertTrue((found['b'][0] != 0.5).all())
+        solver.net.save(self.path('b.caffemodel'))
+        net = self.net(text, weights=self.path('b.caffemodel'))
+        np.testing.assert_array_equal(found['b'][0], net.params['b'][0].data)
+        np.testing.assert_array_equal(found['b'][0], net.layer_dict['b'].blobs[0].data)
+
+    def test_errors_are_exceptions_of_their_own_type(self):
+        net = self.net('layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 } } }' +
+                       layer('py', 'Fails', 'x', 'y', 'param_str: "3"'))
+        for _ in range(2):
+            with self.assertRaisesRegex(ZeroDivisionError, 'as it must'):
+                net.forward()
+        with self.assertRaises(ValueError):
+            self.net(layer('py', 'Scale', '', 'y', 'param_str: "no number"'))
+        with self.assertRaisesRegex(AttributeError, 'there is no class layers_of_test.Nothing'):
+            self.net(layer('py', 'Nothing', '', 'y'))
+        with self.assertRaisesRegex(TypeError, 'must be a class derived from caffe.Layer'):
+            self.net(layer('py', 'NoLayer', '', 'y'))
+        with self.assertRaises(ModuleNotFoundError):
+            self.net('layer { name: "py" type: "Python" top: "y" python_param { module: "no_such_module" layer: "A" } }')
+        solver = caffe.get_solver(self.solver_file(train_net('Fails')))
+        for _ in range(2):
+            with self.assertRaisesRegex(ZeroDivisionError, 'as it must'):
+                solver.step(1)
+
+    def test_what_is_kept_of_a_net_that_is_gone_says_so(self):
+        net = self.net(layer('source', 'Source', '', 'x'))
+        kept, blobs = net.layers[0], net.blobs['x']
+        del net
+        gc.collect()
+        with self.assertRaisesRegex(RuntimeError, 'gone'):
+            kept.type  # pylint: disable=pointless-statement
+        self.assertEqual((2, 3), blobs.data.shape)
+
+    def test_a_program_trains_a_net_with_it(self):
+        def train(*flags):
+            run = subprocess.run([os.path.join(BIN, 'layrub'), 'train', f'--solver={solver}', '--max_iter=3', *flags],
+                                 cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual(0, run.returncode, run.stderr)
+            net = caffe.Net(self.path('train.prototxt'), caffe.TEST, weights=self.path('snap_iter_3.caffemodel'))
+            return net.params['ip'][0].data.copy()
+        _, expected = self.train(POWER, 3, strategy='keep')
+        solver = self.solver_file(train_net('Scale'), 'snapshot: 3\nsnapshot_format: BINARYPROTO\n')
+        np.testing.assert_array_equal(expected['ip'][0], train())
+        together = train('--cpu_solvers=2')
+        solver = self.solver_file(POWER, 'snapshot: 3\nsnapshot_format: BINARYPROTO\n')
+        np.testing.assert_array_equal(train('--cpu_solvers=2'), together)
+
+    def test_a_program_tells_of_its_errors_in_a_sentence(self):
+        for kind, says in (('Fails', 'py.forward: ZeroDivisionError: as it must'), ('Nothing', 'there is no class')):
+            solver = self.solver_file(train_net(kind))
+            run = subprocess.run([os.path.join(BIN, 'layrub'), 'train', f'--solver={solver}', '--max_iter=3'],
+                                 cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual(1, run.returncode, run.stderr)
+            self.assertIn(says, run.stderr)
+            self.assertNotIn('terminate called', run.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

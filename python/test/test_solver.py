@@ -1,0 +1,173 @@
+"""caffe's solvers: training, state, Ctrl-C, several solvers."""
+import os
+import subprocess
+import threading
+import unittest
+
+import numpy as np
+
+from common import TRAIN_NET, CaffeTest, caffe
+
+TYPES = ('SGD', 'Nesterov', 'AdaGrad', 'RMSProp', 'AdaDelta', 'Adam')
+TEST = 'test_net: "{}"\ntest_iter: 2\ntest_interval: 100\ntest_initialization: false\n'
+
+
+class Solvers(CaffeTest):
+
+    def file_of(self, kind, more=''):
+        own = {'SGD': 'momentum: 0.9', 'Nesterov': 'momentum: 0.9', 'RMSProp': 'rms_decay: 0.9',
+               'AdaDelta': 'momentum: 0.9 delta: 1e-6', 'Adam': 'momentum: 0.9 momentum2: 0.99'}
+        return self.solver_file(more=own.get(kind, '') + '\n' + more, solver_type=kind)
+
+    def test_each_type_learns_and_is_of_its_class(self):
+        for kind in TYPES:
+            with self.subTest(kind):
+                solver = caffe.get_solver(self.file_of(kind))
+                self.assertIs(getattr(caffe, f'{kind}Solver'), type(solver))
+                self.assertIsInstance(solver, caffe.Solver)
+                solver.step(1)
+                first = float(solver.net.blobs['loss'].data)
+                solver.step(10)
+                self.assertEqual(11, solver.iter)
+                self.assertLess(float(solver.net.blobs['loss'].data), first)
+                direct = getattr(caffe, f'{kind}Solver')(self.file_of(kind))
+                direct.step(11)
+                np.testing.assert_array_equal(solver.net.params['ip'][0].data, direct.net.params['ip'][0].data)
+
+    def test_solve_goes_to_max_iter(self):
+        solver = caffe.SGDSolver(self.solver_file())
+        self.assertEqual(20, solver.param.max_iter)
+        solver.solve()
+        self.assertEqual(20, solver.iter)
+        self.assertAlmostEqual(0.1, solver.lr, places=6)
+        self.assertIn('at iteration 20 of 20', repr(solver))
+
+    def test_test_nets_use_the_trained_weights(self):
+        net = self.write('train.prototxt', TRAIN_NET)
+        solver = caffe.SGDSolver(self.solver_file(more=TEST.format(net)))
+        solver.step(2)
+        solver.test_nets[0].forward()
+        np.testing.assert_array_equal(solver.net.params['ip'][0].data, solver.test_nets[0].params['ip'][0].data)
+        self.assertEqual((), solver.test_nets[0].blobs['loss'].shape)
+
+    def test_snapshot_and_restore_go_on_where_it_was(self):
+        one = caffe.get_solver(self.file_of('Adam'))
+        one.step(3)
+        one.snapshot()
+        one.step(3)
+        other = caffe.get_solver(self.file_of('Adam'))
+        other.restore(self.path('snap_iter_3.solverstate'))
+        self.assertEqual(3, other.iter)
+        other.step(3)
+        np.testing.assert_array_equal(one.net.params['ip'][0].data, other.net.params['ip'][0].data)
+        third = caffe.get_solver(self.file_of('Adam'))
+        third.solve(self.path('snap_iter_3.solverstate'))
+        self.assertEqual(20, third.iter)
+
+    def test_passes_and_updates_by_hand_are_a_step(self):
+        one, arrays = caffe.get_solver(self.solver_file()), []
+        one.step(1)
+        arrays.append(one.net.params['ip'][0].data.copy())
+        other = caffe.get_solver(self.solver_file())
+        other.net.clear_param_diffs()
+        other.net.forward()
+        other.net.backward()
+        other.apply_update()
+        self.assertEqual(1, other.iter)
+        np.testing.assert_array_equal(arrays[0], other.net.params['ip'][0].data)
+
+    def test_share_weights(self):
+        solver = caffe.get_solver(self.solver_file())
+        net = self.net(TRAIN_NET, caffe.TEST)
+        solver.share_weights(net)
+        solver.step(1)
+        np.testing.assert_array_equal(solver.net.params['ip'][0].data, net.params['ip'][0].data)
+
+    def test_an_error_in_a_callback_ends_the_step_and_the_solver_works_on(self):
+        solver, fail = caffe.get_solver(self.solver_file()), [True]
+
+        def start():
+            if fail[0]:
+                raise LookupError('enough')
+        solver.add_callback(start, lambda: None)
+        with self.assertRaisesRegex(LookupError, 'enough'):
+            solver.step(1)
+        fail[0] = False
+        solver.step(2)
+        self.assertEqual(2, solver.iter)
+
+    def test_ctrl_c_ends_after_the_iteration(self):
+        solver = caffe.get_solver(self.solver_file())
+        solver.step(1)
+        stop = subprocess.Popen(['sh', '-c', f'sleep 0.3; kill -INT {os.getpid()}'])
+        with self.assertRaises(KeyboardInterrupt):
+            solver.step(1000000)
+        self.assertEqual(0, stop.wait())
+        iterations = solver.iter
+        self.assertGreater(iterations, 1)
+        solver.step(1)
+        self.assertEqual(iterations + 1, solver.iter)
+
+    def test_wrong_files_are_exceptions(self):
+        with self.assertRaisesRegex(caffe.Error, 'no field'):
+            caffe.get_solver(self.write('bad.prototxt', 'net: "a"\nbase_ltr: 1'))
+        with self.assertRaisesRegex(caffe.Error, 'Unknown solver type: Nonsense'):
+            caffe.get_solver(self.solver_file(solver_type='Nonsense'))
+        with self.assertRaisesRegex(caffe.Error, 'nowhere.solverstate'):
+            caffe.get_solver(self.solver_file()).restore(self.path('nowhere.solverstate'))
+
+
+class SeveralSolvers(CaffeTest):
+
+    def test_solvers_in_threads_train_as_one(self):
+        uid, found, errors = caffe.NCCL.new_uid(), {}, []
+        file = self.solver_file()
+
+        def train(rank):
+            try:
+                caffe.set_solver_count(2)
+                caffe.set_solver_rank(rank)
+                solver = caffe.SGDSolver(file)
+                group = caffe.NCCL(solver, uid)
+                group.bcast()
+                solver.add_callback(group)
+                if solver.param.layer_wise_reduce:
+                    solver.net.after_backward(group)
+                solver.step(4)
+                found[rank] = {name: blobs[0].data.copy() for name, blobs in solver.net.params.items()}
+            except BaseException as error:  # pylint: disable=broad-except  the test tells of it
+                errors.append(error)
+        threads = [threading.Thread(target=train, args=(rank,)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([], errors)
+        for name, values in found[0].items():
+            np.testing.assert_array_equal(values, found[1][name])
+
+
+class Settings(CaffeTest):
+
+    def test_versions_types_and_seeds(self):
+        self.assertEqual('1.0.0', caffe.__version__)
+        self.assertIn('Convolution', caffe.layer_type_list())
+        self.assertIn('Python', caffe.layer_type_list())
+        self.assertTrue(caffe.has_nccl())
+        arrays = []
+        for seed in (1, 1, 2):
+            caffe.set_random_seed(seed)
+            arrays.append(self.net(TRAIN_NET, caffe.TRAIN).params['ip'][0].data.copy())
+        np.testing.assert_array_equal(arrays[0], arrays[1])
+        self.assertTrue((arrays[0] != arrays[2]).any())
+
+    def test_a_timer_measures(self):
+        timer = caffe.Timer()
+        timer.start()
+        self.net().forward()
+        timer.stop()
+        self.assertGreater(timer.ms, 0)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -109,6 +109,11 @@ class Zoo(unittest.TestCase):
                 self.assertTrue(scores[0])
                 self.assertEqual(*scores)
 
+    def test_every_model_here_is_an_entry_of_ctest(self):
+        with open(os.path.join(SOURCE, "tools/test/CMakeLists.txt")) as file:
+            lists = re.findall(r"set\((?:small|large) ([^)]*)\)", file.read())
+        self.assertEqual(sorted(MODELS), sorted(" ".join(lists).split()))
+
     def score(self, strategy, *flags):
         """What a pass of the test net says of the trained weights."""
         done = self.layrub("test", "--model=train_val.prototxt", "--weights=keep_iter_2.caffemodel", "--iterations=1",

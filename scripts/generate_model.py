@@ -22,8 +22,9 @@ ANY_DEPTH = 'resnet'
 def net_text(model, options):
     """The prototxt of `model`. Options: batch, test_batch, data, source, test_source; None is the model's own."""
     net = Net(model.name, model.crop)
-    for phase, batch, source, part in ((TRAIN, options.batch or model.batch, options.source, 'train'),
-                                       (TEST, options.test_batch or model.test_batch, options.test_source, model.test_part)):
+    for phase, batch, source, part in (
+            (TRAIN, options.batch or model.batch, options.source, 'train'),
+            (TEST, options.test_batch or model.test_batch, options.test_source, model.test_part)):
         if options.data == 'dummy' or not model.data.read:
             model.data.dummy(net, model, phase, batch)
         else:

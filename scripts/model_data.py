@@ -101,7 +101,8 @@ def read_objects(net, model, phase, batch, source):
             {'sampler': part, 'sample_constraint': limit, 'max_sample': 1, 'max_trials': 50}
             for limit in [*limits, {'max_jaccard_overlap': 1}]]}
     net.layer('data', 'AnnotatedData', (), ['data', 'label'], include={'phase': phase}, transform_param=transform,
-              data_param={'source': source, 'batch_size': batch, 'backend': Enum('LMDB')}, annotated_data_param=samplers)
+              data_param={'source': source, 'batch_size': batch, 'backend': Enum('LMDB')},
+              annotated_data_param=samplers)
 
 
 # ---------------------------------------------------------------- sequences
@@ -118,8 +119,8 @@ def dummy_captions(net, model, phase, batch):
     """The features of an image, and of its caption each word and the next."""
     steps = [model.steps, batch]
     words = number(0, model.classes - 1)
-    dummy_layer(net, phase, {'data': ([batch, model.features], NORMAL), 'words': (steps, words), 'label': (steps, words),
-                             'cont': (steps, constant(1))})
+    dummy_layer(net, phase, {'data': ([batch, model.features], NORMAL), 'words': (steps, words),
+                             'label': (steps, words), 'cont': (steps, constant(1))})
 
 
 IMAGES = Data(dummy_images, read_images)

@@ -5,7 +5,7 @@ from script import BadInput
 
 
 def vgg_stages(net, convs, first_pad=1, last_pool=None):
-    """The stages of VGG: `convs` convolutions in each. `last_pool`: the fields of the last pooling, where it differs."""
+    """The stages of VGG: `convs` convolutions in each. `last_pool`: fields of the last pooling, where it differs."""
     x = 'data'
     for stage, (count, width) in enumerate(zip(convs, (64, 128, 256, 512, 512)), 1):
         for number in range(1, count + 1):
@@ -18,10 +18,10 @@ def vgg_stages(net, convs, first_pad=1, last_pool=None):
 
 # ---------------------------------------------------------------- SSD
 
-# Of each map: its blob, the shortest side of its boxes in pixels (the longest is the next one's), ratios of their sides,
-# pixels between its places. Liu et al. 2016, section 2.2, as for VOC.
-BOXES = [('conv4_3_norm', 30, [2], 8), ('fc7', 60, [2, 3], 16), ('conv6_2', 111, [2, 3], 32), ('conv7_2', 162, [2, 3], 64),
-         ('conv8_2', 213, [2], 100), ('conv9_2', 264, [2], 300)]
+# Of each map: its blob, the shortest side of its boxes in pixels (the longest is the next one's), ratios of their
+# sides, pixels between its places. Liu et al. 2016, section 2.2, as for VOC.
+BOXES = [('conv4_3_norm', 30, [2], 8), ('fc7', 60, [2, 3], 16), ('conv6_2', 111, [2, 3], 32),
+         ('conv7_2', 162, [2, 3], 64), ('conv8_2', 213, [2], 100), ('conv9_2', 264, [2], 300)]
 LONGEST = 315
 
 
@@ -117,7 +117,8 @@ def unet(net, classes):
         return x
 
     if net.crop % 16 != 12 or net.crop <= BORDER:
-        raise BadInput(f'unet takes images of {BORDER + 4}, {BORDER + 20}, {BORDER + 36} ... pixels a side, not {net.crop}')
+        raise BadInput(f'unet: images of {net.crop} pixels a side do not come out even; '
+                       f'{BORDER + 4}, {BORDER + 20}, {BORDER + 36} ... do')
     x, side, skipped = 'data', net.crop, []
     for level in range(DEPTH):
         x, side = twice(f'down{level}', x, 64 << level), side - 4

@@ -1,6 +1,6 @@
-"""Inception v3 and v4. For model_zoo.py. A module is a list of branches, a branch a list of steps, one after the other: AVERAGE
-or LARGEST, a pooling; (outputs, kernel), a convolution that keeps the size; (outputs, kernel, stride), one without
-padding; at last perhaps a list of branches, into which it forks."""
+"""Inception v3 and v4. For model_zoo.py. A module is a list of branches, a branch a list of steps, one after the
+other: AVERAGE or LARGEST, a pooling; (outputs, kernel), a convolution that keeps the size; (outputs, kernel, stride),
+one without padding; at last perhaps a list of branches, into which it forks."""
 
 from model_text import AVE
 
@@ -52,7 +52,8 @@ def inception_v3(net, classes):
                 [(width, ONE), (width, LONG_COLUMN), (width, LONG_ROW), (width, LONG_COLUMN), (192, LONG_ROW)],
                 [AVERAGE, (192, ONE)]]
 
-    wide = [[(320, ONE)], [(384, ONE), both_ways(384)], [(448, ONE), (384, THREE), both_ways(384)], [AVERAGE, (192, ONE)]]
+    wide = [[(320, ONE)], [(384, ONE), both_ways(384)], [(448, ONE), (384, THREE), both_ways(384)],
+            [AVERAGE, (192, ONE)]]
     x = modules(net, 'data', {
         'stem': [[(32, THREE, 2), (32, THREE, 1), (64, THREE), LARGEST, (80, ONE), (192, THREE, 1), LARGEST]],
         'mixed1': small(32), 'mixed2': small(64), 'mixed3': small(64),

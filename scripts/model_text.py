@@ -118,7 +118,8 @@ class Net:
         return self.layer(name, 'SoftmaxWithLoss', [scores, 'label'], top, loss_weight=weight)
 
     def accuracy(self, name, scores, top_k=None, ignore_label=None):
-        param = {field: value for field, value in (('top_k', top_k), ('ignore_label', ignore_label)) if value is not None}
+        given = {'top_k': top_k, 'ignore_label': ignore_label}
+        param = {field: value for field, value in given.items() if value is not None}
         return self.layer(name, 'Accuracy', [scores, 'label'], include={'phase': TEST}, accuracy_param=param or None)
 
     def scores(self, top):

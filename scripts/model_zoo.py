@@ -339,8 +339,8 @@ INVERSE = {'base_lr': 0.01, 'lr_policy': 'inv', 'gamma': 0.0001, 'power': 0.75, 
 SEQUENCE = {'base_lr': 0.1, 'lr_policy': 'fixed', 'max_iter': 100000, 'momentum': 0.9, 'clip_gradients': 10}
 SQUEEZE = {'base_lr': 0.04, 'lr_policy': 'poly', 'power': 1, 'max_iter': 170000, 'momentum': 0.9,
            'weight_decay': 0.0002}
-DETECTION = {'eval_type': 'detection', 'ap_version': '11point', 'base_lr': 0.001, 'lr_policy': 'multistep', 'gamma': 0.1,
-             'stepvalue': [80000, 100000], 'max_iter': 120000, 'momentum': 0.9, 'weight_decay': 0.0005}
+DETECTION = {'eval_type': 'detection', 'ap_version': '11point', 'base_lr': 0.001, 'lr_policy': 'multistep',
+             'gamma': 0.1, 'stepvalue': [80000, 100000], 'max_iter': 120000, 'momentum': 0.9, 'weight_decay': 0.0005}
 WHOLE_IMAGES = {'base_lr': 0.0001, 'lr_policy': 'fixed', 'max_iter': 100000, 'momentum': 0.9, 'weight_decay': 0.0005}
 TILES = {'base_lr': 0.001, 'lr_policy': 'fixed', 'max_iter': 20000, 'momentum': 0.99, 'weight_decay': 0.0005}
 

@@ -38,11 +38,11 @@ LEARNED = {
     # VGG-16's convolutions; fc6 and fc7; scores of three strides; two bilinear kernels of 4 x 4 and one of 16 x 16 for
     # each class
     'fcn8s': 14714688 + 4096 * (512 * 49 + 1) + 4096 * 4097 + 21 * (4097 + 513 + 257) + 21 * (16 + 16 + 256),
-    # with k channels on a level, for k = 64, 128, 256, 512: the up-convolution from 2 k, and four convolutions, of which the
-    # first has k / 2 inputs (one on the first level) and the third 2 k; the two at the bottom; the scores
+    # with k channels on a level, for k = 64, 128, 256, 512: the up-convolution from 2 k, and four convolutions, of which
+    # the first has k / 2 inputs (one on the first level) and the third 2 k; the two at the bottom; the scores
     'unet': sum(2 * k * k * 4 + k + 9 * k * ((1 if k == 64 else k // 2) + k + 2 * k + k) + 4 * k
                 for k in (64, 128, 256, 512)) + 9 * 1024 * (512 + 1024) + 2 * 1024 + 2 * (64 + 1),
-    # words; gates of 1000 from 1000 inputs and 1000 of the step before, with the image's 1000 in the second layer; scores
+    # words; gates of 1000 from 1000 inputs and 1000 of the step before, in the second layer and the image's 1000; scores
     'captioner': 8801 * 1000 + 4 * 1000 * (2001 + 3001) + 8801 * 1001,
 }
 
@@ -108,7 +108,8 @@ class Size:
     def filters(self, layer, channels):
         """Adds up the parameters; returns outputs, and (kernel, padding) for each axis."""
         outputs = self.number(layer, 'convolution_param', 'num_output')
-        group = channels if layer['type'] == ['DepthwiseConvolution'] else self.number(layer, 'convolution_param', 'group', 1)
+        depthwise = layer['type'] == ['DepthwiseConvolution']
+        group = self.number(layer, 'convolution_param', 'group', channels if depthwise else 1)
         kernel = self.pair(layer, 'kernel', 0, 'kernel_size')
         bias = 'bias_term' not in layer['convolution_param'][0]
         self.learned += outputs * (channels // group * math.prod(kernel) + bias)
@@ -262,7 +263,7 @@ class GenerateModel(unittest.TestCase):
     def test_what_cannot_be_is_refused_in_one_line(self):
         for arguments, words in ((['alexnet2'], "no model 'alexnet2'"), (['resnet'], '--blocks'),
                                  (['vgg16', '--blocks=1,1,1,1'], '--blocks'), (['vgg16', '--solver'], '--out'),
-                                 (['lenet', '--out=/dev/null/x'], '/dev/null')):
+                                 (['lenet', '--out=/dev/null/x'], '/dev/null'), (['unet', '--crop=200'], '188, 204')):
             done = generate(*arguments)
             self.assertEqual(1, done.returncode, done.stderr)
             self.assertRegex(done.stderr.strip(), f'^generate_model.py: .*{words}.*$')

@@ -38,11 +38,11 @@ LEARNED = {
     # VGG-16's convolutions; fc6 and fc7; scores of three strides; two bilinear kernels of 4 x 4 and one of 16 x 16 for
     # each class
     'fcn8s': 14714688 + 4096 * (512 * 49 + 1) + 4096 * 4097 + 21 * (4097 + 513 + 257) + 21 * (16 + 16 + 256),
-    # with k channels on a level, for k = 64, 128, 256, 512: the up-convolution from 2 k, and four convolutions, of which
-    # the first has k / 2 inputs (one on the first level) and the third 2 k; the two at the bottom; the scores
+    # with k channels on a level, for k = 64, 128, 256, 512: the up-convolution from 2 k, and four convolutions, the
+    # first of which has k / 2 inputs (one on the first level) and the third 2 k; the two at the bottom; the scores
     'unet': sum(2 * k * k * 4 + k + 9 * k * ((1 if k == 64 else k // 2) + k + 2 * k + k) + 4 * k
                 for k in (64, 128, 256, 512)) + 9 * 1024 * (512 + 1024) + 2 * 1024 + 2 * (64 + 1),
-    # words; gates of 1000 from 1000 inputs and 1000 of the step before, in the second layer and the image's 1000; scores
+    # words; gates of 1000 from 1000 inputs and 1000 of the step before, in layer 2 and the image's 1000; scores
     'captioner': 8801 * 1000 + 4 * 1000 * (2001 + 3001) + 8801 * 1001,
 }
 

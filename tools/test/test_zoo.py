@@ -103,7 +103,7 @@ class Zoo(unittest.TestCase):
                     self.assertLessEqual(planned["planned_device_bytes"], budget)
                     for ending in ("caffemodel", "solverstate"):
                         self.check_same(f"keep_iter_2.{ending}", f"{strategy}_iter_2.{ending}")
-                    print(f"{name}: {strategy} within {budget / floor:.2f} times the floor ({floor / 2 ** 20:.1f} MiB); "
+                    print(f"{name}: {strategy} within {budget / floor:.2f} of the floor, {floor / 2 ** 20:.1f} MiB; "
                           f"keep takes {kept['planned_device_bytes'] / floor:.2f}", flush=True)
                 scores = [self.score(strategy, *flags) for strategy in ("keep", "hybrid")]
                 self.assertTrue(scores[0])

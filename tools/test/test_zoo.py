@@ -36,7 +36,7 @@ MODELS = {
     "inception_v4": (["--batch=2", "--crop=107"], []),
     "resnext50": (["--batch=4", "--crop=64"], []),
     "se_resnet50": (["--batch=4", "--crop=64"], []),
-    "ssd300": (["--batch=2", "--data=dummy"], []),  # objects; --synthetic has images without any
+    "ssd300": (["--batch=1", "--data=dummy"], []),  # objects; --synthetic has images without any
     "fcn8s": (["--crop=64"], ["--data_shape=data:3,64,64,label:64,64"]),
     "unet": (["--crop=188"], ["--data_shape=data:1,188,188,label:4,4"]),
     "lstm": (["--batch=4", "--classes=500"], []),

@@ -4,26 +4,39 @@
 set -eu
 
 packages='
-  ccache clang-format cmake g++ make ninja-build pkg-config protobuf-compiler pybind11-dev python3 python3-dev python3-numpy python3-pip
-  python3-protobuf python3-setuptools python3-wheel libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libgflags-dev libgoogle-glog-dev
+  ccache clang-format cmake g++ make ninja-build pkg-config protobuf-compiler python3 python3-numpy
+  libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libgflags-dev libgoogle-glog-dev
   libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
   libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
   nlohmann-json3-dev valgrind zlib1g-dev'
+# For the Python interface, which a build goes without where it has to.
+python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
 
-missing=
-for package in $packages; do
-  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null || true)
-  [ "$status" = installed ] || missing="$missing $package"
-done
-[ -n "$missing" ] || exit 0
+# lacking PACKAGE...: those that are not installed.
+lacking() {
+  for package; do
+    status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null || true)
+    [ "$status" = installed ] || printf ' %s' "$package"
+  done
+}
+# shellcheck disable=SC2086 # lists of words
+missing=$(lacking $packages)
+# shellcheck disable=SC2086
+missing_python=$(lacking $python)
+[ -n "$missing$missing_python" ] || exit 0
 
 command -v apt-get > /dev/null || {
-  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing" >&2
-  exit 1
+  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing$missing_python" >&2
+  [ -z "$missing" ]
+  exit
 }
-echo "Installing:$missing"
+echo "Installing:$missing$missing_python"
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
-$sudo apt-get update -q
-# shellcheck disable=SC2086 # a list of words
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+$sudo apt-get update -q || [ -z "$missing" ]
+install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
+# shellcheck disable=SC2086
+[ -z "$missing" ] || install $missing
+# shellcheck disable=SC2086
+[ -z "$missing_python" ] || install $missing_python ||
+  echo "install_deps: the Python interface is left out, it needs:$missing_python" >&2

@@ -1,0 +1,48 @@
+#ifndef TOOLS_LAYRUB_REPORT_MAP_PICTURE_HPP_
+#define TOOLS_LAYRUB_REPORT_MAP_PICTURE_HPP_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/report/stays.hpp"
+
+namespace layrub_tool {
+
+/// A box of the map: one tensor in its bytes, or several that are too small to tell apart.
+struct MapBox {
+  int begin = 0;  ///< runs before
+  int end = 0;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  layrub::TensorId tensor = layrub::kNone;  ///< kNone: several
+  int count = 1;                            ///< of tensors
+
+  bool operator==(const MapBox&) const = default;
+};
+
+/// Joins what is shorter than `runs` runs with what else lies on the same or the next bytes within
+/// the same `runs` runs, and what is lower than `bytes` bytes with such as lie directly on it at
+/// the same time. Nothing else changes.
+std::vector<MapBox> MergeSlivers(std::vector<MapBox> boxes, int runs, double bytes);
+
+/// A plan to draw.
+struct MapPlan {
+  std::string heading;
+  Stays stays;
+  int64_t device_bytes = 0;
+  int64_t host_bytes = 0;
+};
+
+/// A picture of which bytes hold which tensor while an iteration of `graph` runs: runs from left to
+/// right, addresses upwards, the device's tier above the host's, and arrows between them where
+/// tensors are copied. The plans, at least one, stand side by side, on one scale of bytes. Faint is
+/// what is held but not in use; dashed outlines are around what was computed again. Paths have the
+/// number of their tensor as data-t.
+std::string DrawMap(const std::string& title, const layrub::Graph& graph,
+                    const std::vector<MapPlan>& plans);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_REPORT_MAP_PICTURE_HPP_

@@ -1,6 +1,5 @@
 // What of a map is too small to be drawn by itself.
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -9,63 +8,61 @@
 namespace layrub_tool {
 namespace {
 
-void Join(const MapBox& more, MapBox* box) {
-  const int64_t end = std::max(box->offset + box->bytes, more.offset + more.bytes);
-  box->offset = std::min(box->offset, more.offset);
-  box->bytes = end - box->offset;
-  box->count += more.count;
-  box->tensor = layrub::kNone;
+MapBox Joined(const MapBox& a, const MapBox& b) {
+  const int64_t offset = std::min(a.offset, b.offset);
+  return {std::min(a.begin, b.begin),
+          std::max(a.end, b.end),
+          offset,
+          std::max(a.offset + a.bytes, b.offset + b.bytes) - offset,
+          layrub::kNone,
+          a.count + b.count};
 }
 
-bool ByPlace(const MapBox& a, const MapBox& b) {
-  return std::tie(a.begin, a.end, a.offset, a.bytes) < std::tie(b.begin, b.end, b.offset, b.bytes);
+/// Sorts `boxes` by `key`, and joins each with the one before where `joins` says so.
+template <typename Key, typename Joins>
+std::vector<MapBox> JoinSorted(std::vector<MapBox> boxes, const Key& key, const Joins& joins) {
+  std::stable_sort(boxes.begin(), boxes.end(),
+                   [&](const MapBox& a, const MapBox& b) { return key(a) < key(b); });
+  std::vector<MapBox> joined;
+  for (const MapBox& box : boxes) {
+    if (!joined.empty() && joins(joined.back(), box))
+      joined.back() = Joined(joined.back(), box);
+    else
+      joined.push_back(box);
+  }
+  return joined;
 }
 
-/// Those that are shorter than `runs`, in columns of so many runs.
-std::vector<MapBox> MergeShort(const std::vector<MapBox>& boxes, int runs) {
-  std::vector<MapBox> merged, short_ones;
-  for (MapBox box : boxes) {
-    if (box.end - box.begin >= runs) {
-      merged.push_back(box);
-      continue;
-    }
-    box.begin = box.begin / runs * runs;
-    box.end = box.begin + runs;
-    short_ones.push_back(box);
-  }
-  std::sort(short_ones.begin(), short_ones.end(), ByPlace);
-  const size_t first = merged.size();
-  for (const MapBox& box : short_ones) {
-    if (merged.size() > first) {
-      MapBox& last = merged.back();
-      if (last.begin == box.begin && last.offset + last.bytes >= box.offset) {
-        Join(box, &last);
-        continue;
-      }
-    }
-    merged.push_back(box);
-  }
-  return merged;
+/// Moves those for which `is_sliver` holds out of `boxes`.
+template <typename IsSliver>
+std::vector<MapBox> TakeSlivers(std::vector<MapBox>* boxes, const IsSliver& is_sliver) {
+  const auto first = std::stable_partition(boxes->begin(), boxes->end(),
+                                           [&](const MapBox& box) { return !is_sliver(box); });
+  std::vector<MapBox> slivers(first, boxes->end());
+  boxes->erase(first, boxes->end());
+  return slivers;
 }
 
 }  // namespace
 
-std::vector<MapBox> MergeSlivers(std::vector<MapBox> boxes, int runs, double bytes) {
-  if (runs > 1) boxes = MergeShort(boxes, runs);
-  std::sort(boxes.begin(), boxes.end(), ByPlace);
-  std::vector<MapBox> merged;
-  for (const MapBox& box : boxes) {
-    if (!merged.empty() && static_cast<double>(box.bytes) < bytes) {
-      MapBox& last = merged.back();
-      const bool low = last.count > 1 || static_cast<double>(last.bytes) < bytes;
-      const bool same_time = last.begin == box.begin && last.end == box.end;
-      if (low && same_time && last.offset + last.bytes == box.offset) {
-        Join(box, &last);
-        continue;
-      }
-    }
-    merged.push_back(box);
-  }
+std::vector<MapBox> MergeSlivers(const std::vector<MapBox>& boxes, int runs, int64_t bytes) {
+  std::vector<MapBox> merged = boxes;
+  const auto column = [runs](const MapBox& box) { return box.begin / runs; };
+  const std::vector<MapBox> columns = JoinSorted(
+      TakeSlivers(&merged, [runs](const MapBox& box) { return box.end - box.begin < runs; }),
+      [&](const MapBox& box) { return std::pair(column(box), box.offset); },
+      [&](const MapBox& before, const MapBox& box) {
+        return column(before) == column(box) && before.offset + before.bytes >= box.offset;
+      });
+  merged.insert(merged.end(), columns.begin(), columns.end());
+  const auto row = [bytes](const MapBox& box) { return box.offset / bytes; };
+  const std::vector<MapBox> rows = JoinSorted(
+      TakeSlivers(&merged, [bytes](const MapBox& box) { return box.bytes < bytes; }),
+      [&](const MapBox& box) { return std::tuple(row(box), box.begin, box.offset); },
+      [&](const MapBox& before, const MapBox& box) {
+        return row(before) == row(box) && before.end > box.begin;
+      });
+  merged.insert(merged.end(), rows.begin(), rows.end());
   return merged;
 }
 

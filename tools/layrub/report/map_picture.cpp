@@ -46,16 +46,17 @@ class Picture {
     width_ = (kPictureWidth - kPictureLeft - kPictureRight - kBetween * (count - 1)) / count;
   }
 
-  std::string Draw(const std::string& title) {
-    constexpr double kLegendTop = 10;
+  MapPicture Draw(const std::string& title) {
+    constexpr double kLegendTop = 30;
     const double right = kPictureWidth - kPictureRight;
     Svg probe(1, 1, "");
     const double legend = DrawLegend(Entries(), kPictureLeft, right, kLegendTop, &probe);
     top_ = kLegendTop + legend + 42;
     Svg svg(kPictureWidth, Bottom() + 36, title);
+    svg.Text(kPictureLeft, 18, title, "name");
     DrawLegend(Entries(), kPictureLeft, right, kLegendTop, &svg);
     for (size_t i = 0; i < plans_.size(); ++i) DrawPlan(plans_[i], i, &svg);
-    return svg.Finish();
+    return {svg.Finish(), std::move(tensors_)};
   }
 
  private:
@@ -83,13 +84,18 @@ class Picture {
     return entries;
   }
 
+  static std::string Heading(const MapPlan& plan) {
+    const std::string host = plan.host_bytes > 0 ? " + " + SizeText(plan.host_bytes) + " host" : "";
+    return plan.strategy + ": " + SizeText(plan.device_bytes) + " device" + host;
+  }
+
   void DrawPlan(const MapPlan& plan, size_t number, Svg* svg) {
     const double left = kPictureLeft + static_cast<double>(number) * (width_ + kBetween);
     const int runs = std::max(static_cast<int>(plan.stays.runs.size()), 1);
     const Frame device{left, top_, width_, kDeviceHeight, runs, std::max(device_bytes_, 1.0)};
     const Frame host{left, HostTop(), width_, host_height_, runs, std::max(host_bytes_, 1.0)};
     const Frame whole{left, top_, width_, Bottom() - top_, runs, 1};
-    svg->Text(left, top_ - 22, plan.heading, "name");
+    svg->Text(left, top_ - 23, Heading(plan), "strong");
     DrawByteTicks(device, number == 0, svg);
     if (host_bytes_ > 0) DrawByteTicks(host, number == 0, svg);
     if (number == 0) DrawTierNames(device, host, svg);
@@ -134,11 +140,11 @@ class Picture {
 
   void DrawBoxes(const Stays& stays, Tier tier, const Frame& frame, Svg* svg) {
     const double above = frame.top - top_;  // within the view
-    for (auto& [look, boxes] : BoxesByLook(stays, tier)) {
+    const int columns = RunsPerColumn(frame.runs, frame.width);
+    const auto row = std::max<int64_t>(static_cast<int64_t>(frame.bytes / frame.height), 1);
+    for (const auto& [look, boxes] : BoxesByLook(stays, tier)) {
       svg->BeginGroup(Classes(look));
-      const int sliver = RunsPerColumn(frame.runs, frame.width);
-      for (const MapBox& box : MergeSlivers(std::move(boxes), sliver, frame.bytes / frame.height))
-        DrawBox(box, frame, above, svg);
+      for (const MapBox& box : MergeSlivers(boxes, columns, row)) DrawBox(box, frame, above, svg);
       svg->EndGroup();
     }
   }
@@ -168,7 +174,8 @@ class Picture {
               "", Words(box), Data(box.tensor));
   }
 
-  static std::string Data(layrub::TensorId t) {
+  std::string Data(layrub::TensorId t) {
+    if (t != layrub::kNone) tensors_.insert(t);
     return t == layrub::kNone ? "" : "data-t=\"" + std::to_string(t) + "\"";
   }
 
@@ -220,6 +227,7 @@ class Picture {
 
   const layrub::Graph& graph_;
   const std::vector<MapPlan>& plans_;
+  std::set<layrub::TensorId> tensors_;
   double device_bytes_ = 0;
   double host_bytes_ = 0;
   double host_height_ = 0;
@@ -229,8 +237,8 @@ class Picture {
 
 }  // namespace
 
-std::string DrawMap(const std::string& title, const layrub::Graph& graph,
-                    const std::vector<MapPlan>& plans) {
+MapPicture DrawMap(const std::string& title, const layrub::Graph& graph,
+                   const std::vector<MapPlan>& plans) {
   return Picture(graph, plans).Draw(title);
 }
 

@@ -2,6 +2,7 @@
 #define TOOLS_LAYRUB_REPORT_MAP_PICTURE_HPP_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,22 @@ struct MapBox {
   bool operator==(const MapBox&) const = default;
 };
 
-/// Joins what is shorter than `runs` runs with what else lies on the same or the next bytes within
-/// the same `runs` runs, and what is lower than `bytes` bytes with such as lie directly on it at
-/// the same time. Nothing else changes.
-std::vector<MapBox> MergeSlivers(std::vector<MapBox> boxes, int runs, double bytes);
+/// Joins those shorter than `runs` runs that overlap or touch in bytes within a column of so many
+/// runs, and those lower than `bytes` bytes that overlap in time within a row of so many bytes.
+/// Nothing else changes.
+std::vector<MapBox> MergeSlivers(const std::vector<MapBox>& boxes, int runs, int64_t bytes);
 
 /// A plan to draw.
 struct MapPlan {
-  std::string heading;
+  std::string strategy;
   Stays stays;
   int64_t device_bytes = 0;
   int64_t host_bytes = 0;
+};
+
+struct MapPicture {
+  std::string svg;
+  std::set<layrub::TensorId> tensors;  ///< that have a box or an arrow of their own
 };
 
 /// A picture of which bytes hold which tensor while an iteration of `graph` runs: runs from left to
@@ -40,8 +46,8 @@ struct MapPlan {
 /// tensors are copied. The plans, at least one, stand side by side, on one scale of bytes. Faint is
 /// what is held but not in use; dashed outlines are around what was computed again. Paths have the
 /// number of their tensor as data-t.
-std::string DrawMap(const std::string& title, const layrub::Graph& graph,
-                    const std::vector<MapPlan>& plans);
+MapPicture DrawMap(const std::string& title, const layrub::Graph& graph,
+                   const std::vector<MapPlan>& plans);
 
 }  // namespace layrub_tool
 

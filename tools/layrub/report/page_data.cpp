@@ -1,6 +1,7 @@
 #include "layrub/report/page_data.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -89,18 +90,19 @@ Json Summary(const ReportInput& input, const Stays& stays) {
           {"measured_device_bytes", OrNull(input.measured_device_bytes)}};
 }
 
-/// [name, layer, role, bytes, begin, end]: from its first stay to its last.
-Json Tensors(const Graph& graph, const Stays& stays, const Layers& layers) {
+/// By number: [name, layer, role, bytes, begin, end], from its first stay to its last.
+Json Tensors(const Graph& graph, const Stays& stays, const Layers& layers,
+             const std::set<layrub::TensorId>& shown) {
   std::vector<int> begin(graph.tensors.size(), kNone), end(graph.tensors.size(), kNone);
   for (const Stay& stay : stays.stays) {
     if (begin[stay.tensor] == kNone) begin[stay.tensor] = stay.begin;
     end[stay.tensor] = std::max(end[stay.tensor], stay.end);
   }
-  Json tensors = Json::array();
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+  Json tensors = Json::object();
+  for (const layrub::TensorId t : shown) {
     const layrub::Tensor& tensor = graph.tensors[t];
-    tensors.push_back({tensor.name, layers.OfTensor(static_cast<layrub::TensorId>(t)),
-                       static_cast<int>(tensor.role), tensor.bytes, begin[t], end[t]});
+    tensors[std::to_string(t)] = {tensor.name,  layers.OfTensor(t), static_cast<int>(tensor.role),
+                                  tensor.bytes, begin[t],           end[t]};
   }
   return tensors;
 }
@@ -127,6 +129,9 @@ Json Memory(const Stays& stays) {
   return columns;
 }
 
+/// In as few digits as nanoseconds need.
+double Rounded(double seconds) { return std::round(seconds * 1e9) / 1e9; }
+
 /// Seconds that the operations of each layer take.
 std::vector<double> ComputeSeconds(const ReportInput& input, const Timeline& timeline,
                                    const Layers& layers) {
@@ -151,15 +156,16 @@ Json LayerRows(const ReportInput& input, const Layers& layers) {
     const auto known = costs.find(layers.names()[i]);
     const layrub::LayerCost cost = known == costs.end() ? layrub::LayerCost() : *known->second;
     rows.push_back({i, cost.kept, cost.aliased, cost.offloaded, cost.recomputed, cost.traffic,
-                    cost.copying, cost.exposed, cost.again, predicted[i],
-                    input.measured ? Json(measured[i]) : Json()});
+                    Rounded(cost.copying), Rounded(cost.exposed), Rounded(cost.again),
+                    Rounded(predicted[i]), input.measured ? Json(Rounded(measured[i])) : Json()});
   }
   return rows;
 }
 
 }  // namespace
 
-Json PageData(const ReportInput& input, const Stays& stays) {
+Json PageData(const ReportInput& input, const Stays& stays,
+              const std::set<layrub::TensorId>& shown) {
   const Layers layers(*input.graph);
   Json roles = Json::array();
   for (int role = 0; role < kRoles; ++role)
@@ -167,7 +173,7 @@ Json PageData(const ReportInput& input, const Stays& stays) {
   return {{"summary", Summary(input, stays)},
           {"roles", roles},
           {"layer_names", layers.names()},
-          {"tensors", Tensors(*input.graph, stays, layers)},
+          {"tensors", Tensors(*input.graph, stays, layers, shown)},
           {"operations", Operations(*input.graph, stays)},
           {"memory", Memory(stays)},
           {"layers", LayerRows(input, layers)},

@@ -40,7 +40,7 @@ std::string ScriptText(const nlohmann::ordered_json& json) {
 }
 
 std::string Page(const ReportInput& input, const Stays& stays, const std::string& memory,
-                 const std::string& map) {
+                 const MapPicture& map) {
   const std::string chart = input.metrics.empty() ? ""
                                                   : "<script>\n/*\n" + std::string(kChartLicence) +
                                                         "*/\n" + kChartJs + "</script>\n";
@@ -48,15 +48,11 @@ std::string Page(const ReportInput& input, const Stays& stays, const std::string
                           {"verdict", EscapeXml(input.verdict)},
                           {"style", kPageCss},
                           {"memory", memory},
-                          {"map", map},
-                          {"data", ScriptText(PageData(input, stays))},
+                          {"map", map.svg},
+                          {"data", ScriptText(PageData(input, stays, map.tensors))},
                           {"chart", chart},
                           {"script", kPageScript},
                           {"version", LAYRUB_VERSION}});
-}
-
-std::string Heading(const ReportInput& input) {
-  return input.net_name + " under " + input.plan->strategy;
 }
 
 std::vector<MemoryLine> Lines(const ReportInput& input) {
@@ -78,13 +74,14 @@ void CheckReportFolder(const std::string& folder) {
 
 void WriteReport(const std::string& folder, const ReportInput& input) {
   const Stays stays = WalkPlan(*input.graph, *input.plan);
+  const layrub::Plan& plan = *input.plan;
   const std::string memory =
-      DrawMemory("Device memory in use: " + Heading(input), *input.graph, stays, Lines(input));
-  const std::string map = DrawMap("Which bytes hold what: " + Heading(input), *input.graph,
-                                  {{"Which bytes hold what: " + Heading(input), stays,
-                                    input.plan->device_bytes, input.plan->host_bytes}});
+      DrawMemory("Device memory in use: " + input.net_name + " under " + plan.strategy,
+                 *input.graph, stays, Lines(input));
+  const MapPicture map = DrawMap("Which bytes hold what: " + input.net_name, *input.graph,
+                                 {{plan.strategy, stays, plan.device_bytes, plan.host_bytes}});
   WriteFile(folder + "/memory.svg", memory);
-  WriteFile(folder + "/map.svg", map);
+  WriteFile(folder + "/map.svg", map.svg);
   WriteFile(folder + "/report.html", Page(input, stays, memory, map));
 }
 

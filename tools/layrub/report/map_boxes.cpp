@@ -8,6 +8,15 @@
 namespace layrub_tool {
 namespace {
 
+/// Rows that are less full have boxes of their own.
+constexpr double kFilled = 0.6;
+
+double Area(const MapBox& box) {
+  return static_cast<double>(box.bytes) * static_cast<double>(box.end - box.begin);
+}
+
+double Filled(const MapBox& box) { return box.count == 1 ? Area(box) : box.filled; }
+
 MapBox Joined(const MapBox& a, const MapBox& b) {
   const int64_t offset = std::min(a.offset, b.offset);
   return {std::min(a.begin, b.begin),
@@ -15,7 +24,9 @@ MapBox Joined(const MapBox& a, const MapBox& b) {
           offset,
           std::max(a.offset + a.bytes, b.offset + b.bytes) - offset,
           layrub::kNone,
-          a.count + b.count};
+          Area(a) < Area(b) ? b.look : a.look,
+          a.count + b.count,
+          Filled(a) + Filled(b)};
 }
 
 /// Sorts `boxes` by `key`, and joins each with the one before where `joins` says so.
@@ -50,9 +61,10 @@ std::vector<MapBox> MergeSlivers(const std::vector<MapBox>& boxes, int runs, int
   const auto column = [runs](const MapBox& box) { return box.begin / runs; };
   const std::vector<MapBox> columns = JoinSorted(
       TakeSlivers(&merged, [runs](const MapBox& box) { return box.end - box.begin < runs; }),
-      [&](const MapBox& box) { return std::pair(column(box), box.offset); },
+      [&](const MapBox& box) { return std::tuple(box.look, column(box), box.offset); },
       [&](const MapBox& before, const MapBox& box) {
-        return column(before) == column(box) && before.offset + before.bytes >= box.offset;
+        return before.look == box.look && column(before) == column(box) &&
+               before.offset + before.bytes >= box.offset;
       });
   merged.insert(merged.end(), columns.begin(), columns.end());
   const auto row = [bytes](const MapBox& box) { return box.offset / bytes; };
@@ -60,9 +72,13 @@ std::vector<MapBox> MergeSlivers(const std::vector<MapBox>& boxes, int runs, int
       TakeSlivers(&merged, [bytes](const MapBox& box) { return box.bytes < bytes; }),
       [&](const MapBox& box) { return std::tuple(row(box), box.begin, box.offset); },
       [&](const MapBox& before, const MapBox& box) {
-        return row(before) == row(box) && before.end > box.begin;
+        if (row(before) != row(box) || before.end <= box.begin) return false;
+        const MapBox joined = Joined(before, box);
+        return joined.filled > kFilled * Area(joined);
       });
   merged.insert(merged.end(), rows.begin(), rows.end());
+  std::stable_sort(merged.begin(), merged.end(),
+                   [](const MapBox& a, const MapBox& b) { return a.look < b.look; });
   return merged;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
+#include <optional>
 #include <utility>
 
 #include "layrub/report/layout.hpp"
@@ -19,17 +19,13 @@ constexpr double kDeviceHeight = 320;
 constexpr double kHostHeight = 240;  ///< at most
 constexpr double kArrows = 34;       ///< between the tiers
 constexpr double kBetween = 34;      ///< between two plans
-constexpr double kArrowDistance = 3;
+constexpr double kArrowDistance = 5;
 /// Boxes of wider runs have an outline.
 constexpr double kOutlinedRun = 2.5;
 
-/// What boxes of one colour and style have in common. The first are drawn first.
-using Look = std::tuple<bool, bool, Role>;  // in use, computed again, role
-
-std::string Classes(const Look& look) {
-  const auto& [used, again, role] = look;
-  return "stay " + std::string(layrub::Name(role)) + (used ? "" : " idle") +
-         (again ? " again" : "");
+std::string Classes(const MapLook& look) {
+  return "stay " + std::string(layrub::Name(look.role)) + (look.used ? "" : " idle") +
+         (look.again ? " again" : "");
 }
 
 class Picture {
@@ -142,27 +138,33 @@ class Picture {
     const double above = frame.top - top_;  // within the view
     const int columns = RunsPerColumn(frame.runs, frame.width);
     const auto row = std::max<int64_t>(static_cast<int64_t>(frame.bytes / frame.height), 1);
-    for (const auto& [look, boxes] : BoxesByLook(stays, tier)) {
-      svg->BeginGroup(Classes(look));
-      for (const MapBox& box : MergeSlivers(boxes, columns, row)) DrawBox(box, frame, above, svg);
-      svg->EndGroup();
+    std::optional<MapLook> look;
+    for (const MapBox& box : MergeSlivers(Boxes(stays, tier), columns, row)) {
+      if (look != box.look) {
+        if (look) svg->EndGroup();
+        svg->BeginGroup(Classes(box.look));
+        look = box.look;
+      }
+      DrawBox(box, frame, above, svg);
     }
+    if (look) svg->EndGroup();
   }
 
-  std::map<Look, std::vector<MapBox>> BoxesByLook(const Stays& stays, Tier tier) const {
-    std::map<Look, std::vector<MapBox>> looks;
+  std::vector<MapBox> Boxes(const Stays& stays, Tier tier) const {
+    std::vector<MapBox> boxes;
     for (const Stay& stay : stays.stays) {
       if (stay.tier != tier || stay.bytes == 0) continue;
+      const Role role = graph_.tensors[stay.tensor].role;
       const auto add = [&](int begin, int end, bool used) {
         if (begin == end) return;
-        looks[{used, stay.again, graph_.tensors[stay.tensor].role}].push_back(
-            {begin, end, stay.offset, stay.bytes, stay.tensor});
+        boxes.push_back(
+            {begin, end, stay.offset, stay.bytes, stay.tensor, {used, stay.again, role}});
       };
       add(stay.begin, stay.first, false);
       add(stay.first, stay.last, true);
       add(stay.last, stay.end, false);
     }
-    return looks;
+    return boxes;
   }
 
   void DrawBox(const MapBox& box, const Frame& frame, double above, Svg* svg) {
@@ -197,19 +199,21 @@ class Picture {
     }
     for (const auto& [place, copies] : arrows) {
       const bool down = place.first;
-      const Copy& first = *copies[0];
+      const Copy& largest =
+          **std::max_element(copies.begin(), copies.end(),
+                             [](const Copy* a, const Copy* b) { return a->bytes < b->bytes; });
       int64_t bytes = 0;
       for (const Copy* copy : copies) bytes += copy->bytes;
       const bool one = copies.size() == 1;
-      const std::string what = one ? graph_.tensors[first.tensor].name + ", "
-                                   : std::to_string(copies.size()) + " copies, ";
-      const double x = first.run, wing = 2.5 / per_run;
+      const std::string what =
+          one ? graph_.tensors[largest.tensor].name : std::to_string(copies.size()) + " copies";
+      const double x = copies[0]->run, wing = 2.5 / per_run;
       const double tail = kDeviceHeight + (down ? 3 : kArrows - 3);
       const double tip = kDeviceHeight + (down ? kArrows - 3 : 3), neck = tip + (down ? -6 : 6);
-      svg->BeginGroup("copy " + std::string(layrub::Name(graph_.tensors[first.tensor].role)));
+      svg->BeginGroup("copy " + std::string(layrub::Name(graph_.tensors[largest.tensor].role)));
       const std::string title =
-          what + SizeText(bytes) + (down ? " to the host" : " back to the device");
-      const std::string data = Data(one ? first.tensor : layrub::kNone);
+          what + ", " + SizeText(bytes) + (down ? " to the host" : " back to the device");
+      const std::string data = Data(one ? largest.tensor : layrub::kNone);
       svg->Path("M" + Short(x) + " " + Short(tail) + "V" + Short(neck), "stroke", title, data);
       svg->Path("M" + Coordinate(x - wing) + " " + Short(neck) + "H" + Coordinate(x + wing) + "L" +
                     Coordinate(x) + " " + Short(tip) + "z",

@@ -11,6 +11,15 @@
 
 namespace layrub_tool {
 
+/// How a box looks. The first are drawn first.
+struct MapLook {
+  bool used = true;    ///< not only held
+  bool again = false;  ///< what it holds was computed again
+  layrub::Role role = layrub::Role::kActivation;
+
+  auto operator<=>(const MapLook&) const = default;
+};
+
 /// A box of the map: one tensor in its bytes, or several that are too small to tell apart.
 struct MapBox {
   int begin = 0;  ///< runs before
@@ -18,7 +27,9 @@ struct MapBox {
   int64_t offset = 0;
   int64_t bytes = 0;
   layrub::TensorId tensor = layrub::kNone;  ///< kNone: several
-  int count = 1;                            ///< of tensors
+  MapLook look = {};
+  int count = 1;      ///< of tensors
+  double filled = 0;  ///< of a joined box: bytes x runs of what is in it
 
   bool operator==(const MapBox&) const = default;
 };

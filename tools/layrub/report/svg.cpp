@@ -25,7 +25,9 @@ constexpr char kStyle[] = R"(
 .picture .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 .picture .head{transform-box:fill-box;transform-origin:center;transform:scaleX(var(--unzoom,1))}
 .picture .idle{fill-opacity:.25}
-.picture .outlined .stay path{stroke:#fff;stroke-width:.5}
+.picture .stay path{stroke:currentColor;stroke-width:.4}
+.picture .idle path{stroke-opacity:.25}
+.picture .outlined .stay path{stroke-opacity:1;stroke:#fff;stroke-width:.5}
 .picture .outlined .stay.again path,.picture rect.again{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
 .picture .parameter,.picture .series1{fill:#0072b2;color:#0072b2}
 .picture .parameter_gradient,.picture .series2{fill:#56b4e9;color:#56b4e9}

@@ -321,7 +321,76 @@ function setUpTable() {
   fillTable(columns);
 }
 
+/** A chart of lines over iterations: `lines` are [name, colour, points [x, y]...]. */
+function showChart(title, lines, text = String) {
+  const canvas = make('canvas');
+  document.querySelector('.charts').append(make('div', {}, canvas));
+  const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const chart = new Chart(canvas, {
+    type: 'line',
+    data: { datasets: lines.map(([label, color, points]) => ({
+      label, data: points.map(([x, y]) => ({ x, y })), borderColor: color, backgroundColor: color, borderWidth: 1.5,
+      pointRadius: points.length > 60 ? 0 : 2, pointHitRadius: 6,
+    })) },
+    options: {
+      animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
+      interaction: { mode: 'nearest', axis: 'x', intersect: false },
+      plugins: {
+        title: { display: true, text: title, align: 'start' },
+        legend: { display: lines.length > 1, align: 'start', labels: { boxWidth: 10, boxHeight: 10 } },
+        tooltip: { callbacks: {
+          title: items => `iteration ${items[0].parsed.x.toLocaleString('en')}`,
+          label: item => `${item.dataset.label}: ${text(item.parsed.y)}`,
+        } },
+      },
+      scales: {
+        x: { type: 'linear', ticks: { precision: 0 } },
+        y: { grace: '5%', ticks: { callback: value => text(value) } },
+      },
+    },
+  });
+  const paint = () => {
+    chart.options.color = style('--faint');
+    chart.options.plugins.title.color = style('--text');
+    for (const scale of Object.values(chart.options.scales)) {
+      scale.ticks.color = style('--faint');
+      scale.grid = { color: style('--line') };
+    }
+    chart.update();
+  };
+  paint();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
+}
+
+function showCurves() {
+  const iterations = data.metrics.filter(line => line.test === undefined);
+  const tests = data.metrics.filter(line => line.test !== undefined);
+  if (!data.metrics.length) return;
+  byId('curves').hidden = false;
+  const of = (name, value = line => line[name]) =>
+    iterations.map(line => [line.iteration, value(line)]).filter(([, y]) => Number.isFinite(y));
+  const number = value => String(Number(value.toPrecision(4)));
+  showChart('Loss', [['loss', '#56b4e9', of('loss')], ['smoothed', '#d55e00', of('smoothed_loss')]], number);
+  const scores = new Map();
+  for (const { iteration, test, scores: values } of tests) {
+    for (const [name, value] of Object.entries(values)) {
+      const key = `${name} (test net ${test})`;
+      if (!Number.isFinite(value)) continue;
+      if (!scores.has(key)) scores.set(key, []);
+      scores.get(key).push([iteration, value]);
+    }
+  }
+  const colors = ['#009e73', '#cc79a7', '#0072b2', '#e69f00', '#8493a8', '#a0522d'];
+  if (scores.size) {
+    showChart('Scores', [...scores].map(([name, points], i) => [name, colors[i % colors.length], points]), number);
+  }
+  showChart('Learning rate', [['learning rate', '#009e73', of('lr')]], number);
+  showChart('Iterations per second', [['iterations per second', '#0072b2', of('', line => 1 / line.seconds)]], number);
+  showChart('Bytes of the plan', [['device', '#e69f00', of('device_bytes')], ['host', '#8493a8', of('host_bytes')]], sizeText);
+}
+
 showFigures();
+showCurves();
 setUpZoom();
 setUpHover();
 setUpTable();

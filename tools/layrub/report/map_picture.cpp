@@ -20,6 +20,7 @@ constexpr double kHostHeight = 240;  ///< at most
 constexpr double kArrows = 34;       ///< between the tiers
 constexpr double kBetween = 34;      ///< between two plans
 constexpr double kArrowDistance = 5;
+constexpr double kThin = 3;  ///< boxes that are lower have no outline
 /// Boxes of wider runs have an outline.
 constexpr double kOutlinedRun = 2.5;
 
@@ -171,9 +172,9 @@ class Picture {
     const std::string width = std::to_string(box.end - box.begin);
     const double height = static_cast<double>(box.bytes) * frame.height / frame.bytes;
     const double y = frame.Y(static_cast<double>(box.offset + box.bytes)) - frame.top + above;
-    svg->Path("M" + std::to_string(box.begin) + " " + Short(y) + "h" + width + "v" + Short(height) +
-                  "h-" + width + "z",
-              "", Words(box), Data(box.tensor));
+    const std::string path = "M" + std::to_string(box.begin) + " " + Short(y) + "h" + width + "v" +
+                             Short(height) + "h-" + width + "z";
+    svg->Path(path, height < kThin ? "thin" : "", Words(box), Data(box.tensor));
   }
 
   std::string Data(layrub::TensorId t) {

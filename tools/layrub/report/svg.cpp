@@ -27,7 +27,7 @@ constexpr char kStyle[] = R"(
 .picture .idle{fill-opacity:.25}
 .picture .stay path{stroke:currentColor;stroke-width:.4}
 .picture .idle path{stroke-opacity:.25}
-.picture .outlined .stay path{stroke-opacity:1;stroke:#fff;stroke-width:.5}
+.picture .outlined .stay path:not(.thin){stroke-opacity:1;stroke:#fff;stroke-width:.5}
 .picture .outlined .stay.again path,.picture rect.again{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
 .picture .parameter,.picture .series1{fill:#0072b2;color:#0072b2}
 .picture .parameter_gradient,.picture .series2{fill:#56b4e9;color:#56b4e9}
@@ -44,7 +44,7 @@ constexpr char kStyle[] = R"(
 .picture .background{fill:#0d1117}
 .picture .mark{stroke:#f0f6fc}
 .picture .strong{fill:#f0f6fc}
-.picture .outlined .stay path{stroke:#0d1117}
+.picture .outlined .stay path:not(.thin){stroke:#0d1117}
 .picture .halo{stroke:#0d1117}
 .picture .outlined .stay.again path,.picture rect.again{stroke:#f0f6fc}
 }

@@ -134,6 +134,10 @@ function showSelection(from, to) {
 function setUpZoom() {
   for (const view of views) {
     view.cursor = overlay(view, 'line', 'cursor');
+    // Where nothing is drawn, a view has nothing to point at.
+    const ground = overlay(view, 'rect', 'ground');
+    place(ground, { width: runs, height: view.height, visibility: 'visible' });
+    view.svg.prepend(ground);
     view.selection = overlay(view, 'rect', 'selection');
     let from = null;
     view.svg.addEventListener('pointerdown', event => {
@@ -200,8 +204,9 @@ function describeTensor(path, event) {
   if (layer >= 0) rows.push(['layer', data.layer_names[layer]]);
   rows.push(['holds', data.roles[role]], ['bytes', `${sizeText(bytes)} (${bytes.toLocaleString('en')})`]);
   const box = /^M(\d+) [\d.]+h(\d+)/.exec(path.getAttribute('d'));
-  if (box) rows.push(['here', lifeText(Number(box[1]), Number(box[1]) + Number(box[2]))]);
-  rows.push(['life', lifeText(begin, end)]);
+  const here = box && lifeText(Number(box[1]), Number(box[1]) + Number(box[2])), life = lifeText(begin, end);
+  if (here && here !== life) rows.push(['here', here]);
+  rows.push(['life', life]);
   const copy = path.closest('.copy');
   const what = path.closest('.idle') ? 'held, not in use' : path.closest('.again') ? 'computed again' : '';
   if (copy || what) rows.push(['now', copy ? path.words.slice(name.length + 2) : what]);

@@ -11,6 +11,7 @@
 #include "layrub/machine_file.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
+#include "layrub/report/report.hpp"
 
 namespace layrub_tool {
 
@@ -33,6 +34,29 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
 
+/// The name of the net, or where it has none, that of its file.
+std::string NetName(const caffe::NetParameter& net) {
+  if (!net.name().empty()) return net.name();
+  return std::filesystem::path(FLAGS_model.empty() ? FLAGS_solver : FLAGS_model).filename();
+}
+
+void Report(const std::string& net_name, const layrub::Graph& graph, const PlanReport& report) {
+  ReportInput input;
+  input.graph = &graph;
+  input.plan = &report.plan();
+  input.budget = report.options.budget;
+  input.machine_name = report.options.machine.name;
+  input.net_name = net_name;
+  input.verdict = VerdictText(report);
+  input.fits = report.fits.ok();
+  input.keep_bytes = report.keep_peak_bytes;
+  input.floor_bytes = report.floor_bytes;
+  input.keep_seconds = report.keep_seconds;
+  input.predicted = Simulate(graph, report.plan(), report.options.machine);
+  input.layers = report.layers;
+  WriteReport(FLAGS_report, input);
+}
+
 }  // namespace
 
 int Plan(const std::vector<std::string>&) {
@@ -40,6 +64,7 @@ int Plan(const std::vector<std::string>&) {
   KeepFreedMemory();
   if (FLAGS_format != "text" && FLAGS_format != "json")
     Fail("--format=" + FLAGS_format + ": text or json.");
+  if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const WantedNets nets = NetsOfFlags();
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
@@ -64,6 +89,7 @@ int Plan(const std::vector<std::string>&) {
     report.batch_unasked = found.given_up;
   }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
+  if (!FLAGS_report.empty()) Report(NetName(nets.net), graphs.train, report);
   std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
                                        : ToText(graphs.train, report, FLAGS_all_layers));
   return report.fits.ok() ? kSuccess : kDoesNotFit;

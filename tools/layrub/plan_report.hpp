@@ -72,6 +72,8 @@ layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
 /// Neither device nor host bytes are more than the budget has.
 bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
 
+/// Whether the plan fits, in a sentence.
+std::string VerdictText(const PlanReport& report);
 /// For programs: the keys are documented in docs/placement.md.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report);
 /// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.

@@ -42,13 +42,15 @@ class Metrics(DigitsTest):
         lines = read()
         iterations = [line for line in lines if "test" not in line]
         self.assertEqual(list(range(8)), [line["iteration"] for line in iterations])
-        self.assertEqual([(0, 0), (4, 0), (8, 0)], [(line["iteration"], line["test"]) for line in lines if "test" in line])
+        tests = [(line["iteration"], line["test"]) for line in lines if "test" in line]
+        self.assertEqual([(0, 0), (4, 0), (8, 0)], tests)
         order = [line["iteration"] for line in lines]
         self.assertEqual(sorted(order), order)
         with open("summary.json") as file:
             summary = json.load(file)
         for line in iterations:
-            self.assertEqual(["iteration", "loss", "smoothed_loss", "lr", "seconds", "device_bytes", "host_bytes"], list(line))
+            self.assertEqual(["iteration", "loss", "smoothed_loss", "lr", "seconds", "device_bytes", "host_bytes"],
+                             list(line))
             self.assertGreater(line["seconds"], 0)
             self.assertEqual(summary["planned_device_bytes"], line["device_bytes"])
             self.assertEqual(summary["host_bytes"], line["host_bytes"])

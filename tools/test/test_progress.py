@@ -55,7 +55,7 @@ class Screen:
 class OnTerminal:
     """The program, with a terminal of its own as all that it writes to and as what sends it Ctrl-C."""
 
-    def __init__(self, *args, term="xterm"):
+    def __init__(self, *args, term="xterm", environment=None):
         self.raw, self.screen = "", Screen()
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
@@ -64,7 +64,8 @@ class OnTerminal:
             modes[3] |= termios.NOFLSH  # Ctrl-C throws away nothing of what the test has not read yet
             termios.tcsetattr(2, termios.TCSANOW, modes)
             os.execve(os.path.join(BIN, "layrub"), ["layrub", *args],
-                      dict(os.environ, TERM=term, GLOG_log_dir=os.getcwd(), OPENBLAS_NUM_THREADS="1"))
+                      environment or dict(os.environ, TERM=term, GLOG_log_dir=os.getcwd(), OPENBLAS_NUM_THREADS="1"))
+        self.process = self.pid
 
     def read(self, until=None, seconds=60):
         """Reads to the end, or until `until` is on the bottom line."""
@@ -218,6 +219,19 @@ class Progress(DigitsTest):
         code, lines = program.end()
         self.assertEqual(-signal.SIGINT, code)
         self.clean(lines)
+
+    def test_planning_leaves_no_log_files(self):
+        os.mkdir("temporary")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOG_")}
+        environment.update(TMPDIR=os.path.abspath("temporary"), TERM="xterm")
+        before = set(os.listdir("/tmp"))
+        for flags in ([], ["--snapshot=warned-of"]):
+            program = self.start("plan", "--solver=solver.prototxt", *flags, environment=environment)
+            code, lines = program.end()
+            self.assertEqual(0, code, lines[-5:])
+            self.assertEqual([], os.listdir("temporary"))
+            logs = [name for name in set(os.listdir("/tmp")) - before if f".{program.process}" in name]
+            self.assertEqual([], logs)
 
     def test_a_terminal_that_cannot_wipe_shows_the_log_alone(self):
         program = self.start("train", "--solver=solver.prototxt", term="dumb")

@@ -69,7 +69,8 @@ class Traces(DigitsTest):
     def test_a_plan_is_traced_as_it_is_predicted(self):
         plans = [("hybrid", 0), ("inter", 0), ("keep", 0), ("auto", 1.02)]
         for strategy, part in plans:
-            flags = [MODEL, "--placement=" + strategy, "--report=report", "--dump=dump", "--format=json", "--machine=k40"]
+            flags = [MODEL, "--placement=" + strategy, "--report=report", "--dump=dump", "--format=json",
+                     "--machine=k40"]
             if part:
                 least = self.plan(MODEL, "--machine=k40", "--device_memory=1GiB")["smallest_budget_bytes"]
                 flags.append(f"--device_memory={int(least * part)}")
@@ -133,7 +134,8 @@ class Traces(DigitsTest):
                              {row["lane"]: int(row["spans"]) for row in rows})
             for row in rows:
                 self.assertEqual(trace.bytes(row["lane"]), int(row["bytes"]))
-                self.assertAlmostEqual(sum(span["dur"] for span in trace.lanes[row["lane"]]) * 1000, int(row["ns"]), delta=100)
+                microseconds = sum(span["dur"] for span in trace.lanes[row["lane"]])
+                self.assertAlmostEqual(microseconds * 1000, int(row["ns"]), delta=100)
             rows = self.query(processor, f"""
                 select process_counter_track.name as name, max(value) as most from counter
                 join process_counter_track on counter.track_id = process_counter_track.id
@@ -143,7 +145,8 @@ class Traces(DigitsTest):
 
     def query(self, processor, sql):
         write("query.sql", sql)
-        done = subprocess.run([processor, "-q", "query.sql", "report/trace.json"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([processor, "-q", "query.sql", "report/trace.json"], capture_output=True, text=True,
+                              timeout=60)
         self.assertEqual(0, done.returncode, done.stderr)
         return list(csv.DictReader(io.StringIO(done.stdout)))
 

@@ -278,6 +278,7 @@ int main(int argc, char** argv) {
     if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
     caffe::GlobalInit(&argc, &argv);
     caffe::ExitOnFailure(layrub_tool::kFailure);
+    layrub_tool::WipeOnInterrupt();
     caffe::library_settings().tf32 = FLAGS_tf32;
     return layrub_tool::Run(words);
   } catch (const std::bad_alloc&) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "layrub/activity.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/largest_batch.hpp"
@@ -72,14 +73,16 @@ int Plan(const std::vector<std::string>&) {
   if (!built.ok()) return ExitCode(built.status());
   const caffe::SolverGraphs& graphs = built.value();
   WarnOfForeignProfile(graphs.train, options.value().machine);
-  Tell("looking for plans of " + std::to_string(graphs.train.ops.size()) + " operations");
-  layrub::Result<PlanReport> made = MakeReport(graphs, options.value(), FLAGS_smallest_budget);
+  layrub::Result<PlanReport> made = [&] {
+    const Activity activity("looking for plans of " + std::to_string(graphs.train.ops.size()) +
+                            " operations");
+    return MakeReport(graphs, options.value(), FLAGS_smallest_budget);
+  }();
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
   const bool affords_batches = AffordsBatches(graphs.train, options.value());
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
   if (report.limited() && !report.batch_unasked) {
-    Tell("looking for the largest batch");
     const LargestBatch found = FindLargestBatch(options.value(), graphs, report.smallest_bytes,
                                                 FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;

@@ -9,6 +9,7 @@
 #include "caffe/planned_net.hpp"
 #include "caffe/util/arithmetic_rates.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "layrub/base/progress_line.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/placement/cost/profile.hpp"
@@ -44,11 +45,18 @@ std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
   return solver;
 }
 
-/// Timelines of `iterations` iterations after the first few.
-std::vector<Timeline> Record(caffe::Solver<float>* solver, int iterations) {
+/// Timelines of `iterations` iterations after the first few. `line` shows how far it has come in
+/// `what`.
+std::vector<Timeline> Record(caffe::Solver<float>* solver, int iterations, const std::string& what,
+                             layrub::ProgressLine* line) {
+  line->Show(what);
   solver->Step(kWarmUp);
   std::vector<Timeline> timelines;
   for (int i = 0; i < iterations; ++i) {
+    if (line->Due()) {
+      line->Show(what + ", iteration " + std::to_string(i + 1) + " of " +
+                 std::to_string(iterations));
+    }
     solver->Step(1);
     timelines.push_back(solver->net()->planned()->executor().timeline());
   }
@@ -74,11 +82,15 @@ Machine MeasureDevice() {
 
 void WriteProfile(const caffe::NetParameter& net, int iterations, const std::string& path) {
   caffe::library_settings().measure = true;
+  layrub::ProgressLine line;
+  line.Show("measuring the device");
   Machine machine = MeasureDevice();
   // Every operation with each of its workspaces: all with their first one, all with their second.
   for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
     const auto solver = MakeSolver(net, "keep", workspace);
-    const std::vector<Timeline> timelines = Record(solver.get(), iterations);
+    const std::vector<Timeline> timelines =
+        Record(solver.get(), iterations,
+               "measuring each operation, workspace " + std::to_string(workspace + 1), &line);
     caffe::PlannedNet<float>& planned = *solver->net()->planned();
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
     if (workspace > 0) continue;
@@ -89,7 +101,8 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   }
   // With copies beside them.
   const auto solver = MakeSolver(net, "inter", -1);
-  const std::vector<Timeline> timelines = Record(solver.get(), iterations);
+  const std::vector<Timeline> timelines =
+      Record(solver.get(), iterations, "measuring operations beside copies", &line);
   const caffe::PlannedNet<float>& planned = *solver->net()->planned();
   layrub::LearnInterference(planned.graph(), planned.plan(), timelines, &machine);
   WriteMachineFile(path, machine);

@@ -11,6 +11,7 @@
 #include "layrub/report/page_data.hpp"
 #include "layrub/report/page_files.hpp"
 #include "layrub/report/svg.hpp"
+#include "layrub/report/trace.hpp"
 
 namespace layrub_tool {
 namespace {
@@ -82,6 +83,8 @@ void WriteReport(const std::string& folder, const ReportInput& input) {
                                  {{plan.strategy, stays, plan.device_bytes, plan.host_bytes}});
   WriteFile(folder + "/memory.svg", memory);
   WriteFile(folder + "/map.svg", map.svg);
+  WriteFile(folder + "/trace.json", TraceJson(*input.graph, plan, input.predicted,
+                                              input.measured ? &*input.measured : nullptr));
   WriteFile(folder + "/report.html", Page(input, stays, memory, map));
 }
 

@@ -54,6 +54,8 @@ function showFigures() {
   }
   show('Waiting for copies', timeText(summary.predicted_stalled),
     `${percent(summary.predicted_stalled, summary.predicted_seconds || 1)} of the iteration, predicted`);
+  const count = figures.children.length;
+  figures.style.setProperty('--columns', count > 6 ? Math.ceil(count / 2) : count);
 }
 
 // The views of both pictures show the same runs of operations, from `begin` to `end`.
@@ -326,8 +328,8 @@ function setUpTable() {
   fillTable(columns);
 }
 
-/** A chart of lines over iterations: `lines` are [name, colour, points [x, y]...]. */
-function showChart(title, lines, text = String) {
+/** A chart over iterations: `lines` are [name, colour, points [x, y]...]; the axis of `axis.text`, from 0 if `axis.zero`. */
+function showChart(title, lines, axis) {
   const canvas = make('canvas');
   document.querySelector('.charts').append(make('div', {}, canvas));
   const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -345,12 +347,12 @@ function showChart(title, lines, text = String) {
         legend: { display: lines.length > 1, align: 'start', labels: { boxWidth: 10, boxHeight: 10 } },
         tooltip: { callbacks: {
           title: items => `iteration ${items[0].parsed.x.toLocaleString('en')}`,
-          label: item => `${item.dataset.label}: ${text(item.parsed.y)}`,
+          label: item => `${item.dataset.label}: ${axis.text(item.parsed.y)}`,
         } },
       },
       scales: {
         x: { type: 'linear', ticks: { precision: 0 } },
-        y: { grace: '5%', ticks: { callback: value => text(value) } },
+        y: { beginAtZero: Boolean(axis.zero), ticks: { stepSize: axis.step, callback: value => axis.text(value) } },
       },
     },
   });
@@ -374,24 +376,32 @@ function showCurves() {
   byId('curves').hidden = false;
   const of = (name, value = line => line[name]) =>
     iterations.map(line => [line.iteration, value(line)]).filter(([, y]) => Number.isFinite(y));
-  const number = value => String(Number(value.toPrecision(4)));
-  showChart('Loss', [['loss', '#56b4e9', of('loss')], ['smoothed', '#d55e00', of('smoothed_loss')]], number);
-  const scores = new Map();
+  const number = { text: value => String(Number(value.toPrecision(4))) };
+  const loss = of('loss'), smoothed = of('smoothed_loss');
+  const lines = [['loss', '#56b4e9', loss]];
+  // With average_loss: 1 the two are the same, but for rounding.
+  if (smoothed.some(([, y], i) => Math.abs(y - loss[i]?.[1]) > 1e-5 * Math.abs(y))) lines.unshift(['smoothed', '#d55e00', smoothed]);
+  showChart('Loss', lines, number);
+  const scores = new Map(); // name -> test net -> points
   for (const { iteration, test, scores: values } of tests) {
     for (const [name, value] of Object.entries(values)) {
-      const key = `${name} (test net ${test})`;
       if (!Number.isFinite(value)) continue;
-      if (!scores.has(key)) scores.set(key, []);
-      scores.get(key).push([iteration, value]);
+      if (!scores.has(name)) scores.set(name, new Map());
+      const nets = scores.get(name);
+      if (!nets.has(test)) nets.set(test, []);
+      nets.get(test).push([iteration, value]);
     }
   }
-  const colors = ['#009e73', '#cc79a7', '#0072b2', '#e69f00', '#8493a8', '#a0522d'];
-  if (scores.size) {
-    showChart('Scores', [...scores].map(([name, points], i) => [name, colors[i % colors.length], points]), number);
+  const colors = ['#cc79a7', '#009e73', '#0072b2', '#e69f00', '#8493a8'];
+  for (const [name, nets] of scores) {
+    showChart(`Test: ${name}`, [...nets].map(([net, points], i) => [`test net ${net}`, colors[i % colors.length], points]), number);
   }
   showChart('Learning rate', [['learning rate', '#009e73', of('lr')]], number);
-  showChart('Iterations per second', [['iterations per second', '#0072b2', of('', line => 1 / line.seconds)]], number);
-  showChart('Bytes of the plan', [['device', '#e69f00', of('device_bytes')], ['host', '#8493a8', of('host_bytes')]], sizeText);
+  showChart('Iterations per second', [['iterations per second', '#0072b2', of('', line => 1 / line.seconds)]],
+    { ...number, zero: true });
+  const bytes = [['device', '#e69f00', of('device_bytes')], ['host', '#8493a8', of('host_bytes')]];
+  const most = Math.max(...bytes.flatMap(([, , points]) => points.map(([, y]) => y)), 1);
+  showChart('Bytes of the plan', bytes, { text: sizeText, zero: true, step: 2 ** Math.ceil(Math.log2(most / 8)) });
 }
 
 showFigures();

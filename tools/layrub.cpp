@@ -122,9 +122,8 @@ const std::vector<Command>& Commands() {
        "  --largest_batch        look for the largest batch in very deep nets too (takes long)\n"
        "  --smallest_budget      look for the smallest budget in the deepest nets too (takes "
        "long)\n"
-       "  --report=DIR           write report.html, a page that shows the plan, memory.svg, "
-       "map.svg\n"
-       "                         and trace.json there\n"
+       "  --report=DIR           write pictures of the plan there: report.html, a page with\n"
+       "                         all, memory.svg, map.svg and trace.json\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",

@@ -11,7 +11,7 @@ import termios
 import time
 import unittest
 
-from command_line import BIN, SOLVER, TINY_NET, DigitsTest, run, write
+from command_line import BIN, SOLVER, SOURCE, TINY_NET, DigitsTest, run, write
 
 COLUMNS = 100
 PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ")
@@ -118,7 +118,8 @@ class OnTerminal:
 
 
 def steady(lines):
-    """Lines of a log without what differs from run to run."""
+    """Lines of a log without what differs from run to run. A thread that reads ahead may get further, or not."""
+    lines = [line for line in lines if not line.endswith("Restarting data prefetching from start.")]
     for pattern, replacement in VARYING:
         lines = [pattern.sub(replacement, line) for line in lines]
     return lines
@@ -208,13 +209,9 @@ class Progress(DigitsTest):
         self.clean(lines)
 
     def test_long_planning_shows_what_it_does_and_ends_with_ctrl_c(self):
-        layers = "".join('layer { name: "r%d" type: "Sigmoid" bottom: "%s" top: "s%d" }\n' %
-                         (i, f"s{i - 1}" if i else "y", i) for i in range(4000))
-        net = TINY_NET.replace('bottom: "y" bottom: "t"', 'bottom: "s3999" bottom: "t"')
-        write("net.prototxt", net.replace('layer { name: "loss"', layers + 'layer { name: "loss"'))
-        program = self.start("plan", "--model=net.prototxt", "--device_memory=100KiB")
+        program = self.start("plan", f"--model={SOURCE}/models/resnet50/train_val.prototxt", "--data_shape=3,224,224",
+                             "--batch=256", "--machine=k40", "--device_memory=3GiB", "--host_memory=4GiB")
         program.read(until=r"^looking for plans of \d+ operations, 1s$")
-        program.read(until=r"operations, 2s$")
         program.press_ctrl_c()
         code, lines = program.end()
         self.assertEqual(-signal.SIGINT, code)

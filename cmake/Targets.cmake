@@ -190,12 +190,12 @@ function(layrub_add_program name)
   layrub_precompile(LAYRUB_PROGRAM_HEADERS ${name} caffe/caffe.hpp nlohmann/json.hpp)
 endfunction()
 
-# tools/<name>.cpp, with tools/<name>/*.cpp where that folder exists, is the program <name>.
+# tools/<name>.cpp, with the .cpp files below tools/<name> where that folder exists, is the program <name>.
 function(layrub_add_tools)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp)
   foreach(main ${mains})
     get_filename_component(name ${main} NAME_WE)
-    file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)
+    file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)
     layrub_add_program(${name} ${main} ${parts})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tools)
     set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})

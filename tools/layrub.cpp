@@ -221,7 +221,7 @@ int Help(const std::vector<std::string>& words) {
 /// is empty: without the flag, what is done may be something else altogether.
 void RefuseEmptyFlags() {
   for (const char* flag : {"solver", "model", "weights", "snapshot", "machine", "profile",
-                           "spill_file", "json_summary", "dump"}) {
+                           "spill_file", "json_summary", "dump", "report"}) {
     if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
       Fail(std::string("--") + flag + "= names no file: give it one, or leave it out.");
   }

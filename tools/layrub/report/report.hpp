@@ -1,0 +1,49 @@
+#ifndef TOOLS_LAYRUB_REPORT_REPORT_HPP_
+#define TOOLS_LAYRUB_REPORT_REPORT_HPP_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/cost/layer_costs.hpp"
+#include "layrub/placement/cost/machine.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub_tool {
+
+/// What a report shows. Bytes and seconds; those of an iteration of the net that is trained.
+struct ReportInput {
+  const layrub::Graph* graph = nullptr;  ///< not owned
+  const layrub::Plan* plan = nullptr;    ///< not owned
+  layrub::Budget budget = {};
+  std::string machine_name = {};  ///< whose model predicted the times
+  std::string net_name = {};
+  std::string verdict = {};  ///< a sentence that stands below the title
+  bool fits = true;          ///< the plan is within the budget
+  int64_t keep_bytes = 0;    ///< device bytes of strategy keep, as in Caffe
+  int64_t floor_bytes = 0;   ///< no plan takes less
+  std::optional<double> keep_seconds = {};
+  layrub::Timeline predicted = {};
+  std::optional<layrub::Timeline> measured = {};      ///< of one iteration, by the same plan
+  std::optional<int64_t> measured_device_bytes = {};  ///< what training took at most
+  std::vector<layrub::LayerCost> layers = {};         ///< of `predicted`
+  /// The lines of metrics.jsonl; an empty array where nothing was trained.
+  nlohmann::json metrics = nlohmann::json::array();
+};
+
+/// Makes the folder where there is none. Ends the program where that, or writing a file there, is
+/// not possible; for before the work that the report is to show. An empty flag --report asks for
+/// none.
+void CheckReportFolder(const std::string& folder);
+
+/// Writes report.html, memory.svg, map.svg and trace.json into the folder, each whole or not at
+/// all, or ends the program.
+void WriteReport(const std::string& folder, const ReportInput& input);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_REPORT_REPORT_HPP_

@@ -79,12 +79,29 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (FLAGS_deterministic) placement->set_deterministic(true);
 }
 
-void RefusePlacementFlags(const std::string& command) {
+namespace {
+
+/// The first of these flags that is given, or "".
+std::string GivenPlacementFlag() {
   for (const char* flag :
        {"placement", "device_memory", "host_memory", "spill_file", "machine", "deterministic"}) {
-    if (!Given(flag)) continue;
-    Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
+    if (Given(flag)) return flag;
   }
+  return "";
+}
+
+}  // namespace
+
+bool PlacementFlagGiven() { return !GivenPlacementFlag().empty(); }
+
+void RefusePlacementFlags(const std::string& command) {
+  if (!PlacementFlagGiven()) return;
+  Fail("'" + command + "' runs without a memory plan: leave out --" + GivenPlacementFlag() + ".");
+}
+
+void RefuseUnknownFormat() {
+  if (FLAGS_format != "text" && FLAGS_format != "json")
+    Fail("--format=" + FLAGS_format + ": text or json.");
 }
 
 caffe::Phase PhaseFlag(caffe::Phase otherwise) {

@@ -37,8 +37,7 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
 int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
-  if (FLAGS_format != "text" && FLAGS_format != "json")
-    Fail("--format=" + FLAGS_format + ": text or json.");
+  RefuseUnknownFormat();
   const WantedNets nets = NetsOfFlags();
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());

@@ -1,0 +1,22 @@
+#ifndef TOOLS_LAYRUB_RECORDED_SOLVER_HPP_
+#define TOOLS_LAYRUB_RECORDED_SOLVER_HPP_
+
+#include <memory>
+#include <vector>
+
+#include "caffe/caffe.hpp"
+#include "layrub/placement/cost/timeline.hpp"
+
+namespace layrub_tool {
+
+/// An SGD solver that runs every operation of `net` under a plan, keeps the timeline of each
+/// iteration and leaves the parameters alone: its learning rate is 0. It writes nothing.
+std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
+    const caffe::NetParameter& net, const caffe::PlacementParameter& placement);
+
+/// Timelines of `iterations` iterations after `warm_up` others.
+std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_RECORDED_SOLVER_HPP_

@@ -40,6 +40,7 @@ int Test(const std::vector<std::string>& arguments);
 int Time(const std::vector<std::string>& arguments);
 int DeviceQuery(const std::vector<std::string>& arguments);
 int Plan(const std::vector<std::string>& arguments);
+int Compare(const std::vector<std::string>& arguments);
 int Diff(const std::vector<std::string>& arguments);
 
 /// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".
@@ -85,6 +86,9 @@ caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
 bool PlacementFlagGiven();
 /// Ends the program then, for a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
+/// For searches, which take the same few megabytes and give them back thousands of times: they stay
+/// with the process.
+void KeepFreedMemory();
 /// Ends the program unless --format is text or json.
 void RefuseUnknownFormat();
 /// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the

@@ -1,4 +1,5 @@
 #include <glog/logging.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,6 +98,13 @@ bool PlacementFlagGiven() { return !GivenPlacementFlag().empty(); }
 void RefusePlacementFlags(const std::string& command) {
   if (!PlacementFlagGiven()) return;
   Fail("'" + command + "' runs without a memory plan: leave out --" + GivenPlacementFlag() + ".");
+}
+
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 void RefuseUnknownFormat() {

@@ -13,6 +13,7 @@
 #include "layrub/flags.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
+#include "layrub/strategy_plans.hpp"
 
 namespace layrub_tool {
 
@@ -140,7 +141,7 @@ class BatchSearch {
 
   SolverGraphs GraphsWithBatch(int batch) const {
     FLAGS_batch = batch;
-    return BuildGraphs(NetsOfFlags(), options_).value();
+    return BuildGraphs(NetsOfFlags("plan"), options_).value();
   }
 
   Tried TryBatch(int batch) const {

@@ -1,5 +1,4 @@
 #include <glog/logging.h>
-#include <malloc.h>
 
 #include <filesystem>
 #include <iostream>
@@ -15,15 +14,6 @@ namespace layrub_tool {
 
 namespace {
 
-/// A search takes the same few megabytes and gives them back thousands of times: they are to stay
-/// with the process.
-void KeepFreedMemory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-}
-
 void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   std::error_code error;
   std::filesystem::create_directories(FLAGS_dump, error);
@@ -38,7 +28,7 @@ int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
   RefuseUnknownFormat();
-  const WantedNets nets = NetsOfFlags();
+  const WantedNets nets = NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   options.value().machine = MachineFlag();

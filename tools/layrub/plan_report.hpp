@@ -69,9 +69,6 @@ bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& o
 layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
                                       const caffe::PlacementOptions& options, bool ask_smallest);
 
-/// Neither device nor host bytes are more than the budget has.
-bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
-
 /// For programs: the keys are documented in docs/placement.md.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report);
 /// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.

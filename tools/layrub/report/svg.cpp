@@ -23,6 +23,7 @@ constexpr char kStyle[] = R"(
 .picture .dotted{stroke-dasharray:1 3}
 .picture .view *{vector-effect:non-scaling-stroke}
 .picture .idle{fill-opacity:.25}
+.picture .shade{fill-opacity:.12}
 .picture .outlined path{stroke:#fff;stroke-width:.5}
 .picture .again path,.picture rect.again{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
 .picture .parameter,.picture .series1{fill:#0072b2;color:#0072b2}

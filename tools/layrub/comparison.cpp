@@ -25,7 +25,7 @@ constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 /// Budgets of a strategy that looks at its budget, in floors; its smallest one and what plain Caffe
 /// takes come besides.
-constexpr double kRungs[] = {1.1, 1.25, 1.5, 2, 3, 5, 10};
+constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
 /// Points of the curve of the time floor, in equal ratios.
 constexpr int kFloorPoints = 24;
 
@@ -74,14 +74,14 @@ std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
                                  StrategyPlans* strategies) {
   std::vector<ComparedPlan> wanted;
   for (const std::string& strategy : layrub::StrategyNames()) {
-    ComparedPlan plan;
-    plan.strategy = strategy;
     std::vector<int64_t> tried = budgets;
-    if (tried.empty() && layrub::UsesBudget(strategy))
+    if (tried.empty()) {
       tried = Ladder(strategies->SmallestBytes(strategy), floor, keep, options.budget.device);
-    if (tried.empty()) wanted.push_back(plan);
+      if (!layrub::UsesBudget(strategy)) tried.resize(1);
+    }
     for (const int64_t budget : tried) {
-      plan.budget_bytes.reset();
+      ComparedPlan plan;
+      plan.strategy = strategy;
       if (budget != kUnlimited) plan.budget_bytes = budget;
       wanted.push_back(plan);
     }
@@ -166,7 +166,7 @@ Result<Comparison> CompareStrategies(const SolverGraphs& graphs, const Placement
   Comparison made;
   made.net = graph.name;
   made.machine = options.machine.name;
-  made.floor_bytes = layrub::FloorBytes(graph);
+  made.floor_bytes = std::max<int64_t>(layrub::FloorBytes(graph), 1);
   made.keep_bytes = keep.value().device_bytes;
   made.keep_seconds = Simulate(graph, *keep.value().train.plan, options.machine).seconds;
   if (budgets.empty() && options.budget.device != kUnlimited)

@@ -14,7 +14,7 @@ namespace layrub_tool {
 /// What a strategy does within a budget. Bytes, and seconds of one iteration by the cost model.
 struct ComparedPlan {
   std::string strategy;
-  std::optional<int64_t> budget_bytes;  ///< none: Comparison::limit_bytes
+  std::optional<int64_t> budget_bytes;  ///< none: there is no limit
   bool fits = false;
   // Where it fits.
   int64_t device_bytes = 0;  ///< of the train net and the test nets
@@ -47,9 +47,10 @@ struct Comparison {
   bool anything_fits() const;
 };
 
-/// Plans for every strategy and each of `budgets`. Without any: within what `options` have, and for
-/// a strategy that looks at its budget in several, from the smallest that it can do with to what
-/// plain Caffe takes. On a terminal, says how far it has come. kInvalid where a graph is malformed.
+/// Plans for every strategy and each of `budgets`. Without any: within the smallest budget that the
+/// strategy can do with and, where it looks at its budget, in several more up to what plain Caffe
+/// takes, none above that of `options`. On a terminal, says how far it has come. kInvalid where a
+/// graph is malformed.
 layrub::Result<Comparison> CompareStrategies(const caffe::SolverGraphs& graphs,
                                              const caffe::PlacementOptions& options,
                                              const std::vector<int64_t>& budgets);

@@ -40,6 +40,19 @@ void Row(std::ostream& out, const Comparison& comparison, const ComparedPlan& pl
              plan.recomputed_ops == 0 ? "-" : std::to_string(plan.recomputed_ops), "fits"});
 }
 
+/// Where nothing fits: what would.
+std::string WhatWouldFit(const Comparison& comparison) {
+  if (comparison.anything_fits()) return "";
+  const ComparedPlan* least = nullptr;
+  for (const ComparedPlan& plan : comparison.plans) {
+    if (plan.smallest_bytes && (!least || *plan.smallest_bytes < *least->smallest_bytes))
+      least = &plan;
+  }
+  if (!least) return "Nothing fits into --host_memory: give more of it.\n";
+  return "Nothing fits. The least of all is --placement=" + least->strategy +
+         " --device_memory=" + std::to_string(*least->smallest_bytes) + ".\n";
+}
+
 }  // namespace
 
 std::string ToText(const Comparison& comparison) {

@@ -77,13 +77,16 @@ void AddCosts(const Graph& graph, const layrub::Plan& plan, const Timeline& time
 layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int iterations) {
   caffe::PlacementParameter placement;
   ApplyPlacementFlags(&placement);
+  if (const auto options = caffe::ToOptions(placement); !options.ok()) return options.status();
   const auto solver = MakeRecordedSolver(net, placement);
   for (const std::string& weights : SplitList(FLAGS_weights))
     solver->net()->CopyTrainedLayersFrom(weights);
   solver->mutable_placement_extra()->machine = MachineFlag();
   solver->mutable_placement_extra()->measure = !Given("machine");
   if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
-  std::vector<Timeline> timelines = Record(solver.get(), kWarmUp, iterations);
+  layrub::ProgressLine line;
+  std::vector<Timeline> timelines =
+      Record(solver.get(), kWarmUp, iterations, "timing " + net.name(), &line);
 
   const caffe::PlannedNet<float>& planned = *solver->net()->planned();
   const Graph& graph = planned.graph();

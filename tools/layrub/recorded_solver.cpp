@@ -1,9 +1,6 @@
 #include "layrub/recorded_solver.hpp"
 
-#include <chrono>
-
 #include "caffe/planned_net.hpp"
-#include "layrub/base/progress_line.hpp"
 #include "layrub/commands.hpp"
 
 namespace layrub_tool {
@@ -25,18 +22,18 @@ std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
   return solver;
 }
 
-std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations) {
-  layrub::ProgressLine line;
-  const auto start = std::chrono::steady_clock::now();
+std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations,
+                                     const std::string& what, layrub::ProgressLine* line) {
+  line->Show(what);
+  solver->Step(warm_up);
   std::vector<layrub::Timeline> timelines;
-  const int all = warm_up + iterations;
-  for (int i = 0; i < all; ++i) {
-    if (line.Due()) {
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      line.Show("iteration " + layrub::FormatProgress(i, all, elapsed.count()));
+  for (int i = 0; i < iterations; ++i) {
+    if (line->Due()) {
+      line->Show(what + ", iteration " + std::to_string(i + 1) + " of " +
+                 std::to_string(iterations));
     }
     solver->Step(1);
-    if (i >= warm_up) timelines.push_back(solver->net()->planned()->executor().timeline());
+    timelines.push_back(solver->net()->planned()->executor().timeline());
   }
   return timelines;
 }

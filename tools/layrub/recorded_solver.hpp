@@ -2,9 +2,11 @@
 #define TOOLS_LAYRUB_RECORDED_SOLVER_HPP_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "caffe/caffe.hpp"
+#include "layrub/base/progress_line.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 
 namespace layrub_tool {
@@ -14,8 +16,10 @@ namespace layrub_tool {
 std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
     const caffe::NetParameter& net, const caffe::PlacementParameter& placement);
 
-/// Timelines of `iterations` iterations after `warm_up` others.
-std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations);
+/// Timelines of `iterations` iterations after `warm_up` others. `line` shows how far it has come in
+/// `what`.
+std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations,
+                                     const std::string& what, layrub::ProgressLine* line);
 
 }  // namespace layrub_tool
 

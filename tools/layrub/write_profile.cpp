@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,11 +53,15 @@ Machine MeasureDevice() {
 
 void WriteProfile(const caffe::NetParameter& net, int iterations, const std::string& path) {
   caffe::library_settings().measure = true;
+  layrub::ProgressLine line;
+  line.Show("measuring the device");
   Machine machine = MeasureDevice();
   // Every operation with each of its workspaces: all with their first one, all with their second.
   for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
     const auto solver = MakeSolver(net, "keep", workspace);
-    const std::vector<Timeline> timelines = Record(solver.get(), kWarmUp, iterations);
+    const std::vector<Timeline> timelines =
+        Record(solver.get(), kWarmUp, iterations,
+               "measuring each operation, workspace " + std::to_string(workspace + 1), &line);
     caffe::PlannedNet<float>& planned = *solver->net()->planned();
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
     if (workspace > 0) continue;
@@ -67,7 +72,8 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   }
   // With copies beside them.
   const auto solver = MakeSolver(net, "inter", -1);
-  const std::vector<Timeline> timelines = Record(solver.get(), kWarmUp, iterations);
+  const std::vector<Timeline> timelines =
+      Record(solver.get(), kWarmUp, iterations, "measuring operations beside copies", &line);
   const caffe::PlannedNet<float>& planned = *solver->net()->planned();
   layrub::LearnInterference(planned.graph(), planned.plan(), timelines, &machine);
   WriteMachineFile(path, machine);

@@ -190,6 +190,17 @@ function(layrub_add_program name)
   layrub_precompile(LAYRUB_PROGRAM_HEADERS ${name} caffe/caffe.hpp nlohmann/json.hpp)
 endfunction()
 
+# The files of the page that reports are made of, as a source file of the program layrub.
+set(LAYRUB_PAGE_FILES ${PROJECT_BINARY_DIR}/page/page_files.cpp)
+function(layrub_embed_page)
+  set(folder ${PROJECT_SOURCE_DIR}/tools/layrub/report/page)
+  foreach(name page.html page.css page.js chart.js/chart.min.js chart.js/LICENSE)
+    file(READ ${folder}/${name} ${name})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${name})
+  endforeach()
+  configure_file(${folder}/page_files.cpp.in ${LAYRUB_PAGE_FILES} @ONLY)
+endfunction()
+
 # tools/<name>.cpp, with the .cpp files below tools/<name> where that folder exists, is the program <name>.
 function(layrub_add_tools)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp)
@@ -201,6 +212,8 @@ function(layrub_add_tools)
     set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
   endforeach()
   if(TARGET layrub)
+    layrub_embed_page()
+    target_sources(layrub PRIVATE ${LAYRUB_PAGE_FILES})
     add_custom_command(TARGET layrub POST_BUILD
       COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe
       VERBATIM)

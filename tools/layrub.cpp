@@ -129,6 +129,9 @@ const std::vector<Command>& Commands() {
        "  --largest_batch        look for the largest batch in very deep nets too (takes long)\n"
        "  --smallest_budget      look for the smallest budget in the deepest nets too (takes "
        "long)\n"
+       "  --report=DIR           write report.html, a page that shows the plan, memory.svg, "
+       "map.svg\n"
+       "                         and trace.json there\n"
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
@@ -304,6 +307,7 @@ int main(int argc, char** argv) {
     if (!layrub_tool::KeepsLog(words)) caffe::NoLogFilesByDefault();
     caffe::GlobalInit(&argc, &argv);
     caffe::ExitOnFailure(layrub_tool::kFailure);
+    layrub_tool::WipeOnInterrupt();
     caffe::library_settings().tf32 = FLAGS_tf32;
     return layrub_tool::Run(words);
   } catch (const std::bad_alloc&) {

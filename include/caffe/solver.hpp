@@ -3,6 +3,7 @@
 
 #include <boost/function.hpp>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -96,6 +97,9 @@ class Solver {
   int64_t planned_device_bytes() const { return planned_device_bytes_; }
   /// How many of them have been written so far. Placed with executor.canary only.
   int64_t measured_device_bytes() const;
+  /// What Place plans by: the `placement` of net and solver, and what mutable_placement_extra says.
+  /// kInvalid as ToOptions.
+  layrub::Result<PlacementOptions> WantedPlacement() const;
   /// What Place plans: the train net, in which the blobs that `options` keeps are readable after a
   /// pass, and the test nets; where it asks for that, with reproducible workspaces only. kInvalid
   /// where there are none.
@@ -112,15 +116,24 @@ class Solver {
   shared_ptr<Net<Dtype>> net() { return net_; }
   const vector<shared_ptr<Net<Dtype>>>& test_nets() { return test_nets_; }
   int iter() const { return iter_; }
+  /// The loss of the most recent iteration; the mean over the last average_loss of them; the rate
+  /// of the most recent update. Not a number, 0 and not a number before the first.
+  Dtype loss() const { return loss_; }
+  Dtype smoothed_loss() const { return smoothed_loss_; }
+  Dtype learning_rate() const { return learning_rate_; }
   /// For each test net, name and mean of every output value in its most recent test; empty before
   /// the first.
   const vector<vector<pair<string, Dtype>>>& test_scores() const { return test_scores_; }
 
-  /// Called at points of each iteration (data parallel training).
+  /// Called at points of each iteration (data parallel training), and of each test.
   class Callback {
    protected:
     virtual void on_start() = 0;
     virtual void on_gradients_ready() = 0;
+    virtual void on_update_done() {}  ///< iter() counts the iteration
+    /// Before each batch of a test of `net`, and when its scores are there.
+    virtual void on_test_batch(int /*net*/, int /*batch*/) {}
+    virtual void on_test_done(int /*net*/) {}
 
     template <typename T>
     friend class Solver;
@@ -169,6 +182,8 @@ class Solver {
   vector<Callback*> callbacks_;
   vector<Dtype> losses_;
   Dtype smoothed_loss_;
+  Dtype loss_ = std::numeric_limits<Dtype>::quiet_NaN();
+  Dtype learning_rate_ = std::numeric_limits<Dtype>::quiet_NaN();  ///< for ApplyUpdate to set
   ActionCallback action_request_function_;
   bool requested_early_exit_;
   Timer iteration_timer_;
@@ -178,7 +193,6 @@ class Solver {
   void KeepProgress() { kept_progress_ = {iter_, Progress()}; }
   void RestoreLosses(const SolverProgress& progress);
   void EnsurePlaced();
-  layrub::Result<PlacementOptions> WantedPlacement() const;
   layrub::Status PlaceNets(PlacementOptions options);
   void RecordIteration();
   void PlanAgain();

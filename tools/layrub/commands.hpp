@@ -45,8 +45,8 @@ int Diff(const std::vector<std::string>& arguments);
 
 /// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".
 [[noreturn]] void Fail(const std::string& message);
-/// Tells on stderr what is being done, if that is a terminal: for what takes seconds.
-void Tell(const std::string& what);
+/// Ctrl-C ends the program, as it does where nobody asks for this, and leaves the terminal clean.
+void WipeOnInterrupt();
 /// Prints the message of a status that is not ok and returns the exit code for it.
 int ExitCode(const layrub::Status& status);
 /// Ends the program unless the flag has a value: "layrub train needs --solver=FILE: ...".

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,18 +13,27 @@
 
 #include "caffe/common.hpp"
 #include "caffe/util/atomic_file.hpp"
+#include "layrub/base/progress_line.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 
 namespace layrub_tool {
 
-void Tell(const std::string& what) {
-  if (isatty(STDERR_FILENO)) std::cerr << "layrub: " << what << " ..." << std::endl;
+void WipeOnInterrupt() {
+  struct sigaction action = {};
+  if (sigaction(SIGINT, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  action.sa_handler = [](int signal) {
+    layrub::ProgressLine::WipeInSignalHandler();
+    raise(signal);
+  };
+  sigaction(SIGINT, &action, nullptr);
 }
 
 int ExitCode(const layrub::Status& status) {
   if (status.ok()) return kSuccess;
+  layrub::ProgressLine::Wipe();
   std::cerr << "layrub: " << status.message << std::endl;
   return status.code == layrub::Code::kDoesNotFit ? kDoesNotFit : kFailure;
 }

@@ -57,7 +57,7 @@ int Compare(const std::vector<std::string>&) {
   if (!graphs.ok()) return ExitCode(graphs.status());
   WarnOfForeignProfile(graphs.value().train, options.value().machine);
   const layrub::Result<Comparison> made =
-      CompareStrategies(graphs.value(), options.value(), budgets);
+      CompareStrategies(NetName(nets.net), graphs.value(), options.value(), budgets);
   if (!made.ok()) return ExitCode(made.status());
   const Comparison& comparison = made.value();
   std::cout << (FLAGS_format == "json" ? ToJson(comparison) : ToText(comparison));

@@ -153,7 +153,8 @@ bool Comparison::anything_fits() const {
                      [](const ComparedPlan& plan) { return plan.fits; });
 }
 
-Result<Comparison> CompareStrategies(const SolverGraphs& graphs, const PlacementOptions& options,
+Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs& graphs,
+                                     const PlacementOptions& options,
                                      const std::vector<int64_t>& budgets) {
   const Graph& graph = graphs.train;
   Progress progress;
@@ -164,7 +165,7 @@ Result<Comparison> CompareStrategies(const SolverGraphs& graphs, const Placement
   if (!keep.ok()) return keep.status();
 
   Comparison made;
-  made.net = graph.name;
+  made.net = net;
   made.machine = options.machine.name;
   made.floor_bytes = std::max<int64_t>(layrub::FloorBytes(graph), 1);
   made.keep_bytes = keep.value().device_bytes;

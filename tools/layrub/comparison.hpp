@@ -50,8 +50,9 @@ struct Comparison {
 /// Plans for every strategy and each of `budgets`. Without any: within the smallest budget that the
 /// strategy can do with and, where it looks at its budget, in several more up to what plain Caffe
 /// takes, none above that of `options`. On a terminal, says how far it has come. kInvalid where a
-/// graph is malformed.
-layrub::Result<Comparison> CompareStrategies(const caffe::SolverGraphs& graphs,
+/// graph is malformed. `net` is its name.
+layrub::Result<Comparison> CompareStrategies(const std::string& net,
+                                             const caffe::SolverGraphs& graphs,
                                              const caffe::PlacementOptions& options,
                                              const std::vector<int64_t>& budgets);
 

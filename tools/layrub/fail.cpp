@@ -2,11 +2,13 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "layrub/base/progress_line.hpp"
 #include "layrub/commands.hpp"
 
 namespace layrub_tool {
 
 void Fail(const std::string& message) {
+  layrub::ProgressLine::Wipe();
   std::cerr << "layrub: " << message << std::endl;
   std::exit(kFailure);
 }

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <string>
 
+#include "layrub/activity.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/plan_report.hpp"
@@ -88,16 +90,25 @@ int64_t LargestBlob(const layrub::Graph& graph) {
   return largest;
 }
 
+/// What a search has found so far: a batch that fits, or 0, and a larger one that does not, or none
+/// (0). Equal: the largest that fits.
+struct Found {
+  int64_t fits = 0;
+  int64_t too_large = 0;
+};
+using TellFound = std::function<void(const Found&)>;
+
 /// Finds the largest batch from 1 to `limit` that fits, where what fits includes all that is
 /// smaller. Each step goes where what was seen last says that the border is, but in ever longer
 /// strides, so that there are few where that is wrong.
 class BatchSearch {
  public:
   BatchSearch(const PlacementOptions& options, const SolverGraphs& graphs,
-              std::optional<int64_t> bytes)
+              std::optional<int64_t> bytes, const TellFound& tell)
       : options_(options),
         graphs_(graphs),
         bytes_(bytes),
+        tell_(tell),
         persistent_(layrub::PersistentBytes(graphs.train)) {
     const SolverGraphs one_item = GraphsWithBatch(1);
     int64_t largest = LargestBlob(one_item.train);
@@ -116,6 +127,7 @@ class BatchSearch {
       const Tried tried = TryBatch(static_cast<int>(next));
       about = Items(static_cast<double>(next), tried.bytes);
       (tried.fits ? below : above) = next;
+      tell_({below, above > limit_ ? 0 : above});
       const int64_t width = part > 0 ? std::max<int64_t>(below / part, 1) : 1;
       const bool guessed =
           part > 0 && tried.fits && tried.by_itself && about < static_cast<double>(below + width);
@@ -129,7 +141,8 @@ class BatchSearch {
 
   /// From a batch that fits on, as long as there are plans within the budget.
   int FindKnowingTheBudget(int batch) {
-    while (batch < limit_ && FitsKnowingTheBudget(GraphsWithBatch(batch + 1), options_)) ++batch;
+    while (batch < limit_ && FitsKnowingTheBudget(GraphsWithBatch(batch + 1), options_))
+      tell_({++batch, 0});
     return batch;
   }
 
@@ -160,31 +173,52 @@ class BatchSearch {
   const PlacementOptions& options_;
   const SolverGraphs& graphs_;
   const std::optional<int64_t> bytes_;
+  const TellFound& tell_;
   const int64_t persistent_;
   double items_ = 0;  ///< of `graphs_`
   int64_t limit_ = 0;
 };
 
+std::string Sentence(const Found& found) {
+  std::string sentence = "looking for the largest batch";
+  if (found.fits > 0) sentence += ": " + std::to_string(found.fits) + " fits";
+  if (found.too_large > 0) {
+    sentence += found.fits > 0 ? ", " : ": ";
+    sentence += std::to_string(found.too_large) + " does not";
+  }
+  return sentence;
+}
+
 /// What `find` returns when it runs in a child process of its own, silently, for `patience` seconds
-/// at most (0: as long as it takes); none when that ends in any other way than by returning.
-LargestBatch InChild(unsigned patience, const std::function<int()>& find) {
+/// at most (0: as long as it takes); none when that ends in any other way than by returning. What
+/// it tells meanwhile is shown.
+LargestBatch InChild(unsigned patience, const std::function<int(const TellFound&)>& find) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
     alarm(patience);
     if (!std::freopen("/dev/null", "w", stderr)) _exit(kFailure);
-    const int found = find();
-    const bool written = write(ends[1], &found, sizeof(found)) == sizeof(found);
+    bool written = false;
+    const TellFound tell = [&](const Found& found) {
+      written = write(ends[1], &found, sizeof(found)) == sizeof(found);
+    };
+    const int64_t batch = find(tell);
+    tell({batch, batch});
     _exit(written ? kSuccess : kFailure);
   }
   close(ends[1]);
-  int found = 0;
-  const bool told = child > 0 && read(ends[0], &found, sizeof(found)) == sizeof(found);
+  Activity activity(Sentence({}));
+  Found found;
+  bool told = false;
+  while (child > 0 && !told && read(ends[0], &found, sizeof(found)) == sizeof(found)) {
+    told = found.fits == found.too_large;
+    activity.Tell(Sentence(found));
+  }
   close(ends[0]);
   int status = 0;
   if (child > 0) waitpid(child, &status, 0);
-  if (told) return {found};
+  if (told) return {static_cast<int>(found.fits)};
   return {{}, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM};
 }
 
@@ -192,8 +226,8 @@ LargestBatch InChild(unsigned patience, const std::function<int()>& find) {
 
 LargestBatch FindLargestBatch(const PlacementOptions& options, const SolverGraphs& graphs,
                               std::optional<int64_t> bytes, bool try_harder) {
-  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&] {
-    BatchSearch search(options, graphs, bytes);
+  return InChild(FLAGS_largest_batch ? 0 : kPatience, [&](const TellFound& tell) {
+    BatchSearch search(options, graphs, bytes, tell);
     const bool searches = layrub::UsesCosts(options.strategy);
     const int batch = search.Find(searches && !try_harder ? kSearchedPart : 0);
     return try_harder ? search.FindKnowingTheBudget(batch) : batch;

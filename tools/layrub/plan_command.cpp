@@ -3,12 +3,14 @@
 #include <filesystem>
 #include <iostream>
 
+#include "layrub/activity.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/largest_batch.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
+#include "layrub/report/report.hpp"
 
 namespace layrub_tool {
 
@@ -22,12 +24,30 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
 
+void Report(const std::string& net_name, const layrub::Graph& graph, const PlanReport& report) {
+  ReportInput input;
+  input.graph = &graph;
+  input.plan = &report.plan();
+  input.budget = report.options.budget;
+  input.machine_name = report.options.machine.name;
+  input.net_name = net_name;
+  input.verdict = VerdictText(report);
+  input.fits = report.fits.ok();
+  input.keep_bytes = report.keep_peak_bytes;
+  input.floor_bytes = report.floor_bytes;
+  input.keep_seconds = report.keep_seconds;
+  input.predicted = Simulate(graph, report.plan(), report.options.machine);
+  input.layers = report.layers;
+  WriteReport(FLAGS_report, input);
+}
+
 }  // namespace
 
 int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
   RefuseUnknownFormat();
+  if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const WantedNets nets = NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
@@ -36,20 +56,23 @@ int Plan(const std::vector<std::string>&) {
   if (!built.ok()) return ExitCode(built.status());
   const caffe::SolverGraphs& graphs = built.value();
   WarnOfForeignProfile(graphs.train, options.value().machine);
-  Tell("looking for plans of " + std::to_string(graphs.train.ops.size()) + " operations");
-  layrub::Result<PlanReport> made = MakeReport(graphs, options.value(), FLAGS_smallest_budget);
+  layrub::Result<PlanReport> made = [&] {
+    const Activity activity("looking for plans of " + std::to_string(graphs.train.ops.size()) +
+                            " operations");
+    return MakeReport(graphs, options.value(), FLAGS_smallest_budget);
+  }();
   if (!made.ok()) return ExitCode(made.status());
   PlanReport& report = made.value();
   const bool affords_batches = AffordsBatches(graphs.train, options.value());
   report.batch_unasked = report.limited() && !FLAGS_largest_batch && !affords_batches;
   if (report.limited() && !report.batch_unasked) {
-    Tell("looking for the largest batch");
     const LargestBatch found = FindLargestBatch(options.value(), graphs, report.smallest_bytes,
                                                 FLAGS_largest_batch || report.below_smallest);
     report.largest_batch = found.batch;
     report.batch_unasked = found.given_up;
   }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
+  if (!FLAGS_report.empty()) Report(NetName(nets.net), graphs.train, report);
   std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
                                        : ToText(graphs.train, report, FLAGS_all_layers));
   return report.fits.ok() ? kSuccess : kDoesNotFit;

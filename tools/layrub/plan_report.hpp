@@ -69,6 +69,8 @@ bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& o
 layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
                                       const caffe::PlacementOptions& options, bool ask_smallest);
 
+/// Whether the plan fits, in a sentence.
+std::string VerdictText(const PlanReport& report);
 /// For programs: the keys are documented in docs/placement.md.
 std::string ToJson(const layrub::Graph& graph, const PlanReport& report);
 /// For people: one screen, the verdict first; a row for every layer, however many, if `all_layers`.

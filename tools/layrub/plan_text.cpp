@@ -75,20 +75,6 @@ void Row(std::ostream& out, const std::string& name, const std::string& value,
       << (note.empty() ? "" : "   " + note) << "\n";
 }
 
-void Verdict(std::ostream& out, const PlanReport& report) {
-  const std::string need = FormatBytes(report.nets.device_bytes);
-  const std::string& strategy = report.plan().strategy;
-  if (!report.fits.ok()) {
-    out << Wrap("Does not fit: " + report.fits.message + ".", 0, 2) << "\n\n"
-        << "The plan of " << strategy << " that takes the least:\n";
-  } else if (report.limited()) {
-    out << "Fits: " << strategy << " needs " << need << " of "
-        << FormatBytes(report.options.budget.device) << " device memory.\n\n";
-  } else {
-    out << strategy << " needs " << need << " device memory.\n\n";
-  }
-}
-
 void Summary(std::ostream& out, const PlanReport& report) {
   const int64_t bytes = report.plan().device_bytes;
   const bool tests = !report.nets.tests.empty();
@@ -338,9 +324,19 @@ void Answers(std::ostream& out, const Graph& graph, const PlanReport& report) {
 
 }  // namespace
 
+std::string VerdictText(const PlanReport& report) {
+  const std::string need =
+      report.plan().strategy + " needs " + FormatBytes(report.nets.device_bytes);
+  if (!report.fits.ok()) return "Does not fit: " + report.fits.message + ".";
+  if (!report.limited()) return need + " device memory.";
+  return "Fits: " + need + " of " + FormatBytes(report.options.budget.device) + " device memory.";
+}
+
 std::string ToText(const Graph& graph, const PlanReport& report, bool all_layers) {
   std::ostringstream out;
-  Verdict(out, report);
+  out << Wrap(VerdictText(report), 0, 2) << "\n\n";
+  if (!report.fits.ok())
+    out << "The plan of " << report.plan().strategy << " that takes the least:\n";
   Summary(out, report);
   Breakdown(out, graph, report);
   LayerTable(&out, report.layers).Write(all_layers);

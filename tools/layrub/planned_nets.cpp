@@ -1,5 +1,6 @@
 #include "layrub/planned_nets.hpp"
 
+#include <filesystem>
 #include <memory>
 
 #include "caffe/caffe.hpp"
@@ -70,6 +71,11 @@ WantedNets NetsOfFlags(const std::string& command) {
   nets.push_back(wanted.net);
   if (!FLAGS_synthetic) RefuseUnknownTops(nets);
   return wanted;
+}
+
+std::string NetName(const NetParameter& net) {
+  if (!net.name().empty()) return net.name();
+  return std::filesystem::path(FLAGS_model.empty() ? FLAGS_solver : FLAGS_model).filename();
 }
 
 layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const PlacementOptions& options) {

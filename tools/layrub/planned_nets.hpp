@@ -20,6 +20,9 @@ struct WantedNets {
 /// As --model, --solver, --phase and the flags of data and state say, for `command`.
 WantedNets NetsOfFlags(const std::string& command);
 
+/// The name of the net, or where it has none, that of its file.
+std::string NetName(const caffe::NetParameter& net);
+
 /// The graphs of one iteration, from nets of shapes, which need neither the data nor the memory
 /// that they speak of. kInvalid as Solver::MemoryGraphs.
 layrub::Result<caffe::SolverGraphs> BuildGraphs(const WantedNets& nets,

@@ -1,29 +1,44 @@
 #include <glog/logging.h>
 
+#include <chrono>
+
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
+#include "layrub/activity.hpp"
 #include "layrub/base/bytes.hpp"
+#include "layrub/base/progress_line.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/training_line.hpp"
 
 namespace layrub_tool {
 
 namespace {
 
-/// Nobody reads the net's inner blobs: their memory may be used again.
-layrub::Status Place(caffe::Net<float>* net) {
+/// Nobody reads the net's inner blobs: their memory may be used again. `budget`: device bytes.
+layrub::Status Place(caffe::Net<float>* net, int64_t* budget) {
   caffe::PlacementParameter wanted;
   wanted.set_strategy("liveness");
   ApplyPlacementFlags(&wanted);
   const layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(wanted);
   if (!options.ok()) return options.status();
+  *budget = options.value().budget.device;
+  const Activity activity("looking for a plan");
   layrub::Status status = net->Place(options.value());
   if (!status.ok()) return status;
   const layrub::Plan& plan = net->planned()->plan();
   LOG(INFO) << "Placement: " << plan.strategy << ", device "
             << layrub::FormatBytes(plan.device_bytes);
   return status;
+}
+
+/// "batch 12 of 50, 512 images/s, 8s left", of as many batches as are done.
+std::string TestText(const caffe::Net<float>& net, int batches, double seconds) {
+  const double each = seconds / batches;
+  return "batch " + std::to_string(batches) + " of " + std::to_string(FLAGS_iterations) +
+         FormatRate(net, static_cast<double>(BatchSize(net)) / each) +
+         FormatLeft(each * (FLAGS_iterations - batches));
 }
 
 }  // namespace
@@ -36,7 +51,8 @@ int Test(const std::vector<std::string>&) {
   caffe::Net<float> net(NetOfFlags("test", caffe::TEST));
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
-  const layrub::Status placed = Place(&net);
+  int64_t budget = 0;
+  const layrub::Status placed = Place(&net, &budget);
   if (!placed.ok()) return ExitCode(placed);
 
   LOG(INFO) << "Running for " << FLAGS_iterations << " iterations.";
@@ -46,6 +62,8 @@ int Test(const std::vector<std::string>&) {
   };
   std::vector<Score> scores;  // one for each value of each output, summed over the batches
   float loss = 0;
+  layrub::ProgressLine line;
+  const auto start = std::chrono::steady_clock::now();
   for (int batch = 0; batch < FLAGS_iterations; ++batch) {
     float batch_loss;
     const auto& outputs = net.Forward(&batch_loss);
@@ -60,6 +78,10 @@ int Test(const std::vector<std::string>&) {
         LOG(INFO) << "Batch " << batch << ", " << net.blob_names()[blob] << " = " << value;
       }
     }
+    if (!line.Due()) continue;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const int64_t device_bytes = net.planned() ? net.planned()->plan().device_bytes : 0;
+    line.Show(TestText(net, batch + 1, seconds.count()) + FormatUse(device_bytes, budget));
   }
   LOG(INFO) << "Loss: " << loss / FLAGS_iterations;
   for (const Score& score : scores) {

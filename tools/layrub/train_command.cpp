@@ -11,6 +11,7 @@
 #include "caffe/solver_snapshots.hpp"
 #include "caffe/solver_verification.hpp"
 #include "caffe/util/signal_handler.h"
+#include "layrub/activity.hpp"
 #include "layrub/base/bytes.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/device/device.hpp"
@@ -18,6 +19,9 @@
 #include "layrub/flags.hpp"
 #include "layrub/json_text.hpp"
 #include "layrub/machine_file.hpp"
+#include "layrub/report/metrics.hpp"
+#include "layrub/training_line.hpp"
+#include "layrub/training_report.hpp"
 
 namespace layrub_tool {
 
@@ -188,6 +192,7 @@ int Train(const std::vector<std::string>&) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
   if (!FLAGS_json_summary.empty()) CheckWritable(FLAGS_json_summary);
+  CheckReportFolder(FLAGS_report);
   const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
   const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
   const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);
@@ -199,6 +204,7 @@ int Train(const std::vector<std::string>&) {
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
     if (!FLAGS_json_summary.empty()) Fail("--verify_placement has no --json_summary to write.");
+    if (!FLAGS_report.empty()) Fail("--verify_placement has no --report to write.");
     return Verify(param, SnapshotFlag(param));
   }
   caffe::SignalHandler signals(sigint, sighup, sigterm);
@@ -216,8 +222,12 @@ int Train(const std::vector<std::string>&) {
   }
   if (param.snapshot() > 0 || param.snapshot_after_train()) solver->CheckSnapshotWritePermissions();
   solver->mutable_placement_extra()->executor.canary = FLAGS_measure_memory;
+  solver->mutable_placement_extra()->executor.record = !FLAGS_report.empty();
   solver->mutable_placement_extra()->machine = MachineFlag();
-  const layrub::Status placed = solver->Place();
+  const layrub::Status placed = [&] {
+    const Activity activity("looking for a plan");
+    return solver->Place();
+  }();
   if (!placed.ok()) return ExitCode(placed);
   WarnOfForeignProfile(solver->net()->planned()->graph(), MachineFlag());
 
@@ -234,6 +244,11 @@ int Train(const std::vector<std::string>&) {
   signals.BeginTraining();
   StepTimes steps;
   solver->add_callback(&steps);
+  std::unique_ptr<Metrics> metrics;
+  if (!FLAGS_report.empty()) {
+    metrics = std::make_unique<Metrics>(solver.get(), MetricsFile(FLAGS_report), !snapshot.empty());
+  }
+  TrainingLine line(solver.get(), solvers);
   const Clock::time_point start = Clock::now();
   solver->Solve();
   if (together) together->Finish();
@@ -245,6 +260,7 @@ int Train(const std::vector<std::string>&) {
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
   if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, JsonText(summary));
+  if (!FLAGS_report.empty()) WriteTrainingReport(FLAGS_report, solver.get());
   return kSuccess;
 }
 

@@ -27,6 +27,8 @@ class ProgressLine {
   /// Wipes what is shown by whichever line, before something else is written to stderr. The next
   /// Show draws it again.
   static void Wipe();
+  /// The same for a signal handler that ends the process: it waits for no other thread.
+  static void WipeInSignalHandler();
 
  private:
   bool shown_ = false;

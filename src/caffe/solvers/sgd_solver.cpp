@@ -52,7 +52,7 @@ typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
 template <typename Dtype>
 void SGDSolver<Dtype>::ApplyUpdate() {
   StepOnPlateau();
-  const Dtype rate = GetLearningRate();
+  const Dtype rate = this->learning_rate_ = GetLearningRate();
   if (this->param_.display() && this->iter_ % this->param_.display() == 0) {
     LOG_IF(INFO, Caffe::root_solver()) << "Iteration " << this->iter_ << ", lr = " << rate;
   }

@@ -155,11 +155,13 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
   Dtype loss = 0;
   for (int i = 0; i < param_.iter_size(); ++i) loss += net_->ForwardBackward();
   loss /= param_.iter_size();
+  loss_ = loss;
   LookAtLoss(loss);
   UpdateSmoothedLoss(loss, start_iter, param_.average_loss());
   if (display) DisplayProgress();
   for (Callback* callback : callbacks_) callback->on_gradients_ready();
   ApplyUpdate();
+  for (Callback* callback : callbacks_) callback->on_update_done();
   if (measuring_) RecordIteration();
 
   const SolverAction::Enum request = GetRequestedAction();
@@ -272,6 +274,7 @@ void Solver<Dtype>::Test(const int test_net_id) {
       LOG(INFO) << "Test interrupted.";
       return;
     }
+    for (Callback* callback : callbacks_) callback->on_test_batch(test_net_id, batch);
     Dtype batch_loss;
     const vector<Blob<Dtype>*>& outputs = net->Forward(&batch_loss);
     if (param_.test_compute_loss()) loss += batch_loss;
@@ -306,6 +309,7 @@ void Solver<Dtype>::Test(const int test_net_id) {
       scores.emplace_back(name, mean);
     }
   }
+  for (Callback* callback : callbacks_) callback->on_test_done(test_net_id);
 }
 
 template <typename Dtype>

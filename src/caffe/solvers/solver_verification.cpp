@@ -10,6 +10,7 @@
 
 #include "caffe/solver.hpp"
 #include "caffe/solver_factory.hpp"
+#include "layrub/base/progress_line.hpp"
 
 namespace caffe {
 
@@ -42,12 +43,19 @@ struct Value {
   int count;
 };
 
-/// What is to be trained: the arguments of VerifyPlacement.
+/// What is to be trained: the arguments of VerifyPlacement, and where to show how far that is.
 struct Task {
   const SolverParameter& param;
   const string& snapshot;
   const layrub::Machine& machine;
+  layrub::ProgressLine* line;
 };
+
+void Show(const Task& task, const char* how, int iteration, int iterations) {
+  if (!task.line->Due()) return;
+  task.line->Show(string(how) + ": iteration " + std::to_string(iteration + 1) + " of " +
+                  std::to_string(iterations));
+}
 
 class Training {
  public:
@@ -140,6 +148,7 @@ Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
   auto training = std::make_unique<Training>(task);
   if (Status status = training->Place(); !status.ok()) return status;
   for (int i = 0; i < iterations; ++i) {
+    Show(task, "with the plan", i, iterations);
     training->Iterate();
     LOG_EVERY_T(INFO, kTellSeconds) << "With the plan: iteration " << i + 1 << " of " << iterations;
     if (digests) digests->push_back(DigestsOf(*training));
@@ -211,7 +220,8 @@ string Describe(int iteration, const Value& planned, const vector<float>& unplan
 
 Result<string> VerifyPlacement(const SolverParameter& param, int iterations, const string& snapshot,
                                const layrub::Machine& machine) {
-  const Task task{param, snapshot, machine};
+  layrub::ProgressLine line;
+  const Task task{param, snapshot, machine, &line};
   vector<Digests> planned;
   if (const auto trained = TrainPlanned(task, iterations, &planned); !trained.ok())
     return trained.status();
@@ -221,6 +231,7 @@ Result<string> VerifyPlacement(const SolverParameter& param, int iterations, con
   {
     Training training(task);
     for (; iteration < iterations && unplanned.empty(); ++iteration) {
+      Show(task, "without a plan", iteration, iterations);
       training.Iterate();
       LOG_EVERY_T(INFO, kTellSeconds)
           << "Without a plan: iteration " << iteration + 1 << " of " << iterations;

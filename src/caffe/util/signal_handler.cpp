@@ -8,6 +8,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "layrub/base/progress_line.hpp"
+
 namespace caffe {
 
 namespace {
@@ -30,6 +32,7 @@ volatile sig_atomic_t stopping = false;
 
 // Runs in a signal handler: no allocation, no locks.
 void EndAtOnce(const Request& request) {
+  layrub::ProgressLine::WipeInSignalHandler();
   for (const char* text :
        {static_cast<const char*>(program_invocation_short_name), ": ended at once by ",
         request.name, stopping ? ", the second request to stop.\n" : " before training began.\n"}) {

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -22,10 +23,12 @@ constexpr std::string_view kWipe = "\r\x1b[K";
 /// What is at the bottom of the terminal. Guarded by `mutex`.
 struct Terminal {
   std::mutex mutex;
-  bool taken = false;    ///< a line is alive that shows itself
-  bool written = false;  ///< there is something to wipe
+  bool taken = false;  ///< a line is alive that shows itself
   Clock::time_point last;
 };
+
+/// There is something to wipe. Signal handlers read it.
+std::atomic<bool> written = false;
 
 Terminal& TheTerminal() {
   static Terminal* const terminal = new Terminal;  // outlives what writes at the end
@@ -45,8 +48,8 @@ size_t Columns() {
 
 /// A terminal that is gone is nothing to complain of.
 void Write(std::string_view text) {
-  const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  static_cast<void>(written);
+  const ssize_t size = write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(size);
 }
 
 /// At most `columns` characters, of UTF-8.
@@ -59,9 +62,8 @@ std::string_view Cut(std::string_view text, size_t columns) {
   return text.substr(0, end);
 }
 
-void WipeLocked(Terminal* terminal) {
-  if (terminal->written) Write(kWipe);
-  terminal->written = false;
+void WipeWritten() {
+  if (written.exchange(false)) Write(kWipe);
 }
 
 }  // namespace
@@ -80,7 +82,7 @@ ProgressLine::~ProgressLine() {
   if (!shown_) return;
   Terminal& terminal = TheTerminal();
   const std::lock_guard lock(terminal.mutex);
-  WipeLocked(&terminal);
+  WipeWritten();
   terminal.taken = false;
 }
 
@@ -97,16 +99,18 @@ void ProgressLine::Show(const std::string& text) {
   const std::lock_guard lock(terminal.mutex);
   std::string line(kWipe);
   line += Cut(text, Columns() - 1);
+  written = true;
   Write(line);
-  terminal.written = true;
   terminal.last = Clock::now();
 }
 
 void ProgressLine::Wipe() {
   Terminal& terminal = TheTerminal();
   const std::lock_guard lock(terminal.mutex);
-  WipeLocked(&terminal);
+  WipeWritten();
 }
+
+void ProgressLine::WipeInSignalHandler() { WipeWritten(); }
 
 std::string FormatTimeLeft(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "";

@@ -36,8 +36,7 @@ struct ReportInput {
 };
 
 /// Makes the folder where there is none. Ends the program where that, or writing a file there, is
-/// not possible; for before the work that the report is to show. An empty flag --report asks for
-/// none.
+/// not possible; for before the work that the report is to show.
 void CheckReportFolder(const std::string& folder);
 
 /// Writes report.html, memory.svg, map.svg and trace.json into the folder, each whole or not at

@@ -18,14 +18,18 @@ constexpr char kStyle[] = R"(
 .picture .axis{stroke:#818b98;fill:none}
 .picture .grid{stroke:#818b98;stroke-opacity:.25;fill:none}
 .picture .mark{stroke:#1f2328;fill:none}
-.picture text.mark,.picture .mark-fill{fill:#1f2328;stroke:none}
+.picture .strong{fill:#1f2328;font-weight:600}
 .picture .dashed{stroke-dasharray:4 3}
 .picture .dotted{stroke-dasharray:1 3}
 .picture .view *{vector-effect:non-scaling-stroke}
+.picture .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
+.picture .head{transform-box:fill-box;transform-origin:center;transform:scaleX(var(--unzoom,1))}
 .picture .idle{fill-opacity:.25}
 .picture .shade{fill-opacity:.12}
-.picture .outlined path{stroke:#fff;stroke-width:.5}
-.picture .again path,.picture rect.again{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
+.picture .stay path{stroke:currentColor;stroke-width:.4}
+.picture .idle path{stroke-opacity:.25}
+.picture .outlined .stay path:not(.thin){stroke-opacity:1;stroke:#fff;stroke-width:.5}
+.picture .outlined .stay.again path,.picture rect.again{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
 .picture .parameter,.picture .series1{fill:#0072b2;color:#0072b2}
 .picture .parameter_gradient,.picture .series2{fill:#56b4e9;color:#56b4e9}
 .picture .history,.picture .series3{fill:#8493a8;color:#8493a8}
@@ -40,9 +44,10 @@ constexpr char kStyle[] = R"(
 .picture .name{fill:#f0f6fc}
 .picture .background{fill:#0d1117}
 .picture .mark{stroke:#f0f6fc}
-.picture text.mark,.picture .mark-fill{fill:#f0f6fc}
-.picture .outlined path{stroke:#0d1117}
-.picture .again path,.picture rect.again{stroke:#f0f6fc}
+.picture .strong{fill:#f0f6fc}
+.picture .outlined .stay path:not(.thin){stroke:#0d1117}
+.picture .halo{stroke:#0d1117}
+.picture .outlined .stay.again path,.picture rect.again{stroke:#f0f6fc}
 }
 )";
 
@@ -89,11 +94,12 @@ Svg::Svg(double width, double height, const std::string& title) {
   Rect(0, 0, width, height, "background");
 }
 
-void Svg::Text(double x, double y, const std::string& text, const std::string& look,
-               Anchor anchor) {
+void Svg::Text(double x, double y, const std::string& text, const std::string& look, Anchor anchor,
+               const std::string& attributes) {
   const char* place = anchor == Anchor::kStart ? "" : anchor == Anchor::kEnd ? "end" : "middle";
   out_ += "<text" + Attribute("x", x) + Attribute("y", y) + Attribute("class", look) +
-          Attribute("text-anchor", place) + ">" + EscapeXml(text) + "</text>\n";
+          Attribute("text-anchor", place) + (attributes.empty() ? "" : " " + attributes) + ">" +
+          EscapeXml(text) + "</text>\n";
 }
 
 void Svg::Rect(double x, double y, double width, double height, const std::string& look) {

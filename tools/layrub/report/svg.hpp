@@ -20,14 +20,14 @@ class Svg {
   /// `title` says what the picture shows, to those who do not see it.
   Svg(double width, double height, const std::string& title);
 
+  /// `attributes`, here and below, are written as they are.
   void Text(double x, double y, const std::string& text, const std::string& look = "",
-            Anchor anchor = Anchor::kStart);
+            Anchor anchor = Anchor::kStart, const std::string& attributes = "");
   void Rect(double x, double y, double width, double height, const std::string& look);
   void Line(double x1, double y1, double x2, double y2, const std::string& look);
   void Circle(double x, double y, double radius, const std::string& look,
               const std::string& title = "");
-  /// `path` is SVG's path data; browsers show `title` under the mouse; `attributes` are written as
-  /// they are.
+  /// `path` is SVG's path data; browsers show `title` under the mouse.
   void Path(const std::string& path, const std::string& look, const std::string& title = "",
             const std::string& attributes = "");
   void BeginGroup(const std::string& look);

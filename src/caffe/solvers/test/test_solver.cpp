@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "caffe/planned_net.hpp"
 #include "solver_fixture.hpp"
 
@@ -78,11 +80,16 @@ TEST(Solver, RestoresAStateUnderAPlan) {
 /// Counts what a solver calls.
 class Counter : public Solver<float>::Callback {
  public:
-  int starts = 0, gradients = 0;
+  int starts = 0, gradients = 0, updates = 0;
+  std::vector<std::pair<int, int>> batches;  ///< net and batch
+  std::vector<int> tests;
 
  protected:
   void on_start() override { ++starts; }
   void on_gradients_ready() override { ++gradients; }
+  void on_update_done() override { ++updates; }
+  void on_test_batch(int net, int batch) override { batches.emplace_back(net, batch); }
+  void on_test_done(int net) override { tests.push_back(net); }
 };
 
 TEST(Solver, CallsBackInEachIteration) {
@@ -92,6 +99,32 @@ TEST(Solver, CallsBackInEachIteration) {
   solver->Step(3);
   EXPECT_EQ(3, counter.starts);
   EXPECT_EQ(3, counter.gradients);
+  EXPECT_EQ(3, counter.updates);
+}
+
+TEST(Solver, CallsBackInEachTest) {
+  const auto solver =
+      MakeSolver(LinearNet(), "test_iter: 2 test_iter: 1 test_interval: 2 max_iter: 3");
+  Counter counter;
+  solver->add_callback(&counter);
+  solver->Step(1);
+  EXPECT_EQ((std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}}), counter.batches);
+  EXPECT_EQ((std::vector<int>{0, 1}), counter.tests);
+}
+
+TEST(Solver, TellsLossAndLearningRateOfTheLastIteration) {
+  const auto solver =
+      MakeSolver(LinearNet(), "lr_policy: 'step' gamma: 0.5 stepsize: 1 average_loss: 2");
+  EXPECT_TRUE(std::isnan(solver->loss()));
+  EXPECT_TRUE(std::isnan(solver->learning_rate()));
+  solver->Step(1);
+  const float first = solver->loss();
+  EXPECT_EQ(first, solver->smoothed_loss());
+  EXPECT_EQ(solver->param().base_lr(), solver->learning_rate());
+  solver->Step(2);
+  EXPECT_EQ(solver->param().base_lr() / 4, solver->learning_rate());
+  EXPECT_NE(first, solver->loss());
+  EXPECT_NE(solver->loss(), solver->smoothed_loss());
 }
 
 TEST(Solver, StopsAndWritesSnapshotsWhenAsked) {

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "layrub/placement/cost/occupancy.hpp"
 #include "layrub/placement/ir/plan.hpp"
 
 namespace layrub {
@@ -80,6 +81,22 @@ Peak FindPeak(const Graph& graph, const Plan& plan) {
   }
   peak.gaps = plan.device_bytes - peak.bytes;
   return peak;
+}
+
+std::vector<int64_t> Occupancy(const Graph& graph, const Plan& plan, Tier tier) {
+  std::vector<int64_t> occupancy;
+  LiveBytes live(graph);
+  int64_t host = 0;
+  for (const Step& step : plan.steps) {
+    live.Apply(step);
+    if (step.tier == Tier::kHost) {
+      const int64_t bytes = Aligned(graph.tensors[step.tensor].bytes);
+      if (step.kind == StepKind::kAlloc) host += bytes;
+      if (step.kind == StepKind::kFree) host -= bytes;
+    }
+    occupancy.push_back(tier == Tier::kHost ? host : live.bytes());
+  }
+  return occupancy;
 }
 
 }  // namespace layrub

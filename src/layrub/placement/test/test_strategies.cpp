@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layrub/placement/check/check.hpp"
+#include "layrub/placement/cost/occupancy.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -319,6 +320,30 @@ TEST(FindPeak, CountsARangeOnceUnderTheRoleThatOwnsItLast) {
   EXPECT_EQ(peak.by_role[static_cast<size_t>(Role::kActivation)], 12 * kAlignment);
   EXPECT_EQ(peak.by_role[static_cast<size_t>(Role::kParameter)], kAlignment);
   EXPECT_EQ(FindPeak(Graph{}, Plan{}).op, kNone);
+}
+
+TEST(Occupancy, IsHighestAtThePeakAndEndsWithWhatStays) {
+  for (const HandMade& net : {Chain(), InPlaceNet()}) {
+    for (const std::string& strategy : StrategyNames()) {
+      const Plan plan = MustPlan(net.graph, strategy);
+      const std::vector<int64_t> device = Occupancy(net.graph, plan, Tier::kDevice);
+      const std::vector<int64_t> host = Occupancy(net.graph, plan, Tier::kHost);
+      ASSERT_EQ(device.size(), plan.steps.size());
+      ASSERT_EQ(host.size(), plan.steps.size());
+      int64_t peak = 0;
+      for (size_t i = 0; i < plan.steps.size(); ++i) {
+        if (plan.steps[i].op != kNone) peak = std::max(peak, device[i]);
+      }
+      EXPECT_EQ(peak, FindPeak(net.graph, plan).bytes) << strategy;
+      EXPECT_EQ(*std::max_element(host.begin(), host.end()) > 0, plan.host_bytes > 0) << strategy;
+      EXPECT_LE(*std::max_element(host.begin(), host.end()), plan.host_bytes) << strategy;
+      EXPECT_GE(device.back(), PersistentBytes(net.graph)) << strategy;
+      if (plan.readable.empty()) {
+        EXPECT_EQ(device.back(), PersistentBytes(net.graph)) << strategy;
+        EXPECT_EQ(host.back(), 0) << strategy;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+#ifndef LAYRUB_PLACEMENT_COST_OCCUPANCY_HPP_
+#define LAYRUB_PLACEMENT_COST_OCCUPANCY_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub {
+
+/// By step of `plan`: the live bytes of `tier` once the step has begun (aligned ranges, aliased
+/// bytes once). Over the steps that run operations, those of the device are at most Peak::bytes.
+std::vector<int64_t> Occupancy(const Graph& graph, const Plan& plan, Tier tier);
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_COST_OCCUPANCY_HPP_

@@ -1,0 +1,54 @@
+#ifndef TOOLS_LAYRUB_REPORT_METRICS_HPP_
+#define TOOLS_LAYRUB_REPORT_METRICS_HPP_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "caffe/solver.hpp"
+
+namespace layrub_tool {
+
+/// Appends a line to a file of metrics (JSON Lines) after each iteration and each test of a solver,
+/// each with a single write: however training ends, the file has whole lines. docs/report.md tells
+/// what they hold. Where the disk fails, the log has a warning, and training goes on.
+class Metrics : public caffe::Solver<float>::Callback {
+ public:
+  /// Follows the solver, which has been placed. One that has been resumed goes on in the file at
+  /// `path`, from which the lines of its iteration and of later ones are cut; otherwise a file that
+  /// is there keeps its lines under another name: metrics.1.jsonl of metrics.jsonl. Ends the
+  /// program where that cannot be done.
+  Metrics(caffe::Solver<float>* solver, const std::string& path, bool resumed);
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+ protected:
+  void on_start() override;
+  void on_gradients_ready() override {}
+  void on_update_done() override;
+  void on_test_done(int net) override;
+
+ private:
+  void Write(const nlohmann::ordered_json& line);
+
+  caffe::Solver<float>* const solver_;
+  const std::string path_;
+  int file_ = -1;
+  int64_t bytes_ = 0;  ///< of whole lines in the file
+  bool failed_ = false;
+  std::chrono::steady_clock::time_point start_;  ///< of the iteration
+};
+
+/// The lines of such a file as an array; one at the end that was cut short is left out. Of more
+/// than `most` lines, every second, third ... one of an iteration, and all of tests. Ends the
+/// program where the file cannot be read or one of these lines is no JSON object.
+nlohmann::json ReadMetrics(const std::string& path,
+                           size_t most = std::numeric_limits<size_t>::max());
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_REPORT_METRICS_HPP_

@@ -1,0 +1,53 @@
+#include "layrub/training_report.hpp"
+
+#include <glog/logging.h>
+
+#include "caffe/planned_net.hpp"
+#include "layrub/base/bytes.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
+#include "layrub/report/metrics.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+/// Points of a curve: more cannot be told apart on a screen.
+constexpr size_t kMostMetrics = 4000;
+
+}  // namespace
+
+std::string MetricsFile(const std::string& folder) { return folder + "/metrics.jsonl"; }
+
+void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver) {
+  const caffe::PlannedNet<float>* const planned = solver->net()->planned();
+  if (planned == nullptr) {
+    LOG(WARNING) << "Training ended without a memory plan: " << folder << " has no report of one.";
+    return;
+  }
+  const layrub::Graph& graph = planned->graph();
+  const layrub::Plan& plan = planned->plan();
+  ReportInput input;
+  input.graph = &graph;
+  input.plan = &plan;
+  if (const auto options = solver->WantedPlacement(); options.ok())
+    input.budget = options.value().budget;
+  input.machine_name = solver->machine().name;
+  input.net_name = solver->net()->name();
+  input.verdict = "Trained " + std::to_string(solver->iter()) + " iterations under strategy " +
+                  plan.strategy + ", within " + layrub::FormatBytes(plan.device_bytes) + ".";
+  if (const auto keep = layrub::MakePlan(graph, solver->machine(), {}, "keep"); keep.ok()) {
+    input.keep_bytes = keep.value().device_bytes;
+    input.keep_seconds = Simulate(graph, keep.value(), solver->machine()).seconds;
+  }
+  input.floor_bytes = layrub::FloorBytes(graph);
+  input.predicted = Simulate(graph, plan, solver->machine());
+  input.layers = LayerCosts(graph, plan, input.predicted);
+  const layrub::Timeline& measured = planned->executor().timeline();
+  if (!measured.spans.empty()) input.measured = measured;
+  if (FLAGS_measure_memory) input.measured_device_bytes = solver->measured_device_bytes();
+  input.metrics = ReadMetrics(MetricsFile(folder), kMostMetrics);
+  WriteReport(folder, input);
+}
+
+}  // namespace layrub_tool

@@ -63,7 +63,7 @@ std::string ToText(const Comparison& comparison) {
       << FormatBytes(comparison.floor_bytes) << ".";
   if (comparison.limit_bytes)
     out << " The device has " << FormatBytes(*comparison.limit_bytes) << ".";
-  out << "\n\n";
+  out << "\n" << WhatWouldFit(comparison) << "\n";
   Line(out,
        {"strategy", "budget", "device", "host", "time", "x Caffe", "traffic", "again", "verdict"});
   for (const ComparedPlan& plan : comparison.plans) Row(out, comparison, plan);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Layrub needs to build, on Debian 12, Ubuntu 22.04 and Ubuntu 24.04.
+# Installs what Layrub needs to build, on Debian 12, Ubuntu 22.04 and Ubuntu 24.04; with --tests also what its tests use.
 # Does nothing, and needs no network, where all of it is there.
 set -eu
 
@@ -11,6 +11,9 @@ packages='
   nlohmann-json3-dev valgrind zlib1g-dev'
 # For the Python interface, which a build goes without where it has to.
 python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
+# For tests of what a page does in a browser, which are left out where there is none.
+browser=
+[ "${1:-}" != --tests ] || browser=chromium
 
 # lacking PACKAGE...: those that are not installed.
 lacking() {
@@ -23,14 +26,16 @@ lacking() {
 missing=$(lacking $packages)
 # shellcheck disable=SC2086
 missing_python=$(lacking $python)
-[ -n "$missing$missing_python" ] || exit 0
+# shellcheck disable=SC2086
+missing_browser=$(command -v chromium > /dev/null || lacking $browser)
+[ -n "$missing$missing_python$missing_browser" ] || exit 0
 
 command -v apt-get > /dev/null || {
-  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing$missing_python" >&2
+  echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing$missing_python$missing_browser" >&2
   [ -z "$missing" ]
   exit
 }
-echo "Installing:$missing$missing_python"
+echo "Installing:$missing$missing_python$missing_browser"
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -q || [ -z "$missing" ]
@@ -40,3 +45,6 @@ install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-
 # shellcheck disable=SC2086
 [ -z "$missing_python" ] || install $missing_python ||
   echo "install_deps: the Python interface is left out, it needs:$missing_python" >&2
+# shellcheck disable=SC2086
+[ -z "$missing_browser" ] || install $missing_browser ||
+  echo "install_deps: pages are not tested in a browser, which needs:$missing_browser" >&2

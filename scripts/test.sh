@@ -6,7 +6,7 @@ case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esa
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-$root/build}
-"$root/scripts/install_deps.sh"
+"$root/scripts/install_deps.sh" --tests
 
 generator=
 [ -f "$build/CMakeCache.txt" ] || ! command -v ninja > /dev/null || generator='-G Ninja'

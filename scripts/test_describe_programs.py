@@ -36,7 +36,7 @@ class DescribePrograms(unittest.TestCase):
             program = os.path.join(BIN, name)
             words = [[]]
             if name == 'layrub':
-                words += [[command] for command in ('train', 'test', 'time', 'plan', 'diff', 'device_query')]
+                words += [[command] for command in ('train', 'test', 'time', 'plan', 'draw', 'diff', 'device_query')]
             for command in words:
                 said = subprocess.run([program, *command, '--help'], capture_output=True, text=True, check=True).stdout
                 for flag in re.findall(r'^  (--\w+)', said, re.MULTILINE):

@@ -158,6 +158,14 @@ const std::vector<Command>& Commands() {
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub compare --model=lenet.prototxt --report=lenet\n",
        false, Compare},
+      {"draw", "GRAPH.txt PLAN.txt ...", 2, "draw dumped plans, side by side on one scale",
+       "  --output=FILE          the picture, an SVG (needed)\n"
+       "All plans must be plans of GRAPH.txt. Left to right run the operations of an\n"
+       "iteration, upwards the addresses of the device; below is the host's memory. A\n"
+       "browser names what is under the mouse.\n"
+       "Example: layrub plan --model=lenet.prototxt --placement=keep --dump=keep\n"
+       "         layrub draw keep/graph.txt keep/plan.txt --output=keep.svg\n",
+       false, Draw},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
        "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "
        "differ.\n"
@@ -253,7 +261,7 @@ int Help(const std::vector<std::string>& words) {
 /// is empty: without the flag, what is done may be something else altogether.
 void RefuseEmptyFlags() {
   for (const char* flag : {"solver", "model", "weights", "snapshot", "machine", "profile",
-                           "spill_file", "json_summary", "dump", "report"}) {
+                           "spill_file", "json_summary", "dump", "report", "output"}) {
     if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
       Fail(std::string("--") + flag + "= names no file: give it one, or leave it out.");
   }
@@ -277,7 +285,9 @@ int Run(const std::vector<std::string>& words) {
   if (words[0] == "help") return Help({words.begin() + 1, words.end()});
   const Command& command = CommandOrFail(words[0]);
   const std::vector<std::string> arguments(words.begin() + 1, words.end());
-  if (static_cast<int>(arguments.size()) != command.argument_count) {
+  const int count = static_cast<int>(arguments.size());
+  const bool open_ended = command.arguments.ends_with("...");
+  if (open_ended ? count < command.argument_count : count != command.argument_count) {
     if (command.argument_count == 0) {
       Fail("'" + command.name + "' takes flags alone, and '" + arguments[0] +
            "' is none; 'layrub " + command.name + " --help' explains them.");

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
 
@@ -24,13 +23,12 @@ class Plan(dict):
         return self['verdict'] == 'fits'
 
     def _repr_svg_(self):
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'picture', 'draw_plan.py')
         with tempfile.TemporaryDirectory() as folder:
             graph, plan_path, picture = (os.path.join(folder, name) for name in ('graph.txt', 'plan.txt', 'plan.svg'))
             for path, text in ((graph, self.graph_text), (plan_path, self.plan_text)):
                 with open(path, 'w', encoding='utf-8') as file:
                     file.write(text)
-            subprocess.run([sys.executable, script, graph, plan_path, '-o', picture], check=True)
+            subprocess.run([_program(), 'draw', graph, plan_path, f'--output={picture}'], check=True)
             with open(picture, encoding='utf-8') as file:
                 return file.read()
 

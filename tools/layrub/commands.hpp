@@ -27,10 +27,10 @@ inline constexpr int kSyntheticSeed = 1;
 struct Command {
   std::string name;
   std::string arguments;  ///< for the usage text: "A.caffemodel B.caffemodel"
-  int argument_count;
-  std::string summary;  ///< one line
-  std::string help;     ///< flags and an example
-  bool log_files;       ///< leaves log files, as Caffe does, also where no --log_dir asks for them
+  int argument_count;     ///< or more, where "..." ends `arguments`
+  std::string summary;    ///< one line
+  std::string help;       ///< flags and an example
+  bool log_files;  ///< leaves log files, as Caffe does, also where no --log_dir asks for them
   int (*run)(const std::vector<std::string>& arguments);
 };
 const std::vector<Command>& Commands();
@@ -41,6 +41,7 @@ int Time(const std::vector<std::string>& arguments);
 int DeviceQuery(const std::vector<std::string>& arguments);
 int Plan(const std::vector<std::string>& arguments);
 int Compare(const std::vector<std::string>& arguments);
+int Draw(const std::vector<std::string>& arguments);
 int Diff(const std::vector<std::string>& arguments);
 
 /// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".

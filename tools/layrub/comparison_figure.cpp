@@ -338,7 +338,7 @@ class Figure {
                       : anchor == Anchor::kMiddle ? middle
                                                   : place.x + place.width;
     for (size_t line = 0; line < named.lines.size(); ++line) {
-      svg_.Text(at, place.y + kLine * static_cast<double>(line + 1) - 3, named.lines[line], "mark",
+      svg_.Text(at, place.y + kLine * static_cast<double>(line + 1) - 3, named.lines[line], "label",
                 anchor);
     }
   }

@@ -47,6 +47,7 @@ DEFINE_bool(largest_batch, false,
 DEFINE_bool(smallest_budget, false,
             "Look for the smallest device memory that fits even where that takes long.");
 DEFINE_string(dump, "", "A folder for graph.txt and plan.txt.");
+DEFINE_string(output, "", "The file to write.");
 DEFINE_string(report, "", "A folder for the report: a page, pictures and data of the plan.");
 DEFINE_string(data_shape, "",
               "Shape C,H,W of one item where a data source is not there, or of tops by name.");

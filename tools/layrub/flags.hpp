@@ -35,6 +35,7 @@ DECLARE_bool(all_layers);
 DECLARE_bool(largest_batch);
 DECLARE_bool(smallest_budget);
 DECLARE_string(dump);
+DECLARE_string(output);
 DECLARE_string(report);
 DECLARE_string(data_shape);
 DECLARE_bool(synthetic);

@@ -115,8 +115,8 @@ class Table {
   }
 
   void Line(const std::string& name, const std::string& type, const Cells& cells) {
-    constexpr int kName = 22, kType = 16;
-    constexpr int kPlanned[] = {9, 9, 8, 8, 9, 8, 8}, kDirect[] = {9, 9, 9, 8, 8, 11, 0};
+    constexpr int kName = 21, kType = 16;
+    constexpr int kPlanned[] = {9, 9, 8, 8, 9, 8, 8}, kDirect[] = {9, 9, 9, 8, 8, 10, 0};
     std::ostringstream line;
     line << "  " << std::left << std::setw(kName) << Shortened(name, kName - 1) << std::setw(kType)
          << Shortened(type, kType - 1) << std::right;

@@ -192,7 +192,7 @@ int Train(const std::vector<std::string>&) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
   if (!FLAGS_json_summary.empty()) CheckWritable(FLAGS_json_summary);
-  CheckReportFolder(FLAGS_report);
+  if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
   const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
   const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);

@@ -148,7 +148,7 @@ class Compare(DigitsTest):
         for args in (LENET, RESNET):
             boxes = []
             for text in self.picture(*args).iter(SVG + "text"):
-                if text.get("class") != "mark":
+                if text.get("class") != "label":
                     continue
                 width = 6 * len(text.text)
                 left = float(text.get("x")) - {None: 0, "middle": width / 2, "end": width}[text.get("text-anchor")]

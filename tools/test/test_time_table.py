@@ -53,7 +53,7 @@ class TimeTable(DigitsTest):
     def test_every_line_of_caffe_is_there_and_nothing_between(self):
         for more in ([], ["--format=json"]):
             log = run("time", MODEL, "--iterations=3", *more).err.splitlines()
-            said = [line.split("] ", 1)[1] for line in log]
+            said = [line.split("] ", 1)[-1] for line in log]
             begin = said.index("Performing Forward")
             self.assertEqual(len(CAFFE_LINES), len(said) - begin, said[begin:])
             for line, pattern in zip(said[begin:], CAFFE_LINES):

@@ -19,6 +19,7 @@ constexpr char kStyle[] = R"(
 .picture .grid{stroke:#818b98;stroke-opacity:.25;fill:none}
 .picture .mark{stroke:#1f2328;fill:none}
 .picture .strong{fill:#1f2328;font-weight:600}
+.picture .label{fill:#1f2328}
 .picture .dashed{stroke-dasharray:4 3}
 .picture .dotted{stroke-dasharray:1 3}
 .picture .view *{vector-effect:non-scaling-stroke}
@@ -44,7 +45,7 @@ constexpr char kStyle[] = R"(
 .picture .name{fill:#f0f6fc}
 .picture .background{fill:#0d1117}
 .picture .mark{stroke:#f0f6fc}
-.picture .strong{fill:#f0f6fc}
+.picture .strong,.picture .label{fill:#f0f6fc}
 .picture .outlined .stay path:not(.thin){stroke:#0d1117}
 .picture .halo{stroke:#0d1117}
 .picture .outlined .stay.again path,.picture rect.again{stroke:#f0f6fc}

@@ -1,0 +1,56 @@
+#include <string>
+#include <vector>
+
+#include "layrub/base/input.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/placement/check/check.hpp"
+#include "layrub/report/map_picture.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+template <typename Value>
+Value ValueOrFail(const std::string& path, const layrub::Result<Value>& result) {
+  if (!result.ok()) Fail(path + ": " + result.status().message);
+  return result.value();
+}
+
+std::string Text(const std::string& path) {
+  const layrub::Result<std::string> text = layrub::ReadText(path);
+  if (!text.ok()) Fail(text.status().message);
+  return text.value();
+}
+
+layrub::Graph ReadGraph(const std::string& path) {
+  const layrub::Graph graph = ValueOrFail(path, layrub::GraphFromText(Text(path)));
+  const layrub::Status valid = Validate(graph);
+  if (!valid.ok()) Fail(path + ": " + valid.message);
+  return graph;
+}
+
+/// A plan that is proved: others cannot be drawn.
+layrub::Plan ReadPlan(const std::string& path, const layrub::Graph& graph) {
+  const layrub::Plan plan = ValueOrFail(path, layrub::PlanFromText(Text(path), graph));
+  const std::vector<std::string> objections = Check(graph, plan);
+  if (!objections.empty()) Fail(path + " is no plan that can run: " + objections[0]);
+  return plan;
+}
+
+}  // namespace
+
+int Draw(const std::vector<std::string>& arguments) {
+  Require("draw", "output", FLAGS_output);
+  CheckWritable(FLAGS_output);
+  const layrub::Graph graph = ReadGraph(arguments[0]);
+  std::vector<MapPlan> plans;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const layrub::Plan plan = ReadPlan(arguments[i], graph);
+    plans.push_back({plan.strategy, WalkPlan(graph, plan), plan.device_bytes, plan.host_bytes});
+  }
+  WriteFile(FLAGS_output, DrawMap("Which bytes hold what: " + graph.name, graph, plans).svg);
+  return kSuccess;
+}
+
+}  // namespace layrub_tool

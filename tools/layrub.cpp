@@ -93,6 +93,13 @@ const std::vector<Command>& Commands() {
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  weights\n"
        "  --iterations=N         passes to average over (50)\n"
+       "  --format=text|json     how to print the table of layers (text)\n"
+       "  --placement=NAME       instead: time training under this memory strategy: {strategies}\n"
+       "  --device_memory=SIZE   the same, within this much device memory, such as 8GiB\n"
+       "  --host_memory=SIZE     limit for what is moved off the device\n"
+       "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
+       "  --machine=NAME|FILE    the machine to plan for and to predict by (what is measured)\n"
+       "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --profile=FILE         measure this machine and each operation of training, for "
        "--machine\n"
        "  --gpu=ID               run on this GPU\n"
@@ -132,6 +139,28 @@ const std::vector<Command>& Commands() {
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
        false, Plan},
+      {"compare", "", 0, "compare what the memory strategies take, in bytes and in time",
+       "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
+       "  --device_memory=SIZE[,SIZE]    compare within these budgets; without any, a strategy "
+       "that\n"
+       "                         looks at its budget is tried in several\n"
+       "  --host_memory=SIZE     limit for what is moved off the device\n"
+       "  --machine=NAME|FILE    plan for this machine and its memory: cpu, k40, titanx, p100, "
+       "v100,\n"
+       "                         a100, h100, h200, or a file from layrub time --profile\n"
+       "  --gpu=ID[,ID]|all      as one of these GPUs, which train together\n"
+       "  --cpu_solvers=N        as one of N solvers that train together\n"
+       "  --deterministic        for training with this flag\n"
+       "  --report=DIR           draw time against memory: DIR/compare.svg\n"
+       "  --format=text|json     for people or for programs (text)\n"
+       "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
+       "  --synthetic            random data of the right shape instead of the data set\n"
+       "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
+       "                         name: --data_shape=data:3,224,224,label:1\n"
+       "  --batch=N              batch size of the data layers\n"
+       "  --level=N --stage=A[,B]            state of the net\n"
+       "Example: layrub compare --model=lenet.prototxt --report=lenet\n",
+       false, Compare},
       {"draw", "GRAPH.txt PLAN.txt ...", 2, "draw dumped plans, side by side on one scale",
        "  --output=FILE          the picture, an SVG (needed)\n"
        "All plans must be plans of GRAPH.txt. Left to right run the operations of an\n"

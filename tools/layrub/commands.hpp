@@ -40,6 +40,7 @@ int Test(const std::vector<std::string>& arguments);
 int Time(const std::vector<std::string>& arguments);
 int DeviceQuery(const std::vector<std::string>& arguments);
 int Plan(const std::vector<std::string>& arguments);
+int Compare(const std::vector<std::string>& arguments);
 int Draw(const std::vector<std::string>& arguments);
 int Diff(const std::vector<std::string>& arguments);
 
@@ -82,8 +83,15 @@ void ApplyDataFlags(bool reads_data, caffe::SolverParameter* solver);
 void RefuseLoneDataShape(const std::string& command);
 /// The net of --model in `phase`, for `command`, with the flags of its state and its data.
 caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
-/// Ends the program when one of these flags is given to a command that runs without a memory plan.
+/// One of these flags, or --machine, is given.
+bool PlacementFlagGiven();
+/// Ends the program then, for a command that runs without a memory plan.
 void RefusePlacementFlags(const std::string& command);
+/// For searches, which take the same few megabytes and give them back thousands of times: they stay
+/// with the process.
+void KeepFreedMemory();
+/// Ends the program unless --format is text or json.
+void RefuseUnknownFormat();
 /// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the
 /// program when these make no sense.
 int SolversFlag();

@@ -1,4 +1,5 @@
 #include <glog/logging.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,12 +90,36 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (FLAGS_deterministic) placement->set_deterministic(true);
 }
 
-void RefusePlacementFlags(const std::string& command) {
+namespace {
+
+/// The first of these flags that is given, or "".
+std::string GivenPlacementFlag() {
   for (const char* flag :
        {"placement", "device_memory", "host_memory", "spill_file", "machine", "deterministic"}) {
-    if (!Given(flag)) continue;
-    Fail("'" + command + "' runs without a memory plan: leave out --" + flag + ".");
+    if (Given(flag)) return flag;
   }
+  return "";
+}
+
+}  // namespace
+
+bool PlacementFlagGiven() { return !GivenPlacementFlag().empty(); }
+
+void RefusePlacementFlags(const std::string& command) {
+  if (!PlacementFlagGiven()) return;
+  Fail("'" + command + "' runs without a memory plan: leave out --" + GivenPlacementFlag() + ".");
+}
+
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
+void RefuseUnknownFormat() {
+  if (FLAGS_format != "text" && FLAGS_format != "json")
+    Fail("--format=" + FLAGS_format + ": text or json.");
 }
 
 caffe::Phase PhaseFlag(caffe::Phase otherwise) {

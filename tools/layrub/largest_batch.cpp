@@ -15,6 +15,7 @@
 #include "layrub/flags.hpp"
 #include "layrub/plan_report.hpp"
 #include "layrub/planned_nets.hpp"
+#include "layrub/strategy_plans.hpp"
 
 namespace layrub_tool {
 
@@ -153,7 +154,7 @@ class BatchSearch {
 
   SolverGraphs GraphsWithBatch(int batch) const {
     FLAGS_batch = batch;
-    return BuildGraphs(NetsOfFlags(), options_).value();
+    return BuildGraphs(NetsOfFlags("plan"), options_).value();
   }
 
   Tried TryBatch(int batch) const {

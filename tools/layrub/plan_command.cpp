@@ -1,5 +1,4 @@
 #include <glog/logging.h>
-#include <malloc.h>
 
 #include <filesystem>
 #include <iostream>
@@ -17,27 +16,12 @@ namespace layrub_tool {
 
 namespace {
 
-/// A search takes the same few megabytes and gives them back thousands of times: they are to stay
-/// with the process.
-void KeepFreedMemory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-}
-
 void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   std::error_code error;
   std::filesystem::create_directories(FLAGS_dump, error);
   if (error) Fail("--dump: cannot make the folder " + FLAGS_dump + ": " + error.message());
   WriteFile(FLAGS_dump + "/graph.txt", layrub::ToText(graph));
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
-}
-
-/// The name of the net, or where it has none, that of its file.
-std::string NetName(const caffe::NetParameter& net) {
-  if (!net.name().empty()) return net.name();
-  return std::filesystem::path(FLAGS_model.empty() ? FLAGS_solver : FLAGS_model).filename();
 }
 
 void Report(const std::string& net_name, const layrub::Graph& graph, const PlanReport& report) {
@@ -62,10 +46,9 @@ void Report(const std::string& net_name, const layrub::Graph& graph, const PlanR
 int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
-  if (FLAGS_format != "text" && FLAGS_format != "json")
-    Fail("--format=" + FLAGS_format + ": text or json.");
+  RefuseUnknownFormat();
   if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
-  const WantedNets nets = NetsOfFlags();
+  const WantedNets nets = NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   options.value().machine = MachineFlag();

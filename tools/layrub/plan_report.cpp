@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "layrub/json_text.hpp"
+#include "layrub/strategy_plans.hpp"
 
 namespace layrub_tool {
 
@@ -61,85 +62,17 @@ void AddReadable(const Graph& graph, PlanReport* report) {
   }
 }
 
-/// What the strategies do with the same nets. The plan of a strategy that does not look at its
-/// budget is made once.
-class Strategies {
- public:
-  Strategies(const SolverGraphs& graphs, const PlacementOptions& options)
-      : graphs_(graphs), options_(options) {}
-
-  /// Begins to look for what Smallest(strategy) tells, beside what else is done.
-  void BeginSmallest(const std::string& strategy) {
-    begun_.emplace(strategy, std::async(kBeside, [this, strategy] {
-                     return SmallestPlans(graphs_, For(strategy));
-                   }));
-  }
-
-  /// Whatever the budget says: as PlanNets with the smallest budget that the strategy can do with.
-  const Result<SolverPlans>& Smallest(const std::string& strategy) {
-    const auto known = smallest_.find(strategy);
-    if (known != smallest_.end()) return known->second;
-    const auto begun = begun_.find(strategy);
-    return smallest_
-        .emplace(strategy, begun != begun_.end() ? begun->second.get()
-                                                 : SmallestPlans(graphs_, For(strategy)))
-        .first->second;
-  }
-
-  /// Where the plan does not fit, PlanNets tries all strategies for its message: ask CanFit first
-  /// where that does not matter.
-  Result<SolverPlans> WithinBudget(const std::string& strategy) {
-    PlacementOptions options = For(strategy);
-    if (!layrub::UsesBudget(strategy) && CanFit(strategy))
-      options.plan = Smallest(strategy).value().train.plan;
-    return PlanNets(graphs_, options);
-  }
-
-  /// The smallest device budget of plans that are within the host's. None if none is known.
-  std::optional<int64_t> SmallestBytes(const std::string& strategy) {
-    const Result<SolverPlans>& smallest = Smallest(strategy);
-    if (smallest.ok() && smallest.value().train.plan->host_bytes <= options_.budget.host)
-      return smallest.value().device_bytes;
-    if (!layrub::UsesCosts(strategy)) return {};
-    // One that searches looks for few device bytes first, but tries what the others do, too.
-    std::optional<int64_t> least;
-    for (const std::string& other : layrub::StrategyNames()) {
-      if (layrub::UsesCosts(other)) continue;
-      const std::optional<int64_t> bytes = SmallestBytes(other);
-      if (bytes && (!least || *bytes < *least)) least = bytes;
-    }
-    return least;
-  }
-
-  bool CanFit(const std::string& strategy) {
-    const Result<SolverPlans>& smallest = Smallest(strategy);
-    return smallest.ok() && Within(options_.budget, smallest.value());
-  }
-
- private:
-  PlacementOptions For(const std::string& strategy) const {
-    PlacementOptions options = options_;
-    options.strategy = strategy;
-    return options;
-  }
-
-  const SolverGraphs& graphs_;
-  const PlacementOptions& options_;
-  std::map<std::string, Result<SolverPlans>> smallest_;
-  std::map<std::string, std::future<Result<SolverPlans>>> begun_;
-};
-
 /// Those other than the one of `options`, which fits or does not.
 std::vector<Alternative> FindAlternatives(const Graph& graph, const PlacementOptions& options,
-                                          bool fits, Strategies* strategies) {
+                                          bool fits, StrategyPlans* strategies) {
   std::vector<Alternative> found;
   for (const std::string& strategy : layrub::StrategyNames()) {
     if (strategy == options.strategy) continue;
     Alternative other{strategy, {}, {}};
     // One that searches tries what the others do: where one of them fits, so does it.
     const bool searches = layrub::UsesCosts(strategy);
-    if ((searches && fits) || strategies->CanFit(strategy)) {
-      const Result<SolverPlans> plans = strategies->WithinBudget(strategy);
+    if ((searches && fits) || strategies->CanFit(strategy, options.budget)) {
+      const Result<SolverPlans> plans = strategies->WithinBudget(strategy, options.budget);
       if (!plans.ok()) continue;
       other.seconds = Simulate(graph, *plans.value().train.plan, options.machine).seconds;
       fits = true;
@@ -170,11 +103,11 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.options = options;
   std::future<double> floor_seconds =
       std::async(kBeside, [&] { return TimeFloor(graph, options.machine, options.budget.device); });
-  Strategies strategies(graphs, options);
+  StrategyPlans strategies(graphs, options);
   const bool searches = layrub::UsesCosts(options.strategy);
   ask_smallest = ask_smallest || !searches || graph.ops.size() <= kSearchedBudgetOps;
   if (searches && ask_smallest) strategies.BeginSmallest(options.strategy);
-  const Result<SolverPlans> plans = strategies.WithinBudget(options.strategy);
+  const Result<SolverPlans> plans = strategies.WithinBudget(options.strategy, options.budget);
   report.fits = plans.status();
   if (!plans.ok() && report.fits.code != layrub::Code::kDoesNotFit) return report.fits;
   report.nets = plans.ok() ? plans.value() : SolverPlans();
@@ -212,10 +145,6 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   if (graph.ops.size() <= kAlternativeOps)
     report.alternatives = FindAlternatives(graph, options, plans.ok(), &strategies);
   return report;
-}
-
-bool Within(const layrub::Budget& budget, const SolverPlans& plans) {
-  return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
 }
 
 std::string ToJson(const Graph& graph, const PlanReport& report) {

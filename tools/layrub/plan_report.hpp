@@ -69,9 +69,6 @@ bool AffordsBatches(const layrub::Graph& graph, const caffe::PlacementOptions& o
 layrub::Result<PlanReport> MakeReport(const caffe::SolverGraphs& graphs,
                                       const caffe::PlacementOptions& options, bool ask_smallest);
 
-/// Neither device nor host bytes are more than the budget has.
-bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
-
 /// Whether the plan fits, in a sentence.
 std::string VerdictText(const PlanReport& report);
 /// For programs: the keys are documented in docs/placement.md.

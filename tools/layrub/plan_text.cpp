@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "layrub/base/bytes.hpp"
+#include "layrub/number_text.hpp"
 #include "layrub/plan_report.hpp"
 
 namespace layrub_tool {
@@ -47,23 +48,6 @@ const char* RoleText(Role role) {
       return "inputs";
   }
   return "";
-}
-
-std::string Fixed(double value, int decimals) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(decimals) << value;
-  return text.str();
-}
-
-/// Three significant digits.
-std::string FormatSeconds(double seconds) {
-  const double ms = seconds * 1e3;
-  const auto digits = [](double value) { return value < 10 ? 2 : value < 100 ? 1 : 0; };
-  return ms < 1000 ? Fixed(ms, digits(ms)) + " ms" : Fixed(seconds, digits(seconds)) + " s";
-}
-
-std::string Percent(double part, double whole) {
-  return Fixed(whole > 0 ? 100 * part / whole : 0, 0) + " %";
 }
 
 /// Breaks `text`, which starts in column `column`, at spaces; later lines start in `indent`.
@@ -218,10 +202,9 @@ class LayerTable {
             Bytes(cost.traffic), Ms(cost.hidden()),   Ms(cost.exposed),      Ms(cost.added())};
   }
 
-  void Line(std::string name, const std::vector<std::string>& cells) {
+  void Line(const std::string& name, const std::vector<std::string>& cells) {
     constexpr int kColumns[] = {9, 9, 10, 11, 9, 9, 9, 8};
-    if (name.size() > kLayerName) name = name.substr(0, kLayerName - 2) + "..";
-    out_ << "  " << std::left << std::setw(kLayerName) << name << std::right;
+    out_ << "  " << std::left << std::setw(kLayerName) << Shortened(name, kLayerName) << std::right;
     for (size_t i = 0; i < cells.size(); ++i) out_ << std::setw(kColumns[i]) << cells[i];
     out_ << "\n";
   }

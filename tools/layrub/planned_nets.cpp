@@ -1,5 +1,6 @@
 #include "layrub/planned_nets.hpp"
 
+#include <filesystem>
 #include <memory>
 
 #include "caffe/caffe.hpp"
@@ -18,12 +19,13 @@ using caffe::SolverParameter;
 namespace {
 
 /// The solver that the flags name; with --model, SGD on that model.
-SolverParameter WantedSolver() {
+SolverParameter WantedSolver(const std::string& command) {
   SolverParameter solver;
   if (!FLAGS_solver.empty() && !FLAGS_model.empty())
-    Fail("'plan' is of one net: give --model or --solver, but not both.");
+    Fail("'" + command + "' is of one net: give --model or --solver, but not both.");
   if (FLAGS_solver.empty() && FLAGS_model.empty()) {
-    Fail("'plan' needs --model=FILE or --solver=FILE; 'layrub plan --help' shows an example.");
+    Fail("'" + command + "' needs --model=FILE or --solver=FILE; 'layrub " + command +
+         " --help' shows an example.");
   }
   if (FLAGS_solver.empty()) {
     solver.set_net(FLAGS_model);
@@ -42,9 +44,9 @@ NetParameter ShapesOf(const NetParameter& net) {
 
 }  // namespace
 
-WantedNets NetsOfFlags() {
+WantedNets NetsOfFlags(const std::string& command) {
   const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
-  SolverParameter solver = WantedSolver();
+  SolverParameter solver = WantedSolver(command);
   WantedNets wanted;
   wanted.solver_type = solver.type();
   ApplyStateFlags(solver.mutable_train_state());
@@ -69,6 +71,11 @@ WantedNets NetsOfFlags() {
   nets.push_back(wanted.net);
   if (!FLAGS_synthetic) RefuseUnknownTops(nets);
   return wanted;
+}
+
+std::string NetName(const NetParameter& net) {
+  if (!net.name().empty()) return net.name();
+  return std::filesystem::path(FLAGS_model.empty() ? FLAGS_solver : FLAGS_model).filename();
 }
 
 layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const PlacementOptions& options) {

@@ -9,7 +9,7 @@
 
 namespace layrub_tool {
 
-/// The nets that `layrub plan` is asked about.
+/// The nets that a command which plans without their data is asked about.
 struct WantedNets {
   caffe::NetParameter net;                 ///< in the phase that is planned
   std::vector<caffe::NetParameter> tests;  ///< of its solver; none in the TEST phase
@@ -17,8 +17,11 @@ struct WantedNets {
   caffe::PlacementParameter placement;  ///< as net, solver and flags say
 };
 
-/// As --model, --solver, --phase and the flags of data and state say.
-WantedNets NetsOfFlags();
+/// As --model, --solver, --phase and the flags of data and state say, for `command`.
+WantedNets NetsOfFlags(const std::string& command);
+
+/// The name of the net, or where it has none, that of its file.
+std::string NetName(const caffe::NetParameter& net);
 
 /// The graphs of one iteration, from nets of shapes, which need neither the data nor the memory
 /// that they speak of. kInvalid as Solver::MemoryGraphs.

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <iostream>
 
 #include "caffe/caffe.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
+#include "layrub/planned_time.hpp"
+#include "layrub/time_report.hpp"
 #include "layrub/write_profile.hpp"
 
 namespace layrub_tool {
@@ -44,21 +47,8 @@ void RunOnce(caffe::Net<float>* net, Times* times) {
   times->backward_pass += pass.MicroSeconds() / 1000;
 }
 
-}  // namespace
-
-int Time(const std::vector<std::string>&) {
-  Require("time", "model", FLAGS_model);
-  RefusePlacementFlags("time");
-  if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
-  ChooseDevice("time");
-  const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
-  const caffe::NetParameter param = NetOfFlags("time", phase);
-  if (!FLAGS_profile.empty()) {
-    if (phase != caffe::TRAIN) Fail("--profile is of training: leave out --phase=TEST.");
-    CheckWritable(FLAGS_profile);
-    WriteProfile(param, std::min(FLAGS_iterations, kMostProfiled), FLAGS_profile);
-    return kSuccess;
-  }
+/// Runs the net as Caffe does, and says what Caffe says.
+TimeReport TimeDirect(const caffe::NetParameter& param) {
   caffe::Net<float> net(param);
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
@@ -97,6 +87,51 @@ int Time(const std::vector<std::string>&) {
   LOG(INFO) << "Average Forward-Backward: " << total_ms / n << " ms.";
   LOG(INFO) << "Total Time: " << total_ms << " ms.";
   LOG(INFO) << "*** Benchmark ends ***";
+
+  TimeReport report;
+  report.net = net.name();
+  report.iterations = FLAGS_iterations;
+  report.seconds = total_ms / n / 1000;
+  report.layers = LayersOf(net);
+  for (size_t i = 0; i < layers; ++i) {
+    report.layers[i].forward = times.forward[i] / n / 1000;
+    report.layers[i].backward = times.backward[i] / n / 1000;
+  }
+  const layrub::Graph graph = net.MemoryGraph(-1);
+  AddOperations(graph, DirectChoices(graph), &report.layers);
+  return report;
+}
+
+void Print(const TimeReport& report) {
+  std::cout << (FLAGS_format == "json" ? ToJson(report) : ToText(report));
+}
+
+}  // namespace
+
+int Time(const std::vector<std::string>&) {
+  Require("time", "model", FLAGS_model);
+  if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
+  RefuseUnknownFormat();
+  const bool planned = PlacementFlagGiven();
+  const caffe::Phase phase = PhaseFlag(caffe::TRAIN);
+  if (planned && phase != caffe::TRAIN)
+    Fail("a memory plan is timed in training: leave out --phase=TEST.");
+  ChooseDevice("time");
+  const caffe::NetParameter param = NetOfFlags("time", phase);
+  if (!FLAGS_profile.empty()) {
+    RefusePlacementFlags("time --profile");
+    if (phase != caffe::TRAIN) Fail("--profile is of training: leave out --phase=TEST.");
+    CheckWritable(FLAGS_profile);
+    WriteProfile(param, std::min(FLAGS_iterations, kMostProfiled), FLAGS_profile);
+    return kSuccess;
+  }
+  if (!planned) {
+    Print(TimeDirect(param));
+    return kSuccess;
+  }
+  const layrub::Result<TimeReport> report = TimePlanned(param, FLAGS_iterations);
+  if (!report.ok()) return ExitCode(report.status());
+  Print(report.value());
   return kSuccess;
 }
 

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -9,11 +10,10 @@
 #include "caffe/planned_net.hpp"
 #include "caffe/util/arithmetic_rates.hpp"
 #include "caffe/util/library_settings.hpp"
-#include "layrub/base/progress_line.hpp"
-#include "layrub/commands.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/placement/cost/profile.hpp"
 #include "layrub/placement/cost/workspaces.hpp"
+#include "layrub/recorded_solver.hpp"
 #include "layrub/runtime/measure.hpp"
 
 namespace layrub_tool {
@@ -25,42 +25,13 @@ using layrub::Timeline;
 
 constexpr int kWarmUp = 2;
 
-/// A solver that runs every operation of the net and leaves its parameters alone. `workspace` is
-/// that of PlacementOptions.
 std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
                                                  const std::string& strategy, int workspace) {
-  caffe::SolverParameter param;
-  *param.mutable_train_net_param() = net;
-  *param.mutable_train_state() = net.state();
-  param.set_type("SGD");
-  param.set_base_lr(0);
-  param.set_momentum(0.9f);
-  param.set_lr_policy("fixed");
-  param.set_snapshot_after_train(false);
-  param.set_random_seed(kSyntheticSeed);
-  param.mutable_placement()->set_strategy(strategy);
-  std::unique_ptr<caffe::Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
-  solver->mutable_placement_extra()->executor.record = true;
+  caffe::PlacementParameter placement;
+  placement.set_strategy(strategy);
+  std::unique_ptr<caffe::Solver<float>> solver = MakeRecordedSolver(net, placement);
   solver->mutable_placement_extra()->workspace = workspace;
   return solver;
-}
-
-/// Timelines of `iterations` iterations after the first few. `line` shows how far it has come in
-/// `what`.
-std::vector<Timeline> Record(caffe::Solver<float>* solver, int iterations, const std::string& what,
-                             layrub::ProgressLine* line) {
-  line->Show(what);
-  solver->Step(kWarmUp);
-  std::vector<Timeline> timelines;
-  for (int i = 0; i < iterations; ++i) {
-    if (line->Due()) {
-      line->Show(what + ", iteration " + std::to_string(i + 1) + " of " +
-                 std::to_string(iterations));
-    }
-    solver->Step(1);
-    timelines.push_back(solver->net()->planned()->executor().timeline());
-  }
-  return timelines;
 }
 
 }  // namespace
@@ -89,7 +60,7 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
     const auto solver = MakeSolver(net, "keep", workspace);
     const std::vector<Timeline> timelines =
-        Record(solver.get(), iterations,
+        Record(solver.get(), kWarmUp, iterations,
                "measuring each operation, workspace " + std::to_string(workspace + 1), &line);
     caffe::PlannedNet<float>& planned = *solver->net()->planned();
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
@@ -102,7 +73,7 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   // With copies beside them.
   const auto solver = MakeSolver(net, "inter", -1);
   const std::vector<Timeline> timelines =
-      Record(solver.get(), iterations, "measuring operations beside copies", &line);
+      Record(solver.get(), kWarmUp, iterations, "measuring operations beside copies", &line);
   const caffe::PlannedNet<float>& planned = *solver->net()->planned();
   layrub::LearnInterference(planned.graph(), planned.plan(), timelines, &machine);
   WriteMachineFile(path, machine);

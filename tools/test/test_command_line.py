@@ -39,7 +39,8 @@ class CommandLine(DigitsTest):
         self.fails(run("train", "--solver=solver.prototxt", "--sigint_effect=panic"), "--sigint_effect=panic")
         self.fails(run("train", "--solver=solver.prototxt", "--snapshot=a", "--weights=b"), "not both")
         self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
-        self.fails(run("time", "--model=x", "--placement=keep"), "without a memory plan.*--placement")
+        self.fails(run("time", f"--model={SOURCE}/models/lenet/train_val.prototxt", "--synthetic", "--data_shape=1,28,28",
+                       "--profile=x", "--placement=keep"), "'time --profile' runs without a memory plan.*--placement")
         self.fails(run("plan"), "needs --model=FILE or --solver=FILE")
         self.fails(run("plan", "--model=a", "--solver=b"), "--model or --solver, but not both")
         self.fails(run("train", "--solver=solver.prototxt", "--weights=a,,b"), "--weights=a,,b: a name in the list is empty")

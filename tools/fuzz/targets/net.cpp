@@ -33,7 +33,7 @@ placement { strategy: "hybrid" device_memory: "1MiB" keep: "conv" }
 
 /// What `layrub plan` does with its flags, but for what it prints.
 void Plan() {
-  const layrub_tool::WantedNets nets = layrub_tool::NetsOfFlags();
+  const layrub_tool::WantedNets nets = layrub_tool::NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   Require(options.status());
   options.value().machine = layrub_tool::MachineFlag();

@@ -19,12 +19,14 @@ constexpr char kStyle[] = R"(
 .picture .grid{stroke:#818b98;stroke-opacity:.25;fill:none}
 .picture .mark{stroke:#1f2328;fill:none}
 .picture .strong{fill:#1f2328;font-weight:600}
+.picture .label{fill:#1f2328}
 .picture .dashed{stroke-dasharray:4 3}
 .picture .dotted{stroke-dasharray:1 3}
 .picture .view *{vector-effect:non-scaling-stroke}
 .picture .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 .picture .head{transform-box:fill-box;transform-origin:center;transform:scaleX(var(--unzoom,1))}
 .picture .idle{fill-opacity:.25}
+.picture .shade{fill-opacity:.12}
 .picture .stay path{stroke:currentColor;stroke-width:.4}
 .picture .idle path{stroke-opacity:.25}
 .picture .outlined .stay path:not(.thin){stroke-opacity:1;stroke:#fff;stroke-width:.5}
@@ -43,7 +45,7 @@ constexpr char kStyle[] = R"(
 .picture .name{fill:#f0f6fc}
 .picture .background{fill:#0d1117}
 .picture .mark{stroke:#f0f6fc}
-.picture .strong{fill:#f0f6fc}
+.picture .strong,.picture .label{fill:#f0f6fc}
 .picture .outlined .stay path:not(.thin){stroke:#0d1117}
 .picture .halo{stroke:#0d1117}
 .picture .outlined .stay.again path,.picture rect.again{stroke:#f0f6fc}

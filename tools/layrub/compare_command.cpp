@@ -1,0 +1,68 @@
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "layrub/base/bytes.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/comparison.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/machine_file.hpp"
+#include "layrub/planned_nets.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+/// Those of --device_memory, in rising order, each once. Where there are any, the flag is left with
+/// the largest one.
+std::vector<int64_t> BudgetsFlag() {
+  std::vector<int64_t> budgets;
+  for (const std::string& text : SplitList(FLAGS_device_memory)) {
+    const layrub::Result<int64_t> bytes = layrub::ParseBytes(text);
+    if (!bytes.ok()) Fail("--device_memory: " + bytes.status().message);
+    budgets.push_back(bytes.value());
+  }
+  std::sort(budgets.begin(), budgets.end());
+  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+  if (!budgets.empty()) FLAGS_device_memory = std::to_string(budgets.back());
+  return budgets;
+}
+
+/// Where the picture is to be written; it can be.
+std::string PictureOfFlag() {
+  if (FLAGS_report.empty()) return "";
+  std::error_code error;
+  std::filesystem::create_directories(FLAGS_report, error);
+  if (error) Fail("--report: cannot make the folder " + FLAGS_report + ": " + error.message());
+  const std::string path = FLAGS_report + "/compare.svg";
+  CheckWritable(path);
+  return path;
+}
+
+}  // namespace
+
+int Compare(const std::vector<std::string>&) {
+  FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
+  KeepFreedMemory();
+  RefuseUnknownFormat();
+  const std::vector<int64_t> budgets = BudgetsFlag();
+  const WantedNets nets = NetsOfFlags("compare");
+  layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
+  if (!options.ok()) return ExitCode(options.status());
+  const std::string picture = PictureOfFlag();
+  options.value().machine = MachineFlag();
+  const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options.value());
+  if (!graphs.ok()) return ExitCode(graphs.status());
+  WarnOfForeignProfile(graphs.value().train, options.value().machine);
+  const layrub::Result<Comparison> made =
+      CompareStrategies(NetName(nets.net), graphs.value(), options.value(), budgets);
+  if (!made.ok()) return ExitCode(made.status());
+  const Comparison& comparison = made.value();
+  std::cout << (FLAGS_format == "json" ? ToJson(comparison) : ToText(comparison));
+  if (!picture.empty()) WriteFile(picture, ToSvg(comparison));
+  return comparison.anything_fits() ? kSuccess : kDoesNotFit;
+}
+
+}  // namespace layrub_tool

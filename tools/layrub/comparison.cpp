@@ -1,0 +1,192 @@
+#include "layrub/comparison.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "layrub/base/bytes.hpp"
+#include "layrub/base/in_parallel.hpp"
+#include "layrub/base/progress_line.hpp"
+#include "layrub/strategy_plans.hpp"
+
+namespace layrub_tool {
+
+using caffe::PlacementOptions;
+using caffe::SolverGraphs;
+using caffe::SolverPlans;
+using layrub::Graph;
+using layrub::Result;
+
+namespace {
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+/// Budgets of a strategy that looks at its budget, in floors; its smallest one and what plain Caffe
+/// takes come besides.
+constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
+/// Points of the curve of the time floor, in equal ratios.
+constexpr int kFloorPoints = 24;
+
+/// Counts what has been done of work that several threads do, and shows it on a terminal.
+class Progress {
+ public:
+  void Begin(const std::string& what, size_t total) {
+    what_ = what;
+    total_ = static_cast<int64_t>(total);
+    done_ = 0;
+    start_ = std::chrono::steady_clock::now();
+  }
+  void Add() {
+    const int64_t done = ++done_;
+    if (!line_.Due()) return;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    line_.Show(what_ + ": " + layrub::FormatProgress(done, total_, elapsed.count()));
+  }
+
+ private:
+  layrub::ProgressLine line_;
+  std::string what_;
+  int64_t total_ = 0;
+  std::atomic<int64_t> done_{0};
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Budgets from the smallest that fits to what plain Caffe takes or, where that is less, `limit`.
+/// That alone where none fits.
+std::vector<int64_t> Ladder(std::optional<int64_t> smallest, int64_t floor, int64_t keep,
+                            int64_t limit) {
+  if (!smallest || *smallest > limit) return {limit};
+  const int64_t most = std::min(std::max(keep, *smallest), limit);
+  std::vector<int64_t> budgets = {*smallest};
+  for (const double rung : kRungs) {
+    const auto budget = static_cast<int64_t>(rung * static_cast<double>(floor));
+    if (budget > *smallest && budget < most) budgets.push_back(budget);
+  }
+  if (most > *smallest) budgets.push_back(most);
+  return budgets;
+}
+
+/// What is to be planned: an entry for each strategy and budget.
+std::vector<ComparedPlan> Wanted(const PlacementOptions& options,
+                                 const std::vector<int64_t>& budgets, int64_t floor, int64_t keep,
+                                 StrategyPlans* strategies) {
+  std::vector<ComparedPlan> wanted;
+  for (const std::string& strategy : layrub::StrategyNames()) {
+    std::vector<int64_t> tried = budgets;
+    if (tried.empty()) {
+      tried = Ladder(strategies->SmallestBytes(strategy), floor, keep, options.budget.device);
+      if (!layrub::UsesBudget(strategy)) tried.resize(1);
+    }
+    for (const int64_t budget : tried) {
+      ComparedPlan plan;
+      plan.strategy = strategy;
+      if (budget != kUnlimited) plan.budget_bytes = budget;
+      wanted.push_back(plan);
+    }
+  }
+  return wanted;
+}
+
+/// Why PlanNets has no plan is not asked where that is known before.
+bool MayFit(const std::string& strategy, const layrub::Budget& budget, int64_t floor,
+            StrategyPlans* strategies) {
+  if (strategies->CanFit(strategy, budget)) return true;
+  // One that searches may find less in a budget that it knows; with more bytes of the device,
+  // others may take less of the host.
+  if (layrub::UsesCosts(strategy)) return budget.device >= floor;
+  const Result<SolverPlans>& smallest = strategies->Smallest(strategy);
+  return layrub::UsesBudget(strategy) && smallest.ok() &&
+         smallest.value().device_bytes <= budget.device;
+}
+
+void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t floor,
+              StrategyPlans* strategies, ComparedPlan* made) {
+  layrub::Budget budget = options.budget;
+  if (made->budget_bytes) budget.device = *made->budget_bytes;
+  Result<SolverPlans> plans = layrub::Status::DoesNotFit("");
+  if (MayFit(made->strategy, budget, floor, strategies))
+    plans = strategies->WithinBudget(made->strategy, budget);
+  made->fits = plans.ok();
+  if (!made->fits) {
+    made->smallest_bytes = strategies->SmallestBytes(made->strategy);
+    return;
+  }
+  const layrub::Plan& plan = *plans.value().train.plan;
+  made->device_bytes = plans.value().device_bytes;
+  made->host_bytes = plan.host_bytes;
+  made->seconds = Simulate(graph, plan, options.machine).seconds;
+  for (const layrub::Step& step : plan.steps) {
+    if (step.kind == layrub::StepKind::kOffload || step.kind == layrub::StepKind::kPrefetch)
+      made->traffic_bytes += layrub::CopiedBytes(graph, step);
+    if (step.kind == layrub::StepKind::kRecompute) ++made->recomputed_ops;
+  }
+}
+
+/// The same plan in a larger budget says nothing new.
+void DropRepeated(std::vector<ComparedPlan>* plans) {
+  const auto same = [](const ComparedPlan& a, const ComparedPlan& b) {
+    return a.strategy == b.strategy && a.fits && b.fits && a.device_bytes == b.device_bytes &&
+           a.host_bytes == b.host_bytes && a.seconds == b.seconds;
+  };
+  plans->erase(std::unique(plans->begin(), plans->end(), same), plans->end());
+}
+
+/// Budgets for the curve of the time floor: from what no plan goes below to the most of the plans.
+std::vector<FloorPoint> FloorBudgets(const Comparison& comparison) {
+  int64_t most = std::max(comparison.floor_bytes, comparison.keep_bytes);
+  for (const ComparedPlan& plan : comparison.plans) most = std::max(most, plan.device_bytes);
+  std::vector<FloorPoint> points;
+  const double ratio = static_cast<double>(most) / static_cast<double>(comparison.floor_bytes);
+  for (int i = 0; i <= kFloorPoints; ++i) {
+    const double factor = std::pow(ratio, static_cast<double>(i) / kFloorPoints);
+    points.push_back({std::llround(static_cast<double>(comparison.floor_bytes) * factor), 0});
+  }
+  return points;
+}
+
+}  // namespace
+
+bool Comparison::anything_fits() const {
+  return std::any_of(plans.begin(), plans.end(),
+                     [](const ComparedPlan& plan) { return plan.fits; });
+}
+
+Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs& graphs,
+                                     const PlacementOptions& options,
+                                     const std::vector<int64_t>& budgets) {
+  const Graph& graph = graphs.train;
+  Progress progress;
+  StrategyPlans strategies(graphs, options);
+  progress.Begin("smallest budgets", layrub::StrategyNames().size());
+  strategies.FindSmallest([&progress] { progress.Add(); });
+  const Result<SolverPlans>& keep = strategies.Smallest("keep");
+  if (!keep.ok()) return keep.status();
+
+  Comparison made;
+  made.net = net;
+  made.machine = options.machine.name;
+  made.floor_bytes = std::max<int64_t>(layrub::FloorBytes(graph), 1);
+  made.keep_bytes = keep.value().device_bytes;
+  made.keep_seconds = Simulate(graph, *keep.value().train.plan, options.machine).seconds;
+  if (budgets.empty() && options.budget.device != kUnlimited)
+    made.limit_bytes = options.budget.device;
+  made.plans = Wanted(options, budgets, made.floor_bytes, made.keep_bytes, &strategies);
+  progress.Begin("plans", made.plans.size());
+  layrub::InParallel(made.plans.size(), [&](size_t i) {
+    MakePlan(graph, options, made.floor_bytes, &strategies, &made.plans[i]);
+    progress.Add();
+  });
+  if (budgets.empty()) DropRepeated(&made.plans);
+  made.time_floor = FloorBudgets(made);
+  progress.Begin("time floor", made.time_floor.size());
+  layrub::InParallel(made.time_floor.size(), [&](size_t i) {
+    FloorPoint& point = made.time_floor[i];
+    point.seconds = TimeFloor(graph, options.machine, point.budget_bytes);
+    progress.Add();
+  });
+  return made;
+}
+
+}  // namespace layrub_tool

@@ -1,0 +1,68 @@
+#ifndef TOOLS_LAYRUB_COMPARISON_HPP_
+#define TOOLS_LAYRUB_COMPARISON_HPP_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "caffe/solver_plans.hpp"
+#include "layrub/base/status.hpp"
+
+namespace layrub_tool {
+
+/// What a strategy does within a budget. Bytes, and seconds of one iteration by the cost model.
+struct ComparedPlan {
+  std::string strategy;
+  std::optional<int64_t> budget_bytes;  ///< none: there is no limit
+  bool fits = false;
+  // Where it fits.
+  int64_t device_bytes = 0;  ///< of the train net and the test nets
+  int64_t host_bytes = 0;
+  double seconds = 0;
+  int64_t traffic_bytes = 0;  ///< copied off the device and back
+  int recomputed_ops = 0;     ///< operations that run again
+  /// Where it does not fit: with which budget it would. None: with none that is known.
+  std::optional<int64_t> smallest_bytes;
+};
+
+/// No plan of an iteration within `budget_bytes` takes less than `seconds`.
+struct FloorPoint {
+  int64_t budget_bytes = 0;
+  double seconds = 0;
+};
+
+/// All strategies, by name as layrub::StrategyNames has them, each in rising budgets.
+struct Comparison {
+  std::string net;
+  std::string machine;
+  int64_t floor_bytes = 0;  ///< no plan takes less
+  int64_t keep_bytes = 0;   ///< device bytes of plain Caffe: strategy keep, test nets included
+  double keep_seconds = 0;
+  /// Device bytes that there are where no budgets were asked for; none: there is no limit.
+  std::optional<int64_t> limit_bytes;
+  std::vector<ComparedPlan> plans;
+  std::vector<FloorPoint> time_floor;  ///< in rising budgets
+
+  bool anything_fits() const;
+};
+
+/// Plans for every strategy and each of `budgets`. Without any: within the smallest budget that the
+/// strategy can do with and, where it looks at its budget, in several more up to what plain Caffe
+/// takes, none above that of `options`. On a terminal, says how far it has come. kInvalid where a
+/// graph is malformed. `net` is its name.
+layrub::Result<Comparison> CompareStrategies(const std::string& net,
+                                             const caffe::SolverGraphs& graphs,
+                                             const caffe::PlacementOptions& options,
+                                             const std::vector<int64_t>& budgets);
+
+/// For people: a row for each plan.
+std::string ToText(const Comparison& comparison);
+/// For programs: the keys are documented in docs/placement.md.
+std::string ToJson(const Comparison& comparison);
+/// The picture: predicted time against device memory, with both floors.
+std::string ToSvg(const Comparison& comparison);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_COMPARISON_HPP_

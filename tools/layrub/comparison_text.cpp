@@ -1,0 +1,107 @@
+// What `layrub compare` prints.
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "layrub/base/bytes.hpp"
+#include "layrub/comparison.hpp"
+#include "layrub/json_text.hpp"
+#include "layrub/number_text.hpp"
+
+namespace layrub_tool {
+
+using layrub::FormatBytes;
+
+namespace {
+
+using Cells = std::vector<std::string>;
+
+void Line(std::ostream& out, const Cells& cells) {
+  constexpr int kWidths[] = {13, 13, 13, 10, 9, 13, 7};
+  std::ostringstream line;
+  line << "  " << std::left << std::setw(15) << cells[0] << std::right;
+  for (size_t i = 1; i + 1 < cells.size(); ++i) line << std::setw(kWidths[i - 1]) << cells[i];
+  out << line.str() << "  " << cells.back() << "\n";
+}
+
+std::string BytesOrDash(int64_t bytes) { return bytes == 0 ? "-" : FormatBytes(bytes); }
+
+void Row(std::ostream& out, const Comparison& comparison, const ComparedPlan& plan) {
+  const std::string budget = plan.budget_bytes ? FormatBytes(*plan.budget_bytes) : "-";
+  if (!plan.fits) {
+    Line(out, {plan.strategy, budget, "-", "-", "-", "-", "-", "-",
+               plan.smallest_bytes ? "needs " + FormatBytes(*plan.smallest_bytes)
+                                   : "needs more of the host"});
+    return;
+  }
+  Line(out, {plan.strategy, budget, FormatBytes(plan.device_bytes), BytesOrDash(plan.host_bytes),
+             FormatSeconds(plan.seconds), Fixed(plan.seconds / comparison.keep_seconds, 2),
+             BytesOrDash(plan.traffic_bytes),
+             plan.recomputed_ops == 0 ? "-" : std::to_string(plan.recomputed_ops), "fits"});
+}
+
+/// Where nothing fits: what would.
+std::string WhatWouldFit(const Comparison& comparison) {
+  if (comparison.anything_fits()) return "";
+  const ComparedPlan* least = nullptr;
+  for (const ComparedPlan& plan : comparison.plans) {
+    if (plan.smallest_bytes && (!least || *plan.smallest_bytes < *least->smallest_bytes))
+      least = &plan;
+  }
+  if (!least) return "Nothing fits into --host_memory: give more of it.\n";
+  return "Nothing fits. The least of all is --placement=" + least->strategy +
+         " --device_memory=" + std::to_string(*least->smallest_bytes) + ".\n";
+}
+
+}  // namespace
+
+std::string ToText(const Comparison& comparison) {
+  std::ostringstream out;
+  out << comparison.net << ", one iteration by the model of machine " << comparison.machine
+      << ". Plain Caffe takes " << FormatBytes(comparison.keep_bytes) << " and "
+      << FormatSeconds(comparison.keep_seconds) << ";\nno plan takes less than "
+      << FormatBytes(comparison.floor_bytes) << ".";
+  if (comparison.limit_bytes)
+    out << " The device has " << FormatBytes(*comparison.limit_bytes) << ".";
+  out << "\n" << WhatWouldFit(comparison) << "\n";
+  Line(out,
+       {"strategy", "budget", "device", "host", "time", "x Caffe", "traffic", "again", "verdict"});
+  for (const ComparedPlan& plan : comparison.plans) Row(out, comparison, plan);
+  return out.str();
+}
+
+std::string ToJson(const Comparison& comparison) {
+  using Json = nlohmann::ordered_json;
+  const auto or_null = [](const std::optional<int64_t>& bytes) {
+    return bytes ? Json(*bytes) : Json();
+  };
+  Json json = {{"net", comparison.net},
+               {"machine", comparison.machine},
+               {"limit_bytes", or_null(comparison.limit_bytes)},
+               {"floor_bytes", comparison.floor_bytes},
+               {"keep_budget_bytes", comparison.keep_bytes},
+               {"keep_seconds", comparison.keep_seconds},
+               {"plans", Json::array()},
+               {"time_floor", Json::array()}};
+  for (const ComparedPlan& plan : comparison.plans) {
+    Json row = {{"strategy", plan.strategy},
+                {"budget_bytes", or_null(plan.budget_bytes)},
+                {"verdict", plan.fits ? "fits" : "does_not_fit"}};
+    if (plan.fits) {
+      row["total_device_bytes"] = plan.device_bytes;
+      row["host_peak_bytes"] = plan.host_bytes;
+      row["predicted_seconds"] = plan.seconds;
+      row["traffic_bytes"] = plan.traffic_bytes;
+      row["recomputed_ops"] = plan.recomputed_ops;
+    } else {
+      row["smallest_budget_bytes"] = or_null(plan.smallest_bytes);
+    }
+    json["plans"].push_back(row);
+  }
+  for (const FloorPoint& point : comparison.time_floor)
+    json["time_floor"].push_back(
+        {{"budget_bytes", point.budget_bytes}, {"seconds", point.seconds}});
+  return JsonText(json);
+}
+
+}  // namespace layrub_tool

@@ -1,0 +1,110 @@
+// What the operations of a net's layers are, by its graph.
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "layrub/base/workspace.hpp"
+#include "layrub/time_report.hpp"
+
+namespace layrub_tool {
+
+using layrub::Form;
+using layrub::Graph;
+using layrub::Op;
+using layrub::OpKind;
+
+namespace {
+
+int64_t ScratchBytes(const Graph& graph, const layrub::Scratch& scratch) {
+  return scratch.tensor == layrub::kNone ? 0 : graph.tensors[scratch.tensor].bytes;
+}
+
+/// A form of which no count is known has one operation for each value that it touches.
+bool FlopsKnown(const Form& form) {
+  return form.flops > 0 && form.flops != form.bytes_moved / double{sizeof(float)};
+}
+
+/// `name` as graphs have it: one word.
+std::string Word(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
+  return name;
+}
+
+void AddEngine(const std::string& engine, std::string* engines) {
+  if (engine.empty() || engine == *engines) return;
+  *engines += (engines->empty() ? "" : ", ") + engine;
+}
+
+}  // namespace
+
+std::vector<LayerTime> LayersOf(const caffe::Net<float>& net) {
+  std::vector<LayerTime> layers;
+  for (size_t i = 0; i < net.layers().size(); ++i) {
+    LayerTime layer;
+    layer.name = net.layer_names()[i];
+    layer.type = net.layers()[i]->type();
+    layer.source = net.bottom_vecs()[i].empty();
+    layer.trained = net.phase() == caffe::TRAIN && net.layer_need_backward()[i];
+    layers.push_back(layer);
+  }
+  return layers;
+}
+
+std::vector<int> LayersOfOperations(const Graph& graph, const std::vector<LayerTime>& layers) {
+  std::map<std::string, int> index;
+  for (size_t i = 0; i < layers.size(); ++i)
+    index.emplace(Word(layers[i].name), static_cast<int>(i));
+  std::vector<int> owners(graph.ops.size(), layrub::kNone);
+  int next = layrub::kNone;
+  for (size_t o = graph.ops.size(); o-- > 0;) {
+    const Op& op = graph.ops[o];
+    if (op.kind == OpKind::kUpdate) continue;
+    // What is zeroed is for the operation after it. "lstm/unit_3/forward" is lstm's.
+    std::string name = op.kind == OpKind::kFill ? "" : op.name;
+    if (!name.empty()) next = layrub::kNone;
+    for (size_t slash = name.rfind('/'); slash != std::string::npos; slash = name.rfind('/')) {
+      name.resize(slash);
+      const auto found = index.find(name);
+      if (found == index.end()) continue;
+      next = found->second;
+      break;
+    }
+    owners[o] = next;
+  }
+  return owners;
+}
+
+std::vector<OperandChoice> DirectChoices(const Graph& graph) {
+  std::vector<OperandChoice> choices;
+  for (const Op& op : graph.ops) {
+    std::vector<layrub::WorkspaceCost> costs;
+    for (const layrub::Scratch& scratch : op.forms[0].scratch)
+      costs.push_back({ScratchBytes(graph, scratch), scratch.seconds, scratch.deterministic});
+    const int granted = costs.empty() ? 0 : layrub::GrantedWorkspace(costs);
+    choices.push_back({0, std::max(granted, 0)});
+  }
+  return choices;
+}
+
+void AddOperations(const Graph& graph, const std::vector<OperandChoice>& choices,
+                   std::vector<LayerTime>* layers) {
+  const std::vector<int> owners = LayersOfOperations(graph, *layers);
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    if (owners[o] == layrub::kNone) continue;
+    LayerTime& layer = (*layers)[owners[o]];
+    const Form& form = graph.ops[o].forms[choices[o].form];
+    layer.bytes += form.bytes_moved;
+    if (FlopsKnown(form)) layer.flops += form.flops;
+    if (form.scratch.empty()) continue;
+    const layrub::Scratch& scratch = form.scratch[choices[o].scratch];
+    layer.workspace = std::max(layer.workspace, ScratchBytes(graph, scratch));
+    AddEngine(scratch.name, &layer.engine);
+  }
+  for (LayerTime& layer : *layers) {
+    if (layer.engine.empty())
+      layer.engine = caffe::Caffe::mode() == caffe::Caffe::GPU ? "gpu" : "cpu";
+  }
+}
+
+}  // namespace layrub_tool

@@ -1,0 +1,115 @@
+#include "layrub/planned_time.hpp"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <map>
+
+#include "caffe/planned_net.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/machine_file.hpp"
+#include "layrub/placement/cost/layer_costs.hpp"
+#include "layrub/recorded_solver.hpp"
+
+namespace layrub_tool {
+
+using layrub::Graph;
+using layrub::StepKind;
+using layrub::Timeline;
+
+namespace {
+
+/// The iterations after which a solver that measures has planned again, and those that then touch
+/// their memory for the first time.
+constexpr int kWarmUp = 5 + 2;
+
+const Timeline& MedianIteration(std::vector<Timeline>* timelines) {
+  const auto middle = timelines->begin() + static_cast<std::ptrdiff_t>(timelines->size() / 2);
+  std::nth_element(timelines->begin(), middle, timelines->end(),
+                   [](const Timeline& a, const Timeline& b) { return a.seconds < b.seconds; });
+  return *middle;
+}
+
+/// What ran on the compute lane, and in which form.
+void AddCompute(const Graph& graph, const layrub::Plan& plan, const Timeline& timeline,
+                TimeReport* report) {
+  const std::vector<int> owners = LayersOfOperations(graph, report->layers);
+  for (const layrub::Span& span : timeline.spans) {
+    const layrub::Step& step = plan.steps[span.step];
+    const double seconds = span.end - span.begin;
+    if (step.kind == StepKind::kMove) report->planned->moves += seconds;
+    if (step.kind == StepKind::kUpdate) report->planned->updates += seconds;
+    const bool once = step.kind == StepKind::kCompute || step.kind == StepKind::kFill;
+    if (!once || owners[step.op] == layrub::kNone) continue;
+    LayerTime& layer = report->layers[owners[step.op]];
+    const bool forward = graph.ops[step.op].pass == layrub::Pass::kForward;
+    (forward ? layer.forward : layer.backward) += seconds;
+  }
+  std::vector<OperandChoice> choices(graph.ops.size());
+  for (const layrub::Step& step : plan.steps) {
+    if (step.op != layrub::kNone) choices[step.op] = {step.form, step.scratch};
+  }
+  AddOperations(graph, choices, &report->layers);
+}
+
+/// What the plan adds: copies, and what is computed again.
+void AddCosts(const Graph& graph, const layrub::Plan& plan, const Timeline& timeline,
+              TimeReport* report) {
+  std::map<std::string, layrub::LayerCost> costs;
+  for (const layrub::LayerCost& cost : LayerCosts(graph, plan, timeline)) costs[cost.layer] = cost;
+  const std::vector<int> owners = LayersOfOperations(graph, report->layers);
+  for (size_t o = 0; o < graph.ops.size(); ++o) {
+    if (owners[o] == layrub::kNone) continue;
+    const std::string& op = graph.ops[o].name;
+    const auto found = costs.find(op.substr(0, op.rfind('/')));
+    if (found == costs.end()) continue;
+    LayerTime& layer = report->layers[owners[o]];
+    layer.again += found->second.again;
+    layer.hidden += found->second.hidden();
+    layer.exposed += found->second.exposed;
+    costs.erase(found);
+  }
+}
+
+}  // namespace
+
+layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int iterations) {
+  caffe::PlacementParameter placement;
+  ApplyPlacementFlags(&placement);
+  if (const auto options = caffe::ToOptions(placement); !options.ok()) return options.status();
+  const auto solver = MakeRecordedSolver(net, placement);
+  for (const std::string& weights : SplitList(FLAGS_weights))
+    solver->net()->CopyTrainedLayersFrom(weights);
+  solver->mutable_placement_extra()->machine = MachineFlag();
+  solver->mutable_placement_extra()->measure = !Given("machine");
+  if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
+  layrub::ProgressLine line;
+  std::vector<Timeline> timelines =
+      Record(solver.get(), kWarmUp, iterations, "timing " + net.name(), &line);
+
+  const caffe::PlannedNet<float>& planned = *solver->net()->planned();
+  const Graph& graph = planned.graph();
+  const layrub::Plan& plan = planned.plan();
+  const Timeline& timeline = MedianIteration(&timelines);
+  const auto keep = layrub::MakePlan(graph, solver->machine(), {}, "keep");
+  if (!keep.ok()) return keep.status();
+  TimeReport report;
+  report.net = solver->net()->name();
+  report.iterations = iterations;
+  report.seconds = timeline.seconds;
+  report.layers = LayersOf(*solver->net());
+  report.planned = PlannedTime();
+  report.planned->strategy = plan.strategy;
+  report.planned->machine = solver->machine().name;
+  report.planned->device_bytes = plan.device_bytes;
+  report.planned->host_bytes = plan.host_bytes;
+  report.planned->keep_bytes = keep.value().device_bytes;
+  report.planned->predicted = Simulate(graph, plan, solver->machine()).seconds;
+  report.planned->stalled = timeline.stalled;
+  AddCompute(graph, plan, timeline, &report);
+  AddCosts(graph, plan, timeline, &report);
+  return report;
+}
+
+}  // namespace layrub_tool

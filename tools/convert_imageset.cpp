@@ -14,6 +14,7 @@
 
 DEFINE_bool(gray, false, "Read images as gray ones.");
 DEFINE_bool(shuffle, false, "Shuffle the images and their labels.");
+DEFINE_int64(seed, -1, "With shuffle: the order is that of this seed; negative: another each time.");
 DEFINE_string(backend, "lmdb", "The database: lmdb or leveldb.");
 DEFINE_int32(resize_width, 0, "Width that images are resized to; 0: as they are.");
 DEFINE_int32(resize_height, 0, "Height that images are resized to; 0: as they are.");
@@ -34,6 +35,7 @@ read are left out, and told of.
 
   --gray                  read images as gray ones
   --shuffle               shuffle the images and their labels
+  --seed=N                with --shuffle: in the order that belongs to N
   --backend=lmdb          the database: lmdb or leveldb
   --resize_width=0        resize to this width, where both are set
   --resize_height=0       and height
@@ -86,6 +88,7 @@ int main(int argc, char** argv) {
   std::vector<ListedImage> images = caffe::ReadImageList(list, "");
   if (FLAGS_shuffle) {
     LOG(INFO) << "Shuffling data";
+    if (FLAGS_seed >= 0) caffe::Caffe::set_random_seed(static_cast<unsigned int>(FLAGS_seed));
     caffe::shuffle(images.begin(), images.end());
   }
   LOG(INFO) << "A total of " << images.size() << " images.";

@@ -79,6 +79,10 @@ set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_NAME layrub)
 set(CPACK_PACKAGE_CONTACT "${maintainer}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Caffe that trains nets which do not fit the GPU")
+set(CPACK_PACKAGE_DESCRIPTION
+"Layrub trains neural nets from Caffe's model and solver files, with Caffe's
+command line, C++ API and Python package. It plans their memory before training
+begins, so that nets train within a budget, to the same weights.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -89,6 +93,7 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-numpy, python3-protobuf")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "graphviz, cmake, libboost-dev, libgflags-dev, libgoogle-glog-dev, libprotobuf-dev")

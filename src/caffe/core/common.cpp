@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "caffe/core/mode_device.hpp"
+#include "caffe/util/log_progress.hpp"
 #include "caffe/util/rng.hpp"
 #include "layrub/device/device.hpp"
 
@@ -14,6 +15,7 @@ void GlobalInit(int* pargc, char*** pargv) {
   ::gflags::ParseCommandLineFlags(pargc, pargv, true);
   ::google::InitGoogleLogging(*(pargv)[0]);
   ::google::InstallFailureSignalHandler();
+  KeepProgressBelowLog();
 }
 
 Caffe& Caffe::Get() {

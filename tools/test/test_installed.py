@@ -126,7 +126,17 @@ class Installed(InstalledTest):
     @classmethod
     def prepare(cls):
         cls.prefix = f"{cls.folder}/prefix"
-        cls.run_whole("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        manifest = os.path.join(BUILD, "install_manifest.txt")  # of the last one, which `uninstall` reads
+        there = os.path.exists(manifest)
+        if there:
+            os.rename(manifest, manifest + ".kept")
+        try:
+            cls.run_whole("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        finally:
+            if there:
+                os.replace(manifest + ".kept", manifest)
+            elif os.path.exists(manifest):
+                os.unlink(manifest)
         with open(os.path.join(BUILD, "CMakeCache.txt")) as file:
             cache = file.read()
         cls.library = f"{cls.prefix}/{re.search(r'CMAKE_INSTALL_LIBDIR:PATH=(.*)', cache)[1]}"

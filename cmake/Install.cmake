@@ -39,13 +39,15 @@ if(PYTHON3 AND TARGET layrub AND NOT SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set(describe ${PYTHON3} ${PROJECT_SOURCE_DIR}/packaging/describe_programs.py)
   set(pages ${PROJECT_BINARY_DIR}/man)
   set(completion ${PROJECT_BINARY_DIR}/layrub.bash)
+  list(TRANSFORM described REPLACE "(.+)" "${pages}/\\1.1" OUTPUT_VARIABLE page_files)
   add_custom_command(
-    OUTPUT ${pages}/caffe.1 ${completion}
+    OUTPUT ${pages}/caffe.1.gz ${completion}
     COMMAND ${describe} man ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${pages} ${described}
+    COMMAND gzip -9nf ${page_files} ${pages}/caffe.1
     COMMAND ${describe} completion ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${completion}
     DEPENDS ${described} ${PROJECT_SOURCE_DIR}/packaging/describe_programs.py VERBATIM)
-  add_custom_target(man_pages ALL DEPENDS ${pages}/caffe.1)
-  install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+  add_custom_target(man_pages ALL DEPENDS ${pages}/caffe.1.gz)
+  install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1.gz")
   foreach(name layrub caffe)
     install(FILES ${completion} DESTINATION share/bash-completion/completions RENAME ${name})
   endforeach()
@@ -58,11 +60,29 @@ if(BUILD_TESTS)
   add_custom_target(runtest COMMAND ${CMAKE_CTEST_COMMAND} --output-on-failure WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
 endif()
 
-# cpack -G DEB: library, headers and programs below /usr, the Python package where Debian's are, no examples.
+# cpack -G DEB: library, headers and programs below /usr, the Python package where Debian's are, no examples. Who packages
+# it is named by DEBFULLNAME and DEBEMAIL, as with Debian's own tools.
+set(changelog ${PROJECT_BINARY_DIR}/changelog)
+add_custom_command(
+  OUTPUT ${changelog}.gz
+  COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/packaging/changelog ${changelog}
+  COMMAND gzip -9nf ${changelog}
+  DEPENDS ${PROJECT_SOURCE_DIR}/packaging/changelog VERBATIM)
+add_custom_target(package_documents ALL DEPENDS ${changelog}.gz)
+install(FILES ${changelog}.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/layrub)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/layrub RENAME copyright)
+set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+if(NOT maintainer MATCHES ".+ <.+>")
+  set(maintainer "Layrub developers <developers@layrub.invalid>")
+endif()
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_NAME layrub)
-set(CPACK_PACKAGE_CONTACT "the Layrub developers")
+set(CPACK_PACKAGE_CONTACT "${maintainer}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Caffe that trains nets which do not fit the GPU")
+set(CPACK_PACKAGE_DESCRIPTION
+"Layrub trains neural nets from Caffe's model and solver files, with Caffe's
+command line, C++ API and Python package. It plans their memory before training
+begins, so that nets train within a budget, to the same weights.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -73,6 +93,7 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-numpy, python3-protobuf")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "graphviz, cmake, libboost-dev, libgflags-dev, libgoogle-glog-dev, libprotobuf-dev")

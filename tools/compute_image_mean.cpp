@@ -10,6 +10,7 @@
 #include "caffe/util/db.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/threads.hpp"
+#include "shared/progress.hpp"
 #include "shared/start.hpp"
 
 DEFINE_string(backend, "lmdb", "The database: lmdb or leveldb.");
@@ -97,6 +98,7 @@ int main(int argc, char** argv) {
   CHECK(cursor->valid()) << "Database " << source << " is empty.";
   LOG(INFO) << "Starting iteration";
   Sum sum;
+  tools::Progress progress("images", 0);
   while (cursor->valid()) {
     std::vector<Datum> images;
     std::vector<std::string> keys;
@@ -109,6 +111,7 @@ int main(int argc, char** argv) {
     const int64_t told = sum.count() / kTold;
     sum.Add(&images, keys);
     LOG_IF(INFO, sum.count() / kTold > told) << "Processed " << sum.count() << " files.";
+    progress.Done(sum.count());
   }
   LOG_IF(INFO, sum.count() % kTold != 0) << "Processed " << sum.count() << " files.";
   if (argc == 3) {

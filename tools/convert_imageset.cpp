@@ -9,11 +9,14 @@
 #include "caffe/util/io.hpp"
 #include "caffe/util/rng.hpp"
 #include "caffe/util/threads.hpp"
+#include "shared/progress.hpp"
 #include "shared/record_writer.hpp"
 #include "shared/start.hpp"
 
 DEFINE_bool(gray, false, "Read images as gray ones.");
 DEFINE_bool(shuffle, false, "Shuffle the images and their labels.");
+DEFINE_int64(seed, -1,
+             "With shuffle: the order is that of this seed; negative: another each time.");
 DEFINE_string(backend, "lmdb", "The database: lmdb or leveldb.");
 DEFINE_int32(resize_width, 0, "Width that images are resized to; 0: as they are.");
 DEFINE_int32(resize_height, 0, "Height that images are resized to; 0: as they are.");
@@ -34,6 +37,7 @@ read are left out, and told of.
 
   --gray                  read images as gray ones
   --shuffle               shuffle the images and their labels
+  --seed=N                with --shuffle: in the order that belongs to N
   --backend=lmdb          the database: lmdb or leveldb
   --resize_width=0        resize to this width, where both are set
   --resize_height=0       and height
@@ -86,12 +90,14 @@ int main(int argc, char** argv) {
   std::vector<ListedImage> images = caffe::ReadImageList(list, "");
   if (FLAGS_shuffle) {
     LOG(INFO) << "Shuffling data";
+    if (FLAGS_seed >= 0) caffe::Caffe::set_random_seed(static_cast<unsigned int>(FLAGS_seed));
     caffe::shuffle(images.begin(), images.end());
   }
   LOG(INFO) << "A total of " << images.size() << " images.";
   tools::RecordWriter database(argv[3], FLAGS_backend, [](int records) {
     LOG(INFO) << "Processed " << records << " files.";
   });
+  tools::Progress progress("images", static_cast<int64_t>(images.size()));
   size_t size = 0;
   for (size_t begin = 0; begin < images.size(); begin += kBatch) {
     const size_t end = std::min(begin + kBatch, images.size());
@@ -106,6 +112,7 @@ int main(int argc, char** argv) {
       database.Put(caffe::format_int(static_cast<int>(i), kKeyDigits) + "_" + images[i].path,
                    datum);
     }
+    progress.Done(static_cast<int64_t>(end));
   }
   database.Finish();
   const size_t left_out = images.size() - static_cast<size_t>(database.records());

@@ -8,6 +8,7 @@
 
 #include "caffe/net.hpp"
 #include "caffe/util/format.hpp"
+#include "shared/progress.hpp"
 #include "shared/record_writer.hpp"
 #include "shared/start.hpp"
 
@@ -124,10 +125,12 @@ int main(int argc, char** argv) {
     extractions.push_back(std::make_unique<Extraction>(blobs[i], databases[i], backend));
   }
   LOG(ERROR) << "Extracting Features";
+  tools::Progress progress("batches", batches);
   for (int batch = 0; batch < batches; ++batch) {
     net.Forward();
     for (const auto& extraction : extractions)
       extraction->Write(*net.blob_by_name(extraction->name()));
+    progress.Done(batch + 1);
   }
   for (const auto& extraction : extractions) extraction->Finish();
   LOG(ERROR) << "Successfully extracted the features!";

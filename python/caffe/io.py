@@ -80,10 +80,19 @@ def _weights(size, new_size, order):
 
 
 def resize_image(im, new_dims, interp_order=1):
-    """An image (height x width x channels) in another size (height, width): linear between the pixels, or, with
-    interp_order 0, the nearest one."""
-    if interp_order not in (0, 1):
-        raise ValueError(f'interp_order {interp_order}: 0 (nearest) or 1 (linear)')
+    """An image (height x width x channels) in another size (height, width). interp_order 0 takes the nearest pixel, 1 is
+    linear between pixels; 2 to 5 are splines of that order, by SciPy."""
+    if interp_order not in range(6):
+        raise ValueError(f'interp_order {interp_order}: it must be 0 (nearest), 1 (linear), or 2 to 5 (splines)')
+    if interp_order > 1:
+        try:
+            from scipy import ndimage
+        except ImportError:
+            raise ValueError(f'interp_order {interp_order} needs SciPy, which is not installed; 0 (nearest) and 1 (linear) '
+                             'do not') from None
+        im = np.asarray(im, np.float32)
+        zoom = [int(new) / old for new, old in zip(new_dims, im.shape)] + [1] * (im.ndim - 2)
+        return ndimage.zoom(im, zoom, order=interp_order, mode='nearest', grid_mode=True)
     im = np.asarray(im, np.float32)
     for axis in (0, 1):
         low, high, part = _weights(im.shape[axis], int(new_dims[axis]), interp_order)

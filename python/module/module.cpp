@@ -1,4 +1,5 @@
 // _caffe, the part of the package caffe that is the library: what caffe/__init__.py gathers.
+#include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -49,6 +50,8 @@ namespace {
 void InitLog(int level, bool to_stderr) {
   FLAGS_minloglevel = level;
   FLAGS_logtostderr = to_stderr;
+  // As programs that read logs expect; glog before 0.6 knows no year.
+  gflags::SetCommandLineOption("log_year_in_prefix", "false");
   if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("caffe");
 }
 

@@ -2,8 +2,10 @@
 import os
 import struct
 import subprocess
+import sys
 import unittest
 import zlib
+from unittest import mock
 
 import numpy as np
 
@@ -79,8 +81,22 @@ class Images(CaffeTest):
         larger = io.resize_image(ramp, (24, 18))[:, 0, 0]
         np.testing.assert_allclose(larger[1:-1], np.arange(24)[1:-1] / 2 - .25)
         self.assertEqual([1, 4, 7], list(io.resize_image(ramp[:9], (3, 3), 0)[:, 0, 0]))
-        with self.assertRaisesRegex(ValueError, 'interp_order 3'):
-            io.resize_image(ramp, (3, 3), 3)
+
+    def test_resize_by_splines_needs_scipy_and_says_so(self):
+        curve = np.tile((np.arange(12.) ** 2)[:, None, None], (1, 9, 2))
+        for order in (-1, 6):
+            with self.assertRaisesRegex(ValueError, f'interp_order {order}: it must be'):
+                io.resize_image(curve, (3, 3), order)
+        with mock.patch.dict(sys.modules, {'scipy': None}), self.assertRaisesRegex(ValueError, 'interp_order 3 needs SciPy'):
+            io.resize_image(curve, (24, 9), 3)
+        try:
+            import scipy.ndimage  # noqa: F401 pylint: disable=unused-import
+        except ImportError:
+            self.skipTest('no SciPy here')
+        for order in range(2, 6):
+            larger = io.resize_image(curve, (24, 9), order)
+            self.assertEqual(((24, 9, 2), np.float32), (larger.shape, larger.dtype))
+            np.testing.assert_allclose(larger[8:16, 0, 0], (np.arange(8, 16) / 2 - .25) ** 2, atol=.2)
 
     def test_oversample_takes_corners_centre_and_mirror_images(self):
         image = np.arange(5 * 5.).reshape(1, 5, 5, 1)

@@ -85,6 +85,17 @@ class Scripts(CaffeTest):
         self.refuse('nowhere.prototxt', 'train.py', '--solver=nowhere.prototxt')
         self.refuse('device_memory', 'train.py', f'--solver={solver}', '--device_memory=1KiB')
 
+    def test_the_log_of_a_training_is_read_as_that_of_a_program(self):
+        solver = self.solver_file(more='display: 5\n')
+        run = subprocess.run([sys.executable, '-c', f'import caffe; caffe.get_solver({solver!r}).solve()'], cwd=self.folder,
+                             capture_output=True, text=True, check=False, env={**os.environ, 'GLOG_minloglevel': '0'})
+        self.assertEqual(0, run.returncode, run.stderr)
+        self.assertRegex(run.stderr, r'(?m)^I\d{4} [\d:.]{15} +\d+ \S+\] Iteration 5 \(')
+        self.write('python.log', run.stderr)
+        self.succeed(os.path.join(EXTRA, 'parse_log.py'), 'python.log', '.')
+        with open(self.path('python.log.train'), encoding='utf-8') as file:
+            self.assertEqual(['NumIters', '0', '5', '10', '15'], [line.split(',')[0] for line in file])
+
     def test_summarize(self):
         self.net()
         lines = self.succeed(os.path.join(EXTRA, 'summarize.py'), 'net.prototxt').splitlines()

@@ -74,9 +74,9 @@ class Example(unittest.TestCase):
         self.assertTrue(re.search(pattern, result.err), result.last)
         self.assertNotIn("    @", result.err)
 
-    def same_in_a_budget(self, solver, iterations=8, *flags):
+    def same_in_a_budget(self, solver, iterations=8, *flags, plan_flags=()):
         """Training in 1.1 times the floor, which is less than Caffe needs, gives the same bits."""
-        plan = json.loads(self.make("layrub", "plan", f"--solver={solver}", "--format=json"))
+        plan = json.loads(self.make("layrub", "plan", f"--solver={solver}", "--format=json", *plan_flags))
         budget = int(1.1 * plan["floor_bytes"])
         self.assertLess(budget, plan["total_device_bytes"])
         weights = []

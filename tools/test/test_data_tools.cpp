@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "caffe/net.hpp"
 #include "caffe/util/db.hpp"
@@ -89,6 +90,14 @@ TEST_F(DataTools, ConvertImagesetResizesGraysEncodesAndShuffles) {
   for (const auto& [key, datum] : Records("shuffled")) labels.push_back(datum.label());
   std::sort(labels.begin(), labels.end());
   EXPECT_EQ(labels, (vector<int>{0, 0, 1, 2}));
+  std::set<string> orders;  // the keys begin with the place in the list
+  for (const char* seed : {"1", "2", "3", "1"}) {
+    const string database = "seeded_" + std::to_string(orders.size());
+    Converts("--shuffle --seed=" + string(seed), database);
+    string order;
+    for (const auto& [key, datum] : Records(database)) order += key;
+    EXPECT_EQ(orders.insert(order).second, database != "seeded_3") << order;
+  }
 #ifdef USE_LEVELDB
   Converts("--backend=leveldb", "leveldb");
   EXPECT_EQ(Records("leveldb", "leveldb").size(), 4u);

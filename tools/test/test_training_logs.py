@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""The programs of tools/extra on logs of real trainings, and on one of Caffe's."""
+"""The programs of tools/extra on logs of real trainings, and on one of Caffe's; and what NVIDIA DIGITS, which follows a
+training by its log, finds in them."""
 import csv
+import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -28,6 +31,32 @@ I0101 00:00:04.000000 25210 solver.cpp:337] Iteration 200, Testing net (#0)
 I0101 00:00:05.000000 25210 solver.cpp:404]     Test net output #0: accuracy = nan
 I0101 00:00:05.000000 25210 solver.cpp:404]     Test net output #1: loss = 0.5 (* 1 = 0.5 loss)
 """
+
+# What DIGITS looks for in the text behind glog's prefix, in patterns of our own.
+DIGITS_PREFIX = re.compile(r"[IWEF](?P<time>\d{4} [\d:.]{15}) +\d+ \S+:\d+\] (?P<text>.*)")
+DIGITS = {
+    "iteration": r"Iteration (\d+)",
+    "lr": r"Iteration \d+, lr = (\S+)",
+    "train": r"\s*Train net output #(\d+): (\S+) = (\S+)",
+    "test": r"\s*Test net output #(\d+): (\S+) = (\S+)",
+    "testing": r"Iteration (\d+), Testing net \(#(\d+)\)",
+    "memory": r"Memory required for data:\s+(\d+)",
+    "snapshot": r"Snapshotting (?:to|solver state to) (?:binary proto|HDF5) file (\S+_iter_(\d+)\.\S+)",
+    "restart": r"Restarting data prefetching from start",
+    "done": r"Optimization Done",
+}
+
+
+def digits_events(log):
+    """(name, groups) of all that DIGITS finds in a log, in its order."""
+    found = []
+    for line in log.splitlines():
+        match = DIGITS_PREFIX.fullmatch(line)
+        for name, pattern in DIGITS.items() if match else ():
+            event = re.match(pattern, match["text"])
+            if event:
+                found.append((name, event.groups()))
+    return found
 
 
 def extra(name, *args):
@@ -84,6 +113,34 @@ class TrainingLogs(DigitsTest):
             drawn = xml.etree.ElementTree.parse("chart.svg").getroot()
             circles = [part for part in drawn.iter() if part.tag.endswith("circle")]
             self.assertEqual(3 if chart < 4 else 4, len(circles))
+
+    def test_digits_follows_a_training(self):
+        """It finds each number that a training has, at the iteration that it is of, and takes no other line for one."""
+        write("solver.prototxt", SOLVER.replace("test_interval: 4", "test_interval: 2").replace("max_iter: 4", "max_iter: 8") +
+              "snapshot: 4\n")
+        for flags in (["--placement=keep"], ["--placement=hybrid", "--measure_memory"]):
+            with self.subTest(flags):
+                result = run("train", "--solver=solver.prototxt", "--json_summary=summary.json", *flags)
+                self.assertEqual(0, result.code, result.last)
+                events = digits_events(result.err)
+                of = lambda name: [groups for found, groups in events if found == name]
+                self.assertEqual([str(i) for i in (0, 2, 4, 6, 8)], [number for number, _ in of("testing")])
+                self.assertEqual({"0"}, {net for _, net in of("testing")})
+                self.assertEqual(["0.05"] * 4, [rate for rate, in of("lr")])
+                self.assertEqual([("0", "loss")] * 4, [each[:2] for each in of("train")])
+                self.assertEqual([("0", "accuracy"), ("1", "loss")] * 5, [each[:2] for each in of("test")])
+                self.assertEqual([f"run_iter_{i}.{end}" for i in (4, 8) for end in ("caffemodel", "solverstate")],
+                                 [name for name, _ in of("snapshot")])
+                self.assertTrue(of("memory") and of("restart"))
+                self.assertEqual(("done", ()), events[-1])
+                # Iterations go up; a number belongs to the last iteration before it.
+                iterations = [int(number) for number, in of("iteration")]
+                self.assertEqual(sorted(iterations), iterations)
+                self.assertEqual({0, 2, 4, 6, 8}, set(iterations))
+                with open("summary.json") as file:
+                    scores = {score["name"]: score["value"] for score in json.load(file)["test_scores"]}
+                self.assertEqual({name: float(value) for _, name, value in of("test")[-2:]},
+                                 {name: float(f"{value:g}") for name, value in scores.items()})
 
     def test_what_is_no_log_is_refused(self):
         write("caffe.log", CAFFE)

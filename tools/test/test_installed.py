@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""What is installed of a build, by `cmake --install` and as a package for Debian: programs of others are built with it, and
+its own run. ctest has an entry for each class of tests; both need everything to be built."""
+import glob
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from command_line import BIN, SOURCE, write
+
+BUILD = os.path.dirname(BIN)
+# As programs are that were written for Caffe: a layer of one's own, and a net that uses it.
+CLIENT = """
+#include <caffe/caffe.hpp>
+#include <caffe/layers/neuron_layer.hpp>
+#include <caffe/util/math_functions.hpp>
+
+#include <iostream>
+#include <vector>
+
+namespace caffe {
+
+template <typename Dtype>
+class HalfLayer : public NeuronLayer<Dtype> {
+ public:
+  explicit HalfLayer(const LayerParameter& param) : NeuronLayer<Dtype>(param) {}
+  virtual inline const char* type() const { return "Half"; }
+
+ protected:
+  virtual void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+    caffe_cpu_scale(bottom[0]->count(), Dtype(0.5), bottom[0]->cpu_data(), top[0]->mutable_cpu_data());
+  }
+  virtual void Backward_cpu(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
+                            const vector<Blob<Dtype>*>& bottom) {
+    if (propagate_down[0])
+      caffe_cpu_scale(top[0]->count(), Dtype(0.5), top[0]->cpu_diff(), bottom[0]->mutable_cpu_diff());
+  }
+};
+
+INSTANTIATE_CLASS(HalfLayer);
+REGISTER_LAYER_CLASS(Half);
+
+}  // namespace caffe
+
+int main(int argc, char** argv) {
+  FLAGS_minloglevel = google::ERROR;
+  google::InitGoogleLogging(argv[0]);
+  caffe::Caffe::set_mode(caffe::Caffe::CPU);
+  caffe::SolverParameter param;
+  caffe::ReadSolverParamsFromTextFileOrDie(argv[1], &param);
+  boost::shared_ptr<caffe::Solver<float> > solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  solver->Solve();
+  std::cout << solver->iter() << " iterations, loss " << solver->net()->blob_by_name("loss")->cpu_data()[0] << "\\n";
+  return 0;
+}
+"""
+NET = """
+layer { name: "data" type: "DummyData" top: "x" top: "t" dummy_data_param {
+    shape { dim: 2 dim: 3 } shape { dim: 2 dim: 2 }
+    data_filler { type: "constant" value: 1 } data_filler { type: "constant" value: 0.5 } } }
+layer { name: "half" type: "Half" bottom: "x" top: "half" }
+layer { name: "ip" type: "InnerProduct" bottom: "half" top: "y"
+        inner_product_param { num_output: 2 weight_filler { type: "constant" value: 0.25 } } }
+layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
+"""
+SOLVER = 'net: "net.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 5 snapshot_after_train: false solver_mode: CPU'
+CMAKE = """
+cmake_minimum_required(VERSION 3.10)
+project(client CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(Caffe REQUIRED)
+include_directories(${Caffe_INCLUDE_DIRS})
+add_definitions(${Caffe_DEFINITIONS})
+add_executable(client client.cpp)
+target_link_libraries(client ${Caffe_LIBRARIES})
+"""
+
+
+class InstalledTest(unittest.TestCase):
+    """Every class has a folder of its own, and what its prepare() installs there."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = os.path.realpath(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        os.chdir(cls.folder)
+        cls.addClassCleanup(os.chdir, "/")
+        write("client.cpp", CLIENT)
+        write("net.prototxt", NET)
+        write("solver.prototxt", SOLVER)
+        cls.prepare()
+
+    @staticmethod
+    def run_whole(*command, **environment):
+        """What a command that has to succeed prints. It knows nothing of the build folder."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LAYRUB", "LD_"))}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False,
+                              env={**clean, "GLOG_log_dir": os.getcwd(), **environment})
+        if done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def check_programs(self, prefix, python):
+        """The programs below `prefix` and the Python package in the folder `python` do their work."""
+        model = os.path.join(SOURCE, "models/resnet18/train_val.prototxt")
+        for name in ("layrub", "caffe"):
+            said = self.run_whole(f"{prefix}/bin/{name}", "plan", f"--model={model}", "--batch=2", "--format=json")
+            self.assertEqual("fits", json.loads(said)["verdict"])
+        if os.path.isdir(python):
+            said = self.run_whole(sys.executable, "-c", "import caffe; print(caffe.__file__, caffe.layer_type_list())",
+                                  PYTHONPATH=python, PYTHONDONTWRITEBYTECODE="1")
+            self.assertTrue(said.startswith(python), said)
+            self.assertIn("'Convolution'", said)
+        else:
+            print("SKIPPED: this build has no Python package", file=sys.stderr)
+
+
+class Installed(InstalledTest):
+
+    @classmethod
+    def prepare(cls):
+        cls.prefix = f"{cls.folder}/prefix"
+        manifest = os.path.join(BUILD, "install_manifest.txt")  # of the last one, which `uninstall` reads
+        there = os.path.exists(manifest)
+        if there:
+            os.rename(manifest, manifest + ".kept")
+        try:
+            cls.run_whole("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        finally:
+            if there:
+                os.replace(manifest + ".kept", manifest)
+            elif os.path.exists(manifest):
+                os.unlink(manifest)
+        with open(os.path.join(BUILD, "CMakeCache.txt")) as file:
+            cache = file.read()
+        cls.library = f"{cls.prefix}/{re.search(r'CMAKE_INSTALL_LIBDIR:PATH=(.*)', cache)[1]}"
+        cls.cpu_only = "CPU_ONLY:BOOL=ON" in cache
+
+    def test_programs_and_python_run(self):
+        self.check_programs(self.prefix, f"{self.prefix}/python")
+
+    def test_a_client_is_built_by_find_package(self):
+        os.mkdir("by_cmake")
+        shutil.copy("client.cpp", "by_cmake")
+        write("by_cmake/CMakeLists.txt", CMAKE)
+        self.run_whole("cmake", "-S", "by_cmake", "-B", "by_cmake/build", "-D", f"CMAKE_PREFIX_PATH={self.prefix}")
+        self.run_whole("cmake", "--build", "by_cmake/build")
+        self.check_client("by_cmake/build/client")
+
+    def test_a_client_is_built_as_by_a_makefile(self):
+        if not self.cpu_only:
+            self.skipTest("a build with CUDA: a Makefile also names CUDA's folders")
+        self.run_whole("g++", "-std=c++17", "-DCPU_ONLY", f"-I{self.prefix}/include", "client.cpp", "-o", "client",
+                       f"-L{self.library}", f"-Wl,-rpath,{self.library}", "-lcaffe", "-lglog", "-lgflags", "-lprotobuf",
+                       "-lboost_system", "-lpthread")
+        self.check_client("./client")
+
+    def check_client(self, program):
+        """It trains, with the library that is installed."""
+        self.assertIn(f"{self.library}/libcaffe.so", self.run_whole("ldd", program))
+        self.assertRegex(self.run_whole(program, "solver.prototxt"), r"^5 iterations, loss 0\.0\d+\n$")
+
+
+@unittest.skipUnless(shutil.which("cpack") and shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"),
+                     "a package is made by cpack, dpkg-deb and dpkg-shlibdeps")
+class DebianPackage(InstalledTest):
+
+    @classmethod
+    def prepare(cls):
+        # Not compressed: that takes longer than all else.
+        cls.run_whole("cpack", "-G", "DEB", "--config", f"{BUILD}/CPackConfig.cmake", "-B", cls.folder,
+                      "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
+        cls.package, = glob.glob("*.deb")
+        cls.run_whole("dpkg-deb", "-x", cls.package, "root")
+        cls.files = {line.split(None, 5)[5].split(" -> ")[0].lstrip("."): line.split()[:2]
+                     for line in cls.run_whole("dpkg-deb", "--contents", cls.package).splitlines()}
+
+    def field(self, name):
+        return self.run_whole("dpkg-deb", "--field", self.package, name).strip()
+
+    def matching(self, pattern):
+        return sorted(path for path in self.files if re.fullmatch(pattern, path))
+
+    def test_it_says_what_it_is_and_what_it_needs(self):
+        with open(os.path.join(SOURCE, "CMakeLists.txt")) as file:
+            version = re.search(r"project\(Layrub VERSION (\S+)", file.read())[1]
+        self.assertEqual(("layrub", version), (self.field("Package"), self.field("Version")))
+        self.assertTrue(self.package.startswith(f"layrub_{version}_"), self.package)
+        depends = self.field("Depends")
+        for needed in ("libc6 (", "libstdc++6 (", "libgoogle-glog", "libprotobuf", "libopenblas"):
+            self.assertIn(needed, depends)
+        self.assertIn("python3-numpy", self.field("Recommends"))
+        self.assertIn("caffe-cpu", self.field("Conflicts"))
+        with gzip.open("root/usr/share/doc/layrub/changelog.gz", "rt") as file:
+            self.assertTrue(file.readline().startswith(f"layrub ({version}) "))
+        self.assertRegex(self.field("Maintainer"), r"^[^<>]+ <[^<>@ ]+@[^<>@ ]+>$")
+
+    def test_everything_is_where_debian_has_it(self):
+        for count, pattern in (
+                (5, r"/usr/bin/(layrub|caffe|convert_imageset|compute_image_mean|extract_features)"),
+                (1, r"/usr/lib/(.+/)?libcaffe\.so\.[\d.]+"),
+                (4, r"/usr/include/caffe/(caffe\.hpp|net\.hpp|proto/caffe\.pb\.h|proto/caffe\.proto)"),
+                (2, r"/usr/share/Caffe/CaffeConfig(Version)?\.cmake"),
+                (3, r"/usr/share/man/man1/(layrub|caffe|convert_imageset)\.1\.gz"),
+                (2, r"/usr/share/bash-completion/completions/(layrub|caffe)"),
+                (2, r"/usr/share/doc/layrub/(copyright|changelog\.gz)")):
+            self.assertEqual(count, len(self.matching(pattern)), pattern)
+        if os.path.isdir(os.path.join(BUILD, "python/caffe")):
+            for name in ("__init__", "io", "proto/caffe_pb2"):
+                self.assertIn(f"/usr/lib/python3/dist-packages/caffe/{name}.py", self.files)
+            self.assertTrue(self.matching(r"/usr/lib/python3/dist-packages/caffe/_caffe.*\.so"))
+        self.assertEqual([], self.matching(r"/usr/(bin|lib/.*)/(test_(?!net$)|convert_digits).*|.*\.pyc|/usr/local/.+"))
+
+    def test_its_files_belong_to_root_and_nobody_else_may_write_them(self):
+        for path, (rights, owner) in self.files.items():
+            self.assertEqual("root/root", owner, path)
+            if not rights.startswith("l"):
+                self.assertRegex(rights, r"^[-d]rw[-x]r-[-x]r-[-x]$", path)
+
+    def test_documents_are_compressed_as_debian_wants_them(self):
+        for path in self.matching(r"/usr/share/(man|doc)/.*\.gz"):
+            with open(f"root{path}", "rb") as file:
+                header = file.read(10)
+            self.assertEqual((bytes(4), 2), (header[4:8], header[8]), path)  # no time of day; as small as can be
+            with gzip.open(f"root{path}") as file:
+                self.assertTrue(file.read())
+
+    def test_programs_and_python_run(self):
+        self.check_programs(f"{self.folder}/root/usr", f"{self.folder}/root/usr/lib/python3/dist-packages")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""docs/tutorial.md does what it says: every command in it is run, in its order, in a folder of its own with a copy of
+the example, and prints what is shown. The package caffe is where PYTHONPATH says.
+
+In the text, a block ```sh is commands, ```text behind it what they print (standard output and error, without glog's
+prefix; [...] stands for any lines), and a block of another language a file, whose name follows the language."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from command_line import BIN, SOURCE, write
+
+TUTORIAL = os.path.join(SOURCE, "docs/tutorial.md")
+BUILD = os.path.dirname(BIN)
+# Not run, as they made what is tested, or say where it is.
+BUILD_STEPS = ("scripts/install_deps.sh", "cmake -S . -B build", "cmake --build build", "export PATH=",
+               "export PYTHONPATH=")
+BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PREFIX = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+:\d+\] ?", re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?![\d.])|\d+(?:\.\d+)?)(?:e[-+]?\d+)?")
+TIME = re.compile(r" ?(s|ms|iter/s|x)\b")
+# Scores of a training differ a little from one kind of processor to another: by which share, or by how much.
+SCORES = ((r"\bloss\b", 0.1, 0.005), (r"\baccuracy\b", 0, 0.02), (r"^\d+,\d\.\d+,\d\.", 0.1, 0.02),
+          (r"told right", 0.01, 0))
+
+
+def same_line(shown, said):
+    """The lines are the same: bytes and counts to the last digit; times may be others, scores a little."""
+    shown, said = (" ".join(line.split()) for line in (shown, said))
+    if NUMBER.sub("#", shown) != NUMBER.sub("#", said):
+        return False
+    for mine, its in zip(NUMBER.finditer(shown), NUMBER.finditer(said)):
+        if mine[0] == its[0] or TIME.match(shown, mine.end()):
+            continue
+        if "." not in mine[0] and "told right" not in shown:
+            return False
+        mine, its = (float(number[0].replace(",", "")) for number in (mine, its))
+        if not any(re.search(what, shown) and abs(mine - its) <= max(share * mine, most) for what, share, most in SCORES):
+            return False
+    return True
+
+
+def where_not(shown, said):
+    """None where the lines `said` are those shown; else the first line shown that is not there."""
+    at, anywhere = 0, False
+    for i, line in enumerate(shown):
+        if line.strip() == "[...]":
+            anywhere = True
+            continue
+        while anywhere and at < len(said) and not same_line(line, said[at]):
+            at += 1
+        if at == len(said) or not same_line(line, said[at]):
+            return f"line {i + 1}: {line!r} is shown, and said is {said[at] if at < len(said) else 'nothing more'!r}"
+        at, anywhere = at + 1, False
+    return None if anywhere or at == len(said) else f"said is also {said[at]!r}"
+
+
+class Tutorial(unittest.TestCase):
+
+    def setUp(self):
+        with open(os.path.join(BUILD, "CMakeCache.txt")) as file:
+            if "CPU_ONLY:BOOL=ON" not in file.read():
+                self.skipTest("the tutorial is that of a build with CPU_ONLY")
+        folder = os.path.realpath(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        os.chdir(folder)
+        self.addCleanup(os.chdir, "/")
+        for name in ("include", "models", "scripts", "tools"):
+            os.symlink(os.path.join(SOURCE, name), name)
+        os.symlink(BUILD, "build")
+        shutil.copytree(os.path.join(SOURCE, "examples/digits"), "examples/digits",
+                        ignore=shutil.ignore_patterns("*_lmdb", "*.csv", "*.caffemodel", "*.solverstate"))
+        package = os.environ.get("PYTHONPATH") or os.path.join(BUILD, "python")
+        python = os.path.dirname(sys.executable)
+        self.environment = dict(os.environ, PATH=f"{BIN}:{python}:{os.environ['PATH']}", PYTHONPATH=package,
+                                PYTHONDONTWRITEBYTECODE="1", GLOG_log_dir=folder)
+
+    def run_commands(self, text):
+        """What the commands print; they have to succeed."""
+        text = "\n".join(line for line in text.splitlines() if not line.startswith(BUILD_STEPS))
+        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=120, check=False, env=self.environment)
+        self.assertEqual(0, done.returncode, f"{text}\n{done.stdout}")
+        return [line.rstrip() for line in PREFIX.sub("", done.stdout).splitlines()]
+
+    def test_every_command_prints_what_is_shown(self):
+        with open(TUTORIAL) as file:
+            tutorial = file.read()
+        said, commands = None, ""
+        for language, name, text in BLOCK.findall(tutorial):
+            if language == "sh":
+                commands, said = text, self.run_commands(text)
+            elif language == "text":
+                self.assertIsNotNone(said, f"no command is before:\n{text}")
+                wrong = where_not(text.splitlines(), said)
+                if wrong:
+                    self.fail(f"{commands}\n{wrong}\nall that is said:\n" + "\n".join(said))
+                said = None
+            else:
+                self.assertTrue(name, f"a block of {language} has no name of a file")
+                write(name, text)
+
+    def test_no_command_stands_elsewhere_and_the_exceptions_are_there(self):
+        with open(TUTORIAL) as file:
+            tutorial = file.read()
+        commands = "".join(text for language, _, text in BLOCK.findall(tutorial) if language == "sh").splitlines()
+        for step in BUILD_STEPS:
+            self.assertTrue(any(line.startswith(step) for line in commands), step)
+        self.assertNotRegex(BLOCK.sub("", tutorial), r"(?m)^```|^ {4,}\S")
+
+    def test_lines_are_compared_as_they_should_be(self):
+        for shown, said, same in (("a 10 MiB", "a 10 MiB", True), ("a  10 MiB", "a 10 MiB", True),
+                                  ("a 10 MiB", "a 11 MiB", False), ("a 10 MiB", "b 10 MiB", False),
+                                  ("1.5 s", "0.02 s", True), ("loss = 0.5", "loss = 0.51", True),
+                                  ("loss = 0.5", "loss = 0.6", False), ("accuracy = 0.99", "accuracy = 0.98", True),
+                                  ("accuracy = 0.99", "accuracy = 0.96", False), ("loss = 0.001", "loss = 0.007", False),
+                                  ("150,0.98,0.03", "150,0.99,0.04", True), ("150,0.98,0.03", "151,0.98,0.03", False),
+                                  ("9 of 9 are told right", "7 of 9 are told right", False),
+                                  ("1,000 bytes", "1,001 bytes", False)):
+            self.assertEqual(same, same_line(shown, said), (shown, said))
+        for shown, said, right in (("a b", "a b", True), ("a", "a b", False), ("a [...]", "a b", True), ("b", "a b", False),
+                                   ("[...] b", "a b", True), ("a [...] c", "a b c", True), ("a c", "a b c", False),
+                                   ("[...] d [...]", "a b c", False)):
+            self.assertEqual(right, where_not(shown.split(), said.split()) is None, (shown, said))
+
+
+if __name__ == "__main__":
+    unittest.main()

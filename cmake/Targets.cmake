@@ -182,6 +182,22 @@ function(layrub_add_fake_nccl test)
                                            INSTALL_RPATH "$ORIGIN/fake_nccl;${CMAKE_INSTALL_RPATH}")
 endfunction()
 
+# layrub_add_onednn(<folder>): libcaffe_onednn.so beside libcaffe, which opens it when it first wants a kernel of it.
+function(layrub_add_onednn folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  add_library(caffe_onednn SHARED ${sources})
+  target_include_directories(caffe_onednn PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                                                  ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(caffe_onednn SYSTEM PRIVATE ${ONEDNN_INCLUDE_DIR})
+  # Headers of libcaffe, none of its functions.
+  target_include_directories(caffe_onednn SYSTEM PRIVATE $<TARGET_PROPERTY:caffe_deps,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(caffe_onednn PRIVATE $<TARGET_PROPERTY:caffe_deps,INTERFACE_COMPILE_DEFINITIONS>)
+  target_link_libraries(caffe_onednn PRIVATE layrub_flags OpenMP::OpenMP_CXX ${ONEDNN_LIBRARY})
+  add_dependencies(caffe_onednn caffeproto_sources)
+  add_dependencies(caffe caffe_onednn)
+  install(TARGETS caffe_onednn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
 # layrub_add_program(<name> <source>...): a program on top of libcaffe that sees include/ only.
 function(layrub_add_program name)
   add_executable(${name} ${ARGN})

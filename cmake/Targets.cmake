@@ -24,6 +24,10 @@ function(layrub_add_library name folder)
   if("CUDA" IN_LIST ARGN AND NOT CPU_ONLY)
     set_source_files_properties(${sources} PROPERTIES LANGUAGE CUDA
                                 COMPILE_OPTIONS "${layrub_cuda_flags}")
+  elseif(name STREQUAL "caffe_kernels")
+    # Loops with a condition or a root are vectorized only where nobody looks at flags of exceptions or at errno. No
+    # value changes by it. Options of sources come last: -fno-fast-math would take them back.
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-fno-trapping-math;-fno-math-errno")
   endif()
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

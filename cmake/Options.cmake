@@ -16,7 +16,7 @@ if(NOT CPU_ONLY)
   endif()
 endif()
 option(USE_CUDNN "Use cuDNN (needs the GPU backend); ON where it is found" ${cudnn_here})
-option(USE_ONEDNN "Use oneDNN on the CPU (needs an engine that is not there yet)" OFF)
+option(USE_ONEDNN "Convolutions by oneDNN on the CPU, where it is found" ON)
 option(USE_OPENCV "Read and decode images with OpenCV" ON)
 option(USE_LMDB "Read and write LMDB" ON)
 option(USE_LEVELDB "Read and write LevelDB" ON)
@@ -31,9 +31,6 @@ set_property(CACHE SANITIZE PROPERTY STRINGS "" thread address fuzzer)
 
 if(CPU_ONLY AND USE_CUDNN)
   message(FATAL_ERROR "USE_CUDNN needs CPU_ONLY=OFF.")
-endif()
-if(USE_ONEDNN)
-  message(WARNING "USE_ONEDNN has no effect: convolution runs on the BLAS in this version.")
 endif()
 
 set(CMAKE_CXX_STANDARD 20)
@@ -76,6 +73,9 @@ if(WERROR)
   layrub_compile_flags(-Werror)
 endif()
 
+if(SANITIZE)
+  set(USE_ONEDNN OFF)  # it makes its code as it runs, on OpenMP's threads: a sanitizer sees neither
+endif()
 if(SANITIZE STREQUAL "thread")
   # The TBB runtime is not instrumented: its hand-overs would look like races.
   set(USE_TBB OFF)

@@ -24,6 +24,10 @@ function(layrub_add_library name folder)
   if("CUDA" IN_LIST ARGN AND NOT CPU_ONLY)
     set_source_files_properties(${sources} PROPERTIES LANGUAGE CUDA
                                 COMPILE_OPTIONS "${layrub_cuda_flags}")
+  elseif(name STREQUAL "caffe_kernels")
+    # Loops with a condition or a root are vectorized only where nobody looks at flags of exceptions or at errno. No
+    # value changes by it. Options of sources come last: -fno-fast-math would take them back.
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-fno-trapping-math;-fno-math-errno")
   endif()
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
@@ -180,6 +184,22 @@ function(layrub_add_fake_nccl test)
   target_include_directories(${test} SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
   set_target_properties(${test} PROPERTIES ENABLE_EXPORTS ON
                                            INSTALL_RPATH "$ORIGIN/fake_nccl;${CMAKE_INSTALL_RPATH}")
+endfunction()
+
+# layrub_add_onednn(<folder>): libcaffe_onednn.so beside libcaffe, which opens it when it first wants a kernel of it.
+function(layrub_add_onednn folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  add_library(caffe_onednn SHARED ${sources})
+  target_include_directories(caffe_onednn PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+                                                  ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(caffe_onednn SYSTEM PRIVATE ${ONEDNN_INCLUDE_DIR})
+  # Headers of libcaffe, none of its functions.
+  target_include_directories(caffe_onednn SYSTEM PRIVATE $<TARGET_PROPERTY:caffe_deps,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(caffe_onednn PRIVATE $<TARGET_PROPERTY:caffe_deps,INTERFACE_COMPILE_DEFINITIONS>)
+  target_link_libraries(caffe_onednn PRIVATE layrub_flags OpenMP::OpenMP_CXX ${ONEDNN_LIBRARY})
+  add_dependencies(caffe_onednn caffeproto_sources)
+  add_dependencies(caffe caffe_onednn)
+  install(TARGETS caffe_onednn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # layrub_add_program(<name> <source>...): a program on top of libcaffe that sees include/ only.

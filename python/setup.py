@@ -35,9 +35,10 @@ class BuildPackage(build_py):
         source, target = build(), os.path.join(self.build_lib, 'caffe')
         shutil.copytree(os.path.join(source, 'python', 'caffe'), target, dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns('__pycache__'))
-        for part, pattern in (('bin', 'bin/layrub'), ('lib', 'lib*/libcaffe.so.*'), ('lib', 'lib*/libcaffe_python.so')):
+        for part, pattern in (('bin', 'bin/layrub'), ('lib', 'lib*/libcaffe.so.*'), ('lib', 'lib*/libcaffe_python.so'),
+                              ('lib', 'lib*/libcaffe_onednn.so')):
             files = [file for file in glob.glob(os.path.join(source, pattern)) if not os.path.islink(file)]
-            if not files:
+            if not files and 'onednn' not in pattern:  # without oneDNN there is none
                 sys.exit(f'setup.py: {source} has no {pattern}')
             os.makedirs(os.path.join(target, part), exist_ok=True)
             for file in files:

@@ -1,7 +1,12 @@
 #include "caffe/kernels/conv.hpp"
 
+#include <optional>
+#include <type_traits>
+
+#include "caffe/kernels/conv_onednn.hpp"
 #include "caffe/kernels/depthwise.hpp"
 #include "caffe/kernels/gemm.hpp"
+#include "caffe/kernels/parallel.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #ifdef USE_CUDNN
 #include "caffe/kernels/cuda/conv_cudnn.hpp"
@@ -43,6 +48,39 @@ const Dtype* ColumnsOf(const DeviceContext& context, const Convolution& conv, co
   return workspace;
 }
 
+/// The product of column matrices, where other passes of its operation have algorithms with names.
+constexpr const char* kColumns = "columns";
+
+/// A CPU's one way to run `pass`: with a name for each but the product of column matrices.
+template <typename Dtype>
+Workspace HostWorkspace(const Convolution& conv, ConvolutionPass pass) {
+  Workspace workspace;
+  if constexpr (std::is_same_v<Dtype, float>) {
+    if (const std::optional<int64_t> bytes = OneDnnBytes(conv, pass)) {
+      workspace.name = kOneDnn;
+      workspace.bytes = *bytes;
+      return workspace;
+    }
+  }
+  if (IsDepthwise(conv)) {
+    workspace.name = kDepthwise;
+  } else if (!conv.Pointwise()) {
+    workspace.bytes = conv.window.ColumnCount() * int64_t{sizeof(Dtype)};
+  }
+  return workspace;
+}
+
+void RunOneDnn(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
+               const AlgorithmScratch& scratch, const float* a, const float* b, float* out) {
+  const HostKernel scope(context);
+  OneDnnRun(conv, pass, scratch.memory, a, b, out);
+}
+
+void RunOneDnn(const DeviceContext&, const Convolution&, ConvolutionPass, const AlgorithmScratch&,
+               const double*, const double*, double*) {
+  LOG(FATAL) << "oneDNN has no convolutions of double precision.";
+}
+
 }  // namespace
 
 bool Convolution::Pointwise() const {
@@ -66,23 +104,30 @@ std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const
 #else
   (void)context;
 #endif
-  if (IsDepthwise(conv)) {
-    Workspace depthwise;
-    depthwise.name = kDepthwise;
-    return WithoutTimes(std::vector<AlgorithmTable>(passes.size(), {depthwise}));
+  std::vector<AlgorithmTable> ways;
+  bool named = false;
+  for (const ConvolutionPass pass : passes) {
+    ways.push_back({HostWorkspace<Dtype>(conv, pass)});
+    named |= !ways.back()[0].name.empty();
   }
-  if (passes.empty() || conv.Pointwise()) return {};
-  Workspace columns;
-  columns.bytes = conv.window.ColumnCount() * int64_t{sizeof(Dtype)};
-  return {columns};
+  if (named) {
+    for (AlgorithmTable& way : ways) {
+      if (way[0].name.empty()) way[0].name = kColumns;
+    }
+    return WithoutTimes(ways);
+  }
+  if (ways.empty() || ways[0][0].bytes == 0) return {};
+  return ways[0];
 }
 
 template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
                         const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
+  if (scratch.algorithm == kOneDnn)
+    return RunOneDnn(context, conv, ConvolutionPass::kForward, scratch, x, weights, y);
 #ifdef USE_CUDNN
-  if (!scratch.algorithm.empty())
+  if (context.launch && !scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kForward, scratch, x, weights, y);
 #endif
   Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
@@ -108,8 +153,10 @@ template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
                              const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseBackwardData(context, conv, dy, weights, dx);
+  if (scratch.algorithm == kOneDnn)
+    return RunOneDnn(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
 #ifdef USE_CUDNN
-  if (!scratch.algorithm.empty())
+  if (context.launch && !scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
 #endif
   Dtype* const columns = static_cast<Dtype*>(scratch.memory);
@@ -142,8 +189,10 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
                                 const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise)
     return DepthwiseBackwardWeights(context, conv, x, dy, dweights);
+  if (scratch.algorithm == kOneDnn)
+    return RunOneDnn(context, conv, ConvolutionPass::kBackwardWeights, scratch, x, dy, dweights);
 #ifdef USE_CUDNN
-  if (!scratch.algorithm.empty())
+  if (context.launch && !scratch.algorithm.empty())
     return CudnnRun(context, conv, ConvolutionPass::kBackwardWeights, scratch, x, dy, dweights);
 #endif
   Dtype* const workspace = static_cast<Dtype*>(scratch.memory);

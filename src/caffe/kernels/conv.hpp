@@ -18,7 +18,8 @@ struct Convolution {
   int channels = 0;
   int num_output = 0;
   int group = 1;
-  bool force_nd = false;  ///< use the general column matrix for two spatial axes, too
+  bool force_nd = false;     ///< use the general column matrix for two spatial axes, too
+  bool own_kernels = false;  ///< on a CPU, no library's kernels but BLAS
   SlidingWindow window;
 
   /// The image is its own column matrix: no workspace is needed.
@@ -31,9 +32,10 @@ struct Convolution {
 enum class ConvolutionPass : uint8_t { kForward, kBackwardData, kBackwardWeights };
 
 /// The workspaces for an operation that runs `passes`, one after the other, each with algorithms of
-/// its own where the device has a library of them (cuDNN): see Combine in algorithm_table.hpp.
-/// Without one, or where it cannot do `conv`: none where each channel is a group (kDepthwise), else
-/// a column matrix for a product of matrices: one workspace without a name, or none.
+/// its own where the device has a library of them (cuDNN): see Combine in algorithm_table.hpp. On a
+/// CPU there is one choice: for each pass oneDNN (conv_onednn.hpp), where that does it; else none
+/// where each channel is a group (kDepthwise), else a column matrix for a product of matrices.
+/// Where all passes take the latter: one workspace without a name, or none.
 template <typename Dtype>
 std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes);

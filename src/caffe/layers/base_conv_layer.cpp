@@ -120,6 +120,7 @@ kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(int images) const {
   conv.num_output = reversed_ ? channels_ : num_output_;
   conv.group = group_;
   conv.force_nd = force_nd_im2col_;
+  conv.own_kernels = this->layer_param_.convolution_param().engine() == ConvolutionParameter::CAFFE;
   conv.window.axes = num_spatial_axes_;
   conv.window.channels = conv.channels / group_;
   for (int i = 0; i < num_spatial_axes_; ++i) {

@@ -1,0 +1,98 @@
+#include "caffe/kernels/conv_onednn.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "caffe/kernels/depthwise.hpp"
+#include "caffe/kernels/onednn/convolution.hpp"
+#include "caffe/util/mkl_alternate.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+/// The functions of libcaffe_onednn.so; null where it is not there.
+struct Library {
+  decltype(&layrub_onednn_convolution_bytes) bytes = nullptr;
+  decltype(&layrub_onednn_convolution) run = nullptr;
+};
+
+/// Threads of GCC's OpenMP, when they have nothing to do, turn in a loop for a while, in which
+/// those of BLAS and of our own loops want the processor. It reads how they wait when it is loaded.
+class WaitingWithoutLoops {
+ public:
+  WaitingWithoutLoops() {
+    for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
+      said_ |= std::getenv(name) != nullptr;
+    if (!said_) setenv("OMP_WAIT_POLICY", "passive", 0);
+  }
+  ~WaitingWithoutLoops() {
+    if (!said_) unsetenv("OMP_WAIT_POLICY");
+  }
+
+ private:
+  bool said_ = false;  ///< by the user
+};
+
+/// Opened at the first use, not when the program starts: so it can be told how to wait, and
+/// programs that compute nothing do not load oneDNN.
+Library Open() {
+  Dl_info here;
+  const bool found = dladdr(reinterpret_cast<void*>(&OneDnnBytes), &here) != 0;
+  const std::string path = found ? here.dli_fname : "";
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  const WaitingWithoutLoops waiting;
+  void* const library = dlopen((folder + "libcaffe_onednn.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return {};
+  return {
+      reinterpret_cast<decltype(Library::bytes)>(dlsym(library, "layrub_onednn_convolution_bytes")),
+      reinterpret_cast<decltype(Library::run)>(dlsym(library, "layrub_onednn_convolution"))};
+}
+
+const Library& TheLibrary() {
+  static const Library library = Open();
+  return library;
+}
+
+int BlasThreads() {
+#ifdef USE_MKL
+  return mkl_get_max_threads();
+#else
+  return openblas_get_num_threads();
+#endif
+}
+
+/// Its kernels compute 8 or 16 channels at a time of what they write, whether there are so many or
+/// not. Of what they read they can do with less (the three colours of images).
+constexpr int kFewestWritten = 8;
+
+/// Where it was found to be slower than, or no faster than, a product of matrices in less memory.
+bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
+  if (conv.Pointwise()) return true;
+  if (IsDepthwise(conv)) return false;
+  const int outputs = conv.num_output / conv.group;
+  const int written = pass == ConvolutionPass::kBackwardData ? conv.window.channels : outputs;
+  return written < kFewestWritten;
+}
+
+}  // namespace
+
+std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass) {
+  if (conv.own_kernels || GainsNothing(conv, pass) || !TheLibrary().bytes) return std::nullopt;
+  const int64_t bytes = TheLibrary().bytes(conv, pass);
+  if (bytes < 0) return std::nullopt;
+  return bytes;
+}
+
+void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,
+               const float* b, float* out) {
+  CHECK(TheLibrary().run) << "oneDNN was chosen for a convolution, but it is not there.";
+  const char* const error = TheLibrary().run(conv, pass, BlasThreads(), workspace, a, b, out);
+  CHECK(!error) << "A convolution failed in oneDNN: " << error << ". engine: CAFFE in its "
+                << "convolution_param does without.";
+}
+
+}  // namespace kernels
+}  // namespace caffe

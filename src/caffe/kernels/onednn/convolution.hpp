@@ -1,0 +1,21 @@
+#ifndef CAFFE_KERNELS_ONEDNN_CONVOLUTION_HPP_
+#define CAFFE_KERNELS_ONEDNN_CONVOLUTION_HPP_
+
+// What libcaffe_onednn.so is asked for (conv_onednn.hpp opens it). It links to oneDNN and to
+// nothing of libcaffe.
+
+#include <cstdint>
+
+#include "caffe/kernels/conv.hpp"
+
+/// OneDnnBytes; -1: none.
+extern "C" int64_t layrub_onednn_convolution_bytes(const caffe::kernels::Convolution& conv,
+                                                   caffe::kernels::ConvolutionPass pass);
+/// OneDnnRun, on `threads` threads. What went wrong, in memory of the calling thread's that stays
+/// as it is until its next call; null: nothing.
+extern "C" const char* layrub_onednn_convolution(const caffe::kernels::Convolution& conv,
+                                                 caffe::kernels::ConvolutionPass pass, int threads,
+                                                 void* workspace, const float* a, const float* b,
+                                                 float* out);
+
+#endif  // CAFFE_KERNELS_ONEDNN_CONVOLUTION_HPP_

@@ -1,0 +1,158 @@
+// Where oneDNN runs convolutions, and that its results depend on operands alone. That they are
+// right is shown in test_conv_engines.
+#include "caffe/kernels/conv_onednn.hpp"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "caffe/util/math_functions.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+using Pass = ConvolutionPass;
+constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
+
+Convolution Make(int images, int channels, int size, int num_output, int kernel, int group = 1) {
+  Convolution conv;
+  conv.images = images;
+  conv.channels = channels;
+  conv.num_output = num_output;
+  conv.group = group;
+  conv.window.axes = 2;
+  conv.window.channels = channels / group;
+  for (int i = 0; i < 2; ++i) {
+    conv.window.image[i] = conv.window.output[i] = size;
+    conv.window.kernel[i] = kernel;
+    conv.window.pad[i] = kernel / 2;
+    conv.window.stride[i] = conv.window.dilation[i] = 1;
+  }
+  return conv;
+}
+
+class OneDnn : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!OneDnnBytes(Make(2, 16, 8, 16, 3), Pass::kForward))
+      GTEST_SKIP() << "oneDNN is not there, or has nothing for this processor.";
+  }
+
+  static std::vector<float> Values(int64_t count, int seed) {
+    std::vector<float> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = static_cast<float>((i * 7 + seed * 13) % 29 - 14) / 14;
+    return values;
+  }
+
+  /// What `pass` gives in a workspace that holds `rubbish`, added to 0.25.
+  static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish) {
+    const int64_t x = conv.images * conv.channels * conv.window.ImageSize();
+    const int64_t y = conv.images * conv.num_output * conv.window.OutputSize();
+    const int64_t w = conv.num_output * conv.window.channels * conv.window.KernelSize();
+    const std::vector<float> first = pass == Pass::kBackwardData ? Values(y, 2) : Values(x, 1);
+    const std::vector<float> second = pass == Pass::kBackwardWeights ? Values(y, 2) : Values(w, 3);
+    std::vector<float> out(pass == Pass::kForward ? y : pass == Pass::kBackwardData ? x : w, 0.25f);
+    const int64_t bytes = OneDnnBytes(conv, pass).value();
+    SyncedMemory memory(std::max<size_t>(bytes, 1));
+    float* const workspace = static_cast<float*>(memory.mutable_cpu_data());
+    std::fill_n(workspace, bytes / sizeof(float), rubbish);
+    OneDnnRun(conv, pass, workspace, first.data(), second.data(), out.data());
+    return out;
+  }
+};
+
+TEST(OneDnnLibrary, IsUsedWhereItIsBesideTheLibrary) {
+  Dl_info here;
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&OneDnnBytes), &here), 0);
+  const auto file = std::filesystem::path(here.dli_fname).parent_path() / "libcaffe_onednn.so";
+#if defined(__x86_64__)
+  const bool usable = std::filesystem::exists(file) && __builtin_cpu_supports("avx2");
+  EXPECT_EQ(OneDnnBytes(Make(2, 16, 8, 16, 3), Pass::kForward).has_value(), usable) << file;
+#else
+  GTEST_SKIP() << "What oneDNN has for this processor is not known.";
+#endif
+}
+
+TEST_F(OneDnn, LeavesToOursWhatItIsNotFasterIn) {
+  for (const Pass pass : kPasses) {
+    EXPECT_FALSE(OneDnnBytes(Make(2, 16, 8, 16, 1), pass)) << "pointwise";
+    EXPECT_FALSE(OneDnnBytes(Make(2, 16, 8, 4, 3), pass) && pass != Pass::kBackwardData);
+    EXPECT_TRUE(OneDnnBytes(Make(2, 16, 8, 16, 3), pass));
+    EXPECT_TRUE(OneDnnBytes(Make(2, 16, 8, 16, 3, 16), pass)) << "depthwise";
+  }
+  EXPECT_TRUE(OneDnnBytes(Make(2, 3, 8, 16, 3), Pass::kForward));
+  EXPECT_FALSE(OneDnnBytes(Make(2, 3, 8, 16, 3), Pass::kBackwardData));
+}
+
+TEST_F(OneDnn, IsNotUsedWhereTheNetAsksForKernelsOfOurs) {
+  Convolution conv = Make(2, 16, 8, 16, 3);
+  conv.own_kernels = true;
+  for (const Pass pass : kPasses) EXPECT_FALSE(OneDnnBytes(conv, pass));
+}
+
+TEST_F(OneDnn, NeedsAWorkspaceForAPieceOfTheImagesOnly) {
+  for (const Pass pass : kPasses) {
+    const int64_t few = OneDnnBytes(Make(8, 32, 56, 32, 3), pass).value();
+    const int64_t many = OneDnnBytes(Make(64, 32, 56, 32, 3), pass).value();
+    EXPECT_LE(many, few + (int64_t{1} << 20)) << static_cast<int>(pass);
+  }
+}
+
+/// Many pieces of images give what each image gives alone.
+TEST_F(OneDnn, ComputesEachImageAsItIsComputedAlone) {
+  const Convolution one = Make(1, 24, 96, 20, 3), all = Make(6, 24, 96, 20, 3);
+  const int64_t image = one.channels * one.window.ImageSize();
+  ASSERT_GT(6 * (image + 20 * one.window.OutputSize()) * int64_t{sizeof(float)}, int64_t{8} << 20);
+  const std::vector<float> x = Values(6 * image, 1);
+  const std::vector<float> w = Values(20 * 24 * 9, 3);
+  const std::vector<float> y = Run(all, Pass::kForward, 0);
+  std::vector<char> workspace(OneDnnBytes(one, Pass::kForward).value() + 64);
+  void* aligned = workspace.data();
+  size_t room = workspace.size();
+  ASSERT_NE(std::align(64, room - 64, aligned, room), nullptr);
+  const size_t outputs = 20 * one.window.OutputSize();
+  for (int i = 0; i < 6; ++i) {
+    std::vector<float> alone(outputs);
+    OneDnnRun(one, Pass::kForward, aligned, x.data() + i * image, w.data(), alone.data());
+    for (size_t k = 0; k < outputs; ++k)
+      ASSERT_NEAR(alone[k], y[i * outputs + k], 1e-4) << "image " << i << ", value " << k;
+  }
+}
+
+TEST_F(OneDnn, GivesTheSameBitsWhateverTheWorkspaceHeld) {
+  for (const Convolution& conv : {Make(6, 24, 96, 20, 3), Make(4, 3, 33, 18, 5),
+                                  Make(4, 32, 20, 32, 3, 32), Make(3, 24, 9, 40, 3, 2)}) {
+    for (const Pass pass : kPasses) {
+      if (!OneDnnBytes(conv, pass)) continue;
+      const std::vector<float> clean = Run(conv, pass, 0);
+      EXPECT_EQ(Run(conv, pass, NAN), clean) << static_cast<int>(pass);
+      EXPECT_TRUE(
+          std::all_of(clean.begin(), clean.end(), [](float v) { return std::isfinite(v); }));
+    }
+  }
+}
+
+TEST_F(OneDnn, GivesTheSameBitsInEveryThread) {
+  const Convolution conv = Make(4, 24, 40, 24, 3);
+  for (const Pass pass : kPasses) {
+    const std::vector<float> here = Run(conv, pass, 0);
+    std::vector<float> there[2];
+    std::thread first([&] { there[0] = Run(conv, pass, 1); });
+    std::thread second([&] { there[1] = Run(conv, pass, 2); });
+    first.join();
+    second.join();
+    EXPECT_EQ(there[0], here);
+    EXPECT_EQ(there[1], here);
+  }
+}
+
+}  // namespace
+}  // namespace kernels
+}  // namespace caffe

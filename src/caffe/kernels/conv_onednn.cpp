@@ -70,7 +70,7 @@ constexpr int kFewestWritten = 8;
 
 /// Where it was found to be slower than, or no faster than, a product of matrices in less memory.
 bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
-  if (conv.Pointwise()) return true;
+  if (conv.window.KernelSize() == 1) return true;
   if (IsDepthwise(conv)) return false;
   const int outputs = conv.num_output / conv.group;
   const int written = pass == ConvolutionPass::kBackwardData ? conv.window.channels : outputs;
@@ -81,7 +81,7 @@ bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
 
 std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass) {
   if (conv.own_kernels || GainsNothing(conv, pass) || !TheLibrary().bytes) return std::nullopt;
-  const int64_t bytes = TheLibrary().bytes(conv, pass);
+  const int64_t bytes = TheLibrary().bytes(conv, pass, BlasThreads());
   if (bytes < 0) return std::nullopt;
   return bytes;
 }

@@ -24,8 +24,10 @@ using Pass = ConvolutionPass;
 /// What a piece of the images may take in the workspace: about what the caches of two cores hold.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 constexpr int64_t kLine = 64;
+/// The most channels in a block of a layout.
+constexpr int64_t kBlock = 16;
 
-constexpr int64_t Lines(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+constexpr int64_t RoundUp(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
 const dnnl::engine& Cpu() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -54,8 +56,10 @@ struct Kernel {
   Side sides[3];
   dnnl::primitive run;
   memory::desc scratchpad;
-  int64_t scratchpad_offset = 0;
-  int64_t bytes = 0;  ///< of the workspace
+  char* own_scratchpad = nullptr;  ///< where the workspace has no room for it; else there
+  std::unique_ptr<char[]> owned;
+  int64_t copied = 0;  ///< bytes of the workspace that copies take; the scratchpad comes behind
+  int64_t bytes = 0;   ///< of the workspace
 };
 
 memory::dims Dims(const int* values, int count) { return {values, values + count}; }
@@ -228,14 +232,31 @@ void NameSides(Pass pass, const Tensors& of, Kernel* kernel) {
   }
 }
 
+/// What the copies of `images` images and of the weights take in blocks of kBlock channels, and
+/// once more the weights, for the sums of two threads. Which operands are copied, into blocks of
+/// what size, and what threads need for themselves, depends on the processor; plans should not.
+int64_t WorkspaceBytes(const Convolution& conv, ConvolutionPass pass, int images) {
+  const SlidingWindow& window = conv.window;
+  const bool depthwise = window.channels == 1 && conv.num_output == conv.group;
+  const int64_t outputs = conv.num_output / conv.group;
+  const int64_t weights =
+      window.KernelSize() *
+      (depthwise ? RoundUp(conv.group, kBlock)
+                 : conv.group * RoundUp(window.channels, kBlock) * RoundUp(outputs, kBlock));
+  const int64_t values = images * (RoundUp(conv.channels, kBlock) * window.ImageSize() +
+                                   RoundUp(conv.num_output, kBlock) * window.OutputSize());
+  const int64_t sums = pass == Pass::kBackwardWeights ? weights : 0;
+  return (values + weights + sums) * int64_t{sizeof(float)} + 4 * kLine;
+}
+
 /// Where the copies lie, and what makes them.
 void PlaceCopies(Pass pass, Kernel* kernel) {
   for (Side& side : kernel->sides) {
     const bool written = &side == &kernel->sides[kOut];
     const bool added = written && pass == Pass::kBackwardWeights;
     if (side.kernel == side.blob && !added) continue;
-    side.offset = kernel->bytes;
-    kernel->bytes += Lines(static_cast<int64_t>(side.kernel.get_size()));
+    side.offset = kernel->copied;
+    kernel->copied += RoundUp(static_cast<int64_t>(side.kernel.get_size()), kLine);
     dnnl::primitive_attr attributes;
     if (added) {
       dnnl::post_ops sum;
@@ -246,8 +267,15 @@ void PlaceCopies(Pass pass, Kernel* kernel) {
     const memory::desc& to = written ? side.blob : side.kernel;
     side.change = dnnl::reorder({Cpu(), from, Cpu(), to, attributes});
   }
-  kernel->scratchpad_offset = kernel->bytes;
-  kernel->bytes += Lines(static_cast<int64_t>(kernel->scratchpad.get_size()));
+}
+
+/// More than two threads may want more for the sums of each.
+void PlaceScratchpad(Kernel* kernel) {
+  const auto size = static_cast<int64_t>(kernel->scratchpad.get_size());
+  if (kernel->copied + size <= kernel->bytes) return;
+  kernel->owned = std::make_unique<char[]>(static_cast<size_t>(size + kLine));
+  const auto address = reinterpret_cast<uintptr_t>(kernel->owned.get());
+  kernel->own_scratchpad = kernel->owned.get() + (kLine - address % kLine);
 }
 
 bool CanDescribe(const Convolution& conv) {
@@ -263,25 +291,29 @@ std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, Pass pass) {
   kernel = Describe(pass, tensors, std::move(kernel));
   if (!kernel) return nullptr;
   kernel->pieces = conv.images / images;
+  kernel->bytes = WorkspaceBytes(conv, pass, images);
   PlaceCopies(pass, kernel.get());
+  if (kernel->copied > kernel->bytes) return nullptr;
+  PlaceScratchpad(kernel.get());
   return kernel;
 }
 
-std::vector<int> KeyOf(const Convolution& conv, Pass pass) {
+std::vector<int> KeyOf(const Convolution& conv, Pass pass, int threads) {
   const SlidingWindow& window = conv.window;
-  std::vector<int> key = {static_cast<int>(pass), conv.images, conv.channels, conv.num_output,
-                          conv.group};
+  std::vector<int> key = {threads,       static_cast<int>(pass), conv.images,
+                          conv.channels, conv.num_output,        conv.group};
   for (const int* values :
        {window.image, window.output, window.kernel, window.pad, window.stride, window.dilation})
     key.insert(key.end(), values, values + window.axes);
   return key;
 }
 
-/// The calling thread's kernel, which lives as long as the thread; oneDNN itself shares the code.
-/// Null where there is none.
-const Kernel* KernelFor(const Convolution& conv, Pass pass) {
+/// The calling thread's kernel for `threads` threads, which will run as many from now on. It lives
+/// as long as the thread; oneDNN itself shares the code. Null where there is none.
+const Kernel* KernelFor(const Convolution& conv, Pass pass, int threads) {
   static thread_local std::map<std::vector<int>, std::unique_ptr<Kernel>> kernels;
-  const auto [entry, is_new] = kernels.try_emplace(KeyOf(conv, pass));
+  omp_set_num_threads(threads);
+  const auto [entry, is_new] = kernels.try_emplace(KeyOf(conv, pass, threads));
   if (is_new) entry->second = MakeKernel(conv, pass);
   return entry->second.get();
 }
@@ -289,7 +321,8 @@ const Kernel* KernelFor(const Convolution& conv, Pass pass) {
 void Run(const Kernel& kernel, void* workspace, float* const (&operands)[3]) {
   static thread_local dnnl::stream stream(Cpu());
   char* const base = static_cast<char*>(workspace);
-  const memory scratchpad(kernel.scratchpad, Cpu(), base + kernel.scratchpad_offset);
+  const memory scratchpad(kernel.scratchpad, Cpu(),
+                          kernel.own_scratchpad ? kernel.own_scratchpad : base + kernel.copied);
   for (int piece = 0; piece < kernel.pieces; ++piece) {
     std::unordered_map<int, memory> arguments = {{DNNL_ARG_SCRATCHPAD, scratchpad}};
     memory blob[3], used[3];
@@ -317,8 +350,9 @@ void Run(const Kernel& kernel, void* workspace, float* const (&operands)[3]) {
 using caffe::kernels::Convolution;
 using caffe::kernels::ConvolutionPass;
 
-int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass pass) try {
-  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass);
+int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass pass,
+                                        int threads) try {
+  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, threads);
   return kernel ? kernel->bytes : -1;
 } catch (const dnnl::error&) {
   return -1;
@@ -327,9 +361,8 @@ int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass
 const char* layrub_onednn_convolution(const Convolution& conv, ConvolutionPass pass, int threads,
                                       void* workspace, const float* a, const float* b,
                                       float* out) try {
-  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass);
+  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, threads);
   if (!kernel) return "it has no kernel for this";
-  omp_set_num_threads(threads);
   caffe::kernels::Run(*kernel, workspace, {const_cast<float*>(a), const_cast<float*>(b), out});
   return nullptr;
 } catch (const std::exception& error) {

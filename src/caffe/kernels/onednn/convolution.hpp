@@ -8,9 +8,10 @@
 
 #include "caffe/kernels/conv.hpp"
 
-/// OneDnnBytes; -1: none.
+/// OneDnnBytes, where `threads` threads run it; -1: none.
 extern "C" int64_t layrub_onednn_convolution_bytes(const caffe::kernels::Convolution& conv,
-                                                   caffe::kernels::ConvolutionPass pass);
+                                                   caffe::kernels::ConvolutionPass pass,
+                                                   int threads);
 /// OneDnnRun, on `threads` threads. What went wrong, in memory of the calling thread's that stays
 /// as it is until its next call; null: nothing.
 extern "C" const char* layrub_onednn_convolution(const caffe::kernels::Convolution& conv,

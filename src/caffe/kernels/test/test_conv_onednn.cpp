@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "caffe/util/math_functions.hpp"
+#include "caffe/util/mkl_alternate.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -82,7 +83,10 @@ TEST(OneDnnLibrary, IsUsedWhereItIsBesideTheLibrary) {
 
 TEST_F(OneDnn, LeavesToOursWhatItIsNotFasterIn) {
   for (const Pass pass : kPasses) {
-    EXPECT_FALSE(OneDnnBytes(Make(2, 16, 8, 16, 1), pass)) << "pointwise";
+    Convolution one_value = Make(2, 16, 8, 16, 1);
+    EXPECT_FALSE(OneDnnBytes(one_value, pass)) << "pointwise";
+    for (int i = 0; i < 2; ++i) one_value.window.stride[i] = 2, one_value.window.output[i] = 4;
+    EXPECT_FALSE(OneDnnBytes(one_value, pass)) << "pointwise, at every second position";
     EXPECT_FALSE(OneDnnBytes(Make(2, 16, 8, 4, 3), pass) && pass != Pass::kBackwardData);
     EXPECT_TRUE(OneDnnBytes(Make(2, 16, 8, 16, 3), pass));
     EXPECT_TRUE(OneDnnBytes(Make(2, 16, 8, 16, 3, 16), pass)) << "depthwise";
@@ -104,6 +108,25 @@ TEST_F(OneDnn, NeedsAWorkspaceForAPieceOfTheImagesOnly) {
     EXPECT_LE(many, few + (int64_t{1} << 20)) << static_cast<int>(pass);
   }
 }
+
+#ifndef USE_MKL
+TEST_F(OneDnn, NeedsTheSameWorkspaceForAnyNumberOfThreads) {
+  const int threads = openblas_get_num_threads();
+  for (const Convolution& conv : {Make(8, 64, 28, 64, 3), Make(6, 20, 12, 50, 5)}) {
+    for (const Pass pass : kPasses) {
+      openblas_set_num_threads(1);
+      const std::optional<int64_t> bytes = OneDnnBytes(conv, pass);
+      const std::vector<float> alone = Run(conv, pass, NAN);
+      openblas_set_num_threads(8);  // whose sums may have no room there
+      EXPECT_EQ(OneDnnBytes(conv, pass), bytes);
+      const std::vector<float> together = Run(conv, pass, NAN);
+      for (size_t i = 0; i < alone.size(); ++i)
+        ASSERT_NEAR(together[i], alone[i], 1e-3 * (1 + std::abs(alone[i])));
+      openblas_set_num_threads(threads);
+    }
+  }
+}
+#endif
 
 /// Many pieces of images give what each image gives alone.
 TEST_F(OneDnn, ComputesEachImageAsItIsComputedAlone) {

@@ -98,6 +98,11 @@ class Files(Pages):
         self.assertGreater(copies["to the host"], 0)
         self.assertEqual(copies["to the host"], copies["back to the device"])
 
+    def test_the_trace_is_of_the_predicted_iteration(self):
+        with open("report/trace.json", encoding="utf-8") as file:
+            names = {event.get("name") for event in json.load(file)["traceEvents"]}
+        self.assertIn(self.plan["peak_op"], names)
+
     def test_the_page_holds_the_pictures(self):
         with open("report/report.html", encoding="utf-8") as file:
             page = file.read()
@@ -247,6 +252,27 @@ class Browser(Pages):
         page = self.page
         self.assertEqual("net " + NASTY, page.evaluate("document.querySelector('h1').innerText"))
         self.assertIn(NASTY, page.evaluate("document.querySelector('tbody').innerText"))
+
+    def test_shows_curves_and_measured_times_after_training(self):
+        write("tiny.prototxt", TINY_NET)
+        write("solver.prototxt", """net: "tiny.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 20 test_iter: 1
+              test_interval: 10 solver_mode: CPU snapshot_after_train: false""")
+        done = run("train", "--solver=solver.prototxt", "--placement=hybrid", "--report=trained")
+        self.assertEqual(0, done.code, done.last)
+        self.open("trained")
+        charts = self.page.evaluate("Object.values(Chart.instances).map(chart => [chart.options.plugins.title.text, "
+                                    "chart.data.datasets.map(lines => lines.data.map(point => point.y))])")
+        drawn = dict(charts)
+        self.assertEqual({"Loss", "Test: loss", "Learning rate", "Iterations per second", "Bytes of the plan"}, set(drawn))
+        self.assertEqual(20, len(drawn["Loss"][0]))
+        self.assertLess(drawn["Loss"][0][-1], drawn["Loss"][0][0])
+        self.assertAlmostEqual(0.1, drawn["Learning rate"][0][0])
+        planned = plan("planned", "--solver=solver.prototxt", "--placement=hybrid")
+        self.assertEqual(planned["total_device_bytes"], drawn["Bytes of the plan"][0][-1])
+        self.assertIn("Iteration, measured", self.page.evaluate("document.getElementById('figures').innerText"))
+        self.assertEqual("Measured", self.page.evaluate("document.querySelector('thead th:last-child').innerText"))
+        with open("report/report.html", encoding="utf-8") as file:
+            self.assertNotIn("Chart.js", file.read())  # where there is nothing to draw
 
     def test_a_net_of_1517_layers_is_quick_and_its_peak_exact(self):
         script = os.path.join(SOURCE, "scripts/generate_model.py")

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -152,18 +153,21 @@ void Metrics::on_test_done(int net) {
 
 void Metrics::Write(const ordered_json& line) {
   const std::string text = Line(line);
-  const ssize_t size = write(file_, text.data(), text.size());
-  if (size == static_cast<ssize_t>(text.size())) {
-    bytes_ += size;
-    failed_ = false;
-    return;
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t size = write(file_, text.data() + done, text.size() - done);
+    if (size < 0 && errno != EINTR) break;
+    done += static_cast<size_t>(std::max<ssize_t>(size, 0));
   }
-  const std::string reason = std::strerror(size < 0 ? errno : ENOSPC);
-  LOG_IF(WARNING, !failed_) << "Cannot write " << path_ << ": " << reason
-                            << ". Training goes on; lines from iteration " << solver_->iter()
-                            << " on are missing there until it can be written again.";
-  failed_ = true;
-  if (size > 0 && ftruncate(file_, bytes_) != 0) bytes_ += size;  // ReadMetrics will tell
+  if (done < text.size()) {
+    const std::string reason = std::strerror(errno);
+    LOG_IF(WARNING, !failed_) << "Cannot write " << path_ << ": " << reason
+                              << ". Training goes on; lines from iteration " << line["iteration"]
+                              << " on may be missing there.";
+    failed_ = true;
+    if (done == 0 || ftruncate(file_, bytes_) == 0) return;
+  }
+  bytes_ += static_cast<int64_t>(done);
 }
 
 json ReadMetrics(const std::string& path, size_t most) {

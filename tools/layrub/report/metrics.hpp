@@ -13,7 +13,7 @@
 namespace layrub_tool {
 
 /// Appends a line to a file of metrics (JSON Lines) after each iteration and each test of a solver,
-/// each with a single write: however training ends, the file has whole lines. docs/report.md tells
+/// at once: however training ends, the file has whole lines. docs/report.md tells
 /// what they hold. Where the disk fails, the log has a warning, and training goes on.
 class Metrics : public caffe::Solver<float>::Callback {
  public:

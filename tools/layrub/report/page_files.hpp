@@ -6,7 +6,7 @@ namespace layrub_tool {
 // The files of the folder page/, which the build puts into the program.
 extern const char kPageHtml[];      ///< page.html: {{marks}} stand for what differs
 extern const char kPageCss[];       ///< page.css
-extern const char kPageScript[];    ///< page.js
+extern const char kPageScript[];    ///< page.js and the other scripts
 extern const char kChartJs[];       ///< chart.js/chart.min.js: the library Chart.js
 extern const char kChartLicence[];  ///< chart.js/LICENSE
 

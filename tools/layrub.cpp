@@ -94,7 +94,7 @@ const std::vector<Command>& Commands() {
        "  --weights=FILE[,FILE]  weights\n"
        "  --iterations=N         passes to average over (50)\n"
        "  --format=text|json     how to print the table of layers (text)\n"
-       "  --placement=NAME       instead: time training under this memory strategy: {strategies}\n"
+       "  --placement=NAME       train under it instead: {strategies}\n"
        "  --device_memory=SIZE   the same, within this much device memory, such as 8GiB\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
        "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"

@@ -5,6 +5,7 @@
 
 #include "layrub/comparison.hpp"
 #include "layrub/number_text.hpp"
+#include "layrub/report/axis.hpp"
 #include "layrub/report/label_places.hpp"
 #include "layrub/report/svg.hpp"
 
@@ -18,60 +19,7 @@ constexpr double kRadius = 5;                                          ///< of a
 constexpr double kLetter = 6.7, kLine = 14;                            ///< of text
 constexpr size_t kLabelWidth = 30;                                     ///< characters
 constexpr double kTogether = 12;                                       ///< marks with one label
-/// An axis whose ends differ by a larger factor is logarithmic.
-constexpr double kWide = 3;
 constexpr char kTimeFloor[] = "time floor: no plan is faster";
-
-/// Values along one side of the picture.
-class Axis {
- public:
-  /// From `least`, at pixel `begin`, to `most`, at `end`, with some room on both sides.
-  Axis(double least, double most, double begin, double end)
-      : log_(most > kWide * least), begin_(begin), end_(end) {
-    constexpr double kRoom = 0.05;
-    low_ = Scaled(least);
-    high_ = Scaled(most);
-    const double room = std::max(kRoom * (high_ - low_), std::abs(low_) * 1e-3);
-    low_ -= room;
-    high_ += room;
-  }
-
-  bool log() const { return log_; }
-  double At(double value) const {
-    return begin_ + (Scaled(value) - low_) / (high_ - low_) * (end_ - begin_);
-  }
-  double least() const { return Value(low_); }
-  double most() const { return Value(high_); }
-
- private:
-  double Scaled(double value) const { return log_ ? std::log2(value) : value; }
-  double Value(double scaled) const { return log_ ? std::exp2(scaled) : scaled; }
-
-  bool log_;
-  double begin_, end_, low_ = 0, high_ = 0;
-};
-
-/// Ticks of an axis: 2, 3, 4, 6, 8, ... or finer steps until there are enough of a logarithmic one.
-std::vector<double> LogTicks(const Axis& axis) {
-  std::vector<double> ticks;
-  for (int parts = 1; parts <= 8 && ticks.size() < 5; parts *= 2) {
-    ticks.clear();
-    for (double power = std::exp2(std::floor(std::log2(axis.least()))); power < axis.most();
-         power *= 2) {
-      for (int i = 0; i < parts; ++i) ticks.push_back(power * (1 + i / double(parts)));
-    }
-    const auto outside = [&](double tick) { return tick < axis.least() || tick > axis.most(); };
-    ticks.erase(std::remove_if(ticks.begin(), ticks.end(), outside), ticks.end());
-  }
-  return ticks;
-}
-
-std::vector<double> LinearTicks(const Axis& axis, double step) {
-  std::vector<double> ticks;
-  for (double i = std::ceil(axis.least() / step); i * step <= axis.most(); ++i)
-    ticks.push_back(i * step);
-  return ticks;
-}
 
 /// How a plan saves memory; marks differ by colour and by shape.
 struct Kind {

@@ -17,9 +17,9 @@ namespace {
 using Cells = std::vector<std::string>;
 
 void Line(std::ostream& out, const Cells& cells) {
-  constexpr int kWidths[] = {13, 13, 13, 10, 9, 13, 7};
+  constexpr int kWidths[] = {13, 13, 13, 9, 8, 13, 6};
   std::ostringstream line;
-  line << "  " << std::left << std::setw(15) << cells[0] << std::right;
+  line << "  " << std::left << std::setw(14) << cells[0] << std::right;
   for (size_t i = 1; i + 1 < cells.size(); ++i) line << std::setw(kWidths[i - 1]) << cells[i];
   out << line.str() << "  " << cells.back() << "\n";
 }

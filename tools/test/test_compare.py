@@ -171,20 +171,21 @@ class Compare(DigitsTest):
     def test_who_waits_at_a_terminal_sees_how_far_it_has_come_and_a_pipe_sees_nothing(self):
         said, terminal = pty.openpty()
         command = [os.path.join(BIN, "layrub"), "compare", *RESNET]
-        env = dict(os.environ, TERM="xterm")
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, text=True, check=True, env=env)
-        os.close(terminal)
-        shown = b""
-        try:
-            while chunk := os.read(said, 65536):
-                shown += chunk
-        except OSError:  # the other end is closed
-            pass
-        os.close(said)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=dict(os.environ, TERM="xterm")) as program:
+            os.close(terminal)
+            shown = b""
+            try:
+                while chunk := os.read(said, 4096):
+                    shown += chunk
+            except OSError:  # the program has closed the other end
+                pass
+            os.close(said)
+            table = program.stdout.read().decode()
+        self.assertEqual(0, program.returncode)
         self.assertRegex(shown.decode(), r"(smallest budgets|plans|time floor): \d+ of \d+")
         piped = run("compare", *RESNET)
         self.assertEqual("", piped.err)
-        self.assertEqual(done.stdout, piped.out)
+        self.assertEqual(table, piped.out)
 
     def test_what_makes_no_sense_is_refused_in_a_sentence(self):
         self.fails(run("compare"), "'compare' needs --model=FILE or --solver=FILE")

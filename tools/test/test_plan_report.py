@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """What `layrub plan` answers: in words, in keys, and always what `layrub train` would do."""
-import os
-import pty
 import re
-import subprocess
 import unittest
 
-from command_line import BIN, SOURCE, DigitsTest, run, write
+from command_line import SOURCE, DigitsTest, run, write
 
 MIB = 2 ** 20
 
@@ -113,15 +110,6 @@ class PlanReport(DigitsTest):
         self.assertRegex(self.text(*k40, "--device_memory=360MiB"), r"would help +--placement=keep --device_memory=\d+ would")
         text = self.text(*k40, "--device_memory=2200MiB", "--batch=300")
         self.assertRegex(text, r"would help +nothing in this machine's memory: keep, which needs [\d.]+ MiB, would\s+save")
-
-    def test_the_report_is_the_same_at_a_terminal(self):  # test_progress: what that shows meanwhile
-        said, terminal = pty.openpty()
-        command = [os.path.join(BIN, "layrub"), "plan", DIGITS, "--device_memory=2MiB"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, text=True, check=True)
-        os.close(said)
-        os.close(terminal)
-        self.assertEqual(done.stdout, self.text(DIGITS, "--device_memory=2MiB"))
-        self.assertEqual("", run("plan", DIGITS).err)
 
     def test_a_net_without_a_loss_is_told_of(self):
         write("deploy.prototxt", DEPLOY)

@@ -208,6 +208,9 @@ class Progress(DigitsTest):
         self.assertEqual("layrub: ended at once by SIGINT, the second request to stop.", lines[-2])
         self.clean(lines)
 
+    def test_short_planning_shows_nothing_but_its_report(self):
+        self.ends_like_a_pipe("plan", "--solver=solver.prototxt", "--device_memory=2MiB")
+
     def test_long_planning_shows_what_it_does_and_ends_with_ctrl_c(self):
         program = self.start("plan", f"--model={SOURCE}/models/resnet50/train_val.prototxt", "--data_shape=3,224,224",
                              "--batch=256", "--machine=k40", "--device_memory=3GiB", "--host_memory=4GiB")

@@ -51,12 +51,15 @@ const Dtype* ColumnsOf(const DeviceContext& context, const Convolution& conv, co
 /// The product of column matrices, where other passes of its operation have algorithms with names.
 constexpr const char* kColumns = "columns";
 
-/// A CPU's one way to run `pass`: with a name for each but the product of column matrices.
+/// The one way to run `pass` without cuDNN: with a name for each but the product of column
+/// matrices.
 template <typename Dtype>
-Workspace HostWorkspace(const Convolution& conv, ConvolutionPass pass) {
+Workspace OneWorkspace(const DeviceContext& context, const Convolution& conv,
+                       ConvolutionPass pass) {
   Workspace workspace;
   if constexpr (std::is_same_v<Dtype, float>) {
-    if (const std::optional<int64_t> bytes = OneDnnBytes(conv, pass)) {
+    const std::optional<int64_t> bytes = context.launch ? std::nullopt : OneDnnBytes(conv, pass);
+    if (bytes) {
       workspace.name = kOneDnn;
       workspace.bytes = *bytes;
       return workspace;
@@ -72,6 +75,7 @@ Workspace HostWorkspace(const Convolution& conv, ConvolutionPass pass) {
 
 void RunOneDnn(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
                const AlgorithmScratch& scratch, const float* a, const float* b, float* out) {
+  CHECK(!context.launch) << "oneDNN computes in memory of the host.";
   const HostKernel scope(context);
   OneDnnRun(conv, pass, scratch.memory, a, b, out);
 }
@@ -101,13 +105,11 @@ std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const
 #ifdef USE_CUDNN
   const std::vector<Workspace> choices = CudnnChoices<Dtype>(context, conv, passes);
   if (!choices.empty()) return choices;
-#else
-  (void)context;
 #endif
   std::vector<AlgorithmTable> ways;
   bool named = false;
   for (const ConvolutionPass pass : passes) {
-    ways.push_back({HostWorkspace<Dtype>(conv, pass)});
+    ways.push_back({OneWorkspace<Dtype>(context, conv, pass)});
     named |= !ways.back()[0].name.empty();
   }
   if (named) {

@@ -39,13 +39,19 @@ class WaitingWithoutLoops {
 /// Opened at the first use, not when the program starts: so it can be told how to wait, and
 /// programs that compute nothing do not load oneDNN.
 Library Open() {
+#ifndef USE_ONEDNN
+  return {};
+#endif
   Dl_info here;
   const bool found = dladdr(reinterpret_cast<void*>(&OneDnnBytes), &here) != 0;
   const std::string path = found ? here.dli_fname : "";
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   const WaitingWithoutLoops waiting;
   void* const library = dlopen((folder + "libcaffe_onednn.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return {};
+  if (!library) {
+    LOG(WARNING) << "Convolutions run without oneDNN: " << dlerror();
+    return {};
+  }
   return {
       reinterpret_cast<decltype(Library::bytes)>(dlsym(library, "layrub_onednn_convolution_bytes")),
       reinterpret_cast<decltype(Library::run)>(dlsym(library, "layrub_onednn_convolution"))};

@@ -24,6 +24,8 @@ using Pass = ConvolutionPass;
 /// What a piece of the images may take in the workspace: about what the caches of two cores hold.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 constexpr int64_t kLine = 64;
+/// That a thread keeps: nets whose shapes change have ever new ones.
+constexpr size_t kMostKernels = 512;
 /// The most channels in a block of a layout.
 constexpr int64_t kBlock = 16;
 
@@ -313,6 +315,7 @@ std::vector<int> KeyOf(const Convolution& conv, Pass pass, int threads) {
 const Kernel* KernelFor(const Convolution& conv, Pass pass, int threads) {
   static thread_local std::map<std::vector<int>, std::unique_ptr<Kernel>> kernels;
   omp_set_num_threads(threads);
+  if (kernels.size() >= kMostKernels) kernels.clear();
   const auto [entry, is_new] = kernels.try_emplace(KeyOf(conv, pass, threads));
   if (is_new) entry->second = MakeKernel(conv, pass);
   return entry->second.get();

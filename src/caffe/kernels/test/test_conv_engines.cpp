@@ -151,6 +151,18 @@ TYPED_TEST(ConvolutionEngines, AgreeWithTheProductOfMatrices) {
   EXPECT_GT(algorithms, 0);
 }
 
+#ifdef CPU_ONLY  // elsewhere its library would be asked
+TYPED_TEST(ConvolutionEngines, OnAGpuAreNotThoseOfTheHost) {
+  DeviceContext context;
+  context.launch = true;  // without a library for it
+  for (const Convolution& conv :
+       {Make(2, 16, 16, 1, 3, 1, 1, 1), Make(2, 16, 16, 16, 3, 1, 1, 1)}) {
+    for (const Workspace& choice : ConvolutionWorkspaces<TypeParam>(context, conv, {kPasses[0]}))
+      EXPECT_EQ(choice.name.find("onednn"), std::string::npos);
+  }
+}
+#endif
+
 TYPED_TEST(ConvolutionEngines, OfDepthwiseConvolutionsNeedNoWorkspace) {
   const std::vector<ConvolutionPass> passes{kPasses[2], kPasses[1]};
   for (const Workspace& choice :

@@ -46,7 +46,7 @@ list "$train" "$out/train.txt"
 list "$val" "$out/val.txt"
 
 convert() { convert_imageset --resize_width="$size" --resize_height="$size" "$@"; }
-convert --shuffle "$train/" "$out/train.txt" "$out/ilsvrc12_train_lmdb"
+convert --shuffle --seed=1 "$train/" "$out/train.txt" "$out/ilsvrc12_train_lmdb"
 convert "$val/" "$out/val.txt" "$out/ilsvrc12_val_lmdb"
 compute_image_mean "$out/ilsvrc12_train_lmdb" "$out/imagenet_mean.binaryproto"
 echo "$out: $(grep -c . "$out/labels.txt") classes, $(grep -c . "$out/train.txt") images to learn from, \

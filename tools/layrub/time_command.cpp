@@ -95,7 +95,7 @@ TimeReport TimeDirect(const caffe::NetParameter& param) {
   report.layers = LayersOf(net);
   for (size_t i = 0; i < layers; ++i) {
     report.layers[i].forward = times.forward[i] / n / 1000;
-    report.layers[i].backward = times.backward[i] / n / 1000;
+    if (net.layer_need_backward()[i]) report.layers[i].backward = times.backward[i] / n / 1000;
   }
   const layrub::Graph graph = net.MemoryGraph(-1);
   AddOperations(graph, DirectChoices(graph), &report.layers);

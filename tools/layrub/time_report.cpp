@@ -35,9 +35,10 @@ LayerTime Total(const std::vector<LayerTime>& layers) {
   return total;
 }
 
-/// A rate in 1e9 per second; 0 where it is not known.
+/// A rate in 1e9 per second; 0 where it is not known. The amounts are of what a plan would run: in
+/// TEST phase no backward is among it, though one may have run.
 double Rate(double amount, const LayerTime& layer) {
-  const double seconds = layer.forward + layer.backward;
+  const double seconds = layer.forward + (layer.trained ? layer.backward : 0);
   return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
 
@@ -96,7 +97,7 @@ class Table {
   }
 
   void Row(const LayerTime& layer, double seconds) {
-    const std::string backward = layer.trained ? Ms(layer.backward) : "-";
+    const std::string backward = Ms(layer.backward);
     if (planned()) {
       Line(layer.name, layer.type,
            {Ms(layer.forward), backward, Ms(layer.again), Ms(layer.exposed), Ms(seconds),

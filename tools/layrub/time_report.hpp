@@ -16,14 +16,14 @@ struct LayerTime {
   std::string name;
   std::string type;
   bool source = false;   ///< it has no bottoms: its forward waits for data
-  bool trained = false;  ///< it has a backward
+  bool trained = false;  ///< `flops` and `bytes` have its backward, too
   double forward = 0;
   double backward = 0;
   // Of a planned iteration.
   double again = 0;    ///< running its forward again
   double hidden = 0;   ///< copies of what it makes, beside operations
   double exposed = 0;  ///< waiting for such copies
-  // Of its operations, forward and backward.
+  // Of its operations: forward and, if it is trained, backward.
   double flops = 0;  ///< 0: unknown
   double bytes = 0;  ///< read and written; 0: unknown
   int64_t workspace = 0;

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""`layrub time` in either phase: rates are of the passes whose operations are counted."""
+import json
+import re
+import unittest
+
+from command_line import DigitsTest, run, write
+
+CONVOLUTION = """
+name: "known"
+layer { name: "data" type: "DummyData" top: "x" dummy_data_param { shape { dim: 32 dim: 3 dim: 64 dim: 64 } } }
+layer { name: "conv" type: "Convolution" bottom: "x" top: "y" convolution_param {
+        num_output: 32 kernel_size: 3 weight_filler { type: "xavier" } } }
+layer { name: "loss" type: "Reduction" bottom: "y" top: "loss" loss_weight: 1 }
+"""
+FLOPS = 2 * 32 * 32 * 62 * 62 * 27  # of the convolution's forward
+
+
+class TimeCommand(DigitsTest):
+
+    def row(self, phase):
+        """Milliseconds forward and backward, and GFLOP/s, of the convolution."""
+        write("known.prototxt", CONVOLUTION)
+        result = run("time", "--model=known.prototxt", "--iterations=2", f"--phase={phase}")
+        self.assertEqual(0, result.code, result.last)
+        match = re.search(r"^  conv +Convolution +([\d.]+) +([\d.]+) +([\d.]+) ", result.out, re.MULTILINE)
+        self.assertTrue(match, result.out)
+        return [float(number) for number in match.groups()]
+
+    def test_rates_are_of_the_passes_that_the_phase_counts(self):
+        forward, backward, rate = self.row("TEST")
+        self.assertGreater(backward, 0)  # Caffe runs it in either phase
+        self.assertAlmostEqual(1, FLOPS / (forward / 1e3) / 1e9 / rate, delta=0.05)
+        forward, backward, rate = self.row("TRAIN")
+        # The gradient of the weights: the data need none.
+        self.assertAlmostEqual(1, 2 * FLOPS / ((forward + backward) / 1e3) / 1e9 / rate, delta=0.1)
+
+    def test_a_layer_without_backward_has_no_time_of_one(self):
+        write("known.prototxt", CONVOLUTION)
+        result = run("time", "--model=known.prototxt", "--iterations=2", "--format=json")
+        layers = {layer["layer"]: layer["backward_seconds"] for layer in json.loads(result.out)["layers"]}
+        self.assertEqual(0, layers["data"])
+        self.assertGreater(layers["conv"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -56,6 +56,8 @@ void Require(const std::string& command, const std::string& flag, const std::str
 /// Ends the program where WriteFile could not write; for before the work of which the outcome is to
 /// be written. What is there is left alone.
 void CheckWritable(const std::string& path);
+/// Makes the folder that --`flag` names where there is none, or ends the program.
+void MakeFolder(const std::string& flag, const std::string& path);
 /// Replaces the file at once by one that holds `text` (AtomicFile), or ends the program.
 void WriteFile(const std::string& path, const std::string& text);
 

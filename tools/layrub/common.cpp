@@ -51,6 +51,12 @@ void CheckWritable(const std::string& path) {
   const caffe::AtomicFile file(path);
 }
 
+void MakeFolder(const std::string& flag, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) Fail("--" + flag + ": cannot make the folder " + path + ": " + error.message());
+}
+
 void WriteFile(const std::string& path, const std::string& text) {
   caffe::AtomicFile file(path);
   for (size_t done = 0; done < text.size();) {

@@ -1,7 +1,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include "layrub/base/bytes.hpp"
@@ -33,9 +32,7 @@ std::vector<int64_t> BudgetsFlag() {
 /// Where the picture is to be written; it can be.
 std::string PictureOfFlag() {
   if (FLAGS_report.empty()) return "";
-  std::error_code error;
-  std::filesystem::create_directories(FLAGS_report, error);
-  if (error) Fail("--report: cannot make the folder " + FLAGS_report + ": " + error.message());
+  MakeFolder("report", FLAGS_report);
   const std::string path = FLAGS_report + "/compare.svg";
   CheckWritable(path);
   return path;
@@ -51,8 +48,8 @@ int Compare(const std::vector<std::string>&) {
   const WantedNets nets = NetsOfFlags("compare");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
-  const std::string picture = PictureOfFlag();
   options.value().machine = MachineFlag();
+  const std::string picture = PictureOfFlag();
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options.value());
   if (!graphs.ok()) return ExitCode(graphs.status());
   WarnOfForeignProfile(graphs.value().train, options.value().machine);

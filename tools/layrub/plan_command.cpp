@@ -1,6 +1,5 @@
 #include <glog/logging.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "layrub/activity.hpp"
@@ -17,9 +16,7 @@ namespace layrub_tool {
 namespace {
 
 void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
-  std::error_code error;
-  std::filesystem::create_directories(FLAGS_dump, error);
-  if (error) Fail("--dump: cannot make the folder " + FLAGS_dump + ": " + error.message());
+  MakeFolder("dump", FLAGS_dump);
   WriteFile(FLAGS_dump + "/graph.txt", layrub::ToText(graph));
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
@@ -47,11 +44,11 @@ int Plan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
   RefuseUnknownFormat();
-  if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const WantedNets nets = NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
   options.value().machine = MachineFlag();
+  if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const layrub::Result<caffe::SolverGraphs> built = BuildGraphs(nets, options.value());
   if (!built.ok()) return ExitCode(built.status());
   const caffe::SolverGraphs& graphs = built.value();

@@ -192,7 +192,6 @@ int Train(const std::vector<std::string>&) {
     Fail("give --snapshot to resume training or --weights to fine-tune, but not both.");
   }
   if (!FLAGS_json_summary.empty()) CheckWritable(FLAGS_json_summary);
-  if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const Enum sigint = SignalEffect("sigint_effect", FLAGS_sigint_effect);
   const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
   const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);
@@ -209,6 +208,7 @@ int Train(const std::vector<std::string>&) {
   }
   caffe::SignalHandler signals(sigint, sighup, sigterm);
   const std::string snapshot = SnapshotFlag(param);
+  if (!FLAGS_report.empty()) CheckTrainingReport(FLAGS_report);
   caffe::Caffe::set_solver_count(solvers);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
@@ -246,7 +246,9 @@ int Train(const std::vector<std::string>&) {
   solver->add_callback(&steps);
   std::unique_ptr<Metrics> metrics;
   if (!FLAGS_report.empty()) {
-    metrics = std::make_unique<Metrics>(solver.get(), MetricsFile(FLAGS_report), !snapshot.empty());
+    const bool resumed = !snapshot.empty();
+    if (!resumed) PutReportAside(FLAGS_report);
+    metrics = std::make_unique<Metrics>(solver.get(), MetricsFile(FLAGS_report), resumed);
   }
   TrainingLine line(solver.get(), solvers);
   const Clock::time_point start = Clock::now();

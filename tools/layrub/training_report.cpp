@@ -2,11 +2,15 @@
 
 #include <glog/logging.h>
 
+#include <utility>
+
 #include "caffe/planned_net.hpp"
 #include "layrub/base/bytes.hpp"
+#include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/report/metrics.hpp"
+#include "layrub/report/put_aside.hpp"
 
 namespace layrub_tool {
 
@@ -18,6 +22,20 @@ constexpr size_t kMostMetrics = 4000;
 }  // namespace
 
 std::string MetricsFile(const std::string& folder) { return folder + "/metrics.jsonl"; }
+
+void CheckTrainingReport(const std::string& folder) {
+  CheckReportFolder(folder);
+  CheckWritable(MetricsFile(folder));
+}
+
+void PutReportAside(const std::string& folder) {
+  std::vector<std::string> files = ReportFiles(folder);
+  files.insert(files.begin(), MetricsFile(folder));
+  std::string names;
+  for (const std::string& name : PutAside(files)) names += (names.empty() ? "" : ", ") + name;
+  LOG_IF(INFO, !names.empty()) << "Report: what another run has left in " << folder
+                               << " has other names now: " << names;
+}
 
 void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver) {
   const caffe::PlannedNet<float>* const planned = solver->net()->planned();
@@ -46,7 +64,10 @@ void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver
   const layrub::Timeline& measured = planned->executor().timeline();
   if (!measured.spans.empty()) input.measured = measured;
   if (FLAGS_measure_memory) input.measured_device_bytes = solver->measured_device_bytes();
-  input.metrics = ReadMetrics(MetricsFile(folder), kMostMetrics);
+  layrub::Result<nlohmann::json> metrics = ReadMetrics(MetricsFile(folder), kMostMetrics);
+  LOG_IF(WARNING, !metrics.ok()) << "The report has no curves of the training: "
+                                 << metrics.status().message;
+  if (metrics.ok()) input.metrics = std::move(metrics.value());
   WriteReport(folder, input);
 }
 

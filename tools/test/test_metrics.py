@@ -71,15 +71,82 @@ class Metrics(DigitsTest):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 8 snapshot: 3"))
         self.report()
         whole = steady(read())
-        with open("report/metrics.jsonl", "a") as file:
-            file.write('{"iteration":8,"lo')  # a write that was cut short
         result = self.report("--snapshot=run_iter_3.solverstate")
         self.assertEqual(whole, steady(read()))
         self.assertRegex(result.err, r"metrics.jsonl goes on at iteration 3, \d+ later lines are cut")
-        self.assertEqual(1, len([name for name in os.listdir("report") if "metrics" in name]))
         os.remove("report/metrics.jsonl")
         self.report("--snapshot=run_iter_6.solverstate")
         self.assertEqual([line for line in whole if line["iteration"] >= 6], steady(read()))
+
+    def metrics_files(self):
+        return sorted(name for name in os.listdir("report") if "metrics" in name)
+
+    def test_lines_that_are_run_again_stay_in_another_file(self):
+        write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
+        self.report()
+        before = read()
+        result = self.report("--snapshot=run_iter_2.solverstate")
+        self.assertIn("they are in report/metrics.1.jsonl", result.err)
+        self.assertEqual(before, read("report/metrics.1.jsonl"))
+        after = read()
+        self.assertEqual(steady(before), steady(after))
+        result = self.report("--snapshot=run_iter_2.solverstate")
+        self.assertEqual(["metrics.1.jsonl", "metrics.2.jsonl", "metrics.jsonl"], self.metrics_files())
+        self.assertEqual(before, read("report/metrics.1.jsonl"))
+        self.assertEqual(after, read("report/metrics.2.jsonl"))
+
+    def test_a_last_line_that_was_cut_short_is_dropped_without_a_copy(self):
+        write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
+        self.report()
+        whole = read()
+        with open("report/metrics.jsonl", "w") as file:
+            for line in whole:
+                if line["iteration"] < 2:
+                    file.write(json.dumps(line) + "\n")
+            file.write('{"iteration":2,"lo')
+        result = self.report("--snapshot=run_iter_2.solverstate")
+        self.assertEqual(steady(whole), steady(read()))
+        self.assertNotIn("are cut", result.err)
+        self.assertEqual(["metrics.jsonl"], self.metrics_files())
+
+    def test_another_training_puts_the_report_aside(self):
+        write("net.prototxt", TINY_NET)
+        names = [("report", "html"), ("memory", "svg"), ("map", "svg"), ("trace", "json"), ("metrics", "jsonl")]
+        write("solver.prototxt", TINY_SOLVER % (0.01, 3) + "snapshot: 2\n")
+        self.report()
+        first = {}
+        for name, end in names:
+            with open(f"report/{name}.{end}", encoding="utf-8") as file:
+                first[name] = file.read()
+        write("report/metrics.1.jsonl", "of somebody\n")
+        result = self.report()
+        for name, end in names:
+            with open(f"report/{name}.2.{end}", encoding="utf-8") as file:
+                self.assertEqual(first[name], file.read())
+            self.assertIn(f"report/{name}.2.{end}", result.err)
+            self.assertGreater(os.path.getsize(f"report/{name}.{end}"), 0)
+        # One that goes on writes its report anew.
+        before = sorted(os.listdir("report"))
+        self.report("--snapshot=run_iter_2.solverstate")
+        self.assertEqual(sorted(before + ["metrics.3.jsonl"]), sorted(os.listdir("report")))
+
+    def page_metrics(self):
+        with open("report/report.html", encoding="utf-8") as file:
+            text = re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S)[1]
+        return json.loads(text)["metrics"]
+
+    def test_curves_of_a_long_training_are_thinned_each_and_keep_their_ends(self):
+        write("net.prototxt", TINY_NET)
+        write("solver.prototxt", TINY_SOLVER % (0.01, 7000) + "test_iter: 1 test_iter: 1 test_interval: 1\n"
+              'test_net: "net.prototxt" test_net: "net.prototxt"\n')
+        self.report()
+        lines = self.page_metrics()
+        self.assertEqual(sorted(line["iteration"] for line in lines), [line["iteration"] for line in lines])
+        for test, last in ((None, 6999), (0, 7000), (1, 7000)):
+            iterations = [line["iteration"] for line in lines if line.get("test") == test]
+            self.assertEqual((0, last), (iterations[0], iterations[-1]))
+            self.assertTrue(3000 < len(iterations) <= 4001, len(iterations))
+            self.assertLessEqual(max(b - a for a, b in zip(iterations, iterations[1:])), 2)
 
     def test_another_training_puts_the_file_aside(self):
         write("net.prototxt", TINY_NET)
@@ -87,6 +154,7 @@ class Metrics(DigitsTest):
             write("solver.prototxt", TINY_SOLVER % (rate, 3))
             result = self.report()
         self.assertIn("report/metrics.2.jsonl", result.err)
+        self.assertNotIn("report/metrics.1.jsonl", result.err)
         rates = [{line["lr"] for line in read(f"report/metrics{number}.jsonl")} for number in (".1", ".2", "")]
         self.assertEqual([{0.01}, {0.02}, {0.03}], rates)
 
@@ -145,8 +213,39 @@ class Metrics(DigitsTest):
                     break
             said = process.stderr.read().decode()
         self.assertEqual(0, process.returncode, said[-1500:])
+        self.assertGreater(len(self.page_metrics()), 0)
         for name in ("report.html", "memory.svg", "map.svg", "trace.json", "metrics.jsonl"):
             self.assertGreater(os.path.getsize("report/" + name), 0, name)
+
+    def test_a_report_whose_metrics_are_gone_or_damaged_has_no_curves(self):
+        # Some milliseconds an iteration, so that no line is left out of the curves.
+        write("net.prototxt", TINY_NET.replace("dim: 2 dim: 3", "dim: 500 dim: 2000").replace("dim: 2 dim: 2", "dim: 500 dim: 2"))
+        write("solver.prototxt", TINY_SOLVER % (1e-9, 1000000))
+
+        def damage():
+            with open("report/metrics.jsonl", "a") as file:
+                file.write("no JSON\n")
+
+        for change, words in ((lambda: os.remove("report/metrics.jsonl"), "cannot read report/metrics.jsonl: No such file"),
+                              (damage, r"report/metrics.jsonl, line \d+ is no JSON object")):
+            with subprocess.Popen([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--report=report"],
+                                  stderr=subprocess.PIPE, text=True,
+                                  env=dict(os.environ, GLOG_log_dir=os.getcwd())) as process:
+                for line in process.stderr:
+                    if "Iteration 0 " in line or "Starting Optimization" in line:
+                        break
+                for _ in range(6000):
+                    if os.path.exists("report/metrics.jsonl") and os.path.getsize("report/metrics.jsonl") > 0:
+                        break
+                    time.sleep(0.001)
+                change()
+                process.send_signal(signal.SIGINT)
+                said = process.stderr.read()
+            self.assertEqual(0, process.returncode, said[-1500:])
+            warnings = [line for line in said.splitlines() if line.startswith("W")]
+            self.assertEqual(1, len(warnings), said[-1500:])
+            self.assertRegex(warnings[0], f"The report has no curves of the training: {words}")
+            self.assertEqual([], self.page_metrics())
 
     def test_training_goes_on_where_the_file_cannot_grow(self):
         write("net.prototxt", TINY_NET)
@@ -159,6 +258,9 @@ class Metrics(DigitsTest):
         self.assertEqual(1, len(warnings), done.stderr[-1500:])
         self.assertIn("Training goes on", warnings[0])
         self.assertIn("Optimization Done.", done.stderr)
+        # The report is larger, too: that is an error, the metrics are none.
+        self.assertEqual(1, done.returncode, done.stderr[-1500:])
+        self.assertRegex(done.stderr.splitlines()[-1], r"report/\w+\.(svg|html|json)\b")
         lines = read()
         self.assertLess(len(lines), 200)
         first = int(re.search(r"lines from iteration (\d+) on may be missing", warnings[0])[1])
@@ -171,7 +273,22 @@ class Metrics(DigitsTest):
         result = run("train", "--solver=solver.prototxt", "--report=file")
         self.fails(result, "--report: .*file")
         self.assertNotIn("Creating training net", result.err)
-        self.fails(run("train", "--solver=solver.prototxt", "--report=new", "--verify_placement=1"), "no --report")
+        os.makedirs("report/metrics.jsonl")
+        result = run("train", "--solver=solver.prototxt", "--report=report")
+        self.fails(result, "report/metrics.jsonl.*it is a folder")
+        self.assertNotIn("Creating training net", result.err)
+
+    def test_a_refused_command_line_makes_no_folder(self):
+        for args, words in ((["--verify_placement=1"], "no --report"), (["--sigint_effect=x"], "--sigint_effect=x"),
+                            (["--snapshot=latest", "--max_iter=0"], "--max_iter must be"),
+                            (["--solver=none"], "none")):
+            self.fails(run("train", "--solver=solver.prototxt", "--report=new", *args), words)
+            self.assertFalse(os.path.exists("new"), args)
+        for command in ("plan", "compare"):
+            for args in (["--model=none"], ["--solver=solver.prototxt", "--machine=none"],
+                         ["--solver=solver.prototxt", "--device_memory=much"]):
+                self.assertEqual(1, run(command, "--report=new", *args).code)
+                self.assertFalse(os.path.exists("new"), args)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,22 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "caffe/planned_net.hpp"
 #include "layrub/commands.hpp"
+#include "layrub/report/put_aside.hpp"
 
 namespace layrub_tool {
 
 namespace fs = std::filesystem;
+using layrub::Result;
+using layrub::Status;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
@@ -40,67 +46,57 @@ std::string Line(const ordered_json& object) {
   return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// A file of lines. One at the end that was cut short does not count.
-class Lines {
- public:
-  explicit Lines(const std::string& path) : path_(path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) Fail("cannot read " + path + ": " + std::strerror(errno));
-    text_.assign(std::istreambuf_iterator<char>(file), {});
-    const std::string_view text = text_;
-    for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
-      lines_.push_back(text.substr(begin, end - begin));
-  }
-  Lines(const Lines&) = delete;
-  Lines& operator=(const Lines&) = delete;
-
-  size_t size() const { return lines_.size(); }
-  std::string_view operator[](size_t i) const { return lines_[i]; }
-  /// The object that line `i` is; ends the program if it is none.
-  json Object(size_t i) const {
-    json object = json::parse(lines_[i].begin(), lines_[i].end(), nullptr, false);
-    if (object.is_object()) return object;
-    Fail(path_ + ", line " + std::to_string(i + 1) +
-         " is no JSON object: move the file away, or correct it.");
-  }
-
- private:
-  const std::string path_;
-  std::string text_;
-  std::vector<std::string_view> lines_;  ///< parts of text_
-};
-
-/// Gives the file a free name beside it, with a number: metrics.1.jsonl.
-void PutAside(const std::string& path) {
-  const fs::path old(path);
-  fs::path aside;
-  int number = 0;
-  do {
-    aside = old;
-    aside.replace_filename(old.stem().string() + "." + std::to_string(++number) +
-                           old.extension().string());
-  } while (fs::exists(aside));
-  std::error_code error;
-  fs::rename(old, aside, error);
-  if (error) Fail("cannot rename " + path + " to " + aside.string() + ": " + error.message());
-  LOG(INFO) << "Metrics: " << path << " is of another training; it is " << aside.string() << " now";
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status::Invalid("cannot read " + path + ": " + std::strerror(errno));
+  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// Leaves those of iterations before `iteration` in the file.
+/// The lines of `text`. One at the end that was cut short does not count.
+std::vector<std::string_view> WholeLines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+    lines.push_back(text.substr(begin, end - begin));
+  return lines;
+}
+
+/// The object that line `i` of the file at `path` is; kInvalid if it is none.
+Result<json> ObjectOf(const std::string& path, const std::vector<std::string_view>& lines,
+                      size_t i) {
+  json object = json::parse(lines[i].begin(), lines[i].end(), nullptr, false);
+  if (object.is_object()) return object;
+  return Status::Invalid(path + ", line " + std::to_string(i + 1) +
+                         " is no JSON object: move the file away, or correct it.");
+}
+
+/// Leaves the lines of iterations before `iteration` in the file. If there are others, the file as
+/// it was stays under another name.
 void CutLines(const std::string& path, int iteration) {
-  const Lines lines(path);
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) Fail(text.status().message);
+  const std::vector<std::string_view> lines = WholeLines(text.value());
   std::string kept;
   int cut = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const json object = lines.Object(i);
-    const auto at = object.find("iteration");
-    const bool before = at != object.end() && at->is_number() && *at < iteration;
+    const Result<json> object = ObjectOf(path, lines, i);
+    if (!object.ok()) Fail(object.status().message);
+    const auto at = object.value().find("iteration");
+    const bool before = at != object.value().end() && at->is_number() && *at < iteration;
     if (before) kept.append(lines[i]) += '\n';
     cut += !before;
   }
-  WriteFile(path, kept);
-  LOG(INFO) << "Metrics: " << path << " goes on at iteration " << iteration
-            << (cut > 0 ? ", " + std::to_string(cut) + " later lines are cut" : "");
+  std::string words;
+  if (cut > 0) {
+    words = ", " + std::to_string(cut) + " later lines are cut; they are in " + CopyAside(path);
+  }
+  if (kept.size() != text.value().size()) WriteFile(path, kept);
+  LOG(INFO) << "Metrics: " << path << " goes on at iteration " << iteration << words;
+}
+
+/// Of which curve a line is: "" of those of iterations, else what says the number of the test net.
+std::string_view CurveOf(std::string_view line) {
+  const size_t begin = line.find("\"test\":");
+  return begin == line.npos ? "" : line.substr(begin, line.find(',', begin) - begin);
 }
 
 }  // namespace
@@ -108,13 +104,7 @@ void CutLines(const std::string& path, int iteration) {
 Metrics::Metrics(caffe::Solver<float>* solver, const std::string& path, bool resumed)
     : solver_(solver), path_(path) {
   std::error_code missing;
-  if (fs::file_size(path, missing) > 0 && !missing) {
-    if (resumed) {
-      CutLines(path, solver->iter());
-    } else {
-      PutAside(path);
-    }
-  }
+  if (resumed && fs::file_size(path, missing) > 0 && !missing) CutLines(path, solver->iter());
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file_ < 0) Fail("cannot write " + path + ": " + std::strerror(errno));
   bytes_ = lseek(file_, 0, SEEK_END);
@@ -170,13 +160,23 @@ void Metrics::Write(const ordered_json& line) {
   bytes_ += static_cast<int64_t>(done);
 }
 
-json ReadMetrics(const std::string& path, size_t most) {
-  const Lines lines(path);
-  const size_t stride = lines.size() > most ? lines.size() / most + 1 : 1;
+Result<json> ReadMetrics(const std::string& path, size_t most) {
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  const std::vector<std::string_view> lines = WholeLines(text.value());
+  std::map<std::string_view, std::vector<size_t>> curves;
+  for (size_t i = 0; i < lines.size(); ++i) curves[CurveOf(lines[i])].push_back(i);
+  std::set<size_t> wanted;
+  for (const auto& [curve, of_curve] : curves) {
+    const size_t stride = (of_curve.size() + most - 1) / most;
+    for (size_t i = 0; i < of_curve.size(); i += stride) wanted.insert(of_curve[i]);
+    wanted.insert(of_curve.back());
+  }
   json objects = json::array();
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const bool test = lines[i].find("\"test\":") != std::string_view::npos;
-    if (i % stride == 0 || test) objects.push_back(lines.Object(i));
+  for (const size_t i : wanted) {
+    Result<json> object = ObjectOf(path, lines, i);
+    if (!object.ok()) return object.status();
+    objects.push_back(std::move(object.value()));
   }
   return objects;
 }

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "caffe/solver.hpp"
+#include "layrub/base/status.hpp"
 
 namespace layrub_tool {
 
@@ -17,10 +17,10 @@ namespace layrub_tool {
 /// what they hold. Where the disk fails, the log has a warning, and training goes on.
 class Metrics : public caffe::Solver<float>::Callback {
  public:
-  /// Follows the solver, which has been placed. One that has been resumed goes on in the file at
-  /// `path`, from which the lines of its iteration and of later ones are cut; otherwise a file that
-  /// is there keeps its lines under another name: metrics.1.jsonl of metrics.jsonl. Ends the
-  /// program where that cannot be done.
+  /// Follows the solver, which has been placed. Lines are added to the file at `path`. From that of
+  /// one that has been resumed, the lines of its iteration and of later ones are cut; with them, it
+  /// stays under another name: metrics.1.jsonl of metrics.jsonl. Ends the program where that cannot
+  /// be done.
   Metrics(caffe::Solver<float>* solver, const std::string& path, bool resumed);
   ~Metrics();
   Metrics(const Metrics&) = delete;
@@ -44,10 +44,9 @@ class Metrics : public caffe::Solver<float>::Callback {
 };
 
 /// The lines of such a file as an array; one at the end that was cut short is left out. Of more
-/// than `most` lines, every second, third ... one of an iteration, and all of tests. Ends the
-/// program where the file cannot be read or one of these lines is no JSON object.
-nlohmann::json ReadMetrics(const std::string& path,
-                           size_t most = std::numeric_limits<size_t>::max());
+/// than `most` lines of iterations, or of tests of one net, every second, third ... and the last.
+/// kInvalid where the file cannot be read or one of these lines is no JSON object.
+layrub::Result<nlohmann::json> ReadMetrics(const std::string& path, size_t most);
 
 }  // namespace layrub_tool
 

@@ -1,6 +1,5 @@
 #include "layrub/report/report.hpp"
 
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <utility>
@@ -65,12 +64,16 @@ std::vector<MemoryLine> Lines(const ReportInput& input) {
 
 }  // namespace
 
-void CheckReportFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) Fail("--report: cannot make the folder " + folder + ": " + error.message());
+std::vector<std::string> ReportFiles(const std::string& folder) {
+  std::vector<std::string> files;
   for (const char* name : {"report.html", "memory.svg", "map.svg", "trace.json"})
-    CheckWritable(folder + "/" + name);
+    files.push_back(folder + "/" + name);
+  return files;
+}
+
+void CheckReportFolder(const std::string& folder) {
+  MakeFolder("report", folder);
+  for (const std::string& file : ReportFiles(folder)) CheckWritable(file);
 }
 
 void WriteReport(const std::string& folder, const ReportInput& input) {

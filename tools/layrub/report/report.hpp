@@ -35,12 +35,14 @@ struct ReportInput {
   nlohmann::json metrics = nlohmann::json::array();
 };
 
+/// The files of a report in the folder: report.html, memory.svg, map.svg and trace.json.
+std::vector<std::string> ReportFiles(const std::string& folder);
+
 /// Makes the folder where there is none. Ends the program where that, or writing a file there, is
 /// not possible; for before the work that the report is to show.
 void CheckReportFolder(const std::string& folder);
 
-/// Writes report.html, memory.svg, map.svg and trace.json into the folder, each whole or not at
-/// all, or ends the program.
+/// Writes ReportFiles, each whole or not at all, or ends the program.
 void WriteReport(const std::string& folder, const ReportInput& input);
 
 }  // namespace layrub_tool

@@ -61,8 +61,7 @@ void AddCosts(const Graph& graph, const layrub::Plan& plan, const Timeline& time
   const std::vector<int> owners = LayersOfOperations(graph, report->layers);
   for (size_t o = 0; o < graph.ops.size(); ++o) {
     if (owners[o] == layrub::kNone) continue;
-    const std::string& op = graph.ops[o].name;
-    const auto found = costs.find(op.substr(0, op.rfind('/')));
+    const auto found = costs.find(LayerOf(graph.ops[o]));
     if (found == costs.end()) continue;
     LayerTime& layer = report->layers[owners[o]];
     layer.again += found->second.again;

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -43,6 +44,8 @@ class Trace:
 
 
 class Traces(DigitsTest):
+    layers = ("digits", "label_digits_1_split", "conv1", "relu1", "pool1", "conv2", "relu2", "pool2", "ip1", "relu3", "ip2",
+              "ip2_ip2_0_split", "accuracy", "loss")
 
     def read(self, folder="report"):
         with open(f"{folder}/trace.json") as file:
@@ -59,7 +62,10 @@ class Traces(DigitsTest):
                 self.assertTrue(span["name"])
                 self.assertGreaterEqual(span["args"]["bytes"], 0)
         for span in trace.lanes["compute"]:
-            self.assertIn(span["args"]["layer"], span["name"])
+            if span["cat"] != "move":
+                layer = re.sub(r"(\[\d+\])?/(forward|backward|zero|update)$", "", span["name"])
+                self.assertEqual(layer, span["args"]["layer"])
+            self.assertIn(span["args"]["layer"], self.layers)
         for values in trace.counters.values():
             times = [time for time, _ in values]
             self.assertEqual(sorted(times), times)

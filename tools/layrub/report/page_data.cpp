@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "layrub/placement/cost/layer_costs.hpp"
 #include "layrub/report/layout.hpp"
 #include "layrub/report/memory_picture.hpp"
 
@@ -23,12 +24,6 @@ namespace {
 template <typename T>
 Json OrNull(const std::optional<T>& known) {
   return known ? Json(*known) : Json();
-}
-
-/// Without the pass, and of an update without the number of the parameter: "conv1[0]/update".
-std::string LayerOf(const layrub::Op& op) {
-  const std::string name = op.name.substr(0, op.name.rfind('/'));
-  return op.kind == layrub::OpKind::kUpdate ? name.substr(0, name.rfind('[')) : name;
 }
 
 /// Layers by number, in the order in which they first run.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "layrub/placement/cost/layer_costs.hpp"
 #include "layrub/placement/cost/occupancy.hpp"
 
 namespace layrub_tool {
@@ -25,8 +26,6 @@ namespace {
 
 constexpr const char* kThreads[] = {"compute", "save", "load", "data"};
 constexpr int kData = 3;
-
-std::string LayerOf(const Op& op) { return op.name.substr(0, op.name.rfind('/')); }
 
 /// In microseconds, as the format wants it, to the nanosecond. Times are rounded before they are
 /// subtracted: what follows another event without a pause does so in the trace, too.

@@ -12,6 +12,10 @@
 
 namespace layrub {
 
+/// The layer whose operation it is: "conv1" of "conv1/forward", and of "conv1[0]/update", which
+/// updates the first parameter of conv1.
+std::string LayerOf(const Op& op);
+
 /// What a plan does to the tensors that a layer makes (its outputs, what it saves, and the
 /// gradients that its backward writes), in bytes and predicted seconds of one iteration. Persistent
 /// tensors do not count.

@@ -5,6 +5,11 @@
 
 namespace layrub {
 
+std::string LayerOf(const Op& op) {
+  const std::string name = op.name.substr(0, op.name.rfind('/'));
+  return op.kind == OpKind::kUpdate ? name.substr(0, name.rfind('[')) : name;
+}
+
 LayerCost& LayerCost::operator+=(const LayerCost& other) {
   kept += other.kept;
   aliased += other.aliased;
@@ -25,7 +30,7 @@ class Accounts {
     makers_.assign(graph.tensors.size(), kNone);
     for (const Op& op : graph.ops) {
       if (op.kind == OpKind::kUpdate) continue;
-      const int layer = LayerOf(op.name);
+      const int layer = IndexOf(LayerOf(op));
       op_layers_.push_back(layer);
       for (const Form& form : op.forms) {
         for (const TensorId t : form.writes) {
@@ -119,8 +124,7 @@ class Accounts {
   std::vector<LayerCost> Take() { return std::move(costs_); }
 
  private:
-  int LayerOf(const std::string& op) {
-    const std::string layer = op.substr(0, op.rfind('/'));
+  int IndexOf(const std::string& layer) {
     const auto [entry, added] = index_.try_emplace(layer, static_cast<int>(costs_.size()));
     if (added) costs_.push_back({.layer = layer});
     return entry->second;

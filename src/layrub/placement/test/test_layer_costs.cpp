@@ -42,6 +42,18 @@ Costs CostsOf(Graph graph, const std::string& strategy) {
   return costs;
 }
 
+TEST(LayerOf, IsTheNameWithoutPassAndWithoutTheNumberOfAParameter) {
+  const auto layer = [](const std::string& name, OpKind kind) {
+    return LayerOf({name, Pass::kForward, kind, false, {}});
+  };
+  EXPECT_EQ(layer("conv1/forward", OpKind::kCompute), "conv1");
+  EXPECT_EQ(layer("conv1[0]/update", OpKind::kUpdate), "conv1");
+  EXPECT_EQ(layer("conv[1]/backward", OpKind::kCompute), "conv[1]");
+  EXPECT_EQ(layer("conv[1][12]/update", OpKind::kUpdate), "conv[1]");
+  EXPECT_EQ(layer("block/conv1/forward", OpKind::kCompute), "block/conv1");
+  EXPECT_EQ(layer("alone", OpKind::kUpdate), "alone");
+}
+
 TEST(LayerCosts, OfKeepAreTheBytesThatStay) {
   const Costs costs = CostsOf(Chain().graph, "keep");
   ASSERT_EQ(costs.layers.size(), 4u);

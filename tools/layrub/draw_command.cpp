@@ -42,6 +42,10 @@ layrub::Plan ReadPlan(const std::string& path, const layrub::Graph& graph) {
 
 int Draw(const std::vector<std::string>& arguments) {
   Require("draw", "output", FLAGS_output);
+  if (const size_t plans = arguments.size() - 1; plans > MostPlansOfAMap()) {
+    Fail("'draw' has room for " + std::to_string(MostPlansOfAMap()) + " plans side by side, not " +
+         std::to_string(plans) + ": draw them in several pictures.");
+  }
   CheckWritable(FLAGS_output);
   const layrub::Graph graph = ReadGraph(arguments[0]);
   std::vector<MapPlan> plans;

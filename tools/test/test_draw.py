@@ -131,6 +131,33 @@ class Draw(unittest.TestCase):
         self.assertEqual(count, sum(int(match[1]) for match in joined))
         self.assertAlmostEqual(DEVICE, sum(box[3] for places in found.values() for box in places), delta=3)
 
+    def test_counts_a_tensor_once_that_has_several_of_the_joined_boxes(self):
+        big = 1 << 20
+        write("graph.txt", f"layrub-graph 1\ngraph small\ntensor p 256 parameter persistent\ntensor a 256 activation\n"
+              f"tensor big {big} parameter persistent\n"
+              "op one forward compute\nform f flops=1 bytes=1\nreads p big\nwrites a\n"
+              "op two forward compute\nform f flops=1 bytes=1\nreads p big\nend\n")
+        # a is written by the first, and then held, not in use.
+        steps = ["alloc device p 0", "alloc device big 512", "alloc device a 256", "compute one form=0 scratch=0",
+                 "compute two form=0 scratch=0", "free device a"]
+        write("plan.txt", f"layrub-plan 1\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\npass_end 6 6 6\nreadable\n" +
+              "".join(f"{i} {step}\n" for i, step in enumerate(steps)) + "end\n")
+        self.assertEqual({"big, 1 MiB", "2 tensors, 512 bytes"}, set(boxes(self.draw())))
+
+    def test_refuses_more_plans_than_there_is_room_for(self):
+        for count in (18, 19, 27, 40):
+            done = run("draw", "graph.txt", *["plan.txt"] * count, "--output=out.svg")
+            if count == 18:
+                self.assertEqual(0, done.code, done.err)
+                widths = [float(view.get("width")) for view in xml.parse("out.svg").getroot().iter(SVG + "svg")][1:]
+                self.assertEqual(count, len(widths))
+                self.assertGreater(min(widths), 10)
+                os.remove("out.svg")
+                continue
+            self.assertEqual(1, done.code)
+            self.assertRegex(done.err, rf"\Alayrub: .*room for 18 plans side by side, not {count}: .*\n\Z")
+            self.assertFalse(os.path.exists("out.svg"))
+
     def test_help_shows_how_to_make_the_input(self):
         self.assertIn("--dump=", run("draw", "--help").out)
 

@@ -15,17 +15,17 @@ double Area(const MapBox& box) {
   return static_cast<double>(box.bytes) * static_cast<double>(box.end - box.begin);
 }
 
-double Filled(const MapBox& box) { return box.count == 1 ? Area(box) : box.filled; }
+double Filled(const MapBox& box) { return box.filled == 0 ? Area(box) : box.filled; }
 
+/// All but the tensors.
 MapBox Joined(const MapBox& a, const MapBox& b) {
   const int64_t offset = std::min(a.offset, b.offset);
   return {std::min(a.begin, b.begin),
           std::max(a.end, b.end),
           offset,
           std::max(a.offset + a.bytes, b.offset + b.bytes) - offset,
-          layrub::kNone,
+          {},
           Area(a) < Area(b) ? b.look : a.look,
-          a.count + b.count,
           Filled(a) + Filled(b)};
 }
 
@@ -35,11 +35,15 @@ std::vector<MapBox> JoinSorted(std::vector<MapBox> boxes, const Key& key, const 
   std::stable_sort(boxes.begin(), boxes.end(),
                    [&](const MapBox& a, const MapBox& b) { return key(a) < key(b); });
   std::vector<MapBox> joined;
-  for (const MapBox& box : boxes) {
-    if (!joined.empty() && joins(joined.back(), box))
-      joined.back() = Joined(joined.back(), box);
-    else
-      joined.push_back(box);
+  for (MapBox& box : boxes) {
+    if (!joined.empty() && joins(joined.back(), box)) {
+      MapBox both = Joined(joined.back(), box);
+      both.tensors = std::move(joined.back().tensors);
+      both.tensors.merge(box.tensors);
+      joined.back() = std::move(both);
+    } else {
+      joined.push_back(std::move(box));
+    }
   }
   return joined;
 }

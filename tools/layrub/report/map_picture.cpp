@@ -19,6 +19,7 @@ constexpr double kDeviceHeight = 320;
 constexpr double kHostHeight = 240;  ///< at most
 constexpr double kArrows = 34;       ///< between the tiers
 constexpr double kBetween = 34;      ///< between two plans
+constexpr double kLeastWidth = 16;   ///< of a plan
 constexpr double kArrowDistance = 5;
 constexpr double kThin = 3;  ///< boxes that are lower have no outline
 /// Boxes of wider runs have an outline.
@@ -159,7 +160,7 @@ class Picture {
       const auto add = [&](int begin, int end, bool used) {
         if (begin == end) return;
         boxes.push_back(
-            {begin, end, stay.offset, stay.bytes, stay.tensor, {used, stay.again, role}});
+            {begin, end, stay.offset, stay.bytes, {stay.tensor}, {used, stay.again, role}});
       };
       add(stay.begin, stay.first, false);
       add(stay.first, stay.last, true);
@@ -174,7 +175,7 @@ class Picture {
     const double y = frame.Y(static_cast<double>(box.offset + box.bytes)) - frame.top + above;
     const std::string path = "M" + std::to_string(box.begin) + " " + Short(y) + "h" + width + "v" +
                              Short(height) + "h-" + width + "z";
-    svg->Path(path, height < kThin ? "thin" : "", Words(box), Data(box.tensor));
+    svg->Path(path, height < kThin ? "thin" : "", Words(box), Data(TensorOf(box)));
   }
 
   std::string Data(layrub::TensorId t) {
@@ -182,12 +183,18 @@ class Picture {
     return t == layrub::kNone ? "" : "data-t=\"" + std::to_string(t) + "\"";
   }
 
+  /// kNone: several.
+  static layrub::TensorId TensorOf(const MapBox& box) {
+    return box.tensors.size() == 1 ? *box.tensors.begin() : layrub::kNone;
+  }
+
   std::string Words(const MapBox& box) const {
-    const std::string size = SizeText(box.bytes);
-    if (box.tensor == layrub::kNone) return std::to_string(box.count) + " tensors, " + size;
-    const layrub::Tensor& tensor = graph_.tensors[box.tensor];
+    if (TensorOf(box) == layrub::kNone)
+      return std::to_string(box.tensors.size()) + " tensors, " + SizeText(box.bytes);
+    const layrub::Tensor& tensor = graph_.tensors[TensorOf(box)];
     const bool part = box.bytes < tensor.bytes;
-    return tensor.name + ", " + size + (part ? " of " + SizeText(tensor.bytes) : "");
+    return tensor.name + ", " + SizeText(std::min(box.bytes, tensor.bytes)) +
+           (part ? " of " + SizeText(tensor.bytes) : "");
   }
 
   /// Those of one direction that are too close to tell apart are one arrow.
@@ -241,6 +248,11 @@ class Picture {
 };
 
 }  // namespace
+
+size_t MostPlansOfAMap() {
+  constexpr double kWidth = kPictureWidth - kPictureLeft - kPictureRight;
+  return static_cast<size_t>((kWidth + kBetween) / (kLeastWidth + kBetween));
+}
 
 MapPicture DrawMap(const std::string& title, const layrub::Graph& graph,
                    const std::vector<MapPlan>& plans) {

@@ -1,6 +1,7 @@
 #ifndef TOOLS_LAYRUB_REPORT_MAP_PICTURE_HPP_
 #define TOOLS_LAYRUB_REPORT_MAP_PICTURE_HPP_
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -26,9 +27,8 @@ struct MapBox {
   int end = 0;
   int64_t offset = 0;
   int64_t bytes = 0;
-  layrub::TensorId tensor = layrub::kNone;  ///< kNone: several
+  std::set<layrub::TensorId> tensors = {};  ///< that it holds
   MapLook look = {};
-  int count = 1;      ///< of tensors
   double filled = 0;  ///< of a joined box: bytes x runs of what is in it
 
   bool operator==(const MapBox&) const = default;
@@ -52,11 +52,14 @@ struct MapPicture {
   std::set<layrub::TensorId> tensors;  ///< that have a box or an arrow of their own
 };
 
+/// So many plans have room side by side in a map.
+size_t MostPlansOfAMap();
+
 /// A picture of which bytes hold which tensor while an iteration of `graph` runs: runs from left to
 /// right, addresses upwards, the device's tier above the host's, and arrows between them where
-/// tensors are copied. The plans, at least one, stand side by side, on one scale of bytes. Faint is
-/// what is held but not in use; dashed outlines are around what was computed again. Paths have the
-/// number of their tensor as data-t.
+/// tensors are copied. The plans, from one to MostPlansOfAMap, stand side by side, on one scale of
+/// bytes. Faint is what is held but not in use; dashed outlines are around what was computed again.
+/// Paths have the number of their tensor as data-t.
 MapPicture DrawMap(const std::string& title, const layrub::Graph& graph,
                    const std::vector<MapPlan>& plans);
 

@@ -1,15 +1,14 @@
 #include "layrub/comparison.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "layrub/base/bytes.hpp"
 #include "layrub/base/in_parallel.hpp"
-#include "layrub/base/progress_line.hpp"
 #include "layrub/strategy_plans.hpp"
+#include "shared/progress.hpp"
 
 namespace layrub_tool {
 
@@ -28,30 +27,6 @@ constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
 /// Points of the curve of the time floor, in equal ratios.
 constexpr int kFloorPoints = 24;
-
-/// Counts what has been done of work that several threads do, and shows it on a terminal.
-class Progress {
- public:
-  void Begin(const std::string& what, size_t total) {
-    what_ = what;
-    total_ = static_cast<int64_t>(total);
-    done_ = 0;
-    start_ = std::chrono::steady_clock::now();
-  }
-  void Add() {
-    const int64_t done = ++done_;
-    if (!line_.Due()) return;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    line_.Show(what_ + ": " + layrub::FormatProgress(done, total_, elapsed.count()));
-  }
-
- private:
-  layrub::ProgressLine line_;
-  std::string what_;
-  int64_t total_ = 0;
-  std::atomic<int64_t> done_{0};
-  std::chrono::steady_clock::time_point start_;
-};
 
 /// Budgets from the smallest that fits to what plain Caffe takes or, where that is less, `limit`.
 /// That alone where none fits.
@@ -157,10 +132,10 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
                                      const PlacementOptions& options,
                                      const std::vector<int64_t>& budgets) {
   const Graph& graph = graphs.train;
-  Progress progress;
+  std::optional<tools::Progress> progress;
   StrategyPlans strategies(graphs, options);
-  progress.Begin("smallest budgets", layrub::StrategyNames().size());
-  strategies.FindSmallest([&progress] { progress.Add(); });
+  progress.emplace("smallest budgets", layrub::StrategyNames().size());
+  strategies.FindSmallest([&progress] { progress->Add(); });
   const Result<SolverPlans>& keep = strategies.Smallest("keep");
   if (!keep.ok()) return keep.status();
 
@@ -173,18 +148,18 @@ Result<Comparison> CompareStrategies(const std::string& net, const SolverGraphs&
   if (budgets.empty() && options.budget.device != kUnlimited)
     made.limit_bytes = options.budget.device;
   made.plans = Wanted(options, budgets, made.floor_bytes, made.keep_bytes, &strategies);
-  progress.Begin("plans", made.plans.size());
+  progress.emplace("plans", made.plans.size());
   layrub::InParallel(made.plans.size(), [&](size_t i) {
     MakePlan(graph, options, made.floor_bytes, &strategies, &made.plans[i]);
-    progress.Add();
+    progress->Add();
   });
   if (budgets.empty()) DropRepeated(&made.plans);
   made.time_floor = FloorBudgets(made);
-  progress.Begin("time floor", made.time_floor.size());
+  progress.emplace("time floor", made.time_floor.size());
   layrub::InParallel(made.time_floor.size(), [&](size_t i) {
     FloorPoint& point = made.time_floor[i];
     point.seconds = TimeFloor(graph, options.machine, point.budget_bytes);
-    progress.Add();
+    progress->Add();
   });
   return made;
 }

@@ -30,9 +30,6 @@ constexpr size_t kSearchedBatchOps = 1000;
 constexpr size_t kLimitedBatchOps = 200;
 constexpr size_t kBatchOps = 3000;
 
-/// Beside what else is done, or, where no more threads can be had, once it is asked for.
-constexpr auto kBeside = std::launch::async | std::launch::deferred;
-
 void AddRecomputationsAndMoves(const Graph& graph, PlanReport* report) {
   for (const layrub::Step& step : report->plan().steps) {
     if (step.kind == layrub::StepKind::kMove)

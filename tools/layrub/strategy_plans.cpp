@@ -10,13 +10,6 @@ using caffe::PlacementOptions;
 using caffe::SolverPlans;
 using layrub::Result;
 
-namespace {
-
-/// Beside what else is done, or, where no more threads can be had, once it is asked for.
-constexpr auto kBeside = std::launch::async | std::launch::deferred;
-
-}  // namespace
-
 bool Within(const layrub::Budget& budget, const SolverPlans& plans) {
   return plans.device_bytes <= budget.device && plans.train.plan->host_bytes <= budget.host;
 }

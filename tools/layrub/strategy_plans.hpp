@@ -13,6 +13,10 @@
 
 namespace layrub_tool {
 
+/// How std::async does something beside what else is done, or, where no more threads can be had,
+/// once it is asked for.
+inline constexpr auto kBeside = std::launch::async | std::launch::deferred;
+
 /// Neither device nor host bytes are more than the budget has.
 bool Within(const layrub::Budget& budget, const caffe::SolverPlans& plans);
 

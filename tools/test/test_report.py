@@ -127,6 +127,14 @@ class Files(Pages):
             xml.parse(f"latin/{name}.svg")
         self.assertIn("layers", data("latin"))
 
+    def test_what_is_no_character_of_xml_is_replaced(self):
+        write("odd.prototxt", TINY_NET.replace('name: "ip"', 'name: "a\ufffeb\uffffc\ufffdd"'))
+        plan("odd", "--model=odd.prototxt", "--placement=keep")
+        with open("odd/map.svg", encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("a\ufffdb\ufffdc\ufffdd[0], ", text)
+        self.assertFalse({"\ufffe", "\uffff"} & set(text))
+
     def test_a_plan_that_does_not_fit_is_shown_as_such(self):
         plan("small", NET, "--placement=hybrid", "--device_memory=1100KiB", code=2)
         self.assertFalse(data("small")["summary"]["fits"])

@@ -1,6 +1,7 @@
 #include "layrub/report/stays.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace layrub_tool {
@@ -16,17 +17,16 @@ using layrub::Tier;
 
 namespace {
 
-/// Bytes of a tier, given back with the last tensor that is bound to them.
+/// Bytes of a tier.
 struct Range {
   int64_t offset = 0;
   int64_t bytes = 0;
-  int bound = 0;
-  Role role = Role::kActivation;  ///< of the tensor that was bound last
 };
 
 class Walk {
  public:
-  Walk(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+  Walk(const Graph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), occupancy_(OccupancyByRole(graph, plan)) {
     for (std::vector<int>& open : open_) open.assign(graph.tensors.size(), kNone);
   }
 
@@ -58,7 +58,7 @@ class Walk {
     switch (step.kind) {
       case StepKind::kAlloc:
         if (Open(step.tier, step.tensor) != kNone) Free(step.tier, step.tensor);  // a part
-        Begin(step.tier, step.tensor, AddRange(step.offset, graph_.tensors[step.tensor].bytes));
+        Begin(step.tier, step.tensor, {step.offset, graph_.tensors[step.tensor].bytes});
         break;
       case StepKind::kFree:
         FreeAllBut(step);
@@ -80,48 +80,35 @@ class Walk {
     }
   }
 
-  int AddRange(int64_t offset, int64_t bytes) {
-    ranges_.push_back({offset, bytes, 0});
-    return static_cast<int>(ranges_.size()) - 1;
-  }
-
-  void Begin(Tier tier, TensorId t, int range_index) {
-    Range& range = ranges_[range_index];
+  void Begin(Tier tier, TensorId t, Range range) {
     const int64_t bytes = std::min(graph_.tensors[t].bytes, range.bytes);
     Open(tier, t) = static_cast<int>(out_.stays.size());
     out_.stays.push_back({t, tier, range.offset, bytes, now()});
-    range_of_.push_back(range_index);
-    if (tier == Tier::kDevice && range.bound > 0) Count(range, -1);
-    range.role = graph_.tensors[t].role;
-    ++range.bound;
-    if (tier == Tier::kDevice) Count(range, 1);
+    ranges_.push_back(range);
   }
 
   void Free(Tier tier, TensorId t) {
-    const int stay = Open(tier, t);
-    Close(stay);
-    Range& range = ranges_[range_of_[stay]];
-    if (--range.bound == 0 && tier == Tier::kDevice) Count(range, -1);
+    Close(Open(tier, t));
     Open(tier, t) = kNone;
   }
 
   void FreeAllBut(const Step& step) {
     const int64_t offset = StayOf(step.tier, step.tensor).offset;
     Free(step.tier, step.tensor);
-    if (step.bytes > 0) Begin(step.tier, step.tensor, AddRange(offset, step.bytes));
+    if (step.bytes > 0) Begin(step.tier, step.tensor, {offset, step.bytes});
   }
 
   void Alias(const Step& step) {
     const int below = Open(Tier::kDevice, step.on);
     Use(&out_.stays[below], now(), now());  // by the operation that puts its output there
     Close(below);
-    Begin(Tier::kDevice, step.tensor, range_of_[below]);
+    Begin(Tier::kDevice, step.tensor, ranges_[below]);
   }
 
   void Move(const Step& step) {
     Use(&StayOf(Tier::kDevice, step.tensor), now(), now());
     Free(Tier::kDevice, step.tensor);
-    Begin(Tier::kDevice, step.tensor, AddRange(step.offset, MovedBytes(graph_, step)));
+    Begin(Tier::kDevice, step.tensor, {step.offset, MovedBytes(graph_, step)});
     Use(&StayOf(Tier::kDevice, step.tensor), now(), now());
   }
 
@@ -147,8 +134,10 @@ class Walk {
     for (const TensorId t : form.reads) use(t);
     for (const TensorId t : form.writes) use(t);
     if (!form.scratch.empty()) use(form.scratch[step.scratch].tensor);
-    if (out_.peak < 0 || live_ > out_.runs[out_.peak].bytes) out_.peak = now();
-    out_.runs.push_back({step.op, again, live_, by_role_});
+    const layrub::RoleBytes& by_role = occupancy_[out_.runs.size()];
+    const int64_t bytes = std::accumulate(by_role.begin(), by_role.end(), int64_t{0});
+    if (out_.peak < 0 || bytes > out_.runs[out_.peak].bytes) out_.peak = now();
+    out_.runs.push_back({step.op, again, bytes, by_role});
   }
 
   static void Use(Stay* stay, int begin, int end) {
@@ -167,21 +156,13 @@ class Walk {
     stay.last = std::min(stay.last, stay.end);
   }
 
-  void Count(const Range& range, int sign) {
-    const int64_t bytes = sign * layrub::Aligned(range.bytes);
-    live_ += bytes;
-    by_role_[static_cast<size_t>(range.role)] += bytes;
-  }
-
   const Graph& graph_;
   const Plan& plan_;
   Stays out_;
-  std::vector<Range> ranges_;
-  std::vector<int> range_of_;             ///< by stay
-  std::array<std::vector<int>, 2> open_;  ///< by tier and tensor: the stay, or kNone
-  size_t passes_ = 0;                     ///< those that have ended
-  int64_t live_ = 0;
-  std::array<int64_t, 8> by_role_{};
+  const std::vector<layrub::RoleBytes> occupancy_;  ///< by run
+  std::vector<Range> ranges_;                       ///< by stay
+  std::array<std::vector<int>, 2> open_;            ///< by tier and tensor: the stay, or kNone
+  size_t passes_ = 0;                               ///< those that have ended
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "layrub/placement/cost/occupancy.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
 
@@ -36,7 +37,7 @@ struct Run {
   layrub::OpId op = layrub::kNone;
   bool again = false;  ///< a Recompute
   int64_t bytes = 0;   ///< aligned ranges, each once, as in layrub::Peak
-  std::array<int64_t, 8> by_role{};
+  layrub::RoleBytes by_role{};
 };
 
 /// Which bytes hold what, and when, over an iteration. Plain data.

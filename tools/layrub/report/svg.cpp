@@ -1,6 +1,7 @@
 #include "layrub/report/svg.hpp"
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -58,7 +59,10 @@ std::string Utf8(const std::string& text) {
   using Json = nlohmann::json;
   const auto ascii = [](unsigned char c) { return c < 0x80; };
   if (std::all_of(text.begin(), text.end(), ascii)) return text;
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::string valid = Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  for (const char* no_character : {"\xef\xbf\xbe", "\xef\xbf\xbf"})  // U+FFFE, U+FFFF
+    boost::replace_all(valid, no_character, kReplacement);
+  return valid;
 }
 
 std::string Attribute(const std::string& name, const std::string& value) {

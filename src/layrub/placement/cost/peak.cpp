@@ -44,7 +44,7 @@ class LiveBytes {
   }
 
   int64_t bytes() const { return bytes_; }
-  const std::array<int64_t, 8>& by_role() const { return by_role_; }
+  const RoleBytes& by_role() const { return by_role_; }
 
  private:
   Role RoleOf(TensorId t) const { return graph_.tensors[t].role; }
@@ -63,7 +63,7 @@ class LiveBytes {
   const Graph& graph_;
   std::vector<int32_t> range_of_;  ///< by tensor: index into ranges_, or kNone
   std::vector<Range> ranges_;
-  std::array<int64_t, 8> by_role_{};
+  RoleBytes by_role_{};
   int64_t bytes_ = 0;
 };
 
@@ -95,6 +95,16 @@ std::vector<int64_t> Occupancy(const Graph& graph, const Plan& plan, Tier tier) 
       if (step.kind == StepKind::kFree) host -= bytes;
     }
     occupancy.push_back(tier == Tier::kHost ? host : live.bytes());
+  }
+  return occupancy;
+}
+
+std::vector<RoleBytes> OccupancyByRole(const Graph& graph, const Plan& plan) {
+  std::vector<RoleBytes> occupancy;
+  LiveBytes live(graph);
+  for (const Step& step : plan.steps) {
+    live.Apply(step);
+    if (step.op != kNone) occupancy.push_back(live.by_role());
   }
   return occupancy;
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/cost/occupancy.hpp"
@@ -330,11 +331,22 @@ TEST(Occupancy, IsHighestAtThePeakAndEndsWithWhatStays) {
       const std::vector<int64_t> host = Occupancy(net.graph, plan, Tier::kHost);
       ASSERT_EQ(device.size(), plan.steps.size());
       ASSERT_EQ(host.size(), plan.steps.size());
+      const std::vector<RoleBytes> by_role = OccupancyByRole(net.graph, plan);
+      const Peak fullest = FindPeak(net.graph, plan);
       int64_t peak = 0;
+      size_t run = 0;
       for (size_t i = 0; i < plan.steps.size(); ++i) {
-        if (plan.steps[i].op != kNone) peak = std::max(peak, device[i]);
+        if (plan.steps[i].op == kNone) continue;
+        ASSERT_LT(run, by_role.size());
+        EXPECT_EQ(std::accumulate(by_role[run].begin(), by_role[run].end(), int64_t{0}), device[i]);
+        if (device[i] > peak) {
+          peak = device[i];
+          EXPECT_EQ(by_role[run] == fullest.by_role, peak == fullest.bytes) << strategy;
+        }
+        ++run;
       }
-      EXPECT_EQ(peak, FindPeak(net.graph, plan).bytes) << strategy;
+      EXPECT_EQ(run, by_role.size());
+      EXPECT_EQ(peak, fullest.bytes) << strategy;
       EXPECT_EQ(*std::max_element(host.begin(), host.end()) > 0, plan.host_bytes > 0) << strategy;
       EXPECT_LE(*std::max_element(host.begin(), host.end()), plan.host_bytes) << strategy;
       EXPECT_GE(device.back(), PersistentBytes(net.graph)) << strategy;

@@ -21,13 +21,16 @@ void Dump(const layrub::Graph& graph, const layrub::Plan& plan) {
   WriteFile(FLAGS_dump + "/plan.txt", layrub::ToText(plan, graph));
 }
 
-void Report(const std::string& net_name, const layrub::Graph& graph, const PlanReport& report) {
+void Report(const std::string& net_name, bool with_tests, const layrub::Graph& graph,
+            const PlanReport& report) {
   ReportInput input;
   input.graph = &graph;
   input.plan = &report.plan();
   input.budget = report.options.budget;
   input.machine_name = report.options.machine.name;
   input.net_name = net_name;
+  input.with_tests = with_tests;
+  input.total_device_bytes = report.nets.device_bytes;
   input.verdict = VerdictText(report);
   input.fits = report.fits.ok();
   input.keep_bytes = report.keep_peak_bytes;
@@ -69,7 +72,7 @@ int Plan(const std::vector<std::string>&) {
     report.batch_unasked = found.given_up;
   }
   if (!FLAGS_dump.empty()) Dump(graphs.train, report.plan());
-  if (!FLAGS_report.empty()) Report(NetName(nets.net), graphs.train, report);
+  if (!FLAGS_report.empty()) Report(NetName(nets.net), !nets.tests.empty(), graphs.train, report);
   std::cout << (FLAGS_format == "json" ? ToJson(graphs.train, report)
                                        : ToText(graphs.train, report, FLAGS_all_layers));
   return report.fits.ok() ? kSuccess : kDoesNotFit;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "caffe/planned_net.hpp"
+#include "layrub/activity.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
@@ -82,7 +83,11 @@ layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int itera
     solver->net()->CopyTrainedLayersFrom(weights);
   solver->mutable_placement_extra()->machine = MachineFlag();
   solver->mutable_placement_extra()->measure = !Given("machine");
-  if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
+  const layrub::Status placed = [&] {
+    const Activity activity("looking for a plan");
+    return solver->Place();
+  }();
+  if (!placed.ok()) return placed;
   layrub::ProgressLine line;
   std::vector<Timeline> timelines =
       Record(solver.get(), kWarmUp, iterations, "timing " + net.name(), &line);

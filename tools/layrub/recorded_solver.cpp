@@ -22,16 +22,18 @@ std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
   return solver;
 }
 
+std::string IterationText(const std::string& what, int iteration, int iterations) {
+  return what + ", iteration " + std::to_string(iteration + 1) + " of " +
+         std::to_string(iterations);
+}
+
 std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations,
                                      const std::string& what, layrub::ProgressLine* line) {
   line->Show(what);
   solver->Step(warm_up);
   std::vector<layrub::Timeline> timelines;
   for (int i = 0; i < iterations; ++i) {
-    if (line->Due()) {
-      line->Show(what + ", iteration " + std::to_string(i + 1) + " of " +
-                 std::to_string(iterations));
-    }
+    if (line->Due()) line->Show(IterationText(what, i, iterations));
     solver->Step(1);
     timelines.push_back(solver->net()->planned()->executor().timeline());
   }

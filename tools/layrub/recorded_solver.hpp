@@ -16,6 +16,10 @@ namespace layrub_tool {
 std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
     const caffe::NetParameter& net, const caffe::PlacementParameter& placement);
 
+/// What a terminal shows while `what` is in an iteration, counted from 0: "timing lenet, iteration
+/// 3 of 50".
+std::string IterationText(const std::string& what, int iteration, int iterations);
+
 /// Timelines of `iterations` iterations after `warm_up` others. `line` shows how far it has come in
 /// `what`.
 std::vector<layrub::Timeline> Record(caffe::Solver<float>* solver, int warm_up, int iterations,

@@ -8,6 +8,7 @@
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/planned_time.hpp"
+#include "layrub/recorded_solver.hpp"
 #include "layrub/time_report.hpp"
 #include "layrub/write_profile.hpp"
 
@@ -52,6 +53,9 @@ TimeReport TimeDirect(const caffe::NetParameter& param) {
   caffe::Net<float> net(param);
   for (const std::string& weights : SplitList(FLAGS_weights)) net.CopyTrainedLayersFrom(weights);
 
+  layrub::ProgressLine line;
+  const std::string what = "timing " + net.name();
+  line.Show(what);
   // A first pass outside the measurement touches all memory.
   LOG(INFO) << "Performing Forward";
   float loss;
@@ -67,6 +71,7 @@ TimeReport TimeDirect(const caffe::NetParameter& param) {
   caffe::Timer total, iteration;
   total.Start();
   for (int i = 0; i < FLAGS_iterations; ++i) {
+    if (line.Due()) line.Show(IterationText(what, i, FLAGS_iterations));
     iteration.Start();
     RunOnce(&net, &times);
     LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << iteration.MilliSeconds()

@@ -262,7 +262,7 @@ int Train(const std::vector<std::string>&) {
   summary["iteration_seconds"] = steps.Median();
   LogSummary(summary);
   if (!FLAGS_json_summary.empty()) WriteFile(FLAGS_json_summary, JsonText(summary));
-  if (!FLAGS_report.empty()) WriteTrainingReport(FLAGS_report, solver.get());
+  if (!FLAGS_report.empty()) WriteTrainingReport(FLAGS_report, solver.get(), solvers);
   return kSuccess;
 }
 

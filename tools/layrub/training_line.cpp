@@ -41,11 +41,19 @@ int64_t BatchSize(const caffe::Net<float>& net) {
   return data == nullptr || data->num_axes() == 0 ? 0 : data->shape(0);
 }
 
+int64_t ItemsOfIteration(caffe::Solver<float>* solver, int solvers) {
+  return BatchSize(*solver->net()) * solver->param().iter_size() * solvers;
+}
+
+const char* ItemsName(const caffe::Net<float>& net) {
+  const caffe::Blob<float>* const data = FirstData(net);
+  return data != nullptr && data->num_axes() == 4 ? "images" : "items";
+}
+
 std::string FormatRate(const caffe::Net<float>& net, double items_per_second) {
   if (!std::isfinite(items_per_second) || items_per_second <= 0) return "";
-  const caffe::Blob<float>* const data = FirstData(net);
-  return ", " + Number(items_per_second < 10 ? "%.2g" : "%.0f", items_per_second) +
-         (data != nullptr && data->num_axes() == 4 ? " images/s" : " items/s");
+  return ", " + Number(items_per_second < 10 ? "%.2g" : "%.0f", items_per_second) + " " +
+         ItemsName(net) + "/s";
 }
 
 std::string FormatLeft(double seconds) {
@@ -61,7 +69,7 @@ std::string FormatUse(int64_t bytes, int64_t budget) {
 TrainingLine::TrainingLine(caffe::Solver<float>* solver, int solvers)
     : solver_(solver), first_(solver->iter()), begin_(Clock::now()), start_(begin_) {
   if (!line_.shown()) return;
-  items_ = BatchSize(*solver->net()) * solver->param().iter_size() * solvers;
+  items_ = ItemsOfIteration(solver, solvers);
   const auto options = solver->WantedPlacement();
   budget_ = options.ok() ? options.value().budget.device : layrub::Budget().device;
   solver->add_callback(this);

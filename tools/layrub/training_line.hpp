@@ -13,9 +13,12 @@ namespace layrub_tool {
 
 /// Items of the batch of a net's first data layer, 0 if it has none.
 int64_t BatchSize(const caffe::Net<float>& net);
+/// Items of an iteration of `solvers` that train together, 0 where that is not known.
+int64_t ItemsOfIteration(caffe::Solver<float>* solver, int solvers);
+/// What they are called: "images", or "items" where the first data layer gives no images.
+const char* ItemsName(const caffe::Net<float>& net);
 // Parts of a line.
-/// ", 512 images/s", or "items/s" where the first data layer gives no images; "" of an unknown
-/// rate.
+/// ", 512 images/s", by ItemsName; "" of an unknown rate.
 std::string FormatRate(const caffe::Net<float>& net, double items_per_second);
 /// ", 3m20s left".
 std::string FormatLeft(double seconds);

@@ -11,6 +11,7 @@
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/report/metrics.hpp"
 #include "layrub/report/put_aside.hpp"
+#include "layrub/training_line.hpp"
 
 namespace layrub_tool {
 
@@ -37,7 +38,7 @@ void PutReportAside(const std::string& folder) {
                                << " has other names now: " << names;
 }
 
-void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver) {
+void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver, int solvers) {
   const caffe::PlannedNet<float>* const planned = solver->net()->planned();
   if (planned == nullptr) {
     LOG(WARNING) << "Training ended without a memory plan: " << folder << " has no report of one.";
@@ -52,8 +53,10 @@ void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver
     input.budget = options.value().budget;
   input.machine_name = solver->machine().name;
   input.net_name = solver->net()->name();
+  input.with_tests = !solver->test_nets().empty();
+  input.total_device_bytes = solver->planned_device_bytes();
   input.verdict = "Trained " + std::to_string(solver->iter()) + " iterations under strategy " +
-                  plan.strategy + ", within " + layrub::FormatBytes(plan.device_bytes) + ".";
+                  plan.strategy + ", within " + layrub::FormatBytes(input.total_device_bytes) + ".";
   if (const auto keep = layrub::MakePlan(graph, solver->machine(), {}, "keep"); keep.ok()) {
     input.keep_bytes = keep.value().device_bytes;
     input.keep_seconds = Simulate(graph, keep.value(), solver->machine()).seconds;
@@ -64,6 +67,8 @@ void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver
   const layrub::Timeline& measured = planned->executor().timeline();
   if (!measured.spans.empty()) input.measured = measured;
   if (FLAGS_measure_memory) input.measured_device_bytes = solver->measured_device_bytes();
+  input.items_name = ItemsName(*solver->net());
+  if (const int64_t items = ItemsOfIteration(solver, solvers); items > 0) input.items = items;
   layrub::Result<nlohmann::json> metrics = ReadMetrics(MetricsFile(folder), kMostMetrics);
   LOG_IF(WARNING, !metrics.ok()) << "The report has no curves of the training: "
                                  << metrics.status().message;

@@ -20,9 +20,9 @@ void PutReportAside(const std::string& folder);
 
 /// Writes the report of a training that has ended into the folder, which has its metrics: of the
 /// plan that it ended under, with the last iteration as it was measured (ExecutorOptions::record).
-/// Metrics that cannot be read are left out, with a warning. Ends the program where the report
-/// cannot be written.
-void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver);
+/// `solvers` trained together. Metrics that cannot be read are left out, with a warning. Ends the
+/// program where the report cannot be written.
+void WriteTrainingReport(const std::string& folder, caffe::Solver<float>* solver, int solvers);
 
 }  // namespace layrub_tool
 

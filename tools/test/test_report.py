@@ -119,6 +119,27 @@ class Files(Pages):
         for name in ("memory", "map"):
             xml.parse(f"nasty/{name}.svg")
 
+    def test_a_training_with_test_nets_tells_all_their_bytes_and_what_the_pictures_are_of(self):
+        write("tests.prototxt", TINY_NET)
+        write("big.prototxt", TINY_NET.replace("{ dim: 2 ", "{ dim: 5000 "))
+        write("solver.prototxt", """train_net: "tests.prototxt" test_net: "big.prototxt" base_lr: 0.1 lr_policy: "fixed"
+              max_iter: 2 test_iter: 1 test_interval: 1 solver_mode: CPU snapshot_after_train: false""")
+        limit = ["--solver=solver.prototxt", "--placement=keep", "--device_memory=1MiB"]
+        planned = plan("planned_tests", *limit)
+        self.assertLess(planned["device_peak_bytes"], planned["total_device_bytes"])
+        done = run("train", *limit, "--report=trained_tests", "--measure_memory")
+        self.assertEqual(0, done.code, done.last)
+        for folder in ("planned_tests", "trained_tests"):
+            summary = data(folder)["summary"]
+            for key in ("device_peak_bytes", "total_device_bytes"):
+                self.assertEqual(planned[key], summary[key], key)
+            for name in ("memory", "map"):
+                title = xml.parse(f"{folder}/{name}.svg").getroot().find(SVG + "title").text
+                self.assertIn("tiny, training net", title)
+        self.assertLessEqual(summary["measured_device_bytes"], summary["total_device_bytes"])
+        self.assertGreater(summary["measured_device_bytes"], summary["device_peak_bytes"])
+        self.assertNotIn("training net", xml.parse("report/map.svg").getroot().find(SVG + "title").text)
+
     def test_names_in_other_encodings_are_text_too(self):
         with open("latin.prototxt", "wb") as file:
             file.write(TINY_NET.replace('name: "ip"', 'name: "\xfc\x01"').encode("latin-1"))
@@ -229,6 +250,27 @@ class Browser(Pages):
                 page.mouse(kind, x, y, button="left", buttons=1, clickCount=clicks)
         self.assertEqual("all 159 operations", page.evaluate("document.getElementById('range').innerText"))
 
+    def test_numbers_operations_where_a_part_is_shown(self):
+        self.open()
+        page = self.page
+        for begin, end in ((30, 60), (0, 13), (100.5, 104.5), (70, 159)):
+            page.evaluate(f"zoomTo({begin}, {end})")
+            for view in range(2):
+                ticks = page.evaluate(f"""[...views[{view}].ticks.querySelectorAll('text')].map(text =>
+                    [Number(text.textContent), (Number(text.getAttribute('x')) - views[{view}].left) / views[{view}].width])""")
+                self.assertGreaterEqual(len(ticks), 3, (begin, end))
+                for run_, part in ticks:
+                    self.assertEqual(int(run_), run_)
+                    self.assertAlmostEqual((run_ - begin) / (end - begin), part)
+                boxes = sorted(page.evaluate(f"""[...views[{view}].picture.querySelectorAll('text')].filter(text =>
+                    text.style.visibility !== 'hidden' && text.getAttribute('y') ===
+                    views[{view}].picture.querySelector('[data-run="0"]').getAttribute('y')).map(text => {{
+                        const box = text.getBoundingClientRect(); return [box.left, box.right]; }})"""))
+                for (_, right), (left, _) in zip(boxes, boxes[1:]):
+                    self.assertLess(right, left)
+        page.evaluate("zoomTo(0, runs)")
+        self.assertEqual(0, page.evaluate("views[0].ticks.children.length + views[1].ticks.children.length"))
+
     def test_text_can_be_read_on_light_and_dark_screens(self):
         self.open()
         page = self.page
@@ -271,7 +313,10 @@ class Browser(Pages):
         charts = self.page.evaluate("Object.values(Chart.instances).map(chart => [chart.options.plugins.title.text, "
                                     "chart.data.datasets.map(lines => lines.data.map(point => point.y))])")
         drawn = dict(charts)
-        self.assertEqual({"Loss", "Test: loss", "Learning rate", "Iterations per second", "Bytes of the plan"}, set(drawn))
+        self.assertEqual({"Loss", "Test: loss", "Learning rate", "Items per second", "Bytes of the plan"}, set(drawn))
+        with open("trained/metrics.jsonl", encoding="utf-8") as file:
+            first = next(line for line in map(json.loads, file) if "test" not in line)
+        self.assertAlmostEqual(2 / first["seconds"], drawn["Items per second"][0][0])  # of a batch
         self.assertEqual(20, len(drawn["Loss"][0]))
         self.assertLess(drawn["Loss"][0][-1], drawn["Loss"][0][0])
         self.assertAlmostEqual(0.1, drawn["Learning rate"][0][0])

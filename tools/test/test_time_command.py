@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""`layrub time` in either phase: rates are of the passes whose operations are counted."""
+"""`layrub time` in either phase: rates are of the passes whose operations are counted. A terminal shows what it does."""
 import json
 import re
+import signal
 import unittest
 
-from command_line import DigitsTest, run, write
+from command_line import SOURCE, DigitsTest, run, write
+from test_progress import OnTerminal
 
 CONVOLUTION = """
 name: "known"
@@ -41,6 +43,29 @@ class TimeCommand(DigitsTest):
         layers = {layer["layer"]: layer["backward_seconds"] for layer in json.loads(result.out)["layers"]}
         self.assertEqual(0, layers["data"])
         self.assertGreater(layers["conv"], 0)
+
+    def start(self, *args):
+        program = OnTerminal("time", *args)
+        self.addCleanup(program.kill)
+        return program
+
+    def test_a_terminal_shows_how_far_timing_is_and_keeps_the_log_alone(self):
+        write("known.prototxt", CONVOLUTION)
+        for flags in ([], ["--placement=keep"]):
+            program = self.start("--model=known.prototxt", "--iterations=40", *flags)
+            program.read(until=r"^timing known, iteration \d+ of 40$")
+            code, lines = program.end()
+            self.assertEqual(0, code, lines[-5:])
+            self.assertNotIn("timing known", "".join(lines))
+
+    def test_long_planning_shows_what_it_does(self):
+        program = self.start(f"--model={SOURCE}/models/resnet50/train_val.prototxt", "--synthetic", "--data_shape=3,224,224",
+                             "--batch=256", "--machine=k40", "--device_memory=3GiB", "--host_memory=4GiB")
+        program.read(until=r"^looking for a plan, 1s$")
+        program.press_ctrl_c()
+        code, lines = program.end()
+        self.assertEqual(-signal.SIGINT, code)
+        self.assertNotIn("looking for", "".join(lines))
 
 
 if __name__ == "__main__":

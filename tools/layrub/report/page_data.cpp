@@ -70,6 +70,7 @@ Json Summary(const ReportInput& input, const Stays& stays) {
           {"fits", input.fits},
           {"machine", input.machine_name},
           {"device_peak_bytes", input.plan->device_bytes},
+          {"total_device_bytes", input.total_device_bytes},
           {"host_peak_bytes", input.plan->host_bytes},
           {"keep_peak_bytes", input.keep_bytes},
           {"floor_bytes", input.floor_bytes},
@@ -82,7 +83,9 @@ Json Summary(const ReportInput& input, const Stays& stays) {
           {"keep_seconds", OrNull(input.keep_seconds)},
           {"measured_seconds", input.measured ? Json(input.measured->seconds) : Json()},
           {"measured_stalled", input.measured ? Json(input.measured->stalled) : Json()},
-          {"measured_device_bytes", OrNull(input.measured_device_bytes)}};
+          {"measured_device_bytes", OrNull(input.measured_device_bytes)},
+          {"items", OrNull(input.items)},
+          {"items_name", input.items_name}};
 }
 
 /// By number: [name, layer, role, bytes, begin, end], from its first stay to its last.

@@ -55,6 +55,11 @@ std::string Page(const ReportInput& input, const Stays& stays, const std::string
                           {"version", LAYRUB_VERSION}});
 }
 
+/// The net that the pictures are of.
+std::string NetWords(const ReportInput& input) {
+  return input.net_name + (input.with_tests ? ", training net" : "");
+}
+
 std::vector<MemoryLine> Lines(const ReportInput& input) {
   std::vector<MemoryLine> lines = {{"plain Caffe", input.keep_bytes}, {"floor", input.floor_bytes}};
   if (input.budget.device != std::numeric_limits<int64_t>::max())
@@ -80,9 +85,9 @@ void WriteReport(const std::string& folder, const ReportInput& input) {
   const Stays stays = WalkPlan(*input.graph, *input.plan);
   const layrub::Plan& plan = *input.plan;
   const std::string memory =
-      DrawMemory("Device memory in use: " + input.net_name + " under " + plan.strategy,
+      DrawMemory("Device memory in use: " + NetWords(input) + " under " + plan.strategy,
                  *input.graph, stays, Lines(input));
-  const MapPicture map = DrawMap("Which bytes hold what: " + input.net_name, *input.graph,
+  const MapPicture map = DrawMap("Which bytes hold what: " + NetWords(input), *input.graph,
                                  {{plan.strategy, stays, plan.device_bytes, plan.host_bytes}});
   WriteFile(folder + "/memory.svg", memory);
   WriteFile(folder + "/map.svg", map.svg);

@@ -22,15 +22,19 @@ struct ReportInput {
   layrub::Budget budget = {};
   std::string machine_name = {};  ///< whose model predicted the times
   std::string net_name = {};
-  std::string verdict = {};  ///< a sentence that stands below the title
-  bool fits = true;          ///< the plan is within the budget
-  int64_t keep_bytes = 0;    ///< device bytes of strategy keep, as in Caffe
-  int64_t floor_bytes = 0;   ///< no plan takes less
+  bool with_tests = false;  ///< there are test nets besides: `total_device_bytes` has theirs, too
+  int64_t total_device_bytes = 0;  ///< what the plans of all nets take
+  std::string verdict = {};        ///< a sentence that stands below the title
+  bool fits = true;                ///< the plan is within the budget
+  int64_t keep_bytes = 0;          ///< device bytes of strategy keep, as in Caffe
+  int64_t floor_bytes = 0;         ///< no plan takes less
   std::optional<double> keep_seconds = {};
   layrub::Timeline predicted = {};
   std::optional<layrub::Timeline> measured = {};      ///< of one iteration, by the same plan
-  std::optional<int64_t> measured_device_bytes = {};  ///< what training took at most
-  std::vector<layrub::LayerCost> layers = {};         ///< of `predicted`
+  std::optional<int64_t> measured_device_bytes = {};  ///< what training took at most, all nets
+  std::optional<int64_t> items = {};  ///< of a training, in an iteration, where that is known
+  std::string items_name = {};        ///< "images"
+  std::vector<layrub::LayerCost> layers = {};  ///< of `predicted`
   /// The lines of metrics.jsonl; an empty array where nothing was trained.
   nlohmann::json metrics = nlohmann::json::array();
 };

@@ -68,7 +68,9 @@ function showCurves() {
     showChart(`Test: ${name}`, [...nets].map(([net, points], i) => [`test net ${net}`, colors[i % colors.length], points]), number);
   }
   showChart('Learning rate', [['learning rate', '#009e73', of('lr')]], number);
-  showChart('Iterations per second', [['iterations per second', '#0072b2', of('', line => 1 / line.seconds)]],
+  const { items, items_name: name } = data.summary;
+  const rate = `${items ? name : 'iterations'} per second`;
+  showChart(rate[0].toUpperCase() + rate.slice(1), [[rate, '#0072b2', of('', line => (items ?? 1) / line.seconds)]],
     { ...number, zero: true });
   const bytes = [['device', '#e69f00', of('device_bytes')], ['host', '#8493a8', of('host_bytes')]];
   const most = Math.max(...bytes.flatMap(([, , points]) => points.map(([, y]) => y)), 1);

@@ -38,9 +38,12 @@ function showFigures() {
   };
   byId('verdict').classList.toggle('bad', !summary.fits);
   const budget = summary.budget_bytes;
-  show('Device memory', sizeText(summary.device_peak_bytes), budget === null ? '' : `of ${sizeText(budget)}`);
+  show('Device memory', sizeText(summary.total_device_bytes), budget === null ? '' : `of ${sizeText(budget)}`);
   if (summary.measured_device_bytes !== null) {
     show('Device, measured', sizeText(summary.measured_device_bytes), 'at most, while training');
+  }
+  if (summary.total_device_bytes !== summary.device_peak_bytes) {
+    show('Training net', sizeText(summary.device_peak_bytes), 'the rest is of test nets');
   }
   show('Of plain Caffe', percent(summary.device_peak_bytes, summary.keep_peak_bytes),
     `which takes ${sizeText(summary.keep_peak_bytes)}`);

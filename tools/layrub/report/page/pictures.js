@@ -1,12 +1,37 @@
 // Zooming, and names of what is under the mouse.
 // The views of both pictures show the same runs of operations, from `begin` to `end`.
+const SVG = 'http://www.w3.org/2000/svg';
 const runs = data.operations.runs.length;
 const views = [...document.querySelectorAll('.picture .runs')].map(svg => {
   const of = name => svg[name].baseVal.value;
-  return { svg, left: of('x'), width: of('width'), height: svg.viewBox.baseVal.height, picture: svg.ownerSVGElement };
+  const picture = svg.ownerSVGElement, ticks = document.createElementNS(SVG, 'g');
+  picture.append(ticks);
+  return { svg, left: of('x'), width: of('width'), bottom: of('y') + of('height'), height: svg.viewBox.baseVal.height, picture, ticks };
 });
 const shown = { begin: 0, end: runs };
+const TICK_DISTANCE = 80; // pixels, at least
 const OUTLINED_RUN = 2.5; // pixels, from which on boxes have outlines
+
+/** Below a view that shows a part: numbers of runs, where none stands already. */
+function showTicks(view) {
+  view.ticks.replaceChildren();
+  const span = shown.end - shown.begin;
+  if (span === runs) return;
+  const row = view.picture.querySelector('[data-run="0"]').getAttribute('y');
+  const taken = [...view.picture.querySelectorAll(`[data-run][y="${row}"]`)].filter(text => !text.style.visibility);
+  const least = Math.max(span * TICK_DISTANCE / view.width, 1), power = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 5, 10].find(factor => factor * power >= least) * power;
+  for (let run = Math.ceil(shown.begin / step) * step; run <= shown.end; run += step) {
+    const x = view.left + (run - shown.begin) / span * view.width;
+    if (taken.some(text => Math.abs(Number(text.getAttribute('x')) - x) < TICK_DISTANCE / 2)) continue;
+    const line = document.createElementNS(SVG, 'line'), text = document.createElementNS(SVG, 'text');
+    place(line, { x1: x, x2: x, y1: view.bottom, y2: view.bottom + 4, class: 'axis' });
+    const anchor = x < view.left + 15 ? 'start' : x > view.left + view.width - 15 ? 'end' : 'middle';
+    place(text, { x, y: row, class: 'small', 'text-anchor': anchor });
+    text.textContent = run;
+    view.ticks.append(line, text);
+  }
+}
 
 function zoomTo(begin, end) {
   const span = Math.min(Math.max(end - begin, Math.min(4, runs)), runs);
@@ -23,6 +48,7 @@ function zoomTo(begin, end) {
       text.setAttribute('x', view.left + (run - shown.begin) / span * view.width);
       text.style.visibility = run < shown.begin - 1e-9 || run > shown.end + 1e-9 ? 'hidden' : '';
     }
+    showTicks(view);
   }
   const all = span === runs;
   byId('range').textContent = all ? `all ${runs.toLocaleString('en')} operations` :
@@ -47,7 +73,6 @@ function runAt(view, clientX) {
   return shown.begin + (x - view.left) / view.width * (shown.end - shown.begin);
 }
 
-const SVG = 'http://www.w3.org/2000/svg';
 function overlay(view, name, look) {
   const element = document.createElementNS(SVG, name);
   element.setAttribute('class', look);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What is installed of a build, by `cmake --install` and as a package for Debian: programs of others are built with it, and
 its own run. ctest has an entry for each class of tests; both need everything to be built."""
+import contextlib
 import glob
 import gzip
 import json
@@ -82,6 +83,28 @@ target_link_libraries(client ${Caffe_LIBRARIES})
 """
 
 
+@contextlib.contextmanager
+def manifests_kept():
+    """Installing writes lists of what it copied into the build folder, one of which `uninstall` reads; packaging does, too.
+    The lists are afterwards as they were before. One entry of ctest at a time does this: see its RESOURCE_LOCK."""
+    def manifests():
+        return glob.glob(os.path.join(glob.escape(BUILD), "install_manifest*.txt"))
+
+    before = {}
+    for path in manifests():
+        with open(path, "rb") as file:
+            before[path] = file.read()
+    try:
+        yield
+    finally:
+        for path in manifests():
+            if path not in before:
+                os.unlink(path)
+        for path, content in before.items():
+            with open(path, "wb") as file:
+                file.write(content)
+
+
 class InstalledTest(unittest.TestCase):
     """Every class has a folder of its own, and what its prepare() installs there."""
 
@@ -126,17 +149,8 @@ class Installed(InstalledTest):
     @classmethod
     def prepare(cls):
         cls.prefix = f"{cls.folder}/prefix"
-        manifest = os.path.join(BUILD, "install_manifest.txt")  # of the last one, which `uninstall` reads
-        there = os.path.exists(manifest)
-        if there:
-            os.rename(manifest, manifest + ".kept")
-        try:
+        with manifests_kept():
             cls.run_whole("cmake", "--install", BUILD, "--prefix", cls.prefix)
-        finally:
-            if there:
-                os.replace(manifest + ".kept", manifest)
-            elif os.path.exists(manifest):
-                os.unlink(manifest)
         with open(os.path.join(BUILD, "CMakeCache.txt")) as file:
             cache = file.read()
         cls.library = f"{cls.prefix}/{re.search(r'CMAKE_INSTALL_LIBDIR:PATH=(.*)', cache)[1]}"
@@ -174,8 +188,9 @@ class DebianPackage(InstalledTest):
     @classmethod
     def prepare(cls):
         # Not compressed: that takes longer than all else.
-        cls.run_whole("cpack", "-G", "DEB", "--config", f"{BUILD}/CPackConfig.cmake", "-B", cls.folder,
-                      "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
+        with manifests_kept():
+            cls.run_whole("cpack", "-G", "DEB", "--config", f"{BUILD}/CPackConfig.cmake", "-B", cls.folder,
+                          "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
         cls.package, = glob.glob("*.deb")
         cls.run_whole("dpkg-deb", "-x", cls.package, "root")
         cls.files = {line.split(None, 5)[5].split(" -> ")[0].lstrip("."): line.split()[:2]

@@ -7,7 +7,6 @@ import select
 import shutil
 import subprocess
 import tempfile
-import time
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TIMEOUT = 60  # seconds for one answer
@@ -38,7 +37,7 @@ class Chromium:
         self.messages, self.requests, self.loaded = [], [], False
 
     def open(self, path, width=1200, height=900):
-        """Opens a file, light, in place of what was open. Returns the seconds until it was drawn."""
+        """Opens a file, light, in place of what was open, and waits until it is drawn."""
         self.session, last = None, self.target
         self.target = self.call("Target.createTarget", url="about:blank")["targetId"]
         if last:
@@ -49,12 +48,10 @@ class Chromium:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.set_dark(False)
         self.messages, self.requests, self.loaded = [], [], False
-        begin = time.monotonic()
         self.call("Page.navigate", url="file://" + os.path.abspath(path))
         while not self.loaded:
             self.receive()
         self.draw()
-        return time.monotonic() - begin
 
     def draw(self):
         """Waits until what has changed is drawn."""

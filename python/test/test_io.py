@@ -232,4 +232,4 @@ class Files(CaffeTest):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -58,4 +58,4 @@ class AddressSpace(DigitsTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -400,4 +400,4 @@ class CppClassification(PicturesExample):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -117,4 +117,4 @@ class MemoryFaults(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

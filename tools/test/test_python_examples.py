@@ -108,4 +108,4 @@ solver.solve()
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

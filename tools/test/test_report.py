@@ -381,4 +381,4 @@ SHARES = """(async () => {
 })()"""
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

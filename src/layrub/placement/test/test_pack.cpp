@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -169,15 +170,15 @@ TEST(Pack, FindsTightPackingsOfFewIntervals) {
   }
 }
 
-TEST(Pack, TakesAFractionOfASecondForHundredsOfIntervals) {
+TEST(Pack, TakesLittleTimeForHundredsOfIntervals) {
   const std::vector<Interval> intervals = Random(300, 500, 150, 15);
-  double fewest = 1;
+  double fewest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 3; ++i) {
     const std::clock_t start = std::clock();
     Pack(intervals);
     fewest = std::min(fewest, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   }
-  EXPECT_LT(fewest, 0.5);  // measured: 0.08 s
+  EXPECT_LT(fewest, 2);  // processor seconds; measured: 0.1
 }
 
 TEST(Pack, GivesOffsetsThatAreSumsOfSizes) {

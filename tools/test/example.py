@@ -73,10 +73,11 @@ class Example(unittest.TestCase):
         self.assertNotIn("    @", result.err)
 
     def same_in_a_budget(self, solver, iterations=8, *flags, plan_flags=()):
-        """Training in 1.1 times the floor, which is less than Caffe needs, gives the same bits."""
+        """Training in 1.1 times the floor, or a little more where its test nets need that, gives the same bits. Caffe needs
+        more than that."""
         plan = json.loads(self.make("layrub", "plan", f"--solver={solver}", "--format=json", *plan_flags))
-        budget = int(1.1 * plan["floor_bytes"])
-        self.assertLess(budget, plan["total_device_bytes"])
+        budget = max(int(1.1 * plan["floor_bytes"]), plan["smallest_budget_bytes"])
+        self.assertLess(budget, min(1.25 * plan["floor_bytes"], plan["total_device_bytes"]))
         weights = []
         for name, where in (("keep", ["--placement=keep"]),
                             ("auto", ["--placement=auto", f"--device_memory={budget}"])):

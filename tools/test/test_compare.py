@@ -29,6 +29,9 @@ class Compare(DigitsTest):
         self.assertEqual(code, result.code, result.last)
         return json.loads(result.out)
 
+    def smallest(self, *args):
+        return self.plan(*args)["smallest_budget_bytes"]
+
     def same_as_plan(self, row, *args):
         if row["budget_bytes"] is not None:
             args = (*args, f"--device_memory={row['budget_bytes']}")
@@ -65,8 +68,7 @@ class Compare(DigitsTest):
                 self.assertEqual(1, len(tried))
         self.assertGreater(len(budgets["auto"]), 4)
         auto = [row for row in found["plans"] if row["strategy"] == "auto"]
-        smallest = self.plan(*RESNET, "--placement=auto")["smallest_budget_bytes"]
-        self.assertEqual(smallest, auto[0]["budget_bytes"])
+        self.assertEqual(self.smallest(*RESNET, "--placement=auto"), auto[0]["budget_bytes"])
         for row in found["plans"]:
             self.assertLessEqual(row["total_device_bytes"], row["budget_bytes"])
         moving = {row["strategy"]: row for row in found["plans"]}
@@ -74,8 +76,9 @@ class Compare(DigitsTest):
         self.assertEqual(2 * moving["hybrid"]["host_peak_bytes"], moving["hybrid"]["traffic_bytes"])
 
     def test_in_given_budgets_each_strategy_fits_or_says_what_it_needs(self):
-        found = self.compare(*LENET, "--device_memory=12MiB,9MiB,9MiB")
-        self.assertEqual([9 * 2 ** 20, 12 * 2 ** 20] * 13, [row["budget_bytes"] for row in found["plans"]])
+        keep, hybrid = (self.smallest(*LENET, "--placement=" + strategy) for strategy in ("keep", "hybrid"))
+        found = self.compare(*LENET, f"--device_memory={keep},{hybrid},{hybrid}")
+        self.assertEqual([hybrid, keep] * 13, [row["budget_bytes"] for row in found["plans"]])
         self.assertEqual({"fits", "does_not_fit"}, {row["verdict"] for row in found["plans"]})
         for row in found["plans"]:
             self.same_as_plan(row, *LENET)
@@ -132,7 +135,8 @@ class Compare(DigitsTest):
         return sorted(title.split(":")[0] for title in titles)
 
     def test_the_picture_has_a_mark_and_a_name_for_each_strategy_that_fits(self):
-        for args in (LENET, RESNET, (*LENET, "--device_memory=9MiB"), (*LENET, "--device_memory=1KiB")):
+        hybrid = self.smallest(*LENET, "--placement=hybrid")
+        for args in (LENET, RESNET, (*LENET, f"--device_memory={hybrid}"), (*LENET, "--device_memory=1KiB")):
             found = self.compare(*args, code=2 if "1KiB" in args[-1] else 0)
             fitting = sorted({row["strategy"] for row in found["plans"] if row["verdict"] == "fits"})
             picture = self.picture(*args)

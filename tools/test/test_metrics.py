@@ -38,7 +38,8 @@ class Metrics(DigitsTest):
     def test_each_iteration_and_each_test_has_a_line_that_says_what_the_log_says(self):
         write("solver.prototxt", SOLVER.replace('"fixed"', '"step" gamma: 0.5 stepsize: 2').replace(
             "display: 2", "display: 1 average_loss: 3").replace("max_iter: 4", "max_iter: 8"))
-        result = self.report("--device_memory=2MiB", "--json_summary=summary.json")
+        smallest = self.plan("--solver=solver.prototxt")["smallest_budget_bytes"]
+        result = self.report(f"--device_memory={smallest}", "--json_summary=summary.json")
         lines = read()
         iterations = [line for line in lines if "test" not in line]
         self.assertEqual(list(range(8)), [line["iteration"] for line in iterations])

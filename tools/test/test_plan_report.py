@@ -83,6 +83,7 @@ class PlanReport(DigitsTest):
         self.assertRegex(flat, r"would help --placement=\w+ --device_memory=\d+ is the least of all strategies")
 
     def test_strategies_that_search_are_among_what_would_help(self):
+        self.leave_out_onednn()  # whose workspace may need more than all that a search saves
         smallest = self.plan(DIGITS, "--placement=auto", "--device_memory=1")["smallest_budget_bytes"]
         for strategy in ("keep", "hybrid", "superneurons"):
             self.assertGreater(self.plan(DIGITS, "--placement=" + strategy)["smallest_budget_bytes"], smallest)

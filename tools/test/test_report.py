@@ -11,9 +11,9 @@ import unittest
 import xml.etree.ElementTree as xml
 
 import chromium
-from command_line import SOURCE, TINY_NET, run, write
+from command_line import SOURCE, TINY_NET, run, without_onednn, write
 
-NET = f"--model={SOURCE}/src/caffe/net/test/nets/mini_resnet.prototxt"
+NET = "--model=mini_resnet.prototxt"
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "a<b>&\"'</script>"
 COLORS = {"parameters": (0, 114, 178), "parameter gradients": (86, 180, 233), "solver history": (132, 147, 168)}
@@ -22,6 +22,7 @@ COLORS = {"parameters": (0, 114, 178), "parameter gradients": (86, 180, 233), "s
 def setUpModule():
     Pages.folder = tempfile.mkdtemp()
     os.chdir(Pages.folder)
+    write("mini_resnet.prototxt", without_onednn(f"{SOURCE}/src/caffe/net/test/nets/mini_resnet.prototxt"))
     Pages.plan = plan("report", NET, "--placement=hybrid", "--device_memory=2MiB")
 
 

@@ -95,8 +95,12 @@ TEST_F(ProgressLineTest, IsDueAtOnceAndNotRightAfterAText) {
   const TerminalAsStderr terminal;
   ProgressLine line;
   EXPECT_TRUE(line.Due());
-  line.Show("one");
-  EXPECT_FALSE(line.Due());
+  bool due = true;
+  for (int i = 0; i < 10 && due; ++i) {  // others may have the processor meanwhile
+    line.Show("one");
+    due = line.Due();
+  }
+  EXPECT_FALSE(due);
 }
 
 TEST_F(ProgressLineTest, LeavesTheTerminalToTheLineThatWasFirst) {

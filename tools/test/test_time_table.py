@@ -123,7 +123,7 @@ class TimeTable(DigitsTest):
             busy = report["update_seconds"] + report["move_seconds"] + sum(
                 layer[f"{what}_seconds"] for layer in report["layers"] for what in ("forward", "backward", "again", "exposed"))
             self.assertLessEqual(busy, report["seconds"] * 1.001)
-            self.assertGreater(busy, report["seconds"] * 0.01)  # the rest waits for a processor, where others want it
+            self.assertGreater(busy, report["seconds"] * 0.01)  # the rest: others have the processor
             self.assertGreater(report["update_seconds"], 0)
             for layer in report["layers"]:
                 self.assertGreater(layer["forward_seconds"], 0, layer)

@@ -32,8 +32,11 @@ std::string Word(std::string name) {
 }
 
 void AddEngine(const std::string& engine, std::string* engines) {
-  if (engine.empty() || engine == *engines) return;
-  *engines += (engines->empty() ? "" : ", ") + engine;
+  std::istringstream parts(engine);
+  for (std::string part; std::getline(parts, part, '+');) {
+    if ((", " + *engines + ", ").find(", " + part + ", ") != std::string::npos) continue;
+    *engines += (engines->empty() ? "" : ", ") + part;
+  }
 }
 
 }  // namespace

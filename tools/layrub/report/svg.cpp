@@ -18,7 +18,7 @@ constexpr char kStyle[] = R"(
 .picture .background{fill:#fff}
 .picture .axis{stroke:#818b98;fill:none}
 .picture .grid{stroke:#818b98;stroke-opacity:.25;fill:none}
-.picture .mark{stroke:#1f2328;fill:none}
+.picture .mark{stroke:#1f2328;fill:none;pointer-events:none}
 .picture .strong{fill:#1f2328;font-weight:600}
 .picture .label{fill:#1f2328}
 .picture .dashed{stroke-dasharray:4 3}

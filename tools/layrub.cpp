@@ -15,6 +15,7 @@
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "caffe/util/threads.hpp"
 #include "layrub/base/standard_streams.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flag_files.hpp"
@@ -48,6 +49,7 @@ const std::vector<Command>& Commands() {
        "  --cpu_solvers=N        N solvers, each with the whole batch, on its part of the data\n"
        "  --strict_mode          refuse solver_mode: GPU in a build for the CPU only\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
+       "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --measure_memory       report the device memory that training really touched\n"
        "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
@@ -84,6 +86,7 @@ const std::vector<Command>& Commands() {
        "  --machine=NAME|FILE    its memory is the budget where --device_memory is not given\n"
        "  --deterministic        reproducible results, the same under every plan\n"
        "  --gpu=ID               run on this GPU\n"
+       "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
@@ -103,6 +106,7 @@ const std::vector<Command>& Commands() {
        "  --profile=FILE         measure this machine and each operation of training, for "
        "--machine\n"
        "  --gpu=ID               run on this GPU\n"
+       "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
@@ -273,6 +277,15 @@ void RefuseEmptyFlags() {
   }
 }
 
+/// Loops and products run on so many threads from now on.
+void SetThreads() {
+  if (FLAGS_threads < 0) {
+    Fail("--threads=" + std::to_string(FLAGS_threads) +
+         ": give the number of threads that may compute on the CPU, or 0 for one for each core.");
+  }
+  if (FLAGS_threads > 0) caffe::SetCpuThreads(FLAGS_threads);
+}
+
 /// The command leaves log files where no flag says otherwise.
 bool KeepsLog(const std::vector<std::string>& words) {
   return std::any_of(Commands().begin(), Commands().end(), [&words](const Command& command) {
@@ -300,6 +313,7 @@ int Run(const std::vector<std::string>& words) {
   }
   RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
+  SetThreads();
   return command.run(arguments);
 }
 

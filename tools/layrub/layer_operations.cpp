@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <sstream>
 
 #include "layrub/base/workspace.hpp"
 #include "layrub/time_report.hpp"
@@ -31,6 +32,7 @@ std::string Word(std::string name) {
   return name;
 }
 
+/// Names of an operation of several passes are joined by "+" (Combine).
 void AddEngine(const std::string& engine, std::string* engines) {
   std::istringstream parts(engine);
   for (std::string part; std::getline(parts, part, '+');) {

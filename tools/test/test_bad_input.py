@@ -137,6 +137,7 @@ class BadInput(DigitsTest):
                        "device_memory: '%s' is not a size" % size)
         self.fails(run("train", "--solver=solver.prototxt", "--host_memory=much"), "host_memory: 'much'")
         self.fails(run("plan", "--solver=solver.prototxt", "--placement="), "no placement strategy ''")
+        self.fails(run("train", "--solver=solver.prototxt", "--threads=-1"), "--threads=-1: give the number of threads")
 
     def test_weights_that_are_none_are_refused(self):
         self.train()

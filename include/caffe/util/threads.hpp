@@ -5,6 +5,20 @@
 
 namespace caffe {
 
+/// Whether RunOnThreads has several threads (USE_TBB); without, BLAS has those of its own alone.
+#ifdef USE_TBB
+inline constexpr bool kHasThreads = true;
+#else
+inline constexpr bool kHasThreads = false;
+#endif
+
+/// How many threads loops and products have: as many as SetCpuThreads said, at first as many as the
+/// process may use cores (its affinity).
+int CpuThreads();
+/// From now on; at least 1. More than there are cores are as many as there are cores. Not while
+/// another thread computes: shares, and with them bits of products, depend on it.
+void SetCpuThreads(int threads);
+
 /// Cuts [0, n) into one range for each thread of the CPU, runs chunk(body, begin, end) on them and
 /// returns when all are done. The calling thread takes part. Threads that wait for work sleep: they
 /// share the cores with the BLAS and with copies.

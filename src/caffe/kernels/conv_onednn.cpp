@@ -7,7 +7,7 @@
 
 #include "caffe/kernels/depthwise.hpp"
 #include "caffe/kernels/onednn/convolution.hpp"
-#include "caffe/util/mkl_alternate.hpp"
+#include "caffe/util/cpu_gemm.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -60,14 +60,6 @@ Library Open() {
 const Library& TheLibrary() {
   static const Library library = Open();
   return library;
-}
-
-int BlasThreads() {
-#ifdef USE_MKL
-  return mkl_get_max_threads();
-#else
-  return openblas_get_num_threads();
-#endif
 }
 
 /// Its kernels compute 8 or 16 channels at a time of what they write, whether there are so many or

@@ -1,7 +1,7 @@
 #include "caffe/kernels/gemm.hpp"
 
 #include "caffe/kernels/parallel.hpp"
-#include "caffe/util/blas_memory.hpp"
+#include "caffe/util/cpu_gemm.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -13,16 +13,8 @@ int BlasSize(int64_t size) {
   return static_cast<int>(size);
 }
 
-void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
-              const float* a, int lda, const float* b, int ldb, float beta, float* c) {
-  CheckRoomForBlas();
-  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
-}
-
-void BlasGemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
-              const double* a, int lda, const double* b, int ldb, double beta, double* c) {
-  CheckRoomForBlas();
-  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
+CBLAS_TRANSPOSE Blas(Transpose transpose) {
+  return transpose == Transpose::kYes ? CblasTrans : CblasNoTrans;
 }
 
 #ifdef __CUDACC__
@@ -50,20 +42,15 @@ void CublasBatch(const GemmBatch& batch, cublasOperation_t tb, cublasOperation_t
 template <typename Dtype>
 void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
           int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c) {
-  if (m == 0 || n == 0) return;
-  const int rows = BlasSize(m), columns = BlasSize(n), inner = BlasSize(k);
-  const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
-  const CBLAS_TRANSPOSE transpose_a = ta ? CblasTrans : CblasNoTrans;
-  const CBLAS_TRANSPOSE transpose_b = tb ? CblasTrans : CblasNoTrans;
 #ifdef __CUDACC__
   if (context.launch) {
-    caffe_gpu_gemm<Dtype>(transpose_a, transpose_b, rows, columns, inner, alpha, a, b, beta, c);
+    if (m == 0 || n == 0) return;
+    caffe_gpu_gemm<Dtype>(Blas(trans_a), Blas(trans_b), BlasSize(m), BlasSize(n), BlasSize(k),
+                          alpha, a, b, beta, c);
     return;
   }
 #endif
-  const HostKernel scope(context);
-  BlasGemm(transpose_a, transpose_b, rows, columns, inner, alpha, a, ta ? rows : inner, b,
-           tb ? inner : columns, beta, c);
+  BatchedGemm(context, {1, 0, 0, 0}, trans_a, trans_b, m, n, k, alpha, a, b, beta, c);
 }
 
 template <typename Dtype>
@@ -71,19 +58,18 @@ void BatchedGemm(const DeviceContext& context, const GemmBatch& batch, Transpose
                  Transpose trans_b, int64_t m, int64_t n, int64_t k, Dtype alpha, const Dtype* a,
                  const Dtype* b, Dtype beta, Dtype* c) {
   if (batch.count == 0 || m == 0 || n == 0) return;
+  const int rows = BlasSize(m), columns = BlasSize(n), inner = BlasSize(k);
 #ifdef __CUDACC__
   if (context.launch) {
     const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
-    CublasBatch(batch, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, BlasSize(n),
-                BlasSize(m), BlasSize(k), alpha, b, BlasSize(tb ? k : n), a, BlasSize(ta ? m : k),
-                beta, c);
+    CublasBatch(batch, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, columns,
+                rows, inner, alpha, b, tb ? inner : columns, a, ta ? rows : inner, beta, c);
     return;
   }
 #endif
-  for (int64_t i = 0; i < batch.count; ++i) {
-    Gemm(context, trans_a, trans_b, m, n, k, alpha, a + i * batch.a_step, b + i * batch.b_step,
-         beta, c + i * batch.c_step);
-  }
+  const HostKernel scope(context);
+  CpuGemm(batch.count, batch.a_step, batch.b_step, batch.c_step, Blas(trans_a), Blas(trans_b), rows,
+          columns, inner, alpha, a, b, beta, c);
 }
 
 template void Gemm<float>(const DeviceContext&, Transpose, Transpose, int64_t, int64_t, int64_t,

@@ -9,6 +9,7 @@
 
 #include "caffe/core/mode_device.hpp"
 #include "caffe/util/blas_memory.hpp"
+#include "caffe/util/cpu_gemm.hpp"
 #include "caffe/util/rng.hpp"
 #include "layrub/device/device.hpp"
 
@@ -18,16 +19,6 @@ namespace {
 
 // BLAS and MKL name a function once for each type; these overloads let the templates below pick
 // one.
-void Gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const float* a,
-          int lda, const float* b, int ldb, float beta, float* c) {
-  CheckRoomForBlas();
-  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
-}
-void Gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
-          const double* a, int lda, const double* b, int ldb, double beta, double* c) {
-  CheckRoomForBlas();
-  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n);
-}
 void Gemv(CBLAS_TRANSPOSE ta, int m, int n, float alpha, const float* a, const float* x, float beta,
           float* y) {
   CheckRoomForBlas();
@@ -63,9 +54,7 @@ template <typename Dtype>
 void caffe_cpu_gemm(const CBLAS_TRANSPOSE TransA, const CBLAS_TRANSPOSE TransB, const int M,
                     const int N, const int K, const Dtype alpha, const Dtype* A, const Dtype* B,
                     const Dtype beta, Dtype* C) {
-  const int lda = TransA == CblasNoTrans ? K : M;
-  const int ldb = TransB == CblasNoTrans ? N : K;
-  Gemm(TransA, TransB, M, N, K, alpha, A, lda, B, ldb, beta, C);
+  CpuGemm(1, 0, 0, 0, TransA, TransB, M, N, K, alpha, A, B, beta, C);
 }
 
 template <typename Dtype>

@@ -1,14 +1,34 @@
 #include "caffe/util/threads.hpp"
 
+#include <glog/logging.h>
+
 #ifdef USE_TBB
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
+
+#include <algorithm>
+#include <memory>
 #endif
 
 namespace caffe {
 
 #ifdef USE_TBB
+int CpuThreads() {
+  return static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+}
+
+void SetCpuThreads(int threads) {
+  CHECK_GE(threads, 1);
+  static std::unique_ptr<tbb::global_control> limit;
+  limit.reset();  // of several the least counts
+  limit =
+      std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                            static_cast<size_t>(std::min(threads, CpuThreads())));
+}
+
 void RunOnThreads(int64_t n, const void* body, void (*chunk)(const void*, int64_t, int64_t)) {
   tbb::parallel_for(
       tbb::blocked_range<int64_t>(0, n),
@@ -16,6 +36,8 @@ void RunOnThreads(int64_t n, const void* body, void (*chunk)(const void*, int64_
       tbb::static_partitioner());
 }
 #else
+int CpuThreads() { return 1; }
+void SetCpuThreads(int threads) { CHECK_GE(threads, 1); }
 void RunOnThreads(int64_t n, const void* body, void (*chunk)(const void*, int64_t, int64_t)) {
   chunk(body, 0, n);
 }

@@ -1,0 +1,118 @@
+#include "caffe/util/cpu_gemm.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "caffe/util/blas_memory.hpp"
+#include "caffe/util/threads.hpp"
+
+namespace caffe {
+namespace {
+
+#ifdef USE_MKL
+int GetBlasThreads() { return mkl_get_max_threads(); }
+void SetBlasThreads(int threads) { mkl_set_num_threads(threads); }
+#else
+int GetBlasThreads() { return openblas_get_num_threads(); }
+void SetBlasThreads(int threads) { openblas_set_num_threads(threads); }
+#endif
+
+/// Who wants BLAS on one thread, and how many it had before.
+std::mutex one_thread_mutex;
+int one_thread_users = 0;
+int threads_before = 0;
+
+void Product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
+             const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc) {
+  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void Product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
+             const double* a, int lda, const double* b, int ldb, double beta, double* c, int ldc) {
+  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/// Multiplications below which a share is not worth waking a thread for.
+constexpr double kFewestMultiplications = 1 << 18;
+/// Rows and columns that the kernels of BLAS compute together, or a multiple.
+constexpr int64_t kTile = 48;
+
+/// Share `i` of [0, size), cut at multiples of `unit`.
+struct Share {
+  int64_t begin, end;
+};
+Share ShareOf(int64_t size, int64_t unit, int64_t i, int64_t shares) {
+  const int64_t units = (size + unit - 1) / unit;
+  return {std::min(size, units * i / shares * unit),
+          std::min(size, units * (i + 1) / shares * unit)};
+}
+
+}  // namespace
+
+OneBlasThread::OneBlasThread() {
+  const std::lock_guard lock(one_thread_mutex);
+  if (one_thread_users++ > 0) return;
+  threads_before = GetBlasThreads();
+  if (threads_before != 1) SetBlasThreads(1);
+}
+
+OneBlasThread::~OneBlasThread() {
+  const std::lock_guard lock(one_thread_mutex);
+  if (--one_thread_users == 0 && threads_before != 1) SetBlasThreads(threads_before);
+}
+
+int BlasThreads() {
+  const std::lock_guard lock(one_thread_mutex);
+  const int threads = one_thread_users > 0 ? threads_before : GetBlasThreads();
+  return kHasThreads ? std::min(threads, CpuThreads()) : threads;
+}
+
+template <typename Dtype>
+void CpuGemm(int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, CBLAS_TRANSPOSE trans_a,
+             CBLAS_TRANSPOSE trans_b, int m, int n, int k, Dtype alpha, const Dtype* a,
+             const Dtype* b, Dtype beta, Dtype* c) {
+  const bool ta = trans_a == CblasTrans, tb = trans_b == CblasTrans;
+  const int lda = ta ? m : k, ldb = tb ? k : n;
+  // Product `i` of the batch, rows and columns of C.
+  const auto run = [&](int64_t i, Share rows, Share columns) {
+    if (rows.begin == rows.end || columns.begin == columns.end) return;
+    CheckRoomForBlas();
+    Product(trans_a, trans_b, static_cast<int>(rows.end - rows.begin),
+            static_cast<int>(columns.end - columns.begin), k, alpha,
+            a + i * a_step + rows.begin * (ta ? 1 : k), lda,
+            b + i * b_step + columns.begin * (tb ? k : 1), ldb, beta,
+            c + i * c_step + rows.begin * n + columns.begin, n);
+  };
+  if (!kHasThreads) {  // BLAS has its own
+    for (int64_t i = 0; i < count; ++i) run(i, {0, m}, {0, n});
+    return;
+  }
+  const double multiplications = 1.0 * static_cast<double>(count) * m * n * k;
+  const int64_t shares = std::min<int64_t>(
+      BlasThreads(), static_cast<int64_t>(multiplications / kFewestMultiplications));
+  const OneBlasThread scope;
+  if (shares <= 1) {
+    for (int64_t i = 0; i < count; ++i) run(i, {0, m}, {0, n});
+    return;
+  }
+  // Whole products where they are shared evenly, as each then reads its own matrices alone.
+  const int64_t whole = count / shares * shares;
+  CpuFor(shares, true, [&](int64_t share) {
+    for (int64_t i = whole / shares * share; i < whole / shares * (share + 1); ++i)
+      run(i, {0, m}, {0, n});
+    for (int64_t i = whole; i < count; ++i) {
+      if (m >= n) {
+        run(i, ShareOf(m, kTile, share, shares), {0, n});
+      } else {
+        run(i, {0, m}, ShareOf(n, kTile, share, shares));
+      }
+    }
+  });
+}
+
+template void CpuGemm(int64_t, int64_t, int64_t, int64_t, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, int,
+                      int, int, float, const float*, const float*, float, float*);
+template void CpuGemm(int64_t, int64_t, int64_t, int64_t, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, int,
+                      int, int, double, const double*, const double*, double, double*);
+
+}  // namespace caffe

@@ -1,0 +1,162 @@
+// Products of matrices on the threads of loops.
+#include "caffe/util/cpu_gemm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "caffe/util/threads.hpp"
+
+#ifdef USE_MKL
+#define openblas_get_num_threads mkl_get_max_threads
+#define openblas_set_num_threads mkl_set_num_threads
+#endif
+
+namespace caffe {
+namespace {
+
+struct Sizes {
+  int count, m, n, k;
+};
+
+/// Fewer products than threads, as many, and some that are left over; wide ones, tall ones, and one
+/// that is smaller than what is worth sharing.
+constexpr Sizes kExamples[] = {{1, 300, 70, 41}, {1, 70, 300, 41}, {2, 96, 100, 33},
+                               {7, 50, 130, 64}, {16, 64, 49, 80}, {3, 2, 5, 4}};
+
+std::vector<double> Values(size_t count, int seed) {
+  std::vector<double> values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = static_cast<double>((i * 7 + static_cast<size_t>(seed) * 13) % 29) / 14 - 1;
+  return values;
+}
+
+/// The products of an example, with factors and results that lie a value apart.
+class Products {
+ public:
+  Products(const Sizes& sizes, bool ta, bool tb)
+      : s_(sizes),
+        ta_(ta),
+        tb_(tb),
+        a_(Values(Step(s_.m, s_.k) * s_.count, 1)),
+        b_(Values(Step(s_.k, s_.n) * s_.count, 2)),
+        c_(Values(Step(s_.m, s_.n) * s_.count, 3)) {}
+
+  std::vector<double> Made() const {
+    std::vector<double> c = c_;
+    CpuGemm<double>(s_.count, Steps(s_.m, s_.k), Steps(s_.k, s_.n), Steps(s_.m, s_.n),
+                    ta_ ? CblasTrans : CblasNoTrans, tb_ ? CblasTrans : CblasNoTrans, s_.m, s_.n,
+                    s_.k, 2, a_.data(), b_.data(), 0.5, c.data());
+    return c;
+  }
+
+  std::vector<double> Expected() const {
+    std::vector<double> c = c_;
+    for (int i = 0; i < s_.count; ++i) {
+      const double* const a = a_.data() + i * Steps(s_.m, s_.k);
+      const double* const b = b_.data() + i * Steps(s_.k, s_.n);
+      for (int row = 0; row < s_.m; ++row) {
+        for (int column = 0; column < s_.n; ++column) {
+          double sum = 0;
+          for (int k = 0; k < s_.k; ++k)
+            sum += (ta_ ? a[k * s_.m + row] : a[row * s_.k + k]) *
+                   (tb_ ? b[column * s_.k + k] : b[k * s_.n + column]);
+          double& out = c[static_cast<size_t>(i * Steps(s_.m, s_.n) + row * s_.n + column)];
+          out = 2 * sum + 0.5 * out;
+        }
+      }
+    }
+    return c;
+  }
+
+ private:
+  static int64_t Steps(int rows, int columns) { return int64_t{rows} * columns + 1; }
+  static size_t Step(int rows, int columns) { return static_cast<size_t>(Steps(rows, columns)); }
+
+  const Sizes s_;
+  const bool ta_, tb_;
+  const std::vector<double> a_, b_, c_;
+};
+
+class CpuGemmTest : public ::testing::Test {
+ protected:
+  // Suites are run with one thread for BLAS.
+  void SetUp() override { openblas_set_num_threads(cores_); }
+  void TearDown() override {
+    SetCpuThreads(cores_);
+    openblas_set_num_threads(before_);
+  }
+  const int cores_ = CpuThreads();
+  const int before_ = openblas_get_num_threads();
+};
+
+TEST_F(CpuGemmTest, IsWhatTheSumsAreForAnyNumberOfThreads) {
+  for (int threads = 1; threads <= cores_; ++threads) {
+    SetCpuThreads(threads);
+    for (const Sizes& sizes : kExamples) {
+      for (const bool ta : {false, true}) {
+        for (const bool tb : {false, true}) {
+          const Products products(sizes, ta, tb);
+          const std::vector<double> made = products.Made(), expected = products.Expected();
+          for (size_t i = 0; i < made.size(); ++i)
+            ASSERT_NEAR(made[i], expected[i], 1e-9) << sizes.m << " x " << sizes.n << ", " << i;
+          EXPECT_EQ(products.Made(), made);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CpuGemmTest, GivesTheSameToSeveralCallersAtATime) {
+  const Products products(kExamples[3], false, true);
+  const std::vector<double> alone = products.Made();
+  std::vector<std::vector<double>> made(4);
+  std::vector<std::thread> callers;
+  for (std::vector<double>& result : made)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) result = products.Made();
+    });
+  for (std::thread& caller : callers) caller.join();
+  for (const std::vector<double>& result : made) EXPECT_EQ(result, alone);
+}
+
+TEST_F(CpuGemmTest, LeavesBlasAsManyThreadsAsItHad) {
+  openblas_set_num_threads(2);
+  {
+    const OneBlasThread first;
+    {
+      const OneBlasThread second;
+      EXPECT_EQ(openblas_get_num_threads(), 1);
+    }
+    EXPECT_EQ(openblas_get_num_threads(), 1);
+  }
+  EXPECT_EQ(openblas_get_num_threads(), 2);
+}
+
+TEST_F(CpuGemmTest, HasNoMoreThreadsThanBlasMayHave) {
+  openblas_set_num_threads(1);
+  EXPECT_EQ(BlasThreads(), 1);
+  const OneBlasThread scope;
+  EXPECT_EQ(BlasThreads(), 1);
+}
+
+TEST(CpuThreadsTest, AreAsManyAsWasSaidAndNoMoreThanCores) {
+  const int cores = CpuThreads();
+  SetCpuThreads(1);
+  EXPECT_EQ(CpuThreads(), 1);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  CpuFor(1000, true, [&](int64_t) {
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(threads, std::set<std::thread::id>{std::this_thread::get_id()});
+  SetCpuThreads(cores + 100);
+  EXPECT_EQ(CpuThreads(), cores);
+}
+
+}  // namespace
+}  // namespace caffe

@@ -27,8 +27,8 @@ class BatchNormLayer : public ChannelNormLayer<Dtype> {
 
  protected:
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
-  void AddStatistics(const DeviceContext& context, const kernels::ChannelShape& shape,
-                     const Dtype* mean, const Dtype* variance) override;
+  kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
+                                            const kernels::ChannelShape& shape) override;
 
   Dtype moving_average_fraction_ = 0;
 };

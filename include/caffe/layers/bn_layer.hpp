@@ -32,8 +32,8 @@ class BNLayer : public ChannelNormLayer<Dtype> {
 
  protected:
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
-  void AddStatistics(const DeviceContext& context, const kernels::ChannelShape& shape,
-                     const Dtype* mean, const Dtype* variance) override;
+  kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
+                                            const kernels::ChannelShape& shape) override;
 
   Dtype momentum_ = 0;
 };

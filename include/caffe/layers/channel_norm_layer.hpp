@@ -11,6 +11,8 @@ namespace caffe {
 
 namespace kernels {
 struct ChannelShape;
+template <typename Dtype>
+struct RunningStatistics;
 }
 
 /// Normalises each channel (axis 1) to mean 0 and variance 1 and, where the subclass has such
@@ -36,9 +38,9 @@ class ChannelNormLayer : public Layer<Dtype> {
 
   /// The running statistics, for use_global_stats_.
   virtual void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const = 0;
-  /// Adds a batch's to them.
-  virtual void AddStatistics(const DeviceContext& context, const kernels::ChannelShape& shape,
-                             const Dtype* mean, const Dtype* variance) = 0;
+  /// How they follow those of a batch of this shape.
+  virtual kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
+                                                    const kernels::ChannelShape& shape) = 0;
 
   /// The channels of a blob; one without axes behind the first has one.
   static int ChannelsOf(const Blob<Dtype>& bottom);

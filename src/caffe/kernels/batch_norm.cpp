@@ -22,6 +22,16 @@ LAYRUB_HOST_DEVICE inline Dtype Normalized(const NormalizedSource<Dtype>& source
                                 : Normalized(value, source.mean[channel], source.inverse[channel]);
 }
 
+/// What y gets for x; keeps the normalised value in copy[i] unless that is null.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline Dtype NormalizedTo(Dtype x, Dtype mean, Dtype inverse,
+                                             const ChannelAffine<Dtype>& after, int64_t channel,
+                                             int64_t i, Dtype* copy) {
+  const Dtype value = Normalized(x, mean, inverse);
+  if (copy != nullptr) copy[i] = value;
+  return after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel];
+}
+
 /// Two sums that are made in one pass.
 template <typename Dtype>
 struct TwoSums {
@@ -39,36 +49,6 @@ struct TwoSums {
 }  // namespace
 
 template <typename Dtype>
-void ChannelStatistics(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
-                       Dtype* mean, Dtype* variance) {
-  const Dtype count = static_cast<Dtype>(shape.PerChannel());
-  ReduceChannels<Dtype>(
-      context, shape.outer, shape.channels, shape.inner,
-      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { mean[channel] = sum / count; });
-  ReduceChannels<Dtype>(
-      context, shape.outer, shape.channels, shape.inner,
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-        const Dtype deviation = x[i] - mean[channel];
-        return deviation * deviation;
-      },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { variance[channel] = sum / count; });
-}
-
-template <typename Dtype>
-void AccumulateStatistics(const DeviceContext& context, const ChannelShape& shape, Dtype fraction,
-                          const Dtype* mean, const Dtype* variance, Dtype* mean_sum,
-                          Dtype* variance_sum, Dtype* count) {
-  const int64_t m = shape.PerChannel();
-  const Dtype unbiased = m > 1 ? Dtype(m) / Dtype(m - 1) : Dtype(1);
-  ParallelFor(context, shape.channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    mean_sum[i] = fraction * mean_sum[i] + mean[i];
-    variance_sum[i] = fraction * variance_sum[i] + unbiased * variance[i];
-    if (i == 0) *count = fraction * *count + 1;
-  });
-}
-
-template <typename Dtype>
 void AverageStatistics(const DeviceContext& context, int64_t channels, const Dtype* mean_sum,
                        const Dtype* variance_sum, const Dtype* count, Dtype* mean,
                        Dtype* variance) {
@@ -76,16 +56,6 @@ void AverageStatistics(const DeviceContext& context, int64_t channels, const Dty
     const Dtype scale = *count == 0 ? Dtype(0) : 1 / *count;
     mean[i] = mean_sum[i] * scale;
     variance[i] = variance_sum[i] * scale;
-  });
-}
-
-template <typename Dtype>
-void MoveStatistics(const DeviceContext& context, int64_t channels, Dtype momentum,
-                    const Dtype* mean, const Dtype* variance, Dtype* running_mean,
-                    Dtype* running_variance) {
-  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    running_mean[i] = momentum * running_mean[i] + (1 - momentum) * mean[i];
-    running_variance[i] = momentum * running_variance[i] + (1 - momentum) * variance[i];
   });
 }
 
@@ -106,38 +76,68 @@ void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dt
   ParallelForRows(
       context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
         const int64_t i = row * s.inner + column, channel = row % s.channels;
-        const Dtype value = Normalized(x[i], mean[channel], inverse[channel]);
-        y[i] = after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel];
-        if (copy != nullptr) copy[i] = value;
+        y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
       });
+}
+
+template <typename Dtype>
+void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                    Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
+                    Dtype* inverse, const ChannelAffine<Dtype>& affine, Dtype* y, Dtype* copy) {
+  const Dtype count = static_cast<Dtype>(shape.PerChannel());
+  const RunningStatistics<Dtype> follow = running;
+  const ChannelAffine<Dtype> after = affine;
+  ForChannels(context, shape.outer, shape.channels, shape.inner,
+              SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
+                             mean[channel] = sum / count;
+                           }),
+              SumOf<Dtype>(
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                    const Dtype deviation = x[i] - mean[channel];
+                    return deviation * deviation;
+                  },
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
+                    const Dtype variance = sum / count;
+                    inverse[channel] = of == Epsilon::kOfVariance
+                                           ? 1 / std::sqrt(variance + epsilon)
+                                           : 1 / (std::sqrt(variance) + epsilon);
+                    if (follow.mean == nullptr) return;
+                    follow.mean[channel] =
+                        follow.keep * follow.mean[channel] + follow.mean_weight * mean[channel];
+                    follow.variance[channel] =
+                        follow.keep * follow.variance[channel] + follow.variance_weight * variance;
+                    if (follow.count != nullptr && channel == 0)
+                      *follow.count = follow.keep * *follow.count + 1;
+                  }),
+              ChannelEach{[=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
+              }});
 }
 
 template <typename Dtype>
 void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                        const NormalizedSource<Dtype>& source, const Dtype* scale, const Dtype* dy,
                        Dtype* dx, Dtype* workspace) {
-  const ChannelShape s = shape;
   const NormalizedSource<Dtype> stored = source;
-  const Dtype count = static_cast<Dtype>(s.PerChannel());
+  const Dtype count = static_cast<Dtype>(shape.PerChannel());
   Dtype* const mean_dy = workspace;
-  Dtype* const mean_product = workspace + s.channels;
-  ReduceChannels<TwoSums<Dtype>>(
-      context, s.outer, s.channels, s.inner,
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-        return TwoSums<Dtype>{dy[i], dy[i] * Normalized(stored, channel, i)};
-      },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, const TwoSums<Dtype>& sums) {
-        mean_dy[channel] = sums.first / count;
-        mean_product[channel] = sums.second / count;
-      });
-  ParallelForRows(
-      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int64_t i = row * s.inner + column, channel = row % s.channels;
-        const Dtype value = Normalized(stored, channel, i);
-        const Dtype result =
-            (dy[i] - mean_dy[channel] - mean_product[channel] * value) * stored.inverse[channel];
-        dx[i] = scale == nullptr ? result : result * scale[channel];
-      });
+  Dtype* const mean_product = workspace + shape.channels;
+  ForChannels(context, shape.outer, shape.channels, shape.inner,
+              SumOf<TwoSums<Dtype>>(
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                    return TwoSums<Dtype>{dy[i], dy[i] * Normalized(stored, channel, i)};
+                  },
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, const TwoSums<Dtype>& sums) {
+                    mean_dy[channel] = sums.first / count;
+                    mean_product[channel] = sums.second / count;
+                  }),
+              ChannelEach{[=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                const Dtype value = Normalized(stored, channel, i);
+                const Dtype result = (dy[i] - mean_dy[channel] - mean_product[channel] * value) *
+                                     stored.inverse[channel];
+                dx[i] = scale == nullptr ? result : result * scale[channel];
+              }});
 }
 
 template <typename Dtype>
@@ -167,17 +167,14 @@ void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& s
 }
 
 #define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                       \
-  template void ChannelStatistics(const DeviceContext&, const ChannelShape&, const Dtype*, Dtype*, \
-                                  Dtype*);                                                         \
-  template void AccumulateStatistics(const DeviceContext&, const ChannelShape&, Dtype,             \
-                                     const Dtype*, const Dtype*, Dtype*, Dtype*, Dtype*);          \
   template void AverageStatistics(const DeviceContext&, int64_t, const Dtype*, const Dtype*,       \
                                   const Dtype*, Dtype*, Dtype*);                                   \
-  template void MoveStatistics(const DeviceContext&, int64_t, Dtype, const Dtype*, const Dtype*,   \
-                               Dtype*, Dtype*);                                                    \
   template void InverseDeviation(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);      \
   template void Normalize(const DeviceContext&, const ChannelShape&, const Dtype*, const Dtype*,   \
                           const Dtype*, const ChannelAffine<Dtype>&, Dtype*, Dtype*);              \
+  template void NormalizeBatch(const DeviceContext&, const ChannelShape&, const Dtype*, Epsilon,   \
+                               Dtype, const RunningStatistics<Dtype>&, Dtype*, Dtype*,             \
+                               const ChannelAffine<Dtype>&, Dtype*, Dtype*);                       \
   template void NormalizeBackward(const DeviceContext&, const ChannelShape&,                       \
                                   const NormalizedSource<Dtype>&, const Dtype*, const Dtype*,      \
                                   Dtype*, Dtype*);                                                 \

@@ -16,27 +16,20 @@ struct ChannelShape {
   int64_t PerChannel() const { return outer * inner; }
 };
 
-/// mean = each channel's mean, variance = its mean squared deviation from that.
+/// Values that follow those of batches: value = keep * value + weight * the batch's, the variance
+/// by variance_weight. `count`, a single value, unless null: keep * count + 1. Null `mean`: none.
 template <typename Dtype>
-void ChannelStatistics(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
-                       Dtype* mean, Dtype* variance);
+struct RunningStatistics {
+  Dtype keep = 0, mean_weight = 0, variance_weight = 0;
+  Dtype* mean = nullptr;
+  Dtype* variance = nullptr;
+  Dtype* count = nullptr;
+};
 
-/// Adds a batch to running sums: sum = fraction * sum + batch value; the variance by its unbiased
-/// estimate, `count`, a single value, by 1.
-template <typename Dtype>
-void AccumulateStatistics(const DeviceContext& context, const ChannelShape& shape, Dtype fraction,
-                          const Dtype* mean, const Dtype* variance, Dtype* mean_sum,
-                          Dtype* variance_sum, Dtype* count);
 /// mean and variance = the running sums divided by `count`; zero when that is zero.
 template <typename Dtype>
 void AverageStatistics(const DeviceContext& context, int64_t channels, const Dtype* mean_sum,
                        const Dtype* variance_sum, const Dtype* count, Dtype* mean, Dtype* variance);
-
-/// Moves running values towards a batch's: running = momentum * running + (1 - momentum) * batch.
-template <typename Dtype>
-void MoveStatistics(const DeviceContext& context, int64_t channels, Dtype momentum,
-                    const Dtype* mean, const Dtype* variance, Dtype* running_mean,
-                    Dtype* running_variance);
 
 /// inverse = 1 / sqrt(variance + epsilon); may be computed in place.
 template <typename Dtype>
@@ -57,6 +50,19 @@ template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                const Dtype* mean, const Dtype* inverse, const ChannelAffine<Dtype>& affine,
                Dtype* y, Dtype* copy);
+
+/// How a variance becomes the inverse of a deviation.
+enum class Epsilon : uint8_t {
+  kOfVariance,   ///< 1 / sqrt(variance + epsilon)
+  kOfDeviation,  ///< 1 / (sqrt(variance) + epsilon)
+};
+
+/// Normalize with the statistics of x, which it makes: mean = each channel's mean, inverse from its
+/// variance, the mean squared deviation from that, which `running` follows.
+template <typename Dtype>
+void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                    Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
+                    Dtype* inverse, const ChannelAffine<Dtype>& affine, Dtype* y, Dtype* copy);
 
 /// The normalised values that a backward needs, as they are stored: those values themselves (`mean`
 /// null), or x, from which they are computed again.

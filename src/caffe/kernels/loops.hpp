@@ -74,36 +74,102 @@ __global__ void ChannelKernel(int64_t outer, int64_t inner, Map map, Store store
 }
 #endif
 
-/// For each channel of an outer x channels x inner array: store(channel, sum over the channel's
-/// elements of map(channel, element)), where `element` is the index into the whole array. The order
-/// of the sum depends on the sizes alone.
+// What ForChannels does with each channel of an outer x channels x inner array, `element` an index
+// into the whole array.
+
+/// store(channel, sum over the channel's elements of map(channel, element)). The order of the sum
+/// depends on the sizes alone.
 template <typename T, typename Map, typename Store>
-void ReduceChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                    Map map, Store store) {
+struct ChannelSum {
+  Map map;
+  Store store;
+  bool wanted = true;
+};
+template <typename T, typename Map, typename Store>
+ChannelSum<T, Map, Store> SumOf(Map map, Store store, bool wanted = true) {
+  return {map, store, wanted};
+}
+
+/// body(channel, element) for each element.
+template <typename Body>
+struct ChannelEach {
+  Body body;
+  bool wanted = true;
+};
+
+template <typename T, typename Map, typename Store>
+void RunOnChannel(const ChannelSum<T, Map, Store>& step, int64_t outer, int64_t channels,
+                  int64_t inner, int64_t channel) {
+  if (!step.wanted) return;
+  // Eight interleaved partial sums: fast, and more accurate than one.
+  T sums[8] = {};
+  for (int64_t o = 0; o < outer; ++o) {
+    const int64_t first = (o * channels + channel) * inner;
+    int64_t i = 0;
+    for (; i + 8 <= inner; i += 8) {
+      for (int k = 0; k < 8; ++k) sums[k] += step.map(channel, first + i + k);
+    }
+    for (int k = 0; i < inner; ++i, ++k) sums[k] += step.map(channel, first + i);
+  }
+  step.store(channel, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                          ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+}
+
+template <typename Body>
+void RunOnChannel(const ChannelEach<Body>& step, int64_t outer, int64_t channels, int64_t inner,
+                  int64_t channel) {
+  if (!step.wanted) return;
+  for (int64_t o = 0; o < outer; ++o) {
+    const int64_t first = (o * channels + channel) * inner;
+    for (int64_t i = first; i < first + inner; ++i) step.body(channel, i);
+  }
+}
+
+#ifdef __CUDACC__
+template <typename T, typename Map, typename Store>
+void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& step, int64_t outer,
+                int64_t channels, int64_t inner) {
+  if (!step.wanted || channels <= 0) return;
+  const int64_t rows = inner > 0 ? outer : 0, row = inner > 0 ? inner : 1;
+  ChannelKernel<T><<<static_cast<unsigned>(channels), kChannelBlock, 0,
+                     static_cast<cudaStream_t>(context.stream)>>>(rows, row, step.map, step.store);
+  CheckLaunch();
+}
+
+template <typename Body>
+void LaunchStep(const DeviceContext& context, const ChannelEach<Body>& step, int64_t outer,
+                int64_t channels, int64_t inner) {
+  if (!step.wanted) return;
+  const Body body = step.body;
+  ParallelFor(context, outer * channels * inner,
+              [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i / inner % channels, i); });
+}
+#endif
+
+/// Does `steps` one after the other with each channel, of an outer x channels x inner array; those
+/// after the first may read what the ones before have stored for that channel. On the CPU threads
+/// share the channels, and do all steps with one before they go on to the next: what a step reads
+/// again is still in the cache. On a GPU each step is a launch.
+template <typename... Steps>
+void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                 const Steps&... steps) {
 #ifdef __CUDACC__
   if (context.launch) {
-    if (channels <= 0) return;
-    const int64_t rows = inner > 0 ? outer : 0, row = inner > 0 ? inner : 1;
-    ChannelKernel<T><<<static_cast<unsigned>(channels), kChannelBlock, 0,
-                       static_cast<cudaStream_t>(context.stream)>>>(rows, row, map, store);
-    CheckLaunch();
+    (LaunchStep(context, steps, outer, channels, inner), ...);
     return;
   }
 #endif
-  ParallelForHeavy(context, channels, outer * inner, [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-    // Eight interleaved partial sums: fast, and more accurate than one.
-    T sums[8] = {};
-    for (int64_t o = 0; o < outer; ++o) {
-      const int64_t first = (o * channels + channel) * inner;
-      int64_t i = 0;
-      for (; i + 8 <= inner; i += 8) {
-        for (int k = 0; k < 8; ++k) sums[k] += map(channel, first + i + k);
-      }
-      for (int k = 0; i < inner; ++i, ++k) sums[k] += map(channel, first + i);
-    }
-    store(channel, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
-                       ((sums[4] + sums[5]) + (sums[6] + sums[7])));
-  });
+  if (channels <= 0) return;
+  const HostKernel scope(context);
+  HostFor(channels, channels > 1 && channels * outer * inner > kGrain,
+          [=](int64_t channel) { (RunOnChannel(steps, outer, channels, inner, channel), ...); });
+}
+
+/// ForChannels of one sum.
+template <typename T, typename Map, typename Store>
+void ReduceChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                    Map map, Store store) {
+  ForChannels(context, outer, channels, inner, SumOf<T>(map, store));
 }
 
 }  // namespace kernels

@@ -10,11 +10,6 @@
 namespace caffe {
 namespace kernels {
 
-/// inverse = 1 / (sqrt(variance) + epsilon); may be computed in place.
-template <typename Dtype>
-void InverseDeviationPlus(const DeviceContext& context, int64_t rows, Dtype epsilon,
-                          const Dtype* variance, Dtype* inverse);
-
 /// y = x less the mean of its row, for rows of `length` values; y may lie on x. `means`: workspace
 /// for one value per row.
 template <typename Dtype>

@@ -18,32 +18,29 @@ void ScaleForward(const DeviceContext& context, int64_t outer, int64_t channels,
 }
 
 template <typename Dtype>
-void ScaleBackwardData(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                       const Dtype* dy, const Dtype* scale, Dtype* dx) {
-  ParallelForRows(context, outer * channels, inner,
-                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    dx[row * inner + column] = dy[row * inner + column] * scale[row % channels];
-                  });
-}
-
-template <typename Dtype>
-void ScaleGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                   const Dtype* dy, const Dtype* x, bool accumulate, Dtype* dscale) {
-  ReduceChannels<Dtype>(
+void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                   const Dtype* dy, const Dtype* x, const Dtype* scale, bool accumulate,
+                   Dtype* dscale, Dtype* dbias, Dtype* dx) {
+  ForChannels(
       context, outer, channels, inner,
-      [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i] * x[i]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-        dscale[channel] = accumulate ? dscale[channel] + sum : sum;
-      });
+      SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i] * x[i]; },
+                   [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
+                     dscale[channel] = accumulate ? dscale[channel] + sum : sum;
+                   },
+                   dscale != nullptr),
+      SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
+                   [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dbias[channel] += sum; },
+                   dbias != nullptr),
+      ChannelEach{
+          [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { dx[i] = dy[i] * scale[channel]; },
+          dx != nullptr});
 }
 
-#define LAYRUB_INSTANTIATE_SCALE(Dtype)                                                          \
-  template void ScaleForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,      \
-                             const Dtype*, const Dtype*, Dtype*, Dtype*);                        \
-  template void ScaleBackwardData(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, \
-                                  const Dtype*, Dtype*);                                         \
-  template void ScaleGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,     \
-                              const Dtype*, bool, Dtype*)
+#define LAYRUB_INSTANTIATE_SCALE(Dtype)                                                      \
+  template void ScaleForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,  \
+                             const Dtype*, const Dtype*, Dtype*, Dtype*);                    \
+  template void ScaleBackward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, \
+                              const Dtype*, const Dtype*, bool, Dtype*, Dtype*, Dtype*)
 LAYRUB_INSTANTIATE_SCALE(float);
 LAYRUB_INSTANTIATE_SCALE(double);
 #undef LAYRUB_INSTANTIATE_SCALE

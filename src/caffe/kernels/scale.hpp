@@ -16,14 +16,13 @@ namespace kernels {
 template <typename Dtype>
 void ScaleForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                   const Dtype* x, const Dtype* scale, const Dtype* bias, Dtype* y, Dtype* copy);
-/// dx = dy * scale. dx may be dy.
+/// The gradients of ScaleForward. Those whose pointer is null are not wanted. dscale[c] =
+/// (accumulate ? dscale[c] : 0) + the sum of dy * x over channel c; dbias[c] += the sum of dy; dx =
+/// dy * scale. x may be null without a dscale; dx may be dy or x.
 template <typename Dtype>
-void ScaleBackwardData(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                       const Dtype* dy, const Dtype* scale, Dtype* dx);
-/// dscale[c] = (accumulate ? dscale[c] : 0) + the sum of dy * x over channel c.
-template <typename Dtype>
-void ScaleGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                   const Dtype* dy, const Dtype* x, bool accumulate, Dtype* dscale);
+void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                   const Dtype* dy, const Dtype* x, const Dtype* scale, bool accumulate,
+                   Dtype* dscale, Dtype* dbias, Dtype* dx);
 
 }  // namespace kernels
 }  // namespace caffe

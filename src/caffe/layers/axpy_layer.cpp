@@ -71,15 +71,16 @@ void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                                   const vector<Blob<Dtype>*>& bottom) {
   const int rows = bottom[kX]->count(0, 2), length = bottom[kX]->count(2);
   const Dtype* df = Diff(context, *top[0]);
+  // x may lie where one of the next two gradients goes.
   if (propagate_down[kA]) {
-    kernels::ScaleGradient(context, 1, rows, length, df, Data(context, *bottom[kX]), false,
-                           MutableDiff(context, bottom[kA]));
+    kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, Data(context, *bottom[kX]), nullptr,
+                                  false, MutableDiff(context, bottom[kA]), nullptr, nullptr);
   }
   if (propagate_down[kY])
     kernels::Copy(context, top[0]->count(), df, MutableDiff(context, bottom[kY]));
   if (propagate_down[kX]) {
-    kernels::ScaleBackwardData(context, 1, rows, length, df, Data(context, *bottom[kA]),
-                               MutableDiff(context, bottom[kX]));
+    kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, nullptr, Data(context, *bottom[kA]),
+                                  false, nullptr, nullptr, MutableDiff(context, bottom[kX]));
   }
 }
 

@@ -70,13 +70,17 @@ void BatchNormLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* 
 }
 
 template <typename Dtype>
-void BatchNormLayer<Dtype>::AddStatistics(const DeviceContext& context,
-                                          const kernels::ChannelShape& shape, const Dtype* mean,
-                                          const Dtype* variance) {
-  kernels::AccumulateStatistics<Dtype>(context, shape, moving_average_fraction_, mean, variance,
-                                       MutableData(context, this->blobs_[kMeanSum].get()),
-                                       MutableData(context, this->blobs_[kVarianceSum].get()),
-                                       MutableData(context, this->blobs_[kCount].get()));
+kernels::RunningStatistics<Dtype> BatchNormLayer<Dtype>::Running(
+    const DeviceContext& context, const kernels::ChannelShape& shape) {
+  const int64_t m = shape.PerChannel();
+  kernels::RunningStatistics<Dtype> running;
+  running.keep = moving_average_fraction_;
+  running.mean_weight = 1;
+  running.variance_weight = m > 1 ? Dtype(m) / Dtype(m - 1) : Dtype(1);  // unbiased
+  running.mean = MutableData(context, this->blobs_[kMeanSum].get());
+  running.variance = MutableData(context, this->blobs_[kVarianceSum].get());
+  running.count = MutableData(context, this->blobs_[kCount].get());
+  return running;
 }
 
 INSTANTIATE_CLASS(BatchNormLayer);

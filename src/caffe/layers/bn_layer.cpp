@@ -86,12 +86,14 @@ void BNLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* mean,
 }
 
 template <typename Dtype>
-void BNLayer<Dtype>::AddStatistics(const DeviceContext& context,
-                                   const kernels::ChannelShape& /*shape*/, const Dtype* mean,
-                                   const Dtype* variance) {
-  kernels::MoveStatistics<Dtype>(context, this->channels_, momentum_, mean, variance,
-                                 MutableData(context, this->blobs_[kMean].get()),
-                                 MutableData(context, this->blobs_[kVariance].get()));
+kernels::RunningStatistics<Dtype> BNLayer<Dtype>::Running(const DeviceContext& context,
+                                                          const kernels::ChannelShape& /*shape*/) {
+  kernels::RunningStatistics<Dtype> running;
+  running.keep = momentum_;
+  running.mean_weight = running.variance_weight = 1 - momentum_;
+  running.mean = MutableData(context, this->blobs_[kMean].get());
+  running.variance = MutableData(context, this->blobs_[kVariance].get());
+  return running;
 }
 
 template <typename Dtype>

@@ -110,24 +110,26 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
   Dtype* saved_mean = this->template SavedBytes<Dtype>(kMean);
   Dtype* saved_inverse = this->template SavedBytes<Dtype>(kInverse);
   Dtype* mean = saved_mean != nullptr ? saved_mean : scratch;
-  Dtype* variance = saved_inverse != nullptr ? saved_inverse : scratch + channels_;
+  Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + channels_;
   const Dtype* x = Data(context, *bottom[0]);
-  if (use_global_stats_) {
-    ReadStatistics(context, mean, variance);
-  } else {
-    kernels::ChannelStatistics(context, shape, x, mean, variance);
-    // The batch counts once, however often its values are computed.
-    if (!this->recomputing()) AddStatistics(context, shape, mean, variance);
-  }
-  Dtype* inverse = variance;
-  kernels::InverseDeviation<Dtype>(context, channels_, eps_, variance, inverse);
+  Dtype* y = MutableData(context, top[0]);
+  Dtype* normalized = this->template SavedBytes<Dtype>(kNormalized);
   kernels::ChannelAffine<Dtype> affine;
   if (Scales()) {
     affine = {Data(context, *this->blobs_[scale_param_]),
               Data(context, *this->blobs_[bias_param_])};
   }
-  kernels::Normalize<Dtype>(context, shape, x, mean, inverse, affine, MutableData(context, top[0]),
-                            this->template SavedBytes<Dtype>(kNormalized));
+  if (use_global_stats_) {
+    ReadStatistics(context, mean, inverse);
+    kernels::InverseDeviation<Dtype>(context, channels_, eps_, inverse, inverse);
+    kernels::Normalize<Dtype>(context, shape, x, mean, inverse, affine, y, normalized);
+    return;
+  }
+  // The batch counts once, however often its values are computed.
+  kernels::RunningStatistics<Dtype> running;
+  if (!this->recomputing()) running = Running(context, shape);
+  kernels::NormalizeBatch<Dtype>(context, shape, x, kernels::Epsilon::kOfVariance, eps_, running,
+                                 mean, inverse, affine, y, normalized);
 }
 
 template <typename Dtype>

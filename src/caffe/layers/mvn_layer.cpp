@@ -87,10 +87,8 @@ void MVNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
   Dtype* saved_inverse = this->template SavedBytes<Dtype>(kInverse);
   Dtype* mean = saved_mean != nullptr ? saved_mean : scratch;
   Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + rows.channels;
-  kernels::ChannelStatistics(context, rows, x, mean, inverse);
-  kernels::InverseDeviationPlus<Dtype>(context, rows.channels, eps_, inverse, inverse);
-  kernels::Normalize<Dtype>(context, rows, x, mean, inverse, {}, y,
-                            this->template SavedBytes<Dtype>(kNormalized));
+  kernels::NormalizeBatch<Dtype>(context, rows, x, kernels::Epsilon::kOfDeviation, eps_, {}, mean,
+                                 inverse, {}, y, this->template SavedBytes<Dtype>(kNormalized));
 }
 
 template <typename Dtype>

@@ -2,7 +2,6 @@
 
 #include "axis_run.hpp"
 #include "caffe/filler.hpp"
-#include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/scale.hpp"
 
 namespace caffe {
@@ -126,22 +125,22 @@ void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
                                    const vector<bool>& propagate_down,
                                    const vector<Blob<Dtype>*>& bottom) {
   const bool learned = bottom.size() == 1;
+  Blob<Dtype>* const scale = learned ? this->blobs_[0].get() : bottom[1];
+  const Dtype *x = nullptr, *factor = nullptr;
+  Dtype *dscale = nullptr, *dbias = nullptr, *dx = nullptr;
   if (ScaleGradientWanted(propagate_down)) {
-    const Dtype* x = this->form() == kFromSaved ? this->template SavedBytes<Dtype>(kBottom)
-                                                : Data(context, *bottom[0]);
-    Blob<Dtype>* scale = learned ? this->blobs_[0].get() : bottom[1];
-    kernels::ScaleGradient(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]), x,
-                           learned, MutableDiff(context, scale));
+    x = this->form() == kFromSaved ? this->template SavedBytes<Dtype>(kBottom)
+                                   : Data(context, *bottom[0]);
+    dscale = MutableDiff(context, scale);
   }
-  if (bias_term_ && this->param_propagate_down(bias_param_id_)) {
-    kernels::BiasGradient(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]), true,
-                          MutableDiff(context, this->blobs_[bias_param_id_].get()));
-  }
+  if (bias_term_ && this->param_propagate_down(bias_param_id_))
+    dbias = MutableDiff(context, this->blobs_[bias_param_id_].get());
   if (propagate_down[0]) {
-    const Blob<Dtype>& scale = learned ? *this->blobs_[0] : *bottom[1];
-    kernels::ScaleBackwardData(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]),
-                               Data(context, scale), MutableDiff(context, bottom[0]));
+    factor = Data(context, *scale);
+    dx = MutableDiff(context, bottom[0]);
   }
+  kernels::ScaleBackward(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]), x,
+                         factor, learned, dscale, dbias, dx);
 }
 
 INSTANTIATE_CLASS(ScaleLayer);

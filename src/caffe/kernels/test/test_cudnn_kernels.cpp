@@ -263,9 +263,8 @@ TEST_F(CudnnKernels, BatchNorm) {
         [&] {
           float* const m = mean.mutable_gpu_data();
           float* const i = inverse.mutable_gpu_data();
-          ChannelStatistics(context_, channels, x, m, i);
-          InverseDeviation(context_, shape[1], epsilon, i, i);
-          Normalize<float>(context_, channels, x, m, i, {}, y_.mutable_gpu_data(), nullptr);
+          NormalizeBatch<float>(context_, channels, x, Epsilon::kOfVariance, epsilon, {}, m, i, {},
+                                y_.mutable_gpu_data(), nullptr);
         },
         [&] {
           return cudnnBatchNormalizationForwardTraining(

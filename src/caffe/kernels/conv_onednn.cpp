@@ -7,6 +7,7 @@
 
 #include "caffe/kernels/depthwise.hpp"
 #include "caffe/kernels/onednn/convolution.hpp"
+#include "caffe/util/beside_library.hpp"
 #include "caffe/util/cpu_gemm.hpp"
 
 namespace caffe {
@@ -42,14 +43,17 @@ Library Open() {
 #ifndef USE_ONEDNN
   return {};
 #endif
-  Dl_info here;
-  const bool found = dladdr(reinterpret_cast<void*>(&OneDnnBytes), &here) != 0;
-  const std::string path = found ? here.dli_fname : "";
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
   const WaitingWithoutLoops waiting;
-  void* const library = dlopen((folder + "libcaffe_onednn.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string path = BesideLibrary("libcaffe_onednn.so");
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     LOG(WARNING) << "Convolutions run without oneDNN: " << dlerror();
+    return {};
+  }
+  const auto interface = reinterpret_cast<decltype(&layrub_onednn_interface)>(
+      dlsym(library, "layrub_onednn_interface"));
+  if (!interface || interface() != kOneDnnInterface) {
+    LOG(WARNING) << "Convolutions run without oneDNN: " << path << " is of another version.";
     return {};
   }
   return {
@@ -65,14 +69,26 @@ const Library& TheLibrary() {
 /// Its kernels compute 8 or 16 channels at a time of what they write, whether there are so many or
 /// not. Of what they read they can do with less (the three colours of images).
 constexpr int kFewestWritten = 8;
+/// Values of x that make one of y: those of three colours under a window of 3 x 3.
+constexpr int64_t kFewestRead = 27;
+/// Products of few columns, of images of 7 x 7 values, leave a processor's vectors half empty.
+constexpr int64_t kFewColumns = 64;
+/// Gradients of fewer weights are shared by image, and summed up by threads that turn in a loop
+/// until the others have come: for milliseconds, where something else has the core of one.
+constexpr int64_t kFewWeights = 32768;
 
 /// Where it was found to be slower than, or no faster than, a product of matrices in less memory.
 bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
-  if (conv.window.KernelSize() == 1) return true;
+  const SlidingWindow& window = conv.window;
+  const bool of_weights = pass == ConvolutionPass::kBackwardWeights;
+  if (window.KernelSize() == 1)
+    return of_weights || !conv.Pointwise() || window.OutputSize() > kFewColumns;
   if (IsDepthwise(conv)) return false;
-  const int outputs = conv.num_output / conv.group;
-  const int written = pass == ConvolutionPass::kBackwardData ? conv.window.channels : outputs;
-  return written < kFewestWritten;
+  const int64_t outputs = conv.num_output / conv.group;
+  const int64_t inner = window.channels * window.KernelSize();
+  const int64_t written = pass == ConvolutionPass::kBackwardData ? window.channels : outputs;
+  return written < kFewestWritten || inner < kFewestRead ||
+         (of_weights && conv.num_output * inner < kFewWeights);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include "caffe/kernels/onednn/convolution.hpp"
 
 #include <omp.h>
+#include <pthread.h>
 
+#include <algorithm>
+#include <atomic>
 #include <dnnl.hpp>
 #include <map>
 #include <memory>
@@ -21,8 +24,9 @@ namespace {
 using dnnl::memory;
 using Pass = ConvolutionPass;
 
-/// What a piece of the images may take in the workspace: about what the caches of two cores hold.
-constexpr int64_t kPieceBytes = int64_t{4} << 20;
+/// What a piece of the images may take in the workspace, with which it stays in the cache of a
+/// core.
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int64_t kLine = 64;
 /// That a thread keeps: nets whose shapes change have ever new ones.
 constexpr size_t kMostKernels = 512;
@@ -35,6 +39,37 @@ const dnnl::engine& Cpu() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
+
+/// In a child of fork, which has none of the threads that its parent's OpenMP waits for.
+std::atomic<bool> in_child{false};
+const int registered = pthread_atfork(nullptr, nullptr, [] { in_child = true; });
+
+/// While it lives, the calling thread's parallel regions have count() threads: as many as are
+/// wanted, if OpenMP gives so many. oneDNN shares work among as many as a kernel was made for.
+class OmpThreads {
+ public:
+  explicit OmpThreads(int wanted)
+      : count_(Possible(wanted)), threads_(omp_get_max_threads()), dynamic_(omp_get_dynamic()) {
+    omp_set_num_threads(count_);
+    omp_set_dynamic(0);
+  }
+  ~OmpThreads() {
+    omp_set_num_threads(threads_);
+    omp_set_dynamic(dynamic_);
+  }
+  OmpThreads(const OmpThreads&) = delete;
+  OmpThreads& operator=(const OmpThreads&) = delete;
+
+  int count() const { return count_; }
+
+ private:
+  static int Possible(int wanted) {
+    if (in_child || omp_in_parallel()) return 1;
+    return std::min(wanted, omp_get_thread_limit());
+  }
+
+  const int count_, threads_, dynamic_;
+};
 
 /// The operands of a pass, as the functions of conv.hpp have them: two that are read, one that is
 /// written.
@@ -58,10 +93,10 @@ struct Kernel {
   Side sides[3];
   dnnl::primitive run;
   memory::desc scratchpad;
-  char* own_scratchpad = nullptr;  ///< where the workspace has no room for it; else there
-  std::unique_ptr<char[]> owned;
   int64_t copied = 0;  ///< bytes of the workspace that copies take; the scratchpad comes behind
   int64_t bytes = 0;   ///< of the workspace
+
+  int64_t scratch_bytes() const { return static_cast<int64_t>(scratchpad.get_size()); }
 };
 
 memory::dims Dims(const int* values, int count) { return {values, values + count}; }
@@ -71,6 +106,9 @@ memory::desc InBlob(const memory::dims& dims) {
   for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
   return {dims, memory::data_type::f32, strides};
 }
+
+/// Kernels read images of so few channels, of colours, as they are.
+constexpr bool ReadsAsInBlob(int64_t channels) { return channels <= 3; }
 
 memory::desc Any(const memory::dims& dims) {
   return {dims, memory::data_type::f32, memory::format_tag::any};
@@ -98,15 +136,34 @@ struct Tensors {
   }
 };
 
+/// Values that the copies of an image, x and y, hold in blocks of kBlock channels.
+int64_t ImageValues(const Convolution& conv) {
+  const SlidingWindow& window = conv.window;
+  const int64_t x = ReadsAsInBlob(conv.channels) ? 0 : RoundUp(conv.channels, kBlock);
+  return x * window.ImageSize() + RoundUp(conv.num_output, kBlock) * window.OutputSize();
+}
+
+/// The same of the weights.
+int64_t WeightValues(const Convolution& conv) {
+  const bool depthwise = conv.window.channels == 1 && conv.num_output == conv.group;
+  if (depthwise) return RoundUp(conv.group, kBlock) * conv.window.KernelSize();
+  return conv.group * RoundUp(conv.window.channels, kBlock) *
+         RoundUp(conv.num_output / conv.group, kBlock) * conv.window.KernelSize();
+}
+
 /// The most images, a divisor of all, that a piece has room for; at least one.
 int ImagesOfPiece(const Convolution& conv) {
-  const SlidingWindow& window = conv.window;
-  const int64_t values = conv.channels * window.ImageSize() + conv.num_output * window.OutputSize();
   int images = conv.images;
-  while (images > 1 &&
-         (conv.images % images != 0 || images * values * int64_t{sizeof(float)} > kPieceBytes))
+  while (images > 1 && (conv.images % images != 0 ||
+                        images * ImageValues(conv) * int64_t{sizeof(float)} > kPieceBytes))
     --images;
   return images;
+}
+
+/// What the copies of a piece and of the weights take. Which operands are copied, into blocks of
+/// what size, and what threads need for themselves, depends on the processor; plans should not.
+int64_t WorkspaceBytes(const Convolution& conv, int images) {
+  return (images * ImageValues(conv) + WeightValues(conv)) * int64_t{sizeof(float)} + 4 * kLine;
 }
 
 dnnl::primitive_attr Attributes() {
@@ -188,7 +245,8 @@ std::unique_ptr<Kernel> Finish(const Description& description, dnnl::primitive r
 
 /// Null where oneDNN has nothing for it. `sides` know their tensors, `dims`, as blobs.
 std::unique_ptr<Kernel> Describe(Pass pass, const Tensors& of, std::unique_ptr<Kernel> made) {
-  const memory::desc x = Any(of.x), weights = Any(of.weights), y = Any(of.y);
+  const memory::desc x = ReadsAsInBlob(of.x[1]) ? InBlob(of.x) : Any(of.x);
+  const memory::desc weights = Any(of.weights), y = Any(of.y);
   const Forward::primitive_desc forward = DescribeForward(of, {x, weights, y});
   if (!forward) return nullptr;
   if (pass == Pass::kForward) {
@@ -234,23 +292,6 @@ void NameSides(Pass pass, const Tensors& of, Kernel* kernel) {
   }
 }
 
-/// What the copies of `images` images and of the weights take in blocks of kBlock channels, and
-/// once more the weights, for the sums of two threads. Which operands are copied, into blocks of
-/// what size, and what threads need for themselves, depends on the processor; plans should not.
-int64_t WorkspaceBytes(const Convolution& conv, ConvolutionPass pass, int images) {
-  const SlidingWindow& window = conv.window;
-  const bool depthwise = window.channels == 1 && conv.num_output == conv.group;
-  const int64_t outputs = conv.num_output / conv.group;
-  const int64_t weights =
-      window.KernelSize() *
-      (depthwise ? RoundUp(conv.group, kBlock)
-                 : conv.group * RoundUp(window.channels, kBlock) * RoundUp(outputs, kBlock));
-  const int64_t values = images * (RoundUp(conv.channels, kBlock) * window.ImageSize() +
-                                   RoundUp(conv.num_output, kBlock) * window.OutputSize());
-  const int64_t sums = pass == Pass::kBackwardWeights ? weights : 0;
-  return (values + weights + sums) * int64_t{sizeof(float)} + 4 * kLine;
-}
-
 /// Where the copies lie, and what makes them.
 void PlaceCopies(Pass pass, Kernel* kernel) {
   for (Side& side : kernel->sides) {
@@ -271,13 +312,16 @@ void PlaceCopies(Pass pass, Kernel* kernel) {
   }
 }
 
-/// More than two threads may want more for the sums of each.
-void PlaceScratchpad(Kernel* kernel) {
-  const auto size = static_cast<int64_t>(kernel->scratchpad.get_size());
-  if (kernel->copied + size <= kernel->bytes) return;
-  kernel->owned = std::make_unique<char[]>(static_cast<size_t>(size + kLine));
-  const auto address = reinterpret_cast<uintptr_t>(kernel->owned.get());
-  kernel->own_scratchpad = kernel->owned.get() + (kLine - address % kLine);
+/// Memory of the calling thread, at a multiple of kLine: what many threads want for the sums of
+/// each, which the workspace may have no room for. As much as was ever wanted.
+char* OwnScratch(int64_t bytes) {
+  static thread_local std::vector<char> memory;
+  if (static_cast<int64_t>(memory.size()) < bytes + kLine) {
+    memory.clear();
+    memory.resize(static_cast<size_t>(bytes + kLine));
+  }
+  const auto address = reinterpret_cast<uintptr_t>(memory.data());
+  return memory.data() + (kLine - address % kLine);
 }
 
 bool CanDescribe(const Convolution& conv) {
@@ -293,10 +337,9 @@ std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, Pass pass) {
   kernel = Describe(pass, tensors, std::move(kernel));
   if (!kernel) return nullptr;
   kernel->pieces = conv.images / images;
-  kernel->bytes = WorkspaceBytes(conv, pass, images);
+  kernel->bytes = WorkspaceBytes(conv, images);
   PlaceCopies(pass, kernel.get());
   if (kernel->copied > kernel->bytes) return nullptr;
-  PlaceScratchpad(kernel.get());
   return kernel;
 }
 
@@ -310,22 +353,24 @@ std::vector<int> KeyOf(const Convolution& conv, Pass pass, int threads) {
   return key;
 }
 
-/// The calling thread's kernel for `threads` threads, which will run as many from now on. It lives
-/// as long as the thread; oneDNN itself shares the code. Null where there is none.
+/// The calling thread's kernel, where its parallel regions have `threads` threads. It lives as long
+/// as the thread; oneDNN itself shares the code. Null where there is none.
 const Kernel* KernelFor(const Convolution& conv, Pass pass, int threads) {
   static thread_local std::map<std::vector<int>, std::unique_ptr<Kernel>> kernels;
-  omp_set_num_threads(threads);
+  std::vector<int> key = KeyOf(conv, pass, threads);
+  const auto found = kernels.find(key);
+  if (found != kernels.end()) return found->second.get();
   if (kernels.size() >= kMostKernels) kernels.clear();
-  const auto [entry, is_new] = kernels.try_emplace(KeyOf(conv, pass, threads));
-  if (is_new) entry->second = MakeKernel(conv, pass);
-  return entry->second.get();
+  std::unique_ptr<Kernel> made = MakeKernel(conv, pass);
+  return kernels.emplace(std::move(key), std::move(made)).first->second.get();
 }
 
 void Run(const Kernel& kernel, void* workspace, float* const (&operands)[3]) {
   static thread_local dnnl::stream stream(Cpu());
   char* const base = static_cast<char*>(workspace);
+  const bool fits = kernel.copied + kernel.scratch_bytes() <= kernel.bytes;
   const memory scratchpad(kernel.scratchpad, Cpu(),
-                          kernel.own_scratchpad ? kernel.own_scratchpad : base + kernel.copied);
+                          fits ? base + kernel.copied : OwnScratch(kernel.scratch_bytes()));
   for (int piece = 0; piece < kernel.pieces; ++piece) {
     std::unordered_map<int, memory> arguments = {{DNNL_ARG_SCRATCHPAD, scratchpad}};
     memory blob[3], used[3];
@@ -353,9 +398,12 @@ void Run(const Kernel& kernel, void* workspace, float* const (&operands)[3]) {
 using caffe::kernels::Convolution;
 using caffe::kernels::ConvolutionPass;
 
+int64_t layrub_onednn_interface() { return kOneDnnInterface; }
+
 int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass pass,
                                         int threads) try {
-  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, threads);
+  const caffe::kernels::OmpThreads scope(threads);
+  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, scope.count());
   return kernel ? kernel->bytes : -1;
 } catch (const dnnl::error&) {
   return -1;
@@ -364,7 +412,8 @@ int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass
 const char* layrub_onednn_convolution(const Convolution& conv, ConvolutionPass pass, int threads,
                                       void* workspace, const float* a, const float* b,
                                       float* out) try {
-  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, threads);
+  const caffe::kernels::OmpThreads scope(threads);
+  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, scope.count());
   if (!kernel) return "it has no kernel for this";
   caffe::kernels::Run(*kernel, workspace, {const_cast<float*>(a), const_cast<float*>(b), out});
   return nullptr;

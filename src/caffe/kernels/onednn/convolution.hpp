@@ -8,6 +8,11 @@
 
 #include "caffe/kernels/conv.hpp"
 
+/// Another number for each change of what is declared here; both sides must have the same.
+inline constexpr int64_t kOneDnnInterface =
+    (int64_t{1} << 32) + sizeof(caffe::kernels::Convolution);
+extern "C" int64_t layrub_onednn_interface();
+
 /// OneDnnBytes, where `threads` threads run it; -1: none.
 extern "C" int64_t layrub_onednn_convolution_bytes(const caffe::kernels::Convolution& conv,
                                                    caffe::kernels::ConvolutionPass pass,

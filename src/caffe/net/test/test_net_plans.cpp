@@ -21,7 +21,7 @@ namespace caffe {
 namespace {
 
 layrub::Graph TrainingGraph(const std::string& name) {
-  NetParameter param = ReadNet(name);
+  NetParameter param = WithOwnKernels(ReadNet(name));
   param.mutable_state()->set_phase(TRAIN);
   return Net<float>(param).MemoryGraph(1);
 }

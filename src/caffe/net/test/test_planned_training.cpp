@@ -158,7 +158,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsWithASpillFile) {
 }
 
 TEST_P(PlannedTraining, TouchesExactlyThePlannedBytes) {
-  OpenSolver solver(SolverFor(net(), strategy()));
+  OpenSolver solver(SolverFor(WithOwnKernels(net()), strategy()));
   solver.mutable_placement_extra()->executor.canary = true;
   Train(&solver);
   PlannedNet<float>& planned = *solver.net()->planned();

@@ -29,6 +29,16 @@ inline NetParameter ReadNet(const std::string& name) {
   return net;
 }
 
+/// `net` with convolutions by kernels of ours. A library's do not fill the workspace that plans have
+/// for them, whose bytes are the same on every processor, and it may outgrow what small nets hold.
+inline NetParameter WithOwnKernels(NetParameter net) {
+  for (LayerParameter& layer : *net.mutable_layer()) {
+    if (layer.has_convolution_param())
+      layer.mutable_convolution_param()->set_engine(ConvolutionParameter::CAFFE);
+  }
+  return net;
+}
+
 inline NetParameter ParseNet(const std::string& text) {
   NetParameter net;
   CHECK(google::protobuf::TextFormat::ParseFromString(text, &net)) << text;

@@ -1,0 +1,20 @@
+#include "caffe/util/beside_library.hpp"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace caffe {
+
+std::string BesideLibrary(const std::string& name) {
+  Dl_info here;
+  if (!dladdr(reinterpret_cast<void*>(&BesideLibrary), &here)) return name;
+  // As it was given to the loader, which may be a link, or start from where the program started.
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::canonical(here.dli_fname, error);
+  const std::filesystem::path library = error ? std::filesystem::path(here.dli_fname) : whole;
+  return (library.parent_path() / name).string();
+}
+
+}  // namespace caffe

@@ -322,7 +322,7 @@ class Imagenet(PicturesExample):
 
 class CppClassification(PicturesExample):
     deploy = "examples/cpp_classification/deploy.prototxt"
-    weights = "examples/imagenet/small_iter_150.caffemodel"
+    weights = "examples/imagenet/small_iter_300.caffemodel"
     mean = "examples/imagenet/imagenet_mean.binaryproto"
     labels = "examples/imagenet/labels.txt"
 

@@ -1,0 +1,244 @@
+// Which of oneDNN's kernels does a pass of a convolution, and what it needs.
+#include "caffe/kernels/onednn/kernel.hpp"
+
+#include <string_view>
+#include <utility>
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+using dnnl::memory;
+using Pass = ConvolutionPass;
+
+/// What a piece of the images may take in the workspace, with which it stays in the cache of a
+/// core.
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
+/// The most channels in a block of a layout.
+constexpr int64_t kBlock = 16;
+
+memory::dims Dims(const int* values, int count) { return {values, values + count}; }
+
+memory::desc InBlob(const memory::dims& dims) {
+  memory::dims strides(dims.size(), 1);
+  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  return {dims, memory::data_type::f32, strides};
+}
+
+/// Kernels read images of so few channels, of colours, as they are.
+constexpr bool ReadsAsInBlob(int64_t channels) { return channels <= 3; }
+
+memory::desc Any(const memory::dims& dims) {
+  return {dims, memory::data_type::f32, memory::format_tag::any};
+}
+
+/// What oneDNN calls the tensors of a convolution.
+struct Tensors {
+  memory::dims x, weights, y, stride, dilation, pad;
+
+  Tensors(const Convolution& conv, int images) {
+    const SlidingWindow& window = conv.window;
+    x = {images, conv.channels};
+    y = {images, conv.num_output};
+    weights = {conv.num_output / conv.group, window.channels};
+    if (conv.group > 1) weights.insert(weights.begin(), conv.group);
+    const auto append = [&](const int* values, memory::dims* dims) {
+      dims->insert(dims->end(), values, values + window.axes);
+    };
+    append(window.image, &x);
+    append(window.output, &y);
+    append(window.kernel, &weights);
+    stride = Dims(window.stride, window.axes);
+    pad = Dims(window.pad, window.axes);
+    for (int i = 0; i < window.axes; ++i) dilation.push_back(window.dilation[i] - 1);
+  }
+};
+
+/// Values that the copies of an image, x and y, hold in blocks of kBlock channels.
+int64_t ImageValues(const Convolution& conv) {
+  const SlidingWindow& window = conv.window;
+  const int64_t x = ReadsAsInBlob(conv.channels) ? 0 : RoundUp(conv.channels, kBlock);
+  return x * window.ImageSize() + RoundUp(conv.num_output, kBlock) * window.OutputSize();
+}
+
+/// The same of the weights.
+int64_t WeightValues(const Convolution& conv) {
+  const bool depthwise = conv.window.channels == 1 && conv.num_output == conv.group;
+  if (depthwise) return RoundUp(conv.group, kBlock) * conv.window.KernelSize();
+  return conv.group * RoundUp(conv.window.channels, kBlock) *
+         RoundUp(conv.num_output / conv.group, kBlock) * conv.window.KernelSize();
+}
+
+/// The most images, a divisor of all, that a piece has room for; at least one.
+int ImagesOfPiece(const Convolution& conv) {
+  int images = conv.images;
+  while (images > 1 && (conv.images % images != 0 ||
+                        images * ImageValues(conv) * int64_t{sizeof(float)} > kPieceBytes))
+    --images;
+  return images;
+}
+
+/// What the copies of a piece and of the weights take. Which operands are copied, into blocks of
+/// what size, and what threads need for themselves, depends on the processor; plans should not.
+int64_t WorkspaceBytes(const Convolution& conv, int images) {
+  return (images * ImageValues(conv) + WeightValues(conv)) * int64_t{sizeof(float)} + 4 * kLine;
+}
+
+dnnl::primitive_attr Attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+using Forward = dnnl::convolution_forward;
+using BackwardData = dnnl::convolution_backward_data;
+using BackwardWeights = dnnl::convolution_backward_weights;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+// oneDNN 3 has no descriptor between an operation's numbers and its primitive_desc.
+#if DNNL_VERSION_MAJOR >= 3
+Forward::primitive_desc DescribeForward(const Tensors& of, const memory::desc (&any)[3]) {
+  return {Cpu(),        dnnl::prop_kind::forward_training,
+          kDirect,      any[0],
+          any[1],       any[2],
+          of.stride,    of.dilation,
+          of.pad,       of.pad,
+          Attributes(), true};
+}
+BackwardData::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
+                                              const Forward::primitive_desc& forward,
+                                              BackwardData*) {
+  return {Cpu(),       kDirect, any[0], any[1],  any[2],       of.stride,
+          of.dilation, of.pad,  of.pad, forward, Attributes(), true};
+}
+BackwardWeights::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
+                                                 const Forward::primitive_desc& forward,
+                                                 BackwardWeights*) {
+  return {Cpu(),       kDirect, any[0], any[1],  any[2],       of.stride,
+          of.dilation, of.pad,  of.pad, forward, Attributes(), true};
+}
+#else
+Forward::primitive_desc DescribeForward(const Tensors& of, const memory::desc (&any)[3]) {
+  return {{dnnl::prop_kind::forward_training, kDirect, any[0], any[1], any[2], of.stride,
+           of.dilation, of.pad, of.pad},
+          Attributes(),
+          Cpu(),
+          true};
+}
+BackwardData::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
+                                              const Forward::primitive_desc& forward,
+                                              BackwardData*) {
+  return {{kDirect, any[0], any[1], any[2], of.stride, of.dilation, of.pad, of.pad},
+          Attributes(),
+          Cpu(),
+          forward,
+          true};
+}
+BackwardWeights::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
+                                                 const Forward::primitive_desc& forward,
+                                                 BackwardWeights*) {
+  return {{kDirect, any[0], any[1], any[2], of.stride, of.dilation, of.pad, of.pad},
+          Attributes(),
+          Cpu(),
+          forward,
+          true};
+}
+#endif
+
+/// One of oneDNN's kernels that are made for this processor; it also has products of column
+/// matrices and plain loops, which gain nothing.
+bool IsMadeForProcessor(const char* name) {
+  const std::string_view text(name);
+  return text.starts_with("jit") || text.starts_with("brg");
+}
+
+template <typename Primitive, typename Description>
+std::unique_ptr<Kernel> Finish(const Description& description, const memory::desc (&kernel)[3],
+                               std::unique_ptr<Kernel> made) {
+  made->make = [description] { return Primitive(description); };
+  made->scratchpad = description.scratchpad_desc();
+  for (int i = 0; i < 3; ++i) made->sides[i].kernel = kernel[i];
+  return made;
+}
+
+/// Null where oneDNN has nothing for it. `sides` know their tensors, `dims`, as blobs.
+std::unique_ptr<Kernel> Describe(Pass pass, const Tensors& of, std::unique_ptr<Kernel> made) {
+  const memory::desc x = ReadsAsInBlob(of.x[1]) ? InBlob(of.x) : Any(of.x);
+  const memory::desc weights = Any(of.weights), y = Any(of.y);
+  const Forward::primitive_desc forward = DescribeForward(of, {x, weights, y});
+  if (!forward) return nullptr;
+  if (pass == Pass::kForward) {
+    if (!IsMadeForProcessor(forward.impl_info_str())) return nullptr;
+    return Finish<Forward>(
+        forward, {forward.src_desc(), forward.weights_desc(), forward.dst_desc()}, std::move(made));
+  }
+  if (pass == Pass::kBackwardData) {
+    const auto backward =
+        DescribeBackward(of, {x, weights, y}, forward, static_cast<BackwardData*>(nullptr));
+    if (!backward || !IsMadeForProcessor(backward.impl_info_str())) return nullptr;
+    return Finish<BackwardData>(
+        backward, {backward.diff_dst_desc(), backward.weights_desc(), backward.diff_src_desc()},
+        std::move(made));
+  }
+  const auto backward =
+      DescribeBackward(of, {x, weights, y}, forward, static_cast<BackwardWeights*>(nullptr));
+  if (!backward || !IsMadeForProcessor(backward.impl_info_str())) return nullptr;
+  return Finish<BackwardWeights>(
+      backward, {backward.src_desc(), backward.diff_dst_desc(), backward.diff_weights_desc()},
+      std::move(made));
+}
+
+/// The tensors of a pass in the order of its operands.
+void NameSides(Pass pass, const Tensors& of, Kernel* kernel) {
+  Side x, y, weights;
+  x.blob = InBlob(of.x), x.argument = DNNL_ARG_SRC, x.per_image = true;
+  y.blob = InBlob(of.y), y.argument = DNNL_ARG_DST, y.per_image = true;
+  weights.blob = InBlob(of.weights), weights.argument = DNNL_ARG_WEIGHTS;
+  Side* const sides = kernel->sides;
+  switch (pass) {
+    case Pass::kForward:
+      sides[kFirst] = x, sides[kSecond] = weights, sides[kOut] = y;
+      break;
+    case Pass::kBackwardData:
+      sides[kFirst] = y, sides[kSecond] = weights, sides[kOut] = x;
+      sides[kFirst].argument = DNNL_ARG_DIFF_DST, sides[kOut].argument = DNNL_ARG_DIFF_SRC;
+      break;
+    case Pass::kBackwardWeights:
+      sides[kFirst] = x, sides[kSecond] = y, sides[kOut] = weights;
+      sides[kSecond].argument = DNNL_ARG_DIFF_DST, sides[kOut].argument = DNNL_ARG_DIFF_WEIGHTS;
+  }
+}
+
+/// Where the copies lie.
+void PlaceCopies(Pass pass, Kernel* kernel) {
+  for (Side& side : kernel->sides) {
+    side.added = &side == &kernel->sides[kOut] && pass == Pass::kBackwardWeights;
+    if (side.kernel == side.blob && !side.added) continue;
+    side.offset = kernel->copied;
+    kernel->copied += RoundUp(static_cast<int64_t>(side.kernel.get_size()), kLine);
+  }
+}
+
+bool CanDescribe(const Convolution& conv) {
+  return conv.window.axes >= 1 && conv.window.axes <= 3 && conv.images > 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, Pass pass) {
+  if (!CanDescribe(conv)) return nullptr;
+  const int images = ImagesOfPiece(conv);
+  const Tensors tensors(conv, images);
+  auto kernel = std::make_unique<Kernel>();
+  NameSides(pass, tensors, kernel.get());
+  kernel = Describe(pass, tensors, std::move(kernel));
+  if (!kernel) return nullptr;
+  kernel->pieces = conv.images / images;
+  kernel->bytes = WorkspaceBytes(conv, images);
+  PlaceCopies(pass, kernel.get());
+  if (kernel->copied > kernel->bytes) return nullptr;
+  return kernel;
+}
+
+}  // namespace kernels
+}  // namespace caffe

@@ -312,9 +312,9 @@ template <typename Dtype>
 void Blob<Dtype>::Update() {
   if constexpr (std::is_floating_point_v<Dtype>) {
     if (OnDevice(*data_)) {
-      DeviceSubtract(count_, gpu_diff(), mutable_gpu_data());
+      Subtract(true, count_, gpu_diff(), mutable_gpu_data());
     } else {
-      caffe_axpy(count_, Dtype(-1), cpu_diff(), mutable_cpu_data());
+      Subtract(false, count_, cpu_diff(), mutable_cpu_data());
     }
   } else {
     NOT_IMPLEMENTED;

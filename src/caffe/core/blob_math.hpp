@@ -2,7 +2,8 @@
 #define CAFFE_CORE_BLOB_MATH_HPP_
 
 // What blobs compute on the calling thread's device. Declared here for Blob, defined among the
-// kernels. Arrays are the device's; for float and double.
+// kernels. Arrays are the device's where nothing else is said; for
+// float and double.
 
 #include <cstdint>
 
@@ -17,9 +18,9 @@ Dtype DeviceSumSquares(int64_t n, const Dtype* x);
 /// x *= factor
 template <typename Dtype>
 void DeviceScale(int64_t n, Dtype factor, Dtype* x);
-/// x -= step
+/// x -= step, arrays of the host unless `device`
 template <typename Dtype>
-void DeviceSubtract(int64_t n, const Dtype* step, Dtype* x);
+void Subtract(bool device, int64_t n, const Dtype* step, Dtype* x);
 
 }  // namespace caffe
 

@@ -47,15 +47,15 @@ void DeviceScale(int64_t n, Dtype factor, Dtype* x) {
 }
 
 template <typename Dtype>
-void DeviceSubtract(int64_t n, const Dtype* step, Dtype* x) {
-  kernels::SubtractStep(kernels::OnDevice(), n, step, x);
+void Subtract(bool device, int64_t n, const Dtype* step, Dtype* x) {
+  kernels::SubtractStep(device ? kernels::OnDevice() : DeviceContext(), n, step, x);
 }
 
 #define INSTANTIATE(Dtype)                                       \
   template Dtype DeviceAsum<Dtype>(int64_t, const Dtype*);       \
   template Dtype DeviceSumSquares<Dtype>(int64_t, const Dtype*); \
   template void DeviceScale<Dtype>(int64_t, Dtype, Dtype*);      \
-  template void DeviceSubtract<Dtype>(int64_t, const Dtype*, Dtype*)
+  template void Subtract<Dtype>(bool, int64_t, const Dtype*, Dtype*)
 INSTANTIATE(float);
 INSTANTIATE(double);
 #undef INSTANTIATE

@@ -5,6 +5,7 @@
 
 #include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/spans.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -39,41 +40,77 @@ LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad,
   return extent > 0 ? extent : 1;
 }
 
+/// For each i in [begin, end): where from[i * stride] is more than best[i], that is the best, and
+/// `code` says where it lies.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline void TakeLarger(const Dtype* from, int64_t stride, int begin, int end,
+                                          int code, Dtype* best, int* codes) {
+  for (int i = begin; i < end; ++i) {
+    const Dtype value = from[i * stride];
+    const bool larger = value > best[i];
+    best[i] = larger ? value : best[i];
+    codes[i] = larger ? code : codes[i];
+  }
+}
+
 template <typename Dtype, typename Index>
 void MaxForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x, Dtype* y,
                 Index* index, Dtype* mask) {
   const PoolingWindow p = window;
   const Dtype lowest = std::numeric_limits<Dtype>::lowest();
-  ParallelForRows(
-      context, p.planes * p.pooled_height, p.pooled_width,
-      [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int pool_y = static_cast<int>(row % p.pooled_height),
-                  pool_x = static_cast<int>(column);
-        const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
-        const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
-        const Dtype* plane = x + row / p.pooled_height * p.height * p.width;
-        int best_y = -1, best_x = 0;
-        Dtype best = lowest;
-        for (int iy = ys.begin; iy < ys.end; ++iy) {
-          for (int ix = xs.begin; ix < xs.end; ++ix) {
-            const Dtype value = plane[int64_t{iy} * p.width + ix];
-            if (best_y < 0 || value > best) {
-              best = value;
-              best_y = iy;
-              best_x = ix;
-            }
+  const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int first, int last) {
+#ifdef __CUDA_ARCH__
+    constexpr int kTogether = 1;
+#else
+    constexpr int kTogether = 64;  // windows that are looked at value by value, in vectors
+#endif
+    const int pool_y = static_cast<int>(row % p.pooled_height);
+    const int from_y = pool_y * p.stride_h - p.pad_h;
+    const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+    const Dtype* const plane = x + row / p.pooled_height * p.height * p.width;
+    for (int pool_x = first; pool_x < last; pool_x += kTogether) {
+      const int count = Least(kTogether, last - pool_x);
+      Dtype best[kTogether];
+      int codes[kTogether];
+      // Each begins with the first value that it covers, which may be no number.
+      for (int i = 0; i < count; ++i) {
+        const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
+        const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
+        const int from_x = (pool_x + i) * p.stride_w - p.pad_w;
+        best[i] = empty ? lowest : plane[int64_t{ys.begin} * p.width + xs.begin];
+        codes[i] = empty ? -1 : (ys.begin - from_y) * p.kernel_w + (xs.begin - from_x);
+      }
+      for (int iy = ys.begin; iy < ys.end; ++iy) {
+        for (int at = 0; at < p.kernel_w; ++at) {
+          const int offset = pool_x * p.stride_w - p.pad_w + at;
+          const Span inside = InsideImage(offset, p.stride_w, 0, p.width, 0, count);
+          const Dtype* const from = plane + int64_t{iy} * p.width + offset;
+          const int code = (iy - from_y) * p.kernel_w + at;
+          if (p.stride_w == 1) {
+            TakeLarger(from, 1, inside.begin, inside.end, code, best, codes);
+          } else if (p.stride_w == 2) {
+            TakeLarger(from, 2, inside.begin, inside.end, code, best, codes);
+          } else {
+            TakeLarger(from, p.stride_w, inside.begin, inside.end, code, best, codes);
           }
         }
-        const int64_t i = row * p.pooled_width + column;
-        y[i] = best;
-        if (index != nullptr) {
-          const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
-          index[i] = static_cast<Index>(
-              best_y < 0 ? 0 : (best_y - from_y) * p.kernel_w + (best_x - from_x));
-        }
-        if (mask != nullptr)
-          mask[i] = best_y < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
-      });
+      }
+      const int64_t begin = row * p.pooled_width + pool_x;
+      for (int i = 0; i < count; ++i) y[begin + i] = best[i];
+      if (index != nullptr) {
+        for (int i = 0; i < count; ++i)
+          index[begin + i] = static_cast<Index>(codes[i] < 0 ? 0 : codes[i]);
+      }
+      if (mask == nullptr) continue;
+      for (int i = 0; i < count; ++i) {
+        const int best_y = from_y + codes[i] / p.kernel_w;
+        const int best_x = (pool_x + i) * p.stride_w - p.pad_w + codes[i] % p.kernel_w;
+        mask[begin + i] = codes[i] < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
+      }
+    }
+  };
+  ParallelForSegments(context, p.planes * p.pooled_height, p.pooled_width,
+                      p.pooled_width * p.KernelSize(), segment);
 }
 
 /// What a row of the plane costs, in windows times values.
@@ -95,6 +132,17 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
       const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
       const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
+      if (p.stride_w == 1) {  // value by value of the window, the last first: in vectors
+        for (int at = p.kernel_w - 1; at >= 0; --at) {
+          const int shift = at - p.pad_w;
+          const Span windows = InsideImage(shift, 1, begin, end, xs.begin, xs.end);
+          for (int pool_x = windows.begin; pool_x < windows.end; ++pool_x) {
+            const bool here = static_cast<int>(index[pooled_row + pool_x]) == first + at;
+            out[pool_x + shift] += here ? dy[pooled_row + pool_x] : Dtype(0);
+          }
+        }
+        continue;
+      }
       for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
         const int64_t column = static_cast<int64_t>(index[pooled_row + pool_x]) - first;
         const int64_t x = pool_x * p.stride_w - p.pad_w + column;

@@ -16,11 +16,17 @@ namespace caffe {
 /// place in the TRAIN phase, else in the middle), mirror (at random), subtract a mean image or a
 /// mean per channel, multiply by `scale`.
 ///
-/// Sizes that do not fit, and parameters that make no sense, abort with a message. Not thread safe:
-/// it draws from a generator of its own.
+/// Sizes that do not fit, and parameters that make no sense, abort with a message. Not thread safe,
+/// as it draws from a generator of its own; but const methods may be called beside any other.
 template <typename Dtype>
 class DataTransformer {
  public:
+  /// The part of an image that goes into a blob, and whether it is mirrored.
+  struct Window {
+    int h_off, w_off, height, width;
+    bool mirror;
+  };
+
   explicit DataTransformer(const TransformationParameter& param, Phase phase);
   virtual ~DataTransformer() {}
 
@@ -39,9 +45,23 @@ class DataTransformer {
   /// 8-bit pixels.
   void Transform(const cv::Mat& cv_img, Blob<Dtype>* transformed_blob);
   /// The pixels that a datum holds, encoded (then with force_color or force_gray) or in bytes with
-  /// 1 or 3 channels.
-  cv::Mat ImageOf(const Datum& datum) const;
+  /// 1 or 3 channels. `name`: of the datum, for messages.
+  cv::Mat ImageOf(const Datum& datum, const string& name = "A datum") const;
 #endif
+
+  // Transform in two steps, of which the second may run beside others.
+
+  /// Whether it is ImageOf(datum) that is to be drawn for and written, not the datum.
+  bool IsPicture(const Datum& datum) const { return datum.encoded() || ChangesImages(); }
+  /// All random draws for an image, which are made to its pixels, too.
+  Window Draw(const Datum* datum);
+  /// Writes the window of the image, mean and scale applied, to an item of the transformed shape.
+  void Write(const Datum& datum, const Window& window, Dtype* target) const;
+#ifdef USE_OPENCV
+  Window Draw(cv::Mat* cv_img);
+  void Write(const cv::Mat& cv_img, const Window& window, Dtype* target) const;
+#endif
+
   /// Transforms every item alike: one draw serves them all. An empty target is reshaped.
   void Transform(Blob<Dtype>* input_blob, Blob<Dtype>* transformed_blob);
 
@@ -77,12 +97,6 @@ class DataTransformer {
     int channels, height, width;
     int64_t c_step, h_step, w_step;
   };
-  /// What the random draws and the sizes come to.
-  struct Window {
-    int h_off, w_off, height, width;
-    bool mirror;
-  };
-
   /// Whether images are distorted, expanded, resized or damaged.
   bool ChangesImages() const;
   bool ResizesRandomly() const;
@@ -97,11 +111,10 @@ class DataTransformer {
   vector<int> TransformedShape(int channels, int height, int width) const;
   template <typename Pixel>
   void Copy(const Image<Pixel>& image, const Window& window, Dtype* target) const;
-  void TransformPixels(const Datum& datum, Dtype* target);
 #ifdef USE_OPENCV
-  cv::Mat Decode(const Datum& datum) const;
+  cv::Mat Decode(const Datum& datum, const string& name) const;
   cv::Mat Changed(const cv::Mat& image);
-  void TransformPixels(const cv::Mat& original, Dtype* target);
+  void TransformPixels(cv::Mat image, Dtype* target);
 #endif
 
   int crop_height_, crop_width_;  ///< 0: no crop

@@ -23,13 +23,19 @@ class Error : public std::runtime_error {
 /// While one lives, failed checks of its thread throw Error; what they say is logged as an error.
 class ThrowOnError {
  public:
-  ThrowOnError();
+  /// Who catches it may tell of it in another thread: it is the message alone, and is not logged.
+  enum Unsaid { kUnsaid };
+
+  ThrowOnError() : ThrowOnError(true) {}
+  explicit ThrowOnError(Unsaid) : ThrowOnError(false) {}
   ~ThrowOnError();
   ThrowOnError(const ThrowOnError&) = delete;
   ThrowOnError& operator=(const ThrowOnError&) = delete;
 
  private:
-  bool outer_;
+  explicit ThrowOnError(bool said);
+
+  bool outer_, outer_said_;
 };
 
 /// Whether a failed check of this thread throws; otherwise it ends the process, as glog's do.

@@ -8,7 +8,7 @@
 
 namespace caffe {
 
-struct AnnotatedBatchItem;
+struct LabeledBox;
 
 /// Batches of the images of a database, records of AnnotatedDatum, with the boxes of the objects in
 /// them (SSD, Liu et al. 2016). Tops: images, N x C x H x W; and, where there is a second top,
@@ -50,11 +50,14 @@ class AnnotatedDataLayer : public DataLayer<Dtype> {
   void ReadLabelMap();
   /// Rows of the objects' top before a batch has more objects.
   int FirstRows() const;
-  string RecordName() const;
-  AnnotatedDatum Record() const;
-  /// An image as it goes to the transformer, and the objects in it.
-  AnnotatedBatchItem Item();
-  void WriteObjects(const vector<AnnotatedBatchItem>& items, Blob<Dtype>* label);
+  /// "Layer data (source train_lmdb): the record with key '1'", for messages.
+  string RecordName(const string& key) const;
+  /// The record of which that is the name.
+  AnnotatedDatum Record(const string& name, const string& value) const;
+  void LoadItem(int item, const string& key, const string& value, Batch<Dtype>* batch,
+                vector<LabeledBox>* boxes);
+  /// `boxes`: by item.
+  void WriteObjects(const vector<vector<LabeledBox>>& boxes, Blob<Dtype>* label);
 
   const TransformationParameter changes_;  ///< what is done before mean and scale
   shared_ptr<Caffe::RNG> random_;          ///< of all changes

@@ -2,12 +2,14 @@
 #define CAFFE_DATA_LAYERS_HPP_
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "caffe/data_transformer.hpp"
 #include "caffe/internal_thread.hpp"
 #include "caffe/layer.hpp"
+#include "caffe/util/batch_workers.hpp"
 #include "caffe/util/blocking_queue.hpp"
 
 namespace caffe {
@@ -56,6 +58,12 @@ class Batch {
   shared_ptr<const SourcePosition> before_;  ///< where the source was; null: it does not say
 };
 
+/// What a source has loaded so far, and how long that took.
+struct LoadedData {
+  int64_t images = 0;
+  double seconds = 0;
+};
+
 /// Loads batches ahead in a thread of its own: as many as data_param.prefetch says, but at least
 /// two, in memory of the host (pinned in GPU mode). A forward copies the oldest into the tops,
 /// under a plan for a device beside what computes, and holds it until the next forward.
@@ -63,6 +71,7 @@ class Batch {
 /// A subclass shapes the tops and every prefetch_[i] in DataLayerSetUp, overrides load_batch, which
 /// runs in the thread, and stops the thread in its destructor. One with a forward of its own pushes
 /// prefetch_current_, unless it is null, to prefetch_free_ and takes the next from prefetch_full_.
+/// Its load_batch may have images decoded and transformed by several threads (workers_).
 /// One that says where it is (SavePosition, RestorePosition, Generators) goes on exactly there in a
 /// resumed training; any other begins anew.
 template <typename Dtype>
@@ -76,6 +85,12 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual void SaveProgress(LayerProgress* progress) const;
   /// Drops what was read ahead, and reads on from there.
   virtual bool RestoreProgress(const LayerProgress& progress);
+
+  /// How many threads decode and transform; what comes out is the same with any number. Before
+  /// LayerSetUp. At first, as many as the process may use cores, divided among the solvers.
+  void set_load_threads(int threads) { workers_.set_threads(threads); }
+  /// By any thread, at any time.
+  LoadedData loaded() const;
 
  protected:
   virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
@@ -92,6 +107,10 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   /// What load_batch draws from besides the thread's stream, always as many; null: not in use.
   virtual vector<Caffe::RNG*> Generators() const { return {this->data_transformer_->random()}; }
 
+  /// For the work of item i, in order: the first gives the batch the shape of its image, 1 x C x H
+  /// x W. False: this image has another.
+  bool GiveShape(int item, int items, const vector<int>& image, Blob<Dtype>* batch) const;
+  BatchWorkers workers_;
   vector<shared_ptr<Batch<Dtype>>> prefetch_;
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;
@@ -101,6 +120,8 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
  private:
   shared_ptr<const SourcePosition> Position() const;
 
+  mutable std::mutex loaded_mutex_;
+  LoadedData loaded_;
   bool says_where_ = false;
   string stream_;  ///< the state in which the thread's stream begins; empty: as it is seeded
 };

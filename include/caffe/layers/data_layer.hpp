@@ -51,7 +51,9 @@ class DataLayer : public BasePrefetchingDataLayer<Dtype> {
   bool Shuffles() const { return this->layer_param_.data_param().shuffle(); }
   void ReadKeys();
   void ShuffleRecords();
-  Datum Record() const;
+  Datum Record(const string& key, const string& value) const;
+  template <typename Image>
+  void LoadItem(int item, const string& key, Image image, Batch<Dtype>* batch);
 
   // Where records are shuffled:
   vector<string> keys_;  ///< of all records, in order

@@ -43,10 +43,11 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
  private:
   /// The next image; the first after the last, shuffled anew.
   void Next();
-  /// Reads the next image without moving on; aborts, naming list and line, where that fails.
-  cv::Mat Image() const;
+  /// Reads an image; aborts, naming list and line, where that fails. `path`: as listed.
+  cv::Mat Image(const string& path) const;
+  void LoadItem(int item, const string& path, Batch<Dtype>* batch);
   /// "Layer data: image cat.png (list:3)", for messages.
-  string Name() const;
+  string Name(const string& path) const;
 
   uint64_t offset_ = 0;  ///< how often Next was called
   /// By place in lines_, which of the list it is; null: lines_ is as the list. Batches that were

@@ -229,13 +229,20 @@ void DataTransformer<Dtype>::Copy(const Image<Pixel>& image, const Window& windo
 }
 
 template <typename Dtype>
-void DataTransformer<Dtype>::TransformPixels(const Datum& datum, Dtype* target) {
-  CheckValues(datum);
+typename DataTransformer<Dtype>::Window DataTransformer<Dtype>::Draw(const Datum* datum) {
+  CHECK(!datum->encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
+  if (param_.force_color() || param_.force_gray()) {
+    LOG_FIRST_N(ERROR, 1) << "force_color and force_gray only for encoded datum";
+  }
+  CheckValues(*datum);
+  CheckMean(datum->channels(), datum->height(), datum->width());
+  return DrawWindow(datum->height(), datum->width());
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Write(const Datum& datum, const Window& window, Dtype* target) const {
   const int64_t plane = static_cast<int64_t>(datum.height()) * datum.width();
-  const bool bytes = !datum.data().empty();
-  CheckMean(datum.channels(), datum.height(), datum.width());
-  const Window window = DrawWindow(datum.height(), datum.width());
-  if (bytes) {
+  if (!datum.data().empty()) {
     const uint8_t* pixels = reinterpret_cast<const uint8_t*>(datum.data().data());
     Copy(Image<uint8_t>{pixels, datum.channels(), datum.height(), datum.width(), plane,
                         datum.width(), 1},
@@ -251,19 +258,15 @@ void DataTransformer<Dtype>::TransformPixels(const Datum& datum, Dtype* target) 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const Datum& datum, Dtype* transformed_data) {
 #ifdef USE_OPENCV
-  if (datum.encoded() || ChangesImages()) return TransformPixels(ImageOf(datum), transformed_data);
+  if (IsPicture(datum)) return TransformPixels(ImageOf(datum), transformed_data);
 #endif
-  CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
-  if (param_.force_color() || param_.force_gray()) {
-    LOG_FIRST_N(ERROR, 1) << "force_color and force_gray only for encoded datum";
-  }
-  TransformPixels(datum, transformed_data);
+  Write(datum, Draw(&datum), transformed_data);
 }
 
 template <typename Dtype>
 void DataTransformer<Dtype>::Transform(const Datum& datum, Blob<Dtype>* transformed_blob) {
 #ifdef USE_OPENCV
-  if (datum.encoded() || ChangesImages()) return Transform(ImageOf(datum), transformed_blob);
+  if (IsPicture(datum)) return Transform(ImageOf(datum), transformed_blob);
 #endif
   CheckValues(datum);  // before the blob takes memory
   CheckTarget(datum.channels(), datum.height(), datum.width(), *transformed_blob);
@@ -310,7 +313,7 @@ void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* tra
 template <typename Dtype>
 vector<int> DataTransformer<Dtype>::InferBlobShape(const Datum& datum) {
 #ifdef USE_OPENCV
-  if (datum.encoded()) return InferBlobShape(Decode(datum));
+  if (datum.encoded()) return InferBlobShape(ImageOf(datum));
 #endif
   CHECK(!datum.encoded()) << "Encoded datum requires OpenCV; compile with USE_OPENCV.";
   CheckValues(datum);
@@ -328,20 +331,20 @@ vector<int> DataTransformer<Dtype>::InferBlobShape(const vector<Datum>& datum_ve
 
 #ifdef USE_OPENCV
 template <typename Dtype>
-cv::Mat DataTransformer<Dtype>::Decode(const Datum& datum) const {
+cv::Mat DataTransformer<Dtype>::Decode(const Datum& datum, const string& name) const {
   CHECK(!(param_.force_color() && param_.force_gray()))
       << "cannot set both force_color and force_gray";
   const bool forced = param_.force_color() || param_.force_gray();
   const cv::Mat image =
       forced ? DecodeDatumToCVMat(datum, param_.force_color()) : DecodeDatumToCVMatNative(datum);
-  CHECK(!image.empty()) << "A datum holds an image that cannot be decoded";
+  CHECK(!image.empty()) << name << " holds an image that cannot be decoded.";
   return image;
 }
 
 // What the datum holds, encoded or in bytes, channel by channel.
 template <typename Dtype>
-cv::Mat DataTransformer<Dtype>::ImageOf(const Datum& datum) const {
-  if (datum.encoded()) return Decode(datum);
+cv::Mat DataTransformer<Dtype>::ImageOf(const Datum& datum, const string& name) const {
+  if (datum.encoded()) return Decode(datum, name);
   CheckValues(datum);
   CHECK(!datum.data().empty() && (datum.channels() == 1 || datum.channels() == 3))
       << "images that are changed must be bytes with 1 or 3 channels";
@@ -377,15 +380,26 @@ cv::Mat DataTransformer<Dtype>::Changed(const cv::Mat& image) {
 }
 
 template <typename Dtype>
-void DataTransformer<Dtype>::TransformPixels(const cv::Mat& original, Dtype* target) {
-  CHECK_EQ(original.depth(), CV_8U) << "Image data type must be unsigned byte";
-  const cv::Mat cv_img = Changed(original);
-  CheckMean(cv_img.channels(), cv_img.rows, cv_img.cols);
-  const Window window = DrawWindow(cv_img.rows, cv_img.cols);
+typename DataTransformer<Dtype>::Window DataTransformer<Dtype>::Draw(cv::Mat* cv_img) {
+  CHECK_EQ(cv_img->depth(), CV_8U) << "Image data type must be unsigned byte";
+  *cv_img = Changed(*cv_img);
+  CheckMean(cv_img->channels(), cv_img->rows, cv_img->cols);
+  return DrawWindow(cv_img->rows, cv_img->cols);
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::Write(const cv::Mat& cv_img, const Window& window,
+                                   Dtype* target) const {
   const int64_t row = static_cast<int64_t>(cv_img.step[0]);
   Copy(Image<uint8_t>{cv_img.data, cv_img.channels(), cv_img.rows, cv_img.cols, 1, row,
                       cv_img.channels()},
        window, target);
+}
+
+template <typename Dtype>
+void DataTransformer<Dtype>::TransformPixels(cv::Mat image, Dtype* target) {
+  const Window window = Draw(&image);
+  Write(image, window, target);
 }
 
 template <typename Dtype>

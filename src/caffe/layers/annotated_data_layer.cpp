@@ -44,24 +44,23 @@ AnnotatedDataLayer<Dtype>::~AnnotatedDataLayer() {
 }
 
 template <typename Dtype>
-string AnnotatedDataLayer<Dtype>::RecordName() const {
-  return this->Name() + ": the record with key '" + this->cursor_->key() + "'";
+string AnnotatedDataLayer<Dtype>::RecordName(const string& key) const {
+  return this->Name() + ": the record with key '" + key + "'";
 }
 
 template <typename Dtype>
-AnnotatedDatum AnnotatedDataLayer<Dtype>::Record() const {
+AnnotatedDatum AnnotatedDataLayer<Dtype>::Record(const string& name, const string& value) const {
   AnnotatedDatum record;
-  CHECK(record.ParseFromString(this->cursor_->value()) && record.has_datum())
-      << RecordName() << " is no AnnotatedDatum.";
+  CHECK(record.ParseFromString(value) && record.has_datum()) << name << " is no AnnotatedDatum.";
   // A type that is not in the enumeration is among the unknown fields.
   const google::protobuf::UnknownFieldSet& unknown = record.unknown_fields();
   for (int i = 0; i < unknown.field_count(); ++i) {
     CHECK(unknown.field(i).number() != AnnotatedDatum::kTypeFieldNumber)
-        << RecordName() << " has annotations of another type than BBOX.";
+        << name << " has annotations of another type than BBOX.";
   }
   for (const AnnotationGroup& group : record.annotation_group()) {
     CHECK(labels_.empty() || labels_.count(group.group_label()) > 0)
-        << RecordName() << " has an object with label " << group.group_label()
+        << name << " has an object with label " << group.group_label()
         << ", which is not in label_map_file "
         << this->layer_param_.annotated_data_param().label_map_file() << ".";
   }
@@ -120,11 +119,6 @@ vector<Caffe::RNG*> AnnotatedDataLayer<Dtype>::Generators() const {
 }
 
 #ifdef USE_OPENCV
-
-struct AnnotatedBatchItem {
-  cv::Mat image;
-  vector<LabeledBox> boxes;
-};
 
 namespace {
 
@@ -211,7 +205,8 @@ class ChangedImage {
     }
   }
 
-  AnnotatedBatchItem Take() { return {image_, std::move(boxes_)}; }
+  cv::Mat image() const { return image_; }
+  const vector<LabeledBox>& boxes() const { return boxes_; }
 
  private:
   /// What an image of size `outer` shows, in parts of one of size `inner` that is at `place` in it.
@@ -270,24 +265,10 @@ void AnnotatedDataLayer<Dtype>::CheckParameters() const {
 }
 
 template <typename Dtype>
-AnnotatedBatchItem AnnotatedDataLayer<Dtype>::Item() {
-  const AnnotatedDatum record = Record();
-  rng_t* const random = static_cast<rng_t*>(random_->generator());
-  ChangedImage changed(changes_, this->phase_, this->data_transformer_->ImageOf(record.datum()),
-                       BoxesOf(record, RecordName()), random);
-  changed.Distort();
-  changed.Expand();
-  changed.Sample(this->layer_param_.annotated_data_param().batch_sampler());
-  changed.Resize();
-  changed.AddNoise();
-  changed.Crop();
-  changed.Mirror();
-  return changed.Take();
-}
-
-template <typename Dtype>
 vector<int> AnnotatedDataLayer<Dtype>::ImageShape() {
-  const cv::Mat image = this->data_transformer_->ImageOf(Record().datum());
+  const string name = RecordName(this->cursor_->key());
+  const cv::Mat image =
+      this->data_transformer_->ImageOf(Record(name, this->cursor_->value()).datum(), name);
   cv::Size size = image.size();
   if (changes_.has_resize_param()) size = ResizedSize(changes_.resize_param(), size);
   if (CropRows(changes_) > 0) size = cv::Size(CropColumns(changes_), CropRows(changes_));
@@ -310,36 +291,54 @@ void AnnotatedDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& botto
 template <typename Dtype>
 void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
-  Blob<Dtype>& transformed = this->transformed_data_;
-  vector<AnnotatedBatchItem> items;
-  for (int i = 0; i < batch_size; ++i) {
+  vector<vector<LabeledBox>> boxes(static_cast<size_t>(batch_size));
+  this->workers_.Run(batch_size, [&](int i) -> BatchWorkers::Work {
     while (this->Skip()) this->Next();
-    items.push_back(Item());
-    vector<int> shape = this->data_transformer_->InferBlobShape(items[i].image);
-    if (i == 0) {
-      transformed.Reshape(shape);
-      shape[0] = batch_size;
-      batch->data_.Reshape(shape);
-    } else {
-      CHECK(shape == transformed.shape())
-          << this->Name() << ": image " << this->cursor_->key() << " of " << items[i].image.rows
-          << " x " << items[i].image.cols << " does not fit into a batch whose first image has "
-          << "shape " << transformed.shape_string()
-          << "; images must have one size, unless resize_param or a crop gives them one.";
-    }
-    transformed.set_cpu_data(batch->data_.mutable_cpu_data() + batch->data_.offset({i}));
-    this->data_transformer_->Transform(items[i].image, &transformed);
-    items[i].image.release();
+    const string key = this->cursor_->key(), value = this->cursor_->value();
     this->Next();
-  }
-  if (this->output_labels_) WriteObjects(items, &batch->label_);
+    return [this, i, key, value, batch, &boxes] { LoadItem(i, key, value, batch, &boxes[i]); };
+  });
+  if (this->output_labels_) WriteObjects(boxes, &batch->label_);
 }
 
 template <typename Dtype>
-void AnnotatedDataLayer<Dtype>::WriteObjects(const vector<AnnotatedBatchItem>& items,
+void AnnotatedDataLayer<Dtype>::LoadItem(int item, const string& key, const string& value,
+                                         Batch<Dtype>* batch, vector<LabeledBox>* boxes) {
+  DataTransformer<Dtype>& transformer = *this->data_transformer_;
+  const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
+  const string name = RecordName(key);
+  const AnnotatedDatum record = Record(name, value);
+  ChangedImage changed(changes_, this->phase_, transformer.ImageOf(record.datum(), name),
+                       BoxesOf(record, name), static_cast<rng_t*>(random_->generator()));
+  cv::Mat image;
+  typename DataTransformer<Dtype>::Window window;
+  Dtype* place = nullptr;
+  this->workers_.InOrder(item, [&] {
+    changed.Distort();
+    changed.Expand();
+    changed.Sample(this->layer_param_.annotated_data_param().batch_sampler());
+    changed.Resize();
+    changed.AddNoise();
+    changed.Crop();
+    changed.Mirror();
+    image = changed.image();
+    *boxes = changed.boxes();
+    Blob<Dtype>& data = batch->data_;
+    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+        << this->Name() << ": image " << key << " of " << image.rows << " x " << image.cols
+        << " does not fit into a batch of shape " << data.shape_string()
+        << "; images must have one size, unless resize_param or a crop gives them one.";
+    window = transformer.Draw(&image);
+    place = data.mutable_cpu_data() + data.offset({item});
+  });
+  transformer.Write(image, window, place);
+}
+
+template <typename Dtype>
+void AnnotatedDataLayer<Dtype>::WriteObjects(const vector<vector<LabeledBox>>& boxes,
                                              Blob<Dtype>* label) {
   size_t objects = 0;
-  for (const AnnotatedBatchItem& item : items) objects += item.boxes.size();
+  for (const vector<LabeledBox>& of_item : boxes) objects += of_item.size();
   while (static_cast<size_t>(rows_) < objects) {
     CHECK_LE(rows_, INT_MAX / 16) << this->Name() << ": too many objects in a batch.";
     rows_ *= 2;
@@ -347,8 +346,8 @@ void AnnotatedDataLayer<Dtype>::WriteObjects(const vector<AnnotatedBatchItem>& i
   label->Reshape({1, 1, rows_, 8});
   Dtype* row = label->mutable_cpu_data();
   caffe_set(label->count(), Dtype(-1), row);
-  for (size_t i = 0; i < items.size(); ++i) {
-    for (const LabeledBox& object : items[i].boxes) {
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    for (const LabeledBox& object : boxes[i]) {
       const double values[] = {static_cast<double>(i),
                                static_cast<double>(object.label),
                                static_cast<double>(object.instance),
@@ -363,8 +362,6 @@ void AnnotatedDataLayer<Dtype>::WriteObjects(const vector<AnnotatedBatchItem>& i
 }
 
 #else  // USE_OPENCV
-
-struct AnnotatedBatchItem {};
 
 template <typename Dtype>
 void AnnotatedDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,

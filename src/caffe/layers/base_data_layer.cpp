@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <boost/thread.hpp>
+#include <chrono>
 #include <exception>
+#include <thread>
 
 #include "caffe/util/failure.hpp"
 #include "caffe/util/rng.hpp"
@@ -11,7 +13,17 @@
 
 namespace caffe {
 
+namespace {
+
 constexpr unsigned kMostBatches = 1024;  ///< read ahead
+
+/// The cores that this process may use, divided among its solvers.
+int LoadThreads() {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / std::max(1, Caffe::solver_count()));
+}
+
+}  // namespace
 
 template <typename Dtype>
 BaseDataLayer<Dtype>::BaseDataLayer(const LayerParameter& param)
@@ -49,6 +61,7 @@ bool BaseDataLayer<Dtype>::RestoreProgress(const LayerProgress& progress) {
 template <typename Dtype>
 BasePrefetchingDataLayer<Dtype>::BasePrefetchingDataLayer(const LayerParameter& param)
     : BaseDataLayer<Dtype>(param),
+      workers_(LoadThreads()),
       // While one is held by the last forward, another gives the next its shape (Reshape).
       prefetch_(std::clamp(param.data_param().prefetch(), 2u, kMostBatches)) {
   CHECK(param.data_param().prefetch() >= 1 && param.data_param().prefetch() <= kMostBatches)
@@ -78,7 +91,14 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
     while (!must_stop()) {
       batch = prefetch_free_.pop();
       if (says_where_) batch->before_ = Position();
+      const auto begin = std::chrono::steady_clock::now();
       load_batch(batch);
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      {
+        const std::lock_guard<std::mutex> lock(loaded_mutex_);
+        loaded_.images += batch->data_.num_axes() > 0 ? batch->data_.shape(0) : 0;
+        loaded_.seconds += seconds.count();
+      }
       prefetch_full_.push(batch);
       batch = nullptr;
     }
@@ -88,6 +108,21 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
     prefetch_full_.fail(std::current_exception());  // whoever waits for a batch throws it
   }
   if (batch) prefetch_free_.push(batch);
+}
+
+template <typename Dtype>
+LoadedData BasePrefetchingDataLayer<Dtype>::loaded() const {
+  const std::lock_guard<std::mutex> lock(loaded_mutex_);
+  return loaded_;
+}
+
+template <typename Dtype>
+bool BasePrefetchingDataLayer<Dtype>::GiveShape(int item, int items, const vector<int>& image,
+                                                Blob<Dtype>* batch) const {
+  vector<int> shape = image;
+  shape[0] = items;
+  if (item == 0) batch->Reshape(shape);
+  return shape == batch->shape();
 }
 
 template <typename Dtype>

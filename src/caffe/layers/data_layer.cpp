@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
@@ -9,7 +10,28 @@
 #include "layrub/base/input.hpp"
 #include "permutation.hpp"
 
+#ifdef USE_OPENCV
+#include <opencv2/core/core.hpp>
+#endif
+
 namespace caffe {
+
+namespace {
+
+/// Bytes of a record from which on it takes longer to make an item of it than to hand it over.
+constexpr size_t kWorthHanding = 4096;
+
+string SizeOf(int channels, int height, int width) {
+  return std::to_string(channels) + " x " + std::to_string(height) + " x " + std::to_string(width);
+}
+string SizeOf(const Datum& datum) {
+  return SizeOf(datum.channels(), datum.height(), datum.width());
+}
+#ifdef USE_OPENCV
+string SizeOf(const cv::Mat& image) { return SizeOf(image.channels(), image.rows, image.cols); }
+#endif
+
+}  // namespace
 
 template <typename Dtype>
 DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {
@@ -35,16 +57,16 @@ string DataLayer<Dtype>::Name() const {
 }
 
 template <typename Dtype>
-Datum DataLayer<Dtype>::Record() const {
+Datum DataLayer<Dtype>::Record(const string& key, const string& value) const {
   Datum datum;
-  CHECK(datum.ParseFromString(cursor_->value()))
-      << Name() << ": the record with key '" << cursor_->key() << "' is no Datum.";
+  CHECK(datum.ParseFromString(value))
+      << Name() << ": the record with key '" << key << "' is no Datum.";
   return datum;
 }
 
 template <typename Dtype>
 vector<int> DataLayer<Dtype>::ImageShape() {
-  return this->data_transformer_->InferBlobShape(Record());
+  return this->data_transformer_->InferBlobShape(Record(cursor_->key(), cursor_->value()));
 }
 
 template <typename Dtype>
@@ -125,30 +147,48 @@ void DataLayer<Dtype>::Next() {
 template <typename Dtype>
 void DataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
-  Blob<Dtype>& item = this->transformed_data_;
-  for (int i = 0; i < batch_size; ++i) {
+  Dtype* const labels = this->output_labels_ ? batch->label_.mutable_cpu_data() : nullptr;
+  this->workers_.Run(batch_size, [this, batch, labels](int i) {
     while (Skip()) Next();
-    const Datum datum = Record();
-    // The size of an encoded image is known only after decoding: the transformer checks it then.
-    if (i == 0 || !datum.encoded()) {
-      vector<int> shape = this->data_transformer_->InferBlobShape(datum);
-      if (i == 0) {
-        item.Reshape(shape);
-        shape[0] = batch_size;
-        batch->data_.Reshape(shape);
-      } else {
-        CHECK(shape == item.shape())
-            << Name() << ": image " << cursor_->key() << " of " << datum.channels() << " x "
-            << datum.height() << " x " << datum.width()
-            << " does not fit into a batch whose first image has shape " << item.shape_string()
-            << "; images must have one size, unless crop_size gives them one.";
+    string value = cursor_->value();
+    const bool worth_handing = value.size() >= kWorthHanding;
+    BatchWorkers::Work work = [this, batch, labels, i, key = cursor_->key(),
+                               value = std::move(value)] {
+      Datum datum = Record(key, value);
+      if (labels) labels[i] = static_cast<Dtype>(datum.label());
+#ifdef USE_OPENCV
+      if (this->data_transformer_->IsPicture(datum)) {
+        const string name = Name() + ": the record with key '" + key + "'";
+        return LoadItem(i, key, this->data_transformer_->ImageOf(datum, name), batch);
       }
-    }
-    item.set_cpu_data(batch->data_.mutable_cpu_data() + batch->data_.offset({i}));
-    this->data_transformer_->Transform(datum, &item);
-    if (this->output_labels_) batch->label_.mutable_cpu_data()[i] = datum.label();
+#endif
+      LoadItem(i, key, std::move(datum), batch);
+    };
     Next();
-  }
+    if (worth_handing) return work;
+    work();
+    return BatchWorkers::Work();
+  });
+}
+
+/// `image`: the record's Datum, or its pixels.
+template <typename Dtype>
+template <typename Image>
+void DataLayer<Dtype>::LoadItem(int item, const string& key, Image image, Batch<Dtype>* batch) {
+  DataTransformer<Dtype>& transformer = *this->data_transformer_;
+  const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
+  typename DataTransformer<Dtype>::Window window;
+  Dtype* place = nullptr;
+  this->workers_.InOrder(item, [&] {
+    Blob<Dtype>& data = batch->data_;
+    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+        << Name() << ": image " << key << " of " << SizeOf(image)
+        << " does not fit into a batch of shape " << data.shape_string()
+        << "; images must have one size, unless crop_size gives them one.";
+    window = transformer.Draw(&image);
+    place = data.mutable_cpu_data() + data.offset({item});
+  });
+  transformer.Write(image, window, place);
 }
 
 template <typename Dtype>

@@ -44,10 +44,9 @@ void ImageDataLayer<Dtype>::Next() {
 }
 
 template <typename Dtype>
-string ImageDataLayer<Dtype>::Name() const {
+string ImageDataLayer<Dtype>::Name(const string& path) const {
   const string& source = this->layer_param_.image_data_param().source();
   const string what = "Layer " + this->layer_param_.name() + ": ";
-  const string& path = lines_[lines_id_].first;
   for (const ListedImage& image : ReadImageList(source, what)) {
     if (image.path != path) continue;
     return what + "image " + path + " (" + source + ":" + std::to_string(image.line) + ")";
@@ -58,15 +57,15 @@ string ImageDataLayer<Dtype>::Name() const {
 #ifdef USE_OPENCV
 
 template <typename Dtype>
-cv::Mat ImageDataLayer<Dtype>::Image() const {
+cv::Mat ImageDataLayer<Dtype>::Image(const string& path) const {
   const ImageDataParameter& param = this->layer_param_.image_data_param();
-  const cv::Mat image = ReadImageToCVMat(param.root_folder() + lines_[lines_id_].first,
-                                         static_cast<int>(param.new_height()),
-                                         static_cast<int>(param.new_width()), param.is_color());
-  CHECK(!image.empty()) << Name() << " cannot be read.";
+  const cv::Mat image =
+      ReadImageToCVMat(param.root_folder() + path, static_cast<int>(param.new_height()),
+                       static_cast<int>(param.new_width()), param.is_color());
+  CHECK(!image.empty()) << Name(path) << " cannot be read.";
   const auto [rows, columns] = this->data_transformer_->SmallestImage();
   CHECK(image.rows >= rows && image.cols >= columns)
-      << Name() << " of " << image.rows << " x " << image.cols << " is smaller than crop_size, "
+      << Name(path) << " of " << image.rows << " x " << image.cols << " is smaller than crop_size, "
       << rows << (columns == rows ? "" : " x " + std::to_string(columns)) << ".";
   return image;
 }
@@ -100,7 +99,7 @@ void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*
                                   << ", which lists fewer images.";
     lines_id_ = static_cast<int>(skip);
   }
-  vector<int> shape = this->data_transformer_->InferBlobShape(Image());
+  vector<int> shape = this->data_transformer_->InferBlobShape(Image(lines_[lines_id_].first));
   shape[0] = batch_size;
   top[0]->Reshape(shape);
   top[1]->Reshape({batch_size});
@@ -115,28 +114,35 @@ template <typename Dtype>
 void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.image_data_param().batch_size());
   const bool shuffle = this->layer_param_.image_data_param().shuffle();
-  Blob<Dtype>& item = this->transformed_data_;
-  for (int i = 0; i < batch_size; ++i) {
+  Dtype* const labels = batch->label_.mutable_cpu_data();
+  this->workers_.Run(batch_size, [=, this](int i) -> BatchWorkers::Work {
     // Each solver shuffles an order of its own: there is nothing to deal out.
     while (!shuffle && BelongsToAnotherSolver(this->phase_, offset_)) Next();
-    const cv::Mat image = Image();
-    vector<int> shape = this->data_transformer_->InferBlobShape(image);
-    if (i == 0) {
-      item.Reshape(shape);
-      shape[0] = batch_size;
-      batch->data_.Reshape(shape);
-    } else {
-      CHECK(shape == item.shape())
-          << Name() << " of " << image.rows << " x " << image.cols
-          << " does not fit into a batch whose first image has shape " << item.shape_string()
-          << "; images must have one size, unless new_height and new_width or crop_size give them "
-             "one.";
-    }
-    item.set_cpu_data(batch->data_.mutable_cpu_data() + batch->data_.offset({i}));
-    this->data_transformer_->Transform(image, &item);
-    batch->label_.mutable_cpu_data()[i] = static_cast<Dtype>(lines_[lines_id_].second);
+    labels[i] = static_cast<Dtype>(lines_[lines_id_].second);
+    const string path = lines_[lines_id_].first;
     Next();
-  }
+    return [this, batch, i, path] { LoadItem(i, path, batch); };
+  });
+}
+
+template <typename Dtype>
+void ImageDataLayer<Dtype>::LoadItem(int item, const string& path, Batch<Dtype>* batch) {
+  DataTransformer<Dtype>& transformer = *this->data_transformer_;
+  const int batch_size = static_cast<int>(this->layer_param_.image_data_param().batch_size());
+  cv::Mat image = Image(path);
+  typename DataTransformer<Dtype>::Window window;
+  Dtype* place = nullptr;
+  this->workers_.InOrder(item, [&] {
+    Blob<Dtype>& data = batch->data_;
+    CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
+        << Name(path) << " of " << image.rows << " x " << image.cols
+        << " does not fit into a batch of shape " << data.shape_string()
+        << "; images must have one size, unless new_height and new_width or crop_size give them "
+           "one.";
+    window = transformer.Draw(&image);
+    place = data.mutable_cpu_data() + data.offset({item});
+  });
+  transformer.Write(image, window, place);
 }
 
 template <typename Dtype>

@@ -217,13 +217,15 @@ void WindowDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const bool mirrors = this->transform_param_.mirror();
   Dtype* const data = batch->data_.mutable_cpu_data();
   caffe_set(batch->data_.count(), Dtype(0), data);
-  for (int i = 0; i < batch_size; ++i) {
+  Dtype* const labels = batch->label_.mutable_cpu_data();
+  this->workers_.Run(batch_size, [&](int i) -> BatchWorkers::Work {
     const vector<vector<float>>& windows = i < background ? bg_windows_ : fg_windows_;
     const vector<float>& window = windows[PrefetchRand() % windows.size()];
     const bool mirror = mirrors && PrefetchRand() % 2 == 1;
-    Crop(window, mirror, data + batch->data_.offset({i}));
-    batch->label_.mutable_cpu_data()[i] = window[LABEL];
-  }
+    labels[i] = window[LABEL];
+    Dtype* const item = data + batch->data_.offset({i});
+    return [this, &window, mirror, item] { Crop(window, mirror, item); };
+  });
 }
 
 #else  // USE_OPENCV

@@ -22,6 +22,7 @@ namespace {
 
 thread_local const FailureScope* innermost = nullptr;
 thread_local bool throws_in_scope = false;
+thread_local bool said_where_thrown = true;
 std::atomic<bool> throws_everywhere{false};
 int failure_code = 1;
 // What a library that believes a damaged file may end by.
@@ -156,9 +157,15 @@ void Caffe::set_throw_on_error(bool value) { throws_everywhere = value; }
 
 bool ThrowsOnError() { return throws_in_scope || throws_everywhere; }
 
-ThrowOnError::ThrowOnError() : outer_(throws_in_scope) { throws_in_scope = true; }
+ThrowOnError::ThrowOnError(bool said) : outer_(throws_in_scope), outer_said_(said_where_thrown) {
+  throws_in_scope = true;
+  said_where_thrown = said;
+}
 
-ThrowOnError::~ThrowOnError() { throws_in_scope = outer_; }
+ThrowOnError::~ThrowOnError() {
+  throws_in_scope = outer_;
+  said_where_thrown = outer_said_;
+}
 
 std::string FatalMessage::Text() const {
   const std::string said = str();
@@ -169,6 +176,7 @@ std::string FatalMessage::Text() const {
 
 void FatalMessage::Deliver() const {
   const std::string message = Text();
+  if (throws_in_scope && !said_where_thrown) throw Error(message);
   if (!ThrowsOnError()) google::LogMessageFatal(file_, line_).stream() << message;
   const std::string place = Place(message);
   const std::string text = message + (place.empty() ? "" : " (in " + place + ")");

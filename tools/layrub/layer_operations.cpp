@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "caffe/layers/base_data_layer.hpp"
 #include "layrub/base/workspace.hpp"
 #include "layrub/time_report.hpp"
 
@@ -51,6 +52,13 @@ std::vector<LayerTime> LayersOf(const caffe::Net<float>& net) {
     layer.type = net.layers()[i]->type();
     layer.source = net.bottom_vecs()[i].empty();
     layer.trained = net.phase() == caffe::TRAIN && net.layer_need_backward()[i];
+    const auto* source =
+        dynamic_cast<const caffe::BasePrefetchingDataLayer<float>*>(net.layers()[i].get());
+    const caffe::LoadedData loaded = source ? source->loaded() : caffe::LoadedData();
+    if (loaded.images > 0 && loaded.seconds > 0) {
+      layer.images = net.top_vecs()[i][0]->shape(0);
+      layer.loaded = static_cast<double>(loaded.images) / loaded.seconds;
+    }
     layers.push_back(layer);
   }
   return layers;

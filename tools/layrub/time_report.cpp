@@ -19,6 +19,8 @@ constexpr size_t kSlowest = 5;
 /// while the net computes.
 constexpr double kBottleneck = 0.1;
 
+std::string ImageRate(double rate) { return Fixed(rate, rate < 10 ? 1 : 0) + " images/s"; }
+
 LayerTime Total(const std::vector<LayerTime>& layers) {
   LayerTime total;
   for (const LayerTime& layer : layers) {
@@ -169,14 +171,34 @@ void Slowest(std::ostream& out, const TimeReport& report) {
   out << ".\n";
 }
 
+/// Images in a second that the net would take of `source` if it never waited for data.
+double TakenBySecond(const TimeReport& report, const LayerTime& source) {
+  const double seconds = report.seconds - DataSeconds(report);
+  return seconds > 0 ? static_cast<double>(source.images) / seconds : 0;
+}
+
 void Data(std::ostream& out, const TimeReport& report) {
   const double data = DataSeconds(report);
   double total = 0;
   for (const LayerTime& layer : report.layers) total += layer.seconds();
   if (data == 0) return;
+  const bool bottleneck = data >= kBottleneck * total;
   out << "Data: " << FormatSeconds(data) << " of " << FormatSeconds(total) << " ("
       << Percent(data, total) << ") is waiting for data; "
-      << (data < kBottleneck * total ? "they are no bottleneck.\n" : "they are the bottleneck.\n");
+      << (bottleneck ? "they are the bottleneck.\n" : "they are no bottleneck.\n");
+  bool slow = false;
+  for (const LayerTime& layer : report.layers) {
+    const double taken = TakenBySecond(report, layer);
+    if (layer.loaded == 0 || taken == 0) continue;
+    slow |= bottleneck && layer.loaded < taken;
+    out << "Data: " << ImageRate(layer.loaded) << " decoded and transformed by "
+        << Shortened(layer.name, 20) << "; the net takes " << ImageRate(taken) << ".\n";
+  }
+  if (slow) {
+    out << "      Give the process more cores, put the data on a faster disk, or store images as "
+           "small\n"
+           "      as the net needs them (convert_imageset --resize_height=N --resize_width=N).\n";
+  }
 }
 
 nlohmann::ordered_json OrNull(double value) {
@@ -222,6 +244,10 @@ std::string ToJson(const TimeReport& report) {
                               {"bytes", OrNull(layer.bytes)},
                               {"workspace_bytes", layer.workspace},
                               {"engine", layer.engine}});
+    if (layer.loaded > 0) {
+      json["layers"].back()["loaded_images_per_second"] = layer.loaded;
+      json["layers"].back()["taken_images_per_second"] = TakenBySecond(report, layer);
+    }
     if (!report.planned) continue;
     json["layers"].back()["again_seconds"] = layer.again;
     json["layers"].back()["hidden_seconds"] = layer.hidden;

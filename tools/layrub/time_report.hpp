@@ -17,6 +17,9 @@ struct LayerTime {
   std::string type;
   bool source = false;   ///< it has no bottoms: its forward waits for data
   bool trained = false;  ///< `flops` and `bytes` have its backward, too
+  // Of a source that loads batches ahead; 0 of any other layer.
+  int64_t images = 0;  ///< of a batch
+  double loaded = 0;   ///< images that it loads in a second while it loads
   double forward = 0;
   double backward = 0;
   // Of a planned iteration.
@@ -54,7 +57,7 @@ struct TimeReport {
   std::optional<PlannedTime> planned;
 };
 
-/// An entry for each layer of `net`, without times.
+/// An entry for each layer of `net`, without times of an iteration.
 std::vector<LayerTime> LayersOf(const caffe::Net<float>& net);
 
 /// By operation of `graph`, a net's: the index of its layer in `layers`; layrub::kNone for updates.

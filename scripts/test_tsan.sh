@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the tests of the backends, the executor, planned nets, planned and resumed training and several solvers with the
-# thread sanitizer, in a folder of their own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
+# Builds the tests of the backends, the executor, planned nets, planned and resumed training, several solvers and data that
+# several threads load with the thread sanitizer, in a folder of their own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -17,7 +17,8 @@ if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
     "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
-    "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp; do
+    "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
+    "$root"/src/caffe/layers/test/test_data_threads.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
   # They are there where the headers of CUDA and NCCL are.

@@ -109,7 +109,25 @@ class TimeTable(DigitsTest):
               layer { name: "data" type: "DummyData" top: "x" dummy_data_param { shape { dim: 1000 dim: 1000 }
                       data_filler { type: "gaussian" } } }
               layer { name: "loss" type: "Reduction" bottom: "x" top: "loss" }""")
-        self.assertIn("they are the bottleneck", self.text("--model=slow.prototxt", "--phase=TEST", "--iterations=2"))
+        text = self.text("--model=slow.prototxt", "--phase=TEST", "--iterations=2")
+        self.assertIn("they are the bottleneck", text)
+        self.assertNotIn("decoded", text)
+
+    def test_images_a_second_of_data_and_net_are_told_with_a_remedy_where_data_are_slower(self):
+        rate = r"\nData: [\d.]+ images/s decoded and transformed by digits; the net takes [\d.]+ images/s\.\n"
+        for more in ([], ["--placement=hybrid"]):
+            self.assertRegex(self.text(MODEL, "--iterations=3", *more), rate)
+        layers = self.time(MODEL, "--iterations=3")["layers"]
+        self.assertGreater(layers[0]["loaded_images_per_second"], 0)
+        self.assertGreater(layers[0]["taken_images_per_second"], 0)
+        self.assertNotIn("loaded_images_per_second", layers[1])
+        with open(MODEL.split("=")[1], encoding="utf-8") as file:
+            data = file.read().split("layer {")[1]
+        write("only.prototxt", "layer {" + data + 'layer { name: "none" type: "Silence" bottom: "data" bottom: "label" }')
+        text = self.text("--model=only.prototxt", "--iterations=40")
+        self.assertRegex(text, rate)
+        self.assertIn("they are the bottleneck", text)
+        self.assertIn("Give the process more cores", text)
 
     def test_a_planned_iteration_adds_up_to_what_was_measured(self):
         for placement in ("keep", "hybrid", "sqrt"):

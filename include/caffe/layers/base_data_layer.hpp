@@ -87,7 +87,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual bool RestoreProgress(const LayerProgress& progress);
 
   /// How many threads decode and transform; what comes out is the same with any number. Before
-  /// LayerSetUp. At first, as many as the process may use cores, divided among the solvers.
+  /// LayerSetUp. At first CpuThreads(), divided among the solvers.
   void set_load_threads(int threads) { workers_.set_threads(threads); }
   /// By any thread, at any time.
   LoadedData loaded() const;

@@ -4,10 +4,10 @@
 #include <boost/thread.hpp>
 #include <chrono>
 #include <exception>
-#include <thread>
 
 #include "caffe/util/failure.hpp"
 #include "caffe/util/rng.hpp"
+#include "caffe/util/threads.hpp"
 #include "fill_top.hpp"
 #include "source_traits.hpp"
 
@@ -17,11 +17,8 @@ namespace {
 
 constexpr unsigned kMostBatches = 1024;  ///< read ahead
 
-/// The cores that this process may use, divided among its solvers.
-int LoadThreads() {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / std::max(1, Caffe::solver_count()));
-}
+/// As many as the CPU's loops have, divided among the solvers.
+int LoadThreads() { return std::max(1, CpuThreads() / std::max(1, Caffe::solver_count())); }
 
 }  // namespace
 

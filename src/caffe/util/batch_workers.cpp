@@ -50,8 +50,8 @@ void BatchWorkers::Run(int items, const std::function<Work(int)>& read) {
   }
   try {
     ReadAll(items, read);
-  } catch (const boost::thread_interrupted&) {
-    // Work that has begun uses what the caller owns.
+  } catch (...) {
+    // An interruption, or too little memory. Work that has begun uses what the caller owns.
     const boost::this_thread::disable_interruption uninterrupted;
     Lock lock(mutex_);
     failed_ = -1;

@@ -15,11 +15,13 @@ namespace {
 
 using Lock = boost::mutex::scoped_lock;
 
-/// The calling thread gets a third of a core that it shares with one that computes.
+/// From now on the calling thread gets a third of what another of the process gets, where the two
+/// want the same core.
 void YieldToCompute() {
 #ifdef __linux__
-  constexpr int kNice = 5;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  constexpr int kNicer = 5;
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + kNicer);
 #endif
 }
 

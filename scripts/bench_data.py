@@ -5,7 +5,8 @@
 
 Makes images of noise, about 120 KB as JPEGs, and reads them as an LMDB of JPEGs, as an LMDB of pixels and as files in a
 list, with a random crop of 224 x 224 and mirroring, into a net that does nothing. A layer has as many threads as the
-process may use cores: each row is a run on so many. Rounds alternate; a figure is the fastest of them.
+process may use cores: each column is a run on so many. Rounds alternate; a figure is the fastest of them, in brackets
+the least processor time of a run, which tells on a busy machine what more threads cost.
 """
 
 import argparse
@@ -70,7 +71,7 @@ def sources(folder):
 
 
 def images_per_second(folder, source, cores, iterations):
-    """What the layer says that it loads while it loads, on so many cores."""
+    """(What the layer says that it loads while it loads, processor seconds of the run), on so many cores."""
     model = f'{folder}/net.prototxt'
     with open(model, 'w', encoding='utf-8') as file:
         file.write(f'layer {{ name: "data" top: "x" top: "label" {source} {CROP} }}\n'
@@ -81,7 +82,7 @@ def images_per_second(folder, source, cores, iterations):
         done = run_layrub.run_or_exit('time', f'--model={model}', f'--iterations={iterations}', '--format=json')
     finally:
         os.sched_setaffinity(0, all_cores)
-    return json.loads(done.out)['layers'][0]['loaded_images_per_second']
+    return json.loads(done.out)['layers'][0]['loaded_images_per_second'], done.cpu_seconds
 
 
 def main():
@@ -110,9 +111,11 @@ def main():
         for _ in range(options.rounds):
             for name, n in rates:
                 rates[name, n].append(images_per_second(folder, named[name], n, options.iterations))
+    def cell(runs):
+        return f'{max(rate for rate, _ in runs):,.0f} ({min(seconds for _, seconds in runs):.2f} s)'
     print(f'{options.images} images of {height} x {width}, {jpeg_bytes / 1000:.0f} KB each as JPEG; images a second:\n')
     print(table(['source'] + [f'{n} core{"s" if n > 1 else ""}' for n in cores],
-                [[name] + [f'{max(rates[name, n]):,.0f}' for n in cores] for name in named]))
+                [[name] + [cell(rates[name, n]) for n in cores] for name in named]))
 
 
 if __name__ == '__main__':

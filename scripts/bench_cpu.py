@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Prints measured times and memory of training on the CPU, as Markdown, beside those of BVLC Caffe.
+"""Prints measured times and memory of training on the CPU, as Markdown, beside those of PyTorch and of BVLC Caffe.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_cpu.py [--iterations=N] [--strategies=A,B] [NET ...]
+  LAYRUB_BIN_DIR=build/bin scripts/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON] [NET ...]
 
-Trains on synthetic data. The time of an iteration is the median of all but the first, its update included; Caffe's
-figures are a forward and a backward with BVLC Caffe on two cores of another machine (AVX-512 and, in brackets, AVX2).
-Run it on a machine that does nothing else.
+Trains on synthetic data. Each round runs every program once, one after the other; a process counts with the median of
+its iterations but the first, updates included, a row with the median over the rounds. --torch names a Python that has
+PyTorch (by default this one, if it has); torch_net.py runs the same prototxt there, in both of its memory layouts.
+Caffe's figures are a forward and a backward with BVLC Caffe on two cores of another machine (AVX-512 and, in brackets,
+AVX2). Run it on a machine that does nothing else.
 """
 
 import argparse
 import json
 import os
+import platform
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -20,22 +24,23 @@ import run_layrub
 from bench_memory import mib, table
 
 # Net, batch; BVLC Caffe: forward + backward in ms with AVX-512 and with AVX2, the process's largest memory in MiB.
-NETS = [('resnet50', 8, 725 + 1051, 1005 + 1433, 2965), ('vgg16', 8, 1525 + 2488, 2103 + 3586, 2403),
-        ('googlenet', 16, 877 + 689, 935 + 834, 1415), ('alexnet', 16, 271 + 304, 269 + 332, 743)]
+NETS = [('resnet50', 8, 725 + 1051, 1005 + 1433, 2965), ('resnet50', 32, 3442 + 4681, None, 10898),
+        ('vgg16', 8, 1525 + 2488, 2103 + 3586, 2403), ('googlenet', 16, 877 + 689, 935 + 834, 1415),
+        ('alexnet', 16, 271 + 304, 269 + 332, 743)]
+TORCH = {'PyTorch': [], 'PyTorch, channels last': ['--channels_last']}
 
 
-def train(net, batch, strategy, iterations):
-    """(milliseconds of an iteration, summary of the run, largest memory of the process in bytes)"""
+def train(model, strategy, iterations):
+    """(milliseconds of an iteration, largest memory of the process in bytes, planned bytes)"""
     with tempfile.TemporaryDirectory() as folder:
-        model = run_layrub.generate(net, folder, f'--batch={batch}')
         solver, summary = os.path.join(folder, 'solver.prototxt'), os.path.join(folder, 'summary.json')
         with open(solver, 'w', encoding='utf-8') as file:
-            file.write(f'net: "{model}" base_lr: 0.001 momentum: 0.9 lr_policy: "fixed" display: 1 '
+            file.write(f'net: "{model}" base_lr: 0.001 momentum: 0.9 weight_decay: 0.0005 lr_policy: "fixed" display: 1 '
                        f'max_iter: {iterations + 1} snapshot_after_train: false solver_mode: CPU\n')
         done = run_layrub.run_or_exit('train', f'--solver={solver}', '--synthetic', f'--placement={strategy}',
-                                      '--measure_memory', f'--json_summary={summary}')
+                                      f'--json_summary={summary}')
         with open(summary, encoding='utf-8') as file:
-            return milliseconds(done.err), json.load(file), done.rss_bytes
+            return milliseconds(done.err), done.rss_bytes, json.load(file)['planned_device_bytes']
 
 
 def milliseconds(log):
@@ -45,25 +50,96 @@ def milliseconds(log):
     return 1000 * statistics.median(seconds[1:])
 
 
+def torch_description(model):
+    """The training net in the file `model`, for torch_net.py."""
+    sys.path.insert(0, os.path.join(os.path.dirname(run_layrub.BIN), 'python'))
+    try:
+        from caffe.proto import caffe_pb2
+        from google.protobuf import json_format, text_format
+    except ImportError as error:
+        sys.exit(f'bench_cpu.py: --torch needs the Python interface and protobuf here ({error})')
+    net = caffe_pb2.NetParameter()
+    with open(model, encoding='utf-8') as file:
+        text_format.Merge(file.read(), net)
+    layers = [layer for layer in net.layer if not any(rule.phase == caffe_pb2.TEST for rule in layer.include)]
+    data = next(layer for layer in layers if layer.type == 'Data')
+    size = data.transform_param.crop_size
+    return json.dumps({'shape': [data.data_param.batch_size, 3, size, size],
+                       'layers': [json_format.MessageToDict(layer, preserving_proto_field_name=True) for layer in layers]})
+
+
+def train_in_torch(python, description, options, iterations):
+    """As train, without planned bytes."""
+    done = subprocess.run([python, os.path.join(run_layrub.SCRIPTS, 'torch_net.py'), f'--iterations={iterations}', *options],
+                          input=description, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit('bench_cpu.py: torch_net.py: ' + (done.stderr.strip().splitlines() or ['no message'])[-1])
+    said = json.loads(done.stdout)
+    return 1000 * statistics.median(said['seconds']), said['rss_bytes'], None
+
+
+def has_torch(python):
+    return subprocess.run([python, '-c', 'import torch'], capture_output=True, check=False).returncode == 0
+
+
+def processor():
+    """Its name, how many cores of it this process may use, and its widest vectors."""
+    with open('/proc/cpuinfo', encoding='utf-8') as file:
+        text = file.read()
+    name = re.search(r'model name\s*: (.*)', text)
+    flags = set(re.search(r'flags\s*: (.*)', text).group(1).split()) if 'flags' in text else set()
+    widest = next((flag for flag in ('avx512f', 'avx2', 'avx') if flag in flags), platform.machine())
+    return f'{name.group(1) if name else platform.processor()}, {len(os.sched_getaffinity(0))} cores, {widest}'
+
+
+def rows_of(net, batch, caffe, options):
+    """A row for each program that trains the net."""
+    avx512, avx2, caffe_rss = caffe
+    with tempfile.TemporaryDirectory() as folder:
+        model = run_layrub.generate(net, folder, f'--batch={batch}')
+        programs = {strategy: lambda strategy=strategy: train(model, strategy, options.iterations)
+                    for strategy in options.strategies.split(',')}
+        if options.torch:
+            description = torch_description(model)
+            for name, flags in TORCH.items():
+                programs[name] = lambda flags=flags: train_in_torch(options.torch, description, flags, options.iterations)
+        runs = {name: [] for name in programs}
+        for number in range(options.rounds):
+            for name, run in programs.items():
+                print(f'{net}, batch {batch}, round {number + 1} of {options.rounds}: {name}   ', end='\r', file=sys.stderr)
+                runs[name].append(run())
+    ms = {name: statistics.median(run[0] for run in done) for name, done in runs.items()}
+    torch_ms = min((ms[name] for name in TORCH if name in ms), default=None)
+    rows = []
+    for name, done in runs.items():
+        planned = mib(done[0][2]) if done[0][2] else ''
+        spread = f'{min(run[0] for run in done):,.0f} to {max(run[0] for run in done):,.0f}'
+        rows.append([net, str(batch), name, f'{ms[name]:,.0f}', spread, f'{ms[name] / torch_ms:.2f}' if torch_ms else '',
+                     f'{avx512:,}' + (f' ({avx2:,})' if avx2 else ''), planned, mib(max(run[1] for run in done)),
+                     f'{caffe_rss:,}'])
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('nets', nargs='*', metavar='NET')
-    parser.add_argument('--iterations', type=int, default=6, help='iterations to measure, after a first one')
+    parser.add_argument('nets', nargs='*', metavar='NET', help='by default all: ' + ', '.join(net for net, *_ in NETS))
+    parser.add_argument('--rounds', type=int, default=5, help='processes of each program')
+    parser.add_argument('--iterations', type=int, default=5, help='iterations of a process to measure, after a first one')
     parser.add_argument('--strategies', default='keep,hybrid', help='comma list')
+    parser.add_argument('--torch', metavar='PYTHON', default=sys.executable if has_torch(sys.executable) else '',
+                        help='a Python that has PyTorch; empty: without')
     options = parser.parse_args()
     unknown = set(options.nets) - {net for net, *_ in NETS}
-    if unknown or options.iterations < 1:
-        sys.exit('bench_cpu.py: nets are ' + ', '.join(net for net, *_ in NETS) + '; iterations are 1 or more')
+    if unknown or options.iterations < 2 or options.rounds < 1:
+        sys.exit('bench_cpu.py: nets are ' + ', '.join(net for net, *_ in NETS) + '; iterations are 2 or more, rounds 1 or more')
+    if options.torch and not has_torch(options.torch):
+        sys.exit(f'bench_cpu.py: --torch={options.torch} has no PyTorch: install it there, or give --torch=')
     rows = []
-    for net, batch, avx512, avx2, caffe_rss in NETS:
-        if options.nets and net not in options.nets:
-            continue
-        for strategy in options.strategies.split(','):
-            ms, summary, rss = train(net, batch, strategy, options.iterations)
-            rows.append([net, str(batch), strategy, f'{ms:,.0f}', f'{avx512:,} ({avx2:,})',
-                         mib(summary['planned_device_bytes']), mib(summary['measured_device_bytes']), mib(rss),
-                         f'{caffe_rss:,}'])
-    print(table(['net', 'batch', 'strategy', 'ms an iteration', 'Caffe, ms', 'planned, MiB', 'measured, MiB',
+    for net, batch, *caffe in NETS:
+        if not options.nets or net in options.nets:
+            rows += rows_of(net, batch, caffe, options)
+    print(processor() + '\n')
+    print(table(['net', 'batch', 'program', 'ms an iteration', 'of the rounds', 'of PyTorch', 'Caffe, ms', 'planned, MiB',
                  'process, MiB', 'Caffe, process, MiB'], rows))
 
 

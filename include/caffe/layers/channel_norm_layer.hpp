@@ -13,7 +13,7 @@ namespace kernels {
 struct ChannelShape;
 template <typename Dtype>
 struct RunningStatistics;
-}
+}  // namespace kernels
 
 /// Normalises each channel (axis 1) to mean 0 and variance 1 and, where the subclass has such
 /// parameters, multiplies by a scale and adds a bias. The statistics are the batch's or, with

@@ -29,8 +29,9 @@ inline NetParameter ReadNet(const std::string& name) {
   return net;
 }
 
-/// `net` with convolutions by kernels of ours. A library's do not fill the workspace that plans have
-/// for them, whose bytes are the same on every processor, and it may outgrow what small nets hold.
+/// `net` with convolutions by kernels of ours. A library's do not fill the workspace that plans
+/// have for them, whose bytes are the same on every processor, and it may outgrow what small nets
+/// hold.
 inline NetParameter WithOwnKernels(NetParameter net) {
   for (LayerParameter& layer : *net.mutable_layer()) {
     if (layer.has_convolution_param())

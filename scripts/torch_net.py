@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Times a net of Caffe's in PyTorch, for benchmarks: bench_cpu.py runs it in the Python that has PyTorch.
+
+  torch_net.py [--iterations=N] [--channels_last] [--threads=N] < NET.json
+
+NET.json holds the training net's layers, as bench_cpu.py writes them. An iteration is forward, backward and the step
+of SGD with momentum, on synthetic images, as Layrub's. Prints {"seconds": [...], "rss_bytes": N} as JSON.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import time
+
+import torch
+from torch import nn
+
+
+def pair(values, default):
+    values = values if isinstance(values, list) else [values]
+    values = [value for value in values if value is not None] or [default]
+    return tuple(values * 2)[:2]
+
+
+def channels(shape):
+    return shape[1]
+
+
+def convolution(layer, shapes):
+    parameters = layer['convolution_param']
+    return nn.Conv2d(channels(shapes[0]), parameters['num_output'], pair(parameters.get('kernel_size'), 1),
+                     pair(parameters.get('stride'), 1), pair(parameters.get('pad'), 0),
+                     pair(parameters.get('dilation'), 1), parameters.get('group', 1), parameters.get('bias_term', True))
+
+
+def pooling(layer, shapes):
+    parameters = layer['pooling_param']
+    if parameters.get('global_pooling'):
+        size, stride = tuple(shapes[0][2:]), 1
+    else:
+        size, stride = parameters['kernel_size'], parameters.get('stride', 1)
+    of = nn.AvgPool2d if parameters.get('pool') == 'AVE' else nn.MaxPool2d
+    return of(size, stride, parameters.get('pad', 0), ceil_mode=True)
+
+
+class Product(nn.Linear):
+    def forward(self, x):
+        return super().forward(x.flatten(1))
+
+
+class Scale(nn.Module):
+    """What BatchNorm of Caffe leaves to another layer; PyTorch's own does both."""
+
+    def forward(self, x):
+        return x
+
+
+class Sum(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+class Concat(nn.Module):
+    def forward(self, *xs):
+        return torch.cat(xs, 1)
+
+
+def lrn(layer, _):
+    parameters = layer.get('lrn_param', {})
+    return nn.LocalResponseNorm(parameters.get('local_size', 5), parameters.get('alpha', 1), parameters.get('beta', .75))
+
+
+MAKERS = {
+    'Convolution': convolution,
+    'Pooling': pooling,
+    'LRN': lrn,
+    'BatchNorm': lambda layer, shapes: nn.BatchNorm2d(channels(shapes[0])),
+    'Scale': lambda layer, shapes: Scale(),
+    'ReLU': lambda layer, shapes: nn.ReLU(inplace=layer['top'] == layer['bottom']),
+    'Dropout': lambda layer, shapes: nn.Dropout(layer.get('dropout_param', {}).get('dropout_ratio', .5)),
+    'Eltwise': lambda layer, shapes: Sum(),
+    'Concat': lambda layer, shapes: Concat(),
+    'InnerProduct': lambda layer, shapes: Product(torch.Size(shapes[0][1:]).numel(),
+                                                  layer['inner_product_param']['num_output']),
+}
+
+
+class Net(nn.Module):
+    """The layers in their order, and the weighted sum of their losses. Makes each as the first images come by."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = [layer for layer in layers if layer['type'] not in ('Data', 'DummyData', 'Accuracy')]
+        self.made = nn.ModuleDict()
+
+    def forward(self, images, labels):
+        blobs = {'data': images, 'label': labels}
+        loss = 0
+        for layer in self.layers:
+            below = [blobs[name] for name in layer['bottom']]
+            if layer['type'] == 'SoftmaxWithLoss':
+                loss = loss + layer.get('loss_weight', [1])[0] * nn.functional.cross_entropy(*below)
+                continue
+            name = layer['name'].replace('.', '_')
+            if name not in self.made:
+                self.made[name] = MAKERS[layer['type']](layer, [blob.shape for blob in below])
+            blobs[layer['top'][0]] = self.made[name](*below)
+        return loss
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--iterations', type=int, default=5)
+    parser.add_argument('--threads', type=int, default=0)
+    parser.add_argument('--channels_last', action='store_true')
+    options = parser.parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    description = json.load(sys.stdin)
+    net = Net(description['layers'])
+    images = torch.randn(description['shape'])
+    labels = torch.randint(0, 10, (images.shape[0],))
+    with torch.no_grad():
+        net(images, labels)
+    if options.channels_last:
+        net, images = net.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
+    net.train()
+    step = torch.optim.SGD(net.parameters(), lr=.001, momentum=.9, weight_decay=.0005)
+    seconds = []
+    for _ in range(options.iterations + 1):
+        begin = time.monotonic()
+        step.zero_grad()
+        net(images, labels).backward()
+        step.step()
+        seconds.append(time.monotonic() - begin)
+    print(json.dumps({'seconds': seconds[1:], 'rss_bytes': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+if __name__ == '__main__':
+    main()

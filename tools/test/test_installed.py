@@ -83,6 +83,11 @@ target_link_libraries(client ${Caffe_LIBRARIES})
 """
 
 
+with open(os.path.join(BUILD, "CMakeCache.txt")) as cache_file:
+    CACHE = cache_file.read()
+HAS_ONEDNN = "USE_ONEDNN:BOOL=ON" in CACHE
+
+
 @contextlib.contextmanager
 def manifests_kept():
     """Installing writes lists of what it copied into the build folder, one of which `uninstall` reads; packaging does, too.
@@ -151,13 +156,14 @@ class Installed(InstalledTest):
         cls.prefix = f"{cls.folder}/prefix"
         with manifests_kept():
             cls.run_whole("cmake", "--install", BUILD, "--prefix", cls.prefix)
-        with open(os.path.join(BUILD, "CMakeCache.txt")) as file:
-            cache = file.read()
-        cls.library = f"{cls.prefix}/{re.search(r'CMAKE_INSTALL_LIBDIR:PATH=(.*)', cache)[1]}"
-        cls.cpu_only = "CPU_ONLY:BOOL=ON" in cache
+        cls.library = f"{cls.prefix}/{re.search(r'CMAKE_INSTALL_LIBDIR:PATH=(.*)', CACHE)[1]}"
+        cls.cpu_only = "CPU_ONLY:BOOL=ON" in CACHE
 
     def test_programs_and_python_run(self):
         self.check_programs(self.prefix, f"{self.prefix}/python")
+
+    def test_what_uses_onednn_is_beside_the_library(self):
+        self.assertEqual(HAS_ONEDNN, os.path.exists(f"{self.library}/libcaffe_onednn.so"))
 
     def test_a_client_is_built_by_find_package(self):
         os.mkdir("by_cmake")
@@ -208,7 +214,7 @@ class DebianPackage(InstalledTest):
         self.assertEqual(("layrub", version), (self.field("Package"), self.field("Version")))
         self.assertTrue(self.package.startswith(f"layrub_{version}_"), self.package)
         depends = self.field("Depends")
-        for needed in ("libc6 (", "libstdc++6 (", "libgoogle-glog", "libprotobuf", "libopenblas"):
+        for needed in ("libc6 (", "libstdc++6 (", "libgoogle-glog", "libprotobuf", "libopenblas", *["libdnnl"] * HAS_ONEDNN):
             self.assertIn(needed, depends)
         self.assertIn("python3-numpy", self.field("Recommends"))
         self.assertIn("caffe-cpu", self.field("Conflicts"))
@@ -220,6 +226,7 @@ class DebianPackage(InstalledTest):
         for count, pattern in (
                 (5, r"/usr/bin/(layrub|caffe|convert_imageset|compute_image_mean|extract_features)"),
                 (1, r"/usr/lib/(.+/)?libcaffe\.so\.[\d.]+"),
+                (int(HAS_ONEDNN), r"/usr/lib/(.+/)?libcaffe_onednn\.so"),
                 (4, r"/usr/include/caffe/(caffe\.hpp|net\.hpp|proto/caffe\.pb\.h|proto/caffe\.proto)"),
                 (2, r"/usr/share/Caffe/CaffeConfig(Version)?\.cmake"),
                 (3, r"/usr/share/man/man1/(layrub|caffe|convert_imageset)\.1\.gz"),

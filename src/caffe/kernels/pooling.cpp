@@ -40,16 +40,80 @@ LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad,
   return extent > 0 ? extent : 1;
 }
 
-/// For each i in [begin, end): where from[i * stride] is more than best[i], that is the best, and
-/// `code` says where it lies.
+/// The largest value of a window, and its place in it, kernel_w * y + x; a window that covers
+/// nothing has the place -1.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE inline void TakeLarger(const Dtype* from, int64_t stride, int begin, int end,
-                                          int code, Dtype* best, int* codes) {
+struct Largest {
+  Dtype value;
+  int place;
+};
+
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline Largest<Dtype> LargestOf(const PoolingWindow& p, const Dtype* plane,
+                                                   int pool_y, int pool_x) {
+  const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+  const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+  int best_y = -1, best_x = 0;
+  Dtype best = std::numeric_limits<Dtype>::lowest();
+  for (int iy = ys.begin; iy < ys.end; ++iy) {
+    for (int ix = xs.begin; ix < xs.end; ++ix) {
+      const Dtype value = plane[int64_t{iy} * p.width + ix];
+      if (best_y < 0 || value > best) {
+        best = value;
+        best_y = iy;
+        best_x = ix;
+      }
+    }
+  }
+  if (best_y < 0) return {best, -1};
+  const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
+  return {best, (best_y - from_y) * p.kernel_w + (best_x - from_x)};
+}
+
+/// For each i in [begin, end): where from[i * stride] is more than best[i], that is the best, and
+/// lies at `place`.
+template <typename Dtype>
+inline void TakeLarger(const Dtype* from, int64_t stride, int begin, int end, int place,
+                       Dtype* best, int* places) {
   for (int i = begin; i < end; ++i) {
     const Dtype value = from[i * stride];
     const bool larger = value > best[i];
     best[i] = larger ? value : best[i];
-    codes[i] = larger ? code : codes[i];
+    places[i] = larger ? place : places[i];
+  }
+}
+
+/// Windows that are looked at together on the CPU, in vectors, and how many are worth it.
+constexpr int kTogether = 64, kFewestTogether = 8;
+
+/// LargestOf `count` windows side by side, from `pool_x` on: value by value of all of them.
+template <typename Dtype>
+inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y, int pool_x,
+                         int count, Dtype* best, int* places) {
+  const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
+  const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+  // Each begins with the first value that it covers, which may be no number.
+  for (int i = 0; i < count; ++i) {
+    const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
+    const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
+    best[i] = empty ? std::numeric_limits<Dtype>::lowest()
+                    : plane[int64_t{ys.begin} * p.width + xs.begin];
+    places[i] =
+        empty ? -1 : (ys.begin - from_y) * p.kernel_w + xs.begin - (from_x + i * p.stride_w);
+  }
+  for (int iy = ys.begin; iy < ys.end; ++iy) {
+    for (int at = 0; at < p.kernel_w; ++at) {
+      const Span inside = InsideImage(from_x + at, p.stride_w, 0, p.width, 0, count);
+      const Dtype* const from = plane + int64_t{iy} * p.width + from_x + at;
+      const int place = (iy - from_y) * p.kernel_w + at;
+      if (p.stride_w == 1) {
+        TakeLarger(from, 1, inside.begin, inside.end, place, best, places);
+      } else if (p.stride_w == 2) {
+        TakeLarger(from, 2, inside.begin, inside.end, place, best, places);
+      } else {
+        TakeLarger(from, p.stride_w, inside.begin, inside.end, place, best, places);
+      }
+    }
   }
 }
 
@@ -57,57 +121,31 @@ template <typename Dtype, typename Index>
 void MaxForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x, Dtype* y,
                 Index* index, Dtype* mask) {
   const PoolingWindow p = window;
-  const Dtype lowest = std::numeric_limits<Dtype>::lowest();
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int first, int last) {
-#ifdef __CUDA_ARCH__
-    constexpr int kTogether = 1;
-#else
-    constexpr int kTogether = 64;  // windows that are looked at value by value, in vectors
-#endif
     const int pool_y = static_cast<int>(row % p.pooled_height);
-    const int from_y = pool_y * p.stride_h - p.pad_h;
-    const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
     const Dtype* const plane = x + row / p.pooled_height * p.height * p.width;
-    for (int pool_x = first; pool_x < last; pool_x += kTogether) {
+    const auto store = [&](int pool_x, const Largest<Dtype>& largest) {
+      const int64_t i = row * p.pooled_width + pool_x;
+      const int place = largest.place;
+      y[i] = largest.value;
+      if (index != nullptr) index[i] = static_cast<Index>(place < 0 ? 0 : place);
+      if (mask == nullptr) return;
+      const int best_y = pool_y * p.stride_h - p.pad_h + place / p.kernel_w;
+      const int best_x = pool_x * p.stride_w - p.pad_w + place % p.kernel_w;
+      mask[i] = place < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
+    };
+    int pool_x = first;
+#ifndef __CUDA_ARCH__
+    while (last - pool_x >= kFewestTogether) {
       const int count = Least(kTogether, last - pool_x);
       Dtype best[kTogether];
-      int codes[kTogether];
-      // Each begins with the first value that it covers, which may be no number.
-      for (int i = 0; i < count; ++i) {
-        const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
-        const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
-        const int from_x = (pool_x + i) * p.stride_w - p.pad_w;
-        best[i] = empty ? lowest : plane[int64_t{ys.begin} * p.width + xs.begin];
-        codes[i] = empty ? -1 : (ys.begin - from_y) * p.kernel_w + (xs.begin - from_x);
-      }
-      for (int iy = ys.begin; iy < ys.end; ++iy) {
-        for (int at = 0; at < p.kernel_w; ++at) {
-          const int offset = pool_x * p.stride_w - p.pad_w + at;
-          const Span inside = InsideImage(offset, p.stride_w, 0, p.width, 0, count);
-          const Dtype* const from = plane + int64_t{iy} * p.width + offset;
-          const int code = (iy - from_y) * p.kernel_w + at;
-          if (p.stride_w == 1) {
-            TakeLarger(from, 1, inside.begin, inside.end, code, best, codes);
-          } else if (p.stride_w == 2) {
-            TakeLarger(from, 2, inside.begin, inside.end, code, best, codes);
-          } else {
-            TakeLarger(from, p.stride_w, inside.begin, inside.end, code, best, codes);
-          }
-        }
-      }
-      const int64_t begin = row * p.pooled_width + pool_x;
-      for (int i = 0; i < count; ++i) y[begin + i] = best[i];
-      if (index != nullptr) {
-        for (int i = 0; i < count; ++i)
-          index[begin + i] = static_cast<Index>(codes[i] < 0 ? 0 : codes[i]);
-      }
-      if (mask == nullptr) continue;
-      for (int i = 0; i < count; ++i) {
-        const int best_y = from_y + codes[i] / p.kernel_w;
-        const int best_x = (pool_x + i) * p.stride_w - p.pad_w + codes[i] % p.kernel_w;
-        mask[begin + i] = codes[i] < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
-      }
+      int places[kTogether];
+      LargestOfRow(p, plane, pool_y, pool_x, count, best, places);
+      for (int i = 0; i < count; ++i) store(pool_x + i, {best[i], places[i]});
+      pool_x += count;
     }
+#endif
+    for (; pool_x < last; ++pool_x) store(pool_x, LargestOf(p, plane, pool_y, pool_x));
   };
   ParallelForSegments(context, p.planes * p.pooled_height, p.pooled_width,
                       p.pooled_width * p.KernelSize(), segment);

@@ -50,11 +50,11 @@ struct Largest {
 
 template <typename Dtype>
 LAYRUB_HOST_DEVICE inline Largest<Dtype> LargestOf(const PoolingWindow& p, const Dtype* plane,
-                                                   int pool_y, int pool_x) {
+                                                   int pool_y, int pool_x, Dtype lowest) {
   const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
   const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
   int best_y = -1, best_x = 0;
-  Dtype best = std::numeric_limits<Dtype>::lowest();
+  Dtype best = lowest;
   for (int iy = ys.begin; iy < ys.end; ++iy) {
     for (int ix = xs.begin; ix < xs.end; ++ix) {
       const Dtype value = plane[int64_t{iy} * p.width + ix];
@@ -70,6 +70,7 @@ LAYRUB_HOST_DEVICE inline Largest<Dtype> LargestOf(const PoolingWindow& p, const
   return {best, (best_y - from_y) * p.kernel_w + (best_x - from_x)};
 }
 
+#ifndef __CUDA_ARCH__
 /// For each i in [begin, end): where from[i * stride] is more than best[i], that is the best, and
 /// lies at `place`.
 template <typename Dtype>
@@ -89,15 +90,14 @@ constexpr int kTogether = 64, kFewestTogether = 8;
 /// LargestOf `count` windows side by side, from `pool_x` on: value by value of all of them.
 template <typename Dtype>
 inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y, int pool_x,
-                         int count, Dtype* best, int* places) {
+                         int count, Dtype lowest, Dtype* best, int* places) {
   const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
   const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
   // Each begins with the first value that it covers, which may be no number.
   for (int i = 0; i < count; ++i) {
     const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
     const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
-    best[i] = empty ? std::numeric_limits<Dtype>::lowest()
-                    : plane[int64_t{ys.begin} * p.width + xs.begin];
+    best[i] = empty ? lowest : plane[int64_t{ys.begin} * p.width + xs.begin];
     places[i] =
         empty ? -1 : (ys.begin - from_y) * p.kernel_w + xs.begin - (from_x + i * p.stride_w);
   }
@@ -116,11 +116,13 @@ inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y,
     }
   }
 }
+#endif
 
 template <typename Dtype, typename Index>
 void MaxForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x, Dtype* y,
                 Index* index, Dtype* mask) {
   const PoolingWindow p = window;
+  const Dtype lowest = std::numeric_limits<Dtype>::lowest();
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int first, int last) {
     const int pool_y = static_cast<int>(row % p.pooled_height);
     const Dtype* const plane = x + row / p.pooled_height * p.height * p.width;
@@ -135,17 +137,17 @@ void MaxForward(const DeviceContext& context, const PoolingWindow& window, const
       mask[i] = place < 0 ? Dtype(-1) : static_cast<Dtype>(best_y * p.width + best_x);
     };
     int pool_x = first;
-#ifndef __CUDA_ARCH__
+#ifndef __CUDA_ARCH__  // whose threads have a window each
     while (last - pool_x >= kFewestTogether) {
       const int count = Least(kTogether, last - pool_x);
       Dtype best[kTogether];
       int places[kTogether];
-      LargestOfRow(p, plane, pool_y, pool_x, count, best, places);
+      LargestOfRow(p, plane, pool_y, pool_x, count, lowest, best, places);
       for (int i = 0; i < count; ++i) store(pool_x + i, {best[i], places[i]});
       pool_x += count;
     }
 #endif
-    for (; pool_x < last; ++pool_x) store(pool_x, LargestOf(p, plane, pool_y, pool_x));
+    for (; pool_x < last; ++pool_x) store(pool_x, LargestOf(p, plane, pool_y, pool_x, lowest));
   };
   ParallelForSegments(context, p.planes * p.pooled_height, p.pooled_width,
                       p.pooled_width * p.KernelSize(), segment);

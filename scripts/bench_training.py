@@ -24,8 +24,6 @@ NETS = [('resnet50', 32, 1000, None, 'Caffe 10,898; PyTorch 3,203, with checkpoi
         ('vgg16', 16, None, 400, 'Caffe 3,377')]
 
 
-
-
 def train(model, iterations, *flags):
     """(summary of the run, how it ran)"""
     with tempfile.TemporaryDirectory() as folder:

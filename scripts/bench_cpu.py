@@ -126,13 +126,14 @@ def main():
     parser.add_argument('--rounds', type=int, default=5, help='processes of each program')
     parser.add_argument('--iterations', type=int, default=5, help='iterations of a process to measure, after a first one')
     parser.add_argument('--strategies', default='keep,hybrid', help='comma list')
-    parser.add_argument('--torch', metavar='PYTHON', default=sys.executable if has_torch(sys.executable) else '',
-                        help='a Python that has PyTorch; empty: without')
+    parser.add_argument('--torch', metavar='PYTHON', help='a Python that has PyTorch; empty: without')
     options = parser.parse_args()
     unknown = set(options.nets) - {net for net, *_ in NETS}
     if unknown or options.iterations < 2 or options.rounds < 1:
         sys.exit('bench_cpu.py: nets are ' + ', '.join(net for net, *_ in NETS) + '; iterations are 2 or more, rounds 1 or more')
-    if options.torch and not has_torch(options.torch):
+    if options.torch is None:
+        options.torch = sys.executable if has_torch(sys.executable) else ''
+    elif options.torch and not has_torch(options.torch):
         sys.exit(f'bench_cpu.py: --torch={options.torch} has no PyTorch: install it there, or give --torch=')
     rows = []
     for net, batch, *caffe in NETS:

@@ -23,13 +23,9 @@ def pair(values, default):
     return tuple(values * 2)[:2]
 
 
-def channels(shape):
-    return shape[1]
-
-
 def convolution(layer, shapes):
     parameters = layer['convolution_param']
-    return nn.Conv2d(channels(shapes[0]), parameters['num_output'], pair(parameters.get('kernel_size'), 1),
+    return nn.Conv2d(shapes[0][1], parameters['num_output'], pair(parameters.get('kernel_size'), 1),
                      pair(parameters.get('stride'), 1), pair(parameters.get('pad'), 0),
                      pair(parameters.get('dilation'), 1), parameters.get('group', 1), parameters.get('bias_term', True))
 
@@ -47,13 +43,6 @@ def pooling(layer, shapes):
 class Product(nn.Linear):
     def forward(self, x):
         return super().forward(x.flatten(1))
-
-
-class Scale(nn.Module):
-    """What BatchNorm of Caffe leaves to another layer; PyTorch's own does both."""
-
-    def forward(self, x):
-        return x
 
 
 class Sum(nn.Module):
@@ -75,8 +64,8 @@ MAKERS = {
     'Convolution': convolution,
     'Pooling': pooling,
     'LRN': lrn,
-    'BatchNorm': lambda layer, shapes: nn.BatchNorm2d(channels(shapes[0])),
-    'Scale': lambda layer, shapes: Scale(),
+    'BatchNorm': lambda layer, shapes: nn.BatchNorm2d(shapes[0][1]),
+    'Scale': lambda layer, shapes: nn.Identity(),  # PyTorch's BatchNorm scales
     'ReLU': lambda layer, shapes: nn.ReLU(inplace=layer['top'] == layer['bottom']),
     'Dropout': lambda layer, shapes: nn.Dropout(layer.get('dropout_param', {}).get('dropout_ratio', .5)),
     'Eltwise': lambda layer, shapes: Sum(),

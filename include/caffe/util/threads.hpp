@@ -21,7 +21,7 @@ void SetCpuThreads(int threads);
 
 /// Cuts [0, n) into one range for each thread of the CPU, runs chunk(body, begin, end) on them and
 /// returns when all are done. The calling thread takes part. Threads that wait for work sleep: they
-/// share the cores with the BLAS and with copies.
+/// share the cores with copies and with other processes.
 void RunOnThreads(int64_t n, const void* body,
                   void (*chunk)(const void* body, int64_t begin, int64_t end));
 

@@ -21,7 +21,7 @@ struct Library {
 };
 
 /// Threads of GCC's OpenMP, when they have nothing to do, turn in a loop for a while, in which
-/// those of BLAS and of our own loops want the processor. It reads how they wait when it is loaded.
+/// those of loops and products want the processor. It reads how they wait when it is loaded.
 class WaitingWithoutLoops {
  public:
   WaitingWithoutLoops() {
@@ -71,8 +71,6 @@ const Library& TheLibrary() {
 constexpr int kFewestWritten = 8;
 /// Values of x that make one of y: those of three colours under a window of 3 x 3.
 constexpr int64_t kFewestRead = 27;
-/// Products of few columns, of images of 7 x 7 values, leave a processor's vectors half empty.
-constexpr int64_t kFewColumns = 64;
 /// Gradients of fewer weights are shared by image, and summed up by threads that turn in a loop
 /// until the others have come: for milliseconds, where something else has the core of one.
 constexpr int64_t kFewWeights = 32768;
@@ -81,8 +79,7 @@ constexpr int64_t kFewWeights = 32768;
 bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
   const SlidingWindow& window = conv.window;
   const bool of_weights = pass == ConvolutionPass::kBackwardWeights;
-  if (window.KernelSize() == 1)
-    return of_weights || !conv.Pointwise() || window.OutputSize() > kFewColumns;
+  if (window.KernelSize() == 1) return true;
   if (IsDepthwise(conv)) return false;
   const int64_t outputs = conv.num_output / conv.group;
   const int64_t inner = window.channels * window.KernelSize();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/threads.hpp"
@@ -37,14 +38,22 @@ constexpr double kFewestMultiplications = 1 << 18;
 /// Rows and columns that the kernels of BLAS compute together, or a multiple.
 constexpr int64_t kTile = 48;
 
-/// Share `i` of [0, size), cut at multiples of `unit`.
+/// A part of rows or columns.
 struct Share {
   int64_t begin, end;
 };
-Share ShareOf(int64_t size, int64_t unit, int64_t i, int64_t shares) {
-  const int64_t units = (size + unit - 1) / unit;
-  return {std::min(size, units * i / shares * unit),
-          std::min(size, units * (i + 1) / shares * unit)};
+
+/// Share `i` of [0, size), cut at multiples of kTile.
+Share ShareOf(int64_t size, int64_t i, int64_t shares) {
+  const int64_t tiles = (size + kTile - 1) / kTile;
+  return {std::min(size, tiles * i / shares * kTile),
+          std::min(size, tiles * (i + 1) / shares * kTile)};
+}
+
+/// In how many shares products with so many multiplications are computed.
+int64_t Shares(double multiplications) {
+  const auto worth = static_cast<int64_t>(multiplications / kFewestMultiplications);
+  return !kHasThreads || worth <= 1 ? 1 : std::min<int64_t>(BlasThreads(), worth);
 }
 
 }  // namespace
@@ -83,15 +92,10 @@ void CpuGemm(int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, CBLA
             b + i * b_step + columns.begin * (tb ? k : 1), ldb, beta,
             c + i * c_step + rows.begin * n + columns.begin, n);
   };
-  if (!kHasThreads) {  // BLAS has its own
-    for (int64_t i = 0; i < count; ++i) run(i, {0, m}, {0, n});
-    return;
-  }
-  const double multiplications = 1.0 * static_cast<double>(count) * m * n * k;
-  const int64_t shares = std::min<int64_t>(
-      BlasThreads(), static_cast<int64_t>(multiplications / kFewestMultiplications));
-  const OneBlasThread scope;
-  if (shares <= 1) {
+  std::optional<OneBlasThread> scope;
+  if (kHasThreads) scope.emplace();  // else BLAS has threads of its own
+  const int64_t shares = Shares(static_cast<double>(count) * m * n * k);
+  if (shares == 1) {
     for (int64_t i = 0; i < count; ++i) run(i, {0, m}, {0, n});
     return;
   }
@@ -102,9 +106,9 @@ void CpuGemm(int64_t count, int64_t a_step, int64_t b_step, int64_t c_step, CBLA
       run(i, {0, m}, {0, n});
     for (int64_t i = whole; i < count; ++i) {
       if (m >= n) {
-        run(i, ShareOf(m, kTile, share, shares), {0, n});
+        run(i, ShareOf(m, share, shares), {0, n});
       } else {
-        run(i, {0, m}, ShareOf(n, kTile, share, shares));
+        run(i, {0, m}, ShareOf(n, share, shares));
       }
     }
   });

@@ -91,8 +91,6 @@ dnnl::primitive_attr Attributes() {
 }
 
 using Forward = dnnl::convolution_forward;
-using BackwardData = dnnl::convolution_backward_data;
-using BackwardWeights = dnnl::convolution_backward_weights;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 // oneDNN 3 has no descriptor between an operation's numbers and its primitive_desc.
@@ -105,15 +103,9 @@ Forward::primitive_desc DescribeForward(const Tensors& of, const memory::desc (&
           of.pad,       of.pad,
           Attributes(), true};
 }
-BackwardData::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
-                                              const Forward::primitive_desc& forward,
-                                              BackwardData*) {
-  return {Cpu(),       kDirect, any[0], any[1],  any[2],       of.stride,
-          of.dilation, of.pad,  of.pad, forward, Attributes(), true};
-}
-BackwardWeights::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
-                                                 const Forward::primitive_desc& forward,
-                                                 BackwardWeights*) {
+template <typename Backward>
+typename Backward::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
+                                                   const Forward::primitive_desc& forward) {
   return {Cpu(),       kDirect, any[0], any[1],  any[2],       of.stride,
           of.dilation, of.pad,  of.pad, forward, Attributes(), true};
 }
@@ -125,18 +117,9 @@ Forward::primitive_desc DescribeForward(const Tensors& of, const memory::desc (&
           Cpu(),
           true};
 }
-BackwardData::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
-                                              const Forward::primitive_desc& forward,
-                                              BackwardData*) {
-  return {{kDirect, any[0], any[1], any[2], of.stride, of.dilation, of.pad, of.pad},
-          Attributes(),
-          Cpu(),
-          forward,
-          true};
-}
-BackwardWeights::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
-                                                 const Forward::primitive_desc& forward,
-                                                 BackwardWeights*) {
+template <typename Backward>
+typename Backward::primitive_desc DescribeBackward(const Tensors& of, const memory::desc (&any)[3],
+                                                   const Forward::primitive_desc& forward) {
   return {{kDirect, any[0], any[1], any[2], of.stride, of.dilation, of.pad, of.pad},
           Attributes(),
           Cpu(),
@@ -152,40 +135,40 @@ bool IsMadeForProcessor(const char* name) {
   return text.starts_with("jit") || text.starts_with("brg");
 }
 
-template <typename Primitive, typename Description>
-std::unique_ptr<Kernel> Finish(const Description& description, const memory::desc (&kernel)[3],
-                               std::unique_ptr<Kernel> made) {
+/// Null where the kernel is none of those. `kernel`: the layouts that it wants.
+template <typename Primitive>
+std::unique_ptr<Kernel> Finish(const typename Primitive::primitive_desc& description,
+                               const memory::desc (&kernel)[3], std::unique_ptr<Kernel> made) {
+  if (!IsMadeForProcessor(description.impl_info_str())) return nullptr;
   made->make = [description] { return Primitive(description); };
   made->scratchpad = description.scratchpad_desc();
   for (int i = 0; i < 3; ++i) made->sides[i].kernel = kernel[i];
   return made;
 }
 
-/// Null where oneDNN has nothing for it. `sides` know their tensors, `dims`, as blobs.
+/// Null where oneDNN has nothing for it. The sides of `made` know their tensors as blobs.
 std::unique_ptr<Kernel> Describe(Pass pass, const Tensors& of, std::unique_ptr<Kernel> made) {
-  const memory::desc x = ReadsAsInBlob(of.x[1]) ? InBlob(of.x) : Any(of.x);
-  const memory::desc weights = Any(of.weights), y = Any(of.y);
-  const Forward::primitive_desc forward = DescribeForward(of, {x, weights, y});
+  using Data = dnnl::convolution_backward_data;
+  using Weights = dnnl::convolution_backward_weights;
+  const memory::desc any[3] = {ReadsAsInBlob(of.x[1]) ? InBlob(of.x) : Any(of.x), Any(of.weights),
+                               Any(of.y)};
+  const Forward::primitive_desc forward = DescribeForward(of, any);
   if (!forward) return nullptr;
   if (pass == Pass::kForward) {
-    if (!IsMadeForProcessor(forward.impl_info_str())) return nullptr;
     return Finish<Forward>(
         forward, {forward.src_desc(), forward.weights_desc(), forward.dst_desc()}, std::move(made));
   }
   if (pass == Pass::kBackwardData) {
-    const auto backward =
-        DescribeBackward(of, {x, weights, y}, forward, static_cast<BackwardData*>(nullptr));
-    if (!backward || !IsMadeForProcessor(backward.impl_info_str())) return nullptr;
-    return Finish<BackwardData>(
-        backward, {backward.diff_dst_desc(), backward.weights_desc(), backward.diff_src_desc()},
-        std::move(made));
+    const auto data = DescribeBackward<Data>(of, any, forward);
+    if (!data) return nullptr;
+    return Finish<Data>(data, {data.diff_dst_desc(), data.weights_desc(), data.diff_src_desc()},
+                        std::move(made));
   }
-  const auto backward =
-      DescribeBackward(of, {x, weights, y}, forward, static_cast<BackwardWeights*>(nullptr));
-  if (!backward || !IsMadeForProcessor(backward.impl_info_str())) return nullptr;
-  return Finish<BackwardWeights>(
-      backward, {backward.src_desc(), backward.diff_dst_desc(), backward.diff_weights_desc()},
-      std::move(made));
+  const auto weights = DescribeBackward<Weights>(of, any, forward);
+  if (!weights) return nullptr;
+  return Finish<Weights>(weights,
+                         {weights.src_desc(), weights.diff_dst_desc(), weights.diff_weights_desc()},
+                         std::move(made));
 }
 
 /// The tensors of a pass in the order of its operands.

@@ -46,13 +46,6 @@ Convolution Narrow() {
   return conv;
 }
 
-/// A pointwise convolution of images of few values.
-Convolution FewValues() {
-  Convolution conv = Make(2, 20, 30, 1, 1, 0, 1, 1);
-  for (int i = 0; i < 2; ++i) conv.window.image[i] = conv.window.output[i] = 7 - i;
-  return conv;
-}
-
 /// Small ones for kernels of ours and cuDNN; ones of more weights, for oneDNN in all passes: plain,
 /// with groups and strides, dilated, of one and of three axes.
 std::vector<Convolution> Examples() {
@@ -62,7 +55,7 @@ std::vector<Convolution> Examples() {
           Make(1, 64, 200, 1, 3, 1, 1, 1),
           Make(3, 32, 48, 1, 3, 1, 1, 1),
           Make(2, 3, 18, 1, 7, 3, 2, 1),
-          FewValues(),
+
           Make(2, 4, 8, 1, 3, 1, 1, 1),
           Make(2, 4, 8, 1, 1, 0, 1, 1),
           Make(2, 3, 5, 1, 5, 2, 2, 1),

@@ -88,8 +88,7 @@ TEST_F(OneDnn, LeavesToOursWhatItIsNotFasterIn) {
   for (const Pass pass : kPasses) {
     Convolution one_value = Make(2, 16, 9, 16, 1);
     EXPECT_FALSE(OneDnnBytes(one_value, pass)) << "pointwise";
-    EXPECT_EQ(OneDnnBytes(Make(2, 16, 7, 16, 1), pass).has_value(), pass != Pass::kBackwardWeights)
-        << "pointwise, of few values";
+    EXPECT_FALSE(OneDnnBytes(Make(2, 16, 7, 16, 1), pass)) << "pointwise, of few values";
     for (int i = 0; i < 2; ++i) one_value.window.stride[i] = 2, one_value.window.output[i] = 5;
     EXPECT_FALSE(OneDnnBytes(one_value, pass)) << "pointwise, at every second position";
     EXPECT_FALSE(OneDnnBytes(Make(2, 64, 8, 4, 3), pass) && pass != Pass::kBackwardData);

@@ -110,9 +110,9 @@ void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, con
                     if (follow.count != nullptr && channel == 0)
                       *follow.count = follow.keep * *follow.count + 1;
                   }),
-              ChannelEach{[=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+              EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
                 y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
-              }});
+              }));
 }
 
 template <typename Dtype>
@@ -132,12 +132,12 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                     mean_dy[channel] = sums.first / count;
                     mean_product[channel] = sums.second / count;
                   }),
-              ChannelEach{[=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+              EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
                 const Dtype value = Normalized(stored, channel, i);
                 const Dtype result = (dy[i] - mean_dy[channel] - mean_product[channel] * value) *
                                      stored.inverse[channel];
                 dx[i] = scale == nullptr ? result : result * scale[channel];
-              }});
+              }));
 }
 
 template <typename Dtype>

@@ -96,6 +96,10 @@ struct ChannelEach {
   Body body;
   bool wanted = true;
 };
+template <typename Body>
+ChannelEach<Body> EachOf(Body body, bool wanted = true) {
+  return {body, wanted};
+}
 
 template <typename T, typename Map, typename Store>
 void RunOnChannel(const ChannelSum<T, Map, Store>& step, int64_t outer, int64_t channels,

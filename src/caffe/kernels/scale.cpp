@@ -31,9 +31,8 @@ void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels
       SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
                    [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dbias[channel] += sum; },
                    dbias != nullptr),
-      ChannelEach{
-          [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { dx[i] = dy[i] * scale[channel]; },
-          dx != nullptr});
+      EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { dx[i] = dy[i] * scale[channel]; },
+             dx != nullptr));
 }
 
 #define LAYRUB_INSTANTIATE_SCALE(Dtype)                                                      \

@@ -113,9 +113,14 @@ function(layrub_add_pure_library name)
   target_include_directories(${name}_whole INTERFACE ${PROJECT_SOURCE_DIR}/include)
 endfunction()
 
-# layrub_add_shared_library(<name>): one shared library of all object libraries.
+# layrub_add_shared_library(<name> [<part> <other part>]): one shared library of all object libraries, <other part> in
+# the place of <part>.
 function(layrub_add_shared_library name)
   get_property(parts GLOBAL PROPERTY LAYRUB_OBJECTS)
+  if(ARGN)
+    list(REMOVE_ITEM parts ${ARGV1})
+    list(APPEND parts ${ARGV2})
+  endif()
   foreach(part ${parts})
     list(APPEND objects $<TARGET_OBJECTS:${part}>)
   endforeach()
@@ -132,6 +137,32 @@ function(layrub_add_shared_library name)
   endif()
   target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
   target_compile_features(${name} INTERFACE cxx_std_17)
+endfunction()
+
+# layrub_add_launched_library(<result>): libcaffe once more, with kernels that are launched on the CPU as on a GPU
+# (src/caffe/kernels/host_launch.hpp). <result>: what LD_PRELOAD has to be for a test to run on it.
+function(layrub_add_launched_library result)
+  get_target_property(sources caffe_kernels SOURCES)
+  add_library(caffe_launched_kernels OBJECT ${sources})
+  target_compile_definitions(caffe_launched_kernels PRIVATE LAYRUB_LAUNCH_ON_HOST)
+  target_include_directories(caffe_launched_kernels PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/include)
+  target_link_libraries(caffe_launched_kernels PRIVATE layrub_flags caffe_deps nlohmann_json::nlohmann_json)
+  layrub_optimize(caffe_launched_kernels -O1)
+  add_dependencies(caffe_launched_kernels caffeproto_sources)
+  layrub_add_shared_library(caffe_launched caffe_kernels caffe_launched_kernels)
+  set_target_properties(caffe_launched PROPERTIES OUTPUT_NAME caffe LIBRARY_OUTPUT_DIRECTORY
+                                                  ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/launched)
+  set(preload $<TARGET_FILE:caffe_launched>)
+  # The runtime of a sanitizer wants to be the first of all libraries.
+  set(address asan)
+  set(thread tsan)
+  if(SANITIZE)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${${SANITIZE}}.so OUTPUT_VARIABLE runtime
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(preload ${runtime}:${preload})
+  endif()
+  set(${result} ${preload} PARENT_SCOPE)
 endfunction()
 
 # layrub_on_fake_cuda: the parts below caffe with the backend for GPUs, compiled as for a machine
@@ -275,7 +306,8 @@ endfunction()
 #
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
-# (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS.
+# (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS. Those of layers and
+# LAYRUB_LAUNCHED_TESTS run on it once more with kernels that are launched as on a GPU (<name>_launched).
 set(LAYRUB_EMULATED_TESTS test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
@@ -286,10 +318,15 @@ set(LAYRUB_EMULATED_FILTER_test_planned_user_layers */hybrid)
 set(LAYRUB_EMULATED_FILTER_test_planned_blobs EveryStrategy/*/hybrid)
 set(LAYRUB_EMULATED_FILTER_test_activation_layers -Sigmoid.AllForms*:TanH.AllForms*)
 set(LAYRUB_EMULATED_FILTER_test_recurrent_layers -*HaveTheGradient*)
+# Besides those of layers, where kernels are launched on the CPU.
+set(LAYRUB_LAUNCHED_TESTS test_solver_update test_sgd_solver test_adaptive_solvers test_planned_training)
 # These run once more under valgrind, where there is one (<name>_valgrind): whether memory that is gone is used.
 set(LAYRUB_VALGRIND_FILTER_test_planned_user_layers *MayKeep*)
 function(layrub_add_tests)
   layrub_add_fake_cuda()
+  if(CPU_ONLY)
+    layrub_add_launched_library(launched)
+  endif()
   find_program(VALGRIND valgrind)
   add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
   layrub_set_up_test(device_environment caffe)
@@ -355,6 +392,13 @@ function(layrub_add_tests)
       endif()
       if(NOT CPU_ONLY)
         layrub_register_device_test(${name} cuda gpu)
+      elseif(name IN_LIST LAYRUB_LAUNCHED_TESTS OR folder MATCHES "/layers/test$")
+        layrub_register_device_test(${name} launched cpu)
+        set_property(TEST ${name}_launched APPEND PROPERTY ENVIRONMENT LD_PRELOAD=${launched})
+        if(LAYRUB_EMULATED_FILTER_${name})
+          set_property(TEST ${name}_launched APPEND PROPERTY ENVIRONMENT
+                       "GTEST_FILTER=${LAYRUB_EMULATED_FILTER_${name}}")
+        endif()
       endif()
     endif()
   endforeach()

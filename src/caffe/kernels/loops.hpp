@@ -12,7 +12,7 @@ namespace kernels {
 /// shared among the CPU's threads, on a GPU each pair has a thread of its own.
 template <typename Body>
 void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns, Body body) {
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch) {
     ParallelFor(context, rows * columns,
                 [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i / columns, i % columns); });
@@ -30,7 +30,7 @@ void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns
 template <typename Body>
 void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns,
                          int64_t cost_per_row, Body body) {
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch) {
     ParallelFor(context, rows * columns, [=] LAYRUB_HOST_DEVICE(int64_t i) {
       const int column = static_cast<int>(i % columns);
@@ -43,12 +43,10 @@ void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns
                    [=] LAYRUB_HOST_DEVICE(int64_t row) { body(row, 0, columns); });
 }
 
-#ifdef __CUDACC__
-/// Channels are few and long: a block of a GPU works on each, and has as many threads as it can.
-inline constexpr int kChannelBlock = 1024;
-
+#if LAYRUB_LAUNCHES
 template <typename T, typename Map, typename Store>
-__global__ void ChannelKernel(int64_t outer, int64_t inner, Map map, Store store) {
+__global__ void __launch_bounds__(kChannelBlock)
+    ChannelKernel(int64_t outer, int64_t inner, Map map, Store store) {
   __shared__ T partial[kChannelBlock];
   const int64_t channels = gridDim.x, channel = blockIdx.x;
   T sum{};
@@ -66,7 +64,7 @@ __global__ void ChannelKernel(int64_t outer, int64_t inner, Map map, Store store
   }
   partial[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = kChannelBlock / 2; half > 0; half /= 2) {
+  for (unsigned half = kChannelBlock / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
     __syncthreads();
   }
@@ -129,15 +127,14 @@ void RunOnChannel(const ChannelEach<Body>& step, int64_t outer, int64_t channels
   }
 }
 
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
 template <typename T, typename Map, typename Store>
 void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& step, int64_t outer,
                 int64_t channels, int64_t inner) {
   if (!step.wanted || channels <= 0) return;
   const int64_t rows = inner > 0 ? outer : 0, row = inner > 0 ? inner : 1;
-  ChannelKernel<T><<<static_cast<unsigned>(channels), kChannelBlock, 0,
-                     static_cast<cudaStream_t>(context.stream)>>>(rows, row, step.map, step.store);
-  CheckLaunch();
+  Launch(context, Barriers::kSome, channels, kChannelBlock, ChannelKernel<T, Map, Store>, rows, row,
+         step.map, step.store);
 }
 
 template <typename Body>
@@ -157,7 +154,7 @@ void LaunchStep(const DeviceContext& context, const ChannelEach<Body>& step, int
 template <typename... Steps>
 void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                  const Steps&... steps) {
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch) {
     (LaunchStep(context, steps, outer, channels, inner), ...);
     return;

@@ -10,10 +10,10 @@
 
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/host_device.hpp"
+#include "caffe/kernels/launch.hpp"
 #include "caffe/util/threads.hpp"
-#include "layrub/device/device.hpp"
 
-#if !defined(CPU_ONLY) && !defined(__CUDACC__)
+#if !defined(CPU_ONLY) && !defined(__CUDACC__) && !defined(LAYRUB_LAUNCH_ON_HOST)
 #error \
     "With CUDA on, kernels are compiled by nvcc only: two compilers must not instantiate the same launcher."
 #endif
@@ -24,32 +24,27 @@ namespace kernels {
 /// Elements below which a CPU loop stays on one thread.
 inline constexpr int64_t kGrain = 16384;
 
-#ifdef __CUDACC__
-inline constexpr int kBlock = 256;
-
+#if LAYRUB_LAUNCHES
 template <typename Body>
-__global__ void ForKernel(int64_t n, Body body) {
+__global__ void __launch_bounds__(kBlock) ForKernel(int64_t n, Body body) {
   const int64_t stride = int64_t{blockDim.x} * gridDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) body(i);
 }
 
 template <typename T, typename Map, typename Store>
-__global__ void ReduceKernel(int64_t n, Map map, Store store) {
+__global__ void __launch_bounds__(kBlock) ReduceKernel(int64_t n, Map map, Store store) {
   __shared__ T partial[kBlock];
   const int64_t row = blockIdx.x;
   T sum = 0;
   for (int64_t i = threadIdx.x; i < n; i += kBlock) sum += map(row, i);
   partial[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = kBlock / 2; half > 0; half /= 2) {
+  for (unsigned half = kBlock / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
     __syncthreads();
   }
   if (threadIdx.x == 0) store(row, partial[0]);
 }
-
-/// Reports a failed launch; defined beside the CUDA backend's error handling.
-void CheckLaunch();
 #endif
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__)
@@ -90,34 +85,16 @@ void HostFor(int64_t n, bool parallel, const Body& body) {
   }
 }
 
-/// While it lives, loops of this process may touch the memory that kernels of `context` work on.
-class HostKernel {
- public:
-  explicit HostKernel(const DeviceContext& context)
-      : device_(context.gpu ? context.device : nullptr) {
-    if (device_) device_->BeginKernel();
-  }
-  ~HostKernel() {
-    if (device_) device_->EndKernel();
-  }
-  HostKernel(const HostKernel&) = delete;
-  HostKernel& operator=(const HostKernel&) = delete;
-
- private:
-  layrub::Device* const device_;
-};
-
 /// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i
 /// must not overlap.
 template <typename Body>
 void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
   if (n <= 0) return;
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch) {
     const int64_t blocks = (n + kBlock - 1) / kBlock;
-    const int grid = static_cast<int>(blocks < (1 << 20) ? blocks : (1 << 20));
-    ForKernel<<<grid, kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(n, body);
-    CheckLaunch();
+    Launch(context, Barriers::kNone, blocks < kMostBlocks ? blocks : kMostBlocks, kBlock,
+           ForKernel<Body>, n, body);
     return;
   }
 #endif
@@ -129,7 +106,7 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
 /// on when n * cost_per_item is large.
 template <typename Body>
 void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_item, Body body) {
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch) {
     ParallelFor(context, n, body);
     return;
@@ -145,12 +122,9 @@ void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_
 template <typename T, typename Map, typename Store>
 void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
   if (rows <= 0) return;
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch) {
-    ReduceKernel<T>
-        <<<static_cast<unsigned>(rows), kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(
-            n, map, store);
-    CheckLaunch();
+    Launch(context, Barriers::kSome, rows, kBlock, ReduceKernel<T, Map, Store>, n, map, store);
     return;
   }
 #endif

@@ -30,13 +30,13 @@ struct Team {
  private:
   template <typename T, typename Combine>
   LAYRUB_HOST_DEVICE T Fold(T value, Combine combine) const {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) || (LAYRUB_LAUNCHES && !defined(__CUDACC__))
     if (step == 1) return value;
     __shared__ T partial[kBlock];
     __syncthreads();  // what was folded before has been read by all
     partial[threadIdx.x] = value;
     __syncthreads();
-    for (int half = kBlock / 2; half > 0; half /= 2) {
+    for (unsigned half = kBlock / 2; half > 0; half /= 2) {
       if (threadIdx.x < half) {
         partial[threadIdx.x] = combine(partial[threadIdx.x], partial[threadIdx.x + half]);
       }
@@ -50,9 +50,9 @@ struct Team {
   }
 };
 
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
 template <typename Body>
-__global__ void TeamKernel(int64_t n, Body body) {
+__global__ void __launch_bounds__(kBlock) TeamKernel(int64_t n, Body body) {
   const Team team{static_cast<int64_t>(threadIdx.x), kBlock};
   for (int64_t i = blockIdx.x; i < n; i += gridDim.x) body(i, team);
 }
@@ -65,12 +65,10 @@ template <typename Body>
 void ParallelTeams(const DeviceContext& context, int64_t n, int64_t length, bool scattered,
                    Body body) {
   if (n <= 0) return;
-#ifdef __CUDACC__
+#if LAYRUB_LAUNCHES
   if (context.launch && !scattered && length >= 32) {
-    const int64_t most = 1 << 20;
-    const int grid = static_cast<int>(n < most ? n : most);
-    TeamKernel<<<grid, kBlock, 0, static_cast<cudaStream_t>(context.stream)>>>(n, body);
-    CheckLaunch();
+    Launch(context, Barriers::kSome, n < kMostBlocks ? n : kMostBlocks, kBlock, TeamKernel<Body>, n,
+           body);
     return;
   }
 #else

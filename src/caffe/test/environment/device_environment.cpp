@@ -1,6 +1,7 @@
 // Which device the tests of a program run on, by the environment variable LAYRUB_TEST_DEVICE: cpu
-// (as if it were not set), emulated, or cuda (GPU 0; cuda:1 for GPU 1, and so on), which skips all
-// tests where there is no GPU.
+// (as if it were not set), emulated, launched (emulated, with kernels that are launched as on a
+// GPU, which takes the library that has them), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which
+// skips all tests where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -8,7 +9,8 @@
 #include <string>
 
 #include "caffe/common.hpp"
-#include "layrub/device/device.hpp"
+#include "caffe/kernels/launch.hpp"
+#include "layrub/device/emulated_device.hpp"
 
 namespace caffe {
 namespace {
@@ -36,8 +38,13 @@ class DeviceEnvironment : public ::testing::Environment {
       // A forked process cannot use the GPU of its parent.
       GTEST_FLAG_SET(death_test_style, "threadsafe");
       Caffe::SetDevice(gpu);
+    } else if (device == "launched") {
+      ASSERT_TRUE(kernels::LaunchesOnHost()) << "This is not the library of the folder launched.";
+      constexpr int64_t kBytes = int64_t{16} << 30;
+      Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, 0, 0, true));  // as below
     } else {
-      ASSERT_EQ(device, "emulated") << "LAYRUB_TEST_DEVICE is cpu, emulated, cuda or cuda:1.";
+      ASSERT_EQ(device, "emulated")
+          << "LAYRUB_TEST_DEVICE is cpu, emulated, launched, cuda or cuda:1.";
       // Never taken down: static blobs of tests may live on it.
       Caffe::UseDevice(layrub::MakeEmulatedDevice().release());
     }

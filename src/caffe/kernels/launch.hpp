@@ -1,0 +1,90 @@
+#ifndef CAFFE_KERNELS_LAUNCH_HPP_
+#define CAFFE_KERNELS_LAUNCH_HPP_
+
+// How kernels of a GPU are launched: on one by CUDA's compiler, and in a build for tests
+// (LAYRUB_LAUNCH_ON_HOST) by host_launch.hpp on the CPU. Elsewhere there are none: LAYRUB_LAUNCHES
+// is 0.
+
+#include <cstdint>
+
+#include "caffe/device_context.hpp"
+#include "layrub/device/device.hpp"
+
+#if defined(__CUDACC__)
+#define LAYRUB_LAUNCHES 1
+#elif defined(LAYRUB_LAUNCH_ON_HOST)
+#define LAYRUB_LAUNCHES 1
+#include "caffe/kernels/host_launch.hpp"
+#else
+#define LAYRUB_LAUNCHES 0
+#endif
+
+namespace caffe {
+namespace kernels {
+
+/// While it lives, loops of this process may touch the memory that kernels of `context` work on.
+class HostKernel {
+ public:
+  explicit HostKernel(const DeviceContext& context)
+      : device_(context.gpu ? context.device : nullptr) {
+    if (device_) device_->BeginKernel();
+  }
+  ~HostKernel() {
+    if (device_) device_->EndKernel();
+  }
+  HostKernel(const HostKernel&) = delete;
+  HostKernel& operator=(const HostKernel&) = delete;
+
+ private:
+  layrub::Device* const device_;
+};
+
+/// Whether this library has kernels that are launched on the host.
+bool LaunchesOnHost();
+
+#if LAYRUB_LAUNCHES
+/// Threads of a block: many on a GPU. The CPU takes turns in fewer, of which small arrays fill
+/// several blocks.
+#ifdef __CUDACC__
+inline constexpr int kBlock = 256;
+/// Channels are few and long: a block of a GPU works on each, and has as many threads as it can.
+inline constexpr int kChannelBlock = 1024;
+#else
+inline constexpr int kBlock = 8;
+inline constexpr int kChannelBlock = 16;
+#endif
+
+/// Blocks of a loop over elements: beyond them a thread has several elements.
+#ifdef __CUDACC__
+inline constexpr int64_t kMostBlocks = 1 << 20;
+#else
+inline constexpr int64_t kMostBlocks = 50;
+#endif
+
+/// Whether the threads of a kernel's blocks wait for each other.
+enum class Barriers : uint8_t { kNone, kSome };
+
+#ifdef __CUDACC__
+/// Reports a failed launch; defined beside the CUDA backend's error handling.
+void CheckLaunch();
+#endif
+
+/// Queues kernel(args...) on the stream of `context`, in `blocks` blocks of `threads` threads.
+template <typename... Params, typename... Args>
+void Launch(const DeviceContext& context, [[maybe_unused]] Barriers barriers, int64_t blocks,
+            int threads, void (*kernel)(Params...), const Args&... args) {
+  const auto grid = static_cast<unsigned>(blocks);
+#ifdef __CUDACC__
+  kernel<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream)>>>(args...);
+  CheckLaunch();
+#else
+  const HostKernel scope(context);
+  LaunchOnHost(grid, threads, barriers == Barriers::kSome, [&] { kernel(args...); });
+#endif
+}
+#endif
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_LAUNCH_HPP_

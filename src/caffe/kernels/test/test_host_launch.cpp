@@ -1,0 +1,172 @@
+// Kernels that are launched on the CPU, as they are on a GPU, give what loops give.
+#define LAYRUB_LAUNCH_ON_HOST
+// The library has none of this but in a build for tests: see docs/testing.md.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "caffe/kernels/host_launch.cpp"  // NOLINT(bugprone-suspicious-include)
+#include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/teams.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+DeviceContext Launched() {
+  DeviceContext context;
+  context.launch = true;
+  return context;
+}
+
+std::vector<double> Numbers(int64_t n) {
+  std::vector<double> numbers(n);
+  for (int64_t i = 0; i < n; ++i) numbers[i] = static_cast<double>(i * 7 % 13 - 6);
+  return numbers;
+}
+
+TEST(LaunchOnHost, RunsEachThreadOfEachBlockOnce) {
+  std::vector<int> runs(7 * 5);
+  for (const bool barriers : {false, true}) {
+    LaunchOnHost(7, 5, barriers, [&] {
+      EXPECT_EQ(gridDim.x, 7u);
+      EXPECT_EQ(blockDim.x, 5u);
+      ++runs[blockIdx.x * 5 + threadIdx.x];
+    });
+  }
+  EXPECT_EQ(runs, std::vector<int>(7 * 5, 2));
+}
+
+TEST(LaunchOnHost, LetsNoThreadPassABarrierBeforeAllHaveCome) {
+  int at_first[8] = {}, at_second[8] = {};
+  LaunchOnHost(3, 8, true, [&] {
+    const unsigned me = threadIdx.x;
+    at_first[me] = static_cast<int>(me + blockIdx.x);
+    __syncthreads();
+    at_second[me] = at_first[(me + 1) % 8];
+    __syncthreads();
+    EXPECT_EQ(at_second[(me + 3) % 8], static_cast<int>((me + 4) % 8 + blockIdx.x));
+    __syncthreads();
+  });
+}
+
+// Under the thread sanitizer, threads of the system wait for good.
+#ifndef __SANITIZE_THREAD__
+using LaunchOnHostDeathTest = ::testing::Test;
+
+TEST_F(LaunchOnHostDeathTest, TellsOfThreadsThatDoNotComeToABarrier) {
+  EXPECT_DEATH(LaunchOnHost(2, 8, true,
+                            [] {
+                              if (threadIdx.x < 3) __syncthreads();
+                            }),
+               "5 of 8 threads of block 1 have ended without coming to it");
+}
+
+TEST_F(LaunchOnHostDeathTest, TellsOfABarrierInAKernelWithoutThem) {
+  EXPECT_DEATH(LaunchOnHost(1, 2, false, [] { __syncthreads(); }), "launched as one without");
+}
+#endif
+
+bool LoopsOverElementsAgree(int64_t n) {
+  std::vector<int> runs(n);
+  int* const counts = runs.data();
+  ParallelFor(Launched(), n, [=](int64_t i) { ++counts[i]; });
+  ParallelForHeavy(Launched(), n, 100, [=](int64_t i) { ++counts[i]; });
+  return runs == std::vector<int>(n, 2);
+}
+
+bool LoopsOverRowsAgree(int64_t rows, int columns) {
+  std::vector<int> runs(rows * columns);
+  int* const counts = runs.data();
+  ParallelForRows(Launched(), rows, columns,
+                  [=](int64_t row, int64_t column) { ++counts[row * columns + column]; });
+  ParallelForSegments(Launched(), rows, columns, 1, [=](int64_t row, int begin, int end) {
+    for (int i = begin; i < end; ++i) ++counts[row * columns + i];
+  });
+  return runs == std::vector<int>(rows * columns, 2);
+}
+
+bool SumsAgree(int64_t rows, int64_t n) {
+  const std::vector<double> x = Numbers(rows * n);
+  const double* const values = x.data();
+  for (const DeviceContext& context : {DeviceContext(), Launched()}) {
+    std::vector<double> sums(rows, -1);
+    double* const out = sums.data();
+    ParallelReduce<double>(
+        context, rows, n, [=](int64_t row, int64_t i) { return values[row * n + i]; },
+        [=](int64_t row, double sum) { out[row] = sum; });
+    for (int64_t row = 0; row < rows; ++row) {
+      if (sums[row] != std::accumulate(values + row * n, values + (row + 1) * n, 0.0)) return false;
+    }
+  }
+  return true;
+}
+
+/// y = x - the channel's mean, and the channel's sum of squares of that.
+bool StepsOnChannelsAgree(int64_t outer, int64_t channels, int64_t inner) {
+  const std::vector<double> x = Numbers(outer * channels * inner);
+  std::vector<double> results[2];
+  for (int launched = 0; launched < 2; ++launched) {
+    std::vector<double> y(x.size()), mean(channels), squares(channels);
+    const double* const from = x.data();
+    double *const to = y.data(), *const means = mean.data(), *const sums = squares.data();
+    const auto count = static_cast<double>(outer * inner);
+    ForChannels(launched ? Launched() : DeviceContext(), outer, channels, inner,
+                SumOf<double>(
+                    [=](int64_t, int64_t i) { return from[i]; },
+                    [=](int64_t channel, double sum) { means[channel] = std::floor(sum / count); }),
+                EachOf([=](int64_t channel, int64_t i) { to[i] = from[i] - means[channel]; }),
+                SumOf<double>([=](int64_t, int64_t i) { return to[i] * to[i]; },
+                              [=](int64_t channel, double sum) { sums[channel] = sum; }));
+    results[launched] = y;
+    results[launched].insert(results[launched].end(), squares.begin(), squares.end());
+  }
+  return results[0] == results[1];
+}
+
+/// Each item's sum and greatest element, by a team.
+bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
+  const std::vector<double> x = Numbers(items * length);
+  std::vector<double> results[2];
+  for (int launched = 0; launched < 2; ++launched) {
+    results[launched].resize(2 * items);
+    const double* const from = x.data();
+    double* const out = results[launched].data();
+    ParallelTeams(launched ? Launched() : DeviceContext(), items, length, scattered,
+                  [=](int64_t item, const Team& team) {
+                    double sum = 0, greatest = -INFINITY;
+                    for (int64_t k = team.first; k < length; k += team.step) {
+                      sum += from[item * length + k];
+                      greatest = std::max(greatest, from[item * length + k]);
+                    }
+                    out[2 * item] = team.Sum(sum);
+                    out[2 * item + 1] = team.Max(greatest);
+                  });
+  }
+  return results[0] == results[1];
+}
+
+TEST(LaunchedLoops, GiveWhatLoopsOfTheCpuGive) {
+  using rc::gen::inRange;
+  const auto elements = [] { RC_ASSERT(LoopsOverElementsAgree(*inRange(0, 3000))); };
+  const auto rows = [] { RC_ASSERT(LoopsOverRowsAgree(*inRange(0, 40), *inRange(0, 60))); };
+  const auto sums = [] { RC_ASSERT(SumsAgree(*inRange(0, 9), *inRange(0, 100))); };
+  const auto channels = [] {
+    RC_ASSERT(StepsOnChannelsAgree(*inRange(1, 5), *inRange(1, 9), *inRange(1, 90)));
+  };
+  const auto teams = [] {
+    RC_ASSERT(TeamsAgree(*inRange(0, 70), *inRange(1, 100), *rc::gen::arbitrary<bool>()));
+  };
+  EXPECT_TRUE(rc::check("elements", elements));
+  EXPECT_TRUE(rc::check("rows", rows));
+  EXPECT_TRUE(rc::check("sums", sums));
+  EXPECT_TRUE(rc::check("channels", channels));
+  EXPECT_TRUE(rc::check("teams", teams));
+}
+
+}  // namespace
+}  // namespace kernels
+}  // namespace caffe

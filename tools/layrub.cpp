@@ -14,6 +14,7 @@
 #include "caffe/common.hpp"
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
+#include "caffe/util/fused_loops.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "caffe/util/threads.hpp"
 #include "layrub/base/standard_streams.hpp"
@@ -50,6 +51,7 @@ const std::vector<Command>& Commands() {
        "  --strict_mode          refuse solver_mode: GPU in a build for the CPU only\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
+       "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --measure_memory       report the device memory that training really touched\n"
        "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
@@ -277,8 +279,9 @@ void RefuseEmptyFlags() {
   }
 }
 
-/// Loops and products run on so many threads from now on.
-void SetThreads() {
+/// How loops and products run on the CPU from now on.
+void SetLoops() {
+  caffe::FusedLoops::Enable(FLAGS_fuse_loops);
   if (FLAGS_threads < 0) {
     Fail("--threads=" + std::to_string(FLAGS_threads) +
          ": give the number of threads that may compute on the CPU, or 0 for one for each core.");
@@ -313,7 +316,7 @@ int Run(const std::vector<std::string>& words) {
   }
   RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
-  SetThreads();
+  SetLoops();
   return command.run(arguments);
 }
 

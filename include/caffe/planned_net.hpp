@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "caffe/net.hpp"
+#include "caffe/util/fused_loops.hpp"
 #include "layrub/device/backend.hpp"
 #include "layrub/runtime/executor.hpp"
 
@@ -38,6 +39,11 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// Between passes: whether `memory`, which is planned, can be read; not if its value was given up
   /// or it is of another plan.
   bool Holds(const SyncedMemory& memory) const;
+  /// How many loops of operations have run fused so far (FusedLoops). On a CPU operations that
+  /// compute each channel for itself are fused with those next to them, where no step of the plan
+  /// lies between but allocations, and nobody looks at blobs there: the net has no callbacks and
+  /// prints no debug information.
+  int64_t fused_loops() const;
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 
@@ -74,6 +80,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void LeaveAfterError() noexcept;
 
   void Run(const layrub::Step& step) override;
+  void Finish() override;
   Place Resolve(int tensor, bool write) override;
   void Copied(int tensor, bool on_device) override;
 
@@ -92,6 +99,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void ClearDerivatives(const layrub::Step& step);
   void NoteSharedDiffs(int layer);
   void ShareDiffs(int layer);
+  FusedLoops::Shape Fuse(const layrub::Step& step);
+  bool Watched() const;
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void SkipBackwardTo(int layer);

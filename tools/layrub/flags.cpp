@@ -30,6 +30,9 @@ DEFINE_bool(deterministic, false,
             "The same memory plan in each run, whatever is measured, and reproducible results.");
 DEFINE_int32(threads, 0,
              "Threads that compute on the CPU; 0: as many as the process may use cores.");
+DEFINE_bool(
+    fuse_loops, true,
+    "On the CPU, neighbouring operations on the same arrays run together, a tile at a time.");
 DEFINE_bool(tf32, false, "On a GPU, products of single precision numbers may be rounded to TF32.");
 DEFINE_string(machine, "",
               "The machine to plan for: one that is known by name, or a file from --profile.");

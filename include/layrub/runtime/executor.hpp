@@ -22,6 +22,9 @@ class OpRunner {
   /// that the form reads or writes has an address (Executor::Address); nothing else may be touched.
   /// Fill operations are not passed on. A Feed queues its copies on the load lane.
   virtual void Run(const Step& step) = 0;
+  /// Run may put work off until the next operation, to do both at once. This does what was put off:
+  /// it is called before anything but operations, allocations and aliases, and at the pass's end.
+  virtual void Finish() {}
 };
 
 struct ExecutorOptions {

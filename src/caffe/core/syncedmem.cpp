@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "caffe/core/mode_device.hpp"
+#include "caffe/util/fused_loops.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
 
@@ -112,6 +113,7 @@ void* SyncedMemory::Planned(bool write, bool gpu) {
 }
 
 void* SyncedMemory::Access(bool write, bool gpu) {
+  FusedLoops::FinishCurrent();
   if (binding_) return Planned(write, gpu);
   if (gpu) {
     ToGpu();

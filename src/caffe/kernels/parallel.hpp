@@ -7,10 +7,12 @@
 // they must not sit in a protected or private method (nvcc).
 
 #include <cstdint>
+#include <type_traits>
 
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/host_device.hpp"
 #include "caffe/kernels/launch.hpp"
+#include "caffe/util/fused_loops.hpp"
 #include "caffe/util/threads.hpp"
 
 #if !defined(CPU_ONLY) && !defined(__CUDACC__) && !defined(LAYRUB_LAUNCH_ON_HOST)
@@ -75,9 +77,15 @@ void Loop(const void* body, int64_t begin, int64_t end) {
 }
 
 /// body(i) for every i in [0, n), in index order within a thread; on one thread unless `parallel`.
+/// Later, where loops of several operations are fused.
 template <typename Body>
 void HostFor(int64_t n, bool parallel, const Body& body) {
   const auto loop = HasWideLoops() ? WideLoop<Body> : Loop<Body>;
+  if constexpr (std::is_trivially_copyable_v<Body>) {
+    if (FusedLoops::PutOff(n, parallel, &body, sizeof(Body), loop)) return;
+  } else {
+    FusedLoops::FinishCurrent();  // bodies that nvcc has wrapped do not fuse
+  }
   if (parallel) {
     RunOnThreads(n, &body, loop);
   } else {

@@ -57,10 +57,12 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   }
   forward.may_alias = {{TopData(0), BottomData(0)}};
   forward.scratch_bytes = 2 * channel_bytes;
+  forward.channelwise = true;
   forward.flops = ((use_global_stats_ ? 2.0 : 6.0) + (Scales() ? 2.0 : 0.0)) * values;
 
   const bool scale_gradient = Wanted(scale_param_), bias_gradient = Wanted(bias_param_);
   OperandForm backward;
+  backward.channelwise = true;
   if (propagate_down[0] || scale_gradient || bias_gradient) backward.reads = {TopDiff(0)};
   backward.flops = (2.0 * scale_gradient + bias_gradient) * values;
   for (const int param : {scale_param_, bias_param_}) {

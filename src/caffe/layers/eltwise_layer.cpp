@@ -73,6 +73,7 @@ OperandForm EltwiseLayer<Dtype>::BackwardForm(const vector<bool>& propagate_down
   const int bottoms = static_cast<int>(propagate_down.size());
   OperandForm form;
   form.name = EltwiseParameter_EltwiseOp_Name(op_);
+  form.channelwise = true;
   vector<vector<Operand>> factors(bottoms);
   for (int i = 0; i < bottoms; ++i) {
     if (!propagate_down[i]) continue;
@@ -108,6 +109,7 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   if (op_ == EltwiseParameter_EltwiseOp_MAX) traits.saved = {{"index", bottom[0]->count()}};
   for (size_t i = 0; i < bottom.size(); ++i) traits.forward.reads.push_back(BottomData(i));
   traits.forward.writes = {TopData(0)};
+  traits.forward.channelwise = true;
   // The top is written after the first two bottoms have been read.
   traits.forward.may_alias = {{TopData(0), BottomData(0)}, {TopData(0), BottomData(1)}};
   const OperandForm backward = BackwardForm(propagate_down);

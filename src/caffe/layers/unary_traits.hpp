@@ -28,12 +28,14 @@ inline MemoryTraits UnaryTraits(int64_t bytes, const SavedBuffer& saved,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
+  traits.forward.channelwise = true;
   if (!propagate_down) return traits;
   for (const DerivativeSource& source : sources) {
     OperandForm form;
     form.name = source.form;
     form.reads = {source.operand, TopDiff(0)};
     form.writes = {BottomDiff(0)};
+    form.channelwise = true;
     form.may_alias = {{BottomDiff(0), TopDiff(0)}};
     if (source.operand.kind != Operand::kSaved || saved.bytes == bytes)
       form.may_alias.emplace_back(BottomDiff(0), source.operand);

@@ -17,6 +17,13 @@ struct PlannedNet<Dtype>::Memory {
     int first = -1, last = -1;
   };
 
+  /// Bytes of the device that an operation touches.
+  struct Range {
+    const char* begin = nullptr;
+    int64_t bytes = 0;
+    bool written = false;
+  };
+
   FlatNet<Dtype> flat;
   NetGraph net;
   std::vector<Binding> bindings;         // by tensor; addresses stay valid: never resized
@@ -34,6 +41,8 @@ struct PlannedNet<Dtype>::Memory {
       bound;                       // memory outside this object that is bound to it
   std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1
   const std::function<void(int)>* update = nullptr;
+  FusedLoops fused;            // loops of operations that have been put off
+  std::vector<Range> touched;  // by them
   Dtype loss = 0;
   bool in_op = false;
   size_t fed = 0;       // tensors that the Feed at work has copied by the load lane

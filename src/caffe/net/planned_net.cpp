@@ -250,6 +250,8 @@ template <typename Dtype>
 void PlannedNet<Dtype>::Run(const Step& step) {
   const layrub::Op& op = memory_->net.graph.ops[step.op];
   const int owner = memory_->net.op_owner[step.op];
+  const FusedLoops::Shape fusible = Fuse(step);
+  const FusedLoops::Scope fused(fusible.channels > 0 ? &memory_->fused : nullptr, fusible);
   if (op.pass == layrub::Pass::kUpdate) {
     const OpScope scope(this, step);
     (*memory_->update)(owner);

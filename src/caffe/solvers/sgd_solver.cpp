@@ -2,6 +2,7 @@
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/sgd_solvers.hpp"
+#include "caffe/util/fused_loops.hpp"
 
 namespace caffe {
 
@@ -58,10 +59,15 @@ void SGDSolver<Dtype>::ApplyUpdate() {
   }
   ClipGradients();
   this->net_->UpdateParams([&](int param_id) {
+    Blob<Dtype>* const param = this->net_->learnable_params()[param_id];
+    FusedLoops loops;  // each value is read and written once, not once for each of these
+    const FusedLoops::Scope fused(Caffe::mode() == Caffe::CPU ? &loops : nullptr,
+                                  {1, param->count(), 1});
     Normalize(param_id);
     Regularize(param_id);
     ComputeUpdateValue(param_id, rate);
-    this->net_->learnable_params()[param_id]->Update();
+    param->Update();
+    loops.Finish();
   });
   TellOfClipping();
   ++this->iter_;

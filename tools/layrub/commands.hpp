@@ -1,6 +1,7 @@
 #ifndef TOOLS_LAYRUB_COMMANDS_HPP_
 #define TOOLS_LAYRUB_COMMANDS_HPP_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -97,11 +98,16 @@ void RefuseUnknownFormat();
 /// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the
 /// program when these make no sense.
 int SolversFlag();
-/// The devices to train on: those of --gpu; when it is not given, GPU `default_gpu` if
-/// `gpu_by_default` (in a build for the CPU only, after a warning, the CPU; with --strict_mode that
-/// ends the program), otherwise null (the CPU) for each solver. This thread works on the first one
-/// from then on. Ends the program when there is no such GPU.
-std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu);
+/// What a command runs on where --gpu does not say so.
+enum class DeviceKind : uint8_t {
+  kCpu,
+  kGpu,  ///< in a build for the CPU only, after a warning, the CPU; --strict_mode refuses that
+  kGpuIfAny,
+};
+/// The devices to train on: those of --gpu; when it is not given, GPU `default_gpu` or, as `kind`
+/// says, null (the CPU) for each solver. This thread works on the first one from then on. Ends the
+/// program when there is no such GPU.
+std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu);
 /// The same for a command that runs on one device: the CPU unless --gpu names a GPU.
 void ChooseDevice(const std::string& command);
 /// The phase that --phase names, or `otherwise`.

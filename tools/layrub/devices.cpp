@@ -79,9 +79,16 @@ int SolversFlag() {
   return solvers;
 }
 
-std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu) {
+std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
   std::vector<int> ids = GpusFlag();
-  if (ids.empty() && (!gpu_by_default || FLAGS_cpu_solvers > 1)) return UseCpu();
+  if (ids.empty() && (kind == DeviceKind::kCpu || FLAGS_cpu_solvers > 1)) return UseCpu();
+  if (ids.empty() && kind == DeviceKind::kGpuIfAny && layrub::GpuCount() == 0) {
+    LOG(INFO) << "solver_mode is not set, and "
+              << (kCpuOnly ? "this build is for the CPU only"
+                           : "there is no GPU to use (" + layrub::WhyNoGpu() + ")")
+              << ": training on the CPU.";
+    return UseCpu();
+  }
   if (ids.empty() && kCpuOnly) return UseCpuInsteadOfGpu();
   const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
   if (layrub::GpuCount() == 0) {
@@ -107,7 +114,7 @@ std::vector<layrub::Device*> ChooseDevices(bool gpu_by_default, int default_gpu)
 
 void ChooseDevice(const std::string& command) {
   if (SolversFlag() > 1) Fail("'" + command + "' runs on one device: give --gpu one number.");
-  ChooseDevices(false, 0);
+  ChooseDevices(DeviceKind::kCpu, 0);
 }
 
 }  // namespace layrub_tool

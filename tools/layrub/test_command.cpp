@@ -97,7 +97,7 @@ int Test(const std::vector<std::string>&) {
 int DeviceQuery(const std::vector<std::string>&) {
   LOG(INFO) << "Querying GPUs " << (FLAGS_gpu.empty() ? "all" : FLAGS_gpu);
   if (FLAGS_gpu.empty() && layrub::GpuCount() > 0) FLAGS_gpu = "all";
-  for (layrub::Device* device : ChooseDevices(false, 0)) {
+  for (layrub::Device* device : ChooseDevices(DeviceKind::kCpu, 0)) {
     caffe::Caffe::UseDevice(device);
     caffe::Caffe::DeviceQuery();
   }

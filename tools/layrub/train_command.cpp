@@ -196,9 +196,11 @@ int Train(const std::vector<std::string>&) {
   const Enum sighup = SignalEffect("sighup_effect", FLAGS_sighup_effect);
   const Enum sigterm = SignalEffect("sigterm_effect", FLAGS_sigterm_effect);
   const caffe::SolverParameter param = ReadSolver();
-  const std::vector<layrub::Device*> devices = ChooseDevices(
-      param.has_solver_mode() && param.solver_mode() == caffe::SolverParameter_SolverMode_GPU,
-      param.device_id());
+  const DeviceKind kind = !param.has_solver_mode() ? DeviceKind::kGpuIfAny
+                          : param.solver_mode() == caffe::SolverParameter_SolverMode_GPU
+                              ? DeviceKind::kGpu
+                              : DeviceKind::kCpu;
+  const std::vector<layrub::Device*> devices = ChooseDevices(kind, param.device_id());
   const int solvers = static_cast<int>(devices.size());
   if (FLAGS_verify_placement > 0) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");

@@ -61,6 +61,14 @@ class CommandLine(DigitsTest):
                    "solver_mode: GPU .* set solver_mode: CPU, or leave out --strict_mode")
         self.fails(run("train", "--solver=solver.prototxt", "--gpu=0"), "no GPU")
 
+    def test_a_solver_without_a_mode_trains_on_a_gpu_if_there_is_one(self):
+        write("solver.prototxt", SOLVER.replace("solver_mode: CPU", ""))
+        _, result = self.train()
+        if "Using GPUs" not in result.err:
+            self.assertRegex(result.err, "solver_mode is not set, and (this build is for the CPU only|there is no GPU to use .*): "
+                                         "training on the CPU")
+            self.assertIn("Use CPU.", result.err)
+
     def test_flags_that_a_command_does_not_use_are_told(self):
         model = "--model=examples/digits/train_test.prototxt"
         result = run("plan", model, "--max_iter=3", "--batch=7")

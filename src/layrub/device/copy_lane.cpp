@@ -9,12 +9,20 @@ namespace layrub {
 namespace {
 
 // How often a thread looks again before it sleeps: waking one up costs more than a tiny copy.
-// Yielding in between leaves the core to whoever has work.
+// Yielding in between leaves the core to whoever has work. Where somebody has taken it for long, as
+// on a busy machine, the thread sleeps: to look a hundred times would take as many time slices.
 constexpr int kSpins = 100;
+constexpr double kLongYield = 50e-6;
 
 template <typename Condition>
 void Spin(Condition done) {
-  for (int i = 0; i < kSpins && !done(); ++i) std::this_thread::yield();
+  double now = Now();
+  for (int i = 0; i < kSpins && !done(); ++i) {
+    std::this_thread::yield();
+    const double before = now;
+    now = Now();
+    if (now - before > kLongYield) return;
+  }
 }
 
 }  // namespace
@@ -72,6 +80,11 @@ void CopyLane::Await(uint64_t ticket) const {
   marked_.wait(lock, reached);
 }
 
+void CopyLane::Finish() {
+  if (done_.load(std::memory_order_acquire) == pushed_.load(std::memory_order_relaxed)) return;
+  Await(Record());
+}
+
 double CopyLane::SecondsOf(uint64_t ticket) const {
   const uint64_t reached = reached_.load(std::memory_order_acquire);
   const bool known = ticket <= reached && reached - ticket < TicketTimes::kKept;
@@ -92,6 +105,7 @@ void CopyLane::Work() {
     }
     ++taken;
     Execute(item);
+    done_.store(taken, std::memory_order_release);
   }
 }
 

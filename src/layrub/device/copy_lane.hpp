@@ -56,6 +56,9 @@ class CopyLane {
 
   /// Blocks the caller until `ticket` is reached.
   void Await(uint64_t ticket) const;
+  /// Blocks the caller until all that has been queued is done; wakes no lane that has nothing to
+  /// do.
+  void Finish();
   /// Throws what a copy or a call has thrown: no copy that was queued behind it is made.
   void Rethrow() const { error_.Rethrow(); }
   /// When `ticket` was reached; NaN if it has not been, or more than TicketTimes::kKept tickets
@@ -84,6 +87,7 @@ class CopyLane {
   std::deque<Item> items_;
   bool stop_ = false;
   std::atomic<uint64_t> pushed_{0};   ///< items ever queued
+  std::atomic<uint64_t> done_{0};     ///< and how many of them are done
   std::atomic<uint64_t> reached_{0};  ///< the last ticket reached
   uint64_t recorded_ = 0;             ///< the last ticket given out
   TicketTimes times_;

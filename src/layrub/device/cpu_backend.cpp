@@ -121,10 +121,8 @@ class CpuBackend final : public Backend {
 
  private:
   void AwaitLanes() {
-    const uint64_t save = save_.Record();
-    const uint64_t load = load_.Record();
-    save_.Await(save);
-    load_.Await(load);
+    save_.Finish();
+    load_.Finish();
   }
 
   /// What one lane could not do the other one may have gone on with.

@@ -306,7 +306,8 @@ endfunction()
 #
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
-# (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS. Those of layers and
+# (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS, these once more where
+# a context and libraries take some of its memory (<name>_occupied). Those of layers and
 # LAYRUB_LAUNCHED_TESTS run on it once more with kernels that are launched as on a GPU (<name>_launched).
 set(LAYRUB_EMULATED_TESTS test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
@@ -318,6 +319,11 @@ set(LAYRUB_EMULATED_FILTER_test_planned_user_layers */hybrid)
 set(LAYRUB_EMULATED_FILTER_test_planned_blobs EveryStrategy/*/hybrid)
 set(LAYRUB_EMULATED_FILTER_test_activation_layers -Sigmoid.AllForms*:TanH.AllForms*)
 set(LAYRUB_EMULATED_FILTER_test_recurrent_layers -*HaveTheGradient*)
+# Where a context and libraries have taken their part of the device, budgets are what is to be seen.
+set(LAYRUB_OCCUPIED_FILTER_test_planned_training *UnderItsSmallestBudget/lenet_*)
+foreach(name test_planned_user_layers test_planned_blobs)
+  set(LAYRUB_OCCUPIED_FILTER_${name} ${LAYRUB_EMULATED_FILTER_${name}})
+endforeach()
 # Besides those of layers, where kernels are launched on the CPU.
 set(LAYRUB_LAUNCHED_TESTS test_solver_update test_sgd_solver test_adaptive_solvers test_planned_training)
 # These run once more under valgrind, where there is one (<name>_valgrind): whether memory that is gone is used.
@@ -388,6 +394,13 @@ function(layrub_add_tests)
         if(LAYRUB_EMULATED_FILTER_${name})
           set_property(TEST ${name}_emulated APPEND PROPERTY ENVIRONMENT
                        "GTEST_FILTER=${LAYRUB_EMULATED_FILTER_${name}}")
+        endif()
+      endif()
+      if(name IN_LIST LAYRUB_EMULATED_TESTS)
+        layrub_register_device_test(${name} occupied cpu)
+        if(LAYRUB_OCCUPIED_FILTER_${name})
+          set_property(TEST ${name}_occupied APPEND PROPERTY ENVIRONMENT
+                       "GTEST_FILTER=${LAYRUB_OCCUPIED_FILTER_${name}}")
         endif()
       endif()
       if(NOT CPU_ONLY)

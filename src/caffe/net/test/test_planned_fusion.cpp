@@ -73,7 +73,7 @@ TEST_P(FusedOperations, GiveThemUnderTheSmallestBudgetAndPoison) {
   OpenSolver free(SolverFor(ParseNet(kBlocks), GetParam()));
   ASSERT_TRUE(free.Place().ok());
   SolverParameter param = SolverFor(ParseNet(kBlocks), GetParam());
-  param.mutable_placement()->set_device_memory(std::to_string(
+  param.mutable_placement()->set_device_memory(BudgetFor(
       layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), GetParam())));
   for (const bool poison : {false, true}) {
     OpenSolver tight(param);

@@ -65,7 +65,7 @@ Outcome Train(const SolverParameter& param, bool poison = false) {
 }
 
 SolverParameter Within(SolverParameter param, int64_t bytes) {
-  param.mutable_placement()->set_device_memory(std::to_string(bytes));
+  param.mutable_placement()->set_device_memory(BudgetFor(bytes));
   return param;
 }
 

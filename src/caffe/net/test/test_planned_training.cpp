@@ -136,7 +136,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   const int64_t smallest =
       layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy());
   SolverParameter param = SolverFor(net(), strategy());
-  param.mutable_placement()->set_device_memory(std::to_string(smallest));
+  param.mutable_placement()->set_device_memory(BudgetFor(smallest));
   OpenSolver tight(param);
   EXPECT_TRUE(SameBits(Train(&tight), plain_));
   EXPECT_LE(tight.net()->planned()->plan().device_bytes, smallest);
@@ -144,7 +144,7 @@ TEST_P(PlannedTraining, GivesTheSameBitsUnderItsSmallestBudget) {
   // A search within a budget may find a little more than one without, but nothing below the floor.
   const int64_t floor = layrub::FloorBytes(free.net()->planned()->executor().graph());
   const int64_t too_few = layrub::UsesCosts(strategy()) ? floor - 1 : smallest - 1;
-  param.mutable_placement()->set_device_memory(std::to_string(too_few));
+  param.mutable_placement()->set_device_memory(BudgetFor(too_few));
   OpenSolver impossible(param);
   EXPECT_EQ(impossible.Place().code, layrub::Code::kDoesNotFit);
 }

@@ -153,7 +153,7 @@ TEST_P(EveryTypeNet, TrainsToTheSameBitsInTheSmallestBudgetOfAuto) {
   OpenSolver free(SolverFor(ReadTypes(GetParam()), "auto"));
   ASSERT_TRUE(free.Place().ok());
   SolverParameter param = SolverFor(ReadTypes(GetParam()), "auto");
-  param.mutable_placement()->set_device_memory(std::to_string(
+  param.mutable_placement()->set_device_memory(BudgetFor(
       layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), "auto")));
   EXPECT_TRUE(SameBits(Train(param), Unplanned(GetParam())));
 }

@@ -12,6 +12,7 @@
 #include "caffe/sgd_solvers.hpp"
 #include "caffe/test/source_folder.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 
@@ -60,6 +61,12 @@ inline SolverParameter SolverFor(const NetParameter& net, const std::string& str
   solver.set_snapshot_prefix("unused");
   if (!strategy.empty()) solver.mutable_placement()->set_strategy(strategy);
   return solver;
+}
+
+/// The --device_memory that leaves `bytes` to plans: a device's context and libraries want theirs.
+inline std::string BudgetFor(int64_t bytes) {
+  const bool on_device = Caffe::mode() == Caffe::GPU;
+  return std::to_string(bytes + (on_device ? Caffe::device().Usage().overhead_bytes() : 0));
 }
 
 /// A solver whose state is open to inspection.

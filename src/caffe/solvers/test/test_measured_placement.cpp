@@ -54,7 +54,7 @@ TEST(MeasuredPlacement, IsOffWhereNothingMoves) {
   SolverParameter param = SolverFor(ReadNet("mini_resnet"), "auto");
   Train(param, false, &machine);
   EXPECT_TRUE(machine.measured.empty());
-  param.mutable_placement()->set_device_memory("2MiB");
+  param.mutable_placement()->set_device_memory(BudgetFor(2 << 20));
   Train(param, false, &machine);
   EXPECT_FALSE(machine.measured.empty());
 }

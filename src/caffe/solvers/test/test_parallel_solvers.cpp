@@ -102,7 +102,7 @@ TEST_P(ParallelSolversUnder, TheSmallestBudgetLearnTheBitsOfKeep) {
   {
     OpenSolver free(param);
     ASSERT_TRUE(free.Place().ok());
-    param.mutable_placement()->set_device_memory(std::to_string(
+    param.mutable_placement()->set_device_memory(BudgetFor(
         layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy)));
   }
   EXPECT_TRUE(SameBits(TrainTogether(param, 2, kFew), kept[net]));

@@ -2,6 +2,7 @@
 // keep.
 #include <cmath>
 
+#include "caffe/net/test/training.hpp"
 #include "caffe/planned_net.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
@@ -25,7 +26,7 @@ int64_t BytesOf(Solver<float>* solver, layrub::Role role) {
 
 string Placed(const string& strategy, int64_t device_memory = 0) {
   return " placement { strategy: '" + strategy + "' " +
-         (device_memory ? "device_memory: '" + std::to_string(device_memory) + "'" : "") + " }";
+         (device_memory ? "device_memory: '" + BudgetFor(device_memory) + "'" : "") + " }";
 }
 
 /// What `make(fields)` has trained under keep, hybrid, and auto within as little as hybrid needs.

@@ -1,6 +1,7 @@
 // Which device the tests of a program run on, by the environment variable LAYRUB_TEST_DEVICE: cpu
-// (as if it were not set), emulated, launched (emulated, with kernels that are launched as on a
-// GPU, which takes the library that has them), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which
+// (as if it were not set), emulated, occupied (emulated, where a context and libraries take their
+// part of the memory, as on a GPU), launched (emulated, with kernels that are launched as on a GPU,
+// which takes the library that has them), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which
 // skips all tests where there is no GPU.
 #include <gtest/gtest.h>
 
@@ -38,15 +39,16 @@ class DeviceEnvironment : public ::testing::Environment {
       // A forked process cannot use the GPU of its parent.
       GTEST_FLAG_SET(death_test_style, "threadsafe");
       Caffe::SetDevice(gpu);
-    } else if (device == "launched") {
-      ASSERT_TRUE(kernels::LaunchesOnHost()) << "This is not the library of the folder launched.";
-      constexpr int64_t kBytes = int64_t{16} << 30;
-      Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, 0, 0, true));  // as below
     } else {
-      ASSERT_EQ(device, "emulated")
-          << "LAYRUB_TEST_DEVICE is cpu, emulated, launched, cuda or cuda:1.";
+      const bool launched = device == "launched", occupied = device == "occupied";
+      ASSERT_TRUE(launched || occupied || device == "emulated")
+          << "LAYRUB_TEST_DEVICE is cpu, emulated, occupied, launched, cuda or cuda:1.";
+      ASSERT_TRUE(!launched || kernels::LaunchesOnHost())
+          << "This is not the library of the folder launched.";
+      constexpr int64_t kBytes = int64_t{16} << 30, kMiB = 1 << 20;
       // Never taken down: static blobs of tests may live on it.
-      Caffe::UseDevice(layrub::MakeEmulatedDevice().release());
+      Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0,
+                                                  occupied ? 200 * kMiB : 0, launched));
     }
     Caffe::set_mode(Caffe::GPU);
   }

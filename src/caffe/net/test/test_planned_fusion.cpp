@@ -45,13 +45,7 @@ constexpr int kIterations = 4;
 /// Layer by layer, on memory of their own: nothing but updates is fused.
 std::vector<float> Unplanned() {
   OpenSolver solver(SolverFor(ParseNet(kBlocks)));
-  for (int i = 0; i < kIterations; ++i) {
-    solver.net()->ClearParamDiffs();
-    solver.net()->ForwardBackward();
-    solver.ApplyUpdate();
-  }
-  EXPECT_EQ(solver.net()->planned(), nullptr);
-  return TrainedState(&solver);
+  return TrainUnplanned(&solver, kIterations);
 }
 
 std::vector<float> Planned(OpenSolver* solver) {

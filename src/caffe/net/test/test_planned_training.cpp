@@ -80,14 +80,7 @@ std::vector<float> TrainFused(const NetParameter& net) {
   SolverParameter param = SolverFor(net);
   param.clear_placement();
   OpenSolver solver(param);
-  // Without Place: whole passes run fused.
-  for (int i = 0; i < kIterations; ++i) {
-    solver.net()->ClearParamDiffs();
-    solver.net()->ForwardBackward();
-    solver.ApplyUpdate();
-  }
-  EXPECT_EQ(solver.net()->planned(), nullptr);
-  return TrainedState(&solver);
+  return TrainUnplanned(&solver, kIterations);
 }
 
 /// What training `net` gives under `keep`: trained once, as many tests compare with it.

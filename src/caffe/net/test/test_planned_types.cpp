@@ -101,13 +101,7 @@ class PlannedTypes : public ::testing::Test {
     const auto [entry, is_new] = known.try_emplace(name);
     if (is_new) {
       FedSolver solver(SolverFor(ReadTypes(name)));
-      for (int i = 0; i < kIterations; ++i) {
-        solver.net()->ClearParamDiffs();
-        solver.net()->ForwardBackward();
-        solver.ApplyUpdate();
-      }
-      EXPECT_EQ(solver.net()->planned(), nullptr);
-      entry->second = TrainedState(&solver);
+      entry->second = TrainUnplanned(&solver, kIterations);
     }
     return entry->second;
   }

@@ -88,6 +88,17 @@ inline std::vector<float> TrainedState(OpenSolver* solver) {
   return values;
 }
 
+/// What `solver` has trained as Caffe does it, without a memory plan: whole passes run fused.
+inline std::vector<float> TrainUnplanned(OpenSolver* solver, int iterations) {
+  for (int i = 0; i < iterations; ++i) {
+    solver->net()->ClearParamDiffs();
+    solver->net()->ForwardBackward();
+    solver->ApplyUpdate();
+  }
+  EXPECT_EQ(solver->net()->planned(), nullptr);
+  return TrainedState(solver);
+}
+
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }

@@ -142,8 +142,11 @@ bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
                       sum += from[item * length + k];
                       greatest = std::max(greatest, from[item * length + k]);
                     }
-                    out[2 * item] = team.Sum(sum);
-                    out[2 * item + 1] = team.Max(greatest);
+                    sum = team.Sum(sum);
+                    greatest = team.Max(greatest);
+                    if (team.first != 0) return;
+                    out[2 * item] = sum;
+                    out[2 * item + 1] = greatest;
                   });
   }
   return results[0] == results[1];

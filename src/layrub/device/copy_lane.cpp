@@ -9,20 +9,12 @@ namespace layrub {
 namespace {
 
 // How often a thread looks again before it sleeps: waking one up costs more than a tiny copy.
-// Yielding in between leaves the core to whoever has work. Where somebody has taken it for long, as
-// on a busy machine, the thread sleeps: to look a hundred times would take as many time slices.
+// Yielding in between leaves the core to whoever has work.
 constexpr int kSpins = 100;
-constexpr double kLongYield = 50e-6;
 
 template <typename Condition>
 void Spin(Condition done) {
-  double now = Now();
-  for (int i = 0; i < kSpins && !done(); ++i) {
-    std::this_thread::yield();
-    const double before = now;
-    now = Now();
-    if (now - before > kLongYield) return;
-  }
+  for (int i = 0; i < kSpins && !done(); ++i) std::this_thread::yield();
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ const std::vector<Command>& Commands() {
        "  --deterministic        reproducible results, the same under every plan\n"
        "  --gpu=ID               run on this GPU\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
+       "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "

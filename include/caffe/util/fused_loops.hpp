@@ -12,8 +12,9 @@ namespace caffe {
 /// value comes from the same loop body as ever: the bits are the same.
 ///
 /// The arrays are outer x channels x inner, a tile some channels. A loop fuses if it has as many
-/// iterations as there are values, rows (outer x channels) or channels, and each touches what
-/// belongs to its own channel alone. Not thread safe.
+/// iterations as there are values, rows (outer x channels) or channels. Each must touch its own
+/// value, row or channel alone; those of values and rows may read what there is one of for a
+/// channel. Not thread safe.
 class FusedLoops {
  public:
   struct Shape {
@@ -62,7 +63,7 @@ class FusedLoops {
   static bool PutOff(int64_t n, bool parallel, const void* body, size_t bytes, Chunk chunk) {
     return current_ != nullptr && current_->Add(n, parallel, body, bytes, chunk);
   }
-  /// Runs what was put off.
+  /// Runs what was put off: loop by loop where there are fewer channels than threads.
   void Finish();
   /// That of the last Scope.
   const Shape& shape() const { return shape_; }

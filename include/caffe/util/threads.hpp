@@ -25,6 +25,16 @@ void SetCpuThreads(int threads);
 void RunOnThreads(int64_t n, const void* body,
                   void (*chunk)(const void* body, int64_t begin, int64_t end));
 
+/// The same, on the calling thread alone unless `parallel`.
+inline void RunLoop(int64_t n, bool parallel, const void* body,
+                    void (*chunk)(const void* body, int64_t begin, int64_t end)) {
+  if (parallel) {
+    RunOnThreads(n, body, chunk);
+  } else {
+    chunk(body, 0, n);
+  }
+}
+
 /// body(i) for every i in [0, n), in index order within a thread; on one thread unless `parallel`.
 template <typename Body>
 void CpuFor(int64_t n, bool parallel, const Body& body) {
@@ -32,11 +42,7 @@ void CpuFor(int64_t n, bool parallel, const Body& body) {
     const Body& run = *static_cast<const Body*>(erased);
     for (int64_t i = begin; i < end; ++i) run(i);
   };
-  if (parallel) {
-    RunOnThreads(n, &body, chunk);
-  } else {
-    chunk(&body, 0, n);
-  }
+  RunLoop(n, parallel, &body, chunk);
 }
 
 }  // namespace caffe

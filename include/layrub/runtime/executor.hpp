@@ -28,7 +28,7 @@ class OpRunner {
 };
 
 struct ExecutorOptions {
-  bool record = false;  ///< keep a Timeline of each iteration
+  bool record = false;  ///< keep a Timeline of each iteration; no operation is put off then
   /// Test mode: freed ranges are filled with NaN (after all lanes are idle) and so is the arena at
   /// the start, so that reading what is gone shows.
   bool poison = false;

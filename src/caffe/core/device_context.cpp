@@ -13,6 +13,7 @@ DeviceContext DeviceContext::Current() {
 }
 
 void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes) {
+  FusedLoops::FinishCurrent();
   if (context.gpu) {
     context.device->Copy(to, from, static_cast<int64_t>(bytes));
   } else {
@@ -21,6 +22,7 @@ void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t 
 }
 
 void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes) {
+  FusedLoops::FinishCurrent();
   if (context.gpu) {
     context.device->Zero(memory, static_cast<int64_t>(bytes));
   } else {

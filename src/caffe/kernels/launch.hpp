@@ -43,21 +43,14 @@ class HostKernel {
 bool LaunchesOnHost();
 
 #if LAYRUB_LAUNCHES
-/// Threads of a block: many on a GPU. The CPU takes turns in fewer, of which small arrays fill
-/// several blocks.
+// Threads of a block; those of kChannelBlock, for few and long items, as many as one can have.
+// Blocks of a loop over elements at most: beyond them a thread has several. On the CPU so few that
+// small arrays reach every path.
 #ifdef __CUDACC__
-inline constexpr int kBlock = 256;
-/// Channels are few and long: a block of a GPU works on each, and has as many threads as it can.
-inline constexpr int kChannelBlock = 1024;
-#else
-inline constexpr int kBlock = 8;
-inline constexpr int kChannelBlock = 16;
-#endif
-
-/// Blocks of a loop over elements: beyond them a thread has several elements.
-#ifdef __CUDACC__
+inline constexpr int kBlock = 256, kChannelBlock = 1024;
 inline constexpr int64_t kMostBlocks = 1 << 20;
 #else
+inline constexpr int kBlock = 8, kChannelBlock = 16;
 inline constexpr int64_t kMostBlocks = 50;
 #endif
 

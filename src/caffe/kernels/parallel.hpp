@@ -86,11 +86,7 @@ void HostFor(int64_t n, bool parallel, const Body& body) {
   } else {
     FusedLoops::FinishCurrent();  // bodies that nvcc has wrapped do not fuse
   }
-  if (parallel) {
-    RunOnThreads(n, &body, loop);
-  } else {
-    loop(&body, 0, n);
-  }
+  RunLoop(n, parallel, &body, loop);
 }
 
 /// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i

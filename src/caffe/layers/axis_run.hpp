@@ -31,6 +31,12 @@ struct AxisRun {
   int outer, count, inner;
 };
 
+/// The run is axis 1 alone: each channel has one value of the operand.
+template <typename Dtype>
+bool IsOfChannels(const Blob<Dtype>& bottom, int outer, int count) {
+  return bottom.num_axes() >= 2 && outer == bottom.shape(0) && count == bottom.shape(1);
+}
+
 template <typename Dtype>
 AxisRun FindAxisRun(const string& layer, const string& what, const Blob<Dtype>& bottom,
                     const Blob<Dtype>& operand, int axis) {

@@ -54,9 +54,8 @@ MemoryTraits BiasLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   OperandForm backward;
-  const bool channelwise = learned && bottom[0]->num_axes() >= 2 &&
-                           outer_dim_ == bottom[0]->shape(0) && bias_dim_ == bottom[0]->shape(1);
-  traits.forward.channelwise = backward.channelwise = channelwise;
+  traits.forward.channelwise = backward.channelwise =
+      learned && IsOfChannels(*bottom[0], outer_dim_, bias_dim_);
   backward.reads = {TopDiff(0)};
   if (BiasGradientWanted(propagate_down)) {
     if (learned) backward.reads.push_back(bias_diff);

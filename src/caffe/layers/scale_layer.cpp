@@ -84,9 +84,8 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   traits.forward.flops = (1.0 + bias_term_) * bottom[0]->count();
   OperandForm backward;
-  const bool channelwise = learned && bottom[0]->num_axes() >= 2 &&
-                           outer_dim_ == bottom[0]->shape(0) && scale_dim_ == bottom[0]->shape(1);
-  traits.forward.channelwise = backward.channelwise = channelwise;
+  traits.forward.channelwise = backward.channelwise =
+      learned && IsOfChannels(*bottom[0], outer_dim_, scale_dim_);
   backward.flops = (2.0 * scale_gradient + bias_gradient + propagate_down[0]) * bottom[0]->count();
   if (scale_gradient || bias_gradient || propagate_down[0]) backward.reads.push_back(TopDiff(0));
   if (scale_gradient) {

@@ -17,14 +17,6 @@ constexpr int64_t kTile = 1024;
 
 std::atomic<bool> enabled = true;
 
-void RunLoop(int64_t n, bool parallel, const void* body, FusedLoops::Chunk chunk) {
-  if (parallel) {
-    RunOnThreads(n, body, chunk);
-  } else {
-    chunk(body, 0, n);
-  }
-}
-
 }  // namespace
 
 thread_local FusedLoops* FusedLoops::current_ = nullptr;
@@ -80,8 +72,9 @@ void FusedLoops::RunChannels(int64_t begin, int64_t end) const {
 
 void FusedLoops::Finish() {
   if (loops_.empty()) return;
-  if (loops_.size() == 1) {
-    RunLoop(loops_[0].n, loops_[0].parallel, &bodies_[0], loops_[0].chunk);
+  if (loops_.size() == 1 || shape_.channels < CpuThreads()) {
+    for (const Entry& loop : loops_)
+      RunLoop(loop.n, loop.parallel, &bodies_[loop.body], loop.chunk);
   } else {
     const bool parallel =
         std::any_of(loops_.begin(), loops_.end(), [](const Entry& loop) { return loop.parallel; });

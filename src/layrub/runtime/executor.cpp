@@ -19,7 +19,7 @@ struct Executor::Impl : TransientMemory::User {
   void Evict() override;
   TransientMemory* Join(const ExecutorOptions& options);
   void Run(Pass pass, OpRunner* runner);
-  bool MayWait(const Step& step) const;
+  bool NeedsFinish(const Step& step) const;
   void RunStep(int32_t index, OpRunner* runner);
   void Copy(const Step& step, Tier from, Tier to);
   void Compute(const Step& step, OpRunner* runner);
@@ -33,7 +33,6 @@ struct Executor::Impl : TransientMemory::User {
   Backend* const backend;
   const std::shared_ptr<TransientMemory> transient;
   Residency residency;
-  const bool poison;
   std::vector<bool> awaited;  ///< per step: a Wait names it
   std::vector<Event> events;  ///< per awaited step: its end
   std::vector<Event> loads;   ///< per tensor: its last Prefetch or Feed
@@ -53,7 +52,6 @@ Executor::Impl::Impl(const Graph& g, const Plan& p, Backend* b, ExecutorOptions 
       backend(b),
       transient(options.transient),
       residency(graph, plan, b, Join(options), options.poison, options.canary),
-      poison(options.poison),
       awaited(p.steps.size()),
       events(p.steps.size()),
       loads(g.tensors.size()) {
@@ -105,7 +103,7 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
   const size_t number = static_cast<size_t>(pass);
   const int32_t end = plan.pass_end[number];
   for (current = number == 0 ? 0 : plan.pass_end[number - 1]; current < end; ++current) {
-    if (!MayWait(plan.steps[current])) runner->Finish();
+    if (NeedsFinish(plan.steps[current])) runner->Finish();
     if (recorder) recorder->Begin(current);
     RunStep(current, runner);
     if (recorder || awaited[current]) runner->Finish();
@@ -120,19 +118,19 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
   if (recorder) recorder->Finish();
 }
 
-/// What the runner has put off may be done after `step`: the runner is asked itself, or no value is
-/// touched.
-bool Executor::Impl::MayWait(const Step& step) const {
+/// What the runner has put off must be done before `step`: it is no operation, of which the runner
+/// knows itself, and it touches values.
+bool Executor::Impl::NeedsFinish(const Step& step) const {
   switch (step.kind) {
     case StepKind::kCompute:
     case StepKind::kRecompute:
     case StepKind::kAlloc:
     case StepKind::kAlias:
-      return true;
-    case StepKind::kFree:
-      return !poison;
-    default:
       return false;
+    case StepKind::kFree:
+      return residency.poisons();
+    default:
+      return true;
   }
 }
 

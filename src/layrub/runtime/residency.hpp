@@ -63,6 +63,8 @@ class Residency {
   /// Unbinds all but the persistent tensors.
   void Forget();
 
+  /// Freed ranges are filled at once.
+  bool poisons() const { return poison_; }
   /// See Executor.
   int64_t TouchedBytes() const;
   bool SentinelsIntact() const;

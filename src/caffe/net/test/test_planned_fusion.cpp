@@ -1,5 +1,6 @@
 // Operations next to each other run fused, channel by channel, with the bits of layers one by one.
 #include "caffe/net/test/training.hpp"
+#include "caffe/util/threads.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
 namespace caffe {
@@ -56,6 +57,7 @@ std::vector<float> Planned(OpenSolver* solver) {
 class FusedOperations : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(FusedOperations, GiveTheBitsOfLayersOneByOne) {
+  SetCpuThreads(2);  // fewer than there are channels
   OpenSolver solver(SolverFor(ParseNet(kBlocks), GetParam()));
   const std::vector<float> state = Planned(&solver);
   EXPECT_TRUE(AllFinite(state));

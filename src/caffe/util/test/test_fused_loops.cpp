@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "caffe/blob.hpp"
+#include "caffe/device_context.hpp"
 #include "caffe/util/fused_loops.hpp"
 #include "caffe/util/threads.hpp"
 
@@ -106,6 +107,8 @@ TEST(FusedLoops, GiveTheSameBitsOnSeveralThreadsAndTiles) {
 
 class PutOff : public ::testing::Test {
  protected:
+  void SetUp() override { SetCpuThreads(2); }  // no more than there are channels
+
   /// x = 2 x, then x = 3 x.
   void Run() {
     for (const float factor : {2.0f, 3.0f}) Scale(factor);
@@ -145,6 +148,26 @@ TEST_F(PutOff, IsFinishedForWhoeverAsksTheBlobForItsValues) {
   const FusedLoops::Scope scope(&loops_, {1, kCount, 1});
   Run();
   EXPECT_EQ(x_.cpu_data()[kCount - 1], 6);
+}
+
+TEST_F(PutOff, IsFinishedBeforeBytesAreCopiedOrZeroed) {
+  const FusedLoops::Scope scope(&loops_, {1, kCount, 1});
+  Run();
+  float copy = 0;
+  CopyBytes(DeviceContext(), &copy, address_, sizeof(float));
+  EXPECT_EQ(copy, 6);
+  Run();
+  ZeroBytes(DeviceContext(), address_, sizeof(float));
+  loops_.Finish();
+  EXPECT_EQ(Now(), 0);
+}
+
+TEST_F(PutOff, RunsLoopByLoopWhereChannelsAreFewerThanThreads) {
+  const FusedLoops::Scope scope(&loops_, {kCount, 1, 1});
+  Run();
+  loops_.Finish();
+  EXPECT_EQ(Now(), 6);
+  EXPECT_EQ(loops_.fused() == 0, CpuThreads() > 1);
 }
 
 TEST_F(PutOff, IsFinishedBeforeALoopThatDoesNotFuse) {

@@ -113,17 +113,20 @@ function(layrub_add_pure_library name)
   target_include_directories(${name}_whole INTERFACE ${PROJECT_SOURCE_DIR}/include)
 endfunction()
 
-# layrub_add_shared_library(<name> [<part> <other part>]): one shared library of all object libraries, <other part> in
-# the place of <part>.
-function(layrub_add_shared_library name)
+# layrub_objects_of(<result> [<part>...]): what all object libraries but these parts compile to.
+function(layrub_objects_of result)
   get_property(parts GLOBAL PROPERTY LAYRUB_OBJECTS)
-  if(ARGN)
-    list(REMOVE_ITEM parts ${ARGV1})
-    list(APPEND parts ${ARGV2})
+  list(REMOVE_ITEM parts "" ${ARGN})
+  list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
+  set(${result} ${parts} PARENT_SCOPE)
+endfunction()
+
+# layrub_add_shared_library(<name> [<objects>...]): one shared library, of all object libraries unless objects are named.
+function(layrub_add_shared_library name)
+  set(objects ${ARGN})
+  if(NOT objects)
+    layrub_objects_of(objects)
   endif()
-  foreach(part ${parts})
-    list(APPEND objects $<TARGET_OBJECTS:${part}>)
-  endforeach()
   add_library(${name} SHARED ${objects})
   set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION}
                                            LINKER_LANGUAGE CXX)
@@ -137,32 +140,6 @@ function(layrub_add_shared_library name)
   endif()
   target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
   target_compile_features(${name} INTERFACE cxx_std_17)
-endfunction()
-
-# layrub_add_launched_library(<result>): libcaffe once more, with kernels that are launched on the CPU as on a GPU
-# (src/caffe/kernels/host_launch.hpp). <result>: what LD_PRELOAD has to be for a test to run on it.
-function(layrub_add_launched_library result)
-  get_target_property(sources caffe_kernels SOURCES)
-  add_library(caffe_launched_kernels OBJECT ${sources})
-  target_compile_definitions(caffe_launched_kernels PRIVATE LAYRUB_LAUNCH_ON_HOST)
-  target_include_directories(caffe_launched_kernels PRIVATE
-    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/include)
-  target_link_libraries(caffe_launched_kernels PRIVATE layrub_flags caffe_deps nlohmann_json::nlohmann_json)
-  layrub_optimize(caffe_launched_kernels -O1)
-  add_dependencies(caffe_launched_kernels caffeproto_sources)
-  layrub_add_shared_library(caffe_launched caffe_kernels caffe_launched_kernels)
-  set_target_properties(caffe_launched PROPERTIES OUTPUT_NAME caffe LIBRARY_OUTPUT_DIRECTORY
-                                                  ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/launched)
-  set(preload $<TARGET_FILE:caffe_launched>)
-  # The runtime of a sanitizer wants to be the first of all libraries.
-  set(address asan)
-  set(thread tsan)
-  if(SANITIZE)
-    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${${SANITIZE}}.so OUTPUT_VARIABLE runtime
-                    OUTPUT_STRIP_TRAILING_WHITESPACE)
-    set(preload ${runtime}:${preload})
-  endif()
-  set(${result} ${preload} PARENT_SCOPE)
 endfunction()
 
 # layrub_on_fake_cuda: the parts below caffe with the backend for GPUs, compiled as for a machine
@@ -194,6 +171,74 @@ function(layrub_add_fake_cuda)
   target_sources(layrub_on_fake_cuda INTERFACE $<TARGET_OBJECTS:layrub_cuda_on_host>)
   target_include_directories(layrub_on_fake_cuda SYSTEM INTERFACE ${CUDA_HEADERS})
   target_link_libraries(layrub_on_fake_cuda INTERFACE layrub_below_caffe layrub_pure_whole glog::glog ${CMAKE_DL_LIBS})
+endfunction()
+
+# layrub_add_fake_gpu(<result>): libcaffe once more, with the backend for GPUs, on CUDA's runtime and libraries that are
+# fakes and with kernels that are launched on the CPU (docs/gpu.md). It lies in the folder fake_gpu, with what it opens.
+# <result>: what LD_PRELOAD has to be for a program to run on it; empty where headers of CUDA's are missing.
+function(layrub_add_fake_gpu result)
+  set(${result} "" PARENT_SCOPE)
+  if(NOT TARGET layrub_cuda_on_host)
+    return()
+  endif()
+  foreach(header cublas_v2.h curand.h cudnn.h)
+    find_path(FAKE_GPU_${header} ${header} HINTS ${CUDA_HEADERS})
+    if(NOT FAKE_GPU_${header})
+      message(STATUS "No ${header}: the tests on a fake GPU are left out")
+      return()
+    endif()
+  endforeach()
+  # What CPU_ONLY makes a difference to.
+  get_target_property(kernels caffe_kernels SOURCES)
+  get_target_property(core caffe_core SOURCES)
+  file(GLOB cuda CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/caffe/kernels/cuda/*.cpp)
+  add_library(caffe_on_fake_gpu OBJECT ${kernels} ${cuda} ${core})
+  target_compile_definitions(caffe_on_fake_gpu PRIVATE LAYRUB_LAUNCH_ON_HOST USE_CUDNN)
+  target_compile_options(caffe_on_fake_gpu PRIVATE -UCPU_ONLY)
+  target_include_directories(caffe_on_fake_gpu PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(caffe_on_fake_gpu SYSTEM PRIVATE ${CUDA_HEADERS})
+  target_link_libraries(caffe_on_fake_gpu PRIVATE layrub_flags caffe_deps nlohmann_json::nlohmann_json)
+  layrub_optimize(caffe_on_fake_gpu -O1)
+  add_dependencies(caffe_on_fake_gpu caffeproto_sources)
+
+  set(test ${PROJECT_SOURCE_DIR}/src/layrub/device/cuda/test)
+  add_library(layrub_fake_gpu OBJECT ${test}/fake_runtime.cpp ${test}/fake_libraries/fake_cublas.cpp)
+  set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/fake_gpu)
+  foreach(library "cudnn;CUDNN_MAJOR;cudnn_version.h" "curand;CURAND_VER_MAJOR;curand.h")
+    list(GET library 0 name)
+    list(GET library 1 word)
+    list(GET library 2 header)
+    file(STRINGS ${FAKE_GPU_${name}.h}/${header} major REGEX "^#define ${word} ")
+    string(REGEX REPLACE ".* " "" major "${major}")
+    add_library(layrub_fake_${name} SHARED ${test}/fake_libraries/fake_${name}.cpp)
+    set_target_properties(layrub_fake_${name} PROPERTIES OUTPUT_NAME ${name} SOVERSION ${major}
+                                                         LIBRARY_OUTPUT_DIRECTORY ${folder})
+  endforeach()
+  foreach(target layrub_fake_gpu layrub_fake_cudnn layrub_fake_curand)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+    target_include_directories(${target} SYSTEM PRIVATE
+      ${CUDA_HEADERS} $<TARGET_PROPERTY:caffe_deps,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_link_libraries(${target} PRIVATE layrub_flags)
+  endforeach()
+
+  layrub_objects_of(objects caffe_kernels caffe_core layrub_device)
+  layrub_add_shared_library(caffe_with_fake_gpu ${objects} $<TARGET_OBJECTS:caffe_on_fake_gpu>
+    $<FILTER:$<TARGET_OBJECTS:layrub_device>,EXCLUDE,no_cuda> $<TARGET_OBJECTS:layrub_cuda_on_host>
+    $<TARGET_OBJECTS:layrub_fake_gpu>)
+  target_link_libraries(caffe_with_fake_gpu PRIVATE layrub_fake_cudnn layrub_fake_curand)
+  set_target_properties(caffe_with_fake_gpu PROPERTIES OUTPUT_NAME caffe LIBRARY_OUTPUT_DIRECTORY ${folder}
+                                                       INSTALL_RPATH "$ORIGIN;$ORIGIN/../../bin/fake_nccl")
+  set(preload $<TARGET_FILE:caffe_with_fake_gpu>)
+  # The runtime of a sanitizer wants to be the first of all libraries.
+  set(address asan)
+  set(thread tsan)
+  if(SANITIZE)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${${SANITIZE}}.so OUTPUT_VARIABLE runtime
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(preload ${runtime}:${preload})
+  endif()
+  set(${result} ${preload} PARENT_SCOPE)
 endfunction()
 
 # layrub_add_fake_nccl(<test>): lets the test open a libnccl.so.2 that is a fake, on the fake runtime's streams, and
@@ -307,8 +352,8 @@ endfunction()
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
 # (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS, these once more where
-# a context and libraries take some of its memory (<name>_occupied). Those of layers and
-# LAYRUB_LAUNCHED_TESTS run on it once more with kernels that are launched as on a GPU (<name>_launched).
+# a context and libraries take some of its memory (<name>_occupied). In a build without CUDA the same run on a
+# fake GPU (<name>_fake_gpu).
 set(LAYRUB_EMULATED_TESTS test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
@@ -324,14 +369,12 @@ set(LAYRUB_OCCUPIED_FILTER_test_planned_training *UnderItsSmallestBudget/lenet_*
 foreach(name test_planned_user_layers test_planned_blobs)
   set(LAYRUB_OCCUPIED_FILTER_${name} ${LAYRUB_EMULATED_FILTER_${name}})
 endforeach()
-# Besides those of layers, where kernels are launched on the CPU.
-set(LAYRUB_LAUNCHED_TESTS test_solver_update test_sgd_solver test_adaptive_solvers test_planned_training)
 # These run once more under valgrind, where there is one (<name>_valgrind): whether memory that is gone is used.
 set(LAYRUB_VALGRIND_FILTER_test_planned_user_layers *MayKeep*)
 function(layrub_add_tests)
   layrub_add_fake_cuda()
   if(CPU_ONLY)
-    layrub_add_launched_library(launched)
+    layrub_add_fake_gpu(fake_gpu)
   endif()
   find_program(VALGRIND valgrind)
   add_library(device_environment OBJECT ${PROJECT_SOURCE_DIR}/src/caffe/test/environment/device_environment.cpp)
@@ -397,9 +440,9 @@ function(layrub_add_tests)
       endif()
       if(NOT CPU_ONLY)
         layrub_register_device_test(${name} cuda gpu "")
-      elseif(name IN_LIST LAYRUB_LAUNCHED_TESTS OR folder MATCHES "/layers/test$")
-        layrub_register_device_test(${name} launched cpu "${LAYRUB_EMULATED_FILTER_${name}}")
-        set_property(TEST ${name}_launched APPEND PROPERTY ENVIRONMENT LD_PRELOAD=${launched})
+      elseif(fake_gpu AND (name IN_LIST LAYRUB_EMULATED_TESTS OR folder MATCHES "/(core|kernels|layers)/test$"))
+        layrub_register_device_test(${name} fake_gpu cpu "${LAYRUB_EMULATED_FILTER_${name}}")
+        set_property(TEST ${name}_fake_gpu APPEND PROPERTY ENVIRONMENT LAYRUB_FAKE_GPU=seed=1 LD_PRELOAD=${fake_gpu})
       endif()
     endif()
   endforeach()
@@ -438,6 +481,7 @@ function(layrub_register_device_test name device label filter)
   set(entry ${name}_${device})
   layrub_register_test(${entry} ${name})
   set_property(TEST ${entry} PROPERTY LABELS ${label})
+  string(REPLACE fake_gpu cuda device ${device})
   set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT LAYRUB_TEST_DEVICE=${device})
   if(filter)
     set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=${filter}")

@@ -17,7 +17,7 @@ CBLAS_TRANSPOSE Blas(Transpose transpose) {
   return transpose == Transpose::kYes ? CblasTrans : CblasNoTrans;
 }
 
-#ifdef __CUDACC__
+#ifndef CPU_ONLY
 /// By columns, as cuBLAS counts: what is a row-major C is its transpose there, and the factors
 /// change places.
 void CublasBatch(const GemmBatch& batch, cublasOperation_t tb, cublasOperation_t ta, int n, int m,
@@ -42,7 +42,7 @@ void CublasBatch(const GemmBatch& batch, cublasOperation_t tb, cublasOperation_t
 template <typename Dtype>
 void Gemm(const DeviceContext& context, Transpose trans_a, Transpose trans_b, int64_t m, int64_t n,
           int64_t k, Dtype alpha, const Dtype* a, const Dtype* b, Dtype beta, Dtype* c) {
-#ifdef __CUDACC__
+#ifndef CPU_ONLY
   if (context.launch) {
     if (m == 0 || n == 0) return;
     caffe_gpu_gemm<Dtype>(Blas(trans_a), Blas(trans_b), BlasSize(m), BlasSize(n), BlasSize(k),
@@ -59,7 +59,7 @@ void BatchedGemm(const DeviceContext& context, const GemmBatch& batch, Transpose
                  const Dtype* b, Dtype beta, Dtype* c) {
   if (batch.count == 0 || m == 0 || n == 0) return;
   const int rows = BlasSize(m), columns = BlasSize(n), inner = BlasSize(k);
-#ifdef __CUDACC__
+#ifndef CPU_ONLY
   if (context.launch) {
     const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
     CublasBatch(batch, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, columns,

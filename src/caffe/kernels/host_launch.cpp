@@ -13,8 +13,6 @@
 namespace caffe {
 namespace kernels {
 
-bool LaunchesOnHost() { return true; }
-
 thread_local LaunchIndex threadIdx, blockIdx, blockDim, gridDim;
 
 namespace {
@@ -149,8 +147,19 @@ void LaunchOnHost(unsigned blocks, int threads, bool barriers,
   }
 }
 
+#ifndef CPU_ONLY
+void QueueOnHost(void* stream, std::function<void()> run) {
+  const auto call = [](void* erased) {
+    const std::unique_ptr<std::function<void()>> mine(static_cast<std::function<void()>*>(erased));
+    (*mine)();
+  };
+  // CheckLaunch sees a call that fails, as it sees a kernel that does. What it may have queued all
+  // the same is left alone.
+  cudaLaunchHostFunc(static_cast<cudaStream_t>(stream), call,
+                     new std::function<void()>(std::move(run)));
+}
+#endif
+
 }  // namespace kernels
 }  // namespace caffe
-#else
-bool caffe::kernels::LaunchesOnHost() { return false; }
 #endif

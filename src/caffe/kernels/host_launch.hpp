@@ -6,6 +6,13 @@
 
 #include <functional>
 
+#ifndef CPU_ONLY  // its headers have empty words for all compilers but its own
+#include <cuda_runtime.h>
+#undef __global__
+#undef __launch_bounds__
+#undef __shared__
+#endif
+
 // The words of CUDA that kernels use. One block runs at a time, so what its threads share is
 // static.
 #define __global__
@@ -29,6 +36,9 @@ void __syncthreads();
 /// on their order. With `barriers` the threads of a block take turns whenever they wait; under the
 /// thread sanitizer they are threads of the system, so that it sees a barrier that is missing.
 void LaunchOnHost(unsigned blocks, int threads, bool barriers, const std::function<void()>& kernel);
+
+/// Calls `run` when `stream`, a cudaStream_t, has come so far. In builds whose CUDA runtime is a fake.
+void QueueOnHost(void* stream, std::function<void()> run);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -1,9 +1,9 @@
 #ifndef CAFFE_KERNELS_LAUNCH_HPP_
 #define CAFFE_KERNELS_LAUNCH_HPP_
 
-// How kernels of a GPU are launched: on one by CUDA's compiler, and in a build for tests
-// (LAYRUB_LAUNCH_ON_HOST) by host_launch.hpp on the CPU. Elsewhere there are none: LAYRUB_LAUNCHES
-// is 0.
+// How kernels of a GPU are launched: on one by CUDA's compiler, and in builds for tests
+// (LAYRUB_LAUNCH_ON_HOST) by host_launch.hpp on the CPU: at once, or, where CUDA's runtime is a fake,
+// when their stream comes to them. Elsewhere there are none: LAYRUB_LAUNCHES is 0.
 
 #include <cstdint>
 
@@ -39,9 +39,6 @@ class HostKernel {
   layrub::Device* const device_;
 };
 
-/// Whether this library has kernels that are launched on the host.
-bool LaunchesOnHost();
-
 #if LAYRUB_LAUNCHES
 // Threads of a block; those of kChannelBlock, for few and long items, as many as one can have.
 // Blocks of a loop over elements at most: beyond them a thread has several. On the CPU so few that
@@ -57,7 +54,7 @@ inline constexpr int64_t kMostBlocks = 50;
 /// Whether the threads of a kernel's blocks wait for each other.
 enum class Barriers : uint8_t { kNone, kSome };
 
-#ifdef __CUDACC__
+#ifndef CPU_ONLY
 /// Reports a failed launch; defined beside the CUDA backend's error handling.
 void CheckLaunch();
 #endif
@@ -71,8 +68,16 @@ void Launch(const DeviceContext& context, [[maybe_unused]] Barriers barriers, in
   kernel<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream)>>>(args...);
   CheckLaunch();
 #else
+  const std::function<void()> run = [=] {
+    LaunchOnHost(grid, threads, barriers == Barriers::kSome, [&] { kernel(args...); });
+  };
+#ifdef CPU_ONLY
   const HostKernel scope(context);
-  LaunchOnHost(grid, threads, barriers == Barriers::kSome, [&] { kernel(args...); });
+  run();
+#else
+  QueueOnHost(context.stream, run);
+  CheckLaunch();
+#endif
 #endif
 }
 #endif

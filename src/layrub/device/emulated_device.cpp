@@ -24,12 +24,8 @@ char* Map(int file, int64_t bytes, int protection) {
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t library_bytes,
-                               bool launches)
-    : bytes_(Aligned(bytes)),
-      context_bytes_(context_bytes),
-      library_bytes_(library_bytes),
-      launches_(launches) {
+EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t library_bytes)
+    : bytes_(Aligned(bytes)), context_bytes_(context_bytes), library_bytes_(library_bytes) {
   if (context_bytes > bytes)
     throw std::invalid_argument("EmulatedDevice: the context is larger than the device");
   file_ = memfd_create("emulated-device", MFD_CLOEXEC);

@@ -17,9 +17,7 @@ namespace layrub {
 class EmulatedDevice final : public Device {
  public:
   /// Throws std::system_error when the system has not so many addresses.
-  /// `launches`: see LaunchesKernels.
-  EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t library_bytes = 0,
-                 bool launches = false);
+  EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t library_bytes = 0);
   ~EmulatedDevice() override;
   EmulatedDevice(const EmulatedDevice&) = delete;
   EmulatedDevice& operator=(const EmulatedDevice&) = delete;
@@ -32,7 +30,7 @@ class EmulatedDevice final : public Device {
   void Copy(void* to, const void* from, int64_t bytes) override;
   void CopyBeside(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }
   void Synchronize() override {}
-  bool LaunchesKernels() const override { return launches_; }
+  bool LaunchesKernels() const override { return false; }
   void BeginKernel() override;
   void EndKernel() override;
   int64_t total_bytes() const override { return bytes_; }
@@ -68,7 +66,6 @@ class EmulatedDevice final : public Device {
   int64_t allocated_ = 0;                   ///< the context included
   const int64_t context_bytes_;
   const int64_t library_bytes_;
-  const bool launches_;
   int64_t peak_ = 0;
   std::atomic<int64_t> host_reads_ = 0;
   std::atomic<int64_t> until_failure_ = std::numeric_limits<int64_t>::max();

@@ -1,8 +1,7 @@
 // Which device the tests of a program run on, by the environment variable LAYRUB_TEST_DEVICE: cpu
 // (as if it were not set), emulated, occupied (emulated, where a context and libraries take their
-// part of the memory, as on a GPU), launched (emulated, with kernels that are launched as on a GPU,
-// which takes the library that has them), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which
-// skips all tests where there is no GPU.
+// part of the memory, as on a GPU), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which skips all
+// tests where there is no GPU. A fake GPU is one, for programs that run on the library that has it.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -10,7 +9,6 @@
 #include <string>
 
 #include "caffe/common.hpp"
-#include "caffe/kernels/launch.hpp"
 #include "layrub/device/emulated_device.hpp"
 
 namespace caffe {
@@ -40,15 +38,13 @@ class DeviceEnvironment : public ::testing::Environment {
       GTEST_FLAG_SET(death_test_style, "threadsafe");
       Caffe::SetDevice(gpu);
     } else {
-      const bool launched = device == "launched", occupied = device == "occupied";
-      ASSERT_TRUE(launched || occupied || device == "emulated")
-          << "LAYRUB_TEST_DEVICE is cpu, emulated, occupied, launched, cuda or cuda:1.";
-      ASSERT_TRUE(!launched || kernels::LaunchesOnHost())
-          << "This is not the library of the folder launched.";
+      const bool occupied = device == "occupied";
+      ASSERT_TRUE(occupied || device == "emulated")
+          << "LAYRUB_TEST_DEVICE is cpu, emulated, occupied, cuda or cuda:1.";
       constexpr int64_t kBytes = int64_t{16} << 30, kMiB = 1 << 20;
       // Never taken down: static blobs of tests may live on it.
       Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0,
-                                                  occupied ? 200 * kMiB : 0, launched));
+                                                  occupied ? 200 * kMiB : 0));
     }
     Caffe::set_mode(Caffe::GPU);
   }

@@ -1,10 +1,13 @@
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "layrub/device/cuda/test/fake_streams.hpp"
@@ -16,7 +19,7 @@ std::mutex mutex;
 thread_local cudaError_t last_error = cudaSuccess;
 
 std::unique_ptr<Runtime>& Now() {
-  static auto& runtime = *new std::unique_ptr<Runtime>(std::make_unique<Runtime>(Options()));
+  static auto& runtime = *new std::unique_ptr<Runtime>(std::make_unique<Runtime>(OptionsOfEnvironment()));
   return runtime;
 }
 
@@ -28,8 +31,11 @@ cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device)
                         : runtime.devices[device].used + runtime.options.others_bytes + size <=
                               runtime.options.device_bytes;
   if (!fits) return cudaErrorMemoryAllocation;
-  char* const memory = static_cast<char*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  std::memset(memory, 0xA5, bytes);
+  EmulatedDevice* const emulated = device < 0 ? nullptr : runtime.devices[device].memory.get();
+  char* const memory = static_cast<char*>(emulated ? emulated->Allocate(size)
+                                                   : std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  if (memory == nullptr) return cudaErrorMemoryAllocation;
+  std::memset(emulated ? emulated->Alias(memory) : memory, 0xA5, bytes);
   runtime.memory[memory] = {size, device};
   (device < 0 ? runtime.pinned : runtime.devices[device].used) += size;
   *address = memory;
@@ -40,7 +46,7 @@ cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
   if (address == nullptr) return cudaSuccess;
   const auto range = runtime.memory.find(static_cast<char*>(address));
   if (range == runtime.memory.end() || (range->second.device < 0) != pinned) {
-    runtime.violations.push_back("memory is freed that was not allocated");
+    runtime.Violate("memory is freed that was not allocated");
     return cudaErrorInvalidValue;
   }
   const auto [bytes, device] = range->second;
@@ -49,17 +55,60 @@ cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
     for (const Work& work : stream->queue) {
       for (const void* touched : work.touches) {
         if (touched && runtime.RangeOf(touched) == range)
-          runtime.violations.push_back("pinned memory is freed before its copies are done");
+          runtime.Violate("pinned memory is freed before its copies are done");
       }
     }
   }
   (pinned ? runtime.pinned : runtime.devices[device].used) -= bytes;
+  runtime.GiveBack(range->first, range->second);
   runtime.memory.erase(range);
-  std::free(address);
   return cudaSuccess;
 }
 
+/// The number that `text` is; ends the process if it is none.
+int64_t NumberOf(const std::string& word, const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+  std::fprintf(stderr, "LAYRUB_FAKE_GPU: '%s' is not understood\n", word.c_str());
+  std::exit(2);
+}
+
 }  // namespace
+
+Options OptionsOfEnvironment() {
+  const char* const words = std::getenv("LAYRUB_FAKE_GPU");
+  if (words == nullptr) return {};
+  Options options{.device_bytes = int64_t{16} << 30,
+                  .pinned_bytes = int64_t{16} << 30,
+                  .pace = Pace::kRandom,
+                  .strict = true,
+                  .keep_calls = false};
+  std::istringstream list(words);
+  for (std::string word; std::getline(list, word, ',');) {
+    const size_t equal = std::min(word.find('='), word.size());
+    const std::string name = word.substr(0, equal);
+    const std::string value = word.substr(std::min(equal + 1, word.size()));
+    if (name == "pace" && (value == "early" || value == "late" || value == "random")) {
+      options.pace = value == "early" ? Pace::kEarly : value == "late" ? Pace::kLate : Pace::kRandom;
+    } else if (word == "protect") {
+      options.protect = true;
+    } else if (name == "devices") {
+      options.devices = static_cast<int>(NumberOf(word, value));
+    } else if (name == "mib") {
+      options.device_bytes = NumberOf(word, value) << 20;
+    } else if (name == "seed") {
+      options.seed = static_cast<uint32_t>(NumberOf(word, value));
+    } else if (name == "fail") {
+      options.fail = [until = NumberOf(word, value)](const std::string&) mutable {
+        return --until == 0 ? cudaErrorLaunchFailure : cudaSuccess;
+      };
+    } else {
+      NumberOf(word, "");
+    }
+  }
+  return options;
+}
 
 cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
@@ -67,7 +116,7 @@ cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   Runtime& runtime = *Now();
   cudaError_t error = runtime.sticky;
   if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
-  runtime.calls.push_back(std::move(call));
+  if (runtime.options.keep_calls) runtime.calls.push_back(call);
   if (error == cudaSuccess) {
     error = body(runtime);
     runtime.GoOn();
@@ -136,7 +185,7 @@ namespace {
 Work CopyWork(Runtime& runtime, void* to, const void* from, size_t bytes) {
   const auto distance = std::abs(static_cast<char*>(to) - static_cast<const char*>(from));
   if (static_cast<size_t>(distance) < bytes)
-    runtime.violations.push_back("a copy reads what it writes");
+    runtime.Violate("a copy reads what it writes");
   return {.act = [=] { std::memmove(to, from, bytes); }, .touches = {to, from}};
 }
 
@@ -176,6 +225,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "Fake %d", device);
     properties->totalGlobalMem = static_cast<size_t>(runtime.options.device_bytes);
+    properties->major = runtime.options.compute_capability;
     return cudaSuccess;
   });
 }
@@ -207,6 +257,8 @@ cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(ve
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
@@ -215,6 +267,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "out of memory";
     case cudaErrorIllegalAddress:
       return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
     default:
       return "another error";
   }
@@ -261,7 +315,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     const auto known = [&](const void* side) {
       return runtime.Pinned(side) || runtime.OnDevice(side);
     };
-    runtime.calls.back().pageable = !known(to) || !known(from);
+    if (runtime.options.keep_calls) runtime.calls.back().pageable = !known(to) || !known(from);
     runtime.StreamOf(stream)->queue.push_back(CopyWork(runtime, to, from, bytes));
     return cudaSuccess;
   });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "layrub/device/cuda/test/fake_runtime.hpp"
+#include "layrub/device/emulated_device.hpp"
 
 /// A point of a stream's work.
 struct Mark {
@@ -53,6 +55,7 @@ struct Memory {
 
 struct Device {
   CUstream_st default_stream;
+  std::unique_ptr<EmulatedDevice> memory;
   int64_t used = 0;
   bool has_context = false;
 };
@@ -69,13 +72,32 @@ struct Runtime {
     for (size_t i = 0; i < devices.size(); ++i) {
       devices[i].default_stream.device = static_cast<int>(i);
       devices[i].default_stream.haste = Haste();
+      // Twice what it has, for what lies in pieces; without protection always within reach.
+      devices[i].memory = std::make_unique<EmulatedDevice>(2 * options.device_bytes, 0);
+      if (!options.protect) devices[i].memory->BeginKernel();
     }
   }
   ~Runtime() {
-    for (const auto& [address, range] : memory) std::free(address);
+    for (const auto& [address, range] : memory) GiveBack(address, range);
   }
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
+
+  void GiveBack(char* address, const Memory& range) {
+    if (range.device < 0) {
+      std::free(address);
+    } else {
+      devices[range.device].memory->Free(address);
+    }
+  }
+
+  void Violate(const std::string& what) {
+    if (options.strict) {
+      std::fprintf(stderr, "fake GPU: %s\n", what.c_str());
+      std::abort();
+    }
+    violations.push_back(what);
+  }
 
   double Haste() {
     if (options.pace == Pace::kEarly) return 1;
@@ -111,7 +133,13 @@ struct Runtime {
     if (options.fail) sticky = options.fail("work");
     if (sticky != cudaSuccess) return;
     at_work = true;
+    for (Device& device : devices) {
+      if (options.protect) device.memory->BeginKernel();
+    }
     work.act();
+    for (Device& device : devices) {
+      if (options.protect) device.memory->EndKernel();
+    }
     at_work = false;
   }
 
@@ -137,7 +165,7 @@ struct Runtime {
   void Reach(const std::shared_ptr<Mark> mark) {
     while (!mark->happened && mark->stream) Step(mark->stream);
     if (mark->happened) return;
-    violations.push_back("the host waits for what nobody has queued");
+    Violate("the host waits for what nobody has queued");
     mark->happened = true;
   }
   void Finish(CUstream_st* stream) {
@@ -166,6 +194,12 @@ struct Runtime {
   bool OnDevice(const void* address) const {
     const auto range = RangeOf(address);
     return range != memory.end() && range->second.device >= 0;
+  }
+  /// Whether [address, address + bytes) is memory of that device, within one allocation.
+  bool Holds(int device, const void* address, int64_t bytes) const {
+    const auto range = RangeOf(address);
+    return range != memory.end() && range->second.device == device &&
+           static_cast<const char*>(address) + bytes <= range->first + range->second.bytes;
   }
   std::map<char*, Memory>::const_iterator RangeOf(const void* address) const {
     char* const at = static_cast<char*>(const_cast<void*>(address));

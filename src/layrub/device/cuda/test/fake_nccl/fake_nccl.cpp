@@ -80,7 +80,7 @@ namespace {
 void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t stream) {
   const std::shared_ptr<Clique> clique = comm->clique;
   if (stream->device != comm->device)
-    runtime.violations.push_back("NCCL is given a stream of another device");
+    runtime.Violate("NCCL is given a stream of another device");
   const size_t number = comm->rounds++;
   if (clique->rounds.size() == number)
     clique->rounds.push_back(std::make_shared<Round>(clique->members));
@@ -93,7 +93,7 @@ void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t strea
     return;
   }
   for (const Part& other : round->parts) {
-    if (!Match(part, other)) runtime.violations.push_back("members of a clique do not agree");
+    if (!Match(part, other)) runtime.Violate("members of a clique do not agree");
   }
   for (const auto& mark : round->has_come) stream->queue.push_back({.wait = mark});
   stream->queue.push_back({.act = [clique, round] {
@@ -111,7 +111,7 @@ ncclResult_t Queue(const char* call, ncclComm* comm, const Part& part, cudaStrea
   return Result(Enter({call, static_cast<int64_t>(part.count)}, [&](Runtime& runtime) {
     if (part.type != ncclFloat && part.type != ncclDouble) return cudaErrorNotSupported;
     in_group.push_back([=](Runtime& then) { Come(then, comm, part, stream); });
-    if (groups == 0) runtime.violations.push_back("NCCL is called outside of a group");
+    if (groups == 0) runtime.Violate("NCCL is called outside of a group");
     return cudaSuccess;
   }));
 }

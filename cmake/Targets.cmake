@@ -248,7 +248,7 @@ function(layrub_add_fake_nccl test)
   foreach(name nccl old_nccl)
     set(fake layrub_fake_${name})
     add_library(${fake} SHARED ${PROJECT_SOURCE_DIR}/${folder}/fake_nccl.cpp)
-    target_include_directories(${fake} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_include_directories(${fake} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_include_directories(${fake} SYSTEM PRIVATE ${CUDA_HEADERS} ${NCCL_INCLUDE_DIR})
     target_link_libraries(${fake} PRIVATE layrub_flags)
     set_target_properties(${fake} PROPERTIES OUTPUT_NAME ${name} SOVERSION 2 LIBRARY_OUTPUT_DIRECTORY

@@ -108,6 +108,7 @@ TEST(DeconvolutionLayer, TouchesWhatItDeclaresAndMayAliasAsDeclared) {
 }
 
 TEST(DeconvolutionLayer, NeedsOneColumnMatrixOfOneGroupOrNoWorkspace) {
+  if (DeviceContext::Current().launch) GTEST_SKIP() << "A GPU's library has workspaces of its own.";
   auto x = RandomBlob({2, 6, 3, 5}, 7);
   Blob<double> y;
   auto layer = MakeLayer(Deconv("kernel_size: 3 group: 2"));

@@ -22,21 +22,20 @@ class SolverCount {
   ~SolverCount() { Caffe::set_solver_count(1); }
 };
 
-/// This thread's device and more like it: null for the CPU, GPUs where there are so many, or else
-/// emulated ones.
+/// This thread's device and more like it: null for the CPU, emulated ones, or GPUs; where there are
+/// not so many, several on one, as the bits of GPUs are like those of no other device.
 inline std::vector<layrub::Device*> DevicesLikeThis(int count) {
   static std::vector<std::unique_ptr<layrub::Device>> emulated;
   std::vector<layrub::Device*> devices(count);
   if (Caffe::mode() == Caffe::CPU) return devices;
   devices[0] = &Caffe::device();
-  const bool gpus = devices[0]->LaunchesKernels() && layrub::GpuCount() >= count;
   for (int rank = 1; rank < count; ++rank) {
-    if (gpus) {
-      devices[rank] = &layrub::Gpu(rank <= devices[0]->id() ? rank - 1 : rank);
-      continue;
+    if (devices[0]->LaunchesKernels()) {
+      devices[rank] = &layrub::Gpu((devices[0]->id() + rank) % layrub::GpuCount());
+    } else {
+      emulated.push_back(layrub::MakeEmulatedDevice());
+      devices[rank] = emulated.back().get();
     }
-    emulated.push_back(layrub::MakeEmulatedDevice());
-    devices[rank] = emulated.back().get();
   }
   return devices;
 }

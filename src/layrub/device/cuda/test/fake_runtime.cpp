@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +18,8 @@ namespace layrub::fake_cuda {
 namespace {
 
 std::mutex mutex;
+std::condition_variable something_queued;
+thread_local std::unique_lock<std::mutex>* lock_of_call = nullptr;
 thread_local cudaError_t last_error = cudaSuccess;
 
 std::unique_ptr<Runtime>& Now() {
@@ -51,7 +55,7 @@ cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
   }
   const auto [bytes, device] = range->second;
   for (CUstream_st* stream : runtime.Streams()) {
-    if (!pinned) runtime.Finish(stream);  // cudaFree waits for the device
+    if (stream->device == device) runtime.Finish(stream);  // cudaFree waits for the device
     for (const Work& work : stream->queue) {
       for (const void* touched : work.touches) {
         if (touched && runtime.RangeOf(touched) == range)
@@ -112,7 +116,8 @@ Options OptionsOfEnvironment() {
 
 cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
+  lock_of_call = &lock;
   Runtime& runtime = *Now();
   cudaError_t error = runtime.sticky;
   if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
@@ -123,7 +128,14 @@ cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   }
   if (error == cudaSuccess) error = runtime.sticky;
   if (error != cudaSuccess) last_error = error;
+  something_queued.notify_all();
   return error;
+}
+
+bool AwaitOthers(const Mark& mark) {
+  constexpr auto kPatience = std::chrono::seconds(30);
+  return something_queued.wait_for(*lock_of_call, kPatience,
+                                   [&] { return mark.stream || mark.happened; });
 }
 
 void Reset(Options options) {
@@ -147,7 +159,7 @@ std::vector<Call> Calls() {
 
 void LoadLibraries(int64_t bytes) {
   const std::lock_guard lock(mutex);
-  Now()->libraries_bytes += bytes;
+  Now()->devices[current_device].libraries_bytes += bytes;
 }
 
 void ForgetCalls() {
@@ -242,8 +254,9 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return Enter({"cudaMemGetInfo"}, [&](Runtime& runtime) {
     runtime.UseDevice(current_device);
     *total = static_cast<size_t>(runtime.options.device_bytes);
-    *free = *total - static_cast<size_t>(runtime.devices[current_device].used +
-                                         runtime.options.others_bytes + runtime.libraries_bytes);
+    const Device& device = runtime.devices[current_device];
+    *free = *total - static_cast<size_t>(device.used + device.libraries_bytes +
+                                         runtime.options.others_bytes);
     return cudaSuccess;
   });
 }

@@ -56,7 +56,8 @@ struct Memory {
 struct Device {
   CUstream_st default_stream;
   std::unique_ptr<EmulatedDevice> memory;
-  int64_t used = 0;
+  int64_t used = 0;             ///< by the context and by what was allocated
+  int64_t libraries_bytes = 0;  ///< by what nobody has asked for by a call
   bool has_context = false;
 };
 
@@ -64,6 +65,9 @@ inline constexpr double kMillisecondsOfWork = 1e-3;
 
 inline thread_local int current_device = 0;
 inline thread_local bool at_work = false;
+
+/// Lets calls of other threads go on until one has queued the mark; false if none does in time.
+bool AwaitOthers(const Mark& mark);
 
 /// All that calls share, for one call at a time.
 struct Runtime {
@@ -165,6 +169,7 @@ struct Runtime {
   void Reach(const std::shared_ptr<Mark> mark) {
     while (!mark->happened && mark->stream) Step(mark->stream);
     if (mark->happened) return;
+    if (options.strict && AwaitOthers(*mark)) return Reach(mark);
     Violate("the host waits for what nobody has queued");
     mark->happened = true;
   }
@@ -216,7 +221,6 @@ struct Runtime {
   std::vector<std::unique_ptr<CUevent_st>> events;
   std::map<char*, Memory> memory;
   int64_t pinned = 0;
-  int64_t libraries_bytes = 0;
   double milliseconds = 0;  ///< a clock that goes on with each piece of work
   cudaError_t sticky = cudaSuccess;
   int waits = 0;

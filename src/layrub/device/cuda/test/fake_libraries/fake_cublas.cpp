@@ -146,8 +146,9 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  const Place place = handle->place;
   delete handle;
-  return Status(CloseLibrary("cublasDestroy", kLibraryBytes));
+  return Status(CloseLibrary("cublasDestroy", place, kLibraryBytes));
 }
 
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {

@@ -390,8 +390,9 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  const Place place = handle->place;
   delete handle;
-  return Status(CloseLibrary("cudnnDestroy", kLibraryBytes));
+  return Status(CloseLibrary("cudnnDestroy", place, kLibraryBytes));
 }
 
 #define LAYRUB_FAKE_DESCRIPTOR(Name, Struct)                                     \

@@ -64,8 +64,9 @@ curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType
 }
 
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
+  const Place place = generator->place;
   delete generator;
-  return Status(CloseLibrary("curandDestroyGenerator", kLibraryBytes));
+  return Status(CloseLibrary("curandDestroyGenerator", place, kLibraryBytes));
 }
 
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,

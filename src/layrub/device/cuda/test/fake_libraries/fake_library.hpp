@@ -71,14 +71,14 @@ inline cudaError_t PlainCall(const char* name) {
 inline cudaError_t OpenLibrary(const char* name, int64_t bytes) {
   return Enter({name}, [&](Runtime& runtime) {
     runtime.UseDevice(current_device);
-    runtime.libraries_bytes += bytes;
+    runtime.devices[static_cast<size_t>(current_device)].libraries_bytes += bytes;
     return cudaSuccess;
   });
 }
 
-inline cudaError_t CloseLibrary(const char* name, int64_t bytes) {
+inline cudaError_t CloseLibrary(const char* name, const Place& place, int64_t bytes) {
   return Enter({name}, [&](Runtime& runtime) {
-    runtime.libraries_bytes -= bytes;
+    runtime.devices[static_cast<size_t>(place.device)].libraries_bytes -= bytes;
     return cudaSuccess;
   });
 }

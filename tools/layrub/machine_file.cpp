@@ -95,11 +95,17 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
 }
 
-/// The GPU of GPU mode: its data sheet, or what it is found to do.
+/// The GPU of GPU mode: its data sheet, or what it is found to do, unless that may not count.
 Machine MachineOfDevice(layrub::Device* device) {
   const std::string lines = device->Describe();
-  const std::string known = layrub::KnownGpu(lines.substr(0, lines.find('\n')));
+  const std::string name = lines.substr(0, lines.find('\n'));
+  const std::string known = layrub::KnownGpu(name);
   if (!known.empty()) return layrub::FindMachine(known).value();
+  if (FLAGS_deterministic) {
+    LOG(INFO) << name << " is no machine that is known, and --deterministic measures nothing: plans"
+              << " are made as for a CPU. --machine names one that is like it, or a profile of it.";
+    return Machine();
+  }
   Machine machine = MeasureDevice();
   layrub::MeasureCopies(device->MakeBackend("").get(), kBytesToCopy, &machine);
   return machine;

@@ -127,7 +127,12 @@ const char* curandGetErrorString(curandStatus_t error) {
 
 namespace kernels {
 
-void CheckLaunch() { CUDA_POST_KERNEL_CHECK; }
+void CheckLaunch() {
+  const cudaError_t error = cudaPeekAtLastError();
+  if (error == cudaSuccess) return;
+  LOG(FATAL) << "A kernel was not launched, or one before it has failed: "
+             << cudaGetErrorString(error) << ".";
+}
 
 }  // namespace kernels
 }  // namespace caffe

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Whole programs on a fake GPU (docs/gpu.md): training by cuBLAS and cuDNN, several GPUs, and every call that fails."""
+import glob
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from command_line import BIN, SOURCE, Result, write
+
+FAKE = (glob.glob(os.path.join(BIN, "../*/fake_gpu/libcaffe.so.*")) or [""])[0]
+NETS = os.path.join(SOURCE, "src/caffe/net/test/nets")
+
+
+def run(gpu, *args):
+    """The program where the GPU is as the words of LAYRUB_FAKE_GPU say."""
+    env = dict(os.environ, GLOG_log_dir=os.getcwd(), LD_PRELOAD=FAKE, LAYRUB_FAKE_GPU=gpu, XDG_CACHE_HOME=os.getcwd(),
+               OPENBLAS_NUM_THREADS="1")
+    return Result(subprocess.run([os.path.join(BIN, "layrub"), *args], capture_output=True, text=True, timeout=120,
+                                 env=env))
+
+
+@unittest.skipUnless(FAKE, "there is no library with a fake GPU: its build needs CUDA's headers")
+class FakeGpuTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder.name)
+
+    def solver(self, net, iterations=3, fields=""):
+        return "--solver=" + write("solver.prototxt", f"""
+            net: "{NETS}/{net}.prototxt" base_lr: 0.01 momentum: 0.9 weight_decay: 0.001 lr_policy: "fixed" {fields}
+            max_iter: {iterations} display: 1 random_seed: 1701 snapshot_prefix: "run" """)
+
+    def losses(self, result):
+        self.assertEqual(0, result.code, result.last)
+        found = [float(loss) for loss in re.findall(r"Iteration \d+.*, loss = (\S+)", result.err)]
+        self.assertGreater(len(found), 1, result.last)
+        return found
+
+
+class Training(FakeGpuTest):
+    def test_the_device_is_described(self):
+        result = run("devices=2", "device_query", "--gpu=1")
+        self.assertEqual(0, result.code, result.last)
+        self.assertIn("Fake 1", result.out)
+
+    def test_losses_are_those_of_the_cpu(self):
+        solver = self.solver("mini_alexnet")
+        on_gpu = self.losses(run("seed=1", "train", solver, "--gpu=0", "--machine=h200"))
+        on_cpu = self.losses(run("seed=1", "train", solver))
+        for a, b in zip(on_gpu, on_cpu):
+            self.assertAlmostEqual(a, b, delta=1e-3 * abs(b))
+
+    def test_every_strategy_gives_the_bits_of_keep_by_cudnn(self):
+        for net in ("mini_alexnet", "mini_resnet"):
+            for placement in ("intra", "inter", "hybrid", "vdnn_all", "superneurons", "auto"):
+                with self.subTest(net=net, placement=placement):
+                    result = run("pace=random,seed=7", "train", self.solver(net), "--gpu=0", "--machine=h200",
+                                 "--deterministic", f"--placement={placement}", "--verify_placement=3")
+                    self.assertEqual(0, result.code, result.last)
+
+    def test_algorithms_that_were_measured_give_the_bits_of_keep(self):
+        profile = run("seed=1", "time", f"--model={NETS}/mini_alexnet.prototxt", "--iterations=1", "--gpu=0",
+                      "--profile=machine.json")
+        self.assertEqual(0, profile.code, profile.last)
+        kept = glob.glob("layrub/algorithms-*.json")
+        self.assertEqual(1, len(kept), profile.last)
+        with open(kept[0]) as file:
+            self.assertIn("winograd", file.read())
+        result = run("seed=2", "train", self.solver("mini_alexnet"), "--gpu=0", "--machine=machine.json",
+                     "--deterministic", "--placement=hybrid", "--verify_placement=2")
+        self.assertEqual(0, result.code, result.last)
+
+    def test_the_host_touches_no_memory_of_the_device(self):
+        self.losses(run("protect", "train", self.solver("mini_alexnet", 1), "--gpu=0", "--machine=h200"))
+
+    def test_two_gpus_learn_together_by_nccl(self):
+        solver = self.solver("mini_alexnet")
+        first = run("devices=2,seed=1", "train", solver, "--gpu=0,1", "--machine=h200", "--placement=hybrid")
+        self.assertIn("summed by NCCL", first.err)
+        again = run("devices=2,seed=5", "train", solver, "--gpu=all", "--machine=h200", "--placement=hybrid")
+        self.assertEqual(self.losses(first), self.losses(again))
+
+    def test_a_device_that_is_too_small_is_told_before_training(self):
+        result = run("mib=4", "train", self.solver("mini_alexnet"), "--gpu=0", "--machine=h200")
+        self.assertNotEqual(0, result.code)
+        self.assertNotIn("Iteration 0", result.err)
+
+
+class FailingCalls(FakeGpuTest):
+    def test_each_ends_the_program_in_one_message_or_does_no_harm(self):
+        solver = self.solver("mini_alexnet", 2, "clip_gradients: 1 snapshot_after_train: false")
+        flags = ["train", solver, "--gpu=0", "--machine=h200", "--placement=hybrid"]
+        failed, n = 0, 1
+        while True:
+            with self.subTest(call=n):
+                result = run(f"pace=early,fail={n}", *flags)
+                messages = [line for line in result.err.splitlines()
+                            if re.match(r"F\d{4} |F\d{8} |layrub: ", line)]
+                self.assertIn(result.code, (0, 1), result.last)
+                self.assertEqual(result.code, len(messages), result.last)
+                if result.code:
+                    self.assertRegex(messages[0], r"cuda|cublas|cuDNN|cudnn|CUDNN|kernel|GPU", result.last)
+                failed += result.code
+            if result.code == 0 and "Optimization Done" in result.err and n > 1000:
+                break
+            n += 1 + n // 3
+        self.assertGreater(failed, 15)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -59,10 +59,8 @@ find "$out/libexec" "$out/tests" "$out/lib" -type f -exec env LD_LIBRARY_PATH="$
           s/^[[:space:]]*\([^[:space:]]*\) => \(.*\) (0x[0-9a-f]*)$/\1 \2/p' | sort -u > "$build/bundle/needed"
 awk -v skip="$system" '$1 !~ skip' "$build/bundle/needed" | grep -Ev "$cuda|^libcaffe\." > "$build/bundle/copied" || true
 awk '{ print $1 }' "$build/bundle/needed" | grep -E "$cuda" > "$out/lib/cuda_libraries" || true
-# Not linked to, but opened when several GPUs train together.
-case $kind:$(cache NCCL_INCLUDE_DIR) in
-  cuda:/*) echo 'libnccl.so.2 optional' >> "$out/lib/cuda_libraries" ;;
-esac
+# Not linked to, but opened when they are needed.
+[ "$kind" = cpu ] || sed 's/$/ optional/' "$build/opened_libraries" >> "$out/lib/cuda_libraries"
 mkdir "$out/licenses"
 while read -r library path; do
   [ "$path" != not ] || { echo "bundle: $library was not found" >&2; exit 1; }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Starts a program of the bundle that this file lies in, with CUDA's libraries from where this machine has them: in
 # LD_LIBRARY_PATH, where the system looks, in CUDA's usual folders, or among Python's packages (nvidia/*/lib). They are
-# listed in lib/cuda_libraries; one that a line calls optional is opened by the program itself when it is needed.
+# listed in lib/cuda_libraries; one that a line calls optional is opened by the program itself when it is needed, which
+# says so where it is missing.
 #
 #   bin/layrub ...              any program of libexec, by its name
 #   bin/launch FILE ...         any program of the bundle: bin/launch tests/test_blob

@@ -11,6 +11,11 @@ namespace caffe {
 namespace kernels {
 namespace {
 
+using layrub::Cudnn;
+using layrub::FindCudnn;
+
+// Where there is a cuDNN:
+
 /// Packed; false if cuDNN cannot count the values.
 template <typename Dtype>
 bool Describe(const CudnnTensor& tensor, int64_t n, int64_t c, int64_t h, int64_t w) {
@@ -19,9 +24,9 @@ bool Describe(const CudnnTensor& tensor, int64_t n, int64_t c, int64_t h, int64_
     if (size < 1 || size > INT_MAX || count > INT_MAX / size) return false;
     count *= size;
   }
-  return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, cudnn::dataType<Dtype>::type,
-                                    static_cast<int>(n), static_cast<int>(c), static_cast<int>(h),
-                                    static_cast<int>(w)) == CUDNN_STATUS_SUCCESS;
+  return FindCudnn()->SetTensor4dDescriptor(
+             tensor, CUDNN_TENSOR_NCHW, cudnn::dataType<Dtype>::type, static_cast<int>(n),
+             static_cast<int>(c), static_cast<int>(h), static_cast<int>(w)) == CUDNN_STATUS_SUCCESS;
 }
 
 /// An average pooling as cuDNN describes it.
@@ -32,10 +37,10 @@ struct AveragePooling {
   template <typename Dtype>
   bool Set(const PoolingWindow& window) {
     return WholeWindows(window) &&
-           cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
-                                       CUDNN_PROPAGATE_NAN, window.kernel_h, window.kernel_w,
-                                       window.pad_h, window.pad_w, window.stride_h,
-                                       window.stride_w) == CUDNN_STATUS_SUCCESS &&
+           FindCudnn()->SetPooling2dDescriptor(
+               pooling, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, CUDNN_PROPAGATE_NAN,
+               window.kernel_h, window.kernel_w, window.pad_h, window.pad_w, window.stride_h,
+               window.stride_w) == CUDNN_STATUS_SUCCESS &&
            Describe<Dtype>(plane, window.planes, 1, window.height, window.width) &&
            Describe<Dtype>(pooled, window.planes, 1, window.pooled_height, window.pooled_width);
   }
@@ -48,8 +53,8 @@ bool Describe(const CudnnLrn& lrn, const CudnnTensor& tensor, const LrnGrid& gri
   const int size = 2 * grid.length_pad + 1;
   return grid.width_pad == 0 && size <= CUDNN_LRN_MAX_N && function.k >= CUDNN_LRN_MIN_K &&
          function.beta >= CUDNN_LRN_MIN_BETA &&
-         cudnnSetLRNDescriptor(lrn, size, double(function.alpha) * size, function.beta,
-                               function.k) == CUDNN_STATUS_SUCCESS &&
+         FindCudnn()->SetLRNDescriptor(lrn, size, double(function.alpha) * size, function.beta,
+                                       function.k) == CUDNN_STATUS_SUCCESS &&
          Describe<Dtype>(tensor, grid.outer, grid.length, grid.width, 1);
 }
 
@@ -61,67 +66,79 @@ bool Describe(const CudnnTensor& tensor, const ScoreShape& shape) {
 }  // namespace
 
 AlgorithmCache* LibraryTimes(const DeviceContext& context) {
-  return context.launch ? &CudnnTimes() : nullptr;
+  return context.launch && FindCudnn() ? &CudnnTimes() : nullptr;
 }
 
 template <typename Dtype>
 bool LibraryAveragePoolForward(const PoolingWindow& window, const Dtype* x, Dtype* y) {
+  const Cudnn* const cudnn = FindCudnn();
+  if (!cudnn) return false;
   const Dtype one = 1, zero = 0;
   AveragePooling p;
-  return p.Set<Dtype>(window) && cudnnPoolingForward(CudnnHandle(), p.pooling, &one, p.plane, x,
-                                                     &zero, p.pooled, y) == CUDNN_STATUS_SUCCESS;
+  return p.Set<Dtype>(window) && cudnn->PoolingForward(CudnnHandle(), p.pooling, &one, p.plane, x,
+                                                       &zero, p.pooled, y) == CUDNN_STATUS_SUCCESS;
 }
 
 /// An average's gradient depends on neither its input nor its output, yet cuDNN asks for both.
 template <typename Dtype>
 bool LibraryAveragePoolBackward(const PoolingWindow& window, const Dtype* dy, Dtype* dx) {
+  const Cudnn* const cudnn = FindCudnn();
+  if (!cudnn) return false;
   const Dtype one = 1, zero = 0;
   AveragePooling p;
   return p.Set<Dtype>(window) &&
-         cudnnPoolingBackward(CudnnHandle(), p.pooling, &one, p.pooled, dy, p.pooled, dy, p.plane,
-                              dx, &zero, p.plane, dx) == CUDNN_STATUS_SUCCESS;
+         cudnn->PoolingBackward(CudnnHandle(), p.pooling, &one, p.pooled, dy, p.pooled, dy, p.plane,
+                                dx, &zero, p.plane, dx) == CUDNN_STATUS_SUCCESS;
 }
 
 template <typename Dtype>
 bool LibraryLrnForward(const LrnGrid& grid, const LrnFunction<Dtype>& function, const Dtype* x,
                        Dtype* y) {
+  const Cudnn* const cudnn = FindCudnn();
+  if (!cudnn) return false;
   const Dtype one = 1, zero = 0;
   const CudnnLrn lrn;
   const CudnnTensor tensor;
   return Describe(lrn, tensor, grid, function) &&
-         cudnnLRNCrossChannelForward(CudnnHandle(), lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one, tensor,
-                                     x, &zero, tensor, y) == CUDNN_STATUS_SUCCESS;
+         cudnn->LRNCrossChannelForward(CudnnHandle(), lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one,
+                                       tensor, x, &zero, tensor, y) == CUDNN_STATUS_SUCCESS;
 }
 
 template <typename Dtype>
 bool LibraryLrnBackward(const LrnGrid& grid, const LrnFunction<Dtype>& function, const Dtype* x,
                         const Dtype* y, const Dtype* dy, Dtype* dx) {
+  const Cudnn* const cudnn = FindCudnn();
+  if (!cudnn) return false;
   const Dtype one = 1, zero = 0;
   const CudnnLrn lrn;
   const CudnnTensor tensor;
   return Describe(lrn, tensor, grid, function) &&
-         cudnnLRNCrossChannelBackward(CudnnHandle(), lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one,
-                                      tensor, y, tensor, dy, tensor, x, &zero, tensor,
-                                      dx) == CUDNN_STATUS_SUCCESS;
+         cudnn->LRNCrossChannelBackward(CudnnHandle(), lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one,
+                                        tensor, y, tensor, dy, tensor, x, &zero, tensor,
+                                        dx) == CUDNN_STATUS_SUCCESS;
 }
 
 template <typename Dtype>
 bool LibrarySoftmaxForward(const ScoreShape& shape, const Dtype* x, Dtype* y) {
+  const Cudnn* const cudnn = FindCudnn();
+  if (!cudnn) return false;
   const Dtype one = 1, zero = 0;
   const CudnnTensor tensor;
   return Describe<Dtype>(tensor, shape) &&
-         cudnnSoftmaxForward(CudnnHandle(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
-                             &one, tensor, x, &zero, tensor, y) == CUDNN_STATUS_SUCCESS;
+         cudnn->SoftmaxForward(CudnnHandle(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                               &one, tensor, x, &zero, tensor, y) == CUDNN_STATUS_SUCCESS;
 }
 
 template <typename Dtype>
 bool LibrarySoftmaxBackward(const ScoreShape& shape, const Dtype* y, const Dtype* dy, Dtype* dx) {
+  const Cudnn* const cudnn = FindCudnn();
+  if (!cudnn) return false;
   const Dtype one = 1, zero = 0;
   const CudnnTensor tensor;
   return Describe<Dtype>(tensor, shape) &&
-         cudnnSoftmaxBackward(CudnnHandle(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
-                              &one, tensor, y, tensor, dy, &zero, tensor,
-                              dx) == CUDNN_STATUS_SUCCESS;
+         cudnn->SoftmaxBackward(CudnnHandle(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                &one, tensor, y, tensor, dy, &zero, tensor,
+                                dx) == CUDNN_STATUS_SUCCESS;
 }
 
 #else

@@ -3,8 +3,8 @@
 
 // Kernels of the device's library (cuDNN) that compute what ours of the same name do, though not
 // to the same bits. They return false where the library cannot do it, having written nothing, as
-// all of them do where there is no library. They queue on CUDA's default stream, and each is
-// reproducible by the library's word.
+// all of them do where the build or the machine has no library. They queue on CUDA's default
+// stream, and each is reproducible by the library's word.
 
 #include "caffe/kernels/labels.hpp"
 #include "caffe/kernels/lrn.hpp"

@@ -14,10 +14,13 @@
 #include "caffe/kernels/depthwise.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "layrub/device/cuda/cudnn_library.hpp"
 
 namespace caffe {
 namespace kernels {
 namespace {
+
+using layrub::FindCudnn;
 
 // The three passes by cuDNN. Guess lists algorithms with what is thought to be the fastest first;
 // Measure runs them all, with memory of cuDNN's own.
@@ -30,29 +33,29 @@ struct Forward {
       "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling",
       "winograd",      "winograd_nonfused"};
   static cudnnStatus_t Count(cudnnHandle_t handle, int* count) {
-    return cudnnGetConvolutionForwardAlgorithmMaxCount(handle, count);
+    return FindCudnn()->GetConvolutionForwardAlgorithmMaxCount(handle, count);
   }
   static cudnnStatus_t Guess(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
                              Row* rows) {
-    return cudnnGetConvolutionForwardAlgorithm_v7(handle, p.x(), p.w(), p.conv(), p.y(), most,
-                                                  count, rows);
+    return FindCudnn()->GetConvolutionForwardAlgorithm_v7(handle, p.x(), p.w(), p.conv(), p.y(),
+                                                          most, count, rows);
   }
   static cudnnStatus_t Measure(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
                                Row* rows) {
-    return cudnnFindConvolutionForwardAlgorithm(handle, p.x(), p.w(), p.conv(), p.y(), most, count,
-                                                rows);
+    return FindCudnn()->FindConvolutionForwardAlgorithm(handle, p.x(), p.w(), p.conv(), p.y(), most,
+                                                        count, rows);
   }
   static cudnnStatus_t Bytes(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
                              size_t* bytes) {
-    return cudnnGetConvolutionForwardWorkspaceSize(handle, p.x(), p.w(), p.conv(), p.y(), algorithm,
-                                                   bytes);
+    return FindCudnn()->GetConvolutionForwardWorkspaceSize(handle, p.x(), p.w(), p.conv(), p.y(),
+                                                           algorithm, bytes);
   }
   /// y = x * w
   static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
                            const void* one, const void* zero, const void* x, const void* w, void* y,
                            void* memory, size_t bytes) {
-    return cudnnConvolutionForward(handle, one, p.x(), x, p.w(), w, p.conv(), algorithm, memory,
-                                   bytes, zero, p.y(), y);
+    return FindCudnn()->ConvolutionForward(handle, one, p.x(), x, p.w(), w, p.conv(), algorithm,
+                                           memory, bytes, zero, p.y(), y);
   }
 };
 
@@ -63,29 +66,29 @@ struct BackwardData {
   static constexpr std::array<const char*, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT> kNames{
       "algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
   static cudnnStatus_t Count(cudnnHandle_t handle, int* count) {
-    return cudnnGetConvolutionBackwardDataAlgorithmMaxCount(handle, count);
+    return FindCudnn()->GetConvolutionBackwardDataAlgorithmMaxCount(handle, count);
   }
   static cudnnStatus_t Guess(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
                              Row* rows) {
-    return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, p.w(), p.y(), p.conv(), p.x(), most,
-                                                       count, rows);
+    return FindCudnn()->GetConvolutionBackwardDataAlgorithm_v7(handle, p.w(), p.y(), p.conv(),
+                                                               p.x(), most, count, rows);
   }
   static cudnnStatus_t Measure(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
                                Row* rows) {
-    return cudnnFindConvolutionBackwardDataAlgorithm(handle, p.w(), p.y(), p.conv(), p.x(), most,
-                                                     count, rows);
+    return FindCudnn()->FindConvolutionBackwardDataAlgorithm(handle, p.w(), p.y(), p.conv(), p.x(),
+                                                             most, count, rows);
   }
   static cudnnStatus_t Bytes(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
                              size_t* bytes) {
-    return cudnnGetConvolutionBackwardDataWorkspaceSize(handle, p.w(), p.y(), p.conv(), p.x(),
-                                                        algorithm, bytes);
+    return FindCudnn()->GetConvolutionBackwardDataWorkspaceSize(handle, p.w(), p.y(), p.conv(),
+                                                                p.x(), algorithm, bytes);
   }
   /// dx = the adjoint of Forward in x, applied to dy
   static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
                            const void* one, const void* zero, const void* dy, const void* w,
                            void* dx, void* memory, size_t bytes) {
-    return cudnnConvolutionBackwardData(handle, one, p.w(), w, p.y(), dy, p.conv(), algorithm,
-                                        memory, bytes, zero, p.x(), dx);
+    return FindCudnn()->ConvolutionBackwardData(handle, one, p.w(), w, p.y(), dy, p.conv(),
+                                                algorithm, memory, bytes, zero, p.x(), dx);
   }
 };
 
@@ -96,29 +99,29 @@ struct BackwardWeights {
   static constexpr std::array<const char*, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> kNames{
       "algo_0", "algo_1", "fft", "algo_3", "winograd", "winograd_nonfused", "fft_tiling"};
   static cudnnStatus_t Count(cudnnHandle_t handle, int* count) {
-    return cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(handle, count);
+    return FindCudnn()->GetConvolutionBackwardFilterAlgorithmMaxCount(handle, count);
   }
   static cudnnStatus_t Guess(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
                              Row* rows) {
-    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, p.x(), p.y(), p.conv(), p.w(),
-                                                         most, count, rows);
+    return FindCudnn()->GetConvolutionBackwardFilterAlgorithm_v7(handle, p.x(), p.y(), p.conv(),
+                                                                 p.w(), most, count, rows);
   }
   static cudnnStatus_t Measure(cudnnHandle_t handle, const CudnnProblem& p, int most, int* count,
                                Row* rows) {
-    return cudnnFindConvolutionBackwardFilterAlgorithm(handle, p.x(), p.y(), p.conv(), p.w(), most,
-                                                       count, rows);
+    return FindCudnn()->FindConvolutionBackwardFilterAlgorithm(handle, p.x(), p.y(), p.conv(),
+                                                               p.w(), most, count, rows);
   }
   static cudnnStatus_t Bytes(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
                              size_t* bytes) {
-    return cudnnGetConvolutionBackwardFilterWorkspaceSize(handle, p.x(), p.y(), p.conv(), p.w(),
-                                                          algorithm, bytes);
+    return FindCudnn()->GetConvolutionBackwardFilterWorkspaceSize(handle, p.x(), p.y(), p.conv(),
+                                                                  p.w(), algorithm, bytes);
   }
   /// dw += the adjoint of Forward in w, applied to dy
   static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
                            const void* one, const void*, const void* x, const void* dy, void* dw,
                            void* memory, size_t bytes) {
-    return cudnnConvolutionBackwardFilter(handle, one, p.x(), x, p.y(), dy, p.conv(), algorithm,
-                                          memory, bytes, one, p.w(), dw);
+    return FindCudnn()->ConvolutionBackwardFilter(handle, one, p.x(), x, p.y(), dy, p.conv(),
+                                                  algorithm, memory, bytes, one, p.w(), dw);
   }
 };
 
@@ -148,7 +151,7 @@ int64_t BytesOf(CudnnProblem* problem, int algorithm) {
 template <typename Pass>
 AlgorithmTable Ask(CudnnProblem* problem, bool measure) {
   int most = 0, count = 0;
-  CUDNN_CHECK(Pass::Count(CudnnHandle(), &most));
+  CHECK_EQ(Pass::Count(CudnnHandle(), &most), CUDNN_STATUS_SUCCESS);
   std::vector<typename Pass::Row> rows(most);
   const cudnnStatus_t status =
       measure ? Pass::Measure(CudnnHandle(), *problem, most, &count, rows.data())
@@ -261,7 +264,7 @@ void RunPass(CudnnProblem* problem, const AlgorithmScratch& scratch, const Dtype
   CHECK_EQ(status, CUDNN_STATUS_SUCCESS)
       << "cuDNN, " << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name) << " by "
       << scratch.algorithm << " with " << bytes
-      << " bytes of workspace: " << cudnnGetErrorString(status);
+      << " bytes of workspace: " << FindCudnn()->GetErrorString(status);
 }
 
 }  // namespace

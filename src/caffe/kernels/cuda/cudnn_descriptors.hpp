@@ -1,18 +1,24 @@
 #ifndef CAFFE_KERNELS_CUDA_CUDNN_DESCRIPTORS_HPP_
 #define CAFFE_KERNELS_CUDA_CUDNN_DESCRIPTORS_HPP_
 
-// Things of cuDNN's that go when they are left.
+// Things of cuDNN's that go when they are left. They are made where layrub::FindCudnn() finds one.
 
-#include "caffe/util/cudnn.hpp"
+#include <glog/logging.h>
+
+#include "layrub/device/cuda/cudnn_library.hpp"
 
 namespace caffe {
 namespace kernels {
 
-template <typename Handle, cudnnStatus_t (*kCreate)(Handle*), cudnnStatus_t (*kDestroy)(Handle)>
+template <typename Handle, cudnnStatus_t (*layrub::Cudnn::*kCreate)(Handle*),
+          cudnnStatus_t (*layrub::Cudnn::*kDestroy)(Handle)>
 class CudnnOwned {
  public:
-  CudnnOwned() { CUDNN_CHECK(kCreate(&handle_)); }
-  ~CudnnOwned() { kDestroy(handle_); }
+  CudnnOwned() {
+    CHECK_EQ((layrub::FindCudnn()->*kCreate)(&handle_), CUDNN_STATUS_SUCCESS)
+        << "cuDNN cannot make a handle or a descriptor.";
+  }
+  ~CudnnOwned() { (layrub::FindCudnn()->*kDestroy)(handle_); }
   CudnnOwned(const CudnnOwned&) = delete;
   CudnnOwned& operator=(const CudnnOwned&) = delete;
   operator Handle() const { return handle_; }
@@ -20,12 +26,12 @@ class CudnnOwned {
  private:
   Handle handle_ = nullptr;
 };
-using CudnnPooling = CudnnOwned<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor,
-                                cudnnDestroyPoolingDescriptor>;
-using CudnnLrn =
-    CudnnOwned<cudnnLRNDescriptor_t, cudnnCreateLRNDescriptor, cudnnDestroyLRNDescriptor>;
-using CudnnTensor =
-    CudnnOwned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using CudnnPooling = CudnnOwned<cudnnPoolingDescriptor_t, &layrub::Cudnn::CreatePoolingDescriptor,
+                                &layrub::Cudnn::DestroyPoolingDescriptor>;
+using CudnnLrn = CudnnOwned<cudnnLRNDescriptor_t, &layrub::Cudnn::CreateLRNDescriptor,
+                            &layrub::Cudnn::DestroyLRNDescriptor>;
+using CudnnTensor = CudnnOwned<cudnnTensorDescriptor_t, &layrub::Cudnn::CreateTensorDescriptor,
+                               &layrub::Cudnn::DestroyTensorDescriptor>;
 
 }  // namespace kernels
 }  // namespace caffe

@@ -9,10 +9,14 @@
 #include <utility>
 
 #include "caffe/util/library_settings.hpp"
+#include "layrub/device/cuda/cudnn_library.hpp"
 
 namespace caffe {
 namespace kernels {
 namespace {
+
+using layrub::Cudnn;
+using layrub::FindCudnn;
 
 int CurrentDevice() {
   int device = 0;
@@ -30,7 +34,7 @@ class ThreadState {
     const int device = CurrentDevice();
     if (handle_ && device == device_) return handle_;
     Close();
-    CUDNN_CHECK(cudnnCreate(&handle_));
+    LAYRUB_CUDNN(Create, &handle_);
     device_ = device;
     return handle_;
   }
@@ -45,7 +49,7 @@ class ThreadState {
  private:
   void Close() {
     problems_.clear();
-    if (handle_) cudnnDestroy(handle_);
+    if (handle_) FindCudnn()->Destroy(handle_);
     handle_ = nullptr;
   }
 
@@ -62,8 +66,8 @@ ThreadState& OfThread() {
 /// The same tensor for all algorithms: packed, the channels before the spatial axes.
 bool Set(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, const std::array<int, 5>& sizes,
          int axes) {
-  return cudnnSetTensorNdDescriptorEx(descriptor, CUDNN_TENSOR_NCHW, type, 2 + axes,
-                                      sizes.data()) == CUDNN_STATUS_SUCCESS;
+  return FindCudnn()->SetTensorNdDescriptorEx(descriptor, CUDNN_TENSOR_NCHW, type, 2 + axes,
+                                              sizes.data()) == CUDNN_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -72,37 +76,39 @@ CudnnProblem::CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type)
     : dims_(dims),
       math_(type == CUDNN_DATA_FLOAT && !library_settings().tf32 ? CUDNN_FMA_MATH
                                                                  : CUDNN_DEFAULT_MATH) {
-  CUDNN_CHECK(cudnnCreateTensorDescriptor(&x_));
-  CUDNN_CHECK(cudnnCreateTensorDescriptor(&y_));
-  CUDNN_CHECK(cudnnCreateFilterDescriptor(&w_));
-  CUDNN_CHECK(cudnnCreateConvolutionDescriptor(&conv_));
+  LAYRUB_CUDNN(CreateTensorDescriptor, &x_);
+  LAYRUB_CUDNN(CreateTensorDescriptor, &y_);
+  LAYRUB_CUDNN(CreateFilterDescriptor, &w_);
+  LAYRUB_CUDNN(CreateConvolutionDescriptor, &conv_);
   valid_ = Describe(type);
 }
 
 CudnnProblem::~CudnnProblem() {
-  cudnnDestroyConvolutionDescriptor(conv_);
-  cudnnDestroyFilterDescriptor(w_);
-  cudnnDestroyTensorDescriptor(y_);
-  cudnnDestroyTensorDescriptor(x_);
+  const Cudnn& cudnn = *FindCudnn();
+  cudnn.DestroyConvolutionDescriptor(conv_);
+  cudnn.DestroyFilterDescriptor(w_);
+  cudnn.DestroyTensorDescriptor(y_);
+  cudnn.DestroyTensorDescriptor(x_);
 }
 
 /// Caffe's convolution is what cuDNN calls a cross-correlation.
 bool CudnnProblem::Describe(cudnnDataType_t type) {
+  const Cudnn& cudnn = *FindCudnn();
   const int axes = dims_.axes;
   return Set(x_, type, dims_.x, axes) && Set(y_, type, dims_.y, axes) &&
-         cudnnSetFilterNdDescriptor(w_, type, CUDNN_TENSOR_NCHW, 2 + axes, dims_.w.data()) ==
+         cudnn.SetFilterNdDescriptor(w_, type, CUDNN_TENSOR_NCHW, 2 + axes, dims_.w.data()) ==
              CUDNN_STATUS_SUCCESS &&
-         cudnnSetConvolutionNdDescriptor(conv_, axes, dims_.pad.data(), dims_.stride.data(),
-                                         dims_.dilation.data(), CUDNN_CROSS_CORRELATION,
-                                         type) == CUDNN_STATUS_SUCCESS &&
-         cudnnSetConvolutionGroupCount(conv_, dims_.group) == CUDNN_STATUS_SUCCESS &&
-         cudnnSetConvolutionMathType(conv_, math_) == CUDNN_STATUS_SUCCESS;
+         cudnn.SetConvolutionNdDescriptor(conv_, axes, dims_.pad.data(), dims_.stride.data(),
+                                          dims_.dilation.data(), CUDNN_CROSS_CORRELATION,
+                                          type) == CUDNN_STATUS_SUCCESS &&
+         cudnn.SetConvolutionGroupCount(conv_, dims_.group) == CUDNN_STATUS_SUCCESS &&
+         cudnn.SetConvolutionMathType(conv_, math_) == CUDNN_STATUS_SUCCESS;
 }
 
 cudnnHandle_t CudnnHandle() { return OfThread().Handle(); }
 
 CudnnProblem* FindCudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type) {
-  return OfThread().Find(dims, type);
+  return FindCudnn() ? OfThread().Find(dims, type) : nullptr;
 }
 
 AlgorithmCache& CudnnTimes() {
@@ -113,8 +119,8 @@ AlgorithmCache& CudnnTimes() {
   if (last.first == device) return *last.second;
   cudaDeviceProp properties;
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-  const std::string name =
-      std::string("algorithms-") + properties.name + "-cudnn" + std::to_string(cudnnGetVersion());
+  const std::string name = std::string("algorithms-") + properties.name + "-cudnn" +
+                           std::to_string(FindCudnn()->GetVersion());
   const std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<AlgorithmCache>& cache = caches[name];
   if (!cache) cache = std::make_unique<AlgorithmCache>(AlgorithmCache::PathFor(name));

@@ -12,7 +12,7 @@
 namespace caffe {
 namespace kernels {
 
-/// A convolution's descriptors, made once, and what cuDNN has said of it.
+/// A convolution's descriptors, made once, where there is a cuDNN, and what cuDNN has said of it.
 class CudnnProblem {
  public:
   CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type);
@@ -54,9 +54,12 @@ class CudnnProblem {
   std::array<Table, 3> tables_;
 };
 
+// The rest is for where layrub::FindCudnn() finds one, but for FindCudnnProblem.
+
 /// The calling thread's handle on its device, working on CUDA's default stream.
 cudnnHandle_t CudnnHandle();
-/// The calling thread's one problem of these sizes on its device; null: cuDNN does not take them.
+/// The calling thread's one problem of these sizes on its device; null: there is no cuDNN, or it
+/// does not take them.
 CudnnProblem* FindCudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type);
 /// Times that were measured on the calling thread's device with this version of cuDNN.
 AlgorithmCache& CudnnTimes();

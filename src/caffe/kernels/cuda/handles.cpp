@@ -4,10 +4,13 @@
 #include "caffe/util/library_settings.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "layrub/device/cuda/curand_library.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {
+
+using layrub::NeedCurand;
 
 /// The handles of one thread for one device. When the thread ends the driver may have gone before
 /// (the main thread): what the libraries say to that is of no interest.
@@ -29,7 +32,7 @@ class Handles {
   curandGenerator_t Curand() {
     FollowDevice();
     if (!curand_) {
-      CURAND_CHECK(curandCreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
+      CURAND_CHECK(NeedCurand().CreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
       if (!seeded_) Seed(caffe_rng_rand());
       ApplySeed();
     }
@@ -68,15 +71,15 @@ class Handles {
   }
 
   void ApplySeed() {
-    CURAND_CHECK(curandSetPseudoRandomGeneratorSeed(curand_, seed_));
-    CURAND_CHECK(curandSetGeneratorOffset(curand_, 0));
+    CURAND_CHECK(NeedCurand().SetPseudoRandomGeneratorSeed(curand_, seed_));
+    CURAND_CHECK(NeedCurand().SetGeneratorOffset(curand_, 0));
   }
 
   void Close() {
     if (cublas_) cublasDestroy(cublas_);
     if (workspace_.memory) device_->pool().Free(workspace_.memory);
     workspace_ = {};
-    if (curand_) curandDestroyGenerator(curand_);
+    if (curand_) NeedCurand().DestroyGenerator(curand_);
     cublas_ = nullptr;
     curand_ = nullptr;
   }

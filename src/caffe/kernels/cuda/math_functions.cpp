@@ -5,12 +5,14 @@
 
 #include "caffe/kernels/on_device.hpp"
 #include "caffe/kernels/parallel.hpp"
+#include "layrub/device/cuda/curand_library.hpp"
 
 namespace caffe {
 namespace {
 
 using kernels::OnDevice;
 using kernels::ParallelFor;
+using layrub::NeedCurand;
 
 // cuBLAS and cuRAND name a function once for each type; these overloads let the templates below
 // pick one. cuBLAS reads matrices by columns: a row-major matrix is its transpose there.
@@ -62,17 +64,17 @@ void Asum(int n, const double* x, double* sum) {
 }
 /// On (0, 1].
 void Uniform(int n, float* r) {
-  CURAND_CHECK(curandGenerateUniform(Caffe::curand_generator(), r, n));
+  CURAND_CHECK(NeedCurand().GenerateUniform(Caffe::curand_generator(), r, n));
 }
 void Uniform(int n, double* r) {
-  CURAND_CHECK(curandGenerateUniformDouble(Caffe::curand_generator(), r, n));
+  CURAND_CHECK(NeedCurand().GenerateUniformDouble(Caffe::curand_generator(), r, n));
 }
 /// `n` must be even.
 void Normal(int n, float mu, float sigma, float* r) {
-  CURAND_CHECK(curandGenerateNormal(Caffe::curand_generator(), r, n, mu, sigma));
+  CURAND_CHECK(NeedCurand().GenerateNormal(Caffe::curand_generator(), r, n, mu, sigma));
 }
 void Normal(int n, double mu, double sigma, double* r) {
-  CURAND_CHECK(curandGenerateNormalDouble(Caffe::curand_generator(), r, n, mu, sigma));
+  CURAND_CHECK(NeedCurand().GenerateNormalDouble(Caffe::curand_generator(), r, n, mu, sigma));
 }
 
 }  // namespace
@@ -178,7 +180,7 @@ void caffe_gpu_powx(const int n, const Dtype* a, const Dtype b, Dtype* y) {
 }
 
 void caffe_gpu_rng_uniform(const int n, unsigned int* r) {
-  CURAND_CHECK(curandGenerate(Caffe::curand_generator(), r, n));
+  CURAND_CHECK(NeedCurand().Generate(Caffe::curand_generator(), r, n));
 }
 
 template <typename Dtype>

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,28 @@ namespace {
 
 #ifdef USE_CUDNN
 
+using layrub::Cudnn;
+using layrub::FindCudnn;
+
 class Tensor : public CudnnTensor {
  public:
   explicit Tensor(const Blob<float>& like) {
-    CUDNN_CHECK(cudnnSetTensor4dDescriptor(*this, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, like.num(),
-                                           like.channels(), like.height(), like.width()));
+    LAYRUB_CUDNN(SetTensor4dDescriptor, *this, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, like.num(),
+                 like.channels(), like.height(), like.width());
   }
 };
 
-using Library = CudnnOwned<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
+using Library = CudnnOwned<cudnnHandle_t, &Cudnn::Create, &Cudnn::Destroy>;
+
+/// What nothing but this test calls.
+struct BatchNormOfCudnn {
+#define LAYRUB_BATCH_NORM(X)                   \
+  X(cudnn, BatchNormalizationForwardTraining); \
+  X(cudnn, BatchNormalizationBackward)
+  LAYRUB_LIBRARY_FUNCTIONS(LAYRUB_BATCH_NORM)
+#undef LAYRUB_BATCH_NORM
+};
+std::string VersionOf(const BatchNormOfCudnn&) { return ""; }
 
 constexpr float kOne = 1, kZero = 0;
 constexpr int kRuns = 7, kLaunches = 10;
@@ -46,6 +60,7 @@ class CudnnKernels : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!context_.launch) GTEST_SKIP() << "There is no GPU here for cuDNN to work on.";
+    if (!FindCudnn()) GTEST_SKIP() << "There is no cuDNN here, as the log says.";
     library_ = std::make_unique<Library>();
   }
 
@@ -145,9 +160,9 @@ TEST_F(CudnnKernels, Pooling) {
     const float* const dy = dy_.gpu_data();
     const Tensor bottom(x_), top(y_);
     const CudnnPooling pool;
-    CUDNN_CHECK(cudnnSetPooling2dDescriptor(
-        pool, c.max ? CUDNN_POOLING_MAX : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
-        CUDNN_NOT_PROPAGATE_NAN, c.kernel, c.kernel, c.pad, c.pad, c.stride, c.stride));
+    LAYRUB_CUDNN(SetPooling2dDescriptor, pool,
+                 c.max ? CUDNN_POOLING_MAX : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+                 CUDNN_NOT_PROPAGATE_NAN, c.kernel, c.kernel, c.pad, c.pad, c.stride, c.stride);
     Compare(
         std::string(c.name) + " forward",
         [&] {
@@ -159,8 +174,8 @@ TEST_F(CudnnKernels, Pooling) {
           }
         },
         [&] {
-          return cudnnPoolingForward(*library_, pool, &kOne, bottom, x, &kZero, top,
-                                     their_y_.mutable_gpu_data()) == CUDNN_STATUS_SUCCESS;
+          return FindCudnn()->PoolingForward(*library_, pool, &kOne, bottom, x, &kZero, top,
+                                             their_y_.mutable_gpu_data()) == CUDNN_STATUS_SUCCESS;
         },
         y_, their_y_);
     Compare(
@@ -174,9 +189,9 @@ TEST_F(CudnnKernels, Pooling) {
           }
         },
         [&] {
-          return cudnnPoolingBackward(*library_, pool, &kOne, top, y_.gpu_data(), top, dy, bottom,
-                                      x, &kZero, bottom,
-                                      their_dx_.mutable_gpu_data()) == CUDNN_STATUS_SUCCESS;
+          return FindCudnn()->PoolingBackward(*library_, pool, &kOne, top, y_.gpu_data(), top, dy,
+                                              bottom, x, &kZero, bottom,
+                                              their_dx_.mutable_gpu_data()) == CUDNN_STATUS_SUCCESS;
         },
         dx_, their_dx_);
   }
@@ -243,6 +258,10 @@ TEST_F(CudnnKernels, Softmax) {
 }
 
 TEST_F(CudnnKernels, BatchNorm) {
+  std::string why_not;
+  const std::optional<BatchNormOfCudnn> batch_norm = layrub::OpenLibrary<BatchNormOfCudnn>(
+      "libcudnn.so." + std::to_string(CUDNN_MAJOR), {"cuDNN", "update it."}, &why_not);
+  ASSERT_TRUE(batch_norm) << why_not;
   for (const vector<int>& shape :
        {vector<int>{32, 64, 112, 112}, vector<int>{32, 256, 56, 56}, vector<int>{32, 512, 28, 28},
         vector<int>{32, 1024, 14, 14}, vector<int>{32, 2048, 7, 7}}) {
@@ -267,7 +286,7 @@ TEST_F(CudnnKernels, BatchNorm) {
                                 y_.mutable_gpu_data(), nullptr);
         },
         [&] {
-          return cudnnBatchNormalizationForwardTraining(
+          return batch_norm->BatchNormalizationForwardTraining(
                      *library_, CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, tensor, x, tensor,
                      their_y_.mutable_gpu_data(), parameters, scale.gpu_data(), shift.gpu_data(), 1,
                      nullptr, nullptr, epsilon, their_mean.mutable_gpu_data(),
@@ -282,7 +301,7 @@ TEST_F(CudnnKernels, BatchNorm) {
                                    room.mutable_gpu_data());
         },
         [&] {
-          return cudnnBatchNormalizationBackward(
+          return batch_norm->BatchNormalizationBackward(
                      *library_, CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, &kOne, &kZero, tensor, x,
                      tensor, dy, tensor, their_dx_.mutable_gpu_data(), parameters, scale.gpu_data(),
                      dscale.mutable_gpu_data(), dshift.mutable_gpu_data(), epsilon,

@@ -5,31 +5,33 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "layrub/base/opened_library.hpp"
 #include "layrub/device/communicator.hpp"
 
 namespace layrub {
 
-/// The functions of NCCL that are called, as nccl.h declares them. The library is opened when it is
-/// needed first, so that programs start where there is none; any version that has them will do.
+#define LAYRUB_NCCL(X)     \
+  X(nccl, GetVersion);     \
+  X(nccl, GetErrorString); \
+  X(nccl, CommInitAll);    \
+  X(nccl, CommDestroy);    \
+  X(nccl, CommAbort);      \
+  X(nccl, GroupStart);     \
+  X(nccl, GroupEnd);       \
+  X(nccl, Broadcast);      \
+  X(nccl, AllReduce)
+
+/// The functions of NCCL that are called. Any version that has them will do.
 struct Nccl {
-  decltype(&ncclGetVersion) GetVersion = nullptr;
-  decltype(&ncclGetErrorString) GetErrorString = nullptr;
-  decltype(&ncclCommInitAll) CommInitAll = nullptr;
-  decltype(&ncclCommDestroy) CommDestroy = nullptr;
-  decltype(&ncclCommAbort) CommAbort = nullptr;
-  decltype(&ncclGroupStart) GroupStart = nullptr;
-  decltype(&ncclGroupEnd) GroupEnd = nullptr;
-  decltype(&ncclBroadcast) Broadcast = nullptr;
-  decltype(&ncclAllReduce) AllReduce = nullptr;
+  LAYRUB_LIBRARY_FUNCTIONS(LAYRUB_NCCL)
 };
+#undef LAYRUB_NCCL
 
 inline constexpr char kNcclFile[] = "libnccl.so.2";
 
-/// Opens `file` for as long as the process lives. Without a slash in its name it is looked for as
-/// the loader does it: in LD_LIBRARY_PATH, in libcaffe's own search path, where the system looks.
-/// Empty where it cannot be used: then `*why_not` is a sentence that says why, and what would help.
-/// Thread safe.
+/// OpenLibrary of NCCL in `file`.
 std::optional<Nccl> OpenNccl(const std::string& file, std::string* why_not);
 
 /// "2.28.9"; empty if the library does not tell.

@@ -41,7 +41,7 @@ from script import BadInput, run_script, write_whole
 # Seconds of each piece of the quick check. With what it takes to begin and to end, they stay below 540.
 QUICK = {'versions': 15, 'copies': 25, 'tests': 150, 'sanitizer': 60, 'bits': 110, 'steps': 165}
 FULL = [name for name in gpu_pieces.PIECES if name not in ('lenet', 'resnet18')]
-TINY = 0.1  # of that time
+TINY = 0.15  # of that time
 MOST_LOGS = 6
 LOG_BYTES = 64 << 10
 
@@ -218,8 +218,8 @@ def arguments():
     parser.add_argument('--iterations', type=int, default=11, help='to train in each run of a net')
     parser.add_argument('--limit', type=float, default=480, help='seconds for each piece, unless --quick')
     parser.add_argument('--cpu', action='store_true', help='without a GPU, to try this script')
-    parser.add_argument('--tiny', action='store_true', help='small nets instead of ResNet-50, and a tenth of the time: to '
-                        'try this script')
+    parser.add_argument('--tiny', action='store_true', help='small nets instead of ResNet-50, and little time: to try this '
+                        'script')
     options = parser.parse_args()
     table = QUICK if options.quick else dict.fromkeys(FULL, options.limit)
     names = options.only.split(',') if options.only else list(table)

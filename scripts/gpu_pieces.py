@@ -351,7 +351,7 @@ def bits(check):
 
     def mini(net):
         return job(net, lambda: os.path.join(ROOT, 'src/caffe/net/test/nets', net + '.prototxt'),
-                   lambda: [*run_layrub.strategies(), 'auto:1.2'], [], 60, least=10)
+                   lambda: [*run_layrub.strategies(), 'auto:1.2'], [], 80, least=10)
     net, batch, flags = sized_net(check, 32)
     jobs = [mini(name) for name in (MINI_NETS[:1] if check.options.quick else MINI_NETS)]
     jobs.insert(1, job(f'{net}, batch {batch}', lambda: generated(check, net, batch), lambda: ['hybrid', 'auto:1.1'],

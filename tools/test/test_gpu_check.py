@@ -97,7 +97,7 @@ class GpuCheck(Programs):
 
 
 class Quick(Programs):
-    """The quick check with small nets and a tenth of the time, beside programs that fail."""
+    """The quick check with small nets and in little time, beside programs that fail."""
 
     def setUp(self):
         super().setUp()
@@ -125,7 +125,7 @@ class Quick(Programs):
     def test_each_phase_has_its_turn_whatever_fails_or_hangs_before_it(self):
         began = time.monotonic()
         done = self.check('--quick', '--tiny', '--iterations=3', PATH='/usr/bin:/bin')
-        self.assertLess(time.monotonic() - began, 54)
+        self.assertLess(time.monotonic() - began, 540 * gpu_check.TINY)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertTrue(self.hangs_no_longer())
         result = self.result()
@@ -139,7 +139,7 @@ class Quick(Programs):
                          {'test_blob': True, 'test_filler': False, 'test_gemm': False, 'test_layer': False})
         self.assertEqual(tests['test_filler']['message'], 'Filler.IsPlanted')
         self.assertEqual(tests['test_gemm']['message'], 'exit code -11: last words')
-        self.assertEqual(tests['test_layer']['message'], 'took too long and was stopped after 6 s')
+        self.assertEqual(tests['test_layer']['message'], 'took too long and was stopped after 9 s')
         self.assertRegex(pieces['tests']['missing'][0], r'^\d+ of \d+ test programs: not there')
         self.assertEqual(sorted(os.listdir(self.out)), ['gpu_check.json', 'gpu_check.md', 'tests_test_filler.log',
                                                         'tests_test_gemm.log', 'tests_test_layer.log'])

@@ -33,6 +33,7 @@ import threading
 import time
 import traceback
 
+import gpu_device
 import gpu_pieces
 import run_layrub
 from gpu_table import markdown
@@ -237,9 +238,6 @@ def main():
     options, shares = arguments()
     signal.signal(signal.SIGTERM, end_on_signal)
     check = Check(options)
-    output = Output(options.out)
-    device = gpu_pieces.describe(check)
-    result = output.load(device, commit())
     failures = []
 
     def save(log_name=None, log=''):
@@ -252,8 +250,11 @@ def main():
         except OSError as error:
             failures[:] = [error]
 
-    output.save(result)
     try:
+        output = Output(options.out)
+        device = gpu_device.describe(check)
+        result = output.load(device, commit())
+        output.save(result)
         run_check(check, shares, result, save)
     finally:
         run_layrub.stop_all()

@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from dataclasses import dataclass
 from typing import Callable
 
 import run_layrub
 from bench_cpu import torch_description
-from run_layrub import MIB, ROOT, SCRIPTS
+from gpu_device import LAUNCH, DeviceMemory
+from run_layrub import MIB, ROOT, SCRIPTS, last_line
 
 CARD_12GB = 11_580_000_000  # bytes of a K40M with 12 GB that a program can have
 # Name -> (name of generate_model.py, batch, other flags). The two smallest are for trying this script.
@@ -30,7 +30,6 @@ MINI_NETS = ['mini_resnet', 'lenet', 'mini_googlenet', 'mini_alexnet', 'mini_fcn
 PRECISIONS = {'fp32': [], 'TF32': ['--tf32']}
 SANITIZED = ['test_batch_norm_layer', 'test_softmax_layers', 'test_solver_update']
 TEST_SECONDS = 60  # after which a test program hangs
-LAUNCH = os.path.join(ROOT, 'bin', 'launch')  # of a bundle
 
 
 class Missing(Exception):
@@ -53,71 +52,9 @@ class Kind:
     workers: int = 1
 
 
-def last_line(text):
-    return (text.strip().splitlines() or ['no message'])[-1]
-
-
 def sized_net(check, batch):
     """The net whose times are told, and its flags: a small one to try the script."""
     return ('lenet', batch, ['--data_shape=1,28,28']) if check.options.tiny else ('resnet50', batch, [])
-
-
-# ---------------------------------------------------------------- the device
-
-
-def query(fields, gpu):
-    """What nvidia-smi answers, a list; empty without it."""
-    try:
-        said = subprocess.run(['nvidia-smi', f'--query-gpu={fields}', '--format=csv,noheader,nounits', f'--id={gpu}'],
-                              text=True, capture_output=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return [part.strip() for part in said.stdout.strip().split(',')]
-
-
-def ask_libraries(gpu):
-    """What gpu_libraries.py says, as far as it came; in a bundle what is missing, too."""
-    script = os.path.join(SCRIPTS, 'gpu_libraries.py')
-    command = [LAUNCH, os.path.relpath(script, ROOT)] if os.path.exists(LAUNCH) else [sys.executable, script]
-    try:
-        done = run_layrub.run_command([*command, str(gpu)], timeout=20)
-        out, problem = done.out, last_line(done.err) if done.code != 0 else ''
-    except subprocess.TimeoutExpired as late:
-        out, problem = late.output, 'the driver or one of the libraries does not answer'
-    said = {'problem': problem}
-    for line in out.splitlines():
-        said.update(json.loads(line))
-    return said
-
-
-def ask_program(check):
-    """(name, MiB of memory) as the program itself says, empty and 0 without a GPU."""
-    try:
-        said = run_layrub.run('device_query', *check.device, timeout=30)
-    except subprocess.TimeoutExpired:
-        return '', 0
-    found = re.search(r'Device \d+: (.+)\n\s*memory: ([\d.]+) (.)iB', said.out)
-    return (found[1], int(float(found[2]) * {'K': 2 ** -10, 'M': 1, 'G': 2 ** 10, 'T': 2 ** 20}[found[3]])) if found else ('', 0)
-
-
-def describe(check):
-    """The device. Also sets its memory, and lets programs find CUDA's libraries from now on."""
-    options = check.options
-    check.versions = said = ask_libraries(options.gpu)
-    if said.get('folders'):
-        os.environ['LD_LIBRARY_PATH'] = said['folders']
-    if options.cpu:
-        return {'name': 'cpu', 'driver': 'none', 'memory_mib': 0}
-    told = query('name,driver_version,memory.total', options.gpu)
-    name, driver, memory = told if len(told) == 3 and told[2].isdigit() else (
-        said.get('name'), said.get('driver') or 'unknown', said.get('memory_mib'))
-    if not name or not memory:
-        name, memory = ask_program(check)
-    if not name:
-        sys.exit(f'gpu_check: no GPU is to be seen here, neither by nvidia-smi, nor by the driver, nor by layrub '
-                 f'device_query{": " + said["problem"] if said["problem"] else ""}; --cpu tries this script without one')
-    check.memory_mib = int(memory)
-    return {'name': name, 'driver': driver, 'memory_mib': check.memory_mib}
 
 
 def versions(check):
@@ -129,37 +66,6 @@ def versions(check):
         piece.row({'name': 'versions', 'ok': not said['problem'], 'message': f'{said["problem"]} {message}',
                    **{key: said.get(key) for key in names}})
     return [Job('versions', tell)]
-
-
-class DeviceMemory:
-    """The most memory in use on the device, beyond what was in use before, as the driver tells."""
-
-    def __init__(self, options):
-        self.options = options
-        self.most = self.before = self.used()
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self.watch)
-
-    def used(self):
-        said = [] if self.options.cpu else query('memory.used', self.options.gpu)
-        return int(said[0]) if said and said[0].isdigit() else None
-
-    def watch(self):
-        while self.before is not None and not self.stop.wait(0.2):
-            used = self.used()
-            if used is not None:
-                self.most = max(self.most, used)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        self.thread.join()
-
-    def mib(self):
-        return None if self.before is None else self.most - self.before
 
 
 # ---------------------------------------------------------------- test programs
@@ -218,7 +124,9 @@ def tests(check):
     there = [program for program in programs if os.path.basename(program) in wanted]
     absent = len(wanted) - len(there)
 
-    def tell_absent(_):
+    def tell_absent(piece):
+        if not there:
+            piece.failed('test programs', 'none is there: build them, or take a whole bundle')
         raise Missing(f'not there; they are listed in {"tests/of_devices" if os.path.exists(LAUNCH) else "src/caffe"}')
     jobs = [job(program) for program in there]
     return jobs + ([Job(f'{absent} of {len(wanted)} test programs', tell_absent, least=0)] if absent else [])

@@ -117,12 +117,15 @@ def run(*arguments, timeout=None, on_line=None):
         return run_command([program, *arguments], timeout, on_line, env=dict(os.environ, GLOG_log_dir=logs))
 
 
+def last_line(text):
+    return (text.strip().splitlines() or ['no message'])[-1]
+
+
 def run_or_exit(*arguments):
     """The same; ends this program with the message of one that fails."""
     done = run(*arguments)
     if done.code != 0:
-        last = (done.err.strip().splitlines() or ['no message'])[-1]
-        sys.exit(f'layrub {" ".join(arguments)}: exit code {done.code}: {last}')
+        sys.exit(f'layrub {" ".join(arguments)}: exit code {done.code}: {last_line(done.err)}')
     return done
 
 

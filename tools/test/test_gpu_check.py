@@ -19,6 +19,7 @@ from command_line import BIN, SOURCE
 
 sys.path.insert(0, os.path.join(SOURCE, 'scripts'))
 import gpu_check  # noqa: E402
+import gpu_device  # noqa: E402
 import gpu_pieces  # noqa: E402
 
 SCRIPT = os.path.join(SOURCE, 'scripts/gpu_check.sh')
@@ -124,7 +125,7 @@ class Quick(Programs):
 
     def test_each_phase_has_its_turn_whatever_fails_or_hangs_before_it(self):
         began = time.monotonic()
-        done = self.check('--quick', '--tiny', '--iterations=3', PATH='/usr/bin:/bin')
+        done = self.check('--quick', '--tiny', '--iterations=3')
         self.assertLess(time.monotonic() - began, 540 * gpu_check.TINY)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertTrue(self.hangs_no_longer())
@@ -183,6 +184,13 @@ class Quick(Programs):
         self.assertFalse(pieces['tests']['complete'])
         self.assertEqual(pieces['steps']['missing'], ['not begun'])
         self.assertTrue(self.hangs_no_longer())
+
+    def test_a_check_without_any_test_program_is_no_success(self):
+        for name in ('test_blob', 'test_filler', 'test_gemm', 'test_layer'):
+            os.remove(os.path.join(self.bin, name))
+        done = self.check('--quick', '--tiny', '--only=tests')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('FAILED test programs  none is there', done.stdout)
 
     def test_a_strategy_that_crashes_keeps_none_after_it_from_being_compared(self):
         self.plant('layrub', f'''
@@ -296,25 +304,26 @@ class Shares(unittest.TestCase):
 
 
 class Device(Programs):
-    """Who names the device where there is no nvidia-smi."""
+    """Who names the device where there is no nvidia-smi and no driver."""
+
+    def setUp(self):
+        super().setUp()
+        if gpu_device.ask_libraries(0).get('name'):
+            self.skipTest('a driver names the device at hand')
 
     def describe(self, text):
-        self.plant('layrub', f'cat <<END\n{text}\nEND\n')
-        command = 'import types, gpu_check, gpu_pieces; print(gpu_pieces.describe(gpu_check.Check(types.SimpleNamespace(' \
+        self.plant('layrub', f"printf '%s\\n' '{text}'\n")
+        command = 'import types, gpu_check, gpu_device; print(gpu_device.describe(gpu_check.Check(types.SimpleNamespace(' \
                   'cpu=False, gpu=0, tiny=True, quick=True))))'
         return subprocess.run([sys.executable, '-c', command], cwd=os.path.join(SOURCE, 'scripts'), text=True,
-                              capture_output=True, check=False, env={'PATH': self.bin + ':/bin', 'LAYRUB_BIN_DIR': self.bin,
+                              capture_output=True, check=False, env={'PATH': self.bin, 'LAYRUB_BIN_DIR': self.bin,
                                                                      'TMPDIR': self.folder})
 
     def test_the_program_names_the_device(self):
-        if GPU:
-            self.skipTest('the device at hand names itself')
         done = self.describe('Device 0: NVIDIA Invented 9\n  memory: 79.5 GiB, free 70.0 GiB\n  copy engines: 3')
         self.assertEqual(done.stdout, "{'name': 'NVIDIA Invented 9', 'driver': 'unknown', 'memory_mib': 81408}\n", done.stderr)
 
     def test_without_a_device_the_check_says_so_in_one_sentence(self):
-        if GPU:
-            self.skipTest('there is a device')
         done = self.describe('No GPU: no CUDA-capable device is detected')
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r'^gpu_check: no GPU is to be seen here.*--cpu tries this script without one\n$')

@@ -5,8 +5,10 @@ They run on the CPU, or on GPU 0 where LAYRUB_TEST_DEVICE is cuda; LAYRUB_CHECK_
 then have as LD_PRELOAD, such as a library with a GPU that is a fake.
 """
 
+import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,6 +212,44 @@ esac
                          [number % 2 == 0 for number in range(len(strategies))], done.stdout)
         self.assertEqual(rows[1]['message'], 'exit code -11: layrub: it went wrong')
         self.assertEqual([row['ok'] for row in rows[len(strategies):]], [True, False])
+
+
+class OnADevice(Programs):
+    """What is done on GPUs alone, with programs that act as if there were one."""
+
+    def setUp(self):
+        super().setUp()
+        self.plant('layrub', 'printf "Device 0: NVIDIA Invented 9\\n  memory: 8.0 GiB, free 7.0 GiB\\n"\n')
+        for name in gpu_pieces.SANITIZED:
+            self.plant(name, '[ "$LAYRUB_TEST_DEVICE" = cuda:0 ] && echo fine\n')
+
+    def sanitize(self):
+        command = [SCRIPT, '--quick', '--tiny', '--only=versions,sanitizer', f'--out={self.out}']
+        done = subprocess.run(command, text=True, capture_output=True, check=False,
+                              env=dict(os.environ, LAYRUB_BIN_DIR=self.bin, PATH=f'{self.bin}:{os.environ["PATH"]}'))
+        return self.result()['pieces']['sanitizer'], done
+
+    def test_the_sanitizer_looks_at_test_programs_in_two_ways_and_what_it_finds_is_told(self):
+        self.plant('compute-sanitizer', '''
+echo "========= COMPUTE-SANITIZER"
+case $1 in *racecheck) echo "========= Error: a race between a read and a write"; echo "=========     in a kernel"; exit 86 ;; esac
+for program; do :; done
+"$program" || exit
+echo "========= ERROR SUMMARY: 0 errors"
+''')
+        piece, done = self.sanitize()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual({row['name']: (row['ok'], row['message']) for row in piece['rows']},
+                         {**{f'memcheck, {name}': (True, 'ERROR SUMMARY: 0 errors') for name in gpu_pieces.SANITIZED},
+                          **{f'racecheck, {name}': (False, 'Error: a race between a read and a write')
+                             for name in gpu_pieces.SANITIZED}})
+
+    def test_where_there_is_no_sanitizer_a_line_says_so(self):
+        if glob.glob('/usr/local/cuda*/bin/compute-sanitizer') or shutil.which('compute-sanitizer'):
+            self.skipTest('there is one here')
+        piece, done = self.sanitize()
+        self.assertEqual((done.returncode, piece['rows']), (0, []), done.stdout + done.stderr)
+        self.assertEqual(piece['missing'], ['compute-sanitizer: it is neither in PATH nor in /usr/local/cuda*/bin'])
 
 
 class Clock:

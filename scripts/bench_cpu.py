@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+import model_text
 import run_layrub
 from bench_memory import mib, table
 
@@ -50,22 +51,14 @@ def milliseconds(log):
     return 1000 * statistics.median(seconds[1:])
 
 
-def torch_description(model):
-    """The training net in the file `model`, for torch_net.py."""
-    sys.path.insert(0, os.path.join(os.path.dirname(run_layrub.BIN), 'python'))
-    try:
-        from caffe.proto import caffe_pb2
-        from google.protobuf import json_format, text_format
-    except ImportError as error:
-        sys.exit(f'bench_cpu.py: --torch needs the Python interface and protobuf here ({error})')
-    net = caffe_pb2.NetParameter()
+def torch_description(model, item=None):
+    """The training net in the file `model`, for torch_net.py. `item` is the shape of an item where no crop tells it."""
     with open(model, encoding='utf-8') as file:
-        text_format.Merge(file.read(), net)
-    layers = [layer for layer in net.layer if not any(rule.phase == caffe_pb2.TEST for rule in layer.include)]
-    data = next(layer for layer in layers if layer.type == 'Data')
-    size = data.transform_param.crop_size
-    return json.dumps({'shape': [data.data_param.batch_size, 3, size, size],
-                       'layers': [json_format.MessageToDict(layer, preserving_proto_field_name=True) for layer in layers]})
+        layers = [layer for layer in model_text.read(file.read())['layer']
+                  if not any(rule['phase'] == 'TEST' for rule in layer.get('include', []))]
+    data = next(layer for layer in layers if layer['type'] == 'Data')
+    size = data.get('transform_param', {}).get('crop_size')
+    return json.dumps({'shape': [data['data_param']['batch_size'], *(item or [3, size, size])], 'layers': layers})
 
 
 def train_in_torch(python, description, options, iterations):

@@ -4,12 +4,16 @@
 #
 #   scripts/bundle.sh            builds in build-bundle/ (with CUDA where nvcc is found, without OpenCV)
 #   scripts/bundle.sh BUILD      takes what is built in the folder BUILD
+#   scripts/bundle.sh --quick [BUILD]    with what gpu_check.sh --quick wants: fewer tests, no oneDNN, and packed by
+#                                gzip, as there may be no xz where it goes
 #
 # It is for all GPUs from compute capability 7.5 on, whatever this machine has. CMAKE_FLAGS go to cmake, such as
 # CMAKE_FLAGS='-D CUDA_ARCH=90'. The result lies in BUILD/bundle/.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
+quick=
+[ "${1:-}" != --quick ] || { quick=-quick; shift; }
 if [ $# -gt 0 ]; then
   [ -f "$1/CMakeCache.txt" ] || { echo "bundle: $1 is no build folder" >&2; exit 1; }
   build=$(cd "$1" && pwd)
@@ -31,7 +35,7 @@ fi
 cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 kind=cpu
 [ "$(cache CPU_ONLY)" = ON ] || kind=cuda
-name=layrub-$(cache CMAKE_PROJECT_VERSION)-$kind-$(uname -m)
+name=layrub-$(cache CMAKE_PROJECT_VERSION)-$kind-$(uname -m)$quick
 out=$build/bundle/$name
 rm -rf "$build/bundle"
 mkdir -p "$out"
@@ -49,6 +53,15 @@ for program in "$out"/libexec/*; do ln -s launch "$out/bin/$(basename "$program"
 git ls-files README.md LICENSE docs models examples scripts tools/test src/caffe/net/test/nets src/caffe/test/golden \
   src/caffe/proto/test/data | tar -cf - -T - | tar -xf - -C "$out"
 git describe --always --dirty > "$out/COMMIT"
+# The tests that --quick runs.
+git ls-files 'src/caffe/core/test/test_*.cpp' 'src/caffe/kernels/test/test_*.cpp' 'src/caffe/layers/test/test_*.cpp' |
+  sed 's|.*/||; s|\.cpp$||' | sort > "$out/tests/of_devices"
+if [ -n "$quick" ]; then
+  for file in "$out"/tests/*; do
+    grep -qx "$(basename "$file")" "$out/tests/of_devices" || [ "$(basename "$file")" = of_devices ] || rm -r "$file"
+  done
+  rm -f "$out/lib/libcaffe_onednn.so"
+fi
 
 echo "Collecting shared libraries ..."
 system='^(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|libresolv|libutil)\.so'
@@ -77,8 +90,11 @@ glibc=$(find "$out/libexec" "$out/lib" -type f -exec objdump -T {} + 2> /dev/nul
 echo "$glibc" > "$out/lib/glibc"
 
 echo "Packing ..."
-tar -C "$build/bundle" -cf - "$name" | xz -9 > "$build/bundle/$name.tar.xz"
-size=$(wc -c < "$build/bundle/$name.tar.xz")
-awk -v size="$size" -v file="$build/bundle/$name.tar.xz" -v glibc="$glibc" 'BEGIN {
+pack='xz -9' archive=$build/bundle/$name.tar.xz
+[ -z "$quick" ] || pack='gzip -9' archive=$build/bundle/$name.tar.gz
+# shellcheck disable=SC2086 # a command and its flag
+tar -C "$build/bundle" -cf - "$name" | $pack > "$archive"
+size=$(wc -c < "$archive")
+awk -v size="$size" -v file="$archive" -v glibc="$glibc" 'BEGIN {
   printf "%s: %.1f MiB; runs where the C library is glibc %s or newer.\n", file, size / 2 ^ 20, glibc }'
 [ "$size" -lt $((50 << 20)) ] || { echo 'bundle: that is more than 50 MiB; fewer CUDA_ARCH make it smaller' >&2; exit 1; }

@@ -1,4 +1,6 @@
-"""Writes nets as prototxt, a layer at a time. For generate_model.py and model_zoo.py."""
+"""Writes nets as prototxt, a layer at a time, and reads them. For generate_model.py, model_zoo.py and benchmarks."""
+
+import re
 
 
 class Enum(str):
@@ -28,6 +30,41 @@ def fields(message):
             if item is not None:
                 words.append(f'{name} {text(item)}' if isinstance(item, dict) else f'{name}: {text(item)}')
     return ' '.join(words)
+
+
+REPEATED = ('layer', 'bottom', 'top', 'include', 'param', 'loss_weight')
+
+
+def read(prototxt):
+    """The message in a text of the kind that generate_model.py writes, as a dict: a list for each field in REPEATED, and
+    for others that come more than once."""
+    words = re.findall(r'"([^"]*)"|([{}])|([^\s{}:"]+)', prototxt)
+    message, outer = {}, []
+    name = None
+
+    def put(value):
+        if name in message or name in REPEATED:
+            there = message.setdefault(name, [])
+            message[name] = [*(there if isinstance(there, list) else [there]), value]
+        else:
+            message[name] = value
+
+    for quoted, brace, bare in words:
+        if brace == '{':
+            outer.append((message, name))
+            message, name = {}, None
+        elif brace:
+            done, (message, name) = message, outer.pop()
+            put(done)
+            name = None
+        elif name is None:
+            name = bare
+        else:
+            number = re.fullmatch(r'[-+]?(\d+|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)', bare)
+            put(quoted if not bare else bare == 'true' if bare in ('true', 'false') else
+                bare if not number else int(bare) if number[1].lstrip('+-').isdigit() else float(bare))
+            name = None
+    return message
 
 
 def weights(decay=True):

@@ -4,6 +4,7 @@ default in bin/ of a bundle, build/bin of a source tree."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,37 +30,102 @@ class Done:
     rss_bytes: int  # at its largest
 
 
-def run(*arguments, timeout=None):
-    """Runs layrub in a folder where it may leave its logs. Raises subprocess.TimeoutExpired after so many seconds."""
+_running = set()  # process groups
+_stopped = threading.Event()
+
+
+def stop_all():
+    """Ends every command that runs, in whatever thread, and lets no other begin."""
+    _stopped.set()
+    for group in list(_running):
+        _kill(group)
+
+
+def _kill(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _written(file, start=0):
+    """What a program that may still write has written to `file`, from byte `start` on."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size - start, start)
+
+
+def _text(file):
+    return _written(file).decode(errors='replace')
+
+
+def run_command(command, timeout=None, on_line=None, **process):
+    """Runs a command, with further arguments of subprocess.Popen. After `timeout` seconds it is killed together with all
+    that it has started: subprocess.TimeoutExpired, with the output up to then. `on_line` is called with each whole line
+    of its standard output, not long after it was written."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        ended, status, seen = threading.Event(), [], 0
+        if _stopped.is_set():
+            raise subprocess.TimeoutExpired(command, 0)
+        begin = time.monotonic()
+        started = subprocess.Popen(command, stdout=out, stderr=err, start_new_session=True, **process)
+        _running.add(started.pid)
+        if _stopped.is_set():
+            _kill(started.pid)
+
+        def wait():
+            status.extend(os.wait4(started.pid, 0)[1:])
+            status.append(time.monotonic() - begin)
+            ended.set()
+
+        def tell():
+            nonlocal seen
+            *lines, _ = _written(out, seen).split(b'\n')
+            seen += sum(len(line) + 1 for line in lines)
+            for line in lines:
+                on_line(line.decode(errors='replace'))
+
+        # A thread of its own: what hangs in a driver does not end when it is killed, and nobody is to wait for that.
+        threading.Thread(target=wait, daemon=True).start()
+        try:
+            end = begin + (timeout or threading.TIMEOUT_MAX)
+            while not ended.wait(min(0.2 if on_line else threading.TIMEOUT_MAX, max(0, end - time.monotonic()))):
+                if on_line:
+                    tell()
+                if time.monotonic() >= end:
+                    break
+        finally:
+            late = not ended.is_set()
+            if late:
+                _kill(started.pid)
+                ended.wait(3)
+            _running.discard(started.pid)
+            started.returncode = os.waitstatus_to_exitcode(status[0]) if ended.is_set() else -signal.SIGKILL
+        if on_line:
+            tell()
+        if late or _stopped.is_set():
+            raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err))
+        usage = status[1]
+        return Done(started.returncode, _text(out), _text(err), status[2], usage.ru_utime + usage.ru_stime,
+                    usage.ru_maxrss * 1024)
+
+
+def run(*arguments, timeout=None, on_line=None):
+    """Runs layrub in a folder where it may leave its logs, as run_command does."""
     program = os.path.join(BIN, 'layrub')
     if not os.path.exists(program):
         sys.exit(f'{program} is not there: build it (make), or name the folder of the programs in LAYRUB_BIN_DIR')
-    with tempfile.TemporaryDirectory() as logs, tempfile.TemporaryFile('w+') as out, \
-            tempfile.TemporaryFile('w+') as err:
-        begin = time.monotonic()
-        with subprocess.Popen([program, *arguments], stdout=out, stderr=err,
-                              env=dict(os.environ, GLOG_log_dir=logs)) as process:
-            late = threading.Timer(timeout or threading.TIMEOUT_MAX, process.kill)
-            late.daemon = True
-            late.start()
-            _, status, usage = os.wait4(process.pid, 0)
-            late.cancel()
-            process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.monotonic() - begin
-        if timeout and seconds >= timeout:
-            raise subprocess.TimeoutExpired(['layrub', *arguments], timeout)
-        out.seek(0)
-        err.seek(0)
-        return Done(process.returncode, out.read(), err.read(), seconds, usage.ru_utime + usage.ru_stime,
-                    usage.ru_maxrss * 1024)
+    with tempfile.TemporaryDirectory() as logs:
+        return run_command([program, *arguments], timeout, on_line, env=dict(os.environ, GLOG_log_dir=logs))
+
+
+def last_line(text):
+    return (text.strip().splitlines() or ['no message'])[-1]
 
 
 def run_or_exit(*arguments):
     """The same; ends this program with the message of one that fails."""
     done = run(*arguments)
     if done.code != 0:
-        last = (done.err.strip().splitlines() or ['no message'])[-1]
-        sys.exit(f'layrub {" ".join(arguments)}: exit code {done.code}: {last}')
+        sys.exit(f'layrub {" ".join(arguments)}: exit code {done.code}: {last_line(done.err)}')
     return done
 
 

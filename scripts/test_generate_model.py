@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+import model_text
 import model_zoo
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
@@ -245,6 +246,22 @@ class GenerateModel(unittest.TestCase):
         self.assertEqual(deep.parameters, Size(read_net(generate('resnet101', '--data=dummy').stdout)).parameters)
         basic = read_net(generate('resnet', '--blocks=3,4,6,3', '--kind=basic', '--data=dummy').stdout)
         self.assertEqual(36, sum(layer['type'] == ['Convolution'] for layer in basic))  # 33 and three projections
+
+    def test_what_is_written_can_be_read(self):
+        message = model_text.read(generate('googlenet', '--batch=4').stdout)
+        layers = {layer['name']: layer for layer in message['layer']}
+        self.assertEqual(message['name'], 'GoogLeNet')
+        self.assertEqual(layers['conv1/7x7_s2']['convolution_param']['kernel_size'], 7)
+        self.assertEqual(layers['loss1/loss']['loss_weight'], [0.3])
+        self.assertEqual(layers['loss1/loss']['bottom'], ['loss1/classifier', 'label'])
+        self.assertEqual(layers['pool5/7x7_s1']['pooling_param']['pool'], 'AVE')
+        data = [layer for layer in message['layer'] if layer['type'] == 'Data']
+        self.assertEqual([layer['include'] for layer in data], [[{'phase': 'TRAIN'}], [{'phase': 'TEST'}]])
+        self.assertEqual(data[0]['transform_param']['mirror'], True)
+        self.assertEqual(data[0]['transform_param']['mean_value'], [104, 117, 123])
+        self.assertEqual(data[0]['data_param']['batch_size'], 4)
+        self.assertEqual(model_text.read('a { b: -1e-3 c: "x y" } a {} d: false e: 0.5 e: .25'),
+                         {'a': [{'b': -0.001, 'c': 'x y'}, {}], 'd': False, 'e': [0.5, 0.25]})
 
     def test_committed_models_are_what_the_script_writes(self):
         root = os.path.dirname(SCRIPTS)

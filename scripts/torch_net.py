@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Times a net of Caffe's in PyTorch, for benchmarks: bench_cpu.py runs it in the Python that has PyTorch.
 
-  torch_net.py [--iterations=N] [--channels_last] [--threads=N] < NET.json
+  torch_net.py [--iterations=N] [--channels_last] [--threads=N] [--device=cuda:0] [--tf32=off,on] < NET.json
 
 NET.json holds the training net's layers, as bench_cpu.py writes them. An iteration is forward, backward and the step
-of SGD with momentum, on synthetic images, as Layrub's. Prints {"seconds": [...], "rss_bytes": N} as JSON.
+of SGD with momentum, on synthetic images that lie on the device, as Layrub's; cuDNN takes the algorithms that it has measured
+to be the fastest. Prints a line for each word of --tf32 (whether single precision products may be rounded to TF32), as JSON:
+{"tf32": false, "seconds": [...], "rss_bytes": N, "device_bytes": N or null, "torch": version}.
 """
 
 import argparse
@@ -98,11 +100,29 @@ class Net(nn.Module):
         return loss
 
 
+def train(net, images, labels, iterations):
+    """Seconds of each iteration."""
+    wait = torch.cuda.synchronize if images.is_cuda else lambda: None
+    step = torch.optim.SGD(net.parameters(), lr=.001, momentum=.9, weight_decay=.0005)
+    seconds = []
+    for _ in range(iterations):
+        wait()
+        begin = time.monotonic()
+        step.zero_grad()
+        net(images, labels).backward()
+        step.step()
+        wait()
+        seconds.append(time.monotonic() - begin)
+    return seconds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('--iterations', type=int, default=5)
+    parser.add_argument('--iterations', type=int, default=5, help='to measure, after those that warm up')
     parser.add_argument('--threads', type=int, default=0)
     parser.add_argument('--channels_last', action='store_true')
+    parser.add_argument('--device', default='cpu')
+    parser.add_argument('--tf32', default='off', help='off, on, or both with a comma')
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -111,19 +131,19 @@ def main():
     images = torch.randn(description['shape'])
     labels = torch.randint(0, 10, (images.shape[0],))
     with torch.no_grad():
-        net(images, labels)
+        net(images[:2], labels[:2])
     if options.channels_last:
         net, images = net.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
+    net, images, labels = net.to(options.device), images.to(options.device), labels.to(options.device)
     net.train()
-    step = torch.optim.SGD(net.parameters(), lr=.001, momentum=.9, weight_decay=.0005)
-    seconds = []
-    for _ in range(options.iterations + 1):
-        begin = time.monotonic()
-        step.zero_grad()
-        net(images, labels).backward()
-        step.step()
-        seconds.append(time.monotonic() - begin)
-    print(json.dumps({'seconds': seconds[1:], 'rss_bytes': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+    torch.backends.cudnn.benchmark = True
+    warm_up = 3 if images.is_cuda else 1
+    for tf32 in options.tf32.split(','):
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32 == 'on'
+        seconds = train(net, images, labels, options.iterations + warm_up)[warm_up:]
+        print(json.dumps({'tf32': tf32 == 'on', 'seconds': seconds, 'torch': torch.__version__,
+                          'rss_bytes': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                          'device_bytes': torch.cuda.max_memory_reserved() if images.is_cuda else None}), flush=True)
 
 
 if __name__ == '__main__':

@@ -9,7 +9,6 @@
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
 #include "caffe/solver_snapshots.hpp"
-#include "caffe/solver_verification.hpp"
 #include "caffe/util/signal_handler.h"
 #include "layrub/activity.hpp"
 #include "layrub/base/bytes.hpp"
@@ -22,6 +21,7 @@
 #include "layrub/report/metrics.hpp"
 #include "layrub/training_line.hpp"
 #include "layrub/training_report.hpp"
+#include "layrub/verify_placements.hpp"
 
 namespace layrub_tool {
 
@@ -170,19 +170,6 @@ void LogSummary(const json& summary) {
             << mib("device_peak_measured_bytes") << " were taken at most";
 }
 
-/// Trains with and without the plan, and tells whether there is a difference.
-int Verify(const caffe::SolverParameter& param, const std::string& snapshot) {
-  const auto difference =
-      caffe::VerifyPlacement(param, FLAGS_verify_placement, snapshot, MachineFlag());
-  if (!difference.ok()) return ExitCode(difference.status());
-  if (!difference.value().empty()) {
-    std::cout << "Placement differs: " << difference.value() << "\n";
-    return kFailure;
-  }
-  std::cout << "Placement verified: " << FLAGS_verify_placement << " iterations bit-equal\n";
-  return kSuccess;
-}
-
 }  // namespace
 
 int Train(const std::vector<std::string>&) {
@@ -206,7 +193,7 @@ int Train(const std::vector<std::string>&) {
     if (solvers > 1) Fail("--verify_placement compares the training of one solver.");
     if (!FLAGS_json_summary.empty()) Fail("--verify_placement has no --json_summary to write.");
     if (!FLAGS_report.empty()) Fail("--verify_placement has no --report to write.");
-    return Verify(param, SnapshotFlag(param));
+    return VerifyPlacements(param, SnapshotFlag(param));
   }
   caffe::SignalHandler signals(sigint, sighup, sigterm);
   const std::string snapshot = SnapshotFlag(param);

@@ -279,6 +279,23 @@ class CommandLine(DigitsTest):
             verifying.stderr.read()
             self.assertEqual(-signal.SIGINT, verifying.wait(timeout=60))
 
+    def test_several_placements_are_verified_in_one_process_and_one_that_fails_stops_no_other(self):
+        solver = ("train", "--solver=solver.prototxt", "--verify_placement=2")
+        result = run(*solver, "--placement=keep,auto:1.2,best,hybrid")
+        self.assertEqual([f"{name}: Placement verified: 2 iterations bit-equal" for name in ("keep", "auto:1.2", "hybrid")],
+                         result.out.splitlines(), result.last)
+        self.assertEqual(1, result.code, result.last)
+        self.assertIn("\nlayrub: best: there is no placement strategy 'best'", result.err)
+        budgets = [float(found) for found in re.findall(r"Placement: auto, device ([\d.]+) MiB", result.err)]
+        floor = self.plan("--solver=solver.prototxt", "--deterministic")["floor_bytes"] / 2 ** 20
+        self.assertTrue(budgets and all(floor <= budget <= 1.2 * floor + 0.1 for budget in budgets), (budgets, floor))
+        result = run(*solver, "--placement=keep,auto", "--device_memory=1KiB")
+        self.assertEqual(2, result.code, result.last)
+        self.assertIn("layrub: keep: ", result.err)
+        self.assertIn("layrub: auto: ", result.err)
+        for wrong in ("auto:", "auto:0.5", "auto:x", "auto:nan", "auto:1e9"):
+            self.fails(run(*solver, "--placement=" + wrong), "--placement=" + wrong + ": after the colon goes a number")
+
     def test_diff_finds_one_flipped_bit(self):
         self.train()
         with open("run_iter_4.caffemodel", "rb") as file:

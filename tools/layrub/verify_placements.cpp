@@ -1,0 +1,93 @@
+#include "layrub/verify_placements.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "caffe/caffe.hpp"
+#include "caffe/planned_net.hpp"
+#include "caffe/solver_verification.hpp"
+#include "layrub/commands.hpp"
+#include "layrub/device/device.hpp"
+#include "layrub/flags.hpp"
+#include "layrub/machine_file.hpp"
+#include "layrub/placement/ir/graph.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+using caffe::Solver;
+
+/// A budget for training on this device: `factor` times what no plan of the net goes below, and
+/// what context and libraries take besides.
+layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double factor) {
+  caffe::PlacementParameter* const placement = param.mutable_placement();
+  placement->set_strategy("liveness");
+  placement->clear_device_memory();
+  placement->set_deterministic(true);
+  const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
+  solver->mutable_placement_extra()->machine = MachineFlag();
+  if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
+  const int64_t floor = layrub::FloorBytes(solver->net()->planned()->graph());
+  const int64_t overhead = caffe::Caffe::mode() == caffe::Caffe::GPU
+                               ? caffe::Caffe::device().Usage().overhead_bytes()
+                               : 0;
+  return static_cast<int64_t>(factor * static_cast<double>(floor)) + overhead;
+}
+
+/// Trains with and without the plan, and tells whether there is a difference; `name` begins the
+/// line.
+int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
+           const std::string& name) {
+  const auto difference =
+      caffe::VerifyPlacement(param, FLAGS_verify_placement, snapshot, MachineFlag());
+  if (!difference.ok())
+    return ExitCode({difference.status().code, name + difference.status().message});
+  if (!difference.value().empty()) {
+    std::cout << name << "Placement differs: " << difference.value() << std::endl;
+    return kFailure;
+  }
+  std::cout << name << "Placement verified: " << FLAGS_verify_placement << " iterations bit-equal"
+            << std::endl;
+  return kSuccess;
+}
+
+}  // namespace
+
+int VerifyPlacements(caffe::SolverParameter param, const std::string& snapshot) {
+  const std::vector<std::string> wanted = SplitList(FLAGS_placement);
+  if (wanted.size() < 2 && FLAGS_placement.find(':') == std::string::npos)
+    return Verify(param, snapshot, "");
+  const std::string budget = param.placement().device_memory();
+  int code = kSuccess;
+  for (const std::string& item : wanted) {
+    const size_t colon = item.find(':');
+    param.mutable_placement()->set_strategy(item.substr(0, colon));
+    param.mutable_placement()->set_device_memory(budget);
+    if (budget.empty()) param.mutable_placement()->clear_device_memory();
+    if (colon != std::string::npos) {
+      double factor = 0;
+      const char* const end = item.data() + item.size();
+      const auto read = std::from_chars(item.data() + colon + 1, end, factor);
+      if (read.ec != std::errc() || read.ptr != end || !(factor >= 1 && factor < 1e6)) {
+        Fail("--placement=" + item +
+             ": after the colon goes a number from 1 upwards, by which the least memory is "
+             "multiplied.");
+      }
+      const layrub::Result<int64_t> bytes = BudgetTimesFloor(param, factor);
+      if (!bytes.ok()) {
+        code =
+            std::max(code, ExitCode({bytes.status().code, item + ": " + bytes.status().message}));
+        continue;
+      }
+      param.mutable_placement()->set_device_memory(std::to_string(bytes.value()));
+    }
+    code = std::max(code, Verify(param, snapshot, item + ": "));
+  }
+  return code;
+}
+
+}  // namespace layrub_tool

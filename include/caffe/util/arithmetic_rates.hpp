@@ -11,7 +11,7 @@ struct ArithmeticRates {
 };
 
 /// Measures the calling thread's device, or the CPU, as Caffe::mode() says; the fastest of several
-/// runs counts. Takes 64 MiB of the mode's memory for a while, on a GPU 512 MiB.
+/// runs counts. Takes 64 MiB of the mode's memory for a while, of a fast device 512 MiB.
 ArithmeticRates MeasureArithmetic();
 
 }  // namespace caffe

@@ -11,13 +11,11 @@ namespace caffe {
 namespace {
 
 constexpr int kRuns = 5;
-
-/// What is large enough: on a GPU a launch must not count, on a CPU caches must not.
-struct Sizes {
-  int64_t side;    ///< of the matrices
-  int64_t vector;  ///< values; no fewer than two matrices have
-};
-constexpr Sizes kOnCpu{768, int64_t{8} << 20}, kOnGpu{4096, int64_t{64} << 20};
+/// Sizes grow until a run takes this long, so that neither a launch nor caches count, and until they
+/// are as large as the fastest device wants them.
+constexpr double kLongEnough = 5e-3;
+constexpr int64_t kSides[] = {768, 1536, 4096};
+constexpr int64_t kVectors[] = {int64_t{8} << 20, int64_t{64} << 20};
 
 /// Seconds of the fastest of several runs.
 template <typename Run>
@@ -37,23 +35,29 @@ double Seconds(const Run& run) {
 
 ArithmeticRates MeasureArithmetic() {
   const DeviceContext context = DeviceContext::Current();
-  const Sizes sizes = context.launch ? kOnGpu : kOnCpu;
-  const int64_t side = sizes.side;
   ArithmeticRates rates;
-  {
-    Blob<float> a({static_cast<int>(sizes.vector)}), b(a.shape());
-    // A GPU multiplies zeros faster than numbers.
-    float* const values = a.mutable_cpu_data();
-    for (int64_t i = 0; i < sizes.vector; ++i) values[i] = static_cast<float>(i % 17) / 16;
+  for (const int64_t count : kVectors) {
+    Blob<float> a({static_cast<int>(count)}), b(a.shape());
     const float* const x = Data(context, a);
     float* const y = MutableData(context, &b);
-    rates.flops = 2.0 * static_cast<double>(side * side * side) / Seconds([&] {
-                    kernels::Gemm(context, kernels::Transpose::kNo, kernels::Transpose::kNo, side,
-                                  side, side, 1.0f, x, x + side * side, 0.0f, y);
-                  });
+    const double seconds = Seconds([&] { kernels::SubtractStep(context, count, x, y); });
     // Reads two vectors and writes one.
-    rates.memory_bandwidth = 3.0 * static_cast<double>(sizes.vector * int64_t{sizeof(float)}) /
-                             Seconds([&] { kernels::SubtractStep(context, sizes.vector, x, y); });
+    rates.memory_bandwidth = 3.0 * static_cast<double>(count * int64_t{sizeof(float)}) / seconds;
+    if (seconds > kLongEnough) break;
+  }
+  for (const int64_t side : kSides) {
+    Blob<float> a({2, static_cast<int>(side), static_cast<int>(side)}), b(a.shape());
+    // A GPU multiplies zeros faster than numbers.
+    float* const values = a.mutable_cpu_data();
+    for (int i = 0; i < a.count(); ++i) values[i] = static_cast<float>(i % 17) / 16;
+    const float* const x = Data(context, a);
+    float* const y = MutableData(context, &b);
+    const double seconds = Seconds([&] {
+      kernels::Gemm(context, kernels::Transpose::kNo, kernels::Transpose::kNo, side, side, side,
+                    1.0f, x, x + side * side, 0.0f, y);
+    });
+    rates.flops = 2.0 * static_cast<double>(side * side * side) / seconds;
+    if (seconds > kLongEnough) break;
   }
   if (context.gpu) context.device->pool().Trim();
   return rates;

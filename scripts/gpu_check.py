@@ -41,7 +41,7 @@ from script import BadInput, run_script, write_whole
 # Seconds of each piece of the quick check. With what it takes to begin and to end, they stay below 540.
 QUICK = {'versions': 15, 'copies': 25, 'tests': 150, 'sanitizer': 60, 'bits': 110, 'steps': 165}
 FULL = [name for name in gpu_pieces.PIECES if name not in ('lenet', 'resnet18')]
-TINY = 0.15  # of that time
+TINY = 0.3  # of that time
 MOST_LOGS = 6
 LOG_BYTES = 64 << 10
 

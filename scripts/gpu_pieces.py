@@ -53,8 +53,8 @@ class Kind:
 
 
 def sized_net(check, batch):
-    """The net whose times are told, and its flags: a small one to try the script."""
-    return ('lenet', batch, ['--data_shape=1,28,28']) if check.options.tiny else ('resnet50', batch, [])
+    """(Name, batch, flags) of the net whose times are told: a small one to try the script."""
+    return ('lenet', batch // 8, ['--data_shape=1,28,28']) if check.options.tiny else ('resnet50', batch, [])
 
 
 def versions(check):

@@ -9,7 +9,8 @@
 namespace caffe {
 
 /// Tops of given shapes, filled anew by every forward: with one filler for all, one for each, or
-/// zeros where none is given.
+/// zeros where none is given. With `refill: false` they are filled once, and each forward copies
+/// that, as it would copy a batch that was read ahead.
 template <typename Dtype>
 class DummyDataLayer : public Layer<Dtype> {
  public:
@@ -38,8 +39,12 @@ class DummyDataLayer : public Layer<Dtype> {
   };
   const Source& SourceOf(size_t top) const { return sources_[sources_.size() > 1 ? top : 0]; }
   vector<int> TopShape(size_t top, size_t tops) const;
+  void FillBatch(const vector<Blob<Dtype>*>& top);
 
   vector<Source> sources_;  // one, or one for each top
+  // If it fills once.
+  unsigned int seed_ = 0;
+  vector<shared_ptr<Blob<Dtype>>> batch_;  ///< of the tops; none before the first forward
 };
 
 }  // namespace caffe

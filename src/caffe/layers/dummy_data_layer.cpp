@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "caffe/kernels/copy.hpp"
+#include "caffe/layers/fill_top.hpp"
+#include "caffe/util/math_functions.hpp"
 
 namespace caffe {
 
@@ -67,6 +69,9 @@ void DummyDataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
         << "Layer " << this->layer_param_.name() << ": its filler was given an empty blob of shape "
         << top[i]->shape_string();
   }
+  // Which forward is the first one does not matter to the values then, nor does a resumed stream.
+  if (!param.refill()) seed_ = caffe_rng_rand();
+  batch_.clear();
 }
 
 template <typename Dtype>
@@ -77,14 +82,31 @@ MemoryTraits DummyDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
   traits.declared = true;
   traits.repeatable = std::all_of(sources_.begin(), sources_.end(),
                                   [](const Source& source) { return source.constant; });
+  traits.fed = !this->layer_param_.dummy_data_param().refill();
   for (size_t i = 0; i < top.size(); ++i) traits.forward.writes.push_back(TopData(i));
   return traits;
+}
+
+template <typename Dtype>
+void DummyDataLayer<Dtype>::FillBatch(const vector<Blob<Dtype>*>& top) {
+  const Caffe::RNG stream(Caffe::rng_stream());
+  Caffe::rng_stream() = Caffe::RNG(seed_);
+  for (size_t i = 0; i < top.size(); ++i) {
+    batch_.emplace_back(new Blob<Dtype>(top[i]->shape()));
+    SourceOf(i).filler->Fill(batch_.back().get());
+  }
+  Caffe::rng_stream() = stream;
 }
 
 template <typename Dtype>
 void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                       const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<Blob<Dtype>*>& top) {
+  if (!this->layer_param_.dummy_data_param().refill()) {
+    if (batch_.empty()) FillBatch(top);
+    for (size_t i = 0; i < top.size(); ++i) FillTop(context, this->feed(), *batch_[i], top[i]);
+    return;
+  }
   for (size_t i = 0; i < top.size(); ++i) {
     const Source& source = SourceOf(i);
     if (source.constant) {

@@ -51,6 +51,7 @@ NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& give
   for (LayerParameter& layer : *result.mutable_layer()) {
     if (!ReadsOutside(layer)) continue;
     DummyDataParameter dummy;
+    dummy.set_refill(false);  // the times of a pass are not to be those of a random generator
     for (const vector<int>& shape : SourceTopShapes(layer, given)) {
       for (BlobShape* added = dummy.add_shape(); int dim : shape) added->add_dim(dim);
       FillerParameter* filler = dummy.add_data_filler();

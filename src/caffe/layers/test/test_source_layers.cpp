@@ -1,8 +1,10 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <set>
 
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/util/math_functions.hpp"
 
 #ifdef USE_HDF5
 #include <filesystem>
@@ -70,6 +72,25 @@ TEST(DummyData, DrawsNewRandomValuesEachTime) {
   const vector<double> first = Values(*dummy.top[0]);
   dummy.layer->Forward(dummy.bottom, dummy.top);
   EXPECT_NE(Values(*dummy.top[0]), first);
+}
+
+TEST(DummyData, FillsOnceIfToldSoAndLeavesTheStreamAlone) {
+  LayerCase dummy(Dummy("refill: false shape { dim: 50 } data_filler { type: 'uniform' } "
+                        "data_filler { value: 2 }"),
+                  {}, 2);
+  dummy.SetUp();
+  EXPECT_TRUE(dummy.Traits().fed);
+  Caffe::set_random_seed(5);
+  const unsigned int next = caffe_rng_rand();
+  Caffe::set_random_seed(5);
+  dummy.layer->Forward(dummy.bottom, dummy.top);
+  EXPECT_EQ(caffe_rng_rand(), next);
+  const vector<double> first = Values(*dummy.top[0]);
+  EXPECT_GT(std::set<double>(first.begin(), first.end()).size(), 10u);
+  for (Blob<double>* blob : dummy.top) blob->mutable_cpu_data()[1] = NAN;  // as a plan may
+  dummy.layer->Forward(dummy.bottom, dummy.top);
+  EXPECT_EQ(Values(*dummy.top[0]), first);
+  EXPECT_EQ(Values(*dummy.top[1]), vector<double>(50, 2));
 }
 
 TEST(DummyDataDeath, NamesTheLayerOfABadParameter) {

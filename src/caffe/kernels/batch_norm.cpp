@@ -22,14 +22,14 @@ LAYRUB_HOST_DEVICE inline Dtype Normalized(const NormalizedSource<Dtype>& source
                                 : Normalized(value, source.mean[channel], source.inverse[channel]);
 }
 
-/// What y gets for x; keeps the normalised value in copy[i] unless that is null.
+/// What y gets for x, and the normalised value.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE inline Dtype NormalizedTo(Dtype x, Dtype mean, Dtype inverse,
-                                             const ChannelAffine<Dtype>& after, int64_t channel,
-                                             int64_t i, Dtype* copy) {
+LAYRUB_HOST_DEVICE inline ValueAndCopy<Dtype> NormalizedTo(Dtype x, Dtype mean, Dtype inverse,
+                                                           const ChannelAffine<Dtype>& after,
+                                                           int64_t channel) {
   const Dtype value = Normalized(x, mean, inverse);
-  if (copy != nullptr) copy[i] = value;
-  return after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel];
+  return {after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel],
+          value};
 }
 
 /// Two sums that are made in one pass.
@@ -71,13 +71,13 @@ template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                const Dtype* mean, const Dtype* inverse, const ChannelAffine<Dtype>& affine,
                Dtype* y, Dtype* copy) {
-  const ChannelShape s = shape;
   const ChannelAffine<Dtype> after = affine;
-  ParallelForRows(
-      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int64_t i = row * s.inner + column, channel = row % s.channels;
-        y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
-      });
+  ParallelForChannels(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        return NormalizedTo(x[i], mean[channel], inverse[channel], after, channel);
+      },
+      ToBoth{y, copy});
 }
 
 template <typename Dtype>
@@ -110,9 +110,11 @@ void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, con
                     if (follow.count != nullptr && channel == 0)
                       *follow.count = follow.keep * *follow.count + 1;
                   }),
-              EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
-              }));
+              EachOf(
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                    return NormalizedTo(x[i], mean[channel], inverse[channel], after, channel);
+                  },
+                  ToBoth{y, copy}));
 }
 
 template <typename Dtype>
@@ -132,25 +134,28 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                     mean_dy[channel] = sums.first / count;
                     mean_product[channel] = sums.second / count;
                   }),
-              EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                const Dtype value = Normalized(stored, channel, i);
-                const Dtype result = (dy[i] - mean_dy[channel] - mean_product[channel] * value) *
-                                     stored.inverse[channel];
-                dx[i] = scale == nullptr ? result : result * scale[channel];
-              }));
+              EachOf(
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                    const Dtype value = Normalized(stored, channel, i);
+                    const Dtype result =
+                        (dy[i] - mean_dy[channel] - mean_product[channel] * value) *
+                        stored.inverse[channel];
+                    return scale == nullptr ? result : result * scale[channel];
+                  },
+                  To{dx}));
 }
 
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
                                const Dtype* inverse, const Dtype* scale, const Dtype* dy,
                                Dtype* dx) {
-  const ChannelShape s = shape;
-  ParallelForRows(context, s.outer * s.channels, s.inner,
-                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    const int64_t i = row * s.inner + column, channel = row % s.channels;
-                    const Dtype result = dy[i] * inverse[channel];
-                    dx[i] = scale == nullptr ? result : result * scale[channel];
-                  });
+  ParallelForChannels(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        const Dtype result = dy[i] * inverse[channel];
+        return scale == nullptr ? result : result * scale[channel];
+      },
+      To{dx});
 }
 
 template <typename Dtype>

@@ -84,37 +84,29 @@ template <typename Dtype>
 void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                     Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
                     Dtype* inverse, const ChannelAffine<Dtype>& affine, Dtype* y, Dtype* copy) {
-  const Dtype count = static_cast<Dtype>(shape.PerChannel());
   const RunningStatistics<Dtype> follow = running;
   const ChannelAffine<Dtype> after = affine;
-  ForChannels(context, shape.outer, shape.channels, shape.inner,
-              SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
-                           [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-                             mean[channel] = sum / count;
-                           }),
-              SumOf<Dtype>(
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                    const Dtype deviation = x[i] - mean[channel];
-                    return deviation * deviation;
-                  },
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-                    const Dtype variance = sum / count;
-                    inverse[channel] = of == Epsilon::kOfVariance
-                                           ? 1 / std::sqrt(variance + epsilon)
-                                           : 1 / (std::sqrt(variance) + epsilon);
-                    if (follow.mean == nullptr) return;
-                    follow.mean[channel] =
-                        follow.keep * follow.mean[channel] + follow.mean_weight * mean[channel];
-                    follow.variance[channel] =
-                        follow.keep * follow.variance[channel] + follow.variance_weight * variance;
-                    if (follow.count != nullptr && channel == 0)
-                      *follow.count = follow.keep * *follow.count + 1;
-                  }),
-              EachOf(
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                    return NormalizedTo(x[i], mean[channel], inverse[channel], after, channel);
-                  },
-                  ToBoth{y, copy}));
+  ForChannels(
+      context, shape.outer, shape.channels, shape.inner,
+      MomentsOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
+                       [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype average, Dtype variance) {
+                         mean[channel] = average;
+                         inverse[channel] = of == Epsilon::kOfVariance
+                                                ? 1 / std::sqrt(variance + epsilon)
+                                                : 1 / (std::sqrt(variance) + epsilon);
+                         if (follow.mean == nullptr) return;
+                         follow.mean[channel] =
+                             follow.keep * follow.mean[channel] + follow.mean_weight * average;
+                         follow.variance[channel] = follow.keep * follow.variance[channel] +
+                                                    follow.variance_weight * variance;
+                         if (follow.count != nullptr && channel == 0)
+                           *follow.count = follow.keep * *follow.count + 1;
+                       }),
+      EachOf(
+          [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+            return NormalizedTo(x[i], mean[channel], inverse[channel], after, channel);
+          },
+          ToBoth{y, copy}));
 }
 
 template <typename Dtype>

@@ -118,6 +118,18 @@ ChannelSum<T, Map, Store> SumOf(Map map, Store store, bool wanted = true) {
   return {map, store, wanted};
 }
 
+/// store(channel, mean, variance) of the channel's value(channel, element); the variance is the
+/// mean squared deviation. On the CPU in two passes, on a GPU in one.
+template <typename Dtype, typename Value, typename Store>
+struct ChannelMoments {
+  Value value;
+  Store store;
+};
+template <typename Dtype, typename Value, typename Store>
+ChannelMoments<Dtype, Value, Store> MomentsOf(Value value, Store store) {
+  return {value, store};
+}
+
 /// store(element, value(channel, element)) for each element. No value reads what is stored for
 /// another.
 template <typename Value, typename Store>
@@ -149,6 +161,21 @@ void RunOnChannel(const ChannelSum<T, Map, Store>& step, int64_t outer, int64_t 
                           ((sums[4] + sums[5]) + (sums[6] + sums[7])));
 }
 
+template <typename Dtype, typename Value, typename Store>
+void RunOnChannel(const ChannelMoments<Dtype, Value, Store>& step, int64_t outer, int64_t channels,
+                  int64_t inner, int64_t channel) {
+  const auto count = static_cast<Dtype>(outer * inner);
+  Dtype mean = 0;
+  RunOnChannel(SumOf<Dtype>(step.value, [&](int64_t, Dtype sum) { mean = sum / count; }), outer,
+               channels, inner, channel);
+  const auto square = [&step, mean](int64_t c, int64_t i) {
+    const Dtype deviation = step.value(c, i) - mean;
+    return deviation * deviation;
+  };
+  const auto store = [&](int64_t c, Dtype sum) { step.store(c, mean, sum / count); };
+  RunOnChannel(SumOf<Dtype>(square, store), outer, channels, inner, channel);
+}
+
 template <typename Value, typename Store>
 void RunOnChannel(const ChannelEach<Value, Store>& step, int64_t outer, int64_t channels,
                   int64_t inner, int64_t channel) {
@@ -173,6 +200,40 @@ void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& s
         return map(channel, i + (item_of(i) * (channels - 1) + channel) * inner);
       },
       step.store);
+}
+
+/// Of some values: how many, their mean, and the sum of their squared deviations from it. Those of
+/// two groups make those of both (Chan, Golub and LeVeque 1979) without a difference of large sums,
+/// however far the mean is from zero.
+template <typename Dtype>
+struct Moments {
+  Dtype count, mean, squares;
+  LAYRUB_HOST_DEVICE Moments operator+(const Moments& other) const {
+    const Dtype both = count + other.count;
+    const Dtype share = both > 0 ? other.count / both : Dtype(0);
+    const Dtype distance = other.mean - mean;
+    return {both, mean + share * distance,
+            squares + other.squares + distance * distance * (count * share)};
+  }
+  LAYRUB_HOST_DEVICE Moments& operator+=(const Moments& other) { return *this = *this + other; }
+};
+
+template <typename Dtype, typename Value, typename Store>
+void LaunchStep(const DeviceContext& context, const ChannelMoments<Dtype, Value, Store>& step,
+                int64_t outer, int64_t channels, int64_t inner) {
+  const Value value = step.value;
+  const Store store = step.store;
+  const auto count = static_cast<Dtype>(outer * inner);
+  // Of distances from the channel's first value, which are small, so that little is rounded off,
+  // where its mean is far from zero and its deviation is not.
+  const auto map = [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+    return Moments<Dtype>{1, value(channel, i) - value(channel, channel * inner), 0};
+  };
+  const auto store_moments = [=] LAYRUB_HOST_DEVICE(int64_t channel, const Moments<Dtype>& found) {
+    if (count > 0)
+      store(channel, value(channel, channel * inner) + found.mean, found.squares / count);
+  };
+  LaunchStep(context, SumOf<Moments<Dtype>>(map, store_moments), outer, channels, inner);
 }
 
 template <typename Value, typename Store>

@@ -147,6 +147,39 @@ bool StepsOnChannelsAgree(int64_t outer, int64_t channels, int64_t inner) {
   return results[0] == results[1];
 }
 
+/// Mean and variance of a channel, and what they are in double precision.
+bool MomentsAgree(int64_t outer, int64_t inner, float mean, float deviation) {
+  constexpr int64_t kChannels = 3;
+  std::vector<float> x(outer * kChannels * inner);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = mean + deviation * std::sin(static_cast<float>(i * i));
+  const float* const from = x.data();
+  std::vector<double> sums(kChannels), squares(kChannels);
+  const auto count = static_cast<double>(outer * inner);
+  for (size_t i = 0; i < x.size(); ++i) sums[i / inner % kChannels] += x[i];
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double distance = x[i] - sums[i / inner % kChannels] / count;
+    squares[i / inner % kChannels] += distance * distance;
+  }
+  for (const DeviceContext& context : {DeviceContext(), Launched()}) {
+    bool agree = true;
+    bool* const all = &agree;
+    const double *const sum = sums.data(), *const square = squares.data();
+    ForChannels(context, outer, kChannels, inner,
+                MomentsOf<float>([=](int64_t, int64_t i) { return from[i]; },
+                                 [=](int64_t channel, float found, float variance) {
+                                   const double expected = sum[channel] / count;
+                                   const double scale = std::abs(expected) + deviation;
+                                   if (std::abs(found - expected) > 1e-6 * scale) *all = false;
+                                   const double spread = square[channel] / count;
+                                   const double error = std::abs(variance - spread);
+                                   if (error > 1e-5 * spread + 1e-13 * scale * scale) *all = false;
+                                 }));
+    if (!agree) return false;
+  }
+  return true;
+}
+
 /// Each item's sum and greatest element, by a team.
 bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
   const std::vector<double> x = Numbers(items * length);
@@ -243,6 +276,11 @@ TEST(LaunchedLoops, GiveWhatLoopsOfTheCpuGive) {
   EXPECT_TRUE(rc::check("sums", sums));
   EXPECT_TRUE(rc::check("channels", channels));
   EXPECT_TRUE(rc::check("teams", teams));
+  EXPECT_TRUE(rc::check("moments", [] {
+    const auto mean = static_cast<float>(*inRange(-10000, 10000));
+    RC_ASSERT(MomentsAgree(*inRange(1, 6), *inRange(1, 400), mean, 1));
+    RC_ASSERT(MomentsAgree(*inRange(1, 6), *inRange(1, 400), 0, 100));
+  }));
 }
 
 }  // namespace

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "caffe/kernels/host_launch.cpp"  // NOLINT(bugprone-suspicious-include)
 #include "caffe/kernels/loops.hpp"
 #include "caffe/kernels/teams.hpp"
+#include "caffe/util/library_workspace.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -234,6 +236,36 @@ TEST(LaunchedSums, AreTheSameOnEachRun) {
   }
   EXPECT_EQ(sums[0], sums[1]);
   EXPECT_NEAR(sums[0], std::accumulate(x.begin(), x.end(), 0.0), 1e-3);
+}
+
+TEST(PartialSums, LieInTheWorkspaceOfThePlanAtWork) {
+  double workspace[kFullGrid];
+  library_workspace() = {workspace, sizeof(workspace)};
+  EXPECT_EQ(PartialSums(Launched(), 16).memory(), workspace);
+  double sum = 0;
+  const int64_t n = 10 * kLeastPart;
+  ParallelReduce<double>(
+      Launched(), 1, n, [](int64_t, int64_t) { return 1.0; }, To{&sum});
+  library_workspace() = {};
+  EXPECT_EQ(sum, n);
+  EXPECT_EQ(std::accumulate(workspace, workspace + kFullGrid, 0.0), n);
+}
+
+TEST(PartialSums, AreTakenFromTheDevicesPoolAndGivenBackWithoutAPlan) {
+  const std::unique_ptr<layrub::Device> device = layrub::MakeEmulatedDevice();
+  DeviceContext context = Launched();
+  context.gpu = true;
+  context.device = device.get();
+  {
+    const PartialSums sums(context, 512);
+    EXPECT_NE(sums.memory(), nullptr);
+    EXPECT_EQ(device->pool().used(), 512);
+  }
+  EXPECT_EQ(device->pool().used(), 0);
+}
+
+TEST(PartialSums, OfAllTypesHavePlaceInTheWorkspaceOfADevice) {
+  EXPECT_LE(kFullGrid * kPartBytes, layrub::MakeEmulatedDevice()->library_workspace_bytes());
 }
 
 TEST(Divider, DividesAsTheProcessorDoes) {

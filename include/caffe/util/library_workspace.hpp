@@ -11,8 +11,9 @@ struct LibraryWorkspace {
   int64_t bytes = 0;
 };
 
-/// What the libraries that the calling thread calls work in: while an operation of a plan runs, a
-/// range of that plan. Nothing otherwise: they then take of the device's pool.
+/// What the libraries that the calling thread calls, and kernels that add up in parts, work in:
+/// while an operation of a plan runs, a range of that plan. Nothing otherwise: they then take of
+/// the device's pool. What is in it means nothing to the next call.
 LibraryWorkspace& library_workspace();
 
 }  // namespace caffe

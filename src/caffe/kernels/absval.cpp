@@ -32,16 +32,21 @@ void AbsValForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtyp
 template <typename Dtype>
 void AbsValBackward(const DeviceContext& context, int64_t n, const Dtype* x, const Dtype* dy,
                     Dtype* dx) {
-  ParallelFor(context, n,
-              [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = Sign<Dtype>(SignCode(x[i])) * dy[i]; });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return Sign<Dtype>(SignCode(x[i])) * dy[i]; },
+      To{dx});
 }
 
 template <typename Dtype>
 void AbsValBackwardFromSigns(const DeviceContext& context, int64_t n, const uint8_t* signs,
                              const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = Sign<Dtype>(CodeAt<kSignBits>(signs, i)) * dy[i];
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return Sign<Dtype>(CodeAt<kSignBits>(signs, i)) * dy[i];
+      },
+      To{dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                       \

@@ -33,40 +33,53 @@ void ReluForward(const DeviceContext& context, int64_t n, Dtype slope, const Dty
 template <typename Dtype>
 void ReluBackward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* source,
                   const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = ReluGradient(source[i] > 0, slope, dy[i]);
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return ReluGradient(source[i] > 0, slope, dy[i]);
+      },
+      To{dx});
 }
 
 template <typename Dtype>
 void ReluBackwardFromMask(const DeviceContext& context, int64_t n, Dtype slope, const uint8_t* mask,
                           const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = ReluGradient(CodeAt<1>(mask, i) != 0, slope, dy[i]);
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return ReluGradient(CodeAt<1>(mask, i) != 0, slope, dy[i]);
+      },
+      To{dx});
 }
 
 template <typename Dtype>
 void SigmoidForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) {
   // Where exp overflows, its reciprocal is the 0 that is wanted.
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = 1 / (1 + std::exp(-x[i])); });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return 1 / (1 + std::exp(-x[i])); },
+      To{y});
 }
 
 template <typename Dtype>
 void SigmoidBackward(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* dy,
                      Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = dy[i] * y[i] * (1 - y[i]); });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return dy[i] * y[i] * (1 - y[i]); },
+      To{dx});
 }
 
 template <typename Dtype>
 void TanhForward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = std::tanh(x[i]); });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return std::tanh(x[i]); }, To{y});
 }
 
 template <typename Dtype>
 void TanhBackward(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* dy,
                   Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = dy[i] * (1 - y[i] * y[i]); });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return dy[i] * (1 - y[i] * y[i]); },
+      To{dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                        \

@@ -22,14 +22,14 @@ LAYRUB_HOST_DEVICE inline Dtype Normalized(const NormalizedSource<Dtype>& source
                                 : Normalized(value, source.mean[channel], source.inverse[channel]);
 }
 
-/// What y gets for x; keeps the normalised value in copy[i] unless that is null.
+/// What y gets for x, and the normalised value.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE inline Dtype NormalizedTo(Dtype x, Dtype mean, Dtype inverse,
-                                             const ChannelAffine<Dtype>& after, int64_t channel,
-                                             int64_t i, Dtype* copy) {
+LAYRUB_HOST_DEVICE inline ValueAndCopy<Dtype> NormalizedTo(Dtype x, Dtype mean, Dtype inverse,
+                                                           const ChannelAffine<Dtype>& after,
+                                                           int64_t channel) {
   const Dtype value = Normalized(x, mean, inverse);
-  if (copy != nullptr) copy[i] = value;
-  return after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel];
+  return {after.scale == nullptr ? value : value * after.scale[channel] + after.bias[channel],
+          value};
 }
 
 /// Two sums that are made in one pass.
@@ -71,48 +71,42 @@ template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                const Dtype* mean, const Dtype* inverse, const ChannelAffine<Dtype>& affine,
                Dtype* y, Dtype* copy) {
-  const ChannelShape s = shape;
   const ChannelAffine<Dtype> after = affine;
-  ParallelForRows(
-      context, s.outer * s.channels, s.inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int64_t i = row * s.inner + column, channel = row % s.channels;
-        y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
-      });
+  ParallelForChannels(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        return NormalizedTo(x[i], mean[channel], inverse[channel], after, channel);
+      },
+      ToBoth{y, copy});
 }
 
 template <typename Dtype>
 void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                     Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
                     Dtype* inverse, const ChannelAffine<Dtype>& affine, Dtype* y, Dtype* copy) {
-  const Dtype count = static_cast<Dtype>(shape.PerChannel());
   const RunningStatistics<Dtype> follow = running;
   const ChannelAffine<Dtype> after = affine;
-  ForChannels(context, shape.outer, shape.channels, shape.inner,
-              SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
-                           [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-                             mean[channel] = sum / count;
-                           }),
-              SumOf<Dtype>(
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                    const Dtype deviation = x[i] - mean[channel];
-                    return deviation * deviation;
-                  },
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-                    const Dtype variance = sum / count;
-                    inverse[channel] = of == Epsilon::kOfVariance
-                                           ? 1 / std::sqrt(variance + epsilon)
-                                           : 1 / (std::sqrt(variance) + epsilon);
-                    if (follow.mean == nullptr) return;
-                    follow.mean[channel] =
-                        follow.keep * follow.mean[channel] + follow.mean_weight * mean[channel];
-                    follow.variance[channel] =
-                        follow.keep * follow.variance[channel] + follow.variance_weight * variance;
-                    if (follow.count != nullptr && channel == 0)
-                      *follow.count = follow.keep * *follow.count + 1;
-                  }),
-              EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                y[i] = NormalizedTo(x[i], mean[channel], inverse[channel], after, channel, i, copy);
-              }));
+  ForChannels(
+      context, shape.outer, shape.channels, shape.inner,
+      MomentsOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
+                       [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype average, Dtype variance) {
+                         mean[channel] = average;
+                         inverse[channel] = of == Epsilon::kOfVariance
+                                                ? 1 / std::sqrt(variance + epsilon)
+                                                : 1 / (std::sqrt(variance) + epsilon);
+                         if (follow.mean == nullptr) return;
+                         follow.mean[channel] =
+                             follow.keep * follow.mean[channel] + follow.mean_weight * average;
+                         follow.variance[channel] = follow.keep * follow.variance[channel] +
+                                                    follow.variance_weight * variance;
+                         if (follow.count != nullptr && channel == 0)
+                           *follow.count = follow.keep * *follow.count + 1;
+                       }),
+      EachOf(
+          [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+            return NormalizedTo(x[i], mean[channel], inverse[channel], after, channel);
+          },
+          ToBoth{y, copy}));
 }
 
 template <typename Dtype>
@@ -132,25 +126,28 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                     mean_dy[channel] = sums.first / count;
                     mean_product[channel] = sums.second / count;
                   }),
-              EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
-                const Dtype value = Normalized(stored, channel, i);
-                const Dtype result = (dy[i] - mean_dy[channel] - mean_product[channel] * value) *
-                                     stored.inverse[channel];
-                dx[i] = scale == nullptr ? result : result * scale[channel];
-              }));
+              EachOf(
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+                    const Dtype value = Normalized(stored, channel, i);
+                    const Dtype result =
+                        (dy[i] - mean_dy[channel] - mean_product[channel] * value) *
+                        stored.inverse[channel];
+                    return scale == nullptr ? result : result * scale[channel];
+                  },
+                  To{dx}));
 }
 
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
                                const Dtype* inverse, const Dtype* scale, const Dtype* dy,
                                Dtype* dx) {
-  const ChannelShape s = shape;
-  ParallelForRows(context, s.outer * s.channels, s.inner,
-                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    const int64_t i = row * s.inner + column, channel = row % s.channels;
-                    const Dtype result = dy[i] * inverse[channel];
-                    dx[i] = scale == nullptr ? result : result * scale[channel];
-                  });
+  ParallelForChannels(
+      context, shape.outer, shape.channels, shape.inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        const Dtype result = dy[i] * inverse[channel];
+        return scale == nullptr ? result : result * scale[channel];
+      },
+      To{dx});
 }
 
 template <typename Dtype>

@@ -8,10 +8,9 @@ namespace kernels {
 template <typename Dtype>
 void BiasForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                  const Dtype* x, const Dtype* bias, Dtype* y) {
-  ParallelForRows(context, outer * channels, inner,
-                  [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    y[row * inner + column] = x[row * inner + column] + bias[row % channels];
-                  });
+  ParallelForChannels(
+      context, outer, channels, inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { return x[i] + bias[channel]; }, To{y});
 }
 
 template <typename Dtype>

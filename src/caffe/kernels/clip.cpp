@@ -30,17 +30,23 @@ void ClipForward(const DeviceContext& context, int64_t n, Dtype low, Dtype high,
 template <typename Dtype>
 void ClipBackward(const DeviceContext& context, int64_t n, Dtype low, Dtype high, const Dtype* x,
                   const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = dy[i] * static_cast<Dtype>(IsInside(x[i], low, high));
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return dy[i] * static_cast<Dtype>(IsInside(x[i], low, high));
+      },
+      To{dx});
 }
 
 template <typename Dtype>
 void ClipBackwardFromMask(const DeviceContext& context, int64_t n, const uint8_t* inside,
                           const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = dy[i] * static_cast<Dtype>(CodeAt<1>(inside, i));
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return dy[i] * static_cast<Dtype>(CodeAt<1>(inside, i));
+      },
+      To{dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                     \

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/loops.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -10,10 +10,9 @@ namespace kernels {
 template <typename Dtype>
 void CopyRows(const DeviceContext& context, int64_t rows, int64_t width, const Dtype* from,
               int64_t from_stride, Dtype* to, int64_t to_stride) {
-  // On a GPU one thread per value; on the CPU the inner loop must stay free of divisions.
   if (context.launch || rows == 1) {
-    ParallelFor(context, rows * width, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-      to[i / width * to_stride + i % width] = from[i / width * from_stride + i % width];
+    ParallelForRows(context, rows, width, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t i) {
+      to[row * to_stride + i] = from[row * from_stride + i];
     });
     return;
   }
@@ -25,12 +24,14 @@ void CopyRows(const DeviceContext& context, int64_t rows, int64_t width, const D
 template <typename Dtype>
 void Copy(const DeviceContext& context, int64_t n, const Dtype* from, Dtype* to) {
   if (from == to) return;
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { to[i] = from[i]; });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return from[i]; }, To{to});
 }
 
 template <typename Dtype>
 void Fill(const DeviceContext& context, int64_t n, Dtype value, Dtype* to) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { to[i] = value; });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t) { return value; }, To{to});
 }
 
 template <typename Dtype>

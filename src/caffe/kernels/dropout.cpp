@@ -16,10 +16,13 @@ template <typename Dtype>
 void Dropout(const DeviceContext& context, int64_t n, const DropoutMask& mask, Dtype scale,
              const Dtype* x, Dtype* y) {
   const DropoutMask m = mask;
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    const bool kept = RandomBits(m.key, static_cast<uint64_t>(i)) >> 32 >= m.threshold;
-    y[i] = kept ? scale * x[i] : Dtype(0);
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        const bool kept = RandomBits(m.key, static_cast<uint64_t>(i)) >> 32 >= m.threshold;
+        return kept ? scale * x[i] : Dtype(0);
+      },
+      To{y});
 }
 
 #define INSTANTIATE(Dtype)                                                               \

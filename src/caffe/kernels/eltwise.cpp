@@ -7,24 +7,30 @@ namespace kernels {
 
 template <typename Dtype>
 void Scaled(const DeviceContext& context, int64_t n, Dtype c, const Dtype* x, Dtype* y) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = c * x[i]; });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return c * x[i]; }, To{y});
 }
 
 template <typename Dtype>
 void WeightedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype* a, Dtype cb,
                  const Dtype* b, Dtype* y) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = ca * a[i] + cb * b[i]; });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return ca * a[i] + cb * b[i]; },
+      To{y});
 }
 
 template <typename Dtype>
 void Product(const DeviceContext& context, int64_t n, const Dtype* a, const Dtype* b, Dtype* y) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = a[i] * b[i]; });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return a[i] * b[i]; }, To{y});
 }
 
 template <typename Dtype>
 void QuotientTimes(const DeviceContext& context, int64_t n, const Dtype* y, const Dtype* x,
                    const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = y[i] / x[i] * dy[i]; });
+  ParallelFor(
+      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return y[i] / x[i] * dy[i]; },
+      To{dx});
 }
 
 template <typename Dtype>
@@ -51,8 +57,10 @@ void MaximumWith(const DeviceContext& context, int64_t n, int k, const Dtype* x,
 template <typename Dtype>
 void MaximumBackward(const DeviceContext& context, int64_t n, int k, const uint8_t* index,
                      const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n,
-              [=] LAYRUB_HOST_DEVICE(int64_t i) { dx[i] = index[i] == k ? dy[i] : Dtype(0); });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return index[i] == k ? dy[i] : Dtype(0); },
+      To{dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                         \

@@ -40,16 +40,20 @@ class HostKernel {
 };
 
 #if LAYRUB_LAUNCHES
-// Threads of a block; those of kChannelBlock, for few and long items, as many as one can have.
-// Blocks of a loop over elements at most: beyond them a thread has several. On the CPU so few that
-// small arrays reach every path.
+// kBlock: threads of a block. kMostBlocks: blocks of a loop over elements at most; beyond them a
+// thread has more. kFullGrid: blocks that fill a large GPU, one that runs 8 at a time on each of
+// 132 processors; below it a sum is cut into parts, but into none of less than kLeastPart elements.
+// It is the same on all GPUs, and so are the bits of sums. On the CPU all are so small that small
+// arrays reach every path.
 #ifdef __CUDACC__
-inline constexpr int kBlock = 256, kChannelBlock = 1024;
-inline constexpr int64_t kMostBlocks = 1 << 20;
+inline constexpr int kBlock = 256;
+inline constexpr int64_t kMostBlocks = 1 << 20, kFullGrid = 1024, kLeastPart = 16 * kBlock;
 #else
-inline constexpr int kBlock = 8, kChannelBlock = 16;
-inline constexpr int64_t kMostBlocks = 50;
+inline constexpr int kBlock = 8;
+inline constexpr int64_t kMostBlocks = 50, kFullGrid = 8, kLeastPart = 2 * kBlock;
 #endif
+/// Bytes of one part's sum at most: kFullGrid of them have place in a device's library workspace.
+inline constexpr int64_t kPartBytes = 32;
 
 /// Whether the threads of a kernel's blocks wait for each other.
 enum class Barriers : uint8_t { kNone, kSome };

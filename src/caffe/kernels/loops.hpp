@@ -3,6 +3,7 @@
 
 // Loops over arrays of two and three axes, made of those in parallel.hpp.
 
+#include "caffe/kernels/divider.hpp"
 #include "caffe/kernels/parallel.hpp"
 
 namespace caffe {
@@ -14,8 +15,11 @@ template <typename Body>
 void ParallelForRows(const DeviceContext& context, int64_t rows, int64_t columns, Body body) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    ParallelFor(context, rows * columns,
-                [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i / columns, i % columns); });
+    const Divider row_of(columns);
+    ParallelFor(context, rows * columns, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+      const int64_t row = row_of(i);
+      body(row, i - row * columns);
+    });
     return;
   }
 #endif
@@ -32,9 +36,11 @@ void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns
                          int64_t cost_per_row, Body body) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
+    const Divider row_of(columns);
     ParallelFor(context, rows * columns, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-      const int column = static_cast<int>(i % columns);
-      body(i / columns, column, column + 1);
+      const int64_t row = row_of(i);
+      const int column = static_cast<int>(i - row * columns);
+      body(row, column, column + 1);
     });
     return;
   }
@@ -43,34 +49,58 @@ void ParallelForSegments(const DeviceContext& context, int64_t rows, int columns
                    [=] LAYRUB_HOST_DEVICE(int64_t row) { body(row, 0, columns); });
 }
 
+/// The channel of an element of an outer x channels x inner array.
+class ChannelOf {
+ public:
+  ChannelOf(int64_t channels, int64_t inner)
+      : row_of_(inner), item_of_(channels), channels_(channels) {}
+  LAYRUB_HOST_DEVICE int64_t operator()(int64_t element) const {
+    const int64_t row = row_of_(element);
+    return row - item_of_(row) * channels_;
+  }
+
+ private:
+  Divider row_of_, item_of_;
+  int64_t channels_;
+};
+
+/// What an element becomes, and what of it is kept.
+template <typename Dtype>
+struct ValueAndCopy {
+  Dtype value, copy;
+};
+template <typename Dtype>
+struct ToBoth {
+  Dtype *to, *copy;  ///< copy: null where none is wanted
+  LAYRUB_HOST_DEVICE void operator()(int64_t i, const ValueAndCopy<Dtype>& made) const {
+    if (copy != nullptr) copy[i] = made.copy;
+    to[i] = made.value;
+  }
+};
+template <typename Dtype>
+ToBoth(Dtype*, Dtype*) -> ToBoth<Dtype>;
+
+/// store(i, value(channel, i)) for each element i of an outer x channels x inner array, as
+/// ParallelFor(context, n, value, store).
+template <typename Value, typename Store>
+void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t channels,
+                         int64_t inner, Value value, Store store) {
 #if LAYRUB_LAUNCHES
-template <typename T, typename Map, typename Store>
-__global__ void __launch_bounds__(kChannelBlock)
-    ChannelKernel(int64_t outer, int64_t inner, Map map, Store store) {
-  __shared__ T partial[kChannelBlock];
-  const int64_t channels = gridDim.x, channel = blockIdx.x;
-  T sum{};
-  // Row by row of the threads where a row is long, so that they divide once for many elements.
-  const int64_t n = outer * inner, step = kChannelBlock;
-  int64_t o = threadIdx.x / inner, i = threadIdx.x - o * inner;
-  for (int64_t at = threadIdx.x; at < n; at += step) {
-    sum += map(channel, (o * channels + channel) * inner + i);
-    i += step;
-    if (i >= inner) {
-      const int64_t rows = i < 2 * inner ? 1 : i / inner;
-      o += rows;
-      i -= rows * inner;
-    }
+  if (context.launch) {
+    const ChannelOf channel_of(channels, inner);
+    ParallelFor(
+        context, outer * channels * inner,
+        [=] LAYRUB_HOST_DEVICE(int64_t i) { return value(channel_of(i), i); }, store);
+    return;
   }
-  partial[threadIdx.x] = sum;
-  __syncthreads();
-  for (unsigned half = kChannelBlock / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) store(channel, partial[0]);
-}
 #endif
+  const HostKernel scope(context);
+  const int64_t rows = outer * channels;
+  HostFor(rows, rows > 1 && rows * inner > kGrain, [=](int64_t row) {
+    const int64_t channel = row % channels, end = (row + 1) * inner;
+    for (int64_t i = row * inner; i < end; ++i) store(i, value(channel, i));
+  });
+}
 
 // What ForChannels does with each channel of an outer x channels x inner array, `element` an index
 // into the whole array.
@@ -88,15 +118,29 @@ ChannelSum<T, Map, Store> SumOf(Map map, Store store, bool wanted = true) {
   return {map, store, wanted};
 }
 
-/// body(channel, element) for each element.
-template <typename Body>
+/// store(channel, mean, variance) of the channel's value(channel, element); the variance is the
+/// mean squared deviation. On the CPU in two passes, on a GPU in one.
+template <typename Dtype, typename Value, typename Store>
+struct ChannelMoments {
+  Value value;
+  Store store;
+};
+template <typename Dtype, typename Value, typename Store>
+ChannelMoments<Dtype, Value, Store> MomentsOf(Value value, Store store) {
+  return {value, store};
+}
+
+/// store(element, value(channel, element)) for each element. No value reads what is stored for
+/// another.
+template <typename Value, typename Store>
 struct ChannelEach {
-  Body body;
+  Value value;
+  Store store;
   bool wanted = true;
 };
-template <typename Body>
-ChannelEach<Body> EachOf(Body body, bool wanted = true) {
-  return {body, wanted};
+template <typename Value, typename Store>
+ChannelEach<Value, Store> EachOf(Value value, Store store, bool wanted = true) {
+  return {value, store, wanted};
 }
 
 template <typename T, typename Map, typename Store>
@@ -117,13 +161,28 @@ void RunOnChannel(const ChannelSum<T, Map, Store>& step, int64_t outer, int64_t 
                           ((sums[4] + sums[5]) + (sums[6] + sums[7])));
 }
 
-template <typename Body>
-void RunOnChannel(const ChannelEach<Body>& step, int64_t outer, int64_t channels, int64_t inner,
-                  int64_t channel) {
+template <typename Dtype, typename Value, typename Store>
+void RunOnChannel(const ChannelMoments<Dtype, Value, Store>& step, int64_t outer, int64_t channels,
+                  int64_t inner, int64_t channel) {
+  const auto count = static_cast<Dtype>(outer * inner);
+  Dtype mean = 0;
+  RunOnChannel(SumOf<Dtype>(step.value, [&](int64_t, Dtype sum) { mean = sum / count; }), outer,
+               channels, inner, channel);
+  const auto square = [&step, mean](int64_t c, int64_t i) {
+    const Dtype deviation = step.value(c, i) - mean;
+    return deviation * deviation;
+  };
+  const auto store = [&](int64_t c, Dtype sum) { step.store(c, mean, sum / count); };
+  RunOnChannel(SumOf<Dtype>(square, store), outer, channels, inner, channel);
+}
+
+template <typename Value, typename Store>
+void RunOnChannel(const ChannelEach<Value, Store>& step, int64_t outer, int64_t channels,
+                  int64_t inner, int64_t channel) {
   if (!step.wanted) return;
   for (int64_t o = 0; o < outer; ++o) {
     const int64_t first = (o * channels + channel) * inner;
-    for (int64_t i = first; i < first + inner; ++i) step.body(channel, i);
+    for (int64_t i = first; i < first + inner; ++i) step.store(i, step.value(channel, i));
   }
 }
 
@@ -132,18 +191,55 @@ template <typename T, typename Map, typename Store>
 void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& step, int64_t outer,
                 int64_t channels, int64_t inner) {
   if (!step.wanted || channels <= 0) return;
-  const int64_t rows = inner > 0 ? outer : 0, row = inner > 0 ? inner : 1;
-  Launch(context, Barriers::kSome, channels, kChannelBlock, ChannelKernel<T, Map, Store>, rows, row,
-         step.map, step.store);
+  const Map map = step.map;
+  const Divider item_of(inner);
+  LaunchReduce<T>(
+      context, channels, outer * inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        // Element i of the channel, of which each item of the array has `inner`.
+        return map(channel, i + (item_of(i) * (channels - 1) + channel) * inner);
+      },
+      step.store);
 }
 
-template <typename Body>
-void LaunchStep(const DeviceContext& context, const ChannelEach<Body>& step, int64_t outer,
+/// Of some values: how many, their mean, and the sum of their squared deviations from it. Those of
+/// two groups make those of both (Chan, Golub and LeVeque 1979) without a difference of large sums,
+/// however far the mean is from zero.
+template <typename Dtype>
+struct Moments {
+  Dtype count, mean, squares;
+  LAYRUB_HOST_DEVICE Moments operator+(const Moments& other) const {
+    const Dtype both = count + other.count;
+    const Dtype share = both > 0 ? other.count / both : Dtype(0);
+    const Dtype distance = other.mean - mean;
+    return {both, mean + share * distance,
+            squares + other.squares + distance * distance * (count * share)};
+  }
+  LAYRUB_HOST_DEVICE Moments& operator+=(const Moments& other) { return *this = *this + other; }
+};
+
+template <typename Dtype, typename Value, typename Store>
+void LaunchStep(const DeviceContext& context, const ChannelMoments<Dtype, Value, Store>& step,
+                int64_t outer, int64_t channels, int64_t inner) {
+  const Value value = step.value;
+  const Store store = step.store;
+  const auto count = static_cast<Dtype>(outer * inner);
+  // Of distances from the channel's first value, which are small, so that little is rounded off,
+  // where its mean is far from zero and its deviation is not.
+  const auto map = [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+    return Moments<Dtype>{1, value(channel, i) - value(channel, channel * inner), 0};
+  };
+  const auto store_moments = [=] LAYRUB_HOST_DEVICE(int64_t channel, const Moments<Dtype>& found) {
+    if (count > 0)
+      store(channel, value(channel, channel * inner) + found.mean, found.squares / count);
+  };
+  LaunchStep(context, SumOf<Moments<Dtype>>(map, store_moments), outer, channels, inner);
+}
+
+template <typename Value, typename Store>
+void LaunchStep(const DeviceContext& context, const ChannelEach<Value, Store>& step, int64_t outer,
                 int64_t channels, int64_t inner) {
-  if (!step.wanted) return;
-  const Body body = step.body;
-  ParallelFor(context, outer * channels * inner,
-              [=] LAYRUB_HOST_DEVICE(int64_t i) { body(i / inner % channels, i); });
+  if (step.wanted) ParallelForChannels(context, outer, channels, inner, step.value, step.store);
 }
 #endif
 

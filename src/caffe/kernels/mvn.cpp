@@ -13,7 +13,7 @@ void SubtractMeans(const DeviceContext& context, int64_t rows, int64_t length, c
       context, 1, rows, length,
       SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
                    [=] LAYRUB_HOST_DEVICE(int64_t row, Dtype sum) { means[row] = sum / count; }),
-      EachOf([=] LAYRUB_HOST_DEVICE(int64_t row, int64_t i) { y[i] = x[i] - means[row]; }));
+      EachOf([=] LAYRUB_HOST_DEVICE(int64_t row, int64_t i) { return x[i] - means[row]; }, To{y}));
 }
 
 #define INSTANTIATE(Dtype)                                                                         \

@@ -14,7 +14,8 @@ template <int kBits, typename Dtype, typename Value, typename Code>
 void ForwardWithCodes(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y,
                       uint8_t* codes, Value value, Code code) {
   if (codes == nullptr) {
-    ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = value(x[i]); });
+    ParallelFor(
+        context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return value(x[i]); }, To{y});
     return;
   }
   constexpr int kPerByte = 8 / kBits;

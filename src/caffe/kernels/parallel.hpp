@@ -1,7 +1,7 @@
 #ifndef CAFFE_KERNELS_PARALLEL_HPP_
 #define CAFFE_KERNELS_PARALLEL_HPP_
 
-// The two loops that every kernel is made of. A kernel is a free function template over raw
+// The loops that every kernel is made of. A kernel is a free function template over raw
 // pointers in a plain .cpp; the same text is compiled by g++/clang for the CPU and by nvcc for both
 // devices. Bodies are lambdas that capture by value: [=] LAYRUB_HOST_DEVICE (int64_t i) { ... };
 // they must not sit in a protected or private method (nvcc).
@@ -12,6 +12,7 @@
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/host_device.hpp"
 #include "caffe/kernels/launch.hpp"
+#include "caffe/kernels/partial_sums.hpp"
 #include "caffe/util/fused_loops.hpp"
 #include "caffe/util/threads.hpp"
 
@@ -26,6 +27,15 @@ namespace kernels {
 /// Elements below which a CPU loop stays on one thread.
 inline constexpr int64_t kGrain = 16384;
 
+/// What is stored in an array: to[i] = value.
+template <typename T>
+struct To {
+  T* to;
+  LAYRUB_HOST_DEVICE void operator()(int64_t i, T value) const { to[i] = value; }
+};
+template <typename T>
+To(T*) -> To<T>;
+
 #if LAYRUB_LAUNCHES
 template <typename Body>
 __global__ void __launch_bounds__(kBlock) ForKernel(int64_t n, Body body) {
@@ -33,19 +43,76 @@ __global__ void __launch_bounds__(kBlock) ForKernel(int64_t n, Body body) {
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) body(i);
 }
 
+/// The loads that a thread has under way at once.
+inline constexpr int kAtOnce = 4;
+
+/// Of `length` elements a block, kBlock or kAtOnce * kBlock. A thread's elements lie kBlock apart,
+/// so that each load of a warp is of neighbours. All values are made before the first is stored: a
+/// compiler that does not know whether the arrays overlap leaves a load where a store precedes it.
+template <typename Value, typename Store>
+__global__ void __launch_bounds__(kBlock)
+    MapKernel(int64_t n, int64_t length, Value value, Store store) {
+  for (int64_t begin = blockIdx.x * length; begin < n; begin += gridDim.x * length) {
+    const int64_t end = begin + length < n ? begin + length : n;
+    int64_t i = begin + threadIdx.x;
+    if (end - begin == kAtOnce * kBlock) {
+      decltype(value(i)) values[kAtOnce];
+      for (int k = 0; k < kAtOnce; ++k) values[k] = value(i + k * kBlock);
+      for (int k = 0; k < kAtOnce; ++k) store(i + k * kBlock, values[k]);
+      continue;
+    }
+    for (; i < end; i += kBlock) store(i, value(i));
+  }
+}
+
+/// Of each row in `parts` blocks, each of which sums a share of the elements.
 template <typename T, typename Map, typename Store>
-__global__ void __launch_bounds__(kBlock) ReduceKernel(int64_t n, Map map, Store store) {
+__global__ void __launch_bounds__(kBlock) ReduceKernel(int64_t n, int parts, Map map, Store store) {
   __shared__ T partial[kBlock];
-  const int64_t row = blockIdx.x;
-  T sum = 0;
-  for (int64_t i = threadIdx.x; i < n; i += kBlock) sum += map(row, i);
+  const int64_t row = blockIdx.x / parts, step = int64_t{parts} * kBlock;
+  int64_t i = int64_t{blockIdx.x % parts} * kBlock + threadIdx.x;
+  T sum{};
+  for (; i + (kAtOnce - 1) * step < n; i += kAtOnce * step) {
+    T values[kAtOnce];
+    for (int k = 0; k < kAtOnce; ++k) values[k] = map(row, i + k * step);
+    sum += (values[0] + values[1]) + (values[2] + values[3]);
+  }
+  for (; i < n; i += step) sum += map(row, i);
   partial[threadIdx.x] = sum;
   __syncthreads();
   for (unsigned half = kBlock / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
     __syncthreads();
   }
-  if (threadIdx.x == 0) store(row, partial[0]);
+  if (threadIdx.x == 0) store(blockIdx.x, partial[0]);
+}
+
+template <typename T>
+struct SummedPart {
+  const T* sums;
+  int parts;
+  LAYRUB_HOST_DEVICE T operator()(int64_t row, int64_t part) const {
+    return sums[row * parts + part];
+  }
+};
+
+/// In one kernel, or in two where there are fewer rows than blocks fit on a large GPU: the first
+/// sums parts of the rows, the second the parts. Where rows are cut depends on the sizes alone.
+template <typename T, typename Map, typename Store>
+void LaunchReduce(const DeviceContext& context, int64_t rows, int64_t n, Map map, Store store) {
+  const int64_t most = kFullGrid / rows, useful = n / kLeastPart;
+  const auto parts = static_cast<int>(most < useful ? most : useful);
+  if (parts < 2) {
+    Launch(context, Barriers::kSome, rows, kBlock, ReduceKernel<T, Map, Store>, n, 1, map, store);
+    return;
+  }
+  static_assert(sizeof(T) <= kPartBytes, "the memory for parts is too small");
+  const PartialSums memory(context, rows * parts * static_cast<int64_t>(sizeof(T)));
+  T* const sums = static_cast<T*>(memory.memory());
+  Launch(context, Barriers::kSome, rows * parts, kBlock, ReduceKernel<T, Map, To<T>>, n, parts, map,
+         To<T>{sums});
+  Launch(context, Barriers::kSome, rows, kBlock, ReduceKernel<T, SummedPart<T>, Store>,
+         int64_t{parts}, 1, SummedPart<T>{sums, parts}, store);
 }
 #endif
 
@@ -106,6 +173,25 @@ void ParallelFor(const DeviceContext& context, int64_t n, Body body) {
   HostFor(n, n > kGrain, body);
 }
 
+/// store(i, value(i)) for every i in [0, n), as ParallelFor; no value(i) reads what store of
+/// another i writes. For elementwise loops: a GPU reads for several i before it writes.
+template <typename Value, typename Store>
+void ParallelFor(const DeviceContext& context, int64_t n, Value value, Store store) {
+  if (n <= 0) return;
+#if LAYRUB_LAUNCHES
+  if (context.launch) {
+    // Several elements a thread only where there are blocks for all of a large GPU nevertheless.
+    const int64_t length = n >= kFullGrid * kBlock * kAtOnce ? kBlock * kAtOnce : kBlock;
+    const int64_t blocks = (n + length - 1) / length;
+    Launch(context, Barriers::kNone, blocks < kMostBlocks ? blocks : kMostBlocks, kBlock,
+           MapKernel<Value, Store>, n, length, value, store);
+    return;
+  }
+#endif
+  const HostKernel scope(context);
+  HostFor(n, n > kGrain, [=](int64_t i) { store(i, value(i)); });
+}
+
 /// ParallelFor over few but heavy items (rows, images, channels): threads are used from two items
 /// on when n * cost_per_item is large.
 template <typename Body>
@@ -120,7 +206,8 @@ void ParallelForHeavy(const DeviceContext& context, int64_t n, int64_t cost_per_
   HostFor(n, n > 1 && n * cost_per_item > kGrain, body);
 }
 
-/// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T.
+/// For each row in [0, rows): store(row, sum over i in [0, n) of map(row, i)), accumulated in T,
+/// whose T{} is zero.
 /// The order of the sum depends on n alone, never on the number of threads, so results are
 /// reproducible on a given device.
 template <typename T, typename Map, typename Store>
@@ -128,7 +215,7 @@ void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map m
   if (rows <= 0) return;
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    Launch(context, Barriers::kSome, rows, kBlock, ReduceKernel<T, Map, Store>, n, map, store);
+    LaunchReduce<T>(context, rows, n, map, store);
     return;
   }
 #endif

@@ -31,17 +31,23 @@ void Relu6Forward(const DeviceContext& context, int64_t n, const Dtype* x, Dtype
 template <typename Dtype>
 void Relu6Backward(const DeviceContext& context, int64_t n, const Dtype* v, const Dtype* dy,
                    Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = dy[i] * static_cast<Dtype>(IsInBetween(v[i]));
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return dy[i] * static_cast<Dtype>(IsInBetween(v[i]));
+      },
+      To{dx});
 }
 
 template <typename Dtype>
 void Relu6BackwardFromMask(const DeviceContext& context, int64_t n, const uint8_t* inside,
                            const Dtype* dy, Dtype* dx) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    dx[i] = dy[i] * static_cast<Dtype>(CodeAt<1>(inside, i));
-  });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return dy[i] * static_cast<Dtype>(CodeAt<1>(inside, i));
+      },
+      To{dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                      \

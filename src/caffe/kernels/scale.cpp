@@ -8,13 +8,13 @@ namespace kernels {
 template <typename Dtype>
 void ScaleForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                   const Dtype* x, const Dtype* scale, const Dtype* bias, Dtype* y, Dtype* copy) {
-  ParallelForRows(
-      context, outer * channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int64_t i = row * inner + column, channel = row % channels;
-        const Dtype value = x[i];
-        if (copy != nullptr) copy[i] = value;
-        y[i] = bias == nullptr ? value * scale[channel] : value * scale[channel] + bias[channel];
-      });
+  ParallelForChannels(
+      context, outer, channels, inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        const Dtype value = x[i], scaled = value * scale[channel];
+        return ValueAndCopy<Dtype>{bias == nullptr ? scaled : scaled + bias[channel], value};
+      },
+      ToBoth{y, copy});
 }
 
 template <typename Dtype>
@@ -31,8 +31,8 @@ void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels
       SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
                    [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dbias[channel] += sum; },
                    dbias != nullptr),
-      EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { dx[i] = dy[i] * scale[channel]; },
-             dx != nullptr));
+      EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { return dy[i] * scale[channel]; },
+             To{dx}, dx != nullptr));
 }
 
 #define LAYRUB_INSTANTIATE_SCALE(Dtype)                                                      \

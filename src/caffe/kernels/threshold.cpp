@@ -8,8 +8,10 @@ namespace kernels {
 template <typename Dtype>
 void ThresholdForward(const DeviceContext& context, int64_t n, Dtype threshold, const Dtype* x,
                       Dtype* y) {
-  ParallelFor(context, n,
-              [=] LAYRUB_HOST_DEVICE(int64_t i) { y[i] = x[i] > threshold ? Dtype(1) : Dtype(0); });
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return x[i] > threshold ? Dtype(1) : Dtype(0); },
+      To{y});
 }
 
 #define INSTANTIATE(Dtype) \

@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "caffe/kernels/host_launch.cpp"  // NOLINT(bugprone-suspicious-include)
 #include "caffe/kernels/loops.hpp"
 #include "caffe/kernels/teams.hpp"
+#include "caffe/util/library_workspace.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -75,7 +79,9 @@ bool LoopsOverElementsAgree(int64_t n) {
   int* const counts = runs.data();
   ParallelFor(Launched(), n, [=](int64_t i) { ++counts[i]; });
   ParallelForHeavy(Launched(), n, 100, [=](int64_t i) { ++counts[i]; });
-  return runs == std::vector<int>(n, 2);
+  ParallelFor(
+      Launched(), n, [=](int64_t i) { return counts[i] + 1; }, To{counts});
+  return runs == std::vector<int>(n, 3);
 }
 
 bool LoopsOverRowsAgree(int64_t rows, int columns) {
@@ -87,6 +93,21 @@ bool LoopsOverRowsAgree(int64_t rows, int columns) {
     for (int i = begin; i < end; ++i) ++counts[row * columns + i];
   });
   return runs == std::vector<int>(rows * columns, 2);
+}
+
+bool LoopsOverChannelsAgree(int64_t outer, int64_t channels, int64_t inner) {
+  std::vector<int64_t> found[2];
+  for (int launched = 0; launched < 2; ++launched) {
+    found[launched].assign(outer * channels * inner, -1);
+    ParallelForChannels(
+        launched ? Launched() : DeviceContext(), outer, channels, inner,
+        [=](int64_t channel, int64_t i) { return channel * 1000000 + i; },
+        To{found[launched].data()});
+  }
+  for (int64_t i = 0; i < outer * channels * inner; ++i) {
+    if (found[1][i] != i / inner % channels * 1000000 + i) return false;
+  }
+  return found[0] == found[1];
 }
 
 bool SumsAgree(int64_t rows, int64_t n) {
@@ -114,17 +135,51 @@ bool StepsOnChannelsAgree(int64_t outer, int64_t channels, int64_t inner) {
     const double* const from = x.data();
     double *const to = y.data(), *const means = mean.data(), *const sums = squares.data();
     const auto count = static_cast<double>(outer * inner);
-    ForChannels(launched ? Launched() : DeviceContext(), outer, channels, inner,
-                SumOf<double>(
-                    [=](int64_t, int64_t i) { return from[i]; },
-                    [=](int64_t channel, double sum) { means[channel] = std::floor(sum / count); }),
-                EachOf([=](int64_t channel, int64_t i) { to[i] = from[i] - means[channel]; }),
-                SumOf<double>([=](int64_t, int64_t i) { return to[i] * to[i]; },
-                              [=](int64_t channel, double sum) { sums[channel] = sum; }));
+    ForChannels(
+        launched ? Launched() : DeviceContext(), outer, channels, inner,
+        SumOf<double>(
+            [=](int64_t, int64_t i) { return from[i]; },
+            [=](int64_t channel, double sum) { means[channel] = std::floor(sum / count); }),
+        EachOf([=](int64_t channel, int64_t i) { return from[i] - means[channel]; }, To{to}),
+        SumOf<double>([=](int64_t, int64_t i) { return to[i] * to[i]; },
+                      [=](int64_t channel, double sum) { sums[channel] = sum; }));
     results[launched] = y;
     results[launched].insert(results[launched].end(), squares.begin(), squares.end());
   }
   return results[0] == results[1];
+}
+
+/// Mean and variance of a channel, and what they are in double precision.
+bool MomentsAgree(int64_t outer, int64_t inner, float mean, float deviation) {
+  constexpr int64_t kChannels = 3;
+  std::vector<float> x(outer * kChannels * inner);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = mean + deviation * std::sin(static_cast<float>(i * i));
+  const float* const from = x.data();
+  std::vector<double> sums(kChannels), squares(kChannels);
+  const auto count = static_cast<double>(outer * inner);
+  for (size_t i = 0; i < x.size(); ++i) sums[i / inner % kChannels] += x[i];
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double distance = x[i] - sums[i / inner % kChannels] / count;
+    squares[i / inner % kChannels] += distance * distance;
+  }
+  for (const DeviceContext& context : {DeviceContext(), Launched()}) {
+    bool agree = true;
+    bool* const all = &agree;
+    const double *const sum = sums.data(), *const square = squares.data();
+    ForChannels(context, outer, kChannels, inner,
+                MomentsOf<float>([=](int64_t, int64_t i) { return from[i]; },
+                                 [=](int64_t channel, float found, float variance) {
+                                   const double expected = sum[channel] / count;
+                                   const double scale = std::abs(expected) + deviation;
+                                   if (std::abs(found - expected) > 1e-6 * scale) *all = false;
+                                   const double spread = square[channel] / count;
+                                   const double error = std::abs(variance - spread);
+                                   if (error > 1e-5 * spread + 1e-13 * scale * scale) *all = false;
+                                 }));
+    if (!agree) return false;
+  }
+  return true;
 }
 
 /// Each item's sum and greatest element, by a team.
@@ -152,13 +207,98 @@ bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
   return results[0] == results[1];
 }
 
+TEST(LaunchedSums, OfFewRowsAreMadeByAsManyBlocksAsOfMany) {
+  for (const int64_t rows : {int64_t{1}, int64_t{3}, kFullGrid}) {
+    std::vector<int> values(kFullGrid);
+    int* const of_blocks = values.data();
+    std::vector<double> sums(rows);
+    ParallelReduce<double>(
+        Launched(), rows, kFullGrid * kLeastPart,
+        [=](int64_t, int64_t) {
+          std::atomic_ref<int>(of_blocks[blockIdx.x]).store(1);
+          return 1.0;
+        },
+        To{sums.data()});
+    EXPECT_EQ(std::accumulate(values.begin(), values.end(), int64_t{0}), kFullGrid / rows * rows);
+    EXPECT_EQ(sums, std::vector<double>(rows, static_cast<double>(kFullGrid * kLeastPart)));
+  }
+}
+
+TEST(LaunchedSums, AreTheSameOnEachRun) {
+  std::vector<float> x(100 * kLeastPart);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+  const float* const from = x.data();
+  float sums[2] = {};
+  for (float& sum : sums) {
+    ParallelReduce<float>(
+        Launched(), 1, static_cast<int64_t>(x.size()), [=](int64_t, int64_t i) { return from[i]; },
+        To{&sum});
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+  EXPECT_NEAR(sums[0], std::accumulate(x.begin(), x.end(), 0.0), 1e-3);
+}
+
+TEST(PartialSums, LieInTheWorkspaceOfThePlanAtWork) {
+  double workspace[kFullGrid];
+  library_workspace() = {workspace, sizeof(workspace)};
+  EXPECT_EQ(PartialSums(Launched(), 16).memory(), workspace);
+  double sum = 0;
+  const int64_t n = 10 * kLeastPart;
+  ParallelReduce<double>(
+      Launched(), 1, n, [](int64_t, int64_t) { return 1.0; }, To{&sum});
+  library_workspace() = {};
+  EXPECT_EQ(sum, n);
+  EXPECT_EQ(std::accumulate(workspace, workspace + kFullGrid, 0.0), n);
+}
+
+TEST(PartialSums, AreTakenFromTheDevicesPoolAndGivenBackWithoutAPlan) {
+  const std::unique_ptr<layrub::Device> device = layrub::MakeEmulatedDevice();
+  DeviceContext context = Launched();
+  context.gpu = true;
+  context.device = device.get();
+  {
+    const PartialSums sums(context, 512);
+    EXPECT_NE(sums.memory(), nullptr);
+    EXPECT_EQ(device->pool().used(), 512);
+  }
+  EXPECT_EQ(device->pool().used(), 0);
+}
+
+TEST(PartialSums, OfAllTypesHavePlaceInTheWorkspaceOfADevice) {
+  EXPECT_LE(kFullGrid * kPartBytes, layrub::MakeEmulatedDevice()->library_workspace_bytes());
+}
+
+TEST(Divider, DividesAsTheProcessorDoes) {
+  const auto agrees = [](int64_t n, int64_t divisor) {
+    RC_ASSERT(Divider(divisor)(n) == n / divisor);
+  };
+  EXPECT_TRUE(rc::check("any", [&] {
+    const int shift = *rc::gen::inRange(0, 63), other = *rc::gen::inRange(0, 63);
+    const auto bits = [] { return static_cast<int64_t>(*rc::gen::arbitrary<uint64_t>() >> 1); };
+    agrees(bits() >> shift, 1 + (bits() >> other) % INT64_MAX);
+  }));
+  EXPECT_TRUE(rc::check("around multiples", [&] {
+    const int64_t divisor =
+        1 + (*rc::gen::inRange<int64_t>(0, INT64_MAX) >> *rc::gen::inRange(0, 62));
+    const int64_t multiple = INT64_MAX / divisor / *rc::gen::inRange(1, 9) * divisor;
+    for (const int64_t n : {multiple - 1, multiple, INT64_MAX})
+      if (n >= 0) agrees(n, divisor);
+  }));
+  for (const int64_t divisor : {int64_t{1}, int64_t{2}, int64_t{3}, INT64_MAX - 1, INT64_MAX}) {
+    for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{2}, INT64_MAX - 1, INT64_MAX})
+      EXPECT_EQ(Divider(divisor)(n), n / divisor) << n << " / " << divisor;
+  }
+}
+
 TEST(LaunchedLoops, GiveWhatLoopsOfTheCpuGive) {
   using rc::gen::inRange;
   const auto elements = [] { RC_ASSERT(LoopsOverElementsAgree(*inRange(0, 3000))); };
   const auto rows = [] { RC_ASSERT(LoopsOverRowsAgree(*inRange(0, 40), *inRange(0, 60))); };
-  const auto sums = [] { RC_ASSERT(SumsAgree(*inRange(0, 9), *inRange(0, 100))); };
+  const auto sums = [] { RC_ASSERT(SumsAgree(*inRange(0, 9), *inRange(0, 300))); };
   const auto channels = [] {
-    RC_ASSERT(StepsOnChannelsAgree(*inRange(1, 5), *inRange(1, 9), *inRange(1, 90)));
+    const int outer = *inRange(1, 5), count = *inRange(1, 9), inner = *inRange(1, 90);
+    RC_ASSERT(StepsOnChannelsAgree(outer, count, inner));
+    RC_ASSERT(LoopsOverChannelsAgree(outer, count, inner));
   };
   const auto teams = [] {
     RC_ASSERT(TeamsAgree(*inRange(0, 70), *inRange(1, 100), *rc::gen::arbitrary<bool>()));
@@ -168,6 +308,11 @@ TEST(LaunchedLoops, GiveWhatLoopsOfTheCpuGive) {
   EXPECT_TRUE(rc::check("sums", sums));
   EXPECT_TRUE(rc::check("channels", channels));
   EXPECT_TRUE(rc::check("teams", teams));
+  EXPECT_TRUE(rc::check("moments", [] {
+    const auto mean = static_cast<float>(*inRange(-10000, 10000));
+    RC_ASSERT(MomentsAgree(*inRange(1, 6), *inRange(1, 400), mean, 1));
+    RC_ASSERT(MomentsAgree(*inRange(1, 6), *inRange(1, 400), 0, 100));
+  }));
 }
 
 }  // namespace

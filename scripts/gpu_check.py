@@ -271,8 +271,8 @@ def train(check, model, placement, budget, overhead, flags):
             return {**row, 'ok': False, 'message': last_line(done.err)}
         with open(summary, encoding='utf-8') as file:
             said = json.load(file)
-    for key in ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'context_bytes', 'library_bytes',
-                'counted_device_bytes', 'device_peak_measured_bytes', 'host_bytes', 'bytes_offloaded'):
+    for key in ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'other_processes_bytes', 'context_bytes',
+                'library_bytes', 'counted_device_bytes', 'device_peak_measured_bytes', 'host_bytes', 'bytes_offloaded'):
         row[key] = said.get(key)
     return {**row, 'driver_mib': memory.mib(), 'process_mib': done.rss_bytes / MIB}
 

@@ -65,6 +65,7 @@ cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
   const std::lock_guard lock(mutex);
   Runtime& runtime = *Now();
+  if (call.name == runtime.options.others_end) runtime.options.others_bytes = 0;
   cudaError_t error = runtime.sticky;
   if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
   runtime.calls.push_back(std::move(call));
@@ -184,6 +185,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return Enter({"cudaDeviceGetAttribute"}, [&](Runtime& runtime) {
     if (attribute != cudaDevAttrComputeCapabilityMajor) return cudaErrorNotSupported;
     *value = runtime.options.compute_capability;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
+  return Enter({"cudaDeviceGetPCIBusId"}, [&](Runtime& runtime) {
+    if (device < 0 || device >= runtime.options.devices) return cudaErrorInvalidDevice;
+    std::snprintf(bus_id, static_cast<size_t>(length), "FFFF:%02X:00.0", device);  // no machine's
     return cudaSuccess;
   });
 }

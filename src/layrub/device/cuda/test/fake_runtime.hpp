@@ -28,6 +28,9 @@ struct Options {
   int64_t pinned_bytes = int64_t{64} << 20;
   int64_t context_bytes = int64_t{5} << 20;  ///< what the first use of a device takes of it
   int64_t others_bytes = 0;                  ///< what other processes have of each device
+  /// What the driver has of each device, which only NVML counts, or what a divided GPU has besides.
+  int64_t outside_bytes = 0;
+  std::string others_end = {};  ///< the call by whose first time other processes have ended
   int compute_capability = 8;
   Pace pace = Pace::kLate;
   uint32_t seed = 0;

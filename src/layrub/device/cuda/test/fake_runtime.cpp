@@ -63,7 +63,12 @@ cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
 
 cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
+  if (const auto before = Now()->options.before) {
+    lock.unlock();
+    before(call.name);
+    lock.lock();
+  }
   Runtime& runtime = *Now();
   if (call.name == runtime.options.others_end) runtime.options.others_bytes = 0;
   cudaError_t error = runtime.sticky;

@@ -37,6 +37,11 @@ struct Options {
   /// What a call returns instead of doing its work: anything but cudaSuccess. "work": a copy, fill,
   /// host function or kernel that fails on its stream, which calls later on report, as CUDA does.
   std::function<cudaError_t(const std::string& call)> fail = {};
+  /// Called with its name before a call is made, outside of all locks: it may wait or make calls.
+  std::function<void(const std::string& call)> before = {};
+  /// Members of NCCL's groups connect when they exchange something first, for which all have to
+  /// come.
+  bool members_connect = false;
   /// Waits of streams for events, counted from 0, that are left out.
   std::function<bool(int)> drop_wait = {};
 };

@@ -11,6 +11,7 @@
 
 #include "caffe/common.hpp"
 #include "caffe/kernels/launch.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "layrub/device/emulated_device.hpp"
 
 namespace caffe {
@@ -50,6 +51,7 @@ class DeviceEnvironment : public ::testing::Environment {
       Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0,
                                                   occupied ? 200 * kMiB : 0, launched));
     }
+    library_settings().tf32 = Tf32::kOff;  // results are compared with those of the CPU
     Caffe::set_mode(Caffe::GPU);
   }
 };

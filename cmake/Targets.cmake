@@ -242,7 +242,7 @@ function(layrub_add_fake_gpu result)
 endfunction()
 
 # layrub_add_fake_library(<test> <name> <version> <source> [<definition>]): lets the test open a lib<name>.so.<version>
-# that is made of a source in src/layrub/device/cuda/test/fake_libraries. It lies in a folder beside the test, wherever
+# that is made of a source in src/layrub/device/cuda/test/fake_libraries. It lies in a folder of the test's, beside it wherever
 # that is installed, and may use what the test has, such as the fake runtime's streams.
 function(layrub_add_fake_library test name version source)
   set(fake layrub_fake_${name})
@@ -251,11 +251,11 @@ function(layrub_add_fake_library test name version source)
   target_link_libraries(${fake} PRIVATE layrub_flags layrub_cuda_headers)
   target_compile_definitions(${fake} PRIVATE ${ARGN})
   set_target_properties(${fake} PROPERTIES OUTPUT_NAME ${name} SOVERSION ${version} LIBRARY_OUTPUT_DIRECTORY
-                                           ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fake_libraries)
-  install(TARGETS ${fake} LIBRARY DESTINATION tests/fake_libraries NAMELINK_SKIP COMPONENT tests EXCLUDE_FROM_ALL)
+                                           ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fakes_of_${test})
+  install(TARGETS ${fake} LIBRARY DESTINATION tests/fakes_of_${test} NAMELINK_SKIP COMPONENT tests EXCLUDE_FROM_ALL)
   add_dependencies(${test} ${fake})
   set_target_properties(${test} PROPERTIES ENABLE_EXPORTS ON
-                                           INSTALL_RPATH "$ORIGIN/fake_libraries;${CMAKE_INSTALL_RPATH}")
+                                           INSTALL_RPATH "$ORIGIN/fakes_of_${test};${CMAKE_INSTALL_RPATH}")
 endfunction()
 
 # layrub_add_onednn(<folder>): libcaffe_onednn.so beside libcaffe, which opens it when it first wants a kernel of it.
@@ -419,6 +419,8 @@ function(layrub_add_tests)
       layrub_add_fake_library(${name} old_nccl 2 fake_nccl.cpp LAYRUB_OLD_NCCL)
     elseif(name STREQUAL "test_cuda_libraries" AND CUDNN_INCLUDE_DIR)
       layrub_add_fake_library(${name} old_cudnn 1 old_cudnn.cpp)
+    elseif(name STREQUAL "test_cuda_memory")
+      layrub_add_fake_library(${name} nvidia-ml 1 fake_nvml.cpp)
     endif()
     if(folder MATCHES "/tools/test$")
       get_property(programs GLOBAL PROPERTY LAYRUB_PROGRAMS)

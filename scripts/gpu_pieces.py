@@ -27,7 +27,7 @@ NETS = {
 }
 MINI_NETS = ['mini_resnet', 'lenet', 'mini_googlenet', 'mini_alexnet', 'mini_fcn', 'recurrent']
 # What single precision products are rounded to -> the flags of layrub.
-PRECISIONS = {'fp32': [], 'TF32': ['--tf32']}
+PRECISIONS = {'fp32': ['--tf32=off'], 'TF32': ['--tf32=all']}
 SANITIZED = ['test_batch_norm_layer', 'test_softmax_layers', 'test_solver_update']
 TEST_SECONDS = 60  # after which a test program hangs
 
@@ -283,8 +283,8 @@ def copies(check):
     return [Job('copies', run)]
 
 
-MEASURES = ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'context_bytes', 'library_bytes',
-            'counted_device_bytes', 'device_peak_measured_bytes', 'host_bytes', 'bytes_offloaded')
+MEASURES = ('iteration_seconds', 'predicted_seconds', 'planned_device_bytes', 'other_processes_bytes', 'context_bytes',
+            'library_bytes', 'counted_device_bytes', 'device_peak_measured_bytes', 'host_bytes', 'bytes_offloaded')
 
 
 def train(check, model, *flags):

@@ -52,7 +52,8 @@ const std::vector<Command>& Commands() {
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
-       "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
+       "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
+       "                         products of matrices as well\n"
        "  --measure_memory       report the device memory that training really touched\n"
        "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
        "                         bit by bit (exit code 1 when they differ); --placement may be a\n"
@@ -91,7 +92,8 @@ const std::vector<Command>& Commands() {
        "  --gpu=ID               run on this GPU\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
-       "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
+       "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
+       "                         products of matrices as well\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
@@ -111,7 +113,8 @@ const std::vector<Command>& Commands() {
        "--machine\n"
        "  --gpu=ID               run on this GPU\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
-       "  --tf32                 on a GPU, single precision products may be rounded to TF32\n"
+       "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
+       "                         products of matrices as well\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
@@ -291,6 +294,11 @@ void SetLoops() {
   if (FLAGS_threads > 0) caffe::SetCpuThreads(FLAGS_threads);
 }
 
+void SetTf32() {
+  if (caffe::ParseTf32(FLAGS_tf32, &caffe::library_settings().tf32)) return;
+  Fail("--tf32=" + FLAGS_tf32 + ": say what a GPU may round to TF32: off, conv or all.");
+}
+
 /// The command leaves log files where no flag says otherwise.
 bool KeepsLog(const std::vector<std::string>& words) {
   return std::any_of(Commands().begin(), Commands().end(), [&words](const Command& command) {
@@ -319,6 +327,7 @@ int Run(const std::vector<std::string>& words) {
   RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
   SetLoops();
+  SetTf32();
   return command.run(arguments);
 }
 
@@ -340,7 +349,6 @@ int main(int argc, char** argv) {
     caffe::GlobalInit(&argc, &argv);
     caffe::ExitOnFailure(layrub_tool::kFailure);
     layrub_tool::WipeOnInterrupt();
-    caffe::library_settings().tf32 = FLAGS_tf32;
     return layrub_tool::Run(words);
   } catch (const std::bad_alloc&) {
     layrub_tool::Fail("out of memory");

@@ -33,7 +33,9 @@ DEFINE_int32(threads, 0,
 DEFINE_bool(
     fuse_loops, true,
     "On the CPU, neighbouring operations on the same arrays run together, a tile at a time.");
-DEFINE_bool(tf32, false, "On a GPU, products of single precision numbers may be rounded to TF32.");
+DEFINE_string(tf32, "conv",
+              "What a GPU may round to TF32 as it multiplies single precision numbers: off "
+              "(nothing), conv (convolutions) or all (products of matrices as well).");
 DEFINE_string(machine, "",
               "The machine to plan for: one that is known by name, or a file from --profile.");
 DEFINE_string(profile, "", "A file for the machine and the operations that are measured.");

@@ -25,7 +25,7 @@ DECLARE_string(host_memory);
 DECLARE_bool(deterministic);
 DECLARE_int32(threads);
 DECLARE_bool(fuse_loops);
-DECLARE_bool(tf32);
+DECLARE_string(tf32);
 DECLARE_string(machine);
 DECLARE_string(profile);
 DECLARE_string(spill_file);

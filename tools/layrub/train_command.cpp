@@ -137,11 +137,13 @@ json Summarize(Solver<float>* solver, double seconds) {
 
 /// What the device's driver says, and all that counts as the device's bytes; null on a CPU.
 void AddUsage(json* summary) {
-  for (const char* key : {"context_bytes", "library_bytes", "device_overhead_bytes",
-                          "device_peak_measured_bytes", "counted_device_bytes"})
+  for (const char* key :
+       {"other_processes_bytes", "context_bytes", "library_bytes", "device_overhead_bytes",
+        "device_peak_measured_bytes", "counted_device_bytes"})
     (*summary)[key] = nullptr;
   if (caffe::Caffe::mode() != caffe::Caffe::GPU) return;
   const layrub::DeviceUsage usage = caffe::Caffe::device().Usage();
+  (*summary)["other_processes_bytes"] = usage.others_bytes;
   (*summary)["context_bytes"] = usage.context_bytes;
   (*summary)["library_bytes"] = usage.library_bytes;
   (*summary)["device_overhead_bytes"] = usage.overhead_bytes();
@@ -164,10 +166,10 @@ void LogSummary(const json& summary) {
             << ", outside the plan " << mib("pool_peak_bytes") << ", host " << mib("host_bytes")
             << ", moved out " << mib("bytes_offloaded") << " and in " << mib("bytes_prefetched");
   if (summary["counted_device_bytes"].is_null()) return;
-  LOG(INFO) << "Memory of the device: context " << mib("context_bytes") << " (other processes'"
-            << " bytes included), libraries " << mib("library_bytes") << ", with plan and pool "
-            << mib("counted_device_bytes") << "; its driver says that "
-            << mib("device_peak_measured_bytes") << " were taken at most";
+  LOG(INFO) << "Memory of the device: other processes had " << mib("other_processes_bytes")
+            << " at first; context " << mib("context_bytes") << ", libraries "
+            << mib("library_bytes") << ", with plan and pool " << mib("counted_device_bytes")
+            << "; its driver says that it took " << mib("device_peak_measured_bytes") << " at most";
 }
 
 }  // namespace

@@ -138,6 +138,9 @@ class BadInput(DigitsTest):
         self.fails(run("train", "--solver=solver.prototxt", "--host_memory=much"), "host_memory: 'much'")
         self.fails(run("plan", "--solver=solver.prototxt", "--placement="), "no placement strategy ''")
         self.fails(run("train", "--solver=solver.prototxt", "--threads=-1"), "--threads=-1: give the number of threads")
+        self.fails(run("train", "--tf32", "--solver=solver.prototxt"), "--tf32=--solver=solver.prototxt: say what a GPU")
+        self.fails(run("train", "--solver=solver.prototxt", "--tf32=on"), 
+                   "--tf32=on: say what a GPU may round to TF32: off, conv or all.")
 
     def test_weights_that_are_none_are_refused(self):
         self.train()

@@ -246,7 +246,8 @@ class CommandLine(DigitsTest):
             self.assertEqual(planned["device_peak_bytes"], summary["train_device_bytes"])
             self.assertLess(summary["train_device_bytes"], summary["planned_device_bytes"])  # the test net's
             self.assertEqual(planned["host_peak_bytes"], summary["host_bytes"])
-            for of_a_gpu in ("context_bytes", "library_bytes", "device_peak_measured_bytes", "counted_device_bytes"):
+            for of_a_gpu in ("other_processes_bytes", "context_bytes", "library_bytes", "device_peak_measured_bytes",
+                             "counted_device_bytes"):
                 self.assertIsNone(summary[of_a_gpu])
             self.assertLessEqual(summary["measured_device_bytes"], summary["planned_device_bytes"])
             self.assertGreater(summary["measured_device_bytes"], summary["planned_device_bytes"] - 512)

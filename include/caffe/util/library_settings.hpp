@@ -1,13 +1,25 @@
 #ifndef CAFFE_UTIL_LIBRARY_SETTINGS_HPP_
 #define CAFFE_UTIL_LIBRARY_SETTINGS_HPP_
 
+#include <string>
+
 namespace caffe {
+
+/// What libraries for GPUs may round, as they multiply single precision numbers, to TF32 (10 bits
+/// of mantissa), which newer GPUs multiply several times as fast.
+enum class Tf32 {
+  kOff,
+  kConvolutions,  ///< what cuDNN convolves, as in PyTorch
+  kAll            ///< products of matrices by cuBLAS besides
+};
+
+/// "off", "conv" or "all"; also "false" and "true", which once meant off and all. False, and
+/// `*tf32` untouched, for any other text. Thread safe.
+bool ParseTf32(const std::string& text, Tf32* tf32);
 
 /// What libraries for GPUs may do, in the whole process. To be set before the first net is made.
 struct LibrarySettings {
-  /// Products of single precision numbers may be rounded to TF32 (10 bits of mantissa), which newer
-  /// GPUs multiply several times as fast.
-  bool tf32 = false;
+  Tf32 tf32 = Tf32::kConvolutions;
   /// Operations that the library has algorithms for, of shapes that were not measured on this GPU
   /// before, are measured when they are planned, in every algorithm; what is found is kept
   /// (AlgorithmCache).

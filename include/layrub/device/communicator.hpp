@@ -63,7 +63,8 @@ using Group = std::vector<std::unique_ptr<Communicator>>;
 /// gives the same bits.
 Group ConnectThreads(const std::vector<Device*>& devices);
 /// A group of threads of this process, one for each of `gpus`, that exchanges values by NCCL: on a
-/// stream of its own on each GPU, no call waits for it on the host. NCCL's library is opened here;
+/// stream of its own on each GPU, no call waits for it on the host but each member's first, until
+/// they are connected. NCCL's library is opened here;
 /// the group is empty where there is none, and `*why_not` a sentence that says what to do about it.
 Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not);
 /// The fastest that there is for `devices`: several GPUs by NCCL, or else, which is said in the

@@ -11,13 +11,18 @@
 
 namespace layrub {
 
-/// What is gone of a device's memory, as its driver says: other processes' bytes are in it too.
+/// What is gone of a device's memory, as its driver says. What other processes take or give back
+/// after this one has opened the device is taken for this one's, as drivers do not tell them apart.
 struct DeviceUsage {
+  /// When this process had not opened the device yet. Where nothing tells (NVML does), it is 0, and
+  /// the bytes count as the context's.
+  int64_t others_bytes = 0;
   int64_t context_bytes = 0;  ///< when this process had just opened the device
   /// Since then, beyond what Allocate has handed out: code and buffers of libraries, and what
   /// allocations are rounded up by.
   int64_t library_bytes = 0;
-  int64_t peak_bytes = 0;  ///< all together, at the fullest moment that was looked at
+  int64_t peak_bytes =
+      0;  ///< all together but others_bytes, at the fullest moment that was looked at
   /// What libraries are likely to take in the end: they come at their first use.
   int64_t expected_library_bytes = 0;
 

@@ -43,8 +43,13 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     const Status status =
         ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
     if (!status.ok()) return status;
-    if (Caffe::mode() == Caffe::GPU)
-      options.budget.reserved = Caffe::device().Usage().overhead_bytes();
+    if (Caffe::mode() == Caffe::GPU) {
+      const layrub::Device& device = Caffe::device();
+      const layrub::DeviceUsage usage = Caffe::device().Usage();
+      options.budget.device =
+          std::min(options.budget.device, device.total_bytes() - usage.others_bytes);
+      options.budget.reserved = usage.overhead_bytes();
+    }
   } else if (Caffe::mode() == Caffe::GPU) {
     layrub::Device& device = Caffe::device();
     const layrub::DeviceUsage usage = device.Usage();

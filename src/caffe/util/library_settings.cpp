@@ -4,6 +4,19 @@
 
 namespace caffe {
 
+bool ParseTf32(const std::string& text, Tf32* tf32) {
+  if (text == "off" || text == "false") {
+    *tf32 = Tf32::kOff;
+  } else if (text == "conv") {
+    *tf32 = Tf32::kConvolutions;
+  } else if (text == "all" || text == "true") {
+    *tf32 = Tf32::kAll;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 LibrarySettings& library_settings() {
   static LibrarySettings settings;
   return settings;

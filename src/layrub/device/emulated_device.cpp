@@ -126,7 +126,7 @@ int64_t EmulatedDevice::free_bytes() const {
 
 DeviceUsage EmulatedDevice::Usage() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {context_bytes_, 0, peak_, library_bytes_};
+  return {0, context_bytes_, 0, peak_, library_bytes_};
 }
 
 std::unique_ptr<Backend> EmulatedDevice::MakeBackend(const std::string& spill_file) {

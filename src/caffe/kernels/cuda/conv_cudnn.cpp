@@ -221,7 +221,7 @@ const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* proble
   if (known.asked && (known.measured || !measure)) return known;
   known = {true, measure, false, {}};
   const std::string name = NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name) +
-                           (library_settings().tf32 ? " tf32" : "");
+                           (library_settings().tf32 != Tf32::kOff ? " tf32" : "");
   AlgorithmCache& cache = CudnnTimes();
   AlgorithmTable found;
   const bool depthwise = IsDepthwise(conv);

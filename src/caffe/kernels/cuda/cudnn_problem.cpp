@@ -74,8 +74,9 @@ bool Set(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, const std::ar
 
 CudnnProblem::CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type)
     : dims_(dims),
-      math_(type == CUDNN_DATA_FLOAT && !library_settings().tf32 ? CUDNN_FMA_MATH
-                                                                 : CUDNN_DEFAULT_MATH) {
+      math_(type == CUDNN_DATA_FLOAT && library_settings().tf32 == Tf32::kOff
+                ? CUDNN_FMA_MATH
+                : CUDNN_DEFAULT_MATH) {
   LAYRUB_CUDNN(CreateTensorDescriptor, &x_);
   LAYRUB_CUDNN(CreateTensorDescriptor, &y_);
   LAYRUB_CUDNN(CreateFilterDescriptor, &w_);

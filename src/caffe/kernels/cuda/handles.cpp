@@ -58,8 +58,9 @@ class Handles {
 
   void OpenCublas() {
     CUBLAS_CHECK(cublasCreate(&cublas_));
-    CUBLAS_CHECK(cublasSetMathMode(
-        cublas_, library_settings().tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
+    CUBLAS_CHECK(cublasSetMathMode(cublas_, library_settings().tf32 == Tf32::kAll
+                                                ? CUBLAS_TF32_TENSOR_OP_MATH
+                                                : CUBLAS_DEFAULT_MATH));
   }
 
   void FollowDevice() {

@@ -128,6 +128,18 @@ TEST_F(PlannedDeviceTest, LibrariesWorkInThePlansOwnBytes) {
   }
 }
 
+TEST_F(PlannedDeviceTest, ABudgetIsNoMoreThanTheDeviceHas) {
+  Use(int64_t{8} << 20, 0, int64_t{1} << 20);
+  PlacementParameter parameter;
+  for (const auto& [given, mib] : {std::pair("6MiB", 6), std::pair("1GiB", 8)}) {
+    parameter.set_device_memory(given);
+    const auto options = ToOptions(parameter);
+    ASSERT_TRUE(options.ok());
+    EXPECT_EQ(options.value().budget.device, int64_t{mib} << 20) << given;
+    EXPECT_EQ(options.value().budget.reserved, int64_t{1} << 20);
+  }
+}
+
 TEST_F(PlannedDeviceTest, OnACpuLibrariesNeedNone) {
   Caffe::set_mode(Caffe::CPU);
   OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "caffe/common.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "layrub/device/emulated_device.hpp"
 
 namespace caffe {
@@ -46,6 +47,7 @@ class DeviceEnvironment : public ::testing::Environment {
       Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0,
                                                   occupied ? 200 * kMiB : 0));
     }
+    library_settings().tf32 = Tf32::kOff;  // results are compared with those of the CPU
     Caffe::set_mode(Caffe::GPU);
   }
 };

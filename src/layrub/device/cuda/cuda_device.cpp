@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "layrub/base/bytes.hpp"
 #include "layrub/device/cuda/check.hpp"
+#include "layrub/device/cuda/nvml_library.hpp"
 
 namespace layrub {
 namespace {
@@ -25,18 +28,36 @@ void* OrNull(cudaError_t error, void* memory, const char* call, int64_t bytes) {
   return nullptr;
 }
 
-/// Of the current device's memory, by whomever.
-int64_t GoneBytes() {
+/// Of the current device.
+GpuMemory MemoryNow() {
   size_t free = 0, total = 0;
   LAYRUB_CUDA(cudaMemGetInfo(&free, &total));
-  return static_cast<int64_t>(total) - static_cast<int64_t>(free);
+  return {static_cast<int64_t>(total), static_cast<int64_t>(free)};
+}
+
+/// What others have of the current device: what was not free `before` there was a context. CUDA
+/// does not tell whose it is, and NVML's lists of processes are empty in a container.
+int64_t BytesOfOthers(const std::optional<GpuMemory>& before, std::string why_not) {
+  const GpuMemory now = MemoryNow();
+  if (before) {
+    // The driver has a part of its own, which NVML counts: what is free is the same to both.
+    if (before->total - before->total / 8 <= now.total)
+      return std::max<int64_t>(now.total - std::max(before->free, now.free), 0);
+    why_not = "NVML tells of all of a GPU of which this process has a part.";
+  }
+  LOG_FIRST_N(WARNING, 1) << "Memory that other processes have of a GPU counts as this one's: "
+                          << why_not;
+  return 0;
 }
 
 }  // namespace
 
 CudaDevice::CudaDevice(int id) : id_(id) {
-  MakeCurrent();
-  usage_.context_bytes = GoneBytes();  // the question makes the context
+  std::string why_not;
+  const std::optional<GpuMemory> before = AskNvml(id, &why_not);
+  MakeCurrent();  // this, or the first question, makes the context
+  usage_.others_bytes = BytesOfOthers(before, why_not);
+  usage_.context_bytes = GoneBytes();
   usage_.peak_bytes = usage_.context_bytes;
   usage_.expected_library_bytes = kLibraryBytes;
   LAYRUB_CUDA(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking));
@@ -131,6 +152,12 @@ int64_t CudaDevice::free_bytes() const {
   size_t free = 0, total = 0;
   LAYRUB_CUDA(cudaMemGetInfo(&free, &total));
   return static_cast<int64_t>(free);
+}
+
+/// Of the current device's memory, but for what others had at first.
+int64_t CudaDevice::GoneBytes() const {
+  const GpuMemory now = MemoryNow();
+  return std::max<int64_t>(now.total - now.free - usage_.others_bytes, 0);
 }
 
 /// Compares what is gone with what was handed out. Under the mutex.

@@ -55,6 +55,7 @@ class CudaDevice final : public Device {
     CudaDevice* const device_;
   };
 
+  int64_t GoneBytes() const;
   void Look();
 
   const int id_;

@@ -1,6 +1,10 @@
 #ifdef USE_NCCL
+#include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "layrub/device/cuda/check.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
@@ -9,43 +13,147 @@
 namespace layrub {
 namespace {
 
-/// Fails when `call` has.
-void Must(const Nccl& nccl, const char* call, ncclResult_t result) {
-  if (result == ncclSuccess) return;
-  Fail(std::string(call) + ": " + nccl.GetErrorString(result) + ".");
-}
+bool Fine(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
 
 /// What the members of a group share: why it has ended, and how to end what runs.
+///
+/// ncclCommAbort frees the communicator, so that no member may be in a call about it, nor about to
+/// make one: each communicator has a lock, held from the look at `failed_` to the end of the calls,
+/// which Abort takes one after the other. For Abort not to wait for a member that waits for the
+/// others in a call, no call may wait: the communicators are non-blocking ones, whose calls return
+/// while connections are still being made. Members then ask, again and again and with the lock open
+/// in between, whether they are. A group that stayed open after a failure would take in what its
+/// thread asks of NCCL later: Calls ends each that it begins.
 class Shared {
  public:
-  Shared(const Nccl& nccl, std::vector<ncclComm_t> comms) : nccl_(nccl), comms_(std::move(comms)) {}
-  ~Shared() {
-    for (ncclComm_t comm : comms_) {
-      if (!failed_) nccl_.CommDestroy(comm);
+  /// Connects the current process's `gpus`, by rank.
+  Shared(const Nccl& nccl, const std::vector<Device*>& gpus) : nccl_(nccl), members_(gpus.size()) {
+    try {
+      Connect(gpus);
+    } catch (...) {
+      End();
+      throw;
     }
   }
+  ~Shared() { End(); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
 
-  const Nccl& nccl() const { return nccl_; }
-  ncclComm_t comm(int rank) const { return comms_[rank]; }
-  int size() const { return static_cast<int>(comms_.size()); }
+  int size() const { return static_cast<int>(members_.size()); }
 
   void ThrowIfFailed() {
     const std::lock_guard lock(mutex_);
     if (failed_) throw GroupFailed(reason_);
   }
 
+  /// Makes `calls(comm)` of member `rank`, named `name`, in a group of NCCL's, and waits until NCCL
+  /// has taken them. Fails when they do; throws GroupFailed when the group has ended.
+  template <typename Body>
+  void Calls(int rank, const char* name, const Body& calls) {
+    Member& member = members_[static_cast<size_t>(rank)];
+    ncclResult_t result = ncclSuccess;
+    {
+      const std::lock_guard lock(member.mutex);
+      ThrowIfFailed();
+      result = InGroup(&name, [&] { return calls(nccl_, member.comm); });
+    }
+    Must(name, result);
+    Await(&member, name);
+  }
+
   void Abort(const std::string& reason) {
-    const std::lock_guard lock(mutex_);
-    if (failed_) return;
-    failed_ = true;
-    reason_ = reason;
-    for (ncclComm_t comm : comms_) nccl_.CommAbort(comm);
+    const std::lock_guard ending(ending_);  // who comes second waits until all has ended
+    {
+      const std::lock_guard lock(mutex_);
+      if (failed_) return;
+      failed_ = true;
+      reason_ = reason;
+    }
+    for (Member& member : members_) {
+      const std::lock_guard lock(member.mutex);
+      nccl_.CommAbort(member.comm);
+    }
   }
 
  private:
+  struct Member {
+    std::mutex mutex;  ///< of all calls about `comm`
+    ncclComm_t comm = nullptr;
+  };
+
+  void Connect(const std::vector<Device*>& gpus) {
+    ncclUniqueId id;
+    Must("ncclGetUniqueId", nccl_.GetUniqueId(&id));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const char* name = "ncclCommInitRankConfig";
+    const ncclResult_t result = InGroup(&name, [&] {
+      ncclResult_t made = ncclSuccess;
+      for (size_t rank = 0; rank < members_.size() && Fine(made); ++rank) {
+        gpus[rank]->MakeCurrent();
+        made = nccl_.CommInitRankConfig(&members_[rank].comm, size(), id, static_cast<int>(rank),
+                                        &config);
+      }
+      return made;
+    });
+    Must(name, result);
+    for (Member& member : members_) Await(&member, name);
+    connected_ = true;
+  }
+
+  /// The result of what is called in a group, or of the group; then `*name` becomes the name of
+  /// what has failed.
+  template <typename Body>
+  ncclResult_t InGroup(const char** name, const Body& body) {
+    const ncclResult_t begun = nccl_.GroupStart();
+    if (!Fine(begun)) {
+      *name = "ncclGroupStart";
+      return begun;
+    }
+    const ncclResult_t called = body();
+    const ncclResult_t ended = nccl_.GroupEnd();
+    if (!Fine(called)) return called;
+    if (!Fine(ended)) *name = "ncclGroupEnd";
+    return ended;
+  }
+
+  /// Until NCCL has done for `member` what is more than queueing.
+  void Await(Member* member, const char* name) {
+    while (true) {
+      ncclResult_t state = ncclSuccess;
+      {
+        const std::lock_guard lock(member->mutex);
+        ThrowIfFailed();
+        const ncclResult_t asked = nccl_.CommGetAsyncError(member->comm, &state);
+        if (asked != ncclSuccess) {
+          state = asked;
+          name = "ncclCommGetAsyncError";
+        }
+      }
+      if (state != ncclInProgress) return Must(name, state);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
+  /// A call fails as well when another member ends the group meanwhile, whose reason counts then.
+  void Must(const char* call, ncclResult_t result) {
+    if (Fine(result)) return;
+    ThrowIfFailed();
+    Fail(std::string(call) + ": " + nccl_.GetErrorString(result) + ".");
+  }
+
+  void End() {
+    for (const Member& member : members_) {
+      if (failed_ || member.comm == nullptr) continue;
+      connected_ ? nccl_.CommDestroy(member.comm) : nccl_.CommAbort(member.comm);
+    }
+  }
+
   const Nccl nccl_;
-  const std::vector<ncclComm_t> comms_;
-  std::mutex mutex_;
+  std::vector<Member> members_;
+  bool connected_ = false;
+  std::mutex ending_;
+  std::mutex mutex_;  ///< of the two below
   bool failed_ = false;
   std::string reason_;
 };
@@ -76,16 +184,16 @@ class NcclCommunicator final : public Communicator {
   Device* device() const override { return device_; }
 
   void Broadcast(const std::vector<Values>& values) override {
-    Queue("ncclBroadcast", values, [this](const Values& v) {
-      return shared_->nccl().Broadcast(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v), 0,
-                                       shared_->comm(rank_), stream_);
+    Queue("ncclBroadcast", values, [this](const Nccl& nccl, const Values& v, ncclComm_t comm) {
+      return nccl.Broadcast(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v), 0, comm,
+                            stream_);
     });
   }
 
   void Sum(const std::vector<Values>& values) override {
-    Queue("ncclAllReduce", values, [this](const Values& v) {
-      return shared_->nccl().AllReduce(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v),
-                                       ncclSum, shared_->comm(rank_), stream_);
+    Queue("ncclAllReduce", values, [this](const Nccl& nccl, const Values& v, ncclComm_t comm) {
+      return nccl.AllReduce(v.first, v.first, static_cast<size_t>(v.count), TypeOf(v), ncclSum,
+                            comm, stream_);
     });
   }
 
@@ -113,16 +221,12 @@ class NcclCommunicator final : public Communicator {
     device_->MakeCurrent();
     Order(ComputeStream(), computed_.get(), stream_);
     queued_ = true;
-    const Nccl& nccl = shared_->nccl();
-    Must("ncclGroupStart", nccl.GroupStart());
-    for (const Values& v : values) Must(name, call(v));
-    Must("ncclGroupEnd", nccl.GroupEnd());
-  }
-
-  /// A call fails as well when another member ends the group meanwhile, whose reason counts then.
-  void Must(const char* call, ncclResult_t result) {
-    if (result != ncclSuccess) shared_->ThrowIfFailed();
-    layrub::Must(shared_->nccl(), call, result);
+    shared_->Calls(rank_, name, [&](const Nccl& nccl, ncclComm_t comm) {
+      ncclResult_t result = ncclSuccess;
+      for (size_t i = 0; i < values.size() && Fine(result); ++i)
+        result = call(nccl, values[i], comm);
+      return result;
+    });
   }
 
   const std::shared_ptr<Shared> shared_;
@@ -136,12 +240,7 @@ class NcclCommunicator final : public Communicator {
 }  // namespace
 
 Group ConnectByNccl(const Nccl& nccl, const std::vector<Device*>& gpus) {
-  std::vector<int> ids;
-  for (const Device* gpu : gpus) ids.push_back(gpu->id());
-  std::vector<ncclComm_t> comms(gpus.size());
-  Must(nccl, "ncclCommInitAll",
-       nccl.CommInitAll(comms.data(), static_cast<int>(ids.size()), ids.data()));
-  const auto shared = std::make_shared<Shared>(nccl, std::move(comms));
+  const auto shared = std::make_shared<Shared>(nccl, gpus);
   Group group;
   for (size_t rank = 0; rank < gpus.size(); ++rank) {
     group.push_back(std::make_unique<NcclCommunicator>(shared, static_cast<int>(rank), gpus[rank]));

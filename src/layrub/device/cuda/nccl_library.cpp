@@ -6,9 +6,9 @@
 namespace layrub {
 
 std::optional<Nccl> OpenNccl(const std::string& file, std::string* why_not) {
-  // ncclCommAbort, the youngest of its functions, came with NCCL 2.4.
+  // ncclCommInitRankConfig, the youngest of its functions, came with NCCL 2.14.
   return OpenLibrary<Nccl>(
-      file, {"NCCL", PipRemedy("NCCL 2.4 or newer", "nvidia-nccl-cu" + CudaMajor(), kNcclFile)},
+      file, {"NCCL", PipRemedy("NCCL 2.14 or newer", "nvidia-nccl-cu" + CudaMajor(), kNcclFile)},
       why_not);
 }
 

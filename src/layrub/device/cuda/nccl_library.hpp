@@ -12,15 +12,21 @@
 
 namespace layrub {
 
-#define LAYRUB_NCCL(X)     \
-  X(nccl, GetVersion);     \
-  X(nccl, GetErrorString); \
-  X(nccl, CommInitAll);    \
-  X(nccl, CommDestroy);    \
-  X(nccl, CommAbort);      \
-  X(nccl, GroupStart);     \
-  X(nccl, GroupEnd);       \
-  X(nccl, Broadcast);      \
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 14, 0)
+#error "nccl.h is older than NCCL 2.14: name the folder of a newer one by -D NCCL_INCLUDE_DIR=..."
+#endif
+
+#define LAYRUB_NCCL(X)         \
+  X(nccl, GetVersion);         \
+  X(nccl, GetErrorString);     \
+  X(nccl, GetUniqueId);        \
+  X(nccl, CommInitRankConfig); \
+  X(nccl, CommGetAsyncError);  \
+  X(nccl, CommDestroy);        \
+  X(nccl, CommAbort);          \
+  X(nccl, GroupStart);         \
+  X(nccl, GroupEnd);           \
+  X(nccl, Broadcast);          \
   X(nccl, AllReduce)
 
 /// The functions of NCCL that are called. Any version that has them will do.

@@ -118,7 +118,13 @@ cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   if (at_work) return cudaErrorNotPermitted;  // the lock is held: work that calls CUDA deadlocks
   std::unique_lock lock(mutex);
   lock_of_call = &lock;
+  if (const auto before = Now()->options.before) {
+    lock.unlock();
+    before(call.name);
+    lock.lock();
+  }
   Runtime& runtime = *Now();
+  if (call.name == runtime.options.others_end) runtime.options.others_bytes = 0;
   cudaError_t error = runtime.sticky;
   if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
   if (runtime.options.keep_calls) runtime.calls.push_back(call);
@@ -246,6 +252,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return Enter({"cudaDeviceGetAttribute"}, [&](Runtime& runtime) {
     if (attribute != cudaDevAttrComputeCapabilityMajor) return cudaErrorNotSupported;
     *value = runtime.options.compute_capability;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
+  return Enter({"cudaDeviceGetPCIBusId"}, [&](Runtime& runtime) {
+    if (device < 0 || device >= runtime.options.devices) return cudaErrorInvalidDevice;
+    std::snprintf(bus_id, static_cast<size_t>(length), "FFFF:%02X:00.0", device);  // no machine's
     return cudaSuccess;
   });
 }

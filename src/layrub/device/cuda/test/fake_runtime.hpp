@@ -34,6 +34,9 @@ struct Options {
   int64_t pinned_bytes = int64_t{64} << 20;
   int64_t context_bytes = int64_t{5} << 20;  ///< what the first use of a device takes of it
   int64_t others_bytes = 0;                  ///< what other processes have of each device
+  /// What the driver has of each device, which only NVML counts, or what a divided GPU has besides.
+  int64_t outside_bytes = 0;
+  std::string others_end = {};  ///< the call by whose first time other processes have ended
   int compute_capability = 8;
   Pace pace = Pace::kLate;
   uint32_t seed = 0;
@@ -44,6 +47,11 @@ struct Options {
   /// What a call returns instead of doing its work: anything but cudaSuccess. "work": a copy, fill,
   /// host function or kernel that fails on its stream, which calls later on report, as CUDA does.
   std::function<cudaError_t(const std::string& call)> fail = {};
+  /// Called with its name before a call is made, outside of all locks: it may wait or make calls.
+  std::function<void(const std::string& call)> before = {};
+  /// Members of NCCL's groups connect when they exchange something first, for which all have to
+  /// come.
+  bool members_connect = false;
   /// Waits of streams for events, counted from 0, that are left out.
   std::function<bool(int)> drop_wait = {};
 };

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -129,7 +132,7 @@ class NcclTest : public ::testing::Test {
   void TearDown() override {
     EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive());
     EXPECT_EQ(fake_cuda::Violations(), std::vector<std::string>());
-    EXPECT_EQ(TimesCalled("ncclCommInitAll") * kMembers,
+    EXPECT_EQ(TimesCalled("ncclCommInitRankConfig"),
               TimesCalled("ncclCommDestroy") + TimesCalled("ncclCommAbort"));
     fake_cuda::Reset();
   }
@@ -202,9 +205,9 @@ TEST_F(NcclTest, NoCallWaitsOnTheHost) {
 TEST_F(NcclTest, SeveralGpusAreConnectedByItAndOneByNothing) {
   Gpus gpus;
   EXPECT_EQ(Connect({gpus.devices[0].get()})[0]->device(), gpus.devices[0].get());
-  EXPECT_EQ(TimesCalled("ncclCommInitAll"), 0);
+  EXPECT_EQ(TimesCalled("ncclCommInitRankConfig"), 0);
   const Group group = Connect(gpus.list());
-  EXPECT_EQ(TimesCalled("ncclCommInitAll"), 1);
+  EXPECT_EQ(TimesCalled("ncclCommInitRankConfig"), kMembers);
   ASSERT_EQ(group.size(), size_t{kMembers});
   for (int rank = 0; rank < kMembers; ++rank) {
     EXPECT_EQ(group[rank]->rank(), rank);
@@ -226,9 +229,10 @@ TEST_F(NcclTest, AMissingLibraryIsNamedAndSoIsTheRemedy) {
 TEST_F(NcclTest, ALibraryThatIsTooOldIsNamedAndSoIsWhatItLacks) {
   std::string why_not;
   EXPECT_FALSE(OpenNccl(kOldFile, &why_not));
-  EXPECT_NE(why_not.find("NCCL 2.3.7 is too old"), std::string::npos) << why_not;
-  EXPECT_NE(why_not.find("libold_nccl.so.2 has no ncclCommAbort"), std::string::npos) << why_not;
-  EXPECT_NE(why_not.find("install NCCL 2.4 or newer"), std::string::npos) << why_not;
+  EXPECT_NE(why_not.find("NCCL 2.13.4 is too old"), std::string::npos) << why_not;
+  EXPECT_NE(why_not.find("libold_nccl.so.2 has no ncclCommInitRankConfig"), std::string::npos)
+      << why_not;
+  EXPECT_NE(why_not.find("install NCCL 2.14 or newer"), std::string::npos) << why_not;
 }
 
 TEST_F(NcclTest, ALibraryOfSomethingElseWillNotDo) {
@@ -276,33 +280,176 @@ TEST_F(NcclTest, FailsWhenAMemberLeavesInTheMiddle) {
   EXPECT_THROW(group[1]->Wait(), GroupFailed);
 }
 
-TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
-  Group* ending = nullptr;
-  fake_cuda::Reset({.devices = kMembers, .fail = [&ending](const std::string& call) {
-                      if (ending == nullptr || call != "ncclGroupEnd") return cudaSuccess;
-                      fake_cuda::at_work = true;  // what Abort calls does not wait for this call
-                      (*ending)[1]->Abort("out of paper");
-                      fake_cuda::at_work = false;
-                      return cudaErrorUnknown;
-                    }});
+/// Lets one thread wait in a call until another one lets it go on.
+class Gate {
+ public:
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void AwaitSomebody() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reached_; });
+  }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false, open_ = false;
+};
+
+/// Why the group of `member` has ended; empty: it has not.
+std::string WhyItHasEnded(Communicator* member) {
+  try {
+    member->Wait();
+  } catch (const GroupFailed& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST_F(NcclTest, AnAbortWaitsForAMemberThatIsAboutToCall) {
+  for (const std::string held : {"ncclGroupStart", "ncclAllReduce", "ncclGroupEnd"}) {
+    SCOPED_TRACE(held);
+    Gate gate;
+    std::atomic<bool> holds = false;
+    fake_cuda::Reset({.devices = kMembers, .before = [&](const std::string& call) {
+                        if (call == held && holds.exchange(false)) gate.Pass();
+                      }});
+    Gpus gpus;
+    std::string why_not;
+    Group group = ConnectGpus(gpus.list(), &why_not);
+    holds = true;
+    std::thread member([&] {
+      try {
+        group[0]->Sum({{gpus.values[0], kCount}});
+      } catch (const GroupFailed& failure) {
+        EXPECT_STREQ(failure.what(), "out of paper");
+      }
+    });
+    gate.AwaitSomebody();
+    std::thread other([&] { group[1]->Abort("out of paper"); });
+    while (WhyItHasEnded(group[2].get()).empty()) std::this_thread::yield();
+    EXPECT_EQ(TimesCalled("ncclCommAbort"), 0) << "that one is first in turn";
+    gate.Open();
+    other.join();
+    member.join();
+    EXPECT_EQ(TimesCalled("ncclCommAbort"), kMembers);
+    EXPECT_EQ(fake_cuda::Violations(), std::vector<std::string>());
+    EXPECT_THROW(group[0]->Sum({{gpus.values[0], kCount}}), GroupFailed);
+  }
+}
+
+TEST_F(NcclTest, SumsAreRightWhereMembersHaveToConnectFirst) {
+  fake_cuda::Reset({.devices = kMembers, .members_connect = true});
+  EXPECT_TRUE(SumsAreRight(true));
+}
+
+TEST_F(NcclTest, AnAbortEndsAMemberThatWaitsForTheOthersToConnect) {
+  fake_cuda::Reset({.devices = kMembers, .members_connect = true});
   Gpus gpus;
   std::string why_not;
   Group group = ConnectGpus(gpus.list(), &why_not);
-  ending = &group;
-  try {
-    group[0]->Sum({{gpus.values[0], kCount}});
-    FAIL();
-  } catch (const GroupFailed& failure) {
-    EXPECT_STREQ(failure.what(), "out of paper");
+  const int asked = TimesCalled("ncclCommGetAsyncError");
+  std::thread member([&] {
+    try {
+      group[0]->Sum({{gpus.values[0], kCount}});
+      ADD_FAILURE() << "the others have not come";
+    } catch (const GroupFailed& failure) {
+      EXPECT_STREQ(failure.what(), "out of paper");
+    }
+  });
+  while (TimesCalled("ncclCommGetAsyncError") < asked + 3) std::this_thread::yield();
+  group[1]->Abort("out of paper");
+  member.join();
+}
+
+TEST_F(NcclTest, AllMembersMayEndTheGroupAtOnce) {
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  ForEach(kMembers, [&](int rank) {
+    group[rank]->Abort("member " + std::to_string(rank) + " has had enough");
+    EXPECT_EQ(TimesCalled("ncclCommAbort"), kMembers) << "whoever comes second waits for the first";
+    EXPECT_NE(WhyItHasEnded(group[rank].get()).find("has had enough"), std::string::npos);
+  });
+}
+
+TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
+  Gate gate;
+  std::atomic<bool> holds = false, fails = false;
+  fake_cuda::Reset({.devices = kMembers,
+                    .fail =
+                        [&](const std::string& call) {
+                          return call == "ncclGroupEnd" && fails ? cudaErrorUnknown : cudaSuccess;
+                        },
+                    .before =
+                        [&](const std::string& call) {
+                          if (call == "ncclGroupEnd" && holds.exchange(false)) gate.Pass();
+                        }});
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  holds = true;
+  fails = true;
+  std::thread member([&] {
+    try {
+      group[0]->Sum({{gpus.values[0], kCount}});
+      ADD_FAILURE();
+    } catch (const GroupFailed& failure) {
+      EXPECT_STREQ(failure.what(), "out of paper");
+    }
+  });
+  gate.AwaitSomebody();
+  std::thread other([&] { group[1]->Abort("out of paper"); });
+  while (WhyItHasEnded(group[2].get()).empty()) std::this_thread::yield();
+  gate.Open();
+  member.join();
+  other.join();
+}
+
+[[noreturn]] void ThrowIt(const char*, int, const std::string& message) {
+  throw std::runtime_error(message);
+}
+
+TEST_F(NcclTest, ACallThatFailsInTheMiddleOfAGroupClosesIt) {
+  SetFailureHandler(ThrowIt);
+  for (const std::string failing : {"ncclAllReduce", "ncclGroupEnd"}) {
+    SCOPED_TRACE(failing);
+    int made = 0, failing_time = 2;
+    if (failing == "ncclGroupEnd") failing_time = 1;
+    bool fails = false;
+    fake_cuda::Reset({.devices = kMembers, .fail = [&](const std::string& call) {
+                        return fails && call == failing && ++made == failing_time ? cudaErrorUnknown
+                                                                                  : cudaSuccess;
+                      }});
+    Gpus gpus;
+    std::string why_not;
+    Group group = ConnectGpus(gpus.list(), &why_not);
+    const auto sum = [&] { group[0]->Sum({{gpus.values[0], 40}, {gpus.values[0] + 40, 60}}); };
+    fake_cuda::ForgetCalls();
+    fails = true;
+    EXPECT_THROW(sum(), std::runtime_error);
+    EXPECT_EQ(TimesCalled("ncclGroupStart"), TimesCalled("ncclGroupEnd"));
+    group[1]->Abort("out of paper");
+    fails = false;
+    group.clear();
+    fake_cuda::ForgetCalls();
   }
-  ending = nullptr;
-  group.clear();
-  fake_cuda::ForgetCalls();
+  SetFailureHandler(nullptr);
 }
 
 TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
   for (const std::string call :
-       {"ncclCommInitAll", "ncclGroupStart", "ncclAllReduce", "ncclBroadcast", "ncclGroupEnd"}) {
+       {"ncclGetUniqueId", "ncclCommInitRankConfig", "ncclCommGetAsyncError", "ncclGroupStart",
+        "ncclAllReduce", "ncclBroadcast", "ncclGroupEnd"}) {
     EXPECT_DEATH(
         {
           fake_cuda::Reset({.devices = kMembers, .fail = [&](const std::string& made) {
@@ -319,8 +466,7 @@ TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
 }
 
 TEST_F(NcclTest, AMemberThatCannotBeMadeLeavesNothingBehind) {
-  SetFailureHandler(
-      [](const char*, int, const std::string& message) { throw std::runtime_error(message); });
+  SetFailureHandler(ThrowIt);
   int taken = 0, failing = -1;
   fake_cuda::Reset({.devices = kMembers, .fail = [&](const std::string& call) {
                       const bool takes =

@@ -1,10 +1,14 @@
 // The part of NCCL that is called, as a shared library of its name: it adds up memory of the fake
 // runtime's devices, on streams of that runtime, whose functions it takes from the program that
-// opens it. With LAYRUB_OLD_NCCL, one from before there was ncclCommAbort.
+// opens it. With LAYRUB_OLD_NCCL, one from before there was
+// ncclCommInitRankConfig.
 #include <nccl.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +47,7 @@ struct Round {
 struct Clique {
   size_t members = 0;
   bool aborted = false;
+  std::set<size_t> connected;  ///< ranks that have ended a group
   std::vector<std::shared_ptr<Round>> rounds;
 };
 
@@ -62,8 +67,24 @@ ncclResult_t Result(cudaError_t error) {
   return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
-thread_local int groups = 0;                                       ///< that are open
-thread_local std::vector<std::function<void(Runtime&)>> in_group;  ///< what waits for their end
+struct Pending {
+  ncclComm* comm;
+  std::function<void(Runtime&)> come;
+};
+thread_local int groups = 0;                 ///< that are open
+thread_local std::vector<Pending> in_group;  ///< what waits for their end
+
+// Under the runtime's lock:
+std::set<const ncclComm*> alive;
+std::map<std::string, std::weak_ptr<Clique>> cliques;  ///< by the bytes of their ids
+uint64_t ids = 0;
+
+/// False, and a violation, for a communicator that has been given back.
+bool MayUse(Runtime& runtime, const ncclComm* comm) {
+  if (alive.count(comm) != 0) return true;
+  runtime.Violate("NCCL is given a communicator that is gone");
+  return false;
+}
 
 }  // namespace
 
@@ -107,10 +128,18 @@ void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t strea
   }
 }
 
+/// Members wait for each other when they first exchange something, if the test wants that.
+bool Connecting(const Runtime& runtime, const ncclComm* comm) {
+  const Clique& clique = *comm->clique;
+  return runtime.options.members_connect && !clique.connected.empty() &&
+         clique.connected.size() < clique.members;
+}
+
 ncclResult_t Queue(const char* call, ncclComm* comm, const Part& part, cudaStream_t stream) {
   return Result(Enter({call, static_cast<int64_t>(part.count)}, [&](Runtime& runtime) {
     if (part.type != ncclFloat && part.type != ncclDouble) return cudaErrorNotSupported;
-    in_group.push_back([=](Runtime& then) { Come(then, comm, part, stream); });
+    if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
+    in_group.push_back({comm, [=](Runtime& then) { Come(then, comm, part, stream); }});
     if (groups == 0) runtime.Violate("NCCL is called outside of a group");
     return cudaSuccess;
   }));
@@ -122,7 +151,7 @@ extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) {
 #ifdef LAYRUB_OLD_NCCL
-  *version = 2307;
+  *version = 21304;
 #else
   *version = 22304;
 #endif
@@ -133,33 +162,59 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclSuccess ? "no error" : "unhandled cuda error";
 }
 
-ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
-  return Result(Enter({"ncclCommInitAll"}, [&](Runtime& runtime) {
-    const auto clique = std::make_shared<Clique>();
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  return Result(Enter({"ncclGetUniqueId"}, [&](Runtime&) {
+    std::memset(id, 0, sizeof *id);
+    ++ids;
+    std::memcpy(id, &ids, sizeof ids);
+    return cudaSuccess;
+  }));
+}
+
+#ifndef LAYRUB_OLD_NCCL
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int count, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  return Result(Enter({"ncclCommInitRankConfig"}, [&](Runtime& runtime) {
+    if (config->blocking != 0) runtime.Violate("calls of NCCL may wait for others");
+    if (groups == 0) runtime.Violate("NCCL waits for ranks that come later");
+    std::weak_ptr<Clique>& known = cliques[std::string(id.internal, sizeof id.internal)];
+    std::shared_ptr<Clique> clique = known.lock();
+    if (!clique) known = clique = std::make_shared<Clique>();
     clique->members = static_cast<size_t>(count);
-    for (int rank = 0; rank < count; ++rank) {
-      if (devices[rank] >= runtime.options.devices) return cudaErrorInvalidDevice;
-      comms[rank] = new ncclComm{clique, static_cast<size_t>(rank), devices[rank]};
-    }
+    *comm = new ncclComm{clique, static_cast<size_t>(rank), current_device};
+    alive.insert(*comm);
+    return cudaSuccess;
+  }));
+}
+#endif
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  return Result(Enter({"ncclCommGetAsyncError"}, [&](Runtime& runtime) {
+    if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
+    *error = Connecting(runtime, comm) ? ncclInProgress : ncclSuccess;
     return cudaSuccess;
   }));
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  delete comm;
-  return Result(Enter({"ncclCommDestroy"}, [](Runtime&) { return cudaSuccess; }));
-}
-
-#ifndef LAYRUB_OLD_NCCL
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const std::unique_ptr<ncclComm> ended(comm);
-  return Result(Enter({"ncclCommAbort"}, [&](Runtime&) {
-    comm->clique->aborted = true;
-    for (const auto& round : comm->clique->rounds) round->goes_on[comm->rank]->happened = true;
+  return Result(Enter({"ncclCommDestroy"}, [&](Runtime& runtime) {
+    if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
+    alive.erase(comm);
+    delete comm;
     return cudaSuccess;
   }));
 }
-#endif
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  return Result(Enter({"ncclCommAbort"}, [&](Runtime& runtime) {
+    if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
+    comm->clique->aborted = true;
+    for (const auto& round : comm->clique->rounds) round->goes_on[comm->rank]->happened = true;
+    alive.erase(comm);
+    delete comm;
+    return cudaSuccess;
+  }));
+}
 
 ncclResult_t ncclGroupStart() {
   return Result(Enter({"ncclGroupStart"}, [](Runtime&) {
@@ -169,12 +224,19 @@ ncclResult_t ncclGroupStart() {
 }
 
 ncclResult_t ncclGroupEnd() {
-  return Result(Enter({"ncclGroupEnd"}, [](Runtime& runtime) {
-    if (--groups > 0) return cudaSuccess;
-    for (const auto& come : in_group) come(runtime);
-    in_group.clear();
+  bool connecting = false;
+  std::vector<Pending> all;
+  if (--groups == 0) all.swap(in_group);  // even where it fails
+  const ncclResult_t result = Result(Enter({"ncclGroupEnd"}, [&](Runtime& runtime) {
+    for (const Pending& pending : all) {
+      if (!MayUse(runtime, pending.comm)) return cudaErrorInvalidValue;
+      pending.comm->clique->connected.insert(pending.comm->rank);
+      connecting |= Connecting(runtime, pending.comm);
+      pending.come(runtime);
+    }
     return cudaSuccess;
   }));
+  return connecting ? ncclInProgress : result;
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,

@@ -62,7 +62,7 @@ PARTS = [
 PLANNER = ('ir', 'cost', 'pack', 'schedule', 'check', 'policies', 'search', 'strategies', 'bounds')
 PURE = ('base',) + PLANNER
 IMPURE = re.compile(r'(boost|glog|gflags|google|hdf5|lmdb|leveldb|opencv2?|cblas|omp)\b')
-CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|driver_types)')
+CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|nvtx3|driver_types)')
 MAY_MENTION_CUDA = re.compile(
     r'src/layrub/device/cuda|src/caffe/kernels/|include/caffe/util/(device_alternate|cudnn|nccl)\.hpp')
 

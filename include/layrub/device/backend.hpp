@@ -66,6 +66,11 @@ class Backend {
   /// recorder.
   virtual double SecondsOf(const Event& event) = 0;
 
+  /// What the calling thread queues until EndRange is shown as `name` by a profiler that listens.
+  /// Ranges may lie within each other. Nothing happens where there is no such profiler.
+  virtual void BeginRange(const char* /*name*/) {}
+  virtual void EndRange() {}
+
   /// The contents of `bytes` of device memory are of no use any more; the memory stays the
   /// caller's. Where the device tier is RAM of the process, whole pages go back to the system until
   /// they are written again; elsewhere (an allocation of CUDA goes back whole) nothing happens.

@@ -1,5 +1,6 @@
 #include "layrub/runtime/executor.hpp"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,23 @@
 #include "layrub/runtime/residency.hpp"
 
 namespace layrub {
+namespace {
+
+constexpr std::array<const char*, 3> kPassNames{"forward", "backward", "update"};
+
+/// What is queued in its life, as a profiler shows it.
+class Range {
+ public:
+  Range(Backend* backend, const char* name) : backend_(backend) { backend_->BeginRange(name); }
+  ~Range() { backend_->EndRange(); }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
 
 struct Executor::Impl : TransientMemory::User {
   Impl(const Graph& graph, const Plan& plan, Backend* backend, ExecutorOptions options);
@@ -101,6 +119,7 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     if (recorder) recorder->Start();
   }
   const size_t number = static_cast<size_t>(pass);
+  const Range range(backend, kPassNames[number]);
   const int32_t end = plan.pass_end[number];
   for (current = number == 0 ? 0 : plan.pass_end[number - 1]; current < end; ++current) {
     if (NeedsFinish(plan.steps[current])) runner->Finish();
@@ -217,7 +236,9 @@ void Executor::Impl::DropFetched(TensorId tensor) {
 }
 
 void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
-  const Form& form = graph.ops[step.op].forms[step.form];
+  const Op& op = graph.ops[step.op];
+  const Form& form = op.forms[step.form];
+  const Range range(backend, op.name.c_str());
   if (step.kind == StepKind::kFill) {
     const TensorId tensor = form.writes[0];
     backend->Zero(residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);

@@ -8,6 +8,13 @@
 #include <stdexcept>
 #include <unordered_map>
 
+// Ranges for Nsight Systems and the like; of headers alone, and calls do nothing where none
+// listens.
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define LAYRUB_NVTX
+#endif
+
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/cuda/check.hpp"
 #include "layrub/device/cuda/cuda_device.hpp"
@@ -126,6 +133,11 @@ class CudaBackend final : public Backend {
   double SecondsOf(const Event& event) override {
     return events_[Index(event.lane)].SecondsOf(event.ticket);
   }
+
+#ifdef LAYRUB_NVTX
+  void BeginRange(const char* name) override { nvtxRangePushA(name); }
+  void EndRange() override { nvtxRangePop(); }
+#endif
 
   int64_t Allocated(Tier tier) const override { return allocated_[Index(tier)]; }
 

@@ -228,7 +228,7 @@ function(layrub_add_fake_gpu result)
     $<TARGET_OBJECTS:layrub_fake_gpu>)
   add_dependencies(caffe_with_fake_gpu layrub_fake_cudnn layrub_fake_curand)
   set_target_properties(caffe_with_fake_gpu PROPERTIES OUTPUT_NAME caffe LIBRARY_OUTPUT_DIRECTORY ${folder}
-                                                       INSTALL_RPATH "$ORIGIN;$ORIGIN/../../bin/fake_libraries")
+                                                       INSTALL_RPATH "$ORIGIN;$ORIGIN/../../bin/fakes_of_test_nccl_communicator")
   set(preload $<TARGET_FILE:caffe_with_fake_gpu>)
   # The runtime of a sanitizer wants to be the first of all libraries.
   set(address asan)

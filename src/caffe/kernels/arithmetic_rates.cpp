@@ -11,8 +11,8 @@ namespace caffe {
 namespace {
 
 constexpr int kRuns = 5;
-/// Sizes grow until a run takes this long, so that neither a launch nor caches count, and until they
-/// are as large as the fastest device wants them.
+/// Sizes grow until a run takes this long, so that neither a launch nor caches count, and until
+/// they are as large as the fastest device wants them.
 constexpr double kLongEnough = 5e-3;
 constexpr int64_t kSides[] = {768, 1536, 4096};
 constexpr int64_t kVectors[] = {int64_t{8} << 20, int64_t{64} << 20};

@@ -37,7 +37,8 @@ void __syncthreads();
 /// thread sanitizer they are threads of the system, so that it sees a barrier that is missing.
 void LaunchOnHost(unsigned blocks, int threads, bool barriers, const std::function<void()>& kernel);
 
-/// Calls `run` when `stream`, a cudaStream_t, has come so far. In builds whose CUDA runtime is a fake.
+/// Calls `run` when `stream`, a cudaStream_t, has come so far. In builds whose CUDA runtime is a
+/// fake.
 void QueueOnHost(void* stream, std::function<void()> run);
 
 }  // namespace kernels

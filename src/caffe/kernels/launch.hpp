@@ -2,8 +2,8 @@
 #define CAFFE_KERNELS_LAUNCH_HPP_
 
 // How kernels of a GPU are launched: on one by CUDA's compiler, and in builds for tests
-// (LAYRUB_LAUNCH_ON_HOST) by host_launch.hpp on the CPU: at once, or, where CUDA's runtime is a fake,
-// when their stream comes to them. Elsewhere there are none: LAYRUB_LAUNCHES is 0.
+// (LAYRUB_LAUNCH_ON_HOST) by host_launch.hpp on the CPU: at once, or, where CUDA's runtime is a
+// fake, when their stream comes to them. Elsewhere there are none: LAYRUB_LAUNCHES is 0.
 
 #include <cstdint>
 

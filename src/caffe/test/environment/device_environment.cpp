@@ -44,8 +44,8 @@ class DeviceEnvironment : public ::testing::Environment {
           << "LAYRUB_TEST_DEVICE is cpu, emulated, occupied, cuda or cuda:1.";
       constexpr int64_t kBytes = int64_t{16} << 30, kMiB = 1 << 20;
       // Never taken down: static blobs of tests may live on it.
-      Caffe::UseDevice(new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0,
-                                                  occupied ? 200 * kMiB : 0));
+      Caffe::UseDevice(
+          new layrub::EmulatedDevice(kBytes, occupied ? 300 * kMiB : 0, occupied ? 200 * kMiB : 0));
     }
     library_settings().tf32 = Tf32::kOff;  // results are compared with those of the CPU
     Caffe::set_mode(Caffe::GPU);

@@ -23,7 +23,8 @@ thread_local std::unique_lock<std::mutex>* lock_of_call = nullptr;
 thread_local cudaError_t last_error = cudaSuccess;
 
 std::unique_ptr<Runtime>& Now() {
-  static auto& runtime = *new std::unique_ptr<Runtime>(std::make_unique<Runtime>(OptionsOfEnvironment()));
+  static auto& runtime =
+      *new std::unique_ptr<Runtime>(std::make_unique<Runtime>(OptionsOfEnvironment()));
   return runtime;
 }
 
@@ -36,8 +37,8 @@ cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device)
                               runtime.options.device_bytes;
   if (!fits) return cudaErrorMemoryAllocation;
   EmulatedDevice* const emulated = device < 0 ? nullptr : runtime.devices[device].memory.get();
-  char* const memory = static_cast<char*>(emulated ? emulated->Allocate(size)
-                                                   : std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  char* const memory = static_cast<char*>(
+      emulated ? emulated->Allocate(size) : std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   if (memory == nullptr) return cudaErrorMemoryAllocation;
   std::memset(emulated ? emulated->Alias(memory) : memory, 0xA5, bytes);
   runtime.memory[memory] = {size, device};
@@ -94,7 +95,9 @@ Options OptionsOfEnvironment() {
     const std::string name = word.substr(0, equal);
     const std::string value = word.substr(std::min(equal + 1, word.size()));
     if (name == "pace" && (value == "early" || value == "late" || value == "random")) {
-      options.pace = value == "early" ? Pace::kEarly : value == "late" ? Pace::kLate : Pace::kRandom;
+      options.pace = value == "early"  ? Pace::kEarly
+                     : value == "late" ? Pace::kLate
+                                       : Pace::kRandom;
     } else if (word == "protect") {
       options.protect = true;
     } else if (name == "devices") {
@@ -202,8 +205,7 @@ namespace {
 
 Work CopyWork(Runtime& runtime, void* to, const void* from, size_t bytes) {
   const auto distance = std::abs(static_cast<char*>(to) - static_cast<const char*>(from));
-  if (static_cast<size_t>(distance) < bytes)
-    runtime.Violate("a copy reads what it writes");
+  if (static_cast<size_t>(distance) < bytes) runtime.Violate("a copy reads what it writes");
   return {.act = [=] { std::memmove(to, from, bytes); }, .touches = {to, from}};
 }
 

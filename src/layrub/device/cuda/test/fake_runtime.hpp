@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-/// The part of the CUDA runtime that this project calls, in RAM: linked in libcudart's place, it runs
-/// the backend's logic on any machine. Device and pinned memory are RAM. A stream is a queue whose
-/// work is done while some call is being made, as far as its waits allow and as early or late as the
-/// test likes: what the backend forgets to order happens in the wrong order. Thread safe; work runs
-/// under one lock.
+/// The part of the CUDA runtime that this project calls, in RAM: linked in libcudart's place, it
+/// runs the backend's logic on any machine. Device and pinned memory are RAM. A stream is a queue
+/// whose work is done while some call is being made, as far as its waits allow and as early or late
+/// as the test likes: what the backend forgets to order happens in the wrong order. Thread safe;
+/// work runs under one lock.
 ///
 /// Whole programs run on it, too (libcaffe on a fake GPU, docs/gpu.md). The environment variable
 /// LAYRUB_FAKE_GPU then says what the GPU is like, by words with commas between them: devices=2,
-/// mib=512 (of each device), pace=early, late or random, seed=3, protect, by which memory of devices
-/// is out of the process's reach but while work is done, and fail=17, which makes the 17th call of
-/// CUDA or of its libraries, or piece of work, fail. A process that breaks a rule ends.
+/// mib=512 (of each device), pace=early, late or random, seed=3, protect, by which memory of
+/// devices is out of the process's reach but while work is done, and fail=17, which makes the 17th
+/// call of CUDA or of its libraries, or piece of work, fail. A process that breaks a rule ends.
 namespace layrub::fake_cuda {
 
 /// When queued work is done.
@@ -69,8 +69,8 @@ struct Alive {
   bool operator==(const Alive&) const = default;
 };
 
-/// What LAYRUB_FAKE_GPU asks for; the defaults where it is not set. Ends the process if a word is not
-/// understood.
+/// What LAYRUB_FAKE_GPU asks for; the defaults where it is not set. Ends the process if a word is
+/// not understood.
 Options OptionsOfEnvironment();
 
 /// Forgets everything; the next calls are those of a new process. At first, OptionsOfEnvironment.

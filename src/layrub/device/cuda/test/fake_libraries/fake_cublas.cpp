@@ -57,18 +57,17 @@ cublasStatus_t Gemm(const char* name, cublasHandle_t handle, cublasOperation_t t
   if (m == 0 || n == 0 || count == 0) return Status(PlainCall(name));
   const int last = count - 1;
   const Operand workspace{handle->workspace, handle->workspace_bytes, true};
-  return Status(QueueCall(
-      name, handle->place,
-      {Values(a, Extent(na ? m : k, na ? k : m, lda) + last * a_step),
-       Values(b, Extent(nb ? k : n, nb ? n : k, ldb) + last * b_step),
-       Values(c, Extent(m, n, ldc) + last * c_step, true), workspace},
-      [=] {
-        Spoil(const_cast<void*>(workspace.address), workspace.bytes);
-        for (int i = 0; i < count; ++i) {
-          Multiply(Blas(ta), Blas(tb), m, n, k, alpha, a + i * a_step, lda, b + i * b_step, ldb,
-                   beta, c + i * c_step, ldc);
-        }
-      }));
+  return Status(QueueCall(name, handle->place,
+                          {Values(a, Extent(na ? m : k, na ? k : m, lda) + last * a_step),
+                           Values(b, Extent(nb ? k : n, nb ? n : k, ldb) + last * b_step),
+                           Values(c, Extent(m, n, ldc) + last * c_step, true), workspace},
+                          [=] {
+                            Spoil(const_cast<void*>(workspace.address), workspace.bytes);
+                            for (int i = 0; i < count; ++i) {
+                              Multiply(Blas(ta), Blas(tb), m, n, k, alpha, a + i * a_step, lda,
+                                       b + i * b_step, ldb, beta, c + i * c_step, ldc);
+                            }
+                          }));
 }
 
 /// y = alpha * op(a) * x + beta * y
@@ -78,19 +77,18 @@ cublasStatus_t Gemv(const char* name, cublasHandle_t handle, cublasOperation_t t
                     Number* y) {
   if (m < 0 || n < 0 || lda < std::max(1, m)) return CUBLAS_STATUS_INVALID_VALUE;
   const int from = t == CUBLAS_OP_N ? n : m, to = t == CUBLAS_OP_N ? m : n;
-  return Status(QueueCall(name, handle->place,
-                          {Values(a, Extent(m, n, lda)), Values(x, from), Values(y, to, true)},
-                          [=] {
-                            for (int i = 0; i < to; ++i) {
-                              Number sum = 0;
-                              for (int j = 0; j < from; ++j) {
-                                const int64_t at = t == CUBLAS_OP_N ? i + int64_t{j} * lda
-                                                                    : j + int64_t{i} * lda;
-                                sum += a[at] * x[j];
-                              }
-                              y[i] = alpha * sum + (beta == 0 ? Number(0) : beta * y[i]);
-                            }
-                          }));
+  return Status(QueueCall(
+      name, handle->place, {Values(a, Extent(m, n, lda)), Values(x, from), Values(y, to, true)},
+      [=] {
+        for (int i = 0; i < to; ++i) {
+          Number sum = 0;
+          for (int j = 0; j < from; ++j) {
+            const int64_t at = t == CUBLAS_OP_N ? i + int64_t{j} * lda : j + int64_t{i} * lda;
+            sum += a[at] * x[j];
+          }
+          y[i] = alpha * sum + (beta == 0 ? Number(0) : beta * y[i]);
+        }
+      }));
 }
 
 template <typename Number>
@@ -110,8 +108,8 @@ cublasStatus_t Scal(const char* name, cublasHandle_t handle, int n, Number alpha
 
 /// Results that are the host's are waited for.
 template <typename Number>
-cublasStatus_t Dot(const char* name, cublasHandle_t handle, int n, const Number* x,
-                   const Number* y, Number* result) {
+cublasStatus_t Dot(const char* name, cublasHandle_t handle, int n, const Number* x, const Number* y,
+                   Number* result) {
   return Status(QueueCall(
       name, handle->place, {Values(x, n), Values(y, n)},
       [=] {

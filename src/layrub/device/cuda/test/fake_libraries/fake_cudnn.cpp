@@ -1,6 +1,6 @@
-// The part of cuDNN that this project calls, by plain loops. Algorithms differ as cuDNN's do: in the
-// shapes that they take, in bytes of workspace, in bits (each adds up in an order of its own), and
-// some of them give other bits at each run.
+// The part of cuDNN that this project calls, by plain loops. Algorithms differ as cuDNN's do: in
+// the shapes that they take, in bytes of workspace, in bits (each adds up in an order of its own),
+// and some of them give other bits at each run.
 #include <cudnn.h>
 
 #include <array>
@@ -61,8 +61,7 @@ bool IsDouble(const Shape& shape) { return shape.type == CUDNN_DATA_DOUBLE; }
 
 /// The factors are of the type of the values.
 double Factor(const Shape& shape, const void* at) {
-  return IsDouble(shape) ? *static_cast<const double*>(at)
-                         : double{*static_cast<const float*>(at)};
+  return IsDouble(shape) ? *static_cast<const double*>(at) : double{*static_cast<const float*>(at)};
 }
 
 Operand In(const Shape& shape, const void* address) { return {address, shape.Bytes(), false}; }
@@ -73,8 +72,7 @@ template <typename Number>
 void Blend(double alpha, const std::vector<Number>& result, double beta, void* out) {
   auto* const values = static_cast<Number*>(out);
   for (size_t i = 0; i < result.size(); ++i) {
-    values[i] =
-        Number(alpha) * result[i] + (beta == 0 ? Number(0) : Number(beta) * values[i]);
+    values[i] = Number(alpha) * result[i] + (beta == 0 ? Number(0) : Number(beta) * values[i]);
   }
 }
 
@@ -97,7 +95,8 @@ struct Problem {
     fits = channels % groups == 0 && outputs % groups == 0 && images == y.sizes[0] &&
            outputs == w.sizes[0] && channels / groups == w.sizes[1];
     for (size_t i = 0; i < 3; ++i) {
-      fits = fits && out[i] == (in[i] + 2 * pad[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
+      fits = fits &&
+             out[i] == (in[i] + 2 * pad[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
     }
   }
 
@@ -160,14 +159,15 @@ struct Algorithm {
 const std::vector<Algorithm>& Algorithms(Pass pass) {
   using A = Algorithm;
   static const std::vector<Algorithm> forward{
-      {A::kGemm, 0, 1},   {A::kGemm, 0.25, 0.8}, {A::kGemm, 2, 0.9},     {A::kNever},
+      {A::kGemm, 0, 1},  {A::kGemm, 0.25, 0.8}, {A::kGemm, 2, 0.9},     {A::kNever},
       {A::kFft, 3, 0.7}, {A::kFft, 1.5, 0.75},  {A::kWinograd, 0, 0.6}, {A::kWinograd, 1, 0.5}};
-  static const std::vector<Algorithm> data{{A::kGemm, 0, 1, false},   {A::kGemm, 0.25, 0.9},
-                                           {A::kFft, 3, 0.7},         {A::kFft, 1.5, 0.75},
-                                           {A::kWinograd, 0, 0.6},    {A::kWinograd, 1, 0.5}};
+  static const std::vector<Algorithm> data{{A::kGemm, 0, 1, false}, {A::kGemm, 0.25, 0.9},
+                                           {A::kFft, 3, 0.7},       {A::kFft, 1.5, 0.75},
+                                           {A::kWinograd, 0, 0.6},  {A::kWinograd, 1, 0.5}};
   static const std::vector<Algorithm> filter{
-      {A::kGemm, 0, 1, false}, {A::kGemm, 0.25, 0.9}, {A::kFft, 3, 0.7}, {A::kGemm, 1, 0.4, false},
-      {A::kNever},             {A::kWinograd, 1, 0.5}, {A::kFft, 1.5, 0.75}};
+      {A::kGemm, 0, 1, false},   {A::kGemm, 0.25, 0.9}, {A::kFft, 3, 0.7},
+      {A::kGemm, 1, 0.4, false}, {A::kNever},           {A::kWinograd, 1, 0.5},
+      {A::kFft, 1.5, 0.75}};
   return pass == Pass::kForward ? forward : pass == Pass::kData ? data : filter;
 }
 
@@ -216,10 +216,10 @@ void Convolve(Pass pass, const Problem& p, bool backwards, int64_t results, doub
   Blend(alpha, result, beta, out);
 }
 
-cudnnStatus_t Run(Pass pass, const char* name, cudnnHandle_t handle, const Shape& x,
-                  const Shape& w, const cudnnConvolutionStruct& conv, const Shape& y,
-                  int algorithm, void* memory, size_t bytes, const void* alpha, const void* beta,
-                  const Arrays& arrays, void* out) {
+cudnnStatus_t Run(Pass pass, const char* name, cudnnHandle_t handle, const Shape& x, const Shape& w,
+                  const cudnnConvolutionStruct& conv, const Shape& y, int algorithm, void* memory,
+                  size_t bytes, const void* alpha, const void* beta, const Arrays& arrays,
+                  void* out) {
   const Problem p(x, w, conv, y);
   size_t needed = 0;
   if (!Takes(pass, algorithm, p, x, w, y, &needed)) return CUDNN_STATUS_NOT_SUPPORTED;
@@ -230,12 +230,11 @@ cudnnStatus_t Run(Pass pass, const char* name, cudnnHandle_t handle, const Shape
   if (pass != Pass::kData) operands.push_back(In(x, arrays.x));
   if (pass != Pass::kFilter) operands.push_back(In(w, arrays.w));
   static std::atomic<int> runs = 0;
-  const bool deterministic =
-      Algorithms(pass)[static_cast<size_t>(algorithm)].deterministic;
+  const bool deterministic = Algorithms(pass)[static_cast<size_t>(algorithm)].deterministic;
   const bool backwards = (deterministic ? algorithm : ++runs) % 2 == 1;
   return Status(QueueCall(name, handle->place, operands,
-                          [=, count = result.Count(), is_double = IsDouble(x),
-                           a = Factor(x, alpha), b = Factor(x, beta)] {
+                          [=, count = result.Count(), is_double = IsDouble(x), a = Factor(x, alpha),
+                           b = Factor(x, beta)] {
                             Spoil(memory, static_cast<int64_t>(needed));
                             if (is_double) {
                               Convolve<double>(pass, p, backwards, count, a, b, arrays, out);
@@ -245,8 +244,8 @@ cudnnStatus_t Run(Pass pass, const char* name, cudnnHandle_t handle, const Shape
                           }));
 }
 
-/// Rows of a list of algorithms: the fastest first, those that cannot do it last. Each is listed for
-/// another kind of arithmetic, too, as cuDNN does it.
+/// Rows of a list of algorithms: the fastest first, those that cannot do it last. Each is listed
+/// for another kind of arithmetic, too, as cuDNN does it.
 template <typename Row>
 cudnnStatus_t List(Pass pass, const char* name, const Shape& x, const Shape& w,
                    const cudnnConvolutionStruct& conv, const Shape& y, bool timed, int most,
@@ -264,8 +263,7 @@ cudnnStatus_t List(Pass pass, const char* name, const Shape& x, const Shape& w,
     row.status = takes ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
     row.memory = bytes;
     row.time = takes ? static_cast<float>(algorithms[i].seconds) : -1;
-    row.determinism =
-        algorithms[i].deterministic ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
+    row.determinism = algorithms[i].deterministic ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
     row.mathType = conv.math == CUDNN_FMA_MATH ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     all.push_back(row);
     row.mathType = conv.math;
@@ -395,12 +393,12 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   return Status(CloseLibrary("cudnnDestroy", place, kLibraryBytes));
 }
 
-#define LAYRUB_FAKE_DESCRIPTOR(Name, Struct)                                     \
-  cudnnStatus_t cudnnCreate##Name##Descriptor(Struct** descriptor) {             \
-    return Create("cudnnCreate" #Name "Descriptor", descriptor);                 \
-  }                                                                              \
-  cudnnStatus_t cudnnDestroy##Name##Descriptor(Struct* descriptor) {             \
-    return Destroy("cudnnDestroy" #Name "Descriptor", descriptor);               \
+#define LAYRUB_FAKE_DESCRIPTOR(Name, Struct)                         \
+  cudnnStatus_t cudnnCreate##Name##Descriptor(Struct** descriptor) { \
+    return Create("cudnnCreate" #Name "Descriptor", descriptor);     \
+  }                                                                  \
+  cudnnStatus_t cudnnDestroy##Name##Descriptor(Struct* descriptor) { \
+    return Destroy("cudnnDestroy" #Name "Descriptor", descriptor);   \
   }
 LAYRUB_FAKE_DESCRIPTOR(Tensor, cudnnTensorStruct)
 LAYRUB_FAKE_DESCRIPTOR(Filter, cudnnFilterStruct)
@@ -447,16 +445,14 @@ cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t conv, i
   return Plain("cudnnSetConvolutionGroupCount");
 }
 
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv,
-                                          cudnnMathType_t math) {
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t math) {
   conv->math = math;
   return Plain("cudnnSetConvolutionMathType");
 }
 
-cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pooling,
-                                          cudnnPoolingMode_t mode, cudnnNanPropagation_t,
-                                          int height, int width, int pad_h, int pad_w,
-                                          int stride_h, int stride_w) {
+cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
+                                          cudnnNanPropagation_t, int height, int width, int pad_h,
+                                          int pad_w, int stride_h, int stride_w) {
   if (mode != CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING) return CUDNN_STATUS_NOT_SUPPORTED;
   *pooling = {{height, width}, {pad_h, pad_w}, {stride_h, stride_w}};
   return Plain("cudnnSetPooling2dDescriptor");
@@ -472,32 +468,32 @@ cudnnStatus_t cudnnSetLRNDescriptor(cudnnLRNDescriptor_t lrn, unsigned size, dou
   return Plain("cudnnSetLRNDescriptor");
 }
 
-#define LAYRUB_FAKE_CONVOLUTION(Name, kPass, Row, FirstType, first, SecondType, second, ThirdType,  \
-                                third, x, w, y)                                                     \
-  cudnnStatus_t cudnnGetConvolution##Name##AlgorithmMaxCount(cudnnHandle_t, int* count) {           \
-    *count = 2 * static_cast<int>(Algorithms(kPass).size());                                        \
-    return Plain("cudnnGetConvolution" #Name "AlgorithmMaxCount");                                  \
-  }                                                                                                 \
-  cudnnStatus_t cudnnGetConvolution##Name##Algorithm_v7(                                            \
-      cudnnHandle_t, const FirstType first, const SecondType second,                                \
-      const cudnnConvolutionDescriptor_t conv, const ThirdType third, const int most, int* count,   \
-      Row* rows) {                                                                                  \
-    return List(kPass, "cudnnGetConvolution" #Name "Algorithm_v7", *x, *w, *conv, *y, false, most,  \
-                count, rows);                                                                       \
-  }                                                                                                 \
-  cudnnStatus_t cudnnFindConvolution##Name##Algorithm(                                              \
-      cudnnHandle_t, const FirstType first, const SecondType second,                                \
-      const cudnnConvolutionDescriptor_t conv, const ThirdType third, const int most, int* count,   \
-      Row* rows) {                                                                                  \
-    return List(kPass, "cudnnFindConvolution" #Name "Algorithm", *x, *w, *conv, *y, true, most,     \
-                count, rows);                                                                       \
-  }                                                                                                 \
-  cudnnStatus_t cudnnGetConvolution##Name##WorkspaceSize(                                           \
-      cudnnHandle_t, const FirstType first, const SecondType second,                                \
-      const cudnnConvolutionDescriptor_t conv, const ThirdType third, decltype(Row::algo) algorithm, \
-      size_t* bytes) {                                                                              \
-    return WorkspaceSize(kPass, "cudnnGetConvolution" #Name "WorkspaceSize", *x, *w, *conv, *y,     \
-                         algorithm, bytes);                                                         \
+#define LAYRUB_FAKE_CONVOLUTION(Name, kPass, Row, FirstType, first, SecondType, second, ThirdType, \
+                                third, x, w, y)                                                    \
+  cudnnStatus_t cudnnGetConvolution##Name##AlgorithmMaxCount(cudnnHandle_t, int* count) {          \
+    *count = 2 * static_cast<int>(Algorithms(kPass).size());                                       \
+    return Plain("cudnnGetConvolution" #Name "AlgorithmMaxCount");                                 \
+  }                                                                                                \
+  cudnnStatus_t cudnnGetConvolution##Name##Algorithm_v7(                                           \
+      cudnnHandle_t, const FirstType first, const SecondType second,                               \
+      const cudnnConvolutionDescriptor_t conv, const ThirdType third, const int most, int* count,  \
+      Row* rows) {                                                                                 \
+    return List(kPass, "cudnnGetConvolution" #Name "Algorithm_v7", *x, *w, *conv, *y, false, most, \
+                count, rows);                                                                      \
+  }                                                                                                \
+  cudnnStatus_t cudnnFindConvolution##Name##Algorithm(                                             \
+      cudnnHandle_t, const FirstType first, const SecondType second,                               \
+      const cudnnConvolutionDescriptor_t conv, const ThirdType third, const int most, int* count,  \
+      Row* rows) {                                                                                 \
+    return List(kPass, "cudnnFindConvolution" #Name "Algorithm", *x, *w, *conv, *y, true, most,    \
+                count, rows);                                                                      \
+  }                                                                                                \
+  cudnnStatus_t cudnnGetConvolution##Name##WorkspaceSize(                                          \
+      cudnnHandle_t, const FirstType first, const SecondType second,                               \
+      const cudnnConvolutionDescriptor_t conv, const ThirdType third,                              \
+      decltype(Row::algo) algorithm, size_t* bytes) {                                              \
+    return WorkspaceSize(kPass, "cudnnGetConvolution" #Name "WorkspaceSize", *x, *w, *conv, *y,    \
+                         algorithm, bytes);                                                        \
   }
 LAYRUB_FAKE_CONVOLUTION(Forward, Pass::kForward, cudnnConvolutionFwdAlgoPerf_t,
                         cudnnTensorDescriptor_t, x, cudnnFilterDescriptor_t, w,
@@ -547,19 +543,19 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
                                   const void* alpha, const cudnnTensorDescriptor_t x_shape,
                                   const void* x, const void* beta,
                                   const cudnnTensorDescriptor_t y_shape, void* y) {
-  return Status(QueueCall(
-      "cudnnPoolingForward", handle->place, {In(*x_shape, x), Out(*y_shape, y)},
-      [=, pooling = *pooling, xs = Shape(*x_shape), ys = Shape(*y_shape),
-       a = Factor(*x_shape, alpha), b = Factor(*x_shape, beta)] {
-        ByType(xs, [&](auto number) {
-          using Number = decltype(number);
-          std::vector<Number> result(static_cast<size_t>(ys.Count()));
-          ForWindows(pooling, xs, ys, [&](int64_t out, int64_t in) {
-            result[static_cast<size_t>(out)] += static_cast<const Number*>(x)[in];
-          });
-          Blend(a / (pooling.window[0] * pooling.window[1]), result, b, y);
-        });
-      }));
+  return Status(QueueCall("cudnnPoolingForward", handle->place, {In(*x_shape, x), Out(*y_shape, y)},
+                          [=, pooling = *pooling, xs = Shape(*x_shape), ys = Shape(*y_shape),
+                           a = Factor(*x_shape, alpha), b = Factor(*x_shape, beta)] {
+                            ByType(xs, [&](auto number) {
+                              using Number = decltype(number);
+                              std::vector<Number> result(static_cast<size_t>(ys.Count()));
+                              ForWindows(pooling, xs, ys, [&](int64_t out, int64_t in) {
+                                result[static_cast<size_t>(out)] +=
+                                    static_cast<const Number*>(x)[in];
+                              });
+                              Blend(a / (pooling.window[0] * pooling.window[1]), result, b, y);
+                            });
+                          }));
 }
 
 cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
@@ -569,19 +565,19 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
                                    const void* beta, const cudnnTensorDescriptor_t, void* dx) {
   // An average's gradient depends on neither x nor y: they need be memory of the device, no more.
   if (x == nullptr || y == nullptr) return CUDNN_STATUS_BAD_PARAM;
-  return Status(QueueCall(
-      "cudnnPoolingBackward", handle->place, {In(*y_shape, dy), Out(*x_shape, dx)},
-      [=, pooling = *pooling, xs = Shape(*x_shape), ys = Shape(*y_shape),
-       a = Factor(*x_shape, alpha), b = Factor(*x_shape, beta)] {
-        ByType(xs, [&](auto number) {
-          using Number = decltype(number);
-          std::vector<Number> result(static_cast<size_t>(xs.Count()));
-          ForWindows(pooling, xs, ys, [&](int64_t out, int64_t in) {
-            result[static_cast<size_t>(in)] += static_cast<const Number*>(dy)[out];
-          });
-          Blend(a / (pooling.window[0] * pooling.window[1]), result, b, dx);
-        });
-      }));
+  return Status(
+      QueueCall("cudnnPoolingBackward", handle->place, {In(*y_shape, dy), Out(*x_shape, dx)},
+                [=, pooling = *pooling, xs = Shape(*x_shape), ys = Shape(*y_shape),
+                 a = Factor(*x_shape, alpha), b = Factor(*x_shape, beta)] {
+                  ByType(xs, [&](auto number) {
+                    using Number = decltype(number);
+                    std::vector<Number> result(static_cast<size_t>(xs.Count()));
+                    ForWindows(pooling, xs, ys, [&](int64_t out, int64_t in) {
+                      result[static_cast<size_t>(in)] += static_cast<const Number*>(dy)[out];
+                    });
+                    Blend(a / (pooling.window[0] * pooling.window[1]), result, b, dx);
+                  });
+                }));
 }
 
 cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t lrn,
@@ -631,8 +627,8 @@ cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescrip
           ForChannelLines(s, [&](int64_t first, int64_t step, int channels) {
             const auto scale = [&](int c) {
               return lrn.k + lrn.alpha / lrn.size * Neighbours(lrn, c, channels, [&](int n) {
-                       return double(in[first + n * step]) * in[first + n * step];
-                     });
+                               return double(in[first + n * step]) * in[first + n * step];
+                             });
             };
             for (int c = 0; c < channels; ++c) {
               const double ratio = Neighbours(lrn, c, channels, [&](int n) {
@@ -640,9 +636,9 @@ cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescrip
                 return double(gradient[at]) * out[at] / scale(n);
               });
               const int64_t at = first + c * step;
-              result[static_cast<size_t>(at)] = static_cast<Number>(
-                  gradient[at] * std::pow(scale(c), -lrn.beta) -
-                  2 * lrn.alpha / lrn.size * lrn.beta * in[at] * ratio);
+              result[static_cast<size_t>(at)] =
+                  static_cast<Number>(gradient[at] * std::pow(scale(c), -lrn.beta) -
+                                      2 * lrn.alpha / lrn.size * lrn.beta * in[at] * ratio);
             }
           });
           Blend(a, result, b, dx);
@@ -684,8 +680,8 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
 cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
                                    cudnnSoftmaxMode_t mode, const void* alpha,
                                    const cudnnTensorDescriptor_t shape, const void* y,
-                                   const cudnnTensorDescriptor_t, const void* dy,
-                                   const void* beta, const cudnnTensorDescriptor_t, void* dx) {
+                                   const cudnnTensorDescriptor_t, const void* dy, const void* beta,
+                                   const cudnnTensorDescriptor_t, void* dx) {
   if (algorithm != CUDNN_SOFTMAX_ACCURATE || mode != CUDNN_SOFTMAX_MODE_CHANNEL)
     return CUDNN_STATUS_NOT_SUPPORTED;
   return Status(QueueCall(
@@ -702,8 +698,7 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
               dot += double(gradient[first + c * step]) * out[first + c * step];
             for (int c = 0; c < channels; ++c) {
               const int64_t at = first + c * step;
-              result[static_cast<size_t>(at)] =
-                  static_cast<Number>(out[at] * (gradient[at] - dot));
+              result[static_cast<size_t>(at)] = static_cast<Number>(out[at] * (gradient[at] - dot));
             }
           });
           Blend(a, result, b, dx);

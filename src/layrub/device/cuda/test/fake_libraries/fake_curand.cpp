@@ -99,8 +99,8 @@ curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* values, 
   return Normal("curandGenerateNormal", generator, values, count, mean, deviation);
 }
 
-curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* values,
-                                          size_t count, double mean, double deviation) {
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* values, size_t count,
+                                          double mean, double deviation) {
   return Normal("curandGenerateNormalDouble", generator, values, count, mean, deviation);
 }
 

@@ -32,8 +32,8 @@ struct Operand {
 /// Whether what is written may be what is read, at the same address.
 enum class InPlace : uint8_t { kNo, kYes };
 
-/// Queues `act`, and waits for it if `wait`. To name an operand that is not memory of the device, or
-/// one that is written and overlaps another, is a violation.
+/// Queues `act`, and waits for it if `wait`. To name an operand that is not memory of the device,
+/// or one that is written and overlaps another, is a violation.
 inline cudaError_t QueueCall(const char* name, const Place& place,
                              const std::vector<Operand>& operands, std::function<void()> act,
                              InPlace in_place = InPlace::kNo, bool wait = false) {

@@ -100,8 +100,7 @@ namespace {
 /// Member `comm` comes to its next round: the last one to come does the work.
 void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t stream) {
   const std::shared_ptr<Clique> clique = comm->clique;
-  if (stream->device != comm->device)
-    runtime.Violate("NCCL is given a stream of another device");
+  if (stream->device != comm->device) runtime.Violate("NCCL is given a stream of another device");
   const size_t number = comm->rounds++;
   if (clique->rounds.size() == number)
     clique->rounds.push_back(std::make_shared<Round>(clique->members));

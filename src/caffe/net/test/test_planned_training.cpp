@@ -156,12 +156,16 @@ TEST_P(PlannedTraining, TouchesExactlyThePlannedBytes) {
   Train(&solver);
   PlannedNet<float>& planned = *solver.net()->planned();
   const int64_t touched = planned.executor().TouchedBytes();
+  // Libraries touch of their workspace what they like.
+  const bool gpu = Caffe::mode() == Caffe::GPU;
+  const int64_t untouched = gpu ? Caffe::device().library_workspace_bytes() : 0;
   EXPECT_LE(touched, planned.plan().device_bytes);
-  EXPECT_GT(touched, planned.plan().device_bytes - layrub::kAlignment);
+  EXPECT_GT(touched, planned.plan().device_bytes - layrub::kAlignment - untouched);
 }
 
 TEST_P(PlannedTraining, AllocatesNothingLargeInAnIteration) {
 #if LAYRUB_SEES_ALLOCATIONS
+  if (DeviceContext::Current().launch) GTEST_SKIP() << "a GPU's driver and libraries allocate, too";
   OpenSolver solver(SolverFor(net(), strategy()));
   solver.Step(2);
   largest = 0;

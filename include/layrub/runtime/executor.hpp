@@ -68,6 +68,9 @@ class Executor {
   /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
   /// the operation at work does not touch.
   const void* Find(TensorId tensor);
+  /// What is queued on the compute lane from now on comes after the last copy to `tensor`'s device
+  /// range. Copies to others go on. Within Run, too.
+  void AwaitLoad(TensorId tensor);
   /// A whole forward pass was the last thing that ran, and what it left is still there.
   bool ready_for_backward() const;
   /// True while Run is active.

@@ -331,9 +331,7 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
                << memory_->net.graph.tensors[tensor].name
                << "', which the layer's memory traits do not declare.";
   }
-  // It may be on its way over the load lane.
-  if (executor_->running())
-    backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
+  if (executor_->running()) executor_->AwaitLoad(tensor);
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;

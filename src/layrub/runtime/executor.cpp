@@ -277,13 +277,17 @@ void* Executor::Address(TensorId tensor) const {
 const void* Executor::Find(TensorId tensor) {
   const Place& on_device = impl_->residency.At(tensor, Tier::kDevice);
   if (on_device.valid) {
-    impl_->backend->Wait(Lane::kCompute, impl_->loads[tensor]);
+    AwaitLoad(tensor);
     return on_device.address;
   }
   const Place& on_host = impl_->residency.At(tensor, Tier::kHost);
   if (!on_host.valid) return nullptr;
   impl_->backend->Synchronize();
   return impl_->backend->HostIsMemory() ? on_host.address : impl_->Fetch(tensor);
+}
+
+void Executor::AwaitLoad(TensorId tensor) {
+  impl_->backend->Wait(Lane::kCompute, impl_->loads[tensor]);
 }
 
 bool Executor::ready_for_backward() const { return impl_->forward_ran; }

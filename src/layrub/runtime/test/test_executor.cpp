@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <map>
 #include <new>
@@ -157,6 +159,26 @@ TEST_F(ExecutorTest, FindWaitsForACopyThatIsUnderWay) {
     ASSERT_EQ(found, executor.Address(kA));
     ASSERT_EQ(std::memcmp(found, std::string(kBytes, 'a').data(), kBytes), 0);
   }
+}
+
+TEST_F(ExecutorTest, AwaitLoadWaitsForNoLaterCopy) {
+  // The backward pass ends while A is on its way back.
+  Plan plan = plan_;
+  plan.pass_end[1] = 21;
+  Executor executor(graph_, plan, backend_.get());
+  Hooks hooks;
+  hooks.at[kForwardA] = [&] { std::memset(executor.Address(kA), 'a', kBytes); };
+  executor.Run(Pass::kForward, &hooks);
+  executor.Run(Pass::kBackward, &hooks);
+  std::promise<void> gate;
+  backend_->Call(Lane::kLoad, [open = gate.get_future().share()] { open.wait(); });
+  const std::future<void> awaited = std::async(std::launch::async, [&] { executor.AwaitLoad(kA); });
+  const bool in_time = awaited.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  if (in_time) {
+    EXPECT_EQ(std::memcmp(executor.Address(kA), std::string(kBytes, 'a').data(), kBytes), 0);
+  }
+  gate.set_value();
+  EXPECT_TRUE(in_time);
 }
 
 TEST_F(ExecutorTest, AHostCopyIsStaleOnceTheTensorIsWrittenAgain) {

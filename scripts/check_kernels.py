@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Checks what nvcc has made of the kernels: that none keeps more in memory than a few registers' worth, and that each can be
+launched.
+
+  cmake ... -D CMAKE_CUDA_FLAGS=-Xptxas=-v && cmake --build build > build.log 2>&1
+  scripts/check_kernels.py build.log
+
+Reads the lines of ptxas in the output of a build. A kernel that spills more bytes than --spills, or that wants more registers
+for a block of --threads than a processor has, is named; the exit code is 1 then, or if the output tells of no kernel."""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+
+from script import BadInput, run_script
+
+REGISTERS = 65536  # of a block, on all GPUs since 2014
+
+
+@dataclass
+class Kernel:
+    name: str
+    architecture: str
+    spilled: int = 0  # bytes stored
+    registers: int = 0
+
+
+def read(text):
+    """The kernels that ptxas tells of, in its order."""
+    kernels = []
+    for line in text.splitlines():
+        if found := re.search(r"Compiling entry function '(\w+)' for '(\w+)'", line):
+            kernels.append(Kernel(found[1], found[2]))
+        elif kernels and (found := re.search(r'(\d+) bytes spill stores', line)):
+            kernels[-1].spilled = max(kernels[-1].spilled, int(found[1]))
+        elif kernels and (found := re.search(r'Used (\d+) registers', line)):
+            kernels[-1].registers = int(found[1])
+    return kernels
+
+
+def complaints(kernels, spills, threads):
+    """A sentence for each kernel with more spilled bytes than `spills`, or too many registers for `threads`."""
+    found = []
+    for kernel in kernels:
+        where = f'{kernel.name} ({kernel.architecture})'
+        if kernel.spilled > spills:
+            found.append(f'{where} spills {kernel.spilled} bytes, more than {spills}')
+        if kernel.registers * threads > REGISTERS:
+            found.append(f'{where} uses {kernel.registers} registers: a block of {threads} threads has {REGISTERS // threads}')
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('log', help='the output of a build')
+    parser.add_argument('--spills', type=int, default=0, help='bytes that a kernel may spill (0)')
+    parser.add_argument('--threads', type=int, default=256, help='of the largest block (256)')
+    options = parser.parse_args()
+    with open(options.log, encoding='utf-8', errors='replace') as file:
+        kernels = read(file.read())
+    if not kernels:
+        raise BadInput(f'{options.log} tells of no kernel: build with -D CMAKE_CUDA_FLAGS=-Xptxas=-v, from scratch')
+    found = complaints(kernels, options.spills, options.threads)
+    for line in found:
+        print(line)
+    spilling = sum(kernel.spilled > 0 for kernel in kernels)
+    print(f'{len(kernels)} kernels, {spilling} of which spill, {max(kernel.spilled for kernel in kernels)} bytes at most; '
+          f'{max(kernel.registers for kernel in kernels)} registers at most')
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    run_script(main)

@@ -39,7 +39,7 @@ layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double fa
 }
 
 /// Trains with and without the plan, and tells whether there is a difference; `name` begins the
-/// line.
+/// line, which is then written at once.
 int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
            const std::string& name) {
   const auto difference =
@@ -47,12 +47,13 @@ int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
   if (!difference.ok())
     return ExitCode({difference.status().code, name + difference.status().message});
   if (!difference.value().empty()) {
-    std::cout << name << "Placement differs: " << difference.value() << std::endl;
-    return kFailure;
+    std::cout << name << "Placement differs: " << difference.value() << "\n";
+  } else {
+    std::cout << name << "Placement verified: " << FLAGS_verify_placement
+              << " iterations bit-equal\n";
   }
-  std::cout << name << "Placement verified: " << FLAGS_verify_placement << " iterations bit-equal"
-            << std::endl;
-  return kSuccess;
+  if (!name.empty()) std::cout.flush();
+  return difference.value().empty() ? kSuccess : kFailure;
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class Programs(unittest.TestCase):
 
     def check(self, *arguments, **environment):
         return subprocess.run(self.command(*arguments), text=True, capture_output=True, check=False,
-                              env=dict(os.environ, LAYRUB_BIN_DIR=self.bin, **environment))
+                              env=dict(os.environ, XDG_CACHE_HOME=self.folder, LAYRUB_BIN_DIR=self.bin, **environment))
 
     def result(self):
         with open(self.out, encoding='utf-8') as file:
@@ -170,7 +170,7 @@ class Quick(Programs):
 
     def test_what_was_found_is_there_when_the_check_is_ended_in_the_middle(self):
         with subprocess.Popen(self.command('--quick', '--tiny'), stdout=subprocess.PIPE, text=True,
-                              env=dict(os.environ, LAYRUB_BIN_DIR=self.bin)) as check:
+                              env=dict(os.environ, XDG_CACHE_HOME=self.folder, LAYRUB_BIN_DIR=self.bin)) as check:
             for line in check.stdout:
                 if 'test_gemm' in line:
                     break
@@ -226,7 +226,8 @@ class OnADevice(Programs):
     def sanitize(self):
         command = [SCRIPT, '--quick', '--tiny', '--only=versions,sanitizer', f'--out={self.out}']
         done = subprocess.run(command, text=True, capture_output=True, check=False,
-                              env=dict(os.environ, LAYRUB_BIN_DIR=self.bin, PATH=f'{self.bin}:{os.environ["PATH"]}'))
+                              env=dict(os.environ, XDG_CACHE_HOME=self.folder, LAYRUB_BIN_DIR=self.bin,
+                                       PATH=f'{self.bin}:{os.environ["PATH"]}'))
         return self.result()['pieces']['sanitizer'], done
 
     def test_the_sanitizer_looks_at_test_programs_in_two_ways_and_what_it_finds_is_told(self):

@@ -287,7 +287,11 @@ const void* Executor::Find(TensorId tensor) {
 }
 
 void Executor::AwaitLoad(TensorId tensor) {
-  impl_->backend->Wait(Lane::kCompute, impl_->loads[tensor]);
+  const int32_t current = impl_->current;
+  // The copies of a feed count as its tensors' last ones when its operation is over.
+  const bool feeds = current != kNone && impl_->plan.steps[current].kind == StepKind::kFeed;
+  Backend* const lanes = impl_->backend;
+  lanes->Wait(Lane::kCompute, feeds ? lanes->Record(Lane::kLoad) : impl_->loads[tensor]);
 }
 
 bool Executor::ready_for_backward() const { return impl_->forward_ran; }

@@ -3,6 +3,7 @@
 // part of the memory, as on a GPU), or cuda (GPU 0; cuda:1 for GPU 1, and so on), which skips all
 // tests where there is no GPU. A fake GPU is one, for programs that run on the library that has it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -37,6 +38,9 @@ class DeviceEnvironment : public ::testing::Environment {
       ASSERT_LT(gpu, layrub::GpuCount()) << "LAYRUB_TEST_DEVICE is " << device << ".";
       // A forked process cannot use the GPU of its parent.
       GTEST_FLAG_SET(death_test_style, "threadsafe");
+      // Nor are algorithms chosen by what the user has measured: forms would differ in bits.
+      const std::string nothing = ::testing::TempDir() + "times_" + std::to_string(getpid());
+      setenv("XDG_CACHE_HOME", nothing.c_str(), 1);
       Caffe::SetDevice(gpu);
     } else {
       const bool occupied = device == "occupied";

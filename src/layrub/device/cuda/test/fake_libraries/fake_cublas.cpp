@@ -140,6 +140,7 @@ extern "C" {
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   const cublasStatus_t status = Status(OpenLibrary("cublasCreate", kLibraryBytes));
   if (status == CUBLAS_STATUS_SUCCESS) *handle = new cublasContext;
+  openblas_set_num_threads(1);  // the same bits, however busy the machine is
   return status;
 }
 

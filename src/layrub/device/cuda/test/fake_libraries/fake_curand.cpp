@@ -57,6 +57,11 @@ curandStatus_t Normal(const char* name, curandGenerator_t generator, Number* val
 
 extern "C" {
 
+curandStatus_t curandGetVersion(int* version) {
+  *version = CURAND_VERSION;
+  return CURAND_STATUS_SUCCESS;
+}
+
 curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t) {
   const curandStatus_t status = Status(OpenLibrary("curandCreateGenerator", kLibraryBytes));
   if (status == CURAND_STATUS_SUCCESS) *generator = new curandGenerator_st;

@@ -24,17 +24,26 @@ function(layrub_find_nccl)
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${ARGN} ENV NCCL_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 endfunction()
 
-# layrub_opened_library(<name> <major> <header>...): notes for scripts/bundle.sh that libcaffe opens lib<name>.so.<version>,
-# whose headers define <major> as the version.
-function(layrub_opened_library name major)
+# layrub_number_in(<result> <word> <header>...): the number that one of the headers defines <word> as, or nothing.
+function(layrub_number_in result word)
+  set(${result} "" PARENT_SCOPE)
   foreach(header ${ARGN})
     if(EXISTS ${header})
-      file(STRINGS ${header} line REGEX "^#define +${major} +[0-9]+")
+      file(STRINGS ${header} line REGEX "^#define +${word} +[0-9]+")
       if(line MATCHES "([0-9]+)")
-        file(APPEND ${PROJECT_BINARY_DIR}/opened_libraries "lib${name}.so.${CMAKE_MATCH_1}\n")
+        set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)
       endif()
     endif()
   endforeach()
+endfunction()
+
+# layrub_opened_library(<name> <major> <header>...): notes for scripts/bundle.sh that libcaffe opens lib<name>.so.<version>,
+# whose headers define <major> as the version.
+function(layrub_opened_library name major)
+  layrub_number_in(version ${major} ${ARGN})
+  if(version)
+    file(APPEND ${PROJECT_BINARY_DIR}/opened_libraries "lib${name}.so.${version}\n")
+  endif()
 endfunction()
 
 add_library(caffe_deps INTERFACE)

@@ -4,10 +4,14 @@ import glob
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from command_line import BIN, SOURCE, Result, write
+
+sys.path.insert(0, os.path.join(SOURCE, "scripts"))
+import run_layrub  # noqa: E402
 
 FAKE = (glob.glob(os.path.join(BIN, "../*/fake_gpu/libcaffe.so.*")) or [""])[0]
 NETS = os.path.join(SOURCE, "src/caffe/net/test/nets")
@@ -55,12 +59,14 @@ class Training(FakeGpuTest):
             self.assertAlmostEqual(a, b, delta=1e-3 * abs(b))
 
     def test_every_strategy_gives_the_bits_of_keep_by_cudnn(self):
+        strategies = run_layrub.strategies()
         for net in ("mini_alexnet", "mini_resnet"):
-            for placement in ("intra", "inter", "hybrid", "vdnn_all", "superneurons", "auto"):
-                with self.subTest(net=net, placement=placement):
-                    result = run("pace=random,seed=7", "train", self.solver(net), "--gpu=0", "--machine=h200",
-                                 "--deterministic", f"--placement={placement}", "--verify_placement=3")
-                    self.assertEqual(0, result.code, result.last)
+            with self.subTest(net=net):
+                result = run("pace=random,seed=7", "train", self.solver(net), "--gpu=0", "--machine=h200",
+                             "--deterministic", f"--placement={','.join(strategies)}", "--verify_placement=3")
+                self.assertEqual(0, result.code, result.last)
+                verified = re.findall(r"^(\w+): Placement verified", result.out, re.MULTILINE)
+                self.assertEqual(strategies, verified)
 
     def test_algorithms_that_were_measured_give_the_bits_of_keep(self):
         profile = run("seed=1", "time", f"--model={NETS}/mini_alexnet.prototxt", "--iterations=1", "--gpu=0",

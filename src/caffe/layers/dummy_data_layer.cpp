@@ -89,13 +89,15 @@ MemoryTraits DummyDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
 
 template <typename Dtype>
 void DummyDataLayer<Dtype>::FillBatch(const vector<Blob<Dtype>*>& top) {
-  const Caffe::RNG stream(Caffe::rng_stream());
-  Caffe::rng_stream() = Caffe::RNG(seed_);
+  struct OwnStream {
+    explicit OwnStream(unsigned int seed) { Caffe::rng_stream() = Caffe::RNG(seed); }
+    ~OwnStream() { Caffe::rng_stream() = before; }
+    const Caffe::RNG before{Caffe::rng_stream()};
+  } const stream(seed_);
   for (size_t i = 0; i < top.size(); ++i) {
     batch_.emplace_back(new Blob<Dtype>(top[i]->shape()));
     SourceOf(i).filler->Fill(batch_.back().get());
   }
-  Caffe::rng_stream() = stream;
 }
 
 template <typename Dtype>

@@ -44,8 +44,8 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
         ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
     if (!status.ok()) return status;
     if (Caffe::mode() == Caffe::GPU) {
-      const layrub::Device& device = Caffe::device();
-      const layrub::DeviceUsage usage = Caffe::device().Usage();
+      layrub::Device& device = Caffe::device();
+      const layrub::DeviceUsage usage = device.Usage();
       options.budget.device =
           std::min(options.budget.device, device.total_bytes() - usage.others_bytes);
       options.budget.reserved = usage.overhead_bytes();

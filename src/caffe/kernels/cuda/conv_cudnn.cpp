@@ -151,7 +151,9 @@ int64_t BytesOf(CudnnProblem* problem, int algorithm) {
 template <typename Pass>
 AlgorithmTable Ask(CudnnProblem* problem, bool measure) {
   int most = 0, count = 0;
-  CHECK_EQ(Pass::Count(CudnnHandle(), &most), CUDNN_STATUS_SUCCESS);
+  const cudnnStatus_t counted = Pass::Count(CudnnHandle(), &most);
+  CHECK_EQ(counted, CUDNN_STATUS_SUCCESS)
+      << "cuDNN does not say what algorithms it has: " << FindCudnn()->GetErrorString(counted);
   std::vector<typename Pass::Row> rows(most);
   const cudnnStatus_t status =
       measure ? Pass::Measure(CudnnHandle(), *problem, most, &count, rows.data())

@@ -15,8 +15,10 @@ template <typename Handle, cudnnStatus_t (*layrub::Cudnn::*kCreate)(Handle*),
 class CudnnOwned {
  public:
   CudnnOwned() {
-    CHECK_EQ((layrub::FindCudnn()->*kCreate)(&handle_), CUDNN_STATUS_SUCCESS)
-        << "cuDNN cannot make a handle or a descriptor.";
+    const layrub::Cudnn& cudnn = *layrub::FindCudnn();
+    const cudnnStatus_t made = (cudnn.*kCreate)(&handle_);
+    CHECK_EQ(made, CUDNN_STATUS_SUCCESS)
+        << "cuDNN cannot make a handle or a descriptor: " << cudnn.GetErrorString(made);
   }
   ~CudnnOwned() { (layrub::FindCudnn()->*kDestroy)(handle_); }
   CudnnOwned(const CudnnOwned&) = delete;

@@ -90,6 +90,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void BindPersistent(const typename Net<Dtype>::History& history);
   void Adopt(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
   void Show(const shared_ptr<SyncedMemory>& memory, layrub::TensorId tensor);
+  void WriteZeroGradients();
   void SetAddresses(const layrub::Step& step, bool set);
   void LeaveIfReshaped(int layer);
   int GoOnWithoutPlan(const ShapeChange& change);

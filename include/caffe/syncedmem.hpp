@@ -49,6 +49,7 @@ struct Binding {
   Resolver* resolver = nullptr;
   /// The value where it is and a copy of it on the other side, while somebody uses one.
   shared_ptr<SyncedMemory> sides;
+  bool zero = false;  ///< SyncedMemory::SetZero: the value is zero, the bytes may not be yet
 };
 
 /// A handle of bytes that a CPU side and a GPU side share. Who owns the bytes:
@@ -70,6 +71,12 @@ class SyncedMemory {
   void set_gpu_data(void* data);
   void* mutable_cpu_data();
   void* mutable_gpu_data();
+
+  /// The value is zero. Its bytes become so when somebody asks for an address.
+  void SetZero();
+  /// Whether the value is zero by SetZero and nobody has asked for a mutable address since. True
+  /// spares the zeros: the caller writes all of the value, at the address that it asks for next.
+  bool TakeZero();
 
   enum SyncedHead { UNINITIALIZED, HEAD_AT_CPU, HEAD_AT_GPU, SYNCED };
   SyncedHead head() const { return head_; }
@@ -100,12 +107,14 @@ class SyncedMemory {
   void ReleaseGpu();
   void CheckUnplanned(const char* call) const;
   void* Access(bool write, bool gpu);
+  void WriteZeros(bool gpu);
   void* Planned(bool write, bool gpu);
 
   void* cpu_ptr_ = nullptr;
   void* gpu_ptr_ = nullptr;
   size_t size_ = 0;
   SyncedHead head_ = UNINITIALIZED;
+  bool zero_ = false;                 ///< as Binding::zero, of bytes that are not a plan's
   layrub::Pool* cpu_pool_ = nullptr;  ///< of cpu_ptr_; null: the user's
   layrub::Pool* gpu_pool_ = nullptr;  ///< of gpu_ptr_; null: the user's
   layrub::Device* device_ = nullptr;  ///< of gpu_ptr_

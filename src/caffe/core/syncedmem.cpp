@@ -98,6 +98,15 @@ void* SyncedMemory::Planned(bool write, bool gpu) {
   Resolver::Place place{write ? binding_->writable : binding_->readable, binding_->on_device};
   if (!place.address) place = binding_->resolver->Resolve(binding_->tensor, write);
   if (binding_ != asked) return Access(write, gpu);
+  if (binding_->zero) {
+    const auto bytes = static_cast<int64_t>(binding_->bytes);
+    if (place.on_device) {
+      Caffe::device().Zero(place.address, bytes);
+    } else {
+      std::memset(place.address, 0, binding_->bytes);
+    }
+    binding_->zero = !write;  // what is only read may be dropped, zeros and all
+  }
   shared_ptr<SyncedMemory>& sides = binding_->sides;
   if (!sides) {
     if (place.on_device == gpu) return place.address;
@@ -112,9 +121,45 @@ void* SyncedMemory::Planned(bool write, bool gpu) {
   return sides->Access(write, gpu);
 }
 
+/// Those that SetZero has spared, on the side that is asked for.
+void SyncedMemory::WriteZeros(bool gpu) {
+  zero_ = false;
+  if (gpu) {
+    AllocateGpu();
+    device_->Zero(gpu_ptr_, static_cast<int64_t>(size_));
+    head_ = HEAD_AT_GPU;
+  } else {
+    AllocateCpu();
+    std::memset(cpu_ptr_, 0, size_);
+    head_ = HEAD_AT_CPU;
+  }
+}
+
+void SyncedMemory::SetZero() {
+  FusedLoops::FinishCurrent();
+  if (user_owned()) {
+    // The user may look without asking.
+    if (cpu_ptr_) WriteZeros(false);
+    if (gpu_ptr_) WriteZeros(true);
+    if (cpu_ptr_ && gpu_ptr_) head_ = SYNCED;
+  } else if (binding_ && binding_->sides) {
+    binding_->sides->SetZero();
+  } else {
+    (binding_ ? binding_->zero : zero_) = true;
+  }
+}
+
+bool SyncedMemory::TakeZero() {
+  bool& zero = binding_ ? binding_->zero : zero_;
+  const bool was = zero;
+  zero = false;
+  return was;
+}
+
 void* SyncedMemory::Access(bool write, bool gpu) {
   FusedLoops::FinishCurrent();
   if (binding_) return Planned(write, gpu);
+  if (zero_) WriteZeros(gpu);
   if (gpu) {
     ToGpu();
     if (write) head_ = HEAD_AT_GPU;
@@ -141,6 +186,7 @@ void SyncedMemory::set_cpu_data(void* data) {
   ReleaseCpu();
   cpu_ptr_ = data;
   head_ = HEAD_AT_CPU;
+  zero_ = false;
 }
 
 void SyncedMemory::set_gpu_data(void* data) {
@@ -150,6 +196,7 @@ void SyncedMemory::set_gpu_data(void* data) {
   device_ = &Caffe::device();
   gpu_ptr_ = data;
   head_ = HEAD_AT_GPU;
+  zero_ = false;
 }
 
 void SyncedMemory::Bind(Binding* binding) {
@@ -158,14 +205,16 @@ void SyncedMemory::Bind(Binding* binding) {
   ReleaseGpu();
   binding_ = binding;
   head_ = binding->on_device ? HEAD_AT_GPU : HEAD_AT_CPU;
+  zero_ = false;
 }
 
 void SyncedMemory::Unbind(const void* value, size_t bytes) {
   if (!binding_) return;
   const bool on_device = binding_->on_device;
+  zero_ = value && binding_->zero;
   binding_ = nullptr;
   head_ = UNINITIALIZED;
-  if (!value) return;
+  if (!value || zero_) return;
   CHECK_LE(bytes, size_);
   void* const to = mutable_cpu_data();
   if (on_device) {

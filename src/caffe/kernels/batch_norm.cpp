@@ -153,14 +153,15 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
 template <typename Dtype>
 void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& shape,
                              const NormalizedSource<Dtype>& source, const Dtype* dy,
-                             Dtype* dscale) {
+                             const Accumulator<Dtype>& dscale) {
+  const Accumulator<Dtype> to = dscale;
   const NormalizedSource<Dtype> stored = source;
   ReduceChannels<Dtype>(
       context, shape.outer, shape.channels, shape.inner,
       [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
         return dy[i] * Normalized(stored, channel, i);
       },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dscale[channel] += sum; });
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to.Add(channel, sum); });
 }
 
 #define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                       \
@@ -178,7 +179,8 @@ void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& s
   template void NormalizeBackwardConstant(const DeviceContext&, const ChannelShape&, const Dtype*, \
                                           const Dtype*, const Dtype*, Dtype*);                     \
   template void NormalizedScaleGradient(const DeviceContext&, const ChannelShape&,                 \
-                                        const NormalizedSource<Dtype>&, const Dtype*, Dtype*)
+                                        const NormalizedSource<Dtype>&, const Dtype*,              \
+                                        const Accumulator<Dtype>&)
 LAYRUB_INSTANTIATE_BATCH_NORM(float);
 LAYRUB_INSTANTIATE_BATCH_NORM(double);
 #undef LAYRUB_INSTANTIATE_BATCH_NORM

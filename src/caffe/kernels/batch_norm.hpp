@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "caffe/device_context.hpp"
+#include "caffe/kernels/accumulator.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -84,10 +84,11 @@ template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
                                const Dtype* inverse, const Dtype* scale, const Dtype* dy,
                                Dtype* dx);
-/// dscale[c] += the sum of dy * normalised over channel c.
+/// Adds the sum of dy * normalised over channel c to dscale[c].
 template <typename Dtype>
 void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& shape,
-                             const NormalizedSource<Dtype>& source, const Dtype* dy, Dtype* dscale);
+                             const NormalizedSource<Dtype>& source, const Dtype* dy,
+                             const Accumulator<Dtype>& dscale);
 
 }  // namespace kernels
 }  // namespace caffe

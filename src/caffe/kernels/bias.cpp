@@ -15,19 +15,18 @@ void BiasForward(const DeviceContext& context, int64_t outer, int64_t channels, 
 
 template <typename Dtype>
 void BiasGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                  const Dtype* dy, bool accumulate, Dtype* dbias) {
+                  const Dtype* dy, const Accumulator<Dtype>& dbias) {
+  const Accumulator<Dtype> to = dbias;
   ReduceChannels<Dtype>(
       context, outer, channels, inner, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-        dbias[channel] = accumulate ? dbias[channel] + sum : sum;
-      });
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to.Add(channel, sum); });
 }
 
-#define LAYRUB_INSTANTIATE_BIAS(Dtype)                                                            \
-  template void BiasForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,        \
-                            const Dtype*, Dtype*);                                                \
-  template void BiasGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, bool, \
-                             Dtype*)
+#define LAYRUB_INSTANTIATE_BIAS(Dtype)                                                      \
+  template void BiasForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,  \
+                            const Dtype*, Dtype*);                                          \
+  template void BiasGradient(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, \
+                             const Accumulator<Dtype>&)
 LAYRUB_INSTANTIATE_BIAS(float);
 LAYRUB_INSTANTIATE_BIAS(double);
 #undef LAYRUB_INSTANTIATE_BIAS

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "caffe/device_context.hpp"
+#include "caffe/kernels/accumulator.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -14,10 +14,10 @@ namespace kernels {
 template <typename Dtype>
 void BiasForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                  const Dtype* x, const Dtype* bias, Dtype* y);
-/// dbias[c] = (accumulate ? dbias[c] : 0) + the sum of dy over channel c.
+/// Adds the sum of dy over channel c to dbias[c].
 template <typename Dtype>
 void BiasGradient(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                  const Dtype* dy, bool accumulate, Dtype* dbias);
+                  const Dtype* dy, const Accumulator<Dtype>& dbias);
 
 }  // namespace kernels
 }  // namespace caffe

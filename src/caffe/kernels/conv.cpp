@@ -74,14 +74,15 @@ Workspace OneWorkspace(const DeviceContext& context, const Convolution& conv,
 }
 
 void RunOneDnn(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
-               const AlgorithmScratch& scratch, const float* a, const float* b, float* out) {
+               const AlgorithmScratch& scratch, const float* a, const float* b,
+               const Accumulator<float>& out) {
   CHECK(!context.launch) << "oneDNN computes in memory of the host.";
   const HostKernel scope(context);
   OneDnnRun(conv, pass, scratch.memory, a, b, out);
 }
 
 void RunOneDnn(const DeviceContext&, const Convolution&, ConvolutionPass, const AlgorithmScratch&,
-               const double*, const double*, double*) {
+               const double*, const double*, const Accumulator<double>&) {
   LOG(FATAL) << "oneDNN has no convolutions of double precision.";
 }
 
@@ -127,10 +128,10 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
                         const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
   if (scratch.algorithm == kOneDnn)
-    return RunOneDnn(context, conv, ConvolutionPass::kForward, scratch, x, weights, y);
+    return RunOneDnn(context, conv, ConvolutionPass::kForward, scratch, x, weights, {y, false});
 #ifdef USE_CUDNN
   if (context.launch && !scratch.algorithm.empty())
-    return CudnnRun(context, conv, ConvolutionPass::kForward, scratch, x, weights, y);
+    return CudnnRun(context, conv, ConvolutionPass::kForward, scratch, x, weights, {y, false});
 #endif
   Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
@@ -156,10 +157,12 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
                              const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseBackwardData(context, conv, dy, weights, dx);
   if (scratch.algorithm == kOneDnn)
-    return RunOneDnn(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
+    return RunOneDnn(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights,
+                     {dx, false});
 #ifdef USE_CUDNN
   if (context.launch && !scratch.algorithm.empty())
-    return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights, dx);
+    return CudnnRun(context, conv, ConvolutionPass::kBackwardData, scratch, dy, weights,
+                    {dx, false});
 #endif
   Dtype* const columns = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
@@ -187,8 +190,16 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
 
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
-                                const Dtype* x, const Dtype* dy, Dtype* dweights,
+                                const Dtype* x, const Dtype* dy, const Accumulator<Dtype>& dweights,
                                 const AlgorithmScratch& scratch) {
+  if (conv.images == 0) {
+    if (!dweights.add)
+      ZeroBytes(
+          context, dweights.sum,
+          static_cast<size_t>(conv.num_output * conv.window.channels * conv.window.KernelSize()) *
+              sizeof(Dtype));
+    return;
+  }
   if (scratch.algorithm == kDepthwise)
     return DepthwiseBackwardWeights(context, conv, x, dy, dweights);
   if (scratch.algorithm == kOneDnn)
@@ -201,9 +212,10 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
   const GroupSizes size(conv);
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
     const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
+    const bool add = dweights.add || i >= conv.group;
     Gemm(context, Transpose::kNo, Transpose::kYes, size.rows, size.inner, size.columns, Dtype(1),
-         dy + i * size.rows * size.columns, columns, Dtype(1),
-         dweights + i % conv.group * size.rows * size.inner);
+         dy + i * size.rows * size.columns, columns, Dtype(add),
+         dweights.sum + i % conv.group * size.rows * size.inner);
   }
 }
 
@@ -215,7 +227,8 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
   template void ConvolutionBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
                                         const Dtype*, Dtype*, const AlgorithmScratch&);            \
   template void ConvolutionBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
-                                           const Dtype*, Dtype*, const AlgorithmScratch&)
+                                           const Dtype*, const Accumulator<Dtype>&,                \
+                                           const AlgorithmScratch&)
 LAYRUB_INSTANTIATE_CONV(float);
 LAYRUB_INSTANTIATE_CONV(double);
 #undef LAYRUB_INSTANTIATE_CONV

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "caffe/kernels/accumulator.hpp"
 #include "caffe/kernels/engines.hpp"
 #include "caffe/kernels/im2col.hpp"
 
@@ -19,7 +20,7 @@ struct Convolution {
   int num_output = 0;
   int group = 1;
   bool force_nd = false;     ///< use the general column matrix for two spatial axes, too
-  bool own_kernels = false;  ///< on a CPU, no library's kernels but BLAS
+  bool own_kernels = false;  ///< on a CPU, no library's kernels but products of matrices
   SlidingWindow window;
 
   /// The image is its own column matrix: no workspace is needed.
@@ -48,10 +49,10 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
 template <typename Dtype>
 void ConvolutionBackwardData(const DeviceContext& context, const Convolution& conv, const Dtype* dy,
                              const Dtype* weights, Dtype* dx, const AlgorithmScratch& scratch);
-/// dweights += the adjoint with regard to the weights
+/// Adds the adjoint with regard to the weights to dweights.
 template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
-                                const Dtype* x, const Dtype* dy, Dtype* dweights,
+                                const Dtype* x, const Dtype* dy, const Accumulator<Dtype>& dweights,
                                 const AlgorithmScratch& scratch);
 
 }  // namespace kernels

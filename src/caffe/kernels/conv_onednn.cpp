@@ -1,68 +1,24 @@
 #include "caffe/kernels/conv_onednn.hpp"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <string>
-
 #include "caffe/kernels/depthwise.hpp"
 #include "caffe/kernels/onednn/convolution.hpp"
-#include "caffe/util/beside_library.hpp"
 #include "caffe/util/cpu_gemm.hpp"
+#include "caffe/util/onednn_library.hpp"
 
 namespace caffe {
 namespace kernels {
 namespace {
 
-/// The functions of libcaffe_onednn.so; null where it is not there.
+/// Functions of libcaffe_onednn.so; null where it is not there.
 struct Library {
-  decltype(&layrub_onednn_convolution_bytes) bytes = nullptr;
-  decltype(&layrub_onednn_convolution) run = nullptr;
+  decltype(&layrub_onednn_convolution_bytes) bytes;
+  decltype(&layrub_onednn_convolution) run;
 };
-
-/// Threads of GCC's OpenMP, when they have nothing to do, turn in a loop for a while, in which
-/// those of loops and products want the processor. It reads how they wait when it is loaded.
-class WaitingWithoutLoops {
- public:
-  WaitingWithoutLoops() {
-    for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
-      said_ |= std::getenv(name) != nullptr;
-    if (!said_) setenv("OMP_WAIT_POLICY", "passive", 0);
-  }
-  ~WaitingWithoutLoops() {
-    if (!said_) unsetenv("OMP_WAIT_POLICY");
-  }
-
- private:
-  bool said_ = false;  ///< by the user
-};
-
-/// Opened at the first use, not when the program starts: so it can be told how to wait, and
-/// programs that compute nothing do not load oneDNN.
-Library Open() {
-#ifndef USE_ONEDNN
-  return {};
-#endif
-  const WaitingWithoutLoops waiting;
-  const std::string path = BesideLibrary("libcaffe_onednn.so");
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    LOG(WARNING) << "Convolutions run without oneDNN: " << dlerror();
-    return {};
-  }
-  const auto interface = reinterpret_cast<decltype(&layrub_onednn_interface)>(
-      dlsym(library, "layrub_onednn_interface"));
-  if (!interface || interface() != kOneDnnInterface) {
-    LOG(WARNING) << "Convolutions run without oneDNN: " << path << " is of another version.";
-    return {};
-  }
-  return {
-      reinterpret_cast<decltype(Library::bytes)>(dlsym(library, "layrub_onednn_convolution_bytes")),
-      reinterpret_cast<decltype(Library::run)>(dlsym(library, "layrub_onednn_convolution"))};
-}
 
 const Library& TheLibrary() {
-  static const Library library = Open();
+  static const Library library = {
+      reinterpret_cast<decltype(Library::bytes)>(OneDnnFunction("layrub_onednn_convolution_bytes")),
+      reinterpret_cast<decltype(Library::run)>(OneDnnFunction("layrub_onednn_convolution"))};
   return library;
 }
 
@@ -98,9 +54,10 @@ std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass
 }
 
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,
-               const float* b, float* out) {
+               const float* b, const Accumulator<float>& out) {
   CHECK(TheLibrary().run) << "oneDNN was chosen for a convolution, but it is not there.";
-  const char* const error = TheLibrary().run(conv, pass, BlasThreads(), workspace, a, b, out);
+  const char* const error =
+      TheLibrary().run(conv, pass, BlasThreads(), workspace, a, b, out.sum, out.add);
   CHECK(!error) << "A convolution failed in oneDNN: " << error << ". engine: CAFFE in its "
                 << "convolution_param does without.";
 }

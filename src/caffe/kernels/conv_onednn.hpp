@@ -20,10 +20,10 @@ std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass
 
 /// Runs `pass` in `workspace`, of OneDnnBytes, which must not be none, on BlasThreads() threads;
 /// many of them may take memory of the process besides, for sums of gradients of weights. Operands
-/// in the order of the functions in conv.hpp; weight gradients are added to. The same bits each
-/// time, for the same number of threads. Any thread may call it.
+/// in the order of the functions in conv.hpp. The same bits each time, for the same number of
+/// threads. Any thread may call it.
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,
-               const float* b, float* out);
+               const float* b, const Accumulator<float>& out);
 
 }  // namespace kernels
 }  // namespace caffe

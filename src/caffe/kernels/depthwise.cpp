@@ -281,7 +281,8 @@ void DepthwiseBackwardData(const DeviceContext& context, const Convolution& conv
 
 template <typename Dtype>
 void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                              const Dtype* dy, Dtype* dweights) {
+                              const Dtype* dy, const Accumulator<Dtype>& dweights) {
+  const Accumulator<Dtype> to = dweights;
   const Planes p(conv);
   const int64_t groups = int64_t{conv.num_output} * ((p.taps() + kTaps - 1) / kTaps);
   ParallelTeams(context, groups, p.images * p.output * kTaps, false,
@@ -292,7 +293,7 @@ void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& c
                   for (int k = 0; k < kTaps; ++k) {
                     const Dtype sum = team.Sum(sums[k]);
                     if (k < group.count && team.first == 0)
-                      dweights[group.output * p.taps() + group.first + k] += sum;
+                      to.Add(group.output * p.taps() + group.first + k, sum);
                   }
                 });
 }
@@ -303,7 +304,7 @@ void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& c
   template void DepthwiseBackwardData(const DeviceContext&, const Convolution&, const Dtype*,    \
                                       const Dtype*, Dtype*);                                     \
   template void DepthwiseBackwardWeights(const DeviceContext&, const Convolution&, const Dtype*, \
-                                         const Dtype*, Dtype*)
+                                         const Dtype*, const Accumulator<Dtype>&)
 LAYRUB_INSTANTIATE_DEPTHWISE(float);
 LAYRUB_INSTANTIATE_DEPTHWISE(double);
 #undef LAYRUB_INSTANTIATE_DEPTHWISE

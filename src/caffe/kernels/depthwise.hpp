@@ -24,7 +24,7 @@ void DepthwiseBackwardData(const DeviceContext& context, const Convolution& conv
                            const Dtype* weights, Dtype* dx);
 template <typename Dtype>
 void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& conv, const Dtype* x,
-                              const Dtype* dy, Dtype* dweights);
+                              const Dtype* dy, const Accumulator<Dtype>& dweights);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -19,18 +19,19 @@ void ScaleForward(const DeviceContext& context, int64_t outer, int64_t channels,
 
 template <typename Dtype>
 void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                   const Dtype* dy, const Dtype* x, const Dtype* scale, bool accumulate,
-                   Dtype* dscale, Dtype* dbias, Dtype* dx) {
+                   const Dtype* dy, const Dtype* x, const Dtype* scale,
+                   const Accumulator<Dtype>& dscale, const Accumulator<Dtype>& dbias, Dtype* dx) {
+  const Accumulator<Dtype> to_scale = dscale, to_bias = dbias;
   ForChannels(
       context, outer, channels, inner,
-      SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i] * x[i]; },
-                   [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) {
-                     dscale[channel] = accumulate ? dscale[channel] + sum : sum;
-                   },
-                   dscale != nullptr),
-      SumOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
-                   [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { dbias[channel] += sum; },
-                   dbias != nullptr),
+      SumOf<Dtype>(
+          [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i] * x[i]; },
+          [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to_scale.Add(channel, sum); },
+          to_scale.sum != nullptr),
+      SumOf<Dtype>(
+          [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
+          [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to_bias.Add(channel, sum); },
+          to_bias.sum != nullptr),
       EachOf([=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { return dy[i] * scale[channel]; },
              To{dx}, dx != nullptr));
 }
@@ -39,7 +40,8 @@ void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels
   template void ScaleForward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*,  \
                              const Dtype*, const Dtype*, Dtype*, Dtype*);                    \
   template void ScaleBackward(const DeviceContext&, int64_t, int64_t, int64_t, const Dtype*, \
-                              const Dtype*, const Dtype*, bool, Dtype*, Dtype*, Dtype*)
+                              const Dtype*, const Dtype*, const Accumulator<Dtype>&,         \
+                              const Accumulator<Dtype>&, Dtype*)
 LAYRUB_INSTANTIATE_SCALE(float);
 LAYRUB_INSTANTIATE_SCALE(double);
 #undef LAYRUB_INSTANTIATE_SCALE

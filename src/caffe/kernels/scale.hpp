@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "caffe/device_context.hpp"
+#include "caffe/kernels/accumulator.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -16,13 +16,13 @@ namespace kernels {
 template <typename Dtype>
 void ScaleForward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                   const Dtype* x, const Dtype* scale, const Dtype* bias, Dtype* y, Dtype* copy);
-/// The gradients of ScaleForward. Those whose pointer is null are not wanted. dscale[c] =
-/// (accumulate ? dscale[c] : 0) + the sum of dy * x over channel c; dbias[c] += the sum of dy; dx =
-/// dy * scale. x may be null without a dscale; dx may be dy or x.
+/// The gradients of ScaleForward. Those whose pointer is null are not wanted. Adds the sum of
+/// dy * x over channel c to dscale[c], the sum of dy to dbias[c]; dx = dy * scale. x may be null
+/// without a dscale; dx may be dy or x.
 template <typename Dtype>
 void ScaleBackward(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                   const Dtype* dy, const Dtype* x, const Dtype* scale, bool accumulate,
-                   Dtype* dscale, Dtype* dbias, Dtype* dx);
+                   const Dtype* dy, const Dtype* x, const Dtype* scale,
+                   const Accumulator<Dtype>& dscale, const Accumulator<Dtype>& dbias, Dtype* dx);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -74,13 +74,13 @@ void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
   // x may lie where one of the next two gradients goes.
   if (propagate_down[kA]) {
     kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, Data(context, *bottom[kX]), nullptr,
-                                  false, MutableDiff(context, bottom[kA]), nullptr, nullptr);
+                                  kernels::NewSum(MutableDiff(context, bottom[kA])), {}, nullptr);
   }
   if (propagate_down[kY])
     kernels::Copy(context, top[0]->count(), df, MutableDiff(context, bottom[kY]));
   if (propagate_down[kX]) {
     kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, nullptr, Data(context, *bottom[kA]),
-                                  false, nullptr, nullptr, MutableDiff(context, bottom[kX]));
+                                  {}, {}, MutableDiff(context, bottom[kX]));
   }
 }
 

@@ -27,7 +27,8 @@ template <typename Dtype>
 void BackwardWeights(const DeviceContext& context, const kernels::Convolution& conv, const Dtype* x,
                      const Dtype* dy, Dtype* dweights) {
   const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights);
-  kernels::ConvolutionBackwardWeights(context, conv, x, dy, dweights, workspace.scratch());
+  kernels::ConvolutionBackwardWeights(context, conv, x, dy, kernels::Accumulator<Dtype>{dweights},
+                                      workspace.scratch());
 }
 
 }  // namespace
@@ -57,7 +58,8 @@ void BaseConvolutionLayer<Dtype>::weight_cpu_gemm(const Dtype* input, const Dtyp
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::backward_cpu_bias(Dtype* bias, const Dtype* input) {
-  kernels::BiasGradient(DeviceContext(), 1, num_output_, out_spatial_dim_, input, true, bias);
+  kernels::BiasGradient(DeviceContext(), 1, num_output_, out_spatial_dim_, input,
+                        kernels::Accumulator<Dtype>{bias});
 }
 
 #ifndef CPU_ONLY
@@ -86,7 +88,8 @@ void BaseConvolutionLayer<Dtype>::weight_gpu_gemm(const Dtype* col_input, const 
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::backward_gpu_bias(Dtype* bias, const Dtype* input) {
-  kernels::BiasGradient(kernels::OnDevice(), 1, num_output_, out_spatial_dim_, input, true, bias);
+  kernels::BiasGradient(kernels::OnDevice(), 1, num_output_, out_spatial_dim_, input,
+                        kernels::Accumulator<Dtype>{bias});
 }
 #endif
 

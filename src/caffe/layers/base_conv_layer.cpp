@@ -218,16 +218,16 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (bias_term_ && this->param_propagate_down(kBias)) {
       kernels::BiasGradient(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
-                            Diff(context, *top[i]), true,
-                            MutableDiff(context, this->blobs_[kBias].get()));
+                            Diff(context, *top[i]),
+                            kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
     }
     if (weights_wanted) {
       const Dtype* x = Data(context, *bottom[i]);
       const Dtype* dy = Diff(context, *top[i]);
       const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights, Scratch(0));
-      kernels::ConvolutionBackwardWeights(context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
-                                          MutableDiff(context, this->blobs_[kWeights].get()),
-                                          workspace.scratch());
+      kernels::ConvolutionBackwardWeights(
+          context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
+          kernels::AccumulatorOf(context, this->blobs_[kWeights].get()), workspace.scratch());
     }
   }
   for (size_t i = 0; i < bottom.size(); ++i) {

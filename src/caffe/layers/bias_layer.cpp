@@ -83,9 +83,10 @@ void BiasLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
                                   const vector<Blob<Dtype>*>& bottom) {
   const bool learned = bottom.size() == 1;
   if (BiasGradientWanted(propagate_down)) {
-    Blob<Dtype>* bias = learned ? this->blobs_[0].get() : bottom[1];
-    kernels::BiasGradient(context, outer_dim_, bias_dim_, inner_dim_, Diff(context, *top[0]),
-                          learned, MutableDiff(context, bias));
+    const kernels::Accumulator<Dtype> bias =
+        learned ? kernels::AccumulatorOf(context, this->blobs_[0].get())
+                : kernels::NewSum(MutableDiff(context, bottom[1]));
+    kernels::BiasGradient(context, outer_dim_, bias_dim_, inner_dim_, Diff(context, *top[0]), bias);
   }
   if (propagate_down[0]) {
     kernels::Copy(context, bottom[0]->count(), Diff(context, *top[0]),

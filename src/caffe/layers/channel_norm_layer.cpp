@@ -160,12 +160,13 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
     }
   }
   if (scale_gradient) {
-    kernels::NormalizedScaleGradient(context, shape, source, dy,
-                                     MutableDiff(context, this->blobs_[scale_param_].get()));
+    kernels::NormalizedScaleGradient(
+        context, shape, source, dy,
+        kernels::AccumulatorOf(context, this->blobs_[scale_param_].get()));
   }
   if (Wanted(bias_param_)) {
-    kernels::BiasGradient(context, shape.outer, shape.channels, shape.inner, dy, true,
-                          MutableDiff(context, this->blobs_[bias_param_].get()));
+    kernels::BiasGradient(context, shape.outer, shape.channels, shape.inner, dy,
+                          kernels::AccumulatorOf(context, this->blobs_[bias_param_].get()));
   }
   if (!propagate_down[0]) return;
   const Dtype* scale = Scales() ? Data(context, *this->blobs_[scale_param_]) : nullptr;

@@ -102,8 +102,8 @@ void EmbedLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
                      MutableDiff(context, this->blobs_[kTable].get()));
   }
   if (bias_term_ && this->param_propagate_down(kBias)) {
-    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]), true,
-                          MutableDiff(context, this->blobs_[kBias].get()));
+    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]),
+                          kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
   }
 }
 

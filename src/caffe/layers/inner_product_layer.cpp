@@ -120,14 +120,14 @@ void InnerProductLayer<Dtype>::BackwardOn(const DeviceContext& context,
   if (this->param_propagate_down(kWeights)) {
     const Dtype* x = Data(context, *bottom[0]);
     const Dtype* dy = Diff(context, *top[0]);
-    Dtype* dw = MutableDiff(context, this->blobs_[kWeights].get());
+    const auto dw = kernels::AccumulatorOf(context, this->blobs_[kWeights].get());
     kernels::Gemm(context, Transpose::kYes, Transpose::kNo, transpose_ ? K_ : N_,
                   transpose_ ? N_ : K_, M_, Dtype(1), transpose_ ? x : dy, transpose_ ? dy : x,
-                  Dtype(1), dw);
+                  Dtype(dw.add), dw.sum);
   }
   if (bias_term_ && this->param_propagate_down(kBias)) {
-    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]), true,
-                          MutableDiff(context, this->blobs_[kBias].get()));
+    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]),
+                          kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
   }
   if (propagate_down[0]) {
     kernels::Gemm(context, Transpose::kNo, transpose_ ? Transpose::kYes : Transpose::kNo, M_, K_,

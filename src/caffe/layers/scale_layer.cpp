@@ -129,20 +129,22 @@ void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   const bool learned = bottom.size() == 1;
   Blob<Dtype>* const scale = learned ? this->blobs_[0].get() : bottom[1];
   const Dtype *x = nullptr, *factor = nullptr;
-  Dtype *dscale = nullptr, *dbias = nullptr, *dx = nullptr;
+  kernels::Accumulator<Dtype> dscale, dbias;
+  Dtype* dx = nullptr;
   if (ScaleGradientWanted(propagate_down)) {
     x = this->form() == kFromSaved ? this->template SavedBytes<Dtype>(kBottom)
                                    : Data(context, *bottom[0]);
-    dscale = MutableDiff(context, scale);
+    dscale = learned ? kernels::AccumulatorOf(context, scale)
+                     : kernels::NewSum(MutableDiff(context, scale));
   }
   if (bias_term_ && this->param_propagate_down(bias_param_id_))
-    dbias = MutableDiff(context, this->blobs_[bias_param_id_].get());
+    dbias = kernels::AccumulatorOf(context, this->blobs_[bias_param_id_].get());
   if (propagate_down[0]) {
     factor = Data(context, *scale);
     dx = MutableDiff(context, bottom[0]);
   }
   kernels::ScaleBackward(context, outer_dim_, scale_dim_, inner_dim_, Diff(context, *top[0]), x,
-                         factor, learned, dscale, dbias, dx);
+                         factor, dscale, dbias, dx);
 }
 
 INSTANTIATE_CLASS(ScaleLayer);

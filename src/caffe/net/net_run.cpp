@@ -176,13 +176,7 @@ void Net<Dtype>::Reshape() {
 
 template <typename Dtype>
 void Net<Dtype>::ClearParamDiffs() {
-  const DeviceContext context = DeviceContext::Current();
-  for (size_t i = 0; i < learnable_params_.size(); ++i) {
-    if (params_lr_[i] == 0 && !learnable_params_[i]->diff()->head())
-      continue;  // untouched: zero already
-    Blob<Dtype>* blob = learnable_params_[i];
-    ZeroBytes(context, MutableDiff(context, blob), size_t(blob->count()) * sizeof(Dtype));
-  }
+  for (const Blob<Dtype>* param : learnable_params_) param->diff()->SetZero();
 }
 
 template <typename Dtype>

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 
+#include "caffe/device_context.hpp"
 #include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/device.hpp"
@@ -206,6 +207,7 @@ template <typename Dtype>
 void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   CHECK(dead_.empty()) << dead_;
   try {
+    WriteZeroGradients();
     memory_->update = &update;
     DropCopies();
     executor_->Run(layrub::Pass::kUpdate, this);
@@ -213,6 +215,17 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   } catch (...) {
     LeaveAfterError();
     throw;
+  }
+}
+
+/// Gradients to which no layer has added since they were cleared: an update reads them, but may not
+/// write them.
+template <typename Dtype>
+void PlannedNet<Dtype>::WriteZeroGradients() {
+  for (Blob<Dtype>* param : net_->learnable_params_) {
+    const Binding* const binding = param->diff()->binding();
+    if (binding == nullptr || !binding->zero) continue;
+    MutableDiff(DeviceContext::Current(), param);
   }
 }
 

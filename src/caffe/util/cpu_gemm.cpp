@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "caffe/util/blas_memory.hpp"
+#include "caffe/util/onednn_library.hpp"
 #include "caffe/util/threads.hpp"
 
 namespace caffe {
@@ -23,8 +24,19 @@ std::mutex one_thread_mutex;
 int one_thread_users = 0;
 int threads_before = 0;
 
+/// False: BLAS is to do it.
+bool ProductByOneDnn(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
+                     const float* a, int lda, const float* b, int ldb, float beta, float* c,
+                     int ldc) {
+  static const auto product =
+      reinterpret_cast<decltype(&layrub_onednn_product)>(OneDnnFunction("layrub_onednn_product"));
+  return product &&
+         product(ta == CblasTrans, tb == CblasTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
 void Product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
              const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc) {
+  if (ProductByOneDnn(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) return;
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 

@@ -44,6 +44,33 @@ TEST_F(DeviceMemory, WritesOfOneSideShowOnTheOther) {
   EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 4);
 }
 
+TEST_F(DeviceMemory, ThatIsSetToZeroIsZeroOnBothSides) {
+  for (const bool gpu : {false, true}) {
+    SyncedMemory memory(sizeof(float));
+    SetOnDevice(memory.mutable_gpu_data(), 4);
+    EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 4);
+    memory.SetZero();
+    if (gpu) {
+      EXPECT_EQ(OnDevice(memory.gpu_data()), 0);
+    }
+    EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 0);
+    EXPECT_EQ(OnDevice(memory.gpu_data()), 0);
+  }
+}
+
+TEST_F(DeviceMemory, OfTheUserIsZeroedAtOnce) {
+  void* const mine = device_->Allocate(sizeof(float));
+  SetOnDevice(mine, 6);
+  {
+    SyncedMemory memory(sizeof(float));
+    memory.set_gpu_data(mine);
+    EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 6);
+    memory.SetZero();
+    EXPECT_EQ(OnDevice(mine), 0);
+  }
+  device_->Free(mine);
+}
+
 TEST_F(DeviceMemory, KeepsTheUsersMemoryOfEitherSide) {
   float mine = 5;
   void* const mine_too = device_->Allocate(sizeof(float));

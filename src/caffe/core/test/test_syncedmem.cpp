@@ -90,6 +90,74 @@ TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
   EXPECT_TRUE(resolver.asked.empty());
 }
 
+float Read(SyncedMemory* memory) { return *static_cast<const float*>(memory->cpu_data()); }
+void Write(float value, SyncedMemory* memory) {
+  *static_cast<float*>(memory->mutable_cpu_data()) = value;
+}
+
+TEST(SyncedMemory, ThatIsSetToZeroShowsZerosToWhoeverAsks) {
+  SyncedMemory memory(sizeof(float));
+  Write(3, &memory);
+  memory.SetZero();
+  EXPECT_EQ(Read(&memory), 0);
+  Write(3, &memory);
+  memory.SetZero();
+  EXPECT_EQ(*static_cast<float*>(memory.mutable_cpu_data()), 0);
+  Write(4, &memory);
+  EXPECT_EQ(Read(&memory), 4);
+}
+
+TEST(SyncedMemory, SparesTheZerosOnceForWhoeverOverwritesThem) {
+  SyncedMemory memory(sizeof(float));
+  Write(3, &memory);
+  EXPECT_FALSE(memory.TakeZero());
+  memory.SetZero();
+  EXPECT_TRUE(memory.TakeZero());
+  EXPECT_FALSE(memory.TakeZero());
+  EXPECT_EQ(*static_cast<float*>(memory.mutable_cpu_data()), 3);
+  memory.SetZero();
+  memory.mutable_cpu_data();
+  EXPECT_FALSE(memory.TakeZero());
+}
+
+TEST(SyncedMemory, OfAPlanIsZeroForAllThatShowItUntilOneWrites) {
+  Recorder resolver;
+  float planned = 3;
+  Binding binding{0, sizeof(float), false, &planned, &planned, &resolver, {}};
+  SyncedMemory memory(sizeof(float)), other(sizeof(float));
+  memory.Bind(&binding);
+  other.Bind(&binding);
+  memory.SetZero();
+  EXPECT_EQ(planned, 3);
+  EXPECT_EQ(Read(&other), 0);
+  planned = 5;  // the value has gone and come back
+  EXPECT_EQ(Read(&memory), 0);
+  Write(6, &other);
+  EXPECT_EQ(Read(&memory), 6);
+  memory.SetZero();
+  EXPECT_TRUE(other.TakeZero());
+  EXPECT_FALSE(memory.TakeZero());
+}
+
+TEST(SyncedMemory, StaysZeroWhenThePlanLetsGo) {
+  Recorder resolver;
+  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
+  SyncedMemory memory(sizeof(float));
+  memory.Bind(&binding);
+  memory.SetZero();
+  memory.Unbind(&resolver.value, memory.size());
+  EXPECT_EQ(Read(&memory), 0);
+}
+
+TEST(SyncedMemory, OfTheUserIsZeroedAtOnce) {
+  float mine = 3;
+  SyncedMemory memory(sizeof(mine));
+  memory.set_cpu_data(&mine);
+  memory.SetZero();
+  EXPECT_EQ(mine, 0);
+  EXPECT_FALSE(memory.TakeZero());
+}
+
 TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
   Recorder resolver;
   Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};

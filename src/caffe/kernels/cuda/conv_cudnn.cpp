@@ -52,10 +52,10 @@ struct Forward {
   }
   /// y = x * w
   static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
-                           const void* one, const void* zero, const void* x, const void* w, void* y,
+                           const void* one, const void* beta, const void* x, const void* w, void* y,
                            void* memory, size_t bytes) {
     return FindCudnn()->ConvolutionForward(handle, one, p.x(), x, p.w(), w, p.conv(), algorithm,
-                                           memory, bytes, zero, p.y(), y);
+                                           memory, bytes, beta, p.y(), y);
   }
 };
 
@@ -85,10 +85,10 @@ struct BackwardData {
   }
   /// dx = the adjoint of Forward in x, applied to dy
   static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
-                           const void* one, const void* zero, const void* dy, const void* w,
+                           const void* one, const void* beta, const void* dy, const void* w,
                            void* dx, void* memory, size_t bytes) {
     return FindCudnn()->ConvolutionBackwardData(handle, one, p.w(), w, p.y(), dy, p.conv(),
-                                                algorithm, memory, bytes, zero, p.x(), dx);
+                                                algorithm, memory, bytes, beta, p.x(), dx);
   }
 };
 
@@ -116,12 +116,12 @@ struct BackwardWeights {
     return FindCudnn()->GetConvolutionBackwardFilterWorkspaceSize(handle, p.x(), p.y(), p.conv(),
                                                                   p.w(), algorithm, bytes);
   }
-  /// dw += the adjoint of Forward in w, applied to dy
+  /// dw = beta * dw + the adjoint of Forward in w, applied to dy
   static cudnnStatus_t Run(cudnnHandle_t handle, const CudnnProblem& p, Algorithm algorithm,
-                           const void* one, const void*, const void* x, const void* dy, void* dw,
-                           void* memory, size_t bytes) {
+                           const void* one, const void* beta, const void* x, const void* dy,
+                           void* dw, void* memory, size_t bytes) {
     return FindCudnn()->ConvolutionBackwardFilter(handle, one, p.x(), x, p.y(), dy, p.conv(),
-                                                  algorithm, memory, bytes, one, p.w(), dw);
+                                                  algorithm, memory, bytes, beta, p.w(), dw);
   }
 };
 
@@ -202,8 +202,8 @@ Workspace MeasureDepthwise(const Convolution& conv, ConvolutionPass pass) {
                                 scratch);
         break;
       case ConvolutionPass::kBackwardWeights:
-        ConvolutionBackwardWeights(context, conv, x.gpu_data(), y.gpu_data(), w.mutable_gpu_data(),
-                                   scratch);
+        ConvolutionBackwardWeights(context, conv, x.gpu_data(), y.gpu_data(),
+                                   Accumulator<Dtype>{w.mutable_gpu_data()}, scratch);
     }
     return true;
   });
@@ -252,17 +252,17 @@ const CudnnProblem::Table& TableOf(const Convolution& conv, CudnnProblem* proble
 
 template <typename Pass, typename Dtype>
 void RunPass(CudnnProblem* problem, const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
-             Dtype* out) {
+             const Accumulator<Dtype>& out) {
   const int number = NumberOf<Pass>(scratch.algorithm);
   CHECK_GE(number, 0) << "cuDNN has no algorithm '" << scratch.algorithm << "' for "
                       << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
   const int64_t bytes = BytesOf<Pass>(problem, number);
   CHECK_GE(bytes, 0) << "cuDNN cannot use algorithm '" << scratch.algorithm << "' for "
                      << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name);
-  const Dtype one = 1, zero = 0;
+  const Dtype one = 1, beta = out.add ? 1 : 0;
   const cudnnStatus_t status =
-      Pass::Run(CudnnHandle(), *problem, static_cast<typename Pass::Algorithm>(number), &one, &zero,
-                a, b, out, scratch.memory, static_cast<size_t>(bytes));
+      Pass::Run(CudnnHandle(), *problem, static_cast<typename Pass::Algorithm>(number), &one, &beta,
+                a, b, out.sum, scratch.memory, static_cast<size_t>(bytes));
   CHECK_EQ(status, CUDNN_STATUS_SUCCESS)
       << "cuDNN, " << NameOf(problem->dims(), Pass::kPass, cudnn::dataType<Dtype>::name) << " by "
       << scratch.algorithm << " with " << bytes
@@ -294,7 +294,8 @@ std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolut
 
 template <typename Dtype>
 void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pass,
-              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out) {
+              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
+              const Accumulator<Dtype>& out) {
   ConvolutionDims dims;
   CudnnProblem* const problem =
       DimsOf(conv, &dims) ? FindCudnnProblem(dims, cudnn::dataType<Dtype>::type) : nullptr;
@@ -313,7 +314,8 @@ void CudnnRun(const DeviceContext&, const Convolution& conv, ConvolutionPass pas
   template std::vector<Workspace> CudnnChoices<Dtype>(const DeviceContext&, const Convolution&, \
                                                       const std::vector<ConvolutionPass>&);     \
   template void CudnnRun(const DeviceContext&, const Convolution&, ConvolutionPass,             \
-                         const AlgorithmScratch&, const Dtype*, const Dtype*, Dtype*)
+                         const AlgorithmScratch&, const Dtype*, const Dtype*,                   \
+                         const Accumulator<Dtype>&)
 LAYRUB_INSTANTIATE_CUDNN(float);
 LAYRUB_INSTANTIATE_CUDNN(double);
 #undef LAYRUB_INSTANTIATE_CUDNN

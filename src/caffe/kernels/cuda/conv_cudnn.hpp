@@ -17,11 +17,12 @@ std::vector<Workspace> CudnnChoices(const DeviceContext& context, const Convolut
                                     const std::vector<ConvolutionPass>& passes);
 
 /// Runs `pass` by scratch.algorithm, one that CudnnChoices named for it. Operands in the order of
-/// the functions in conv.hpp; weight gradients are added to. Queues; allocates nothing once it has
+/// the functions in conv.hpp. Queues; allocates nothing once it has
 /// run a convolution of these sizes in this thread.
 template <typename Dtype>
 void CudnnRun(const DeviceContext& context, const Convolution& conv, ConvolutionPass pass,
-              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b, Dtype* out);
+              const AlgorithmScratch& scratch, const Dtype* a, const Dtype* b,
+              const Accumulator<Dtype>& out);
 
 }  // namespace kernels
 }  // namespace caffe

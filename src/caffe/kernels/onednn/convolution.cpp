@@ -26,15 +26,15 @@ void MakePrimitives(Kernel* kernel) {
   for (Side& side : kernel->sides) {
     if (!side.copied()) continue;
     const bool written = &side == &kernel->sides[kOut];
-    dnnl::primitive_attr attributes;
-    if (side.added) {
-      dnnl::post_ops sum;
-      sum.append_sum(1);
-      attributes.set_post_ops(sum);
-    }
     const memory::desc& from = written ? side.kernel : side.blob;
     const memory::desc& to = written ? side.blob : side.kernel;
-    side.change = dnnl::reorder({Cpu(), from, Cpu(), to, attributes});
+    side.change = dnnl::reorder({Cpu(), from, Cpu(), to});
+    if (!side.added) continue;
+    dnnl::post_ops sum;
+    sum.append_sum(1);
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(sum);
+    side.addition = dnnl::reorder({Cpu(), from, Cpu(), to, attributes});
   }
   kernel->run = kernel->make();
 }
@@ -73,7 +73,8 @@ Kernel* KernelFor(const Convolution& conv, ConvolutionPass pass, int threads) {
   return kernels.emplace(std::move(key), std::move(made)).first->second.get();
 }
 
-void Run(Kernel& kernel, void* workspace, float* const (&operands)[3]) {
+/// `add`: to what is there.
+void Run(Kernel& kernel, void* workspace, float* const (&operands)[3], bool add) {
   if (!kernel.run) MakePrimitives(&kernel);
   static thread_local dnnl::stream stream(Cpu());
   char* const base = static_cast<char*>(workspace);
@@ -95,7 +96,9 @@ void Run(Kernel& kernel, void* workspace, float* const (&operands)[3]) {
     }
     kernel.run.execute(stream, arguments);
     const Side& written = kernel.sides[kOut];
-    if (written.copied()) written.change.execute(stream, used[kOut], blob[kOut]);
+    const bool adds = written.added && (add || piece > 0);
+    if (written.copied())
+      (adds ? written.addition : written.change).execute(stream, used[kOut], blob[kOut]);
   }
   stream.wait();
 }
@@ -107,8 +110,6 @@ void Run(Kernel& kernel, void* workspace, float* const (&operands)[3]) {
 using caffe::kernels::Convolution;
 using caffe::kernels::ConvolutionPass;
 
-int64_t layrub_onednn_interface() { return kOneDnnInterface; }
-
 int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass pass,
                                         int threads) try {
   const caffe::kernels::OmpThreads scope(threads);
@@ -119,12 +120,12 @@ int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass
 }
 
 const char* layrub_onednn_convolution(const Convolution& conv, ConvolutionPass pass, int threads,
-                                      void* workspace, const float* a, const float* b,
-                                      float* out) try {
+                                      void* workspace, const float* a, const float* b, float* out,
+                                      bool add) try {
   const caffe::kernels::OmpThreads scope(threads);
   caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, scope.count());
   if (!kernel) return "it has no kernel for this";
-  caffe::kernels::Run(*kernel, workspace, {const_cast<float*>(a), const_cast<float*>(b), out});
+  caffe::kernels::Run(*kernel, workspace, {const_cast<float*>(a), const_cast<float*>(b), out}, add);
   return nullptr;
 } catch (const std::exception& error) {
   static thread_local std::string what;

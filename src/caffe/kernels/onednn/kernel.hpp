@@ -30,8 +30,9 @@ struct Side {
   int argument = 0;        ///< DNNL_ARG_...
   bool per_image = false;  ///< of images, or the weights
   int64_t offset = -1;     ///< of the copy in the workspace; -1: none is needed
-  bool added = false;      ///< to what is there
+  bool added = false;      ///< pieces, each to those before
   dnnl::reorder change;    ///< brings the operand into the copy or, if it is written, out of it
+  dnnl::reorder addition;  ///< adds the copy to the operand; where `added`
 
   bool copied() const { return offset >= 0; }
 };

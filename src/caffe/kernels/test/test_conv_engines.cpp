@@ -105,11 +105,12 @@ class ConvolutionEngines : public ::testing::Test {
   }
 
   /// What `pass` gives by `choice`; NaN was there before it where it overwrites, 0.25 where it
-  /// adds.
-  std::vector<Dtype> Run(const Convolution& conv, ConvolutionPass pass, const Workspace& choice) {
+  /// adds: gradients of weights, with `add`.
+  std::vector<Dtype> Run(const Convolution& conv, ConvolutionPass pass, const Workspace& choice,
+                         bool add = true) {
     Blob<Dtype> out;
-    const bool adds = pass == ConvolutionPass::kBackwardWeights;
-    out.ReshapeLike(adds ? w_ : pass == ConvolutionPass::kForward ? y_ : x_);
+    const bool of_weights = pass == ConvolutionPass::kBackwardWeights, adds = of_weights && add;
+    out.ReshapeLike(of_weights ? w_ : pass == ConvolutionPass::kForward ? y_ : x_);
     std::fill_n(out.mutable_cpu_data(), out.count(), adds ? Dtype(0.25) : Dtype(NAN));
     SyncedMemory memory(std::max<size_t>(choice.bytes, 1));
     const DeviceContext context = DeviceContext::Current();
@@ -125,8 +126,8 @@ class ConvolutionEngines : public ::testing::Test {
         ConvolutionBackwardData(context, conv, Data(context, y_), w, result, scratch);
         break;
       case ConvolutionPass::kBackwardWeights:
-        ConvolutionBackwardWeights(context, conv, Data(context, x_), Data(context, y_), result,
-                                   scratch);
+        ConvolutionBackwardWeights(context, conv, Data(context, x_), Data(context, y_),
+                                   Accumulator<Dtype>{result, add}, scratch);
     }
     return {out.cpu_data(), out.cpu_data() + out.count()};
   }
@@ -161,6 +162,12 @@ TYPED_TEST(ConvolutionEngines, AgreeWithTheProductOfMatrices) {
         }
         if (choice.deterministic) {
           EXPECT_EQ(this->Run(conv, pass, choice), found) << choice.name;
+        }
+        if (pass != ConvolutionPass::kBackwardWeights) continue;
+        const std::vector<TypeParam> overwritten = this->Run(conv, pass, choice, false);
+        for (size_t i = 0; i < found.size(); ++i) {
+          ASSERT_NEAR(overwritten[i] + TypeParam(0.25), expected[i], tolerance * scale)
+              << choice.name << " begins a new sum";
         }
       }
     }

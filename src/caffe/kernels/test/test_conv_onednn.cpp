@@ -56,20 +56,26 @@ class OneDnn : public ::testing::Test {
     return values;
   }
 
-  /// What `pass` gives in a workspace that holds `rubbish`, added to 0.25.
-  static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish) {
+  /// What `pass` gives in a workspace that holds `rubbish`; with `add`, added to 0.25.
+  static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish, bool add) {
     const int64_t x = conv.images * conv.channels * conv.window.ImageSize();
     const int64_t y = conv.images * conv.num_output * conv.window.OutputSize();
     const int64_t w = conv.num_output * conv.window.channels * conv.window.KernelSize();
     const std::vector<float> first = pass == Pass::kBackwardData ? Values(y, 2) : Values(x, 1);
     const std::vector<float> second = pass == Pass::kBackwardWeights ? Values(y, 2) : Values(w, 3);
-    std::vector<float> out(pass == Pass::kForward ? y : pass == Pass::kBackwardData ? x : w, 0.25f);
+    std::vector<float> out(pass == Pass::kForward        ? y
+                           : pass == Pass::kBackwardData ? x
+                                                         : w,
+                           add ? 0.25f : NAN);
     const int64_t bytes = OneDnnBytes(conv, pass).value();
     SyncedMemory memory(std::max<size_t>(bytes, 1));
     float* const workspace = static_cast<float*>(memory.mutable_cpu_data());
     std::fill_n(workspace, bytes / sizeof(float), rubbish);
-    OneDnnRun(conv, pass, workspace, first.data(), second.data(), out.data());
+    OneDnnRun(conv, pass, workspace, first.data(), second.data(), {out.data(), add});
     return out;
+  }
+  static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish) {
+    return Run(conv, pass, rubbish, pass == Pass::kBackwardWeights);
   }
 };
 
@@ -200,9 +206,18 @@ TEST_F(OneDnn, ComputesEachImageAsItIsComputedAlone) {
   const size_t outputs = 20 * one.window.OutputSize();
   for (int i = 0; i < 6; ++i) {
     std::vector<float> alone(outputs);
-    OneDnnRun(one, Pass::kForward, aligned, x.data() + i * image, w.data(), alone.data());
+    OneDnnRun(one, Pass::kForward, aligned, x.data() + i * image, w.data(), {alone.data(), false});
     for (size_t k = 0; k < outputs; ++k)
       ASSERT_NEAR(alone[k], y[i * outputs + k], 1e-4) << "image " << i << ", value " << k;
+  }
+}
+
+TEST_F(OneDnn, BeginsNewSumsOfGradientsWhereNothingIsToBeAddedTo) {
+  for (const Convolution& conv : {Make(2, 64, 8, 64, 3), Make(6, 64, 96, 60, 3)}) {
+    const std::vector<float> added = Run(conv, Pass::kBackwardWeights, 0, true);
+    const std::vector<float> made = Run(conv, Pass::kBackwardWeights, 0, false);
+    for (size_t i = 0; i < made.size(); ++i)
+      ASSERT_NEAR(made[i] + 0.25, added[i], 1e-3 + 1e-5 * std::abs(added[i])) << i;
   }
 }
 

@@ -44,6 +44,8 @@ class PlannedPass {
  public:
   using AliasPair = std::pair<Operand, Operand>;
   using Blobs = vector<Blob<Dtype>*>;
+  /// What gradients of parameters are before: they must be added to.
+  static constexpr Dtype kGradient = 0.25;
 
   /// `bottom` and `top` give shapes, bottom data and top diffs; they are left as they are.
   PlannedPass(Layer<Dtype>* layer, const Blobs& bottom, const Blobs& top,
@@ -59,8 +61,10 @@ class PlannedPass {
 
   const MemoryTraits& traits() const { return traits_; }
 
-  /// One forward and backward in form `form`; a pair of null is for no alias.
-  PassResult<Dtype> Run(int form, const AliasPair* forward_alias, const AliasPair* backward_alias) {
+  /// One forward and backward in form `form`; a pair of null is for no alias. Gradients of
+  /// parameters begin with kGradient or, if `cleared`, have just been cleared.
+  PassResult<Dtype> Run(int form, const AliasPair* forward_alias, const AliasPair* backward_alias,
+                        bool cleared = false) {
     const OperandForm& backward = traits_.backward.at(form);
     const vector<vector<Dtype>> params = ParamValues();
     PassResult<Dtype> result;
@@ -98,8 +102,8 @@ class PlannedPass {
       Blob<Dtype>* blob = layer_->blobs()[i].get();
       if (!Lists(backward.reads, ParamData(i)))
         SetNaN(blob->mutable_cpu_data(), blob->count() * sizeof(Dtype));
-      // Not zero: gradients must be added to.
-      std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0.25));
+      std::fill_n(blob->mutable_cpu_diff(), blob->count(), cleared ? Dtype(NAN) : kGradient);
+      if (cleared) blob->diff()->SetZero();
     }
     layer_->EnterPlan(run);
     layer_->Backward(at_backward.tops(), propagate_down_, at_backward.bottoms());
@@ -130,7 +134,7 @@ class PlannedPass {
     if (overwritten) SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
     Copy(Values(top_[0], true), shared.mutable_cpu_diff());
     for (const auto& blob : layer_->blobs())
-      std::fill_n(blob->mutable_cpu_diff(), blob->count(), Dtype(0.25));
+      std::fill_n(blob->mutable_cpu_diff(), blob->count(), kGradient);
     layer_->Backward({&shared}, propagate_down_, bottom);
     layer_->set_overwritten({}, {});
     for (size_t i = 0; i < bottom.size(); ++i) {
@@ -302,6 +306,14 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
     EXPECT_TRUE(std::none_of(diff.begin(), diff.end(), [](Dtype v) { return std::isnan(v); }))
         << layer->type()
         << " reads what its first form does not declare, or leaves values unwritten";
+  }
+  const vector<vector<Dtype>> cleared = pass.Run(0, nullptr, nullptr, true).param_diff;
+  for (size_t i = 0; i < cleared.size(); ++i) {
+    for (size_t j = 0; j < cleared[i].size(); ++j) {
+      const Dtype added = expected.param_diff[i][j] - PlannedPass<Dtype>::kGradient;
+      ASSERT_NEAR(cleared[i][j], added, 1e-5 * (1 + std::abs(added)))
+          << layer->type() << ": parameter " << i << ", value " << j << " of a cleared gradient";
+    }
   }
   const MemoryTraits& traits = pass.traits();
   for (size_t form = 0; form < traits.backward.size(); ++form) {

@@ -1,4 +1,7 @@
 // What users write into and read from the blobs of a planned net, between passes and after its end.
+#include <algorithm>
+#include <cmath>
+
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
 #include "layrub/device/device.hpp"
@@ -93,6 +96,29 @@ TEST_P(PlannedBlobs, TakeWhatIsWrittenBetweenForwardAndBackward) {
     }
     EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << name;
   }
+}
+
+TEST_P(PlannedBlobs, AddGradientsUpFromWhereTheyWereLastCleared) {
+  Net<float> plain(ParseNet(kDeep)), net(ParseNet(kDeep));
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (Net<float>* each : {&plain, &net}) {
+    for (Blob<float>* param : each->learnable_params())
+      std::fill_n(param->mutable_cpu_diff(), param->count(), NAN);
+    each->ClearParamDiffs();
+    const vector<float> zeros = Gradients(*each);
+    EXPECT_EQ(std::count(zeros.begin(), zeros.end(), 0.f), static_cast<long>(zeros.size()));
+    each->ClearParamDiffs();
+    Blob<float>* data = each->input_blobs()[0];
+    Fill(data->count(), 0.5f, data->mutable_cpu_data());
+    each->ForwardBackward();
+    const vector<float> once = Gradients(*each);
+    each->ForwardBackward();
+    const vector<float> twice = Gradients(*each);
+    ASSERT_EQ(once.size(), zeros.size());
+    for (size_t i = 0; i < once.size(); ++i) ASSERT_NEAR(twice[i], 2 * once[i], 1e-4) << i;
+  }
+  EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain)));
 }
 
 TEST_P(PlannedBlobs, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <new>
@@ -233,6 +234,36 @@ std::vector<float> Losses(OpenSolver* solver) {
     solver->ApplyUpdate();
   }
   return losses;
+}
+
+/// A branch of which no loss knows.
+const char kBesideTheLoss[] = R"(
+  layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 6 } } }
+  layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+          inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+  layer { name: "beside" type: "InnerProduct" bottom: "data" top: "beside"
+          inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+  layer { name: "silence" type: "Silence" bottom: "beside" }
+  layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
+)";
+
+TEST(PlannedTraining, UpdatesByZeroWhereNoLayerHasAddedToAGradient) {
+  for (const char* strategy : {"", "keep", "hybrid", "auto"}) {
+    SolverParameter param = SolverFor(ParseNet(kBesideTheLoss), strategy);
+    param.set_weight_decay(0);
+    OpenSolver solver(param);
+    if (*strategy) {
+      ASSERT_TRUE(solver.Place().ok()) << strategy;
+    }
+    Blob<float>* const weights = solver.net()->layer_by_name("beside")->blobs()[0].get();
+    const vector<float> before(weights->cpu_data(), weights->cpu_data() + weights->count());
+    Blob<float>* const data = solver.net()->input_blobs()[0];
+    std::fill_n(data->mutable_cpu_data(), data->count(), 0.5f);
+    std::fill_n(weights->mutable_cpu_diff(), weights->count(), NAN);
+    Losses(&solver);
+    const vector<float> after(weights->cpu_data(), weights->cpu_data() + weights->count());
+    EXPECT_TRUE(SameBits(after, before)) << strategy;
+  }
 }
 
 TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {

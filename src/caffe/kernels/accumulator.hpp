@@ -1,0 +1,41 @@
+#ifndef CAFFE_KERNELS_ACCUMULATOR_HPP_
+#define CAFFE_KERNELS_ACCUMULATOR_HPP_
+
+#include <cstdint>
+
+#include "caffe/device_context.hpp"
+#include "caffe/kernels/host_device.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// Sums that a kernel adds to. Where `add` is false they are zero, but their bytes are not yet: the
+/// kernel writes all of them.
+template <typename Dtype>
+struct Accumulator {
+  Dtype* sum = nullptr;  ///< null: not wanted
+  bool add = true;
+
+  LAYRUB_HOST_DEVICE void Add(int64_t i, Dtype value) const {
+    sum[i] = add ? sum[i] + value : value;
+  }
+};
+
+/// Sums that begin with this kernel.
+template <typename Dtype>
+Accumulator<Dtype> NewSum(Dtype* sum) {
+  return {sum, false};
+}
+
+/// The diff of `blob`, the gradient of a parameter. The first to add to it since it was cleared
+/// spares the zeros.
+template <typename Dtype>
+Accumulator<Dtype> AccumulatorOf(const DeviceContext& context, Blob<Dtype>* blob) {
+  const bool zero = blob->diff()->TakeZero();
+  return {MutableDiff(context, blob), !zero};
+}
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_ACCUMULATOR_HPP_

@@ -2,9 +2,14 @@
 #include "caffe/util/cpu_gemm.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -175,6 +180,50 @@ TEST(CpuThreadsTest, AreAsManyAsWasSaidAndNoMoreThanCores) {
   EXPECT_EQ(threads, std::set<std::thread::id>{std::this_thread::get_id()});
   SetCpuThreads(cores + 100);
   EXPECT_EQ(CpuThreads(), cores);
+}
+
+/// What a handler of signals has seen of the stack that it runs on.
+struct Seen {
+  uintptr_t begin = 0, end = 0;  ///< of the thread's stack
+  volatile std::sig_atomic_t calls = 0, elsewhere = 0;
+};
+Seen seen;
+
+void LookAtTheStack(int) {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  seen.calls = seen.calls + 1;
+  if (here < seen.begin || here >= seen.end) seen.elsewhere = seen.elsewhere + 1;
+}
+
+TEST_F(CpuGemmTest, LeavesTheStackToHandlersOfSignals) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+  void* stack = nullptr;
+  size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  seen.begin = reinterpret_cast<uintptr_t>(stack);
+  seen.end = seen.begin + bytes;
+  openblas_set_num_threads(1);  // all is computed by this thread, which gets the signals
+  struct sigaction action = {}, before = {};
+  action.sa_handler = LookAtTheStack;
+  action.sa_flags = SA_RESTART;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  std::atomic<bool> over = false;
+  std::thread caller([&over, thread = pthread_self()] {
+    while (!over) {
+      pthread_kill(thread, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  // Of a few columns, with a transposed second factor: where oneDNN has used the stack pointer.
+  for (int i = 0; i < 10000 && seen.calls < 200; ++i)
+    Products<float>({1, 500, 2, 2000}, false, true, false).Made();
+  over = true;
+  caller.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_GE(seen.calls, 200);
+  EXPECT_EQ(seen.elsewhere, 0);
 }
 
 }  // namespace

@@ -8,7 +8,12 @@ namespace caffe {
 /// Function `name` of libcaffe_onednn.so (src/caffe/kernels/onednn), the part of libcaffe that
 /// links to oneDNN; null where this build or this machine has none, which the log then says once.
 /// The library is opened at the first call. Threads may call it at the same time.
-void* OneDnnFunction(const char* name);
+void* FindInOneDnnLibrary(const char* name);
+/// The same with its type: OneDnnFunction<decltype(f)>("f").
+template <typename Function>
+Function* OneDnnFunction(const char* name) {
+  return reinterpret_cast<Function*>(FindInOneDnnLibrary(name));
+}
 
 /// What both sides must have the same: another number for each change of what a function of the
 /// library takes.

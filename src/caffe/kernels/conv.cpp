@@ -192,14 +192,6 @@ template <typename Dtype>
 void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution& conv,
                                 const Dtype* x, const Dtype* dy, const Accumulator<Dtype>& dweights,
                                 const AlgorithmScratch& scratch) {
-  if (conv.images == 0) {
-    if (!dweights.add)
-      ZeroBytes(
-          context, dweights.sum,
-          static_cast<size_t>(conv.num_output * conv.window.channels * conv.window.KernelSize()) *
-              sizeof(Dtype));
-    return;
-  }
   if (scratch.algorithm == kDepthwise)
     return DepthwiseBackwardWeights(context, conv, x, dy, dweights);
   if (scratch.algorithm == kOneDnn)
@@ -210,6 +202,10 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
 #endif
   Dtype* const workspace = static_cast<Dtype*>(scratch.memory);
   const GroupSizes size(conv);
+  if (conv.images == 0 && !dweights.add) {
+    ZeroBytes(context, dweights.sum,
+              static_cast<size_t>(conv.group * size.rows * size.inner) * sizeof(Dtype));
+  }
   for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
     const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
     const bool add = dweights.add || i >= conv.group;

@@ -17,8 +17,8 @@ struct Library {
 
 const Library& TheLibrary() {
   static const Library library = {
-      reinterpret_cast<decltype(Library::bytes)>(OneDnnFunction("layrub_onednn_convolution_bytes")),
-      reinterpret_cast<decltype(Library::run)>(OneDnnFunction("layrub_onednn_convolution"))};
+      OneDnnFunction<decltype(layrub_onednn_convolution_bytes)>("layrub_onednn_convolution_bytes"),
+      OneDnnFunction<decltype(layrub_onednn_convolution)>("layrub_onednn_convolution")};
   return library;
 }
 

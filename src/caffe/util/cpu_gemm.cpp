@@ -24,12 +24,17 @@ std::mutex one_thread_mutex;
 int one_thread_users = 0;
 int threads_before = 0;
 
+/// Multiplications of one product below which BLAS begins sooner than oneDNN, which need not be
+/// opened for a net that has no larger ones.
+constexpr int64_t kFewestOfOneDnn = 1 << 19;
+
 /// False: BLAS is to do it.
 bool ProductByOneDnn(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha,
                      const float* a, int lda, const float* b, int ldb, float beta, float* c,
                      int ldc) {
+  if (int64_t{m} * n * k < kFewestOfOneDnn) return false;
   static const auto product =
-      reinterpret_cast<decltype(&layrub_onednn_product)>(OneDnnFunction("layrub_onednn_product"));
+      OneDnnFunction<decltype(layrub_onednn_product)>("layrub_onednn_product");
   return product &&
          product(ta == CblasTrans, tb == CblasTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }

@@ -53,7 +53,7 @@ void* Open() {
 
 }  // namespace
 
-void* OneDnnFunction(const char* name) {
+void* FindInOneDnnLibrary(const char* name) {
   static void* const library = Open();
   return library ? dlsym(library, name) : nullptr;
 }

@@ -187,6 +187,15 @@ TYPED_TEST(ConvolutionEngines, OnAGpuAreNotThoseOfTheHost) {
 }
 #endif
 
+TYPED_TEST(ConvolutionEngines, BeginNewSumsWithZeroWhereThereAreNoImages) {
+  Convolution conv = Make(2, 4, 6, 2, 3, 1, 1, 1);
+  conv.images = 0;
+  this->SetUpOperands(conv);
+  for (const TypeParam value :
+       this->Run(conv, ConvolutionPass::kBackwardWeights, Workspace(), false))
+    EXPECT_EQ(value, 0);
+}
+
 TYPED_TEST(ConvolutionEngines, OfDepthwiseConvolutionsNeedNoWorkspace) {
   const std::vector<ConvolutionPass> passes{kPasses[2], kPasses[1]};
   for (const Workspace& choice :

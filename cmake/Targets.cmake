@@ -57,11 +57,10 @@ function(layrub_optimize name level)
 endfunction()
 
 # layrub_precompile(<group> <name> <header>...): what most of the target's files include is parsed once. The targets of a
-# group are compiled alike and share it: the first one makes it. Not in a build for GPUs, where nvcc takes the time, nor
-# where warnings are errors: there each file proves that it includes what it needs, and GCC 12 raises false alarms in what
-# it has not parsed itself.
+# group are compiled alike and share it: the first one makes it. Not in a build for GPUs, where nvcc takes the time: there
+# each file proves that it includes what it needs.
 function(layrub_precompile group name)
-  if(WERROR OR NOT CPU_ONLY)
+  if(NOT CPU_ONLY)
     return()
   endif()
   get_property(first GLOBAL PROPERTY ${group})
@@ -292,23 +291,28 @@ function(layrub_embed_page)
   configure_file(${folder}/page_files.cpp.in ${LAYRUB_PAGE_FILES} @ONLY)
 endfunction()
 
-# tools/<name>.cpp, with the .cpp files below tools/<name> where that folder exists, is the program <name>.
+# tools/<name>.cpp is the program <name>. What the program layrub does lies in tools/layrub, and is compiled once for it
+# and for the programs that host its commands (layrub_commands); only these say for themselves what Fail does.
 function(layrub_add_tools)
   file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp)
   foreach(main ${mains})
     get_filename_component(name ${main} NAME_WE)
-    file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)
-    layrub_add_program(${name} ${main} ${parts})
+    layrub_add_program(${name} ${main})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tools)
     set_property(GLOBAL APPEND PROPERTY LAYRUB_PROGRAMS ${name})
   endforeach()
-  if(TARGET layrub)
-    layrub_embed_page()
-    target_sources(layrub PRIVATE ${LAYRUB_PAGE_FILES})
-    add_custom_command(TARGET layrub POST_BUILD
-      COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe
-      VERBATIM)
-  endif()
+  layrub_embed_page()
+  set(folder ${PROJECT_SOURCE_DIR}/tools/layrub)
+  file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(REMOVE_ITEM parts ${folder}/fail.cpp)
+  add_library(layrub_commands OBJECT ${parts} ${LAYRUB_PAGE_FILES})
+  target_include_directories(layrub_commands PUBLIC ${PROJECT_SOURCE_DIR}/tools)
+  target_compile_definitions(layrub_commands PUBLIC LAYRUB_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(layrub_commands PUBLIC caffe layrub_flags nlohmann_json::nlohmann_json)
+  target_sources(layrub PRIVATE ${folder}/fail.cpp $<TARGET_OBJECTS:layrub_commands>)
+  add_custom_command(TARGET layrub POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe
+    VERBATIM)
 endfunction()
 
 # layrub_kernels_beside(<result> <file>): in a build with CUDA, the .cu file beside the .cpp file; else nothing.

@@ -16,8 +16,8 @@
 #include "layrub/placement/test/strategy_kinds.hpp"
 
 // Sees the allocations of the whole program, unless a sanitizer has an allocator of its own. Those
-// of OpenBLAS, which takes a job table for each threaded product, are not device bytes and do not
-// count.
+// for products of matrices are not device bytes and do not count: OpenBLAS takes a job table for
+// each that is threaded, oneDNN with AVX-512 the place where it packs parts of factors.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LAYRUB_SEES_ALLOCATIONS 0
 #else
@@ -31,7 +31,10 @@ std::atomic<size_t> largest{0};
 void Note(size_t bytes, const void* caller) {
   if (!watching || bytes <= largest) return;
   Dl_info library;
-  if (dladdr(caller, &library) && std::strstr(library.dli_fname, "openblas")) return;
+  if (dladdr(caller, &library)) {
+    for (const char* name : {"openblas", "libdnnl"})
+      if (std::strstr(library.dli_fname, name)) return;
+  }
   size_t seen = largest;
   while (bytes > seen && !largest.compare_exchange_weak(seen, bytes)) {
   }

@@ -27,16 +27,17 @@ class Kernel:
 
 
 def read(text):
-    """The kernels that ptxas tells of, in its order."""
-    kernels = []
+    """The kernels that ptxas tells of, in its order; of one that was compiled again the last."""
+    kernels = {}
+    kernel = None
     for line in text.splitlines():
         if found := re.search(r"Compiling entry function '(\w+)' for '(\w+)'", line):
-            kernels.append(Kernel(found[1], found[2]))
-        elif kernels and (found := re.search(r'(\d+) bytes spill stores', line)):
-            kernels[-1].spilled = max(kernels[-1].spilled, int(found[1]))
-        elif kernels and (found := re.search(r'Used (\d+) registers', line)):
-            kernels[-1].registers = int(found[1])
-    return kernels
+            kernel = kernels[found[1], found[2]] = Kernel(found[1], found[2])
+        elif kernel and (found := re.search(r'(\d+) bytes spill stores', line)):
+            kernel.spilled = max(kernel.spilled, int(found[1]))
+        elif kernel and (found := re.search(r'Used (\d+) registers', line)):
+            kernel.registers = int(found[1])
+    return list(kernels.values())
 
 
 def complaints(kernels, spills, threads):

@@ -2,8 +2,8 @@
 # Builds with the address and the undefined behaviour sanitizer, in a folder of their own, and runs tests.
 # Usage: scripts/test_asan.sh [BUILD_FOLDER] [TEST...]
 # Without TESTs: those of what reads bytes from outside, owns memory, moves it by plans, or goes on after an error, and
-# of the programs as users start them. all: the whole suite but for long searches of plans, which takes twice as long
-# to compile.
+# of the programs as users start them. fake_gpu: the tests of kernels, layers and trainings that run on the fake GPU, as a
+# GPU's blocks and threads. all: the whole suite but for long searches of plans, which takes twice as long to compile.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -46,12 +46,22 @@ if [ "$1" = all ]; then
     '^test_(net_plans|mutation|auto|models_.*|plan_report|bench_placement|gpu_check|address_space|launch|check_includes)$'
   exit
 fi
+if [ "$1" = fake_gpu ]; then
+  # Entries of tests that are programs: <program>_fake_gpu. Not all that starts the program layrub, minutes without a sanitizer.
+  shift
+  entries=$(cd "$build" && ctest --show-only | sed -n 's/.*: \(test_.*_fake_gpu\)$/\1/p' | grep -v '^test_gpu_check_')
+  programs=caffe_with_fake_gpu
+  # shellcheck disable=SC2086 # a list
+  set -- $entries
+fi
 # Tests that this build has: those of CUDA need its headers, and a script has the programs for its target.
 known=$(cmake --build "$build" --target help)
 targets=$programs
 chosen=
 for test in "$@"; do
-  if echo "$known" | grep -qw "$test"; then targets="$targets $test"; fi
+  for target in "$test" "${test%_fake_gpu}"; do
+    if echo "$known" | grep -qw "$target"; then targets="$targets $target" && break; fi
+  done
   chosen="$chosen|$test"
 done
 # shellcheck disable=SC2086 # a list

@@ -48,6 +48,11 @@ class CheckKernels(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('_Z5Other (sm_90) uses 80 registers: a block of 1024 threads has 64\n', done.stdout)
 
+    def test_a_kernel_that_was_compiled_again_is_what_it_became(self):
+        again = LOG + LOG.replace('24 bytes spill stores', '0 bytes spill stores')
+        self.assertEqual(check_kernels.read(again), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 8),
+                                                     check_kernels.Kernel('_Z5Other', 'sm_90', 0, 80)])
+
     def test_a_build_that_tells_of_no_kernel_is_no_success(self):
         done = self.run_on('[1/1] Linking\n')
         self.assertEqual(done.returncode, 1)

@@ -92,7 +92,7 @@ class LayerCase {
   }
   /// Values in [-2, 2], none near another's or near 0, other ones for each blob.
   void FillAt(double* values, int n) {
-    for (int i = 0; i < n; ++i) values[i] = (filled_++ * 7919 % 83 - 41) / 20.5 + 0.011;
+    for (int i = 0; i < n; ++i) values[i] = (filled_++ % 83 * 7919 % 83 - 41) / 20.5 + 0.011;
   }
 
   vector<shared_ptr<Blob<double>>> owned_;

@@ -177,7 +177,7 @@ endfunction()
 
 # layrub_add_fake_gpu(<result>): libcaffe once more, with the backend for GPUs, on CUDA's runtime and libraries that are
 # fakes and with kernels that are launched on the CPU (docs/gpu.md). It lies in the folder fake_gpu, with what it opens.
-# <result>: what LD_PRELOAD has to be for a program to run on it; empty where headers of CUDA's are missing.
+# <result>: the environment in which a program runs on it; empty where headers of CUDA's are missing.
 function(layrub_add_fake_gpu result)
   set(${result} "" PARENT_SCOPE)
   if(NOT TARGET layrub_cuda_on_host)
@@ -228,15 +228,17 @@ function(layrub_add_fake_gpu result)
   set_target_properties(caffe_with_fake_gpu PROPERTIES OUTPUT_NAME caffe LIBRARY_OUTPUT_DIRECTORY ${folder}
                                                        INSTALL_RPATH "$ORIGIN;$ORIGIN/../../bin/fakes_of_test_nccl_communicator")
   set(preload $<TARGET_FILE:caffe_with_fake_gpu>)
-  # The runtime of a sanitizer wants to be the first of all libraries.
+  # The runtime of a sanitizer wants to be the first of all libraries, and opens those that another library asks for, whose
+  # search path does not count then.
   set(address asan)
   set(thread tsan)
   if(SANITIZE)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${${SANITIZE}}.so OUTPUT_VARIABLE runtime
                     OUTPUT_STRIP_TRAILING_WHITESPACE)
     set(preload ${runtime}:${preload})
+    set(search LD_LIBRARY_PATH=${folder}:${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fakes_of_test_nccl_communicator)
   endif()
-  set(${result} ${preload} PARENT_SCOPE)
+  set(${result} LD_PRELOAD=${preload} ${search} PARENT_SCOPE)
 endfunction()
 
 # layrub_add_fake_library(<test> <name> <version> <source> [<definition>]): lets the test open a lib<name>.so.<version>
@@ -456,7 +458,7 @@ function(layrub_add_tests)
         set_property(TEST ${name}_fake_gpu APPEND PROPERTY ENVIRONMENT LAYRUB_TEST_DEVICE=cuda LAYRUB_FAKE_GPU=seed=1)
       elseif(fake_gpu AND (name IN_LIST LAYRUB_EMULATED_TESTS OR folder MATCHES "/(core|kernels|layers)/test$"))
         layrub_register_device_test(${name} fake_gpu cpu "${LAYRUB_EMULATED_FILTER_${name}}")
-        set_property(TEST ${name}_fake_gpu APPEND PROPERTY ENVIRONMENT "LAYRUB_FAKE_GPU=devices=2,seed=1" LD_PRELOAD=${fake_gpu})
+        set_property(TEST ${name}_fake_gpu APPEND PROPERTY ENVIRONMENT "LAYRUB_FAKE_GPU=devices=2,seed=1" ${fake_gpu})
       endif()
     endif()
   endforeach()

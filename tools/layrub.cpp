@@ -52,6 +52,7 @@ const std::vector<Command>& Commands() {
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
+       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
        "                         products of matrices as well\n"
        "  --measure_memory       report the device memory that training really touched\n"
@@ -92,6 +93,7 @@ const std::vector<Command>& Commands() {
        "  --gpu=ID               run on this GPU\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
+       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
        "                         products of matrices as well\n"
        "  --level=N --stage=A[,B]            state of the net\n"
@@ -109,6 +111,7 @@ const std::vector<Command>& Commands() {
        "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
        "  --machine=NAME|FILE    the machine to plan for and to predict by (what is measured)\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
+       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --profile=FILE         measure this machine and each operation of training, for "
        "--machine\n"
        "  --gpu=ID               run on this GPU\n"
@@ -134,6 +137,7 @@ const std::vector<Command>& Commands() {
        "  --gpu=ID[,ID]|all      as one of these GPUs, which train together\n"
        "  --cpu_solvers=N        as one of N solvers that train together\n"
        "  --deterministic        for training with this flag\n"
+       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
@@ -162,6 +166,7 @@ const std::vector<Command>& Commands() {
        "  --gpu=ID[,ID]|all      as one of these GPUs, which train together\n"
        "  --cpu_solvers=N        as one of N solvers that train together\n"
        "  --deterministic        for training with this flag\n"
+       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --report=DIR           draw time against memory: DIR/compare.svg\n"
        "  --format=text|json     for people or for programs (text)\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
@@ -284,8 +289,9 @@ void RefuseEmptyFlags() {
   }
 }
 
-/// How loops and products run on the CPU from now on.
+/// How layers are planned, and how loops and products run on the CPU, from now on.
 void SetLoops() {
+  caffe::EnableLayerFusion(FLAGS_fuse_layers);
   caffe::FusedLoops::Enable(FLAGS_fuse_loops);
   if (FLAGS_threads < 0) {
     Fail("--threads=" + std::to_string(FLAGS_threads) +

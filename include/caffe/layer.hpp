@@ -116,6 +116,15 @@ class Layer {
   /// place, and neither Traits nor the body of this layer is called. Called after Reshape.
   virtual InnerNet<Dtype> inner_net() const { return InnerNet<Dtype>(); }
 
+  /// A new layer that does what this one does and then, on its top, `next`: the same bits, with the
+  /// parameters of both, this one's first, which it shares; null: there is none. Called after
+  /// SetUp, with this layer's bottoms; `next` has one bottom and one top. Such a layer runs under
+  /// plans only.
+  virtual shared_ptr<Layer<Dtype>> FusedWith(Layer<Dtype>& /*next*/,
+                                             const vector<Blob<Dtype>*>& /*bottom*/) const {
+    return nullptr;
+  }
+
   /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the
   /// layer's own, which are given back.
   void EnterPlan(LayerRun run) {
@@ -131,8 +140,8 @@ class Layer {
   void ContinueDirect(int form, const vector<pair<const void*, size_t>>& saved);
   /// False: no backward will follow a direct Forward, nothing is saved for one. True at first.
   void set_needs_backward(bool value) { needs_backward_ = value; }
-  /// Which bottoms' and tops' data a later layer of a fused net overwrites (in place) before this
-  /// layer's backward.
+  /// Which bottoms' and tops' data a later layer of an unplanned net overwrites (in place) before
+  /// this layer's backward.
   void set_overwritten(const vector<bool>& bottom, const vector<bool>& top) {
     bottom_overwritten_ = bottom;
     top_overwritten_ = top;

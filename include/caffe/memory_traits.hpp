@@ -55,6 +55,9 @@ struct OperandForm {
   /// Each channel (axis 1 of bottom 0) is computed for itself, by loops of kernels alone: under a
   /// plan they may be fused with those of operations before and after (FusedLoops).
   bool channelwise = false;
+  /// A backward form that reads a saved copy of what another form reads as it is, for calls that
+  /// overwrite that in place. A plan has it only where that other form cannot be used.
+  bool from_copy = false;
   /// The choice there is, smallest first, names unique; `scratch_bytes` does not count then. The
   /// body is told what was chosen (Layer::workspace).
   std::vector<Workspace> workspaces = {};

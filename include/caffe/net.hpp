@@ -22,11 +22,11 @@ class PlannedNet;
 
 /// A directed acyclic graph of layers, wired by blob names. Not thread safe.
 ///
-/// A net runs in one of two ways. *Fused*, as in Caffe: each named blob has one address, memory
+/// A net runs in one of two ways. *Unplanned*, as in Caffe: each named blob has one address, memory
 /// comes from the pool and nothing moves; this is how a net runs at first, and how partial passes
 /// always run. *Planned*, after Place: whole passes run under a memory plan; layers with traits get
 /// private blobs, one per version of a blob, and the public blobs show the newest version written.
-/// Layers without traits get the public blobs, as in a fused pass. Both give the same bits.
+/// Layers without traits get the public blobs, as in an unplanned pass. Both give the same bits.
 template <typename Dtype>
 class Net {
  public:
@@ -45,8 +45,8 @@ class Net {
         << "DEPRECATED: ForwardPrefilled() will be removed in a future version. Use Forward().";
     return Forward(loss);
   }
-  // Partial passes over the layers start .. end, both included; they run fused. Return the loss of
-  // these layers.
+  // Partial passes over the layers start .. end, both included; they run unplanned. Return the loss
+  // of these layers.
   Dtype ForwardFromTo(int start, int end);
   Dtype ForwardFrom(int start);
   Dtype ForwardTo(int end);
@@ -113,6 +113,7 @@ class Net {
   const shared_ptr<Blob<Dtype>> blob_by_name(const string& blob_name) const;
   bool has_layer(const string& layer_name) const;
   const shared_ptr<Layer<Dtype>> layer_by_name(const string& layer_name) const;
+  bool debug_info() const { return debug_info_; }
   void set_debug_info(const bool value) { debug_info_ = value; }
 
   /// Drops the layers whose include/exclude rules `param.state()` does not meet.
@@ -218,11 +219,11 @@ class Net {
                     set<string>* available_blobs);
   void SetUpLayer(int layer_id);
   void FindBackward(bool force_backward);
-  /// Tells each layer which of its data a later in-place layer overwrites in a fused pass.
+  /// Tells each layer which of its data a later in-place layer overwrites in an unplanned pass.
   void FindOverwritten();
   void ShareWeightsWithin();
-  /// Gives the public blobs memory of their own, with the values that a plan has left: all before a
-  /// fused pass; only those that a whole pass needs before one (`whole_pass`).
+  /// Gives the public blobs memory of their own, with the values that a plan has left: all before
+  /// an unplanned pass; only those that a whole pass needs before one (`whole_pass`).
   void LeavePlan(bool whole_pass = false);
   /// Makes reading `memory` an error with `message` until it is written.
   void Drop(const shared_ptr<SyncedMemory>& memory, const string& message);

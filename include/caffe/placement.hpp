@@ -38,6 +38,10 @@ struct PlacementOptions {
 /// there is an operation with no workspace.
 layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph);
 
+/// Whether nets that are planned from now on run layers fused, where they may (Layer::FusedWith).
+/// They do at first.
+void EnableLayerFusion(bool enabled);
+
 /// A backend of the calling thread's device in GPU mode, of the CPU otherwise. `spill_file` as for
 /// layrub::MakeCpuBackend.
 std::shared_ptr<layrub::Backend> MakeBackend(const std::string& spill_file);

@@ -61,12 +61,13 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
 
   /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source
   /// gave another shape than planned, those up to it; the net has then left the plan and goes on
-  /// fused.
+  /// unplanned.
   int Forward(Dtype* loss);
   void Backward();
   void Update(const std::function<void(int)>& update);
-  /// False when the user gave an input blob another shape.
-  bool ShapesMatch() const;
+  /// False when the user gave an input blob another shape, or wants to see blobs between layers
+  /// that run fused.
+  bool IsUpToDate() const;
   /// Gives all bound memory back. What is wanted is copied into it if it is still there; reading
   /// the rest is an error from then on.
   void Release(Wanted wanted);
@@ -101,7 +102,6 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void NoteSharedDiffs(int layer);
   void ShareDiffs(int layer);
   FusedLoops::Shape Fuse(const layrub::Step& step);
-  bool Watched() const;
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void SkipBackwardTo(int layer);

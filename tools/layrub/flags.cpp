@@ -33,6 +33,9 @@ DEFINE_int32(threads, 0,
 DEFINE_bool(
     fuse_loops, true,
     "On the CPU, neighbouring operations on the same arrays run together, a tile at a time.");
+DEFINE_bool(fuse_layers, true,
+            "Under a memory plan, layers that compute in place behind another run in one with it: "
+            "BatchNorm, Scale and ReLU.");
 DEFINE_string(tf32, "conv",
               "What a GPU may round to TF32 as it multiplies single precision numbers: off "
               "(nothing), conv (convolutions) or all (products of matrices as well).");

@@ -25,6 +25,7 @@ DECLARE_string(host_memory);
 DECLARE_bool(deterministic);
 DECLARE_int32(threads);
 DECLARE_bool(fuse_loops);
+DECLARE_bool(fuse_layers);
 DECLARE_string(tf32);
 DECLARE_string(machine);
 DECLARE_string(profile);

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "caffe/layers/base_data_layer.hpp"
 #include "layrub/base/workspace.hpp"
+#include "layrub/placement/cost/layer_costs.hpp"
 #include "layrub/time_report.hpp"
 
 namespace layrub_tool {
@@ -64,6 +67,32 @@ std::vector<LayerTime> LayersOf(const caffe::Net<float>& net) {
   return layers;
 }
 
+void JoinFused(const Graph& graph, std::vector<LayerTime>* layers) {
+  std::set<std::string> of_operations;
+  for (const Op& op : graph.ops) of_operations.insert(LayerOf(op));
+  std::vector<LayerTime> joined;
+  for (size_t i = 0; i < layers->size(); ++i) {
+    joined.push_back((*layers)[i]);
+    LayerTime sum = (*layers)[i];
+    const auto in_operation = [&] {
+      const std::string name = Word(sum.name);
+      const auto found = of_operations.lower_bound(name);
+      return found != of_operations.end() && found->compare(0, name.size(), name) == 0;
+    };
+    for (size_t k = i; of_operations.count(Word(sum.name)) == 0 && in_operation();) {
+      if (++k == layers->size()) break;
+      const LayerTime& next = (*layers)[k];
+      sum.name += "+" + next.name;
+      sum.type += "+" + next.type;
+      sum.trained = sum.trained || next.trained;
+      if (of_operations.count(Word(sum.name)) == 0) continue;
+      joined.back() = sum;
+      i = k;
+    }
+  }
+  *layers = std::move(joined);
+}
+
 std::vector<int> LayersOfOperations(const Graph& graph, const std::vector<LayerTime>& layers) {
   std::map<std::string, int> index;
   for (size_t i = 0; i < layers.size(); ++i)
@@ -73,11 +102,12 @@ std::vector<int> LayersOfOperations(const Graph& graph, const std::vector<LayerT
   for (size_t o = graph.ops.size(); o-- > 0;) {
     const Op& op = graph.ops[o];
     if (op.kind == OpKind::kUpdate) continue;
-    // What is zeroed is for the operation after it. "lstm/unit_3/forward" is lstm's.
+    // What is zeroed is for the operation after it. "lstm/unit_3/forward" is lstm's, and
+    // "lstm/bn+lstm/scale/forward".
     std::string name = op.kind == OpKind::kFill ? "" : op.name;
     if (!name.empty()) next = layrub::kNone;
-    for (size_t slash = name.rfind('/'); slash != std::string::npos; slash = name.rfind('/')) {
-      name.resize(slash);
+    for (size_t cut = name.rfind('/'); cut != std::string::npos; cut = name.find_last_of("/+")) {
+      name.resize(cut);
       const auto found = index.find(name);
       if (found == index.end()) continue;
       next = found->second;

@@ -103,6 +103,7 @@ layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int itera
   report.iterations = iterations;
   report.seconds = timeline.seconds;
   report.layers = LayersOf(*solver->net());
+  JoinFused(graph, &report.layers);
   report.planned = PlannedTime();
   report.planned->strategy = plan.strategy;
   report.planned->machine = solver->machine().name;

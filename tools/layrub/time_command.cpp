@@ -102,6 +102,7 @@ TimeReport TimeDirect(const caffe::NetParameter& param) {
     report.layers[i].forward = times.forward[i] / n / 1000;
     if (net.layer_need_backward()[i]) report.layers[i].backward = times.backward[i] / n / 1000;
   }
+  caffe::EnableLayerFusion(false);  // they have run one by one
   const layrub::Graph graph = net.MemoryGraph(-1);
   AddOperations(graph, DirectChoices(graph), &report.layers);
   return report;

@@ -60,6 +60,9 @@ struct TimeReport {
 /// An entry for each layer of `net`, without times of an iteration.
 std::vector<LayerTime> LayersOf(const caffe::Net<float>& net);
 
+/// Makes one entry of layers that run fused in `graph`, the net's: "bn1+scale1+relu1".
+void JoinFused(const layrub::Graph& graph, std::vector<LayerTime>* layers);
+
 /// By operation of `graph`, a net's: the index of its layer in `layers`; layrub::kNone for updates.
 /// Operations of nets inside a layer are that layer's.
 std::vector<int> LayersOfOperations(const layrub::Graph& graph,

@@ -87,7 +87,7 @@ class Deep(ModelsTest):
                 self.assertLess(deep.rss_bytes, 1024 * MIB)
 
     def test_a_second_search_for_very_large_nets_is_made_on_demand_only(self):
-        model = generate("resnet", self.folder, "--blocks=3,60,1285,3")
+        model = generate("resnet", self.folder, "--blocks=3,60,2300,3")
         unasked, asked = (plan(model, "auto", *flags)[0] for flags in ((), ("--smallest_budget",)))
         self.assertIsNone(unasked["smallest_budget_bytes"])
         self.assertGreaterEqual(asked["smallest_budget_bytes"], asked["floor_bytes"])

@@ -55,7 +55,7 @@ class PlanReport(DigitsTest):
         for line in (r"plain Caffe \(keep\) +[\d.]+ MiB +this plan takes \d+ % of that", r"floor +[\d.]+ MiB",
                      r"host memory +[\d.]+ MiB", r"one iteration +[\d.]+ (ms|s) +[\d.]+ x plain Caffe's",
                      r"The peak is at \S+/(forward|backward):", r"  parameters +[\d.]+ MiB +\d+ %  #+",
-                     r"  res2a_relu +(-|[\d.]+) +(-|[\d.]+) +[\d.]+ ", r"  \.\.\. and \d+ more ", r"  total  ",
+                     r"  res2a\+res2a_relu +(-|[\d.]+) +(-|[\d.]+) +[\d.]+ ", r"  \.\.\. and \d+ more ", r"  total  ",
                      r"smallest budget +--device_memory=\d+ \([\d.]+ MiB\)", r"largest batch +--batch=\d+ in this budget",
                      r"would help +\S", r"readable +.*loss, of \d+ blobs"):
             self.assertRegex(text, line)

@@ -29,6 +29,7 @@ class BatchNormLayer : public ChannelNormLayer<Dtype> {
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
   kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
                                             const kernels::ChannelShape& shape) override;
+  shared_ptr<ChannelNormLayer<Dtype>> Twin() const override;
 
   Dtype moving_average_fraction_ = 0;
 };

@@ -13,12 +13,15 @@ namespace kernels {
 struct ChannelShape;
 template <typename Dtype>
 struct RunningStatistics;
+template <typename Dtype>
+struct AfterNormalizing;
 }  // namespace kernels
 
 /// Normalises each channel (axis 1) to mean 0 and variance 1 and, where the subclass has such
-/// parameters, multiplies by a scale and adds a bias. The statistics are the batch's or, with
-/// use_global_stats_, running ones, which gradients take for constants. A subclass says in
-/// LayerSetUp which of its parameters are which, and how running statistics are kept.
+/// parameters, multiplies by a scale and adds a bias; fused with a ReLU, it does that, too. The
+/// statistics are the batch's or, with use_global_stats_, running ones, which gradients take for
+/// constants. A subclass says in LayerSetUp which of its parameters are which, and how running
+/// statistics are kept.
 template <typename Dtype>
 class ChannelNormLayer : public Layer<Dtype> {
  public:
@@ -26,6 +29,10 @@ class ChannelNormLayer : public Layer<Dtype> {
   void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;
+
+  /// Fuses with a learned Scale of channels, unless it scales already, and with a ReLU.
+  shared_ptr<Layer<Dtype>> FusedWith(Layer<Dtype>& next,
+                                     const vector<Blob<Dtype>*>& bottom) const override;
 
   int ExactNumBottomBlobs() const override { return 1; }
   int ExactNumTopBlobs() const override { return 1; }
@@ -42,6 +49,10 @@ class ChannelNormLayer : public Layer<Dtype> {
   virtual kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
                                                     const kernels::ChannelShape& shape) = 0;
 
+  /// A new layer that is set up as this one and shares its parameters.
+  virtual shared_ptr<ChannelNormLayer> Twin() const = 0;
+  void ShareSetUp(const ChannelNormLayer& other);
+
   /// The channels of a blob; one without axes behind the first has one.
   static int ChannelsOf(const Blob<Dtype>& bottom);
 
@@ -54,7 +65,20 @@ class ChannelNormLayer : public Layer<Dtype> {
  private:
   bool Scales() const { return scale_param_ >= 0; }
   bool Wanted(int param) const { return param >= 0 && this->param_propagate_down(param); }
+  /// What a backward is to make, and what it needs for that.
+  struct Wants {
+    bool scale = false, bias = false, dx = false;  ///< the gradients
+    bool values = false;                           ///< needed: the normalised values
+    bool sign = false;                             ///< needed: that of what was rectified
+    bool top_tells = false;                        ///< the top tells what is needed
+  };
+  Wants WantsOf(const vector<bool>& propagate_down) const;
+  /// What follows the normalisation, with those of the parameters that may be read.
+  kernels::AfterNormalizing<Dtype> After(const DeviceContext& context, bool scale, bool bias) const;
   kernels::ChannelShape Shape(const Blob<Dtype>& bottom) const;
+
+  bool rectifies_ = false;    ///< a ReLU comes last
+  Dtype negative_slope_ = 0;  ///< of it
 };
 
 }  // namespace caffe

@@ -12,7 +12,9 @@ namespace caffe {
 /// one. The sum and the maximum may run in place on the first bottom.
 ///
 /// Backward needs nothing for a sum, the number of the winner (one byte per value) for a maximum,
-/// the bottoms for a product, and the top as well without stable_prod_grad.
+/// the bottoms for a product, and the top as well without stable_prod_grad. For a sum that is fused
+/// with a ReLU it has forms: "y" (the top's sign; not offered for a negative slope), "mask" (one
+/// bit per value).
 template <typename Dtype>
 class EltwiseLayer : public Layer<Dtype> {
  public:
@@ -24,6 +26,9 @@ class EltwiseLayer : public Layer<Dtype> {
   virtual inline int ExactNumTopBlobs() const { return 1; }
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
+  /// A sum fuses with a ReLU.
+  virtual shared_ptr<Layer<Dtype>> FusedWith(Layer<Dtype>& next,
+                                             const vector<Blob<Dtype>*>& bottom) const;
 
  protected:
   virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
@@ -37,9 +42,14 @@ class EltwiseLayer : public Layer<Dtype> {
 
  private:
   /// What the derivative of bottom `i` is computed from, in the order of use: the first two at
-  /// once, later ones after the derivative has been written once.
-  vector<Operand> Factors(int i, int bottoms) const;
-  OperandForm BackwardForm(const vector<bool>& propagate_down) const;
+  /// once, later ones after the derivative has been written once. `sign`: where a rectifier's is.
+  vector<Operand> Factors(int i, int bottoms, const Operand& sign) const;
+  OperandForm BackwardForm(const vector<bool>& propagate_down, const Operand& sign) const;
+  /// The top has the sign of what was rectified.
+  bool TopTells() const { return !(negative_slope_ < 0); }
+
+  bool rectifies_ = false;    ///< a ReLU comes last
+  Dtype negative_slope_ = 0;  ///< of it
 };
 
 }  // namespace caffe

@@ -18,15 +18,14 @@ class ReLULayer : public NeuronLayer<Dtype> {
   virtual inline const char* type() const { return "ReLU"; }
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
+  /// The factor of what is below zero.
+  Dtype Slope() const;
 
  protected:
   virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                          const vector<Blob<Dtype>*>& top);
   virtual void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                           const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom);
-
- private:
-  Dtype Slope() const;
 };
 
 }  // namespace caffe

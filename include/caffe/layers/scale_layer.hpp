@@ -27,6 +27,9 @@ class ScaleLayer : public Layer<Dtype> {
   int MinBottomBlobs() const override { return 1; }
   int MaxBottomBlobs() const override { return 2; }
   int ExactNumTopBlobs() const override { return 1; }
+  /// It has learned a scale for each channel (axis 1) of `bottom` and, if it has more than one of
+  /// blobs(), a bias.
+  bool ScalesChannels(const Blob<Dtype>& bottom) const;
 
  protected:
   void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,

@@ -3,24 +3,10 @@
 #include <cmath>
 
 #include "caffe/kernels/packed_loops.hpp"
+#include "caffe/kernels/rectifier.hpp"
 
 namespace caffe {
 namespace kernels {
-
-namespace {
-
-// NaN stays NaN, and minus infinity gives 0 with slope 0.
-template <typename Dtype>
-LAYRUB_HOST_DEVICE Dtype Relu(Dtype x, Dtype slope) {
-  return x < 0 ? (slope == 0 ? Dtype(0) : slope * x) : x;
-}
-
-template <typename Dtype>
-LAYRUB_HOST_DEVICE Dtype ReluGradient(bool positive, Dtype slope, Dtype dy) {
-  return positive ? dy : slope * dy;
-}
-
-}  // namespace
 
 template <typename Dtype>
 void ReluForward(const DeviceContext& context, int64_t n, Dtype slope, const Dtype* x, Dtype* y,

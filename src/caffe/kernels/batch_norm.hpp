@@ -36,19 +36,21 @@ template <typename Dtype>
 void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsilon,
                       const Dtype* variance, Dtype* inverse);
 
-/// What follows the normalisation: y = normalised * scale + bias with a value of each for every
-/// channel; nothing where `scale` is null.
+/// What follows the normalisation: y = normalised * scale + bias, with a value of each for every
+/// channel, then ReluForward's. A step is left out where its pointer is null or its flag false.
 template <typename Dtype>
-struct ChannelAffine {
+struct AfterNormalizing {
   const Dtype* scale = nullptr;
-  const Dtype* bias = nullptr;
+  const Dtype* bias = nullptr;  ///< null without a scale
+  bool rectify = false;
+  Dtype slope = 0;  ///< of what is below zero
 };
 
-/// y = (x - mean) * inverse, then `affine`. `copy`, unless null, receives the normalised values. y
+/// y = (x - mean) * inverse, then `after`. `copy`, unless null, receives the normalised values. y
 /// or copy may be x.
 template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
-               const Dtype* mean, const Dtype* inverse, const ChannelAffine<Dtype>& affine,
+               const Dtype* mean, const Dtype* inverse, const AfterNormalizing<Dtype>& after,
                Dtype* y, Dtype* copy);
 
 /// How a variance becomes the inverse of a deviation.
@@ -62,33 +64,41 @@ enum class Epsilon : uint8_t {
 template <typename Dtype>
 void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                     Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
-                    Dtype* inverse, const ChannelAffine<Dtype>& affine, Dtype* y, Dtype* copy);
+                    Dtype* inverse, const AfterNormalizing<Dtype>& after, Dtype* y, Dtype* copy);
 
 /// The normalised values that a backward needs, as they are stored: those values themselves (`mean`
 /// null), or x, from which they are computed again.
 template <typename Dtype>
 struct NormalizedSource {
-  const Dtype* values;
-  const Dtype* mean;
-  const Dtype* inverse;
+  const Dtype* values = nullptr;  ///< null: they are not needed
+  const Dtype* mean = nullptr;
+  const Dtype* inverse = nullptr;
+  /// What was rectified is positive where this is; null: it is computed again from the values.
+  const Dtype* rectified = nullptr;
 };
 
-/// dx = (dy - mean(dy) - mean(dy * normalised) * normalised) * inverse per channel, times `scale`
-/// unless that is null. `workspace`: 2 * channels values. dx may be dy or source.values.
+/// What a backward makes; a null pointer is not wanted.
+template <typename Dtype>
+struct NormalizeGradients {
+  Accumulator<Dtype> scale, bias;  ///< a value a channel
+  Dtype* dx = nullptr;             ///< may be dy or source.values
+};
+
+/// With g the derivative of what the rectifier was given, or dy without one: adds the sums of g *
+/// normalised to `scale` and of g to `bias`, and with h = g * scale, or g, makes dx = (h - mean(h)
+/// - mean(h * normalised) * normalised) * inverse; means and sums are those of a channel.
+/// `workspace`: 2 * channels values, if dx is wanted.
 template <typename Dtype>
 void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
-                       const NormalizedSource<Dtype>& source, const Dtype* scale, const Dtype* dy,
-                       Dtype* dx, Dtype* workspace);
-/// The same with constant statistics: dx = dy * inverse, times `scale`. dx may be dy.
+                       const NormalizedSource<Dtype>& source, const AfterNormalizing<Dtype>& after,
+                       const Dtype* dy, const NormalizeGradients<Dtype>& gradients,
+                       Dtype* workspace);
+/// The same with constant statistics: dx = h * inverse.
 template <typename Dtype>
 void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
-                               const Dtype* inverse, const Dtype* scale, const Dtype* dy,
-                               Dtype* dx);
-/// Adds the sum of dy * normalised over channel c to dscale[c].
-template <typename Dtype>
-void NormalizedScaleGradient(const DeviceContext& context, const ChannelShape& shape,
-                             const NormalizedSource<Dtype>& source, const Dtype* dy,
-                             const Accumulator<Dtype>& dscale);
+                               const NormalizedSource<Dtype>& source,
+                               const AfterNormalizing<Dtype>& after, const Dtype* dy,
+                               const NormalizeGradients<Dtype>& gradients);
 
 }  // namespace kernels
 }  // namespace caffe

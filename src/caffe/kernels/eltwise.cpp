@@ -1,6 +1,7 @@
 #include "caffe/kernels/eltwise.hpp"
 
-#include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/packed_loops.hpp"
+#include "caffe/kernels/rectifier.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -17,6 +18,38 @@ void WeightedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype*
   ParallelFor(
       context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return ca * a[i] + cb * b[i]; },
       To{y});
+}
+
+template <typename Dtype>
+void RectifiedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype* a, Dtype cb,
+                  const Dtype* b, Dtype slope, Dtype* y, uint8_t* mask) {
+  ForwardWithCodes<1>(
+      context, n, y, mask,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return ca * a[i] + cb * b[i]; },
+      [=] LAYRUB_HOST_DEVICE(Dtype v) -> Dtype { return Relu(v, slope); },
+      [=] LAYRUB_HOST_DEVICE(Dtype v) { return v > 0 ? 1u : 0u; });
+}
+
+template <typename Dtype>
+void RectifiedSumBackward(const DeviceContext& context, int64_t n, Dtype c, Dtype slope,
+                          const Dtype* y, const Dtype* dy, Dtype* dx) {
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return c * ReluGradient(y[i] > 0, slope, dy[i]);
+      },
+      To{dx});
+}
+
+template <typename Dtype>
+void RectifiedSumBackwardFromMask(const DeviceContext& context, int64_t n, Dtype c, Dtype slope,
+                                  const uint8_t* mask, const Dtype* dy, Dtype* dx) {
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
+        return c * ReluGradient(CodeAt<1>(mask, i) != 0, slope, dy[i]);
+      },
+      To{dx});
 }
 
 template <typename Dtype>
@@ -67,6 +100,12 @@ void MaximumBackward(const DeviceContext& context, int64_t n, int k, const uint8
   template void Scaled<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);         \
   template void WeightedSum<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype,      \
                                    const Dtype*, Dtype*);                                          \
+  template void RectifiedSum<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype,     \
+                                    const Dtype*, Dtype, Dtype*, uint8_t*);                        \
+  template void RectifiedSumBackward<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype,           \
+                                            const Dtype*, const Dtype*, Dtype*);                   \
+  template void RectifiedSumBackwardFromMask<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype,   \
+                                                    const uint8_t*, const Dtype*, Dtype*);         \
   template void Product<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*, Dtype*); \
   template void QuotientTimes<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*,    \
                                      const Dtype*, Dtype*);                                        \

@@ -3,6 +3,8 @@
 
 // Loops over arrays of two and three axes, made of those in parallel.hpp.
 
+#include <type_traits>
+
 #include "caffe/kernels/divider.hpp"
 #include "caffe/kernels/parallel.hpp"
 
@@ -103,7 +105,72 @@ void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t ch
 }
 
 // What ForChannels does with each channel of an outer x channels x inner array, `element` an index
-// into the whole array.
+// into the whole array. Instead of value(channel, element) there may be a value(channel) that gives
+// a value(element): what a channel's elements have in common is then loaded once.
+
+/// `map` of one channel.
+template <typename Map>
+struct MapOfChannel {
+  const Map& map;
+  int64_t channel;
+  LAYRUB_HOST_DEVICE auto operator()(int64_t i) const { return map(channel, i); }
+};
+template <typename Map>
+LAYRUB_HOST_DEVICE auto OfChannel(const Map& map, int64_t channel) {
+  if constexpr (std::is_invocable_v<const Map&, int64_t>) {
+    return map(channel);
+  } else {
+    return MapOfChannel<Map>{map, channel};
+  }
+}
+
+/// Some sums that are made in one pass.
+template <typename Dtype, int kSums>
+struct Sums {
+  Dtype values[kSums];
+  LAYRUB_HOST_DEVICE Sums& operator+=(const Sums& other) {
+    for (int k = 0; k < kSums; ++k) values[k] += other.values[k];
+    return *this;
+  }
+  LAYRUB_HOST_DEVICE Sums operator+(const Sums& other) const {
+    Sums both = *this;
+    return both += other;
+  }
+};
+
+/// Eight interleaved partial sums: fast, and more accurate than one.
+template <typename T>
+class InterleavedSums {
+ public:
+  void Add(int lane, const T& value) { sums_[lane] += value; }
+  T Total() const {
+    return ((sums_[0] + sums_[1]) + (sums_[2] + sums_[3])) +
+           ((sums_[4] + sums_[5]) + (sums_[6] + sums_[7]));
+  }
+
+ private:
+  T sums_[8] = {};
+};
+/// The lanes of each sum side by side, as vectors have them.
+template <typename Dtype, int kSums>
+class InterleavedSums<Sums<Dtype, kSums>> {
+ public:
+  void Add(int lane, const Sums<Dtype, kSums>& value) {
+    for (int k = 0; k < kSums; ++k) sums_[k][lane] += value.values[k];
+  }
+  Sums<Dtype, kSums> Total() const {
+    Sums<Dtype, kSums> total;
+    for (int k = 0; k < kSums; ++k) {
+      const Dtype* const sum = sums_[k];
+      total.values[k] =
+          ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    }
+    return total;
+  }
+
+ private:
+  Dtype sums_[kSums][8] = {};
+};
 
 /// store(channel, sum over the channel's elements of map(channel, element)). The order of the sum
 /// depends on the sizes alone.
@@ -147,18 +214,17 @@ template <typename T, typename Map, typename Store>
 void RunOnChannel(const ChannelSum<T, Map, Store>& step, int64_t outer, int64_t channels,
                   int64_t inner, int64_t channel) {
   if (!step.wanted) return;
-  // Eight interleaved partial sums: fast, and more accurate than one.
-  T sums[8] = {};
+  const auto map = OfChannel(step.map, channel);
+  InterleavedSums<T> sums;
   for (int64_t o = 0; o < outer; ++o) {
     const int64_t first = (o * channels + channel) * inner;
     int64_t i = 0;
     for (; i + 8 <= inner; i += 8) {
-      for (int k = 0; k < 8; ++k) sums[k] += step.map(channel, first + i + k);
+      for (int k = 0; k < 8; ++k) sums.Add(k, map(first + i + k));
     }
-    for (int k = 0; i < inner; ++i, ++k) sums[k] += step.map(channel, first + i);
+    for (int k = 0; i < inner; ++i, ++k) sums.Add(k, map(first + i));
   }
-  step.store(channel, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
-                          ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+  step.store(channel, sums.Total());
 }
 
 template <typename Dtype, typename Value, typename Store>
@@ -168,8 +234,9 @@ void RunOnChannel(const ChannelMoments<Dtype, Value, Store>& step, int64_t outer
   Dtype mean = 0;
   RunOnChannel(SumOf<Dtype>(step.value, [&](int64_t, Dtype sum) { mean = sum / count; }), outer,
                channels, inner, channel);
-  const auto square = [&step, mean](int64_t c, int64_t i) {
-    const Dtype deviation = step.value(c, i) - mean;
+  const Value value = step.value;
+  const auto square = [=] LAYRUB_HOST_DEVICE(int64_t c, int64_t i) {
+    const Dtype deviation = value(c, i) - mean;
     return deviation * deviation;
   };
   const auto store = [&](int64_t c, Dtype sum) { step.store(c, mean, sum / count); };
@@ -180,9 +247,10 @@ template <typename Value, typename Store>
 void RunOnChannel(const ChannelEach<Value, Store>& step, int64_t outer, int64_t channels,
                   int64_t inner, int64_t channel) {
   if (!step.wanted) return;
+  const auto value = OfChannel(step.value, channel);
   for (int64_t o = 0; o < outer; ++o) {
     const int64_t first = (o * channels + channel) * inner;
-    for (int64_t i = first; i < first + inner; ++i) step.store(i, step.value(channel, i));
+    for (int64_t i = first; i < first + inner; ++i) step.store(i, value(i));
   }
 }
 
@@ -197,7 +265,7 @@ void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& s
       context, channels, outer * inner,
       [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
         // Element i of the channel, of which each item of the array has `inner`.
-        return map(channel, i + (item_of(i) * (channels - 1) + channel) * inner);
+        return OfChannel(map, channel)(i + (item_of(i) * (channels - 1) + channel) * inner);
       },
       step.store);
 }
@@ -239,7 +307,12 @@ void LaunchStep(const DeviceContext& context, const ChannelMoments<Dtype, Value,
 template <typename Value, typename Store>
 void LaunchStep(const DeviceContext& context, const ChannelEach<Value, Store>& step, int64_t outer,
                 int64_t channels, int64_t inner) {
-  if (step.wanted) ParallelForChannels(context, outer, channels, inner, step.value, step.store);
+  if (!step.wanted) return;
+  const Value value = step.value;
+  ParallelForChannels(
+      context, outer, channels, inner,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { return OfChannel(value, channel)(i); },
+      step.store);
 }
 #endif
 

@@ -9,13 +9,14 @@
 namespace caffe {
 namespace kernels {
 
-/// y = value(x); code(x), of kBits bits, goes to `codes` unless that is null. y may lie on x.
-template <int kBits, typename Dtype, typename Value, typename Code>
-void ForwardWithCodes(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y,
-                      uint8_t* codes, Value value, Code code) {
+/// y[i] = value(x(i)); code(x(i)), of kBits bits, goes to `codes` unless that is null. x(i) may
+/// read what has the address of y[i].
+template <int kBits, typename Dtype, typename Source, typename Value, typename Code>
+void ForwardWithCodes(const DeviceContext& context, int64_t n, Dtype* y, uint8_t* codes, Source x,
+                      Value value, Code code) {
   if (codes == nullptr) {
     ParallelFor(
-        context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return value(x[i]); }, To{y});
+        context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return value(x(i)); }, To{y});
     return;
   }
   constexpr int kPerByte = 8 / kBits;
@@ -27,12 +28,25 @@ void ForwardWithCodes(const DeviceContext& context, int64_t n, const Dtype* x, D
     const int64_t end = begin + kPerByte < n ? begin + kPerByte : n;
     unsigned bits = 0;
     for (int64_t i = begin; i < end; ++i) {
-      const Dtype v = x[i];
+      const Dtype v = x(i);
       bits |= code(v) << kBits * (i - begin);
       y[i] = value(v);
     }
     codes[byte] = static_cast<uint8_t>(bits);
   });
+}
+
+/// The values of an array.
+template <typename Dtype>
+struct ValuesOf {
+  const Dtype* values;
+  LAYRUB_HOST_DEVICE Dtype operator()(int64_t i) const { return values[i]; }
+};
+/// Those of the array x, on which y may lie.
+template <int kBits, typename Dtype, typename Value, typename Code>
+void ForwardWithCodes(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y,
+                      uint8_t* codes, Value value, Code code) {
+  ForwardWithCodes<kBits>(context, n, y, codes, ValuesOf<Dtype>{x}, value, code);
 }
 
 /// Code i.

@@ -62,6 +62,14 @@ void BatchNormLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
+shared_ptr<ChannelNormLayer<Dtype>> BatchNormLayer<Dtype>::Twin() const {
+  shared_ptr<BatchNormLayer> twin(new BatchNormLayer(LayerParameter()));
+  twin->ShareSetUp(*this);
+  twin->moving_average_fraction_ = moving_average_fraction_;
+  return twin;
+}
+
+template <typename Dtype>
 void BatchNormLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* mean,
                                            Dtype* variance) const {
   kernels::AverageStatistics(context, this->channels_, Data(context, *this->blobs_[kMeanSum]),

@@ -79,6 +79,14 @@ void BNLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
+shared_ptr<ChannelNormLayer<Dtype>> BNLayer<Dtype>::Twin() const {
+  shared_ptr<BNLayer> twin(new BNLayer(LayerParameter()));
+  twin->ShareSetUp(*this);
+  twin->momentum_ = momentum_;
+  return twin;
+}
+
+template <typename Dtype>
 void BNLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* mean,
                                     Dtype* variance) const {
   kernels::Copy(context, this->channels_, Data(context, *this->blobs_[kMean]), mean);

@@ -1,13 +1,16 @@
 #include "caffe/layers/channel_norm_layer.hpp"
 
+#include <typeinfo>
+
 #include "caffe/kernels/batch_norm.hpp"
-#include "caffe/kernels/bias.hpp"
+#include "caffe/layers/relu_layer.hpp"
+#include "caffe/layers/scale_layer.hpp"
 
 namespace caffe {
 namespace {
 
 enum SavedIndex { kMean, kInverse, kNormalized };
-/// A layer that scales has no form kFromTop: its forms are counted from the next one.
+/// Without the first where the top does not tell what is needed.
 enum Form { kFromTop, kFromBottom, kFromSaved };
 
 }  // namespace
@@ -33,6 +36,59 @@ kernels::ChannelShape ChannelNormLayer<Dtype>::Shape(const Blob<Dtype>& bottom) 
 }
 
 template <typename Dtype>
+void ChannelNormLayer<Dtype>::ShareSetUp(const ChannelNormLayer& other) {
+  this->layer_param_ = other.layer_param_;
+  this->layer_param_.clear_blobs();
+  this->phase_ = other.phase_;
+  this->blobs_ = other.blobs_;
+  this->param_propagate_down_ = other.param_propagate_down_;
+  this->param_propagate_down_.resize(this->blobs_.size());
+  use_global_stats_ = other.use_global_stats_;
+  eps_ = other.eps_;
+  channels_ = other.channels_;
+  statistics_ = other.statistics_;
+  scale_param_ = other.scale_param_;
+  bias_param_ = other.bias_param_;
+}
+
+template <typename Dtype>
+shared_ptr<Layer<Dtype>> ChannelNormLayer<Dtype>::FusedWith(
+    Layer<Dtype>& next, const vector<Blob<Dtype>*>& bottom) const {
+  if (rectifies_ || bottom[0]->num_axes() < 2) return nullptr;
+  const shared_ptr<ChannelNormLayer> fused = Twin();
+  if (typeid(*fused) != typeid(*this)) return nullptr;  // a subclass of its own
+  if (typeid(next) == typeid(ReLULayer<Dtype>)) {
+    fused->rectifies_ = true;
+    fused->negative_slope_ = static_cast<ReLULayer<Dtype>&>(next).Slope();
+    return fused;
+  }
+  if (Scales() || typeid(next) != typeid(ScaleLayer<Dtype>) ||
+      !static_cast<ScaleLayer<Dtype>&>(next).ScalesChannels(*bottom[0]))
+    return nullptr;
+  const auto& blobs = next.blobs();
+  fused->scale_param_ = static_cast<int>(this->blobs_.size());
+  if (blobs.size() > 1) fused->bias_param_ = fused->scale_param_ + 1;
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    fused->blobs_.push_back(blobs[i]);
+    fused->param_propagate_down_.push_back(next.param_propagate_down(static_cast<int>(i)));
+  }
+  return fused;
+}
+
+template <typename Dtype>
+typename ChannelNormLayer<Dtype>::Wants ChannelNormLayer<Dtype>::WantsOf(
+    const vector<bool>& propagate_down) const {
+  Wants wants;
+  wants.scale = Wanted(scale_param_);
+  wants.bias = Wanted(bias_param_);
+  wants.dx = propagate_down[0];
+  wants.values = wants.scale || (wants.dx && !use_global_stats_);
+  wants.sign = rectifies_ && (wants.scale || wants.bias || wants.dx);
+  wants.top_tells = wants.values ? !Scales() && !rectifies_ : wants.sign && negative_slope_ >= 0;
+  return wants;
+}
+
+template <typename Dtype>
 MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                              const vector<Blob<Dtype>*>& /*top*/,
                                              const vector<bool>& propagate_down) const {
@@ -51,26 +107,26 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     forward.reads.push_back(ParamData(i));
     if (!use_global_stats_) forward.writes.push_back(ParamData(i));
   }
-  if (Scales()) {
-    forward.reads.push_back(ParamData(scale_param_));
-    forward.reads.push_back(ParamData(bias_param_));
+  for (const int param : {scale_param_, bias_param_}) {
+    if (param >= 0) forward.reads.push_back(ParamData(param));
   }
   forward.may_alias = {{TopData(0), BottomData(0)}};
   forward.scratch_bytes = 2 * channel_bytes;
   forward.channelwise = true;
-  forward.flops = ((use_global_stats_ ? 2.0 : 6.0) + (Scales() ? 2.0 : 0.0)) * values;
+  forward.flops =
+      ((use_global_stats_ ? 2.0 : 6.0) + Scales() + (bias_param_ >= 0) + rectifies_) * values;
 
-  const bool scale_gradient = Wanted(scale_param_), bias_gradient = Wanted(bias_param_);
+  const Wants wants = WantsOf(propagate_down);
   OperandForm backward;
   backward.channelwise = true;
-  if (propagate_down[0] || scale_gradient || bias_gradient) backward.reads = {TopDiff(0)};
-  backward.flops = (2.0 * scale_gradient + bias_gradient) * values;
+  if (wants.dx || wants.scale || wants.bias) backward.reads = {TopDiff(0)};
+  backward.flops = (2.0 * wants.scale + wants.bias + wants.sign) * values;
   for (const int param : {scale_param_, bias_param_}) {
     if (!Wanted(param)) continue;
     backward.reads.push_back(ParamDiff(param));
     backward.writes.push_back(ParamDiff(param));
   }
-  if (propagate_down[0]) {
+  if (wants.dx) {
     backward.reads.push_back(Saved(kInverse));
     if (Scales()) backward.reads.push_back(ParamData(scale_param_));
     backward.writes.push_back(BottomDiff(0));
@@ -78,29 +134,43 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.scratch_bytes = use_global_stats_ ? 0 : 2 * channel_bytes;
     backward.flops += (use_global_stats_ ? 1.0 : 8.0) * values;
   }
-  if (use_global_stats_ && !scale_gradient) {
+  if (!wants.values && !wants.sign) {
     backward.name = "constant";
     traits.backward = {backward};
     return traits;
   }
-  const bool reads_values = scale_gradient || (propagate_down[0] && !use_global_stats_);
   const auto with = [&](const char* name, const Operand& source) {
     OperandForm form = backward;
     form.name = name;
-    if (!reads_values) return form;
+    form.from_copy = source.kind == Operand::kSaved;
     form.reads.push_back(source);
-    // The gradients of scale and bias come first.
-    if (propagate_down[0]) form.may_alias.emplace_back(BottomDiff(0), source);
+    const bool only_sign = source == TopData(0) && !wants.values;
+    // The sums come first.
+    if (wants.dx && !only_sign) form.may_alias.emplace_back(BottomDiff(0), source);
     if (source == BottomData(0)) {
       form.reads.push_back(Saved(kMean));
-      if (!propagate_down[0]) form.reads.push_back(Saved(kInverse));
+      if (!wants.dx) form.reads.push_back(Saved(kInverse));
     }
+    if (source == TopData(0) || !wants.sign) return form;
+    if (Scales() && !wants.dx) form.reads.push_back(ParamData(scale_param_));
+    if (bias_param_ >= 0) form.reads.push_back(ParamData(bias_param_));
     return form;
   };
-  if (!Scales()) traits.backward.push_back(with("y", TopData(0)));
+  if (wants.top_tells) traits.backward.push_back(with("y", TopData(0)));
   traits.backward.push_back(with("x", BottomData(0)));
   traits.backward.push_back(with("x_norm", Saved(kNormalized)));
   return traits;
+}
+
+template <typename Dtype>
+kernels::AfterNormalizing<Dtype> ChannelNormLayer<Dtype>::After(const DeviceContext& context,
+                                                                bool scale, bool bias) const {
+  kernels::AfterNormalizing<Dtype> after;
+  if (scale && Scales()) after.scale = Data(context, *this->blobs_[scale_param_]);
+  if (bias && bias_param_ >= 0) after.bias = Data(context, *this->blobs_[bias_param_]);
+  after.rectify = rectifies_;
+  after.slope = negative_slope_;
+  return after;
 }
 
 template <typename Dtype>
@@ -116,22 +186,18 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
   Dtype* normalized = this->template SavedBytes<Dtype>(kNormalized);
-  kernels::ChannelAffine<Dtype> affine;
-  if (Scales()) {
-    affine = {Data(context, *this->blobs_[scale_param_]),
-              Data(context, *this->blobs_[bias_param_])};
-  }
+  const kernels::AfterNormalizing<Dtype> after = After(context, true, true);
   if (use_global_stats_) {
     ReadStatistics(context, mean, inverse);
     kernels::InverseDeviation<Dtype>(context, channels_, eps_, inverse, inverse);
-    kernels::Normalize<Dtype>(context, shape, x, mean, inverse, affine, y, normalized);
+    kernels::Normalize<Dtype>(context, shape, x, mean, inverse, after, y, normalized);
     return;
   }
   // The batch counts once, however often its values are computed.
   kernels::RunningStatistics<Dtype> running;
   if (!this->recomputing()) running = Running(context, shape);
   kernels::NormalizeBatch<Dtype>(context, shape, x, kernels::Epsilon::kOfVariance, eps_, running,
-                                 mean, inverse, affine, y, normalized);
+                                 mean, inverse, after, y, normalized);
 }
 
 template <typename Dtype>
@@ -139,16 +205,17 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                          const vector<Blob<Dtype>*>& top,
                                          const vector<bool>& propagate_down,
                                          const vector<Blob<Dtype>*>& bottom) {
-  const bool scale_gradient = Wanted(scale_param_);
-  if (!propagate_down[0] && !scale_gradient && !Wanted(bias_param_)) return;
+  const Wants wants = WantsOf(propagate_down);
+  if (!wants.dx && !wants.scale && !wants.bias) return;
   const kernels::ChannelShape shape = Shape(*bottom[0]);
   const Dtype* dy = Diff(context, *top[0]);
-  const Dtype* inverse = this->template SavedBytes<Dtype>(kInverse);
-  kernels::NormalizedSource<Dtype> source{nullptr, nullptr, inverse};
-  if (scale_gradient || (propagate_down[0] && !use_global_stats_)) {
-    switch (this->form() + (Scales() ? kFromBottom : kFromTop)) {
+  kernels::NormalizedSource<Dtype> source;
+  source.inverse = this->template SavedBytes<Dtype>(kInverse);
+  const int form = this->form() + (wants.top_tells ? kFromTop : kFromBottom);
+  if (wants.values || wants.sign) {
+    switch (form) {
       case kFromTop:
-        source.values = Data(context, *top[0]);
+        (wants.values ? source.values : source.rectified) = Data(context, *top[0]);
         break;
       case kFromBottom:
         source.values = Data(context, *bottom[0]);
@@ -159,22 +226,18 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
         break;
     }
   }
-  if (scale_gradient) {
-    kernels::NormalizedScaleGradient(
-        context, shape, source, dy,
-        kernels::AccumulatorOf(context, this->blobs_[scale_param_].get()));
-  }
-  if (Wanted(bias_param_)) {
-    kernels::BiasGradient(context, shape.outer, shape.channels, shape.inner, dy,
-                          kernels::AccumulatorOf(context, this->blobs_[bias_param_].get()));
-  }
-  if (!propagate_down[0]) return;
-  const Dtype* scale = Scales() ? Data(context, *this->blobs_[scale_param_]) : nullptr;
-  Dtype* dx = MutableDiff(context, bottom[0]);
-  if (use_global_stats_) {
-    kernels::NormalizeBackwardConstant(context, shape, inverse, scale, dy, dx);
+  const bool computes_sign = wants.sign && form != kFromTop;
+  const kernels::AfterNormalizing<Dtype> after =
+      After(context, wants.dx || computes_sign, computes_sign);
+  kernels::NormalizeGradients<Dtype> gradients;
+  if (wants.scale)
+    gradients.scale = kernels::AccumulatorOf(context, this->blobs_[scale_param_].get());
+  if (wants.bias) gradients.bias = kernels::AccumulatorOf(context, this->blobs_[bias_param_].get());
+  if (wants.dx) gradients.dx = MutableDiff(context, bottom[0]);
+  if (use_global_stats_ || !wants.dx) {
+    kernels::NormalizeBackwardConstant(context, shape, source, after, dy, gradients);
   } else {
-    kernels::NormalizeBackward(context, shape, source, scale, dy, dx,
+    kernels::NormalizeBackward(context, shape, source, after, dy, gradients,
                                this->template ScratchBytes<Dtype>());
   }
 }

@@ -1,8 +1,11 @@
 #include "caffe/layers/eltwise_layer.hpp"
 
 #include <algorithm>
+#include <typeinfo>
 
 #include "caffe/kernels/eltwise.hpp"
+#include "caffe/kernels/packed_codes.hpp"
+#include "caffe/layers/relu_layer.hpp"
 
 namespace caffe {
 
@@ -50,9 +53,26 @@ void EltwiseLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-vector<Operand> EltwiseLayer<Dtype>::Factors(int i, int bottoms) const {
+shared_ptr<Layer<Dtype>> EltwiseLayer<Dtype>::FusedWith(
+    Layer<Dtype>& next, const vector<Blob<Dtype>*>& /*bottom*/) const {
+  const bool fuses = op_ == EltwiseParameter_EltwiseOp_SUM && !rectifies_ &&
+                     typeid(*this) == typeid(EltwiseLayer) &&
+                     typeid(next) == typeid(ReLULayer<Dtype>);
+  if (!fuses) return nullptr;
+  shared_ptr<EltwiseLayer> fused(new EltwiseLayer(this->layer_param_));
+  fused->op_ = op_;
+  fused->coeffs_ = coeffs_;
+  fused->stable_prod_grad_ = stable_prod_grad_;
+  fused->rectifies_ = true;
+  fused->negative_slope_ = static_cast<ReLULayer<Dtype>&>(next).Slope();
+  return fused;
+}
+
+template <typename Dtype>
+vector<Operand> EltwiseLayer<Dtype>::Factors(int i, int bottoms, const Operand& sign) const {
   switch (op_) {
     case EltwiseParameter_EltwiseOp_SUM:
+      if (rectifies_) return {TopDiff(0), sign};
       return {TopDiff(0)};
     case EltwiseParameter_EltwiseOp_MAX:
       return {TopDiff(0), Saved(0)};
@@ -69,15 +89,18 @@ vector<Operand> EltwiseLayer<Dtype>::Factors(int i, int bottoms) const {
 }
 
 template <typename Dtype>
-OperandForm EltwiseLayer<Dtype>::BackwardForm(const vector<bool>& propagate_down) const {
+OperandForm EltwiseLayer<Dtype>::BackwardForm(const vector<bool>& propagate_down,
+                                              const Operand& sign) const {
   const int bottoms = static_cast<int>(propagate_down.size());
   OperandForm form;
-  form.name = EltwiseParameter_EltwiseOp_Name(op_);
+  form.name = !rectifies_          ? EltwiseParameter_EltwiseOp_Name(op_)
+              : sign == TopData(0) ? "y"
+                                   : "mask";
   form.channelwise = true;
   vector<vector<Operand>> factors(bottoms);
   for (int i = 0; i < bottoms; ++i) {
     if (!propagate_down[i]) continue;
-    factors[i] = Factors(i, bottoms);
+    factors[i] = Factors(i, bottoms, sign);
     form.writes.push_back(BottomDiff(i));
     for (const Operand& factor : factors[i]) {
       if (!Contains(form.reads, factor)) form.reads.push_back(factor);
@@ -112,8 +135,13 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.channelwise = true;
   // The top is written after the first two bottoms have been read.
   traits.forward.may_alias = {{TopData(0), BottomData(0)}, {TopData(0), BottomData(1)}};
-  const OperandForm backward = BackwardForm(propagate_down);
-  if (!backward.writes.empty()) traits.backward.push_back(backward);
+  if (std::none_of(propagate_down.begin(), propagate_down.end(), [](bool down) { return down; }))
+    return traits;
+  if (rectifies_) {
+    traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
+    if (TopTells()) traits.backward.push_back(BackwardForm(propagate_down, TopData(0)));
+  }
+  traits.backward.push_back(BackwardForm(propagate_down, Saved(0)));
   return traits;
 }
 
@@ -127,11 +155,17 @@ void EltwiseLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const Dtype* b = Data(context, *bottom[1]);
   Dtype* y = MutableData(context, top[0]);
   if (op_ == EltwiseParameter_EltwiseOp_SUM) {
-    kernels::WeightedSum(context, n, coeffs_[0], a, coeffs_[1], b, y);
-    for (int k = 2; k < bottoms; ++k) {
+    const auto add = [&](int k, Dtype factor, const Dtype* sum) {
       const Dtype* x = Data(context, *bottom[k]);
-      kernels::WeightedSum(context, n, Dtype(1), y, coeffs_[k], x, y);
-    }
+      if (rectifies_ && k == bottoms - 1) {
+        kernels::RectifiedSum(context, n, factor, sum, coeffs_[k], x, negative_slope_, y,
+                              this->template SavedBytes<uint8_t>(0));
+      } else {
+        kernels::WeightedSum(context, n, factor, sum, coeffs_[k], x, y);
+      }
+    };
+    add(1, coeffs_[0], a);
+    for (int k = 2; k < bottoms; ++k) add(k, Dtype(1), y);
   } else if (op_ == EltwiseParameter_EltwiseOp_PROD) {
     kernels::Product(context, n, a, b, y);
     for (int k = 2; k < bottoms; ++k) {
@@ -156,7 +190,13 @@ void EltwiseLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
     if (!propagate_down[i]) continue;
     const Dtype* dy = Diff(context, *top[0]);
     Dtype* dx = MutableDiff(context, bottom[i]);
-    if (op_ == EltwiseParameter_EltwiseOp_SUM) {
+    if (rectifies_ && TopTells() && this->form() == 0) {
+      kernels::RectifiedSumBackward(context, n, coeffs_[i], negative_slope_, Data(context, *top[0]),
+                                    dy, dx);
+    } else if (rectifies_) {
+      kernels::RectifiedSumBackwardFromMask(context, n, coeffs_[i], negative_slope_,
+                                            this->template SavedBytes<uint8_t>(0), dy, dx);
+    } else if (op_ == EltwiseParameter_EltwiseOp_SUM) {
       kernels::Scaled(context, n, coeffs_[i], dy, dx);
     } else if (op_ == EltwiseParameter_EltwiseOp_MAX) {
       const uint8_t* index = this->template SavedBytes<uint8_t>(0);

@@ -80,7 +80,8 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
       kernels::LrnBackwardEngines<Dtype>(DeviceContext::Current(), grid, Function());
   for (const Operand& x : {BottomData(0), Saved(0)}) {
     OperandForm form;
-    form.name = x.kind == Operand::kSaved ? "saved" : "x";
+    form.from_copy = x.kind == Operand::kSaved;
+    form.name = form.from_copy ? "saved" : "x";
     form.reads = {x, TopDiff(0)};
     form.writes = {BottomDiff(0)};
     form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};

@@ -61,6 +61,7 @@ MemoryTraits MVNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const auto add_form = [&](const char* name, const Operand& source) {
     OperandForm form = backward;
     form.name = name;
+    form.from_copy = source.kind == Operand::kSaved;
     form.reads.insert(form.reads.end(), {source, Saved(kInverse)});
     form.may_alias.emplace_back(BottomDiff(0), source);
     traits.backward.push_back(form);
@@ -104,8 +105,8 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
     kernels::SubtractMeans(context, rows.channels, rows.inner, dy, dx, scratch);
     return;
   }
-  kernels::NormalizedSource<Dtype> source{nullptr, nullptr,
-                                          this->template SavedBytes<Dtype>(kInverse)};
+  kernels::NormalizedSource<Dtype> source;
+  source.inverse = this->template SavedBytes<Dtype>(kInverse);
   switch (this->form()) {
     case kFromTop:
       source.values = Data(context, *top[0]);
@@ -118,7 +119,7 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
       source.values = this->template SavedBytes<Dtype>(kNormalized);
       break;
   }
-  kernels::NormalizeBackward<Dtype>(context, rows, source, nullptr, dy, dx, scratch);
+  kernels::NormalizeBackward<Dtype>(context, rows, source, {}, dy, {{}, {}, dx}, scratch);
 }
 
 INSTANTIATE_CLASS(MVNLayer);

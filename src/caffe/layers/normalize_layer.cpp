@@ -86,7 +86,8 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   }
   for (const Operand& x : {BottomData(0), Saved(kInput)}) {
     OperandForm form = backward;
-    form.name = x.kind == Operand::kSaved ? "saved" : "x";
+    form.from_copy = x.kind == Operand::kSaved;
+    form.name = form.from_copy ? "saved" : "x";
     form.reads.push_back(x);
     // The gradient of the scale comes first.
     if (propagate_down[0]) form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};

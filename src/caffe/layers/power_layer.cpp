@@ -46,6 +46,7 @@ MemoryTraits PowerLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const auto add_form = [&](const char* name, const Operand& source) {
     OperandForm form = constant;
     form.name = name;
+    form.from_copy = source.kind == Operand::kSaved;
     form.reads.push_back(source);
     form.may_alias.emplace_back(BottomDiff(0), source);
     traits.backward.push_back(form);

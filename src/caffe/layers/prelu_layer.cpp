@@ -76,7 +76,8 @@ MemoryTraits PReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   }
   for (const Operand& x : {BottomData(0), Saved(0)}) {
     OperandForm form = backward;
-    form.name = x.kind == Operand::kSaved ? "saved" : "x";
+    form.from_copy = x.kind == Operand::kSaved;
+    form.name = form.from_copy ? "saved" : "x";
     form.reads.push_back(x);
     // The gradient of the slope comes first.
     if (propagate_down[0]) form.may_alias = {{BottomDiff(0), TopDiff(0)}, {BottomDiff(0), x}};

@@ -66,6 +66,12 @@ bool ScaleLayer<Dtype>::ScaleGradientWanted(const vector<bool>& propagate_down) 
 }
 
 template <typename Dtype>
+bool ScaleLayer<Dtype>::ScalesChannels(const Blob<Dtype>& bottom) const {
+  const bool learned = bias_param_id_ == 1;
+  return learned && IsOfChannels(bottom, outer_dim_, scale_dim_);
+}
+
+template <typename Dtype>
 MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                        const vector<Blob<Dtype>*>&,
                                        const vector<bool>& propagate_down) const {
@@ -84,8 +90,7 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   traits.forward.flops = (1.0 + bias_term_) * bottom[0]->count();
   OperandForm backward;
-  traits.forward.channelwise = backward.channelwise =
-      learned && IsOfChannels(*bottom[0], outer_dim_, scale_dim_);
+  traits.forward.channelwise = backward.channelwise = ScalesChannels(*bottom[0]);
   backward.flops = (2.0 * scale_gradient + bias_gradient + propagate_down[0]) * bottom[0]->count();
   if (scale_gradient || bias_gradient || propagate_down[0]) backward.reads.push_back(TopDiff(0));
   if (scale_gradient) {
@@ -103,7 +108,8 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   }
   for (const Operand& source : {BottomData(0), Saved(kBottom)}) {
     OperandForm form = backward;
-    form.name = source == BottomData(0) ? "x" : "saved_x";
+    form.from_copy = source.kind == Operand::kSaved;
+    form.name = form.from_copy ? "saved_x" : "x";
     if (scale_gradient) form.reads.push_back(source);
     // The gradients of scale and bias come first.
     if (scale_gradient && propagate_down[0]) form.may_alias.emplace_back(BottomDiff(0), source);

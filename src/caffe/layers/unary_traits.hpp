@@ -37,6 +37,7 @@ inline MemoryTraits UnaryTraits(int64_t bytes, const SavedBuffer& saved,
     form.writes = {BottomDiff(0)};
     form.channelwise = true;
     form.may_alias = {{BottomDiff(0), TopDiff(0)}};
+    form.from_copy = source.operand.kind == Operand::kSaved && saved.bytes == bytes;
     if (source.operand.kind != Operand::kSaved || saved.bytes == bytes)
       form.may_alias.emplace_back(BottomDiff(0), source.operand);
     traits.backward.push_back(form);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "caffe/placement.hpp"
 #include "caffe/planned_net.hpp"
 #include "caffe/util/inner_names.hpp"
 
@@ -149,15 +150,87 @@ class Flattener {
   const int learnable_;
 };
 
+/// Whether `next` computes in place on the one value that `entry` makes, and derivatives are wanted
+/// of both or of none in between: then nobody else sees that value.
+template <typename Dtype>
+bool IsInPlaceBehind(const typename FlatNet<Dtype>::LayerEntry& entry,
+                     const typename FlatNet<Dtype>::LayerEntry& next) {
+  const auto shares_params = [&](int param) {
+    return std::count(entry.params.begin(), entry.params.end(), param) > 0;
+  };
+  return entry.top.size() == 1 && next.top == entry.top && next.bottom == entry.top &&
+         next.propagate_down[0] == entry.need_backward && entry.layer->loss(0) == Dtype(0) &&
+         next.layer->loss(0) == Dtype(0) &&
+         std::none_of(next.params.begin(), next.params.end(), shares_params);
+}
+
+/// What must stay as it is, by what layers say of themselves.
+template <typename Dtype>
+struct NotToFuse {
+  explicit NotToFuse(const FlatNet<Dtype>& flat) {
+    for (const auto& entry : flat.layers) {
+      const MemoryTraits traits = entry.layer->Traits(flat.Blobs(entry.bottom),
+                                                      flat.Blobs(entry.top), entry.propagate_down);
+      if (traits.varying) all = true;
+      if (traits.declared) continue;
+      blobs.insert(entry.bottom.begin(), entry.bottom.end());
+      blobs.insert(entry.top.begin(), entry.top.end());
+    }
+  }
+  bool all = false;     ///< a pass may go on without the plan in the middle
+  std::set<int> blobs;  ///< those of layers without traits, which may write them at any time
+};
+
+template <typename Dtype>
+void FuseLayers(FlatNet<Dtype>* flat) {
+  using Entry = typename FlatNet<Dtype>::LayerEntry;
+  const NotToFuse<Dtype> apart(*flat);
+  vector<Entry> layers;
+  for (size_t i = 0; i < flat->layers.size(); ++i) {
+    const Entry& next = flat->layers[i];
+    const bool may = i > 0 && !apart.all && IsInPlaceBehind<Dtype>(layers.back(), next) &&
+                     apart.blobs.count(next.top[0]) == 0;
+    const auto fused =
+        may ? layers.back().layer->FusedWith(*next.layer, flat->Blobs(layers.back().bottom))
+            : nullptr;
+    if (!fused) {
+      layers.push_back(next);
+      continue;
+    }
+    Entry& entry = layers.back();
+    flat->has_fused = true;
+    entry.fused = fused;
+    entry.layer = fused.get();
+    entry.name += "+" + next.name;
+    entry.layers += next.layers;
+    entry.need_backward = entry.need_backward || next.need_backward;
+    entry.params.insert(entry.params.end(), next.params.begin(), next.params.end());
+  }
+  flat->layers = std::move(layers);
+}
+
+bool layer_fusion = true;
+
 }  // namespace
+
+void EnableLayerFusion(bool enabled) { layer_fusion = enabled; }
+
+template <typename Dtype>
+bool Unwatched(const Net<Dtype>& net) {
+  return !net.debug_info() && net.before_forward().empty() && net.after_forward().empty() &&
+         net.before_backward().empty() && net.after_backward().empty();
+}
 
 template <typename Dtype>
 FlatNet<Dtype> Flatten(const Net<Dtype>& net) {
   Flattener<Dtype> flattener(net.learnable_params().size());
   flattener.Unfold(net, Surroundings<Dtype>());
+  if (layer_fusion && Unwatched(net)) FuseLayers(&flattener.flat);
   return std::move(flattener.flat);
 }
 
+template bool Unwatched(const Net<float>&);
+template bool Unwatched(const Net<double>&);
 template FlatNet<float> Flatten(const Net<float>&);
 template FlatNet<double> Flatten(const Net<double>&);
 

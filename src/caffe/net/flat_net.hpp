@@ -8,15 +8,18 @@
 
 namespace caffe {
 
-/// A net with the nets inside its layers (Layer::inner_net) unfolded: the layers that run under a
-/// plan, in order. Points into the net, which must outlive it; valid for the shapes and need of
+/// A net as it runs under a plan: the nets inside its layers (Layer::inner_net) are unfolded, and
+/// layers that compute in place on what the one before has made are fused with that
+/// (Layer::FusedWith). Points into the net, which must outlive it; valid for the shapes and need of
 /// gradients that the net had when it was made.
 template <typename Dtype>
 struct FlatNet {
   struct LayerEntry {
     Layer<Dtype>* layer = nullptr;
-    string name;     ///< "ip1", in a net inside lstm1 "lstm1/unit_3"
-    int owner = -1;  ///< in Net::layers: the layer that this is, or that this belongs to
+    string name;     ///< "ip1", in a net inside lstm1 "lstm1/unit_3"; fused "bn1+scale1+relu1"
+    int owner = -1;  ///< in Net::layers: the layer that this is, begins with, or belongs to
+    shared_ptr<Layer<Dtype>> fused;  ///< `layer`, where it is of more than one
+    int layers = 1;                  ///< of how many, one after the other
     bool need_backward = false;
     vector<int> bottom, top;  ///< indices of `blobs`
     vector<bool> propagate_down;
@@ -32,6 +35,8 @@ struct FlatNet {
   /// Net::learnable_params first, at the same indices, then the state of nets inside.
   vector<BlobEntry> params;
 
+  bool has_fused = false;
+
   vector<Blob<Dtype>*> Blobs(const vector<int>& ids) const {
     vector<Blob<Dtype>*> result;
     for (int id : ids) result.push_back(blobs[id].blob);
@@ -39,6 +44,11 @@ struct FlatNet {
   }
 };
 
+/// Nobody looks at the net between two layers: it has no callbacks and prints no debug information.
+template <typename Dtype>
+bool Unwatched(const Net<Dtype>& net);
+
+/// Fuses layers of a net that is Unwatched, if `EnableLayerFusion` lets it.
 template <typename Dtype>
 FlatNet<Dtype> Flatten(const Net<Dtype>& net);
 

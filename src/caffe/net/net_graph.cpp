@@ -203,10 +203,16 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   op.pass = Pass::kBackward;
   std::vector<int>& forms = out_.layers[layer].backward_forms;
   std::vector<FusedLoops::Shape> fusible;
+  const auto usable = [&](const OperandForm& form) {
+    return !traits.declared || !Overwritten(layer, form);
+  };
+  const bool reads_itself =
+      std::any_of(traits.backward.begin(), traits.backward.end(),
+                  [&](const OperandForm& form) { return !form.from_copy && usable(form); });
   for (size_t i = 0; i < traits.backward.size(); ++i) {
     const OperandForm& form = traits.backward[i];
     if (direct >= 0 && static_cast<int>(i) != direct) continue;
-    if (traits.declared && Overwritten(layer, form)) continue;
+    if (!usable(form) || (direct < 0 && reads_itself && form.from_copy)) continue;
     op.forms.push_back(ToForm(layer, form, op.name));
     forms.push_back(static_cast<int>(i));
     fusible.push_back(FusibleShape(layer, form));

@@ -1,4 +1,4 @@
-// Net: passes, planned and fused.
+// Net: passes, planned and unplanned.
 #include <algorithm>
 
 #include "caffe/net.hpp"
@@ -37,7 +37,7 @@ template <typename Dtype>
 const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
   const int last = static_cast<int>(layers_.size()) - 1;
   Dtype sum = 0;
-  if (placement_wanted_ && (!planned_ || !planned_->ShapesMatch())) {
+  if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
     LeavePlan(true);
     Reshape();
     const layrub::Status status = Place(placement_, history_);

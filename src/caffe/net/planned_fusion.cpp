@@ -7,13 +7,6 @@
 
 namespace caffe {
 
-/// Somebody looks at blobs between layers.
-template <typename Dtype>
-bool PlannedNet<Dtype>::Watched() const {
-  return net_->debug_info_ || !net_->before_forward_.empty() || !net_->after_forward_.empty() ||
-         !net_->before_backward_.empty() || !net_->after_backward_.empty();
-}
-
 /// The arrays of `step` if its loops may be put off; of no channels if they may not. Finishes
 /// what was put off if `step` cannot go with that: channel by channel, an operation would meet
 /// bytes of another one's channels.
@@ -25,7 +18,7 @@ FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step) {
   const auto outside = [this](layrub::TensorId tensor) {
     return memory_->net.outside.count(tensor) > 0;
   };
-  if (shape.channels == 0 || backend_->device() != nullptr || Watched() ||
+  if (shape.channels == 0 || backend_->device() != nullptr || !Unwatched(*net_) ||
       std::any_of(form.reads.begin(), form.reads.end(), outside) ||
       std::any_of(form.writes.begin(), form.writes.end(), outside)) {
     Finish();
@@ -74,7 +67,6 @@ int64_t PlannedNet<Dtype>::fused_loops() const {
 
 #define INSTANTIATE_FUSION(Dtype)                                               \
   template int64_t PlannedNet<Dtype>::fused_loops() const;                      \
-  template bool PlannedNet<Dtype>::Watched() const;                             \
   template FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step); \
   template void PlannedNet<Dtype>::Finish()
 INSTANTIATE_FUSION(float);

@@ -71,8 +71,8 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   for (size_t o = 0; o < graph.op_owner.size(); ++o) {
     const int i = graph.op_owner[o];
     if (graph.graph.ops[o].pass != layrub::Pass::kForward || i >= last) continue;
-    able[i] =
-        graph.graph.ops[o].repeatable && layers[i].layer == net_->layers_[layers[i].owner].get();
+    able[i] = graph.graph.ops[o].repeatable &&
+              (layers[i].fused || layers[i].layer == net_->layers_[layers[i].owner].get());
   }
   const auto is_gone = [&](const Binding* binding) {
     return binding && binding->resolver == this && !executor_->Find(binding->tensor);
@@ -82,6 +82,7 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     const auto bottom = memory_->flat.Blobs(layers[i].bottom),
                top = memory_->flat.Blobs(layers[i].top);
     for (const Blob<Dtype>* blob : top) lacking[i] = lacking[i] || is_gone(blob->data()->binding());
+    if (layers[i].fused) lacking[i] = true;  // for its layers, nothing is saved
     if (entry.backward == kNone || !entry.declared) continue;
     const MemoryTraits traits = layers[i].layer->Traits(bottom, top, layers[i].propagate_down);
     const OperandForm& form = traits.backward[memory_->backward_form[i]];
@@ -108,7 +109,8 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   spread(&lacking, true);
   std::vector<int> again;
   for (int i = 0; i < last; ++i) {
-    if (lacking[i] && able[i]) again.push_back(layers[i].owner);
+    for (int k = 0; lacking[i] && able[i] && k < layers[i].layers; ++k)
+      again.push_back(layers[i].owner + k);
   }
   return again;
 }
@@ -129,7 +131,8 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
         const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
         saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
       }
-      memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
+      if (!memory_->flat.layers[i].fused)
+        memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
     }
     net->LeavePlan();
   } catch (...) {

@@ -155,8 +155,9 @@ const layrub::Plan& PlannedNet<Dtype>::plan() const {
 }
 
 template <typename Dtype>
-bool PlannedNet<Dtype>::ShapesMatch() const {
+bool PlannedNet<Dtype>::IsUpToDate() const {
   CHECK(dead_.empty()) << dead_;
+  if (memory_->flat.has_fused && !Unwatched(*net_)) return false;
   for (size_t i = 0; i < memory_->net.versions.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[i];
     if (memory_->net.graph.tensors[version.data].role != layrub::Role::kUser) continue;

@@ -298,8 +298,8 @@ TEST_F(CudnnKernels, BatchNorm) {
         name + " backward",
         [&] {
           const NormalizedSource<float> source{x, mean.gpu_data(), inverse.gpu_data()};
-          NormalizeBackward<float>(context_, channels, source, nullptr, dy, dx_.mutable_gpu_data(),
-                                   room.mutable_gpu_data());
+          NormalizeBackward<float>(context_, channels, source, {}, dy,
+                                   {{}, {}, dx_.mutable_gpu_data()}, room.mutable_gpu_data());
         },
         [&] {
           return batch_norm->BatchNormalizationBackward(

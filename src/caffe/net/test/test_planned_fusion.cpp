@@ -1,5 +1,6 @@
 // Operations next to each other run fused, channel by channel, with the bits of layers one by one.
 #include "caffe/net/test/training.hpp"
+#include "caffe/net/test/watcher.hpp"
 #include "caffe/util/threads.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
@@ -82,21 +83,6 @@ TEST_P(FusedOperations, GiveThemUnderTheSmallestBudgetAndPoison) {
 INSTANTIATE_TEST_SUITE_P(Strategies, FusedOperations,
                          ::testing::Values("keep", "liveness", "intra", "inter", "hybrid", "sqrt",
                                            "superneurons", "auto"));
-
-/// Notes a value of blob conv1 each time that it is called.
-class Watcher : public Net<float>::Callback {
- public:
-  explicit Watcher(Net<float>* net) : net_(net) {}
-  std::vector<float> seen;
-
- protected:
-  void run(int layer) override {
-    if (layer >= 1 && layer <= 4) seen.push_back(net_->blob_by_name("conv1")->cpu_data()[3]);
-  }
-
- private:
-  Net<float>* const net_;
-};
 
 TEST(FusedOperations, AreNoneWhereACallbackLooksAtBlobsBetweenThem) {
   OpenSolver planned(SolverFor(ParseNet(kBlocks), "keep"));

@@ -80,7 +80,7 @@ std::vector<float> Train(const SolverParameter& param) {
 }
 
 /// Training as Caffe does it: no plan at all.
-std::vector<float> TrainFused(const NetParameter& net) {
+std::vector<float> TrainWithoutPlan(const NetParameter& net) {
   SolverParameter param = SolverFor(net);
   param.clear_placement();
   OpenSolver solver(param);
@@ -107,7 +107,7 @@ TEST_P(PlannedTraining, GivesTheBitsOfUnplannedTraining) {
   const std::vector<float> state = Train(&solver);
   ASSERT_NE(solver.net()->planned(), nullptr);
   EXPECT_TRUE(AllFinite(state));
-  EXPECT_TRUE(SameBits(state, TrainFused(net())));
+  EXPECT_TRUE(SameBits(state, TrainWithoutPlan(net())));
 
   const layrub::Executor& executor = solver.net()->planned()->executor();
   EXPECT_EQ(executor.bytes_offloaded() > 0, layrub::testing::Moves(strategy()));

@@ -88,7 +88,7 @@ inline std::vector<float> TrainedState(OpenSolver* solver) {
   return values;
 }
 
-/// What `solver` has trained as Caffe does it, without a memory plan: whole passes run fused.
+/// What `solver` has trained as Caffe does it, without a memory plan: whole passes run unplanned.
 inline std::vector<float> TrainUnplanned(OpenSolver* solver, int iterations) {
   for (int i = 0; i < iterations; ++i) {
     solver->net()->ClearParamDiffs();

@@ -22,13 +22,13 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// Budgets of a strategy that looks at its budget, in floors; its smallest one and what plain Caffe
+/// Budgets of a strategy that looks at its budget, in floors; its smallest one and what keep
 /// takes come besides.
 constexpr double kRungs[] = {1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10};
 /// Points of the curve of the time floor, in equal ratios.
 constexpr int kFloorPoints = 24;
 
-/// Budgets from the smallest that fits to what plain Caffe takes or, where that is less, `limit`.
+/// Budgets from the smallest that fits to what keep takes or, where that is less, `limit`.
 /// That alone where none fits.
 std::vector<int64_t> Ladder(std::optional<int64_t> smallest, int64_t floor, int64_t keep,
                             int64_t limit) {

@@ -37,7 +37,7 @@ struct Comparison {
   std::string net;
   std::string machine;
   int64_t floor_bytes = 0;  ///< no plan takes less
-  int64_t keep_bytes = 0;   ///< device bytes of plain Caffe: strategy keep, test nets included
+  int64_t keep_bytes = 0;   ///< device bytes of strategy keep, test nets included
   double keep_seconds = 0;
   /// Device bytes that there are where no budgets were asked for; none: there is no limit.
   std::optional<int64_t> limit_bytes;
@@ -48,7 +48,7 @@ struct Comparison {
 };
 
 /// Plans for every strategy and each of `budgets`. Without any: within the smallest budget that the
-/// strategy can do with and, where it looks at its budget, in several more up to what plain Caffe
+/// strategy can do with and, where it looks at its budget, in several more up to what keep
 /// takes, none above that of `options`. On a terminal, says how far it has come. kInvalid where a
 /// graph is malformed. `net` is its name.
 layrub::Result<Comparison> CompareStrategies(const std::string& net,

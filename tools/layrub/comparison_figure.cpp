@@ -135,9 +135,8 @@ class Figure {
   void Heading() {
     svg_.Text(kLeft, 26, comparison_.net + ": what less memory costs", "name");
     svg_.Text(kLeft, 44,
-              "Time of an iteration, in times of plain Caffe's " +
-                  TimeText(comparison_.keep_seconds) + ", by the model of machine " +
-                  comparison_.machine);
+              "Time of an iteration, in times of keep's " + TimeText(comparison_.keep_seconds) +
+                  ", by the model of machine " + comparison_.machine);
     double x = kLeft + 4;
     for (int kind = kNothing; kind <= kAuto; ++kind) {
       const bool there = std::any_of(drawn_.begin(), drawn_.end(),
@@ -225,7 +224,7 @@ class Figure {
 
   std::string Title(const ComparedPlan& plan) const {
     return plan.strategy + ": " + SizeText(plan.device_bytes) + ", " + TimeText(plan.seconds) +
-           " (" + Fixed(Relative(plan.seconds), 2) + " x plain Caffe)";
+           " (" + Fixed(Relative(plan.seconds), 2) + " x keep)";
   }
 
   /// A name for each mark; marks that lie together share a label.
@@ -257,7 +256,7 @@ class Figure {
 
   void Labels() {
     std::vector<Named> names = Names();
-    if (!keep_fits_) names.push_back({keep_, {"plain Caffe: does not fit"}});
+    if (!keep_fits_) names.push_back({keep_, {"keep: does not fit"}});
     std::vector<Label> labels;
     for (const Named& named : names) {
       size_t letters = 0;

@@ -58,14 +58,14 @@ std::string WhatWouldFit(const Comparison& comparison) {
 std::string ToText(const Comparison& comparison) {
   std::ostringstream out;
   out << comparison.net << ", one iteration by the model of machine " << comparison.machine
-      << ". Plain Caffe takes " << FormatBytes(comparison.keep_bytes) << " and "
+      << ". Strategy keep takes " << FormatBytes(comparison.keep_bytes) << " and "
       << FormatSeconds(comparison.keep_seconds) << ";\nno plan takes less than "
       << FormatBytes(comparison.floor_bytes) << ".";
   if (comparison.limit_bytes)
     out << " The device has " << FormatBytes(*comparison.limit_bytes) << ".";
   out << "\n" << WhatWouldFit(comparison) << "\n";
   Line(out,
-       {"strategy", "budget", "device", "host", "time", "x Caffe", "traffic", "again", "verdict"});
+       {"strategy", "budget", "device", "host", "time", "x keep", "traffic", "again", "verdict"});
   for (const ComparedPlan& plan : comparison.plans) Row(out, comparison, plan);
   return out.str();
 }

@@ -84,7 +84,7 @@ void Summary(std::ostream& out, const PlanReport& report) {
         report.nets.share_memory ? "which run in memory of the training net"
                                  : "which have memory of their own");
   }
-  Row(out, "plain Caffe (keep)", FormatBytes(report.keep_peak_bytes),
+  Row(out, "all kept (keep)", FormatBytes(report.keep_peak_bytes),
       bytes == report.keep_peak_bytes
           ? ""
           : "this plan takes " + Percent(bytes, report.keep_peak_bytes) + " of that");
@@ -92,8 +92,8 @@ void Summary(std::ostream& out, const PlanReport& report) {
   Row(out, "host memory",
       report.plan().host_bytes == 0 ? "none" : FormatBytes(report.plan().host_bytes));
   Row(out, "one iteration", FormatSeconds(report.seconds),
-      Fixed(report.seconds / report.keep_seconds, 2) +
-          " x plain Caffe's, by the model of machine " + report.options.machine.name);
+      Fixed(report.seconds / report.keep_seconds, 2) + " x keep's, by the model of machine " +
+          report.options.machine.name);
   if (report.stalled > 0) Row(out, "  waiting", FormatSeconds(report.stalled), "for copies");
   if (report.moved_bytes > 0) {
     Row(out, "  moving", FormatBytes(report.moved_bytes),
@@ -230,7 +230,7 @@ std::string HelpToFit(const PlanReport& report) {
   }
   if (fastest) {
     return "--placement=" + fastest->strategy + " fits, at " +
-           Fixed(*fastest->seconds / report.keep_seconds, 2) + " x plain Caffe's time";
+           Fixed(*fastest->seconds / report.keep_seconds, 2) + " x keep's time";
   }
   if (smallest && *smallest->smallest_bytes < report.smallest_bytes.value_or(kUnlimited))
     return Flags(smallest->strategy, *smallest->smallest_bytes) + " is the least of all strategies";

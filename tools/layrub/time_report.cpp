@@ -142,7 +142,7 @@ void Plan(std::ostream& out, const TimeReport& report) {
   out << "One iteration under " << plan.strategy << ": " << FormatSeconds(report.seconds)
       << " measured, " << FormatSeconds(plan.predicted) << " predicted by the model of machine "
       << plan.machine << ".\n"
-      << "Device memory " << layrub::FormatBytes(plan.device_bytes) << " (plain Caffe "
+      << "Device memory " << layrub::FormatBytes(plan.device_bytes) << " (keep "
       << layrub::FormatBytes(plan.keep_bytes) << "), host memory "
       << layrub::FormatBytes(plan.host_bytes) << ".\n";
   if (plan.stalled > 0) {

@@ -98,7 +98,7 @@ class Compare(DigitsTest):
         found = self.compare(*RESNET)
         result = run("compare", *RESNET)
         lines = result.out.splitlines()
-        self.assertRegex(lines[0], r"^ResNet-18, one iteration by the model of machine k40\. Plain Caffe takes [\d.]+ MiB and ")
+        self.assertRegex(lines[0], r"^ResNet-18, one iteration by the model of machine k40\. Strategy keep takes [\d.]+ MiB and ")
         self.assertIn(size_text(found["floor_bytes"]), lines[1])
         rows = [line for line in lines if line.endswith("  fits")]
         self.assertEqual(len(found["plans"]), len(rows))
@@ -146,7 +146,7 @@ class Compare(DigitsTest):
                 self.assertRegex(texts, rf"\b{strategy}\b")
             self.assertIn("memory floor", texts)
             self.assertIn("time floor", texts)
-            self.assertEqual("keep" not in fitting, "plain Caffe: does not fit" in texts)
+            self.assertEqual("keep" not in fitting, "keep: does not fit" in texts)
 
     def test_labels_of_the_picture_do_not_overlap(self):
         for args in (LENET, RESNET):

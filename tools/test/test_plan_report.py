@@ -52,8 +52,8 @@ class PlanReport(DigitsTest):
         text = self.text(RESNET, "--placement=hybrid", "--device_memory=2GiB")
         self.assertRegex(text, r"^Fits: hybrid needs [\d.]+ MiB of 2048.0 MiB device memory\.\n")
         self.assertLess(len(text.splitlines()), 50)
-        for line in (r"plain Caffe \(keep\) +[\d.]+ MiB +this plan takes \d+ % of that", r"floor +[\d.]+ MiB",
-                     r"host memory +[\d.]+ MiB", r"one iteration +[\d.]+ (ms|s) +[\d.]+ x plain Caffe's",
+        for line in (r"all kept \(keep\) +[\d.]+ MiB +this plan takes \d+ % of that", r"floor +[\d.]+ MiB",
+                     r"host memory +[\d.]+ MiB", r"one iteration +[\d.]+ (ms|s) +[\d.]+ x keep's",
                      r"The peak is at \S+/(forward|backward):", r"  parameters +[\d.]+ MiB +\d+ %  #+",
                      r"  res2a\+res2a_relu +(-|[\d.]+) +(-|[\d.]+) +[\d.]+ ", r"  \.\.\. and \d+ more ", r"  total  ",
                      r"smallest budget +--device_memory=\d+ \([\d.]+ MiB\)", r"largest batch +--batch=\d+ in this budget",
@@ -76,7 +76,7 @@ class PlanReport(DigitsTest):
     def test_where_nothing_fits_it_says_what_would(self):
         text = self.text(RESNET, "--placement=keep", "--device_memory=1GiB", code=2)
         self.assertRegex(text, r"^Does not fit: strategy keep needs")
-        self.assertRegex(text, r"would help +--placement=\w+ fits, at [\d.]+ x plain Caffe's time")
+        self.assertRegex(text, r"would help +--placement=\w+ fits, at [\d.]+ x keep's time")
         flat = re.sub(r"\s+", " ", self.text(RESNET, "--placement=hybrid", "--device_memory=1MiB", code=2))
         self.assertRegex(flat, r"no plan works below [\d.]+ MiB: \S+/(forward|backward) alone needs [\d.]+ MiB beside")
         self.assertIn("largest batch none: not even one item", flat)

@@ -83,7 +83,7 @@ class Files(Pages):
             self.assertEqual(SVG + "svg", root.tag)
             texts[name] = " | ".join(text.text for text in root.iter(SVG + "text"))
         self.assertIn(f"peak 1.26 MiB at {self.plan['peak_op']}", texts["memory"])
-        for words in ("plain Caffe 5.87 MiB ↑", "floor 1.01 MiB", "budget 2 MiB", "backward", "activations"):
+        for words in ("keep 5.87 MiB ↑", "floor 1.01 MiB", "budget 2 MiB", "backward", "activations"):
             self.assertIn(words, texts["memory"])
         for words in ("hybrid: 1.26 MiB device + 1.87 MiB host", f"fullest at {self.plan['peak_op']}", "copies"):
             self.assertIn(words, texts["map"])

@@ -155,7 +155,7 @@ class TimeTable(DigitsTest):
         smallest = self.plan(MODEL)["smallest_budget_bytes"]
         text = self.text(MODEL, "--iterations=2", f"--device_memory={smallest}")
         self.assertRegex(text, r"^One iteration under auto: [\d.]+ m?s measured, [\d.]+ m?s predicted by the model of machine cpu\.\n")
-        self.assertRegex(text, r"\nDevice memory [\d.]+ [KM]iB \(plain Caffe [\d.]+ [KM]iB\), host memory [\d.]+ [KM]iB\.\n")
+        self.assertRegex(text, r"\nDevice memory [\d.]+ [KM]iB \(keep [\d.]+ [KM]iB\), host memory [\d.]+ [KM]iB\.\n")
         self.assertRegex(text, r"\n  conv2 +Convolution +[\d.]+ +[\d.]+ +([\d.]+|-) +([\d.]+|-) +[\d.]+ +[\d.]+ % +([\d.]+|-)\n")
         self.assertRegex(text, r"\n  \(updates\) +[\d.]+ +[\d.]+ %\n")
 

@@ -61,7 +61,7 @@ std::string NetWords(const ReportInput& input) {
 }
 
 std::vector<MemoryLine> Lines(const ReportInput& input) {
-  std::vector<MemoryLine> lines = {{"plain Caffe", input.keep_bytes}, {"floor", input.floor_bytes}};
+  std::vector<MemoryLine> lines = {{"keep", input.keep_bytes}, {"floor", input.floor_bytes}};
   if (input.budget.device != std::numeric_limits<int64_t>::max())
     lines.push_back({"budget", input.budget.device});
   return lines;

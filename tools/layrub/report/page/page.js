@@ -45,11 +45,11 @@ function showFigures() {
   if (summary.total_device_bytes !== summary.device_peak_bytes) {
     show('Training net', sizeText(summary.device_peak_bytes), 'the rest is of test nets');
   }
-  show('Of plain Caffe', percent(summary.device_peak_bytes, summary.keep_peak_bytes),
+  show('Of keep', percent(summary.device_peak_bytes, summary.keep_peak_bytes),
     `which takes ${sizeText(summary.keep_peak_bytes)}`);
   show('Floor', sizeText(summary.floor_bytes), 'no plan takes less');
   show('Host memory', summary.host_peak_bytes ? sizeText(summary.host_peak_bytes) : 'none');
-  const factor = summary.keep_seconds ? `${(summary.predicted_seconds / summary.keep_seconds).toFixed(2)} × plain Caffe's, ` : '';
+  const factor = summary.keep_seconds ? `${(summary.predicted_seconds / summary.keep_seconds).toFixed(2)} × keep's, ` : '';
   show('Iteration, predicted', timeText(summary.predicted_seconds), `${factor}machine ${summary.machine}`);
   if (summary.measured_seconds !== null) {
     show('Iteration, measured', timeText(summary.measured_seconds),

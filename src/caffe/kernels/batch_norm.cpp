@@ -216,8 +216,8 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                   [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
                     mean_h[channel] = sums.values[0] / count;
                     mean_product[channel] = sums.values[1] / count;
-                    if (to.bias.sum != nullptr) to.bias.Add(channel, sums.values[2]);
                     if (to.scale.sum != nullptr) to.scale.Add(channel, sums.values[3]);
+                    if (to.bias.sum != nullptr) to.bias.Add(channel, sums.values[2]);
                   }),
               dx);
 }
@@ -237,8 +237,8 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
             return GradientSums<Dtype, 4>{{stored, then, dy, channel}};
           },
           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
-            if (to.bias.sum != nullptr) to.bias.Add(channel, sums.values[2]);
             if (to.scale.sum != nullptr) to.scale.Add(channel, sums.values[3]);
+            if (to.bias.sum != nullptr) to.bias.Add(channel, sums.values[2]);
           },
           to.scale.sum != nullptr || to.bias.sum != nullptr),
       EachOf(

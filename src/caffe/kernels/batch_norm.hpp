@@ -77,7 +77,7 @@ struct NormalizedSource {
   const Dtype* rectified = nullptr;
 };
 
-/// What a backward makes; a null pointer is not wanted.
+/// What a backward makes; a null pointer is not wanted. `scale` and `bias` may be the same sums.
 template <typename Dtype>
 struct NormalizeGradients {
   Accumulator<Dtype> scale, bias;  ///< a value a channel

@@ -37,7 +37,7 @@ class Flattener {
     auto param = params.begin();
     for (size_t i = 0; i < net.layers().size(); ++i) {
       Entry entry;
-      entry.layer = net.layers()[i].get();
+      entry.layer = entry.first = net.layers()[i].get();
       entry.name = LayerName(around, net.layer_names()[i]);
       entry.owner = around.layer ? around.layer->owner : static_cast<int>(i);
       entry.bottom = ids(net.bottom_ids(i));

@@ -19,6 +19,7 @@ struct FlatNet {
     string name;     ///< "ip1", in a net inside lstm1 "lstm1/unit_3"; fused "bn1+scale1+relu1"
     int owner = -1;  ///< in Net::layers: the layer that this is, begins with, or belongs to
     shared_ptr<Layer<Dtype>> fused;  ///< `layer`, where it is of more than one
+    Layer<Dtype>* first = nullptr;   ///< `layer`, or the first of those that are fused
     int layers = 1;                  ///< of how many, one after the other
     bool need_backward = false;
     vector<int> bottom, top;  ///< indices of `blobs`

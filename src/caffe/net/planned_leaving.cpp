@@ -71,8 +71,8 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   for (size_t o = 0; o < graph.op_owner.size(); ++o) {
     const int i = graph.op_owner[o];
     if (graph.graph.ops[o].pass != layrub::Pass::kForward || i >= last) continue;
-    able[i] = graph.graph.ops[o].repeatable &&
-              (layers[i].fused || layers[i].layer == net_->layers_[layers[i].owner].get());
+    able[i] =
+        graph.graph.ops[o].repeatable && layers[i].first == net_->layers_[layers[i].owner].get();
   }
   const auto is_gone = [&](const Binding* binding) {
     return binding && binding->resolver == this && !executor_->Find(binding->tensor);

@@ -137,6 +137,12 @@ std::vector<Chain> Chains() {
                     "param { } param { lr_mult: 0 } scale_param { bias_term: true }") +
            kReLU,
        {"bn+scale+relu"}},
+      {"one_parameter",
+       kBatchNorm +
+           OnItself("scale", "Scale", "conv1",
+                    "param { name: \"p\" } param { name: \"p\" } scale_param { bias_term: true }") +
+           kReLU,
+       {"bn+scale+relu"}},
       {"scale_of_its_own",
        OnItself("bn", "BatchNorm", "conv1", "batch_norm_param { scale_bias: true }") + kReLU,
        {"bn+relu"}},

@@ -49,7 +49,7 @@ PARTS = [
     (r'(include|src)/caffe/util/signal_handler', 'solvers'),
     (r'(include|src)/caffe/util/im2col', 'kernels'),
     (r'include/caffe/(solver|sgd_solvers|parallel)', 'solvers'),
-    (r'include/caffe/(net|planned_net|placement)', 'net'),
+    (r'include/caffe/(net|parameter_callback|planned_net|placement)', 'net'),
     (r'include/caffe/layers/', 'layers'),
     (r'include/caffe/data_transformer', 'data'),
     (r'include/caffe/', 'core'),

@@ -11,6 +11,7 @@
 #include "caffe/common.hpp"
 #include "caffe/internal_thread.hpp"
 #include "caffe/layer.hpp"
+#include "caffe/parameter_callback.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/solver.hpp"
 #include "caffe/syncedmem.hpp"
@@ -28,7 +29,7 @@ namespace caffe {
 /// The memory of gradients never moves while a plan is in force (they are persistent), so a plan
 /// needs to know nothing of this.
 template <typename Dtype>
-class GradientSum : public Solver<Dtype>::Callback, public Net<Dtype>::Callback {
+class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dtype> {
  public:
   GradientSum(Solver<Dtype>* solver, layrub::Communicator* communicator);
   /// Gives the net the parameters of the solver of rank 0. Each solver of the group calls it.

@@ -104,6 +104,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   FusedLoops::Shape Fuse(const layrub::Step& step);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
+  int Owners(int layer) const;
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "caffe/parameter_callback.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/planned_net.hpp"
 #include "caffe/util/inner_names.hpp"
@@ -217,8 +218,14 @@ void EnableLayerFusion(bool enabled) { layer_fusion = enabled; }
 
 template <typename Dtype>
 bool Unwatched(const Net<Dtype>& net) {
-  return !net.debug_info() && net.before_forward().empty() && net.after_forward().empty() &&
-         net.before_backward().empty() && net.after_backward().empty();
+  const auto watches = [](const typename Net<Dtype>::Callback* callback) {
+    return dynamic_cast<const ParameterCallback<Dtype>*>(callback) == nullptr;
+  };
+  const auto unwatched = [&](const auto& callbacks) {
+    return std::none_of(callbacks.begin(), callbacks.end(), watches);
+  };
+  return !net.debug_info() && unwatched(net.before_forward()) && unwatched(net.after_forward()) &&
+         unwatched(net.before_backward()) && unwatched(net.after_backward());
 }
 
 template <typename Dtype>

@@ -45,7 +45,8 @@ struct FlatNet {
   }
 };
 
-/// Nobody looks at the net between two layers: it has no callbacks and prints no debug information.
+/// Nobody looks at blobs between two layers of the net: it has no callbacks but ParameterCallbacks,
+/// and prints no debug information.
 template <typename Dtype>
 bool Unwatched(const Net<Dtype>& net);
 

@@ -18,7 +18,10 @@ FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step) {
   const auto outside = [this](layrub::TensorId tensor) {
     return memory_->net.outside.count(tensor) > 0;
   };
-  if (shape.channels == 0 || backend_->device() != nullptr || !Unwatched(*net_) ||
+  // Callbacks want values at once.
+  const bool called = !net_->before_forward_.empty() || !net_->after_forward_.empty() ||
+                      !net_->before_backward_.empty() || !net_->after_backward_.empty();
+  if (shape.channels == 0 || backend_->device() != nullptr || called || net_->debug_info_ ||
       std::any_of(form.reads.begin(), form.reads.end(), outside) ||
       std::any_of(form.writes.begin(), form.writes.end(), outside)) {
     Finish();

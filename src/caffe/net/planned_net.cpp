@@ -284,14 +284,26 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   DropCopies();
 }
 
+/// How many layers of the net an entry of the flat net is, from its owner on.
+template <typename Dtype>
+int PlannedNet<Dtype>::Owners(int layer) const {
+  const auto& flat = memory_->flat.layers[layer];
+  const bool outermost = flat.first == net_->layers_[flat.owner].get();
+  return outermost ? flat.layers : 1;
+}
+
 template <typename Dtype>
 void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->forward_ends[flat.owner];
-  if (layer == ends.first) {
-    for (auto* callback : net_->before_forward_) callback->run(flat.owner);
-  }
+  const int owners = Owners(layer);
+  const auto call = [&](const std::vector<typename Net<Dtype>::Callback*>& callbacks) {
+    for (int k = 0; k < owners; ++k) {
+      for (auto* callback : callbacks) callback->run(flat.owner + k);
+    }
+  };
+  if (layer == ends.first) call(net_->before_forward_);
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
     const Loan loan(this, layer);
@@ -314,7 +326,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   }
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
-  for (auto* callback : net_->after_forward_) callback->run(flat.owner);
+  call(net_->after_forward_);
 }
 
 /// The body may do its work on the compute lane instead, as any other: that lane then comes after
@@ -348,9 +360,16 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->backward_ends[flat.owner];
+  const int owners = Owners(layer);
+  const auto call = [&](const std::vector<typename Net<Dtype>::Callback*>& callbacks) {
+    for (int k = owners - 1; k >= 0; --k) {
+      for (auto* callback : callbacks) callback->run(flat.owner + k);
+    }
+  };
   if (layer == ends.first) {
-    SkipBackwardTo(flat.owner);
-    for (auto* callback : net_->before_backward_) callback->run(flat.owner);
+    SkipBackwardTo(flat.owner + owners - 1);
+    memory_->backward_at = flat.owner;
+    call(net_->before_backward_);
   }
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
@@ -368,7 +387,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   }
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);
-  for (auto* callback : net_->after_backward_) callback->run(flat.owner);
+  call(net_->after_backward_);
 }
 
 template class PlannedNet<float>;

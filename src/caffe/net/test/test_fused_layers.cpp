@@ -5,6 +5,7 @@
 
 #include "caffe/net/test/training.hpp"
 #include "caffe/net/test/watcher.hpp"
+#include "caffe/parameter_callback.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
 namespace caffe {
@@ -331,6 +332,55 @@ TEST(FusedLayer, ComesApartWhereACallbackIsAddedLater) {
   ASSERT_EQ(of_plain.seen.size(), 4u);
   EXPECT_TRUE(SameBits(of_planned.seen, of_plain.seen));
   EXPECT_TRUE(SameBits(TrainedState(&planned), TrainedState(&plain)));
+}
+
+/// Notes which layers it is called for, and what gradient the scale has then.
+class GradientNoter : public ParameterCallback<float> {
+ public:
+  explicit GradientNoter(Net<float>* net) : net_(net) {}
+  std::vector<int> layers;
+  std::vector<float> gradients;
+
+ protected:
+  void run(int layer) override {
+    layers.push_back(layer);
+    gradients.push_back(net_->layer_by_name("scale")->blobs()[0]->cpu_diff()[2]);
+  }
+
+ private:
+  Net<float>* const net_;
+};
+
+TEST(FusedLayer, StaysWhereCallbacksLookAtParametersAlone) {
+  const NetParameter net = ParseNet(Between(kBatchNorm + kScale + kReLU));
+  const auto note = [&](bool planned) {
+    OpenSolver solver(SolverFor(net, "keep"));
+    if (planned) {
+      EXPECT_TRUE(solver.Place().ok());
+    }
+    GradientNoter forward(solver.net().get()), backward(solver.net().get());
+    solver.net()->add_before_forward(&forward);
+    solver.net()->add_after_forward(&forward);
+    solver.net()->add_before_backward(&backward);
+    solver.net()->add_after_backward(&backward);
+    solver.net()->ClearParamDiffs();
+    solver.net()->ForwardBackward();
+    if (planned) {
+      EXPECT_EQ(ForwardLayers(solver.net()->planned()->graph()).size(), 5u);
+      // Before and after each layer, but in a plan before all of a fused one, then after all.
+      EXPECT_EQ(std::vector<int>(forward.layers.begin() + 4, forward.layers.begin() + 10),
+                (std::vector<int>{2, 3, 4, 2, 3, 4}));
+      EXPECT_EQ(std::vector<int>(backward.layers.begin() + 4, backward.layers.begin() + 10),
+                (std::vector<int>{4, 3, 2, 4, 3, 2}));
+      EXPECT_EQ(backward.gradients[6], 0);    // before
+      EXPECT_NE(backward.gradients[8], 0.f);  // after
+    }
+    std::sort(forward.layers.begin(), forward.layers.end());
+    std::sort(backward.layers.begin(), backward.layers.end());
+    EXPECT_EQ(forward.layers, backward.layers);
+    return std::pair(forward.layers, backward.gradients.back());
+  };
+  EXPECT_EQ(note(true), note(false));
 }
 
 TEST(FusedLayer, HasRunAsLayersWhereThePassGoesOnWithoutThePlan) {

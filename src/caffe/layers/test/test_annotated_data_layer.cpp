@@ -41,8 +41,9 @@ string Record(const vector<Box>& boxes) {
 
 class AnnotatedDataLayerTest : public testing::Test {
  protected:
-  AnnotatedDataLayerTest()
-      : source_(testing::TempDir() + "annotated_" + std::to_string(getpid())) {}
+  AnnotatedDataLayerTest() : source_(testing::TempDir() + "annotated_" + std::to_string(getpid())) {
+    std::filesystem::remove_all(source_);  // left by a test that died, with the same number
+  }
   ~AnnotatedDataLayerTest() override { std::filesystem::remove_all(source_); }
 
   void Write(const vector<string>& records) const {

@@ -31,7 +31,9 @@ Datum Image(int label, int height) {
 /// A database whose record r is an image of pixels 10 r with label r.
 class DataLayerTest : public testing::TestWithParam<const char*> {
  protected:
-  DataLayerTest() : source_(testing::TempDir() + "data_layer_" + std::to_string(getpid())) {}
+  DataLayerTest() : source_(testing::TempDir() + "data_layer_" + std::to_string(getpid())) {
+    std::filesystem::remove_all(source_);  // left by a test that died, with the same number
+  }
   ~DataLayerTest() { std::filesystem::remove_all(source_); }
 
   void Write(const vector<string>& records) {

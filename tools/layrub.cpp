@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "caffe/common.hpp"
+#include "caffe/placement.hpp"
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/fused_loops.hpp"

@@ -13,6 +13,8 @@
 
 namespace caffe {
 
+template <typename Dtype>
+struct FlatNet;
 struct NetGraph;
 
 /// A net under a plan: runs the plan's operations on the net's layers and answers reads of planned
@@ -30,8 +32,8 @@ struct NetGraph;
 template <typename Dtype>
 class PlannedNet : public layrub::OpRunner, public Resolver {
  public:
-  PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan, const PlacementOptions& options,
-             const typename Net<Dtype>::History& history);
+  PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph graph, layrub::Plan plan,
+             const PlacementOptions& options, const typename Net<Dtype>::History& history);
   ~PlannedNet() override;
 
   const layrub::Graph& graph() const;
@@ -104,7 +106,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   FusedLoops::Shape Fuse(const layrub::Step& step);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
-  int Owners(int layer) const;
+  static void Call(const std::vector<typename Net<Dtype>::Callback*>& callbacks, int from, int to);
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;

@@ -17,6 +17,7 @@ struct Accumulator {
   bool add = true;
 
   LAYRUB_HOST_DEVICE void Add(int64_t i, Dtype value) const {
+    if (sum == nullptr) return;
     sum[i] = add ? sum[i] + value : value;
   }
 };

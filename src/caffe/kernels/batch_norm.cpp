@@ -72,7 +72,7 @@ struct ChannelGradient {
       factor = scale;
       if (after.bias != nullptr) bias = after.bias[channel];
     }
-    if (values == nullptr) values = dy;
+    if (values == nullptr) values = dy;  // nothing that is wanted depends on them
   }
 
   LAYRUB_HOST_DEVICE ElementGradient<Dtype> operator()(int64_t i) const {
@@ -195,20 +195,17 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                                          stored.inverse[channel]};
       },
       To{to.dx});
-  if (to.scale.sum == nullptr && to.bias.sum == nullptr) {
-    ForChannels(context, shape.outer, shape.channels, shape.inner,
-                SumOf<Sums<Dtype, 2>>(
-                    [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-                      return GradientSums<Dtype, 2>{{stored, then, dy, channel}};
-                    },
-                    [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
-                      mean_h[channel] = sums.values[0] / count;
-                      mean_product[channel] = sums.values[1] / count;
-                    }),
-                dx);
-    return;
-  }
+  const bool all = to.scale.sum != nullptr || to.bias.sum != nullptr;
   ForChannels(context, shape.outer, shape.channels, shape.inner,
+              SumOf<Sums<Dtype, 2>>(
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel) {
+                    return GradientSums<Dtype, 2>{{stored, then, dy, channel}};
+                  },
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
+                    mean_h[channel] = sums.values[0] / count;
+                    mean_product[channel] = sums.values[1] / count;
+                  },
+                  !all),
               SumOf<Sums<Dtype, 4>>(
                   [=] LAYRUB_HOST_DEVICE(int64_t channel) {
                     return GradientSums<Dtype, 4>{{stored, then, dy, channel}};
@@ -216,9 +213,10 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                   [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
                     mean_h[channel] = sums.values[0] / count;
                     mean_product[channel] = sums.values[1] / count;
-                    if (to.scale.sum != nullptr) to.scale.Add(channel, sums.values[3]);
-                    if (to.bias.sum != nullptr) to.bias.Add(channel, sums.values[2]);
-                  }),
+                    to.scale.Add(channel, sums.values[3]);
+                    to.bias.Add(channel, sums.values[2]);
+                  },
+                  all),
               dx);
 }
 
@@ -237,8 +235,8 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
             return GradientSums<Dtype, 4>{{stored, then, dy, channel}};
           },
           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
-            if (to.scale.sum != nullptr) to.scale.Add(channel, sums.values[3]);
-            if (to.bias.sum != nullptr) to.bias.Add(channel, sums.values[2]);
+            to.scale.Add(channel, sums.values[3]);
+            to.bias.Add(channel, sums.values[2]);
           },
           to.scale.sum != nullptr || to.bias.sum != nullptr),
       EachOf(

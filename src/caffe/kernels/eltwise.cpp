@@ -31,28 +31,6 @@ void RectifiedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype
 }
 
 template <typename Dtype>
-void RectifiedSumBackward(const DeviceContext& context, int64_t n, Dtype c, Dtype slope,
-                          const Dtype* y, const Dtype* dy, Dtype* dx) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
-        return c * ReluGradient(y[i] > 0, slope, dy[i]);
-      },
-      To{dx});
-}
-
-template <typename Dtype>
-void RectifiedSumBackwardFromMask(const DeviceContext& context, int64_t n, Dtype c, Dtype slope,
-                                  const uint8_t* mask, const Dtype* dy, Dtype* dx) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype {
-        return c * ReluGradient(CodeAt<1>(mask, i) != 0, slope, dy[i]);
-      },
-      To{dx});
-}
-
-template <typename Dtype>
 void Product(const DeviceContext& context, int64_t n, const Dtype* a, const Dtype* b, Dtype* y) {
   ParallelFor(
       context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return a[i] * b[i]; }, To{y});
@@ -102,10 +80,6 @@ void MaximumBackward(const DeviceContext& context, int64_t n, int k, const uint8
                                    const Dtype*, Dtype*);                                          \
   template void RectifiedSum<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype,     \
                                     const Dtype*, Dtype, Dtype*, uint8_t*);                        \
-  template void RectifiedSumBackward<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype,           \
-                                            const Dtype*, const Dtype*, Dtype*);                   \
-  template void RectifiedSumBackwardFromMask<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype,   \
-                                                    const uint8_t*, const Dtype*, Dtype*);         \
   template void Product<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*, Dtype*); \
   template void QuotientTimes<Dtype>(const DeviceContext&, int64_t, const Dtype*, const Dtype*,    \
                                      const Dtype*, Dtype*);                                        \

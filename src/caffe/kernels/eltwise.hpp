@@ -22,14 +22,6 @@ void WeightedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype*
 template <typename Dtype>
 void RectifiedSum(const DeviceContext& context, int64_t n, Dtype ca, const Dtype* a, Dtype cb,
                   const Dtype* b, Dtype slope, Dtype* y, uint8_t* mask);
-/// dx = c * dy where y > 0, c * (slope * dy) elsewhere; slope >= 0.
-template <typename Dtype>
-void RectifiedSumBackward(const DeviceContext& context, int64_t n, Dtype c, Dtype slope,
-                          const Dtype* y, const Dtype* dy, Dtype* dx);
-/// The same from the mask of RectifiedSum, with any slope.
-template <typename Dtype>
-void RectifiedSumBackwardFromMask(const DeviceContext& context, int64_t n, Dtype c, Dtype slope,
-                                  const uint8_t* mask, const Dtype* dy, Dtype* dx);
 /// y = a * b
 template <typename Dtype>
 void Product(const DeviceContext& context, int64_t n, const Dtype* a, const Dtype* b, Dtype* y);

@@ -124,54 +124,6 @@ LAYRUB_HOST_DEVICE auto OfChannel(const Map& map, int64_t channel) {
   }
 }
 
-/// Some sums that are made in one pass.
-template <typename Dtype, int kSums>
-struct Sums {
-  Dtype values[kSums];
-  LAYRUB_HOST_DEVICE Sums& operator+=(const Sums& other) {
-    for (int k = 0; k < kSums; ++k) values[k] += other.values[k];
-    return *this;
-  }
-  LAYRUB_HOST_DEVICE Sums operator+(const Sums& other) const {
-    Sums both = *this;
-    return both += other;
-  }
-};
-
-/// Eight interleaved partial sums: fast, and more accurate than one.
-template <typename T>
-class InterleavedSums {
- public:
-  void Add(int lane, const T& value) { sums_[lane] += value; }
-  T Total() const {
-    return ((sums_[0] + sums_[1]) + (sums_[2] + sums_[3])) +
-           ((sums_[4] + sums_[5]) + (sums_[6] + sums_[7]));
-  }
-
- private:
-  T sums_[8] = {};
-};
-/// The lanes of each sum side by side, as vectors have them.
-template <typename Dtype, int kSums>
-class InterleavedSums<Sums<Dtype, kSums>> {
- public:
-  void Add(int lane, const Sums<Dtype, kSums>& value) {
-    for (int k = 0; k < kSums; ++k) sums_[k][lane] += value.values[k];
-  }
-  Sums<Dtype, kSums> Total() const {
-    Sums<Dtype, kSums> total;
-    for (int k = 0; k < kSums; ++k) {
-      const Dtype* const sum = sums_[k];
-      total.values[k] =
-          ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-    }
-    return total;
-  }
-
- private:
-  Dtype sums_[kSums][8] = {};
-};
-
 /// store(channel, sum over the channel's elements of map(channel, element)). The order of the sum
 /// depends on the sizes alone.
 template <typename T, typename Map, typename Store>

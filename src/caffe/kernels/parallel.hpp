@@ -11,6 +11,7 @@
 
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/host_device.hpp"
+#include "caffe/kernels/interleaved_sums.hpp"
 #include "caffe/kernels/launch.hpp"
 #include "caffe/kernels/partial_sums.hpp"
 #include "caffe/util/fused_loops.hpp"
@@ -221,15 +222,13 @@ void ParallelReduce(const DeviceContext& context, int64_t rows, int64_t n, Map m
 #endif
   const HostKernel scope(context);
   HostFor(rows, rows > 1 && rows * n > kGrain, [=](int64_t row) {
-    // Eight interleaved partial sums: fast, and more accurate than one.
-    T sums[8] = {};
+    InterleavedSums<T> sums;
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
-      for (int k = 0; k < 8; ++k) sums[k] += map(row, i + k);
+      for (int k = 0; k < 8; ++k) sums.Add(k, map(row, i + k));
     }
-    for (int k = 0; i < n; ++i, ++k) sums[k] += map(row, i);
-    store(row, ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
-                   ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+    for (int k = 0; i < n; ++i, ++k) sums.Add(k, map(row, i));
+    store(row, sums.Total());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <typeinfo>
 
+#include "caffe/kernels/activation.hpp"
 #include "caffe/kernels/eltwise.hpp"
 #include "caffe/kernels/packed_codes.hpp"
 #include "caffe/layers/relu_layer.hpp"
@@ -130,6 +131,7 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   if (op_ == EltwiseParameter_EltwiseOp_MAX) traits.saved = {{"index", bottom[0]->count()}};
+  if (rectifies_) traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
   for (size_t i = 0; i < bottom.size(); ++i) traits.forward.reads.push_back(BottomData(i));
   traits.forward.writes = {TopData(0)};
   traits.forward.channelwise = true;
@@ -137,10 +139,7 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.may_alias = {{TopData(0), BottomData(0)}, {TopData(0), BottomData(1)}};
   if (std::none_of(propagate_down.begin(), propagate_down.end(), [](bool down) { return down; }))
     return traits;
-  if (rectifies_) {
-    traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
-    if (TopTells()) traits.backward.push_back(BackwardForm(propagate_down, TopData(0)));
-  }
+  if (rectifies_ && TopTells()) traits.backward.push_back(BackwardForm(propagate_down, TopData(0)));
   traits.backward.push_back(BackwardForm(propagate_down, Saved(0)));
   return traits;
 }
@@ -190,12 +189,14 @@ void EltwiseLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
     if (!propagate_down[i]) continue;
     const Dtype* dy = Diff(context, *top[0]);
     Dtype* dx = MutableDiff(context, bottom[i]);
-    if (rectifies_ && TopTells() && this->form() == 0) {
-      kernels::RectifiedSumBackward(context, n, coeffs_[i], negative_slope_, Data(context, *top[0]),
-                                    dy, dx);
-    } else if (rectifies_) {
-      kernels::RectifiedSumBackwardFromMask(context, n, coeffs_[i], negative_slope_,
-                                            this->template SavedBytes<uint8_t>(0), dy, dx);
+    if (rectifies_) {
+      if (TopTells() && this->form() == 0) {
+        kernels::ReluBackward(context, n, negative_slope_, Data(context, *top[0]), dy, dx);
+      } else {
+        kernels::ReluBackwardFromMask(context, n, negative_slope_,
+                                      this->template SavedBytes<uint8_t>(0), dy, dx);
+      }
+      if (coeffs_[i] != 1) kernels::Scaled(context, n, coeffs_[i], dx, dx);
     } else if (op_ == EltwiseParameter_EltwiseOp_SUM) {
       kernels::Scaled(context, n, coeffs_[i], dy, dx);
     } else if (op_ == EltwiseParameter_EltwiseOp_MAX) {

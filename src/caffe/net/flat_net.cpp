@@ -38,9 +38,9 @@ class Flattener {
     auto param = params.begin();
     for (size_t i = 0; i < net.layers().size(); ++i) {
       Entry entry;
-      entry.layer = entry.first = net.layers()[i].get();
+      entry.layer = net.layers()[i].get();
       entry.name = LayerName(around, net.layer_names()[i]);
-      entry.owner = around.layer ? around.layer->owner : static_cast<int>(i);
+      entry.owner = entry.last_owner = around.layer ? around.layer->owner : static_cast<int>(i);
       entry.bottom = ids(net.bottom_ids(i));
       entry.top = ids(net.top_ids(i));
       entry.params.assign(param, param + entry.layer->blobs().size());
@@ -199,11 +199,10 @@ void FuseLayers(FlatNet<Dtype>* flat) {
       continue;
     }
     Entry& entry = layers.back();
-    flat->has_fused = true;
     entry.fused = fused;
     entry.layer = fused.get();
     entry.name += "+" + next.name;
-    entry.layers += next.layers;
+    entry.last_owner = next.last_owner;
     entry.need_backward = entry.need_backward || next.need_backward;
     entry.params.insert(entry.params.end(), next.params.begin(), next.params.end());
   }

@@ -16,11 +16,10 @@ template <typename Dtype>
 struct FlatNet {
   struct LayerEntry {
     Layer<Dtype>* layer = nullptr;
-    string name;     ///< "ip1", in a net inside lstm1 "lstm1/unit_3"; fused "bn1+scale1+relu1"
-    int owner = -1;  ///< in Net::layers: the layer that this is, begins with, or belongs to
-    shared_ptr<Layer<Dtype>> fused;  ///< `layer`, where it is of more than one
-    Layer<Dtype>* first = nullptr;   ///< `layer`, or the first of those that are fused
-    int layers = 1;                  ///< of how many, one after the other
+    string name;          ///< "ip1", in a net inside lstm1 "lstm1/unit_3"; fused "bn1+scale1+relu1"
+    int owner = -1;       ///< in Net::layers: the layer that this is, begins with, or belongs to
+    int last_owner = -1;  ///< the one that it ends with
+    shared_ptr<Layer<Dtype>> fused;  ///< `layer`, where it is fused from several
     bool need_backward = false;
     vector<int> bottom, top;  ///< indices of `blobs`
     vector<bool> propagate_down;
@@ -35,8 +34,6 @@ struct FlatNet {
   vector<BlobEntry> blobs;  ///< those of Net::blobs first, at the same indices
   /// Net::learnable_params first, at the same indices, then the state of nets inside.
   vector<BlobEntry> params;
-
-  bool has_fused = false;
 
   vector<Blob<Dtype>*> Blobs(const vector<int>& ids) const {
     vector<Blob<Dtype>*> result;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "caffe/util/fused_loops.hpp"
@@ -59,8 +60,10 @@ class NetGraphBuilder {
  public:
   explicit NetGraphBuilder(const Net<Dtype>& net) : net_(net), flat_(Flatten(net)) {}
   /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable
-  /// after the pass.
+  /// after the pass. Called once.
   NetGraph Build(int histories, const std::vector<std::string>& keep);
+  /// The net that the graph is of.
+  FlatNet<Dtype> TakeFlat() { return std::move(flat_); }
 
  private:
   layrub::TensorId AddTensor(const std::string& name, int64_t bytes, layrub::Role role,
@@ -91,7 +94,7 @@ class NetGraphBuilder {
   }
 
   const Net<Dtype>& net_;
-  const FlatNet<Dtype> flat_;
+  FlatNet<Dtype> flat_;
   NetGraph out_;
   std::vector<MemoryTraits> traits_;
   std::vector<int> newest_;       // by public blob: its newest version

@@ -92,7 +92,8 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   CHECK(history.empty() || history.size() == learnable_params_.size())
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
-  NetGraph graph = NetGraphBuilder<Dtype>(*this).Build(histories, options.keep);
+  NetGraphBuilder<Dtype> builder(*this);
+  NetGraph graph = builder.Build(histories, options.keep);
   if (Status status = MeetOptions(options, &graph.graph); !status.ok()) return status;
   Result<layrub::Plan> plan = options.plan
                                   ? Result<layrub::Plan>(*options.plan)
@@ -108,8 +109,8 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   placement_ = options;
   placement_.plan.reset();  // of these shapes only
   history_ = history;
-  planned_.reset(
-      new PlannedNet<Dtype>(this, std::move(graph), std::move(plan.value()), options, history));
+  planned_.reset(new PlannedNet<Dtype>(this, builder.TakeFlat(), std::move(graph),
+                                       std::move(plan.value()), options, history));
   return Status::Ok();
 }
 

@@ -71,8 +71,9 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   for (size_t o = 0; o < graph.op_owner.size(); ++o) {
     const int i = graph.op_owner[o];
     if (graph.graph.ops[o].pass != layrub::Pass::kForward || i >= last) continue;
-    able[i] =
-        graph.graph.ops[o].repeatable && layers[i].first == net_->layers_[layers[i].owner].get();
+    const bool outermost = layers[i].layer == net_->layers_[layers[i].owner].get() ||
+                           layers[i].last_owner > layers[i].owner;
+    able[i] = graph.graph.ops[o].repeatable && outermost;
   }
   const auto is_gone = [&](const Binding* binding) {
     return binding && binding->resolver == this && !executor_->Find(binding->tensor);
@@ -109,8 +110,9 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   spread(&lacking, true);
   std::vector<int> again;
   for (int i = 0; i < last; ++i) {
-    for (int k = 0; lacking[i] && able[i] && k < layers[i].layers; ++k)
-      again.push_back(layers[i].owner + k);
+    if (!lacking[i] || !able[i]) continue;
+    for (int layer = layers[i].owner; layer <= layers[i].last_owner; ++layer)
+      again.push_back(layer);
   }
   return again;
 }

@@ -92,14 +92,14 @@ class PlannedNet<Dtype>::OpScope {
 };
 
 template <typename Dtype>
-PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, NetGraph graph, layrub::Plan plan,
-                              const PlacementOptions& options,
+PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph graph,
+                              layrub::Plan plan, const PlacementOptions& options,
                               const typename Net<Dtype>::History& history)
     : net_(net),
       memory_(new Memory),
       backend_(options.executor.transient ? options.executor.transient->backend()
                                           : MakeBackend(options.spill_file)) {
-  memory_->flat = Flatten(*net);
+  memory_->flat = std::move(flat);
   memory_->net = std::move(graph);
   DropUnplanned(history);
   try {
@@ -157,7 +157,10 @@ const layrub::Plan& PlannedNet<Dtype>::plan() const {
 template <typename Dtype>
 bool PlannedNet<Dtype>::IsUpToDate() const {
   CHECK(dead_.empty()) << dead_;
-  if (memory_->flat.has_fused && !Unwatched(*net_)) return false;
+  const auto& layers = memory_->flat.layers;
+  if (!Unwatched(*net_) && std::any_of(layers.begin(), layers.end(),
+                                       [](const auto& layer) { return layer.fused != nullptr; }))
+    return false;
   for (size_t i = 0; i < memory_->net.versions.size(); ++i) {
     const NetGraph::Version& version = memory_->net.versions[i];
     if (memory_->net.graph.tensors[version.data].role != layrub::Role::kUser) continue;
@@ -284,12 +287,14 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   DropCopies();
 }
 
-/// How many layers of the net an entry of the flat net is, from its owner on.
+/// Calls for the layers `from` to `to` of the net, in that order.
 template <typename Dtype>
-int PlannedNet<Dtype>::Owners(int layer) const {
-  const auto& flat = memory_->flat.layers[layer];
-  const bool outermost = flat.first == net_->layers_[flat.owner].get();
-  return outermost ? flat.layers : 1;
+void PlannedNet<Dtype>::Call(const std::vector<typename Net<Dtype>::Callback*>& callbacks, int from,
+                             int to) {
+  const int step = from <= to ? 1 : -1;
+  for (int layer = from; layer != to + step; layer += step) {
+    for (auto* callback : callbacks) callback->run(layer);
+  }
 }
 
 template <typename Dtype>
@@ -297,13 +302,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->forward_ends[flat.owner];
-  const int owners = Owners(layer);
-  const auto call = [&](const std::vector<typename Net<Dtype>::Callback*>& callbacks) {
-    for (int k = 0; k < owners; ++k) {
-      for (auto* callback : callbacks) callback->run(flat.owner + k);
-    }
-  };
-  if (layer == ends.first) call(net_->before_forward_);
+  if (layer == ends.first) Call(net_->before_forward_, flat.owner, flat.last_owner);
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
     const Loan loan(this, layer);
@@ -326,7 +325,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   }
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
-  call(net_->after_forward_);
+  Call(net_->after_forward_, flat.owner, flat.last_owner);
 }
 
 /// The body may do its work on the compute lane instead, as any other: that lane then comes after
@@ -348,8 +347,8 @@ void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
 template <typename Dtype>
 void PlannedNet<Dtype>::SkipBackwardTo(int layer) {
   for (int i = memory_->backward_at - 1; i > layer; --i) {
-    for (auto* callback : net_->before_backward_) callback->run(i);
-    for (auto* callback : net_->after_backward_) callback->run(i);
+    Call(net_->before_backward_, i, i);
+    Call(net_->after_backward_, i, i);
   }
   memory_->backward_at = layer;
 }
@@ -360,16 +359,10 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->backward_ends[flat.owner];
-  const int owners = Owners(layer);
-  const auto call = [&](const std::vector<typename Net<Dtype>::Callback*>& callbacks) {
-    for (int k = owners - 1; k >= 0; --k) {
-      for (auto* callback : callbacks) callback->run(flat.owner + k);
-    }
-  };
   if (layer == ends.first) {
-    SkipBackwardTo(flat.owner + owners - 1);
+    SkipBackwardTo(flat.last_owner);
     memory_->backward_at = flat.owner;
-    call(net_->before_backward_);
+    Call(net_->before_backward_, flat.last_owner, flat.owner);
   }
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
@@ -387,7 +380,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   }
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);
-  call(net_->after_backward_);
+  Call(net_->after_backward_, flat.last_owner, flat.owner);
 }
 
 template class PlannedNet<float>;

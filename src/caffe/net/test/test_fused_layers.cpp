@@ -178,6 +178,11 @@ std::vector<Chain> Chains() {
        kBatchNorm + kScale + Sum("eltwise_param { coeff: 1 coeff: 1 }") +
            OnItself("relu2", "ReLU", "sum", "relu_param { negative_slope: 0.1 }"),
        {"bn+scale", "side", "sum+relu2"}},
+      {"sum_without_gradients",
+       R"(layer { name: "side" type: "Power" bottom: "x" top: "side" power_param { scale: -2 } }
+          layer { name: "sum" type: "Eltwise" bottom: "x" bottom: "side" top: "sum" })" +
+           kReLU2,
+       {"side", "sum+relu2"}},
       {"maximum", Sum("eltwise_param { operation: MAX }") + kReLU2, {"side", "sum", "relu2"}},
       {"product", Sum("eltwise_param { operation: PROD }") + kReLU2, {"side", "sum", "relu2"}},
       {"relu_first", kReLU + kBatchNorm, {"relu", "bn"}},

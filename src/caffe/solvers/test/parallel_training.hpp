@@ -65,6 +65,7 @@ inline std::vector<float> TrainTogether(const SolverParameter& param, int solver
   ParallelSolvers<float> all(&root, Threads(solvers));
   const layrub::Status status = all.Start();
   EXPECT_TRUE(status.ok()) << status.message;
+  if (!status.ok()) return {};
   root.Step(iterations);
   all.Finish();
   for (int rank = 1; rank < solvers; ++rank) {

@@ -127,7 +127,7 @@ GRAPH_RECORDS = of_kinds(
     'graph <name or ->',
     'tensor <name> <bytes> <role>[ persistent][ keep][ blob=<n>]',
     'op <name> <pass> <kind>[ repeatable]',
-    'form <name or -> flops=<number> bytes=<number>',
+    'form <name or -> flops=<number> bytes=<number>[ tf32]',
     'reads <tensor>...',
     'writes <tensor>...',
     'alias <tensor> <tensor>',

@@ -85,6 +85,7 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   Machine machine;
   machine.name = Text(root, "name", path);
   for (const Rate& rate : kRates) machine.*rate.member = Number(root, rate.key, path);
+  if (root.contains("tf32_flops")) machine.tf32_flops = Number(root, "tf32_flops", path);
   if (root.contains("capacity")) {
     const double capacity = Number(root, "capacity", path);
     if (capacity >= 0x1p63) FailIn(path, "key 'capacity' is no number of bytes below 2^63.");
@@ -146,6 +147,7 @@ void WarnOfForeignProfile(const layrub::Graph& graph, const Machine& machine) {
 void WriteMachineFile(const std::string& path, const Machine& machine) {
   json root = {{"name", machine.name}};
   for (const Rate& rate : kRates) root[rate.key] = machine.*rate.member;
+  if (machine.tf32_flops > 0) root["tf32_flops"] = machine.tf32_flops;
   if (machine.capacity > 0) root["capacity"] = machine.capacity;
   root["operations"] = json::array();
   for (const auto& [op, forms] : machine.measured) {

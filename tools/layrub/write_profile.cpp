@@ -47,6 +47,7 @@ Machine MeasureDevice() {
   }
   const caffe::ArithmeticRates rates = caffe::MeasureArithmetic();
   machine.flops = rates.flops;
+  machine.tf32_flops = rates.tf32_flops;
   machine.memory_bandwidth = rates.memory_bandwidth;
   return machine;
 }

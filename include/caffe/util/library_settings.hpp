@@ -2,6 +2,7 @@
 #define CAFFE_UTIL_LIBRARY_SETTINGS_HPP_
 
 #include <string>
+#include <type_traits>
 
 namespace caffe {
 
@@ -27,6 +28,13 @@ struct LibrarySettings {
 };
 
 LibrarySettings& library_settings();
+
+/// Whether GPUs may round to TF32 what they multiply of this type: kConvolutions asks for what
+/// cuDNN does, kAll for what cuBLAS does.
+template <typename Dtype>
+bool RoundsToTf32(Tf32 what) {
+  return std::is_same_v<Dtype, float> && library_settings().tf32 >= what;
+}
 
 }  // namespace caffe
 

@@ -2,6 +2,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "conv_workspace.hpp"
 #include "spatial_shapes.hpp"
 
@@ -147,6 +148,7 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
   traits.declared = true;
   OperandForm& forward = traits.forward;
   OperandForm backward;
+  forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kConvolutions);
   forward.name = "columns";
   backward.name = string("x");
   forward.reads.push_back(ParamData(kWeights));

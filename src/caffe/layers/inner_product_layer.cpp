@@ -3,6 +3,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/gemm.hpp"
+#include "caffe/util/library_settings.hpp"
 
 namespace caffe {
 namespace {
@@ -75,6 +76,7 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = flops;
   OperandForm backward;
+  traits.forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kAll);
   backward.name = string("x");
   backward.flops = flops * (weights + propagate_down[0]);
   if (weights || bias || propagate_down[0]) backward.reads.push_back(TopDiff(0));

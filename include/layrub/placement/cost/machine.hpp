@@ -29,6 +29,7 @@ struct Machine {
   double link_both = 8e9;          ///< bytes/s of both directions together
   double latency = 2e-6;           ///< seconds added to each operation or copy
   int64_t capacity = 0;            ///< bytes of device memory; 0: not known
+  double tf32_flops = 0;           ///< as `flops`, of what may be rounded to TF32; 0: no faster
   /// Speed of an operation while a copy moves bytes, and of a copy while an operation runs, as
   /// parts of their speeds alone. 1 where copies have engines of their own; less on a CPU, where
   /// they share cores and memory.

@@ -85,6 +85,7 @@ struct Form {
   std::vector<Scratch> scratch;  ///< alternatives, smallest first; empty: needs none
   double flops = 0;
   double bytes_moved = 0;  ///< bytes read and written by the operation itself
+  bool tf32 = false;       ///< `flops` may be rounded to TF32, at Machine::tf32_flops
   LAYRUB_COMPARABLE(Form)
 };
 

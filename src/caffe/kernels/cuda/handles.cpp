@@ -19,10 +19,13 @@ class Handles {
   ~Handles() { Close(); }
 
   /// With the workspace of the plan at work, or the thread's own: each time, since a change of the
-  /// handle's stream takes it away.
+  /// handle's stream takes it away. With the arithmetic that library_settings() wants now.
   cublasHandle_t Cublas() {
     FollowDevice();
-    if (!cublas_) OpenCublas();
+    if (!cublas_) CUBLAS_CHECK(cublasCreate(&cublas_));
+    CUBLAS_CHECK(cublasSetMathMode(cublas_, RoundsToTf32<float>(Tf32::kAll)
+                                                ? CUBLAS_TF32_TENSOR_OP_MATH
+                                                : CUBLAS_DEFAULT_MATH));
     const LibraryWorkspace& planned = library_workspace();
     const LibraryWorkspace& workspace = planned.memory ? planned : OwnWorkspace();
     CUBLAS_CHECK(cublasSetWorkspace(cublas_, workspace.memory, workspace.bytes));
@@ -54,13 +57,6 @@ class Handles {
     CHECK(workspace_.memory) << "GPU " << device_->id() << " has no " << workspace_.bytes
                              << " bytes left for the workspace of cuBLAS.";
     return workspace_;
-  }
-
-  void OpenCublas() {
-    CUBLAS_CHECK(cublasCreate(&cublas_));
-    CUBLAS_CHECK(cublasSetMathMode(cublas_, library_settings().tf32 == Tf32::kAll
-                                                ? CUBLAS_TF32_TENSOR_OP_MATH
-                                                : CUBLAS_DEFAULT_MATH));
   }
 
   void FollowDevice() {

@@ -3,10 +3,17 @@
 #include <gtest/gtest.h>
 
 #include "caffe/common.hpp"
+#include "caffe/util/library_settings.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace {
+
+TEST(ArithmeticRates, LeaveWhatMayBeRoundedAsItWas) {
+  const Tf32 before = library_settings().tf32;
+  MeasureArithmetic();
+  EXPECT_EQ(library_settings().tf32, before);
+}
 
 TEST(ArithmeticRates, ArePlausibleAndLeaveNoMemoryTaken) {
   const bool gpu = Caffe::mode() == Caffe::GPU;
@@ -14,6 +21,12 @@ TEST(ArithmeticRates, ArePlausibleAndLeaveNoMemoryTaken) {
   const ArithmeticRates rates = MeasureArithmetic();
   EXPECT_GT(rates.flops, 1e8);
   EXPECT_LT(rates.flops, 1e16);
+  if (gpu) {
+    EXPECT_GT(rates.tf32_flops, 0.5 * rates.flops);
+    EXPECT_LT(rates.tf32_flops, 1e16);
+  } else {
+    EXPECT_EQ(rates.tf32_flops, 0);
+  }
   EXPECT_GT(rates.memory_bandwidth, 1e7);
   EXPECT_LT(rates.memory_bandwidth, 1e14);
   // A GPU's libraries keep some memory, far less than the vectors took.

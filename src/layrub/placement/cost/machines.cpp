@@ -16,11 +16,12 @@ constexpr double kSustainedBandwidth = 0.8;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-/// A GPU's data sheet: single precision without tensor cores, as Caffe computes.
+/// A GPU's data sheet.
 struct DataSheet {
   const char* name;
   std::array<const char*, 2> products;  ///< what the driver calls it, but for "NVIDIA "
-  double teraflops;                     ///< peak
+  double teraflops;                     ///< peak in single precision, without tensor cores
+  double tf32_teraflops;  ///< peak of tensor cores in TF32, without sparsity; 0: they have none
   double bandwidth_gbs;                 ///< peak of the device memory
   double link_gbs;  ///< copy of pinned memory in one direction, as measured by bandwidth tests
   double latency;   ///< of a kernel launch or a copy
@@ -31,13 +32,13 @@ struct DataSheet {
 // SXM2 16 GB, Tesla V100 SXM2 16 GB, A100 SXM4 40 GB, H100 SXM5 80 GB, H200 SXM 141 GB. Links: PCIe
 // 3, 4 and 5 x16 reach 10 to 12, 24 and 50 to 55 GB/s of their 16, 32 and 64.
 constexpr std::array<DataSheet, 7> kGpus{{
-    {"k40", {"Tesla K40m", "Tesla K40c"}, 4.29, 288, 10, 10e-6, 11441},
-    {"titanx", {"GeForce GTX TITAN X", ""}, 6.14, 336, 11, 8e-6, 12207},
-    {"p100", {"Tesla P100-SXM2-16GB", ""}, 10.6, 732, 12, 6e-6, 16280},
-    {"v100", {"Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB"}, 15.7, 900, 12, 5e-6, 16160},
-    {"a100", {"A100-SXM4-40GB", ""}, 19.5, 1555, 24, 5e-6, 40536},
-    {"h100", {"H100 80GB HBM3", ""}, 66.9, 3350, 50, 5e-6, 81559},
-    {"h200", {"H200", ""}, 66.9, 4800, 55, 5e-6, 143771},
+    {"k40", {"Tesla K40m", "Tesla K40c"}, 4.29, 0, 288, 10, 10e-6, 11441},
+    {"titanx", {"GeForce GTX TITAN X", ""}, 6.14, 0, 336, 11, 8e-6, 12207},
+    {"p100", {"Tesla P100-SXM2-16GB", ""}, 10.6, 0, 732, 12, 6e-6, 16280},
+    {"v100", {"Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB"}, 15.7, 0, 900, 12, 5e-6, 16160},
+    {"a100", {"A100-SXM4-40GB", ""}, 19.5, 156, 1555, 24, 5e-6, 40536},
+    {"h100", {"H100 80GB HBM3", ""}, 66.9, 494.7, 3350, 50, 5e-6, 81559},
+    {"h200", {"H200", ""}, 66.9, 494.7, 4800, 55, 5e-6, 143771},
 }};
 
 /// The link is full duplex; both directions together reach less than twice one.
@@ -47,6 +48,7 @@ Machine FromDataSheet(const DataSheet& sheet) {
   Machine machine;
   machine.name = sheet.name;
   machine.flops = sheet.teraflops * 1e12 * kSustainedFlops;
+  machine.tf32_flops = sheet.tf32_teraflops * 1e12 * kSustainedFlops;
   machine.memory_bandwidth = sheet.bandwidth_gbs * 1e9 * kSustainedBandwidth;
   machine.link_down = machine.link_up = sheet.link_gbs * 1e9;
   machine.link_both = machine.link_down * kBothDirections;

@@ -49,7 +49,7 @@ void AppendTensors(const Graph& graph, const char* keyword, const std::vector<Te
 
 void AppendForm(const Graph& graph, const Form& form, std::string* text) {
   Append(text, {"form ", OrDash(form.name), " flops=", FormatDouble(form.flops),
-                " bytes=", FormatDouble(form.bytes_moved), "\n"});
+                " bytes=", FormatDouble(form.bytes_moved), form.tf32 ? " tf32\n" : "\n"});
   AppendTensors(graph, "reads", form.reads, text);
   AppendTensors(graph, "writes", form.writes, text);
   for (const AliasPair& pair : form.may_alias) {
@@ -153,9 +153,11 @@ class GraphReader {
   Status ReadForm() {
     const Fields& fields = reader_.fields();
     Form form;
-    if (fields.size() != 4 || fields[1].empty() || !ParseSetting(fields[2], "flops", &form.flops) ||
+    form.tf32 = fields.size() == 5 && fields[4] == "tf32";
+    if ((fields.size() != 4 && !form.tf32) || fields[1].empty() ||
+        !ParseSetting(fields[2], "flops", &form.flops) ||
         !ParseSetting(fields[3], "bytes", &form.bytes_moved)) {
-      return reader_.Malformed("form <name> flops=<number> bytes=<number>");
+      return reader_.Malformed("form <name> flops=<number> bytes=<number> [tf32]");
     }
     if (graph_.ops.empty()) return reader_.Error("'form' has no operation to belong to");
     form.name = FromDash(fields[1]);

@@ -56,6 +56,7 @@ Form NetBuilder::MakeForm(const std::string& name, Ids reads, Ids writes) {
   form.name = name;
   for (TensorId id : reads) form.bytes_moved += static_cast<double>(BytesOf(id));
   form.flops = form.bytes_moved * Pick(1, 100);
+  form.tf32 = Pick(0, 1) == 1;
   form.reads = std::move(reads);
   form.writes = std::move(writes);
   return form;

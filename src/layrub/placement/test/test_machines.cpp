@@ -23,6 +23,8 @@ TEST(Machines, EachNameHasAMachineWithRates) {
     EXPECT_GE(machine.value().link_both, machine.value().link_down);
     EXPECT_LE(machine.value().link_both, machine.value().link_down + machine.value().link_up);
     EXPECT_EQ(machine.value().capacity == 0, name == "cpu");
+    EXPECT_TRUE(machine.value().tf32_flops == 0 ||
+                machine.value().tf32_flops > machine.value().flops);
   }
 }
 
@@ -30,6 +32,8 @@ TEST(Machines, RatesAreInUnitsPerSecond) {
   const Machine h200 = FindMachine("h200").value();
   EXPECT_DOUBLE_EQ(h200.link_up, 55e9);
   EXPECT_NEAR(h200.flops, 4e13, 1e12);
+  EXPECT_NEAR(h200.tf32_flops, 3e14, 1e13);
+  EXPECT_EQ(FindMachine("v100").value().tf32_flops, 0);
   EXPECT_GT(h200.capacity, int64_t{130} << 30);
 }
 

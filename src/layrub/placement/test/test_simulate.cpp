@@ -90,6 +90,28 @@ TEST(Simulate, TakesTheSlowerOfArithmeticAndMemoryPlusLatency) {
   EXPECT_DOUBLE_EQ(Simulate(net.graph, plan, machine).seconds, 7);
 }
 
+TEST(Simulate, RoundsToTf32WhereTheFormMayAndTheMachineGainsByIt) {
+  HandMade net;
+  net.Forward("data/forward", Uses({}, {net.Add("x", 1)}));
+  Form& form = net.graph.ops[0].forms[0];
+  form.flops = 100;
+  Machine machine = Unit();
+  machine.flops = 10;
+  const auto seconds = [&] {
+    const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
+    return Simulate(net.graph, plan, machine).seconds - machine.latency;
+  };
+  for (const bool tf32 : {false, true}) {
+    form.tf32 = tf32;
+    machine.tf32_flops = 0;
+    EXPECT_DOUBLE_EQ(seconds(), 10);
+    machine.tf32_flops = 50;
+    EXPECT_DOUBLE_EQ(seconds(), tf32 ? 2 : 10);
+  }
+  form.bytes_moved = 4 * machine.memory_bandwidth;
+  EXPECT_DOUBLE_EQ(seconds(), 4) << "memory is no faster for it";
+}
+
 TEST(Simulate, HidesACopyBehindTheNextOperation) {
   const Graph graph = Timed(Chain(), 2000);
   Decision decision = DefaultDecision(graph);

@@ -84,6 +84,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
 
   void Run(const layrub::Step& step) override;
   void Finish() override;
+  void FinishLoops();
   Place Resolve(int tensor, bool write) override;
   void Copied(int tensor, bool on_device) override;
 

@@ -7,6 +7,31 @@
 
 namespace caffe {
 
+/// Work that a thread has deferred: it is done before anybody but loops of kernels is given a
+/// blob's address, and before a kernel is launched. The innermost object of a thread counts. Not
+/// thread safe.
+class DeferredWork {
+ public:
+  DeferredWork(const DeferredWork&) = delete;
+  DeferredWork& operator=(const DeferredWork&) = delete;
+
+  /// Does what is deferred, if anything is.
+  virtual void Finish() = 0;
+
+  static DeferredWork* Current() { return current_; }
+  static void FinishCurrent() {
+    if (current_ != nullptr) current_->Finish();
+  }
+
+ protected:
+  DeferredWork() : outer_(current_) { current_ = this; }
+  ~DeferredWork() { current_ = outer_; }
+
+ private:
+  static thread_local DeferredWork* current_;
+  DeferredWork* const outer_;
+};
+
 /// Loop fusion: loops of the CPU that would run one after the other, each over whole arrays, are
 /// put off and then run tile by tile, so that what one writes the next finds in the cache. Each
 /// value comes from the same loop body as ever: the bits are the same.
@@ -49,8 +74,11 @@ class FusedLoops {
   /// False: nothing is put off from now on.
   static void Enable(bool enabled);
   /// To be called before a loop that does not fuse, and before values are touched.
+  /// DeferredWork is finished with them.
   static void FinishCurrent() {
-    if (current_ != nullptr && operands_ == 0) current_->Finish();
+    if (operands_ > 0) return;
+    if (current_ != nullptr) current_->Finish();
+    DeferredWork::FinishCurrent();
   }
 
   FusedLoops() = default;

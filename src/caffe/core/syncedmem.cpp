@@ -158,6 +158,7 @@ bool SyncedMemory::TakeZero() {
 
 void* SyncedMemory::Access(bool write, bool gpu) {
   FusedLoops::FinishCurrent();
+  if (!gpu) DeferredWork::FinishCurrent();  // a loop of the host is no kernel of a GPU
   if (binding_) return Planned(write, gpu);
   if (zero_) WriteZeros(gpu);
   if (gpu) {

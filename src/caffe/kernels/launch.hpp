@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "caffe/device_context.hpp"
+#include "caffe/util/fused_loops.hpp"
 #include "layrub/device/device.hpp"
 
 #if defined(__CUDACC__)
@@ -67,6 +68,7 @@ void CheckLaunch();
 template <typename... Params, typename... Args>
 void Launch(const DeviceContext& context, [[maybe_unused]] Barriers barriers, int64_t blocks,
             int threads, void (*kernel)(Params...), const Args&... args) {
+  DeferredWork::FinishCurrent();
   const auto grid = static_cast<unsigned>(blocks);
 #ifdef __CUDACC__
   kernel<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream)>>>(args...);

@@ -9,131 +9,364 @@ namespace kernels {
 
 namespace {
 
-/// What a step leaves in the arrays of a parameter.
-template <typename Dtype>
-struct Step {
-  Dtype gradient, history;
+enum class Rule : uint8_t {
+  kScale,
+  kDecayL2,
+  kDecayL1,
+  kSgd,
+  kNesterov,
+  kAdaGrad,
+  kRmsProp,
+  kAdaDelta,
+  kAdam,
+  kSubtract
 };
+
+/// A rule with its numbers, in the order of the functions' parameters.
 template <typename Dtype>
+struct UpdateStep {
+  Rule rule;
+  Dtype a, b, c, d;
+};
+
+/// The arrays of a parameter. Rules with one of history, or of squares, have it first.
+template <typename Dtype>
+struct Arrays {
+  Dtype *weight, *gradient, *first, *second;
+};
+
+/// What they hold at one index.
+template <typename Dtype>
+struct Values {
+  Dtype weight, gradient, first, second;
+};
+
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype Sign(Dtype x) {
+  return static_cast<Dtype>((x > 0) - (x < 0));
+}
+
+/// The one place that knows what a rule does.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE void Apply(Rule rule, const UpdateStep<Dtype>& step, Values<Dtype>* values) {
+  const Dtype a = step.a, b = step.b, c = step.c, g = values->gradient;
+  switch (rule) {
+    case Rule::kScale:
+      values->gradient = g * a;
+      break;
+    case Rule::kDecayL2:
+      values->gradient = g + a * values->weight;
+      break;
+    case Rule::kDecayL1:
+      values->gradient = g + a * Sign(values->weight);
+      break;
+    case Rule::kSgd:
+      values->gradient = values->first = b * values->first + a * g;
+      break;
+    case Rule::kNesterov: {
+      const Dtype before = values->first;
+      values->first = b * before + a * g;
+      values->gradient = (1 + b) * values->first - b * before;
+      break;
+    }
+    case Rule::kAdaGrad:
+      values->first += g * g;
+      values->gradient = a * g / (std::sqrt(values->first) + b);
+      break;
+    case Rule::kRmsProp:
+      values->first = b * values->first + (1 - b) * g * g;
+      values->gradient = a * g / (std::sqrt(values->first) + c);
+      break;
+    case Rule::kAdaDelta: {
+      const Dtype before = values->second;
+      values->first = b * values->first + (1 - b) * g * g;
+      const Dtype way = g * std::sqrt((before + c) / (values->first + c));
+      values->second = b * before + (1 - b) * way * way;
+      values->gradient = a * way;
+      break;
+    }
+    case Rule::kAdam:
+      values->first = b * values->first + (1 - b) * g;
+      values->second = c * values->second + (1 - c) * g * g;
+      values->gradient = a * values->first / (std::sqrt(values->second) + step.d);
+      break;
+    case Rule::kSubtract:
+      values->weight -= g;
+  }
+}
+
+LAYRUB_HOST_DEVICE constexpr bool HasWeight(Rule rule) {
+  return rule == Rule::kDecayL2 || rule == Rule::kDecayL1 || rule == Rule::kSubtract;
+}
+LAYRUB_HOST_DEVICE constexpr bool HasSecond(Rule rule) {
+  return rule == Rule::kAdaDelta || rule == Rule::kAdam;
+}
+LAYRUB_HOST_DEVICE constexpr bool HasFirst(Rule rule) {
+  return HasSecond(rule) || rule == Rule::kSgd || rule == Rule::kNesterov ||
+         rule == Rule::kAdaGrad || rule == Rule::kRmsProp;
+}
+LAYRUB_HOST_DEVICE constexpr bool WritesWeight(Rule rule) { return rule == Rule::kSubtract; }
+
+/// One rule by itself, which touches no array that the rule has not.
+template <Rule rule, typename Dtype>
 struct ToArrays {
-  Dtype *gradient, *history;
-  LAYRUB_HOST_DEVICE void operator()(int64_t i, const Step<Dtype>& step) const {
-    history[i] = step.history;
-    gradient[i] = step.gradient;
+  Arrays<Dtype> to;
+  LAYRUB_HOST_DEVICE void operator()(int64_t i, const Values<Dtype>& values) const {
+    if constexpr (HasFirst(rule)) to.first[i] = values.first;
+    if constexpr (HasSecond(rule)) to.second[i] = values.second;
+    if constexpr (WritesWeight(rule)) {
+      to.weight[i] = values.weight;
+    } else {
+      to.gradient[i] = values.gradient;
+    }
   }
 };
+template <Rule rule, typename Dtype>
+void ForEach(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
+             const Arrays<Dtype>& arrays) {
+  ParallelFor(
+      context, n,
+      [=] LAYRUB_HOST_DEVICE(int64_t i) {
+        Values<Dtype> values{0, arrays.gradient[i], 0, 0};
+        if constexpr (HasWeight(rule)) values.weight = arrays.weight[i];
+        if constexpr (HasFirst(rule)) values.first = arrays.first[i];
+        if constexpr (HasSecond(rule)) values.second = arrays.second[i];
+        Apply(rule, step, &values);
+        return values;
+      },
+      ToArrays<rule, Dtype>{arrays});
+}
+
+/// Of one parameter: Normalize, Regularize, ComputeUpdateValue, Update.
+constexpr int kMostSteps = 4;
+
 template <typename Dtype>
-ToArrays(Dtype*, Dtype*) -> ToArrays<Dtype>;
+struct GatheredUpdate {
+  int64_t n;
+  Arrays<Dtype> arrays;  ///< null: no step has it
+  int count;
+  UpdateStep<Dtype> steps[kMostSteps];
+
+  LAYRUB_HOST_DEVICE bool Writes(bool weight) const {
+    for (int i = 0; i < count; ++i) {
+      if (WritesWeight(steps[i].rule) == weight) return true;
+    }
+    return false;
+  }
+};
+
+/// As many as the parameters of a kernel have room for on every GPU.
+constexpr size_t kMostBytes = 4000;
+template <typename Dtype>
+constexpr int kMostUpdates = static_cast<int>(kMostBytes /
+                                              (sizeof(GatheredUpdate<Dtype>) + sizeof(int)));
+
+template <typename Dtype>
+struct UpdateTable {
+  int count;
+  int first_block[kMostUpdates<Dtype>];
+  GatheredUpdate<Dtype> updates[kMostUpdates<Dtype>];
+};
+
+#if LAYRUB_LAUNCHES
+/// Elements of a block.
+constexpr int kBlockValues = kBlock * kAtOnce;
+
+template <typename Dtype>
+__global__ void __launch_bounds__(kBlock) UpdateKernel(const UpdateTable<Dtype> table) {
+  const int block = static_cast<int>(blockIdx.x);
+  int at = 0;
+  while (at + 1 < table.count && table.first_block[at + 1] <= block) ++at;
+  const GatheredUpdate<Dtype>& update = table.updates[at];
+  const Arrays<Dtype> arrays = update.arrays;
+  const bool weight = update.Writes(true), gradient = update.Writes(false);
+  const int64_t begin = int64_t{block - table.first_block[at]} * kBlockValues + threadIdx.x;
+  for (int k = 0; k < kAtOnce; ++k) {
+    const int64_t i = begin + k * kBlock;
+    if (i >= update.n) return;
+    Values<Dtype> values{0, arrays.gradient[i], 0, 0};
+    if (arrays.weight != nullptr) values.weight = arrays.weight[i];
+    if (arrays.first != nullptr) values.first = arrays.first[i];
+    if (arrays.second != nullptr) values.second = arrays.second[i];
+    for (int s = 0; s < update.count; ++s) Apply(update.steps[s].rule, update.steps[s], &values);
+    if (arrays.first != nullptr) arrays.first[i] = values.first;
+    if (arrays.second != nullptr) arrays.second[i] = values.second;
+    if (gradient) arrays.gradient[i] = values.gradient;
+    if (weight) arrays.weight[i] = values.weight;
+  }
+}
+#endif
+
+/// False where both are and differ.
+template <typename Dtype>
+bool Join(Dtype* array, Dtype** with) {
+  if (array == nullptr || *with == array) return true;
+  if (*with != nullptr) return false;
+  *with = array;
+  return true;
+}
+
+}  // namespace
+
+template <typename Dtype>
+class UpdateBatch<Dtype>::Gathered {
+ public:
+  void Add(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
+           const Arrays<Dtype>& arrays) {
+    if (n == 0) return;
+    if (Continues(n, step, arrays)) return;
+    if (table_.count == kMostUpdates<Dtype> || Touches(table_.count, n, arrays)) Finish();
+    context_ = context;
+    table_.updates[table_.count++] = {n, arrays, 1, {step}};
+  }
+
+  void Finish() {
+    if (table_.count == 0) return;
+#if LAYRUB_LAUNCHES
+    UpdateTable<Dtype> table = table_;
+    table_.count = 0;  // the launch asks for what is deferred
+    int64_t blocks = 0;
+    for (int i = 0; i < table.count; ++i) {
+      table.first_block[i] = static_cast<int>(blocks);
+      blocks += (table.updates[i].n + kBlockValues - 1) / kBlockValues;
+    }
+    Launch(context_, Barriers::kNone, blocks, kBlock, UpdateKernel<Dtype>, table);
+    ++launches;
+#endif
+  }
+
+  int64_t launches = 0;
+
+ private:
+  /// Adds the step to the update that came last if it is of the same parameter.
+  bool Continues(int64_t n, const UpdateStep<Dtype>& step, const Arrays<Dtype>& arrays) {
+    if (table_.count == 0) return false;
+    GatheredUpdate<Dtype>& last = table_.updates[table_.count - 1];
+    Arrays<Dtype> joined = last.arrays;
+    if (last.n != n || joined.gradient != arrays.gradient || last.count == kMostSteps ||
+        !Join(arrays.weight, &joined.weight) || !Join(arrays.first, &joined.first) ||
+        !Join(arrays.second, &joined.second) || Touches(table_.count - 1, n, joined))
+      return false;
+    last.arrays = joined;
+    last.steps[last.count++] = step;
+    return true;
+  }
+
+  /// Whether one of the arrays, of n values, overlaps one of the first `count` updates.
+  bool Touches(int count, int64_t n, const Arrays<Dtype>& arrays) const {
+    const auto each = [](const Arrays<Dtype>& of, const auto& test) {
+      return test(of.weight) || test(of.gradient) || test(of.first) || test(of.second);
+    };
+    for (int i = 0; i < count; ++i) {
+      const GatheredUpdate<Dtype>& other = table_.updates[i];
+      const bool touches = each(arrays, [&](const Dtype* a) {
+        return a != nullptr && each(other.arrays, [&](const Dtype* b) {
+                 return b != nullptr && a < b + other.n && b < a + n;
+               });
+      });
+      if (touches) return true;
+    }
+    return false;
+  }
+
+  DeviceContext context_;
+  UpdateTable<Dtype> table_{};
+};
+
+template <typename Dtype>
+UpdateBatch<Dtype>::UpdateBatch() : gathered_(new Gathered) {}
+template <typename Dtype>
+UpdateBatch<Dtype>::~UpdateBatch() = default;
+template <typename Dtype>
+void UpdateBatch<Dtype>::Finish() {
+  gathered_->Finish();
+}
+template <typename Dtype>
+int64_t UpdateBatch<Dtype>::launches() const {
+  return gathered_->launches;
+}
+
+namespace {
+
+template <Rule rule, typename Dtype>
+void Run(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
+         const Arrays<Dtype>& arrays) {
+  auto* const batch = dynamic_cast<UpdateBatch<Dtype>*>(DeferredWork::Current());
+  if (context.launch && batch != nullptr) {
+    batch->gathered().Add(context, n, step, arrays);
+  } else {
+    ForEach<rule>(context, n, step, arrays);
+  }
+}
 
 }  // namespace
 
 template <typename Dtype>
 void Scale(const DeviceContext& context, int64_t n, Dtype factor, Dtype* gradient) {
-  ParallelFor(
-      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { return gradient[i] * factor; }, To{gradient});
+  Run<Rule::kScale, Dtype>(context, n, {Rule::kScale, factor, 0, 0, 0},
+                           {nullptr, gradient, nullptr, nullptr});
 }
 
 template <typename Dtype>
 void AddDecayL2(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
                 Dtype* gradient) {
-  ParallelFor(
-      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { return gradient[i] + decay * weight[i]; },
-      To{gradient});
+  Run<Rule::kDecayL2, Dtype>(context, n, {Rule::kDecayL2, decay, 0, 0, 0},
+                             {const_cast<Dtype*>(weight), gradient, nullptr, nullptr});
 }
 
 template <typename Dtype>
 void AddDecayL1(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
                 Dtype* gradient) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) {
-        const int sign = (weight[i] > 0) - (weight[i] < 0);
-        return gradient[i] + decay * sign;
-      },
-      To{gradient});
+  Run<Rule::kDecayL1, Dtype>(context, n, {Rule::kDecayL1, decay, 0, 0, 0},
+                             {const_cast<Dtype*>(weight), gradient, nullptr, nullptr});
 }
 
 template <typename Dtype>
 void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum, Dtype* gradient,
                Dtype* history) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) {
-        const Dtype next = momentum * history[i] + rate * gradient[i];
-        return Step<Dtype>{next, next};
-      },
-      ToArrays{gradient, history});
+  Run<Rule::kSgd, Dtype>(context, n, {Rule::kSgd, rate, momentum, 0, 0},
+                         {nullptr, gradient, history, nullptr});
 }
 
 template <typename Dtype>
 void NesterovUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum,
                     Dtype* gradient, Dtype* history) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) {
-        const Dtype before = history[i];
-        const Dtype next = momentum * before + rate * gradient[i];
-        return Step<Dtype>{(1 + momentum) * next - momentum * before, next};
-      },
-      ToArrays{gradient, history});
+  Run<Rule::kNesterov, Dtype>(context, n, {Rule::kNesterov, rate, momentum, 0, 0},
+                              {nullptr, gradient, history, nullptr});
 }
 
 template <typename Dtype>
 void AdaGradUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype delta,
                    Dtype* gradient, Dtype* squares) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) {
-        const Dtype g = gradient[i], sum = squares[i] + g * g;
-        return Step<Dtype>{rate * g / (std::sqrt(sum) + delta), sum};
-      },
-      ToArrays{gradient, squares});
+  Run<Rule::kAdaGrad, Dtype>(context, n, {Rule::kAdaGrad, rate, delta, 0, 0},
+                             {nullptr, gradient, squares, nullptr});
 }
 
 template <typename Dtype>
 void RmsPropUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
                    Dtype* gradient, Dtype* squares) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) {
-        const Dtype g = gradient[i], mean = decay * squares[i] + (1 - decay) * g * g;
-        return Step<Dtype>{rate * g / (std::sqrt(mean) + delta), mean};
-      },
-      ToArrays{gradient, squares});
+  Run<Rule::kRmsProp, Dtype>(context, n, {Rule::kRmsProp, rate, decay, delta, 0},
+                             {nullptr, gradient, squares, nullptr});
 }
-
-// A thread of a GPU reads three arrays before it writes: as much under way as elsewhere.
 
 template <typename Dtype>
 void AdaDeltaUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
                     Dtype* gradient, Dtype* squares, Dtype* steps) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    const Dtype g = gradient[i], before = steps[i];
-    const Dtype mean = decay * squares[i] + (1 - decay) * g * g;
-    const Dtype step = g * std::sqrt((before + delta) / (mean + delta));
-    squares[i] = mean;
-    steps[i] = decay * before + (1 - decay) * step * step;
-    gradient[i] = rate * step;
-  });
+  Run<Rule::kAdaDelta, Dtype>(context, n, {Rule::kAdaDelta, rate, decay, delta, 0},
+                              {nullptr, gradient, squares, steps});
 }
 
 template <typename Dtype>
 void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype decay2,
                 Dtype delta, Dtype* gradient, Dtype* mean, Dtype* squares) {
-  ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    const Dtype g = gradient[i];
-    const Dtype first = decay * mean[i] + (1 - decay) * g;
-    const Dtype second = decay2 * squares[i] + (1 - decay2) * g * g;
-    mean[i] = first;
-    squares[i] = second;
-    gradient[i] = rate * first / (std::sqrt(second) + delta);
-  });
+  Run<Rule::kAdam, Dtype>(context, n, {Rule::kAdam, rate, decay, decay2, delta},
+                          {nullptr, gradient, mean, squares});
 }
 
 template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight) {
-  ParallelFor(
-      context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) { return weight[i] - step[i]; }, To{weight});
+  Run<Rule::kSubtract, Dtype>(context, n, {Rule::kSubtract, 0, 0, 0, 0},
+                              {weight, const_cast<Dtype*>(step), nullptr, nullptr});
 }
 
 template <typename Dtype>
@@ -162,6 +395,7 @@ void ScaleBy(const DeviceContext& context, int64_t n, const Dtype* factor, Dtype
 }
 
 #define INSTANTIATE(Dtype)                                                                         \
+  template class UpdateBatch<Dtype>;                                                               \
   template void Scale<Dtype>(const DeviceContext&, int64_t, Dtype, Dtype*);                        \
   template void AddDecayL2<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);     \
   template void AddDecayL1<Dtype>(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);     \

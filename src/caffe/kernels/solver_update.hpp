@@ -4,6 +4,7 @@
 // One parameter's share of a solver step. Arrays of n values that do not overlap.
 
 #include <cstdint>
+#include <memory>
 
 #include "caffe/device_context.hpp"
 
@@ -52,6 +53,28 @@ void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay
 /// weight -= step
 template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight);
+
+/// While it lives, those of the functions above that the calling thread launches on a GPU are
+/// gathered: the steps of one parameter, one after the other, become one pass over its arrays, and
+/// many parameters one kernel. The bits are those of a kernel for each step. They are launched
+/// before any other kernel (DeferredWork), and by Finish; what is left when an error ends the
+/// object's life is dropped. On a CPU nothing is gathered.
+template <typename Dtype>
+class UpdateBatch : public DeferredWork {
+ public:
+  UpdateBatch();
+  virtual ~UpdateBatch();
+  void Finish() override;
+  /// How many kernels it has launched.
+  int64_t launches() const;
+
+  class Gathered;
+  Gathered& gathered() { return *gathered_; }
+
+ private:
+  const std::unique_ptr<Gathered> gathered_;
+};
+
 /// sum[0] = sum of x * x
 template <typename Dtype>
 void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* sum);

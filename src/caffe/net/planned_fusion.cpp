@@ -24,7 +24,7 @@ FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step) {
   if (shape.channels == 0 || backend_->device() != nullptr || called || net_->debug_info_ ||
       std::any_of(form.reads.begin(), form.reads.end(), outside) ||
       std::any_of(form.writes.begin(), form.writes.end(), outside)) {
-    Finish();
+    FinishLoops();
     return {};
   }
   std::vector<Range>& touched = memory_->touched;
@@ -58,9 +58,16 @@ FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step) {
 }
 
 template <typename Dtype>
-void PlannedNet<Dtype>::Finish() {
+void PlannedNet<Dtype>::FinishLoops() {
   memory_->fused.Finish();
   memory_->touched.clear();
+}
+
+/// Also the updates that the solver has gathered.
+template <typename Dtype>
+void PlannedNet<Dtype>::Finish() {
+  FinishLoops();
+  DeferredWork::FinishCurrent();
 }
 
 template <typename Dtype>
@@ -71,6 +78,7 @@ int64_t PlannedNet<Dtype>::fused_loops() const {
 #define INSTANTIATE_FUSION(Dtype)                                               \
   template int64_t PlannedNet<Dtype>::fused_loops() const;                      \
   template FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step); \
+  template void PlannedNet<Dtype>::FinishLoops();                               \
   template void PlannedNet<Dtype>::Finish()
 INSTANTIATE_FUSION(float);
 INSTANTIATE_FUSION(double);

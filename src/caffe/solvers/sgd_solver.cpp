@@ -58,6 +58,7 @@ void SGDSolver<Dtype>::ApplyUpdate() {
     LOG_IF(INFO, Caffe::root_solver()) << "Iteration " << this->iter_ << ", lr = " << rate;
   }
   ClipGradients();
+  kernels::UpdateBatch<Dtype> batch;
   this->net_->UpdateParams([&](int param_id) {
     Blob<Dtype>* const param = this->net_->learnable_params()[param_id];
     FusedLoops loops;  // each value is read and written once, not once for each of these
@@ -69,6 +70,7 @@ void SGDSolver<Dtype>::ApplyUpdate() {
     param->Update();
     loops.Finish();
   });
+  batch.Finish();
   TellOfClipping();
   ++this->iter_;
 }

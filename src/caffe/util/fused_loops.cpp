@@ -19,6 +19,7 @@ std::atomic<bool> enabled = true;
 
 }  // namespace
 
+thread_local DeferredWork* DeferredWork::current_ = nullptr;
 thread_local FusedLoops* FusedLoops::current_ = nullptr;
 thread_local int FusedLoops::operands_ = 0;
 

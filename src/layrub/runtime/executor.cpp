@@ -143,6 +143,7 @@ bool Executor::Impl::NeedsFinish(const Step& step) const {
   switch (step.kind) {
     case StepKind::kCompute:
     case StepKind::kRecompute:
+    case StepKind::kUpdate:
     case StepKind::kAlloc:
     case StepKind::kAlias:
       return false;

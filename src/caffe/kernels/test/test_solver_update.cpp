@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "caffe/kernels/solver_update.hpp"
@@ -121,6 +122,126 @@ TEST(SolverUpdate, SumsSquares) {
     SumSquares(DeviceContext::Current(), n, x.data(), sum.data());
     EXPECT_EQ(sum.values(), std::vector<double>{expected});
   }
+}
+
+/// A parameter with what its updates need.
+template <typename Dtype>
+struct Parameter {
+  int n;
+  Array<Dtype> weight, gradient, first, second;
+  explicit Parameter(int count)
+      : n(count),
+        weight(Numbers(count, 3, -1)),
+        gradient(Numbers(count, 5, -2)),
+        first(Numbers(count, 7, 0)),
+        second(Numbers(count, 11, 0)) {}
+
+  static std::vector<Dtype> Numbers(int count, int step, int least) {
+    std::vector<Dtype> numbers(count);
+    for (int i = 0; i < count; ++i)
+      numbers[i] = static_cast<Dtype>(least) + static_cast<Dtype>(i * step % 64 + 1) / Dtype(19);
+    return numbers;
+  }
+};
+
+/// All that a solver does to parameter number `index`, by the rule of one of six solvers.
+template <typename Dtype>
+void Update(int index, const Parameter<Dtype>& p) {
+  const DeviceContext context = DeviceContext::Current();
+  Dtype* const g = p.gradient.data();
+  if (index % 2 == 0) Scale(context, p.n, Dtype(0.3), g);
+  if (index % 3 == 1) AddDecayL2(context, p.n, Dtype(0.01), p.weight.data(), g);
+  if (index % 3 == 2) AddDecayL1(context, p.n, Dtype(0.01), p.weight.data(), g);
+  const Dtype rate(0.1), decay(0.9), delta(0.001);
+  switch (index % 6) {
+    case 0:
+      SgdUpdate(context, p.n, rate, decay, g, p.first.data());
+      break;
+    case 1:
+      NesterovUpdate(context, p.n, rate, decay, g, p.first.data());
+      break;
+    case 2:
+      AdaGradUpdate(context, p.n, rate, delta, g, p.first.data());
+      break;
+    case 3:
+      RmsPropUpdate(context, p.n, rate, decay, delta, g, p.first.data());
+      break;
+    case 4:
+      AdaDeltaUpdate(context, p.n, rate, decay, delta, g, p.first.data(), p.second.data());
+      break;
+    default:
+      AdamUpdate(context, p.n, rate, decay, Dtype(0.99), delta, g, p.first.data(), p.second.data());
+  }
+  SubtractStep(context, p.n, g, p.weight.data());
+}
+
+template <typename Dtype>
+class UpdateBatches : public testing::Test {};
+using Precisions = testing::Types<float, double>;
+TYPED_TEST_SUITE(UpdateBatches, Precisions);
+
+TYPED_TEST(UpdateBatches, GiveTheBitsOfAKernelForEachStepInFewerKernels) {
+  std::vector<std::unique_ptr<Parameter<TypeParam>>> one_by_one, together;
+  const int sizes[] = {1, 7, 8, 31, 32, 33, 100, 0, 1000};
+  constexpr int kParameters = 70;
+  for (int i = 0; i < kParameters; ++i) {
+    one_by_one.push_back(std::make_unique<Parameter<TypeParam>>(sizes[i % 9]));
+    together.push_back(std::make_unique<Parameter<TypeParam>>(sizes[i % 9]));
+  }
+  for (int i = 0; i < kParameters; ++i) Update(i, *one_by_one[i]);
+  UpdateBatch<TypeParam> batch;
+  for (int i = 0; i < kParameters; ++i) Update(i, *together[i]);
+  batch.Finish();
+  EXPECT_EQ(batch.launches() > 0, DeviceContext::Current().launch);
+  EXPECT_LT(batch.launches(), 6);
+  for (int i = 0; i < kParameters; ++i) {
+    EXPECT_EQ(one_by_one[i]->weight.values(), together[i]->weight.values()) << i;
+    EXPECT_EQ(one_by_one[i]->gradient.values(), together[i]->gradient.values()) << i;
+    EXPECT_EQ(one_by_one[i]->first.values(), together[i]->first.values()) << i;
+    EXPECT_EQ(one_by_one[i]->second.values(), together[i]->second.values()) << i;
+  }
+}
+
+TYPED_TEST(UpdateBatches, AreDoneBeforeAnotherKernelReads) {
+  const DeviceContext context = DeviceContext::Current();
+  const Array<TypeParam> gradient({1, 2}), sum({0});
+  UpdateBatch<TypeParam> batch;
+  Scale(context, 2, TypeParam(3), gradient.data());
+  SumSquares(context, 2, gradient.data(), sum.data());
+  EXPECT_EQ(sum.values(), (std::vector<TypeParam>{45}));
+}
+
+TYPED_TEST(UpdateBatches, AreDoneBeforeABlobIsRead) {
+  const DeviceContext context = DeviceContext::Current();
+  Blob<TypeParam> blob({2});
+  blob.mutable_cpu_data()[0] = blob.mutable_cpu_data()[1] = 8;
+  blob.mutable_cpu_diff()[0] = blob.mutable_cpu_diff()[1] = 3;
+  UpdateBatch<TypeParam> batch;
+  Scale(context, 2, TypeParam(2), MutableDiff(context, &blob));
+  blob.Update();
+  EXPECT_EQ(blob.cpu_data()[1], 2);
+  EXPECT_EQ(blob.cpu_diff()[1], 6);
+}
+
+TYPED_TEST(UpdateBatches, KeepTheOrderOfWhatTouchesTheSameArrays) {
+  const DeviceContext context = DeviceContext::Current();
+  const Array<TypeParam> gradient({1, 1}), other({10, 10}), first({0, 0}), second({4, 4});
+  UpdateBatch<TypeParam> batch;
+  SgdUpdate(context, 2, TypeParam(2), TypeParam(1), gradient.data(), first.data());   // 2
+  SgdUpdate(context, 2, TypeParam(1), TypeParam(1), gradient.data(), second.data());  // 6
+  Scale(context, 2, TypeParam(5), other.data());                                      // 50
+  AddDecayL2(context, 2, TypeParam(1), other.data(), gradient.data());                // 56
+  AddDecayL2(context, 2, TypeParam(1), gradient.data(), other.data());                // 106
+  batch.Finish();
+  EXPECT_EQ(first.values(), (std::vector<TypeParam>{2, 2}));
+  EXPECT_EQ(second.values(), (std::vector<TypeParam>{6, 6}));
+  EXPECT_EQ(gradient.values(), (std::vector<TypeParam>{56, 56}));
+  EXPECT_EQ(other.values(), (std::vector<TypeParam>{106, 106}));
+  SubtractStep(context, 2, first.data(), other.data());                 // 104
+  Scale(context, 2, TypeParam(2), gradient.data());                     // 112
+  AddDecayL2(context, 2, TypeParam(1), other.data(), gradient.data());  // 216
+  batch.Finish();
+  EXPECT_EQ(gradient.values(), (std::vector<TypeParam>{216, 216}));
 }
 
 }  // namespace

@@ -141,6 +141,7 @@ class BadInput(DigitsTest):
         self.fails(run("train", "--tf32", "--solver=solver.prototxt"), "--tf32=--solver=solver.prototxt: say what a GPU")
         self.fails(run("train", "--solver=solver.prototxt", "--tf32=on"), 
                    "--tf32=on: say what a GPU may round to TF32: off, conv or all.")
+        self.fails(run("plan", "--solver=solver.prototxt", "--tf32=yes"), "--tf32=yes: say what a GPU may round to TF32")
 
     def test_weights_that_are_none_are_refused(self):
         self.train()

@@ -125,8 +125,29 @@ class CommandLine(DigitsTest):
         refused("is no JSON: .*1e999")
         write("bad.json", json.dumps(dict(keys, capacity=1e30)))
         refused("key 'capacity' is no number of bytes")
+        write("bad.json", json.dumps(dict(keys, tf32_flops=0)))
+        refused("key 'tf32_flops' is no number above 0")
 
     # Plans.
+
+    def test_plan_counts_on_tf32_where_gpus_may_round_to_it(self):
+        def seconds(*flags):
+            plan = self.plan("--solver=solver.prototxt", "--batch=512", "--placement=keep", *flags)
+            return plan["predicted_seconds"]
+
+        self.assertEqual(seconds("--machine=h200"), seconds("--machine=h200", "--tf32=conv"))
+        self.assertGreater(seconds("--machine=h200", "--tf32=off"), seconds("--machine=h200"))
+        self.assertLessEqual(seconds("--machine=h200", "--tf32=all"), seconds("--machine=h200"))
+        self.assertEqual(seconds("--machine=k40", "--tf32=off"), seconds("--machine=k40", "--tf32=all"))
+        keys = {"name": "x", "flops": 1e9, "memory_bandwidth": 1e12, "link_down": 1, "link_up": 1, "link_both": 1,
+                "latency": 1e-9, "compute_while_copying": 1, "copy_while_computing": 1}
+        times = {}
+        for rate in (1e9, 2e9):
+            write("machine.json", json.dumps(dict(keys, tf32_flops=rate)))
+            times[rate] = {tf32: seconds("--machine=machine.json", "--tf32=" + tf32) for tf32 in ("off", "conv", "all")}
+        self.assertEqual(1, len(set(times[1e9].values())))
+        self.assertGreater(times[2e9]["conv"], times[2e9]["all"])
+        self.assertGreater(times[2e9]["off"], times[2e9]["conv"])
 
     def test_plan_tells_what_a_net_needs(self):
         plans = {name: self.plan("--solver=solver.prototxt", "--placement=" + name) for name in ("keep", "hybrid")}

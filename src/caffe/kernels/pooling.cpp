@@ -94,13 +94,23 @@ inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y,
   const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
   const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
   // Each begins with the first value that it covers, which may be no number.
-  for (int i = 0; i < count; ++i) {
-    const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
-    const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
-    best[i] = empty ? lowest : plane[int64_t{ys.begin} * p.width + xs.begin];
-    places[i] =
-        empty ? -1 : (ys.begin - from_y) * p.kernel_w + xs.begin - (from_x + i * p.stride_w);
+  const auto begin_with_first = [&](int begin, int end) {
+    for (int i = begin; i < end; ++i) {
+      const Range xs = Covered(pool_x + i, p.kernel_w, p.stride_w, p.pad_w, p.width);
+      const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
+      best[i] = empty ? lowest : plane[int64_t{ys.begin} * p.width + xs.begin];
+      places[i] =
+          empty ? -1 : (ys.begin - from_y) * p.kernel_w + xs.begin - (from_x + i * p.stride_w);
+    }
+  };
+  Span uncut = InsideImage(from_x, p.stride_w, 0, p.width, 0, count);  // at its left
+  if (ys.begin >= ys.end) uncut = {0, 0};
+  begin_with_first(0, uncut.begin);
+  for (int i = uncut.begin; i < uncut.end; ++i) {
+    best[i] = plane[int64_t{ys.begin} * p.width + from_x + i * p.stride_w];
+    places[i] = (ys.begin - from_y) * p.kernel_w;
   }
+  begin_with_first(uncut.end, count);
   for (int iy = ys.begin; iy < ys.end; ++iy) {
     for (int at = 0; at < p.kernel_w; ++at) {
       const Span inside = InsideImage(from_x + at, p.stride_w, 0, p.width, 0, count);
@@ -143,7 +153,14 @@ void MaxForward(const DeviceContext& context, const PoolingWindow& window, const
       Dtype best[kTogether];
       int places[kTogether];
       LargestOfRow(p, plane, pool_y, pool_x, count, lowest, best, places);
-      for (int i = 0; i < count; ++i) store(pool_x + i, {best[i], places[i]});
+      if (mask != nullptr) {
+        for (int i = 0; i < count; ++i) store(pool_x + i, {best[i], places[i]});
+      } else {
+        const int64_t at = row * p.pooled_width + pool_x;
+        for (int i = 0; i < count; ++i) y[at + i] = best[i];
+        for (int i = 0; index != nullptr && i < count; ++i)
+          index[at + i] = static_cast<Index>(places[i] < 0 ? 0 : places[i]);
+      }
       pool_x += count;
     }
 #endif
@@ -159,6 +176,19 @@ int64_t RowCost(const PoolingWindow& p) { return p.width + int64_t{p.pooled_widt
 // The backward kernels gather: an item adds up its own segment of a row of dx, window by window in
 // a fixed order.
 
+/// Adds to out[i + shift], for each window i of `windows`, what it hands to its value at `place`.
+template <typename Dtype, typename Index>
+LAYRUB_HOST_DEVICE inline void AddAtPlace(const Span& windows, int place, const Index* index,
+                                          const Dtype* dy, int shift, Dtype* out) {
+  for (int i = windows.begin; i < windows.end; ++i)
+    out[i + shift] += static_cast<int>(index[i]) == place ? dy[i] : Dtype(0);
+}
+
+#ifndef __CUDA_ARCH__
+/// Values of a row, even or odd ones, that the CPU adds up apart.
+constexpr int kMostHalf = 512;
+#endif
+
 template <typename Dtype, typename Index>
 void MaxBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
                  const Index* index, Dtype* dx) {
@@ -168,6 +198,28 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
     const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
     Dtype* out = dx + row * p.width;
+#ifndef __CUDA_ARCH__  // whose threads have a value each
+    const int half = (p.width + 1) / 2;
+    if (p.stride_w == 2 && end - begin == p.width && p.width > 1 && half <= kMostHalf) {
+      Dtype halves[2][kMostHalf];  // of even and of odd values: neighbouring windows, in vectors
+      for (int i = 0; i < half; ++i) halves[0][i] = halves[1][i] = 0;
+      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+        const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
+        const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
+        for (int at = p.kernel_w - 1; at >= 0; --at) {
+          const int shift = at - p.pad_w, odd = shift & 1;
+          AddAtPlace(InsideImage(shift, 2, 0, p.width, xs.begin, xs.end), first + at,
+                     index + pooled_row, dy + pooled_row, (shift - odd) / 2, halves[odd]);
+        }
+      }
+      for (int i = 0; i < p.width / 2; ++i) {
+        out[2 * i] = halves[0][i];
+        out[2 * i + 1] = halves[1][i];
+      }
+      if (p.width % 2 == 1) out[p.width - 1] = halves[0][half - 1];
+      return;
+    }
+#endif
     for (int x = begin; x < end; ++x) out[x] = 0;
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
       const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
@@ -175,11 +227,8 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
       if (p.stride_w == 1) {  // value by value of the window, the last first: in vectors
         for (int at = p.kernel_w - 1; at >= 0; --at) {
           const int shift = at - p.pad_w;
-          const Span windows = InsideImage(shift, 1, begin, end, xs.begin, xs.end);
-          for (int pool_x = windows.begin; pool_x < windows.end; ++pool_x) {
-            const bool here = static_cast<int>(index[pooled_row + pool_x]) == first + at;
-            out[pool_x + shift] += here ? dy[pooled_row + pool_x] : Dtype(0);
-          }
+          AddAtPlace(InsideImage(shift, 1, begin, end, xs.begin, xs.end), first + at,
+                     index + pooled_row, dy + pooled_row, shift, out);
         }
         continue;
       }

@@ -22,7 +22,7 @@ struct DataSheet {
   std::array<const char*, 2> products;  ///< what the driver calls it, but for "NVIDIA "
   double teraflops;                     ///< peak in single precision, without tensor cores
   double tf32_teraflops;  ///< peak of tensor cores in TF32, without sparsity; 0: they have none
-  double bandwidth_gbs;                 ///< peak of the device memory
+  double bandwidth_gbs;   ///< peak of the device memory
   double link_gbs;  ///< copy of pinned memory in one direction, as measured by bandwidth tests
   double latency;   ///< of a kernel launch or a copy
   int64_t mib;      ///< what the driver reports as total memory

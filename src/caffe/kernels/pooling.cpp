@@ -1,7 +1,9 @@
 #include "caffe/kernels/pooling.hpp"
 
+#include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
@@ -71,26 +73,43 @@ LAYRUB_HOST_DEVICE inline Largest<Dtype> LargestOf(const PoolingWindow& p, const
 }
 
 #ifndef __CUDA_ARCH__
-/// For each i in [begin, end): where from[i * stride] is more than best[i], that is the best, and
-/// lies at `place`.
+/// Windows that the CPU looks at together, how many are worth it, and how wide they may be.
+constexpr int kTogether = 64, kFewestTogether = 8, kMostKernel = 16, kMostStride = 2;
+/// Of those, a vector has a value each. A compiler makes no vectors of the loop by itself.
+constexpr int kLanes = 8;
+
+template <typename T>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
+};
+/// A place that takes as much room as a value.
 template <typename Dtype>
-inline void TakeLarger(const Dtype* from, int64_t stride, int begin, int end, int place,
-                       Dtype* best, int* places) {
-  for (int i = begin; i < end; ++i) {
-    const Dtype value = from[i * stride];
-    const bool larger = value > best[i];
-    best[i] = larger ? value : best[i];
-    places[i] = larger ? place : places[i];
-  }
+using Place = std::conditional_t<sizeof(Dtype) == sizeof(int32_t), int32_t, int64_t>;
+
+inline bool LooksTogether(const PoolingWindow& p) {
+  return p.kernel_w <= kMostKernel && p.stride_w <= kMostStride;
 }
 
-/// Windows that are looked at together on the CPU, in vectors, and how many are worth it.
-constexpr int kTogether = 64, kFewestTogether = 8;
+/// Where from[i] is more than best[i], that is the best, and lies at `place`; for kLanes of them.
+template <typename Dtype>
+inline void TakeLarger(const Dtype* from, Place<Dtype> place, Dtype* best, Place<Dtype>* places) {
+  typename Lanes<Dtype>::Vector value, most;
+  typename Lanes<Place<Dtype>>::Vector where;
+  std::memcpy(&value, from, sizeof value);
+  std::memcpy(&most, best, sizeof most);
+  std::memcpy(&where, places, sizeof where);
+  const typename Lanes<Place<Dtype>>::Vector larger = value > most;
+  most = larger ? value : most;
+  where = (larger & place) | (~larger & where);
+  std::memcpy(best, &most, sizeof most);
+  std::memcpy(places, &where, sizeof where);
+}
 
 /// LargestOf `count` windows side by side, from `pool_x` on: value by value of all of them.
 template <typename Dtype>
 inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y, int pool_x,
-                         int count, Dtype lowest, Dtype* best, int* places) {
+                         int count, Dtype lowest, Dtype (&best)[kTogether],
+                         Place<Dtype> (&places)[kTogether]) {
   const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
   const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
   // Each begins with the first value that it covers, which may be no number.
@@ -111,18 +130,29 @@ inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y,
     places[i] = (ys.begin - from_y) * p.kernel_w;
   }
   begin_with_first(uncut.end, count);
+  const int lanes = (count + kLanes - 1) / kLanes * kLanes;
+  for (int i = count; i < lanes; ++i) best[i] = lowest, places[i] = -1;
+
+  // The values from from_x on, and those of even and of odd distance from there. Outside of the
+  // plane is the least there is, which is more than no other.
+  constexpr int kMost = kTogether + kMostKernel;
+  Dtype line[kMost * kMostStride], even[kMost], odd[kMost];
+  const int columns = lanes + p.kernel_w, length = columns * p.stride_w;
+  const int begin = from_x < 0 ? Least(-from_x, length) : 0;
+  const int inside = Least(length, p.width - from_x), end = inside > begin ? inside : begin;
+  for (int i = 0; i < begin; ++i) line[i] = -std::numeric_limits<Dtype>::infinity();
+  for (int i = end; i < length; ++i) line[i] = -std::numeric_limits<Dtype>::infinity();
   for (int iy = ys.begin; iy < ys.end; ++iy) {
+    const Dtype* const row = plane + int64_t{iy} * p.width + from_x;
+    for (int i = begin; i < end; ++i) line[i] = row[i];
+    for (int i = 0; p.stride_w == 2 && i < columns; ++i) {
+      even[i] = line[2 * i];
+      odd[i] = line[2 * i + 1];
+    }
     for (int at = 0; at < p.kernel_w; ++at) {
-      const Span inside = InsideImage(from_x + at, p.stride_w, 0, p.width, 0, count);
-      const Dtype* const from = plane + int64_t{iy} * p.width + from_x + at;
+      const Dtype* const from = p.stride_w == 1 ? line + at : (at % 2 ? odd : even) + at / 2;
       const int place = (iy - from_y) * p.kernel_w + at;
-      if (p.stride_w == 1) {
-        TakeLarger(from, 1, inside.begin, inside.end, place, best, places);
-      } else if (p.stride_w == 2) {
-        TakeLarger(from, 2, inside.begin, inside.end, place, best, places);
-      } else {
-        TakeLarger(from, p.stride_w, inside.begin, inside.end, place, best, places);
-      }
+      for (int i = 0; i < lanes; i += kLanes) TakeLarger(from + i, place, best + i, places + i);
     }
   }
 }
@@ -148,13 +178,13 @@ void MaxForward(const DeviceContext& context, const PoolingWindow& window, const
     };
     int pool_x = first;
 #ifndef __CUDA_ARCH__  // whose threads have a window each
-    while (last - pool_x >= kFewestTogether) {
+    while (last - pool_x >= kFewestTogether && LooksTogether(p)) {
       const int count = Least(kTogether, last - pool_x);
       Dtype best[kTogether];
-      int places[kTogether];
+      Place<Dtype> places[kTogether];
       LargestOfRow(p, plane, pool_y, pool_x, count, lowest, best, places);
       if (mask != nullptr) {
-        for (int i = 0; i < count; ++i) store(pool_x + i, {best[i], places[i]});
+        for (int i = 0; i < count; ++i) store(pool_x + i, {best[i], static_cast<int>(places[i])});
       } else {
         const int64_t at = row * p.pooled_width + pool_x;
         for (int i = 0; i < count; ++i) y[at + i] = best[i];

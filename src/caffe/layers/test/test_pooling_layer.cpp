@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
+#include <cmath>
+#include <limits>
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
@@ -99,6 +102,81 @@ TEST(PoolingLayer, GradientsAgreeWithDifferences) {
     checker.CheckGradientExhaustive(MakeLayer(Pool(param)).get(), {x.get()}, {&y});
     checker.set_form(0);
     checker.CheckGradient(MakeLayer(Pool(param)).get(), {x.get()}, {&y});
+  }
+}
+
+/// A window by itself: the first value that it covers, and each that is larger. A place of -1: it
+/// covers nothing.
+template <typename Dtype>
+pair<Dtype, int> LargestIn(const Dtype* plane, int height, int width, int from_y, int from_x,
+                           const PoolingParameter& pool) {
+  pair<Dtype, int> largest = {std::numeric_limits<Dtype>::lowest(), -1};
+  for (int y = std::max(from_y, 0); y < std::min<int>(from_y + pool.kernel_h(), height); ++y) {
+    for (int x = std::max(from_x, 0); x < std::min<int>(from_x + pool.kernel_w(), width); ++x) {
+      const Dtype value = plane[y * width + x];
+      if (largest.second < 0 || value > largest.first) largest = {value, y * width + x};
+    }
+  }
+  return largest;
+}
+
+template <typename Dtype>
+class WidePooling : public testing::Test {};
+using Precisions = testing::Types<float, double>;
+TYPED_TEST_SUITE(WidePooling, Precisions);
+
+// Rows of many windows are computed in vectors.
+TYPED_TEST(WidePooling, GivesWhatEachWindowGivesByItself) {
+  const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
+  const TypeParam values[] = {1, -2, 3, 3, NAN, -infinity, 7, 0, -1, -infinity, infinity, 2, 5};
+  uint32_t draw = 1;
+  for (const char* geometry :
+       {"kernel_h: 3 kernel_w: 3 stride_h: 2 stride_w: 2 pad_h: 0 pad_w: 0",
+        "kernel_h: 3 kernel_w: 3 stride_h: 2 stride_w: 2 pad_h: 1 pad_w: 1",
+        "kernel_h: 3 kernel_w: 3 stride_h: 1 stride_w: 1 pad_h: 1 pad_w: 1",
+        "kernel_h: 2 kernel_w: 2 stride_h: 2 stride_w: 2 pad_h: 0 pad_w: 0",
+        "kernel_h: 1 kernel_w: 1 stride_h: 2 stride_w: 2 pad_h: 0 pad_w: 0",
+        "kernel_h: 2 kernel_w: 5 stride_h: 1 stride_w: 2 pad_h: 1 pad_w: 4",
+        "kernel_h: 2 kernel_w: 16 stride_h: 1 stride_w: 1 pad_h: 0 pad_w: 15",
+        "kernel_h: 2 kernel_w: 17 stride_h: 1 stride_w: 2 pad_h: 0 pad_w: 3",
+        "kernel_h: 3 kernel_w: 4 stride_h: 1 stride_w: 3 pad_h: 0 pad_w: 2"}) {
+    for (const int width : {17, 33, 34, 128, 129, 131, 263, 1100}) {
+      LayerParameter parameter;
+      ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(Pool(geometry), &parameter));
+      const auto layer = LayerRegistry<TypeParam>::CreateLayer(parameter);
+      const PoolingParameter& pool = parameter.pooling_param();
+      const int height = 5;
+      Blob<TypeParam> x(vector<int>{2, 1, height, width}), y;
+      for (int i = 0; i < x.count(); ++i) {
+        draw = draw * 1664525 + 1013904223;
+        x.mutable_cpu_data()[i] = values[draw / 65536 % 13];
+      }
+      layer->SetUp({&x}, {&y});
+      layer->Forward({&x}, {&y});
+      for (int i = 0; i < y.count(); ++i)
+        y.mutable_cpu_diff()[i] = TypeParam(1) / static_cast<TypeParam>(i + 3);
+      layer->Backward({&y}, {true}, {&x});
+      vector<TypeParam> largest, gradient(x.count());
+      for (int i = 0; i < y.count(); ++i) {
+        const int plane = i / y.count(2) * x.count(2), window = i % y.count(2);
+        const auto [value, place] = LargestIn(
+            x.cpu_data() + plane, height, width,
+            static_cast<int>(window / y.width() * pool.stride_h()) - static_cast<int>(pool.pad_h()),
+            static_cast<int>(window % y.width() * pool.stride_w()) - static_cast<int>(pool.pad_w()),
+            pool);
+        largest.push_back(value);
+        if (place >= 0) gradient[plane + place] += y.cpu_diff()[i];
+      }
+      for (int i = 0; i < y.count(); ++i) {
+        const TypeParam found = y.cpu_data()[i];
+        ASSERT_TRUE(found == largest[i] || (std::isnan(found) && std::isnan(largest[i])))
+            << geometry << ", width " << width << ": window " << i << " gives " << found
+            << " instead of " << largest[i];
+      }
+      for (int i = 0; i < x.count(); ++i) {
+        ASSERT_EQ(x.cpu_diff()[i], gradient[i]) << geometry << ", width " << width << ": " << i;
+      }
+    }
   }
 }
 

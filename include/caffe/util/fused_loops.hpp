@@ -7,9 +7,9 @@
 
 namespace caffe {
 
-/// Work that a thread has deferred: it is done before anybody but loops of kernels is given a
-/// blob's address, and before a kernel is launched. The innermost object of a thread counts. Not
-/// thread safe.
+/// Work on a GPU that a thread has deferred: it is done before a kernel is launched, and before
+/// anybody is given a blob's address for anything else. The innermost object of a thread counts.
+/// Not thread safe.
 class DeferredWork {
  public:
   DeferredWork(const DeferredWork&) = delete;

@@ -227,38 +227,27 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
     const int at_y = static_cast<int>(row % p.height);
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
     const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-    Dtype* out = dx + row * p.width;
+    Dtype* const out = dx + row * p.width;
+    Dtype *even = out, *odd = out;
+    bool apart = false;
 #ifndef __CUDA_ARCH__  // whose threads have a value each
+    // Of a stride of 2 the values that neighbouring windows hand to lie two apart.
+    Dtype halves[2][kMostHalf];
     const int half = (p.width + 1) / 2;
-    if (p.stride_w == 2 && end - begin == p.width && p.width > 1 && half <= kMostHalf) {
-      Dtype halves[2][kMostHalf];  // of even and of odd values: neighbouring windows, in vectors
-      for (int i = 0; i < half; ++i) halves[0][i] = halves[1][i] = 0;
-      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
-        const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
-        const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
-        for (int at = p.kernel_w - 1; at >= 0; --at) {
-          const int shift = at - p.pad_w, odd = shift & 1;
-          AddAtPlace(InsideImage(shift, 2, 0, p.width, xs.begin, xs.end), first + at,
-                     index + pooled_row, dy + pooled_row, (shift - odd) / 2, halves[odd]);
-        }
-      }
-      for (int i = 0; i < p.width / 2; ++i) {
-        out[2 * i] = halves[0][i];
-        out[2 * i + 1] = halves[1][i];
-      }
-      if (p.width % 2 == 1) out[p.width - 1] = halves[0][half - 1];
-      return;
-    }
+    apart = p.stride_w == 2 && end - begin == p.width && half <= kMostHalf;
+    if (apart) even = halves[0], odd = halves[1];
+    for (int i = 0; apart && i < half; ++i) even[i] = odd[i] = 0;
 #endif
-    for (int x = begin; x < end; ++x) out[x] = 0;
+    for (int x = begin; !apart && x < end; ++x) out[x] = 0;
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
       const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
       const int64_t pooled_row = (row / p.height * p.pooled_height + pool_y) * p.pooled_width;
-      if (p.stride_w == 1) {  // value by value of the window, the last first: in vectors
+      if (p.stride_w == 1 || apart) {  // value by value of the window, the last first: in vectors
         for (int at = p.kernel_w - 1; at >= 0; --at) {
-          const int shift = at - p.pad_w;
-          AddAtPlace(InsideImage(shift, 1, begin, end, xs.begin, xs.end), first + at,
-                     index + pooled_row, dy + pooled_row, shift, out);
+          const int shift = at - p.pad_w, rest = apart ? shift & 1 : 0;
+          AddAtPlace(InsideImage(shift, p.stride_w, begin, end, xs.begin, xs.end), first + at,
+                     index + pooled_row, dy + pooled_row, (shift - rest) / p.stride_w,
+                     rest == 1 ? odd : even);
         }
         continue;
       }
@@ -269,6 +258,12 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
         if (here) out[x] += dy[pooled_row + pool_x];
       }
     }
+    if (!apart) return;
+    for (int i = 0; i < p.width / 2; ++i) {
+      out[2 * i] = even[i];
+      out[2 * i + 1] = odd[i];
+    }
+    if (p.width % 2 == 1) out[p.width - 1] = even[p.width / 2];
   };
   ParallelForSegments(context, p.planes * p.height, p.width, RowCost(p), segment);
 }

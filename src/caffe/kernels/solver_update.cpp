@@ -22,11 +22,10 @@ enum class Rule : uint8_t {
   kSubtract
 };
 
-/// A rule with its numbers, in the order of the functions' parameters.
+/// What a rule is given, in the order of its function's parameters.
 template <typename Dtype>
-struct UpdateStep {
-  Rule rule;
-  Dtype a, b, c, d;
+struct Numbers {
+  Dtype a = 0, b = 0, c = 0, d = 0;
 };
 
 /// The arrays of a parameter. Rules with one of history, or of squares, have it first.
@@ -48,8 +47,8 @@ LAYRUB_HOST_DEVICE Dtype Sign(Dtype x) {
 
 /// The one place that knows what a rule does.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE void Apply(Rule rule, const UpdateStep<Dtype>& step, Values<Dtype>* values) {
-  const Dtype a = step.a, b = step.b, c = step.c, g = values->gradient;
+LAYRUB_HOST_DEVICE void Apply(Rule rule, const Numbers<Dtype>& numbers, Values<Dtype>* values) {
+  const Dtype a = numbers.a, b = numbers.b, c = numbers.c, g = values->gradient;
   switch (rule) {
     case Rule::kScale:
       values->gradient = g * a;
@@ -88,7 +87,7 @@ LAYRUB_HOST_DEVICE void Apply(Rule rule, const UpdateStep<Dtype>& step, Values<D
     case Rule::kAdam:
       values->first = b * values->first + (1 - b) * g;
       values->second = c * values->second + (1 - c) * g * g;
-      values->gradient = a * values->first / (std::sqrt(values->second) + step.d);
+      values->gradient = a * values->first / (std::sqrt(values->second) + numbers.d);
       break;
     case Rule::kSubtract:
       values->weight -= g;
@@ -122,7 +121,7 @@ struct ToArrays {
   }
 };
 template <Rule rule, typename Dtype>
-void ForEach(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
+void ForEach(const DeviceContext& context, int64_t n, const Numbers<Dtype>& numbers,
              const Arrays<Dtype>& arrays) {
   ParallelFor(
       context, n,
@@ -131,7 +130,7 @@ void ForEach(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& s
         if constexpr (HasWeight(rule)) values.weight = arrays.weight[i];
         if constexpr (HasFirst(rule)) values.first = arrays.first[i];
         if constexpr (HasSecond(rule)) values.second = arrays.second[i];
-        Apply(rule, step, &values);
+        Apply(rule, numbers, &values);
         return values;
       },
       ToArrays<rule, Dtype>{arrays});
@@ -139,6 +138,12 @@ void ForEach(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& s
 
 /// Of one parameter: Normalize, Regularize, ComputeUpdateValue, Update.
 constexpr int kMostSteps = 4;
+
+template <typename Dtype>
+struct UpdateStep {
+  Rule rule;
+  Numbers<Dtype> numbers;
+};
 
 template <typename Dtype>
 struct GatheredUpdate {
@@ -188,7 +193,8 @@ __global__ void __launch_bounds__(kBlock) UpdateKernel(const UpdateTable<Dtype> 
     if (arrays.weight != nullptr) values.weight = arrays.weight[i];
     if (arrays.first != nullptr) values.first = arrays.first[i];
     if (arrays.second != nullptr) values.second = arrays.second[i];
-    for (int s = 0; s < update.count; ++s) Apply(update.steps[s].rule, update.steps[s], &values);
+    for (int s = 0; s < update.count; ++s)
+      Apply(update.steps[s].rule, update.steps[s].numbers, &values);
     if (arrays.first != nullptr) arrays.first[i] = values.first;
     if (arrays.second != nullptr) arrays.second[i] = values.second;
     if (gradient) arrays.gradient[i] = values.gradient;
@@ -289,13 +295,13 @@ int64_t UpdateBatch<Dtype>::launches() const {
 namespace {
 
 template <Rule rule, typename Dtype>
-void Run(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
+void Run(const DeviceContext& context, int64_t n, const Numbers<Dtype>& numbers,
          const Arrays<Dtype>& arrays) {
   auto* const batch = dynamic_cast<UpdateBatch<Dtype>*>(DeferredWork::Current());
   if (context.launch && batch != nullptr) {
-    batch->gathered().Add(context, n, step, arrays);
+    batch->gathered().Add(context, n, {rule, numbers}, arrays);
   } else {
-    ForEach<rule>(context, n, step, arrays);
+    ForEach<rule>(context, n, numbers, arrays);
   }
 }
 
@@ -303,70 +309,65 @@ void Run(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
 
 template <typename Dtype>
 void Scale(const DeviceContext& context, int64_t n, Dtype factor, Dtype* gradient) {
-  Run<Rule::kScale, Dtype>(context, n, {Rule::kScale, factor, 0, 0, 0},
-                           {nullptr, gradient, nullptr, nullptr});
+  Run<Rule::kScale, Dtype>(context, n, {factor}, {nullptr, gradient, nullptr, nullptr});
 }
 
 template <typename Dtype>
 void AddDecayL2(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
                 Dtype* gradient) {
-  Run<Rule::kDecayL2, Dtype>(context, n, {Rule::kDecayL2, decay, 0, 0, 0},
+  Run<Rule::kDecayL2, Dtype>(context, n, {decay},
                              {const_cast<Dtype*>(weight), gradient, nullptr, nullptr});
 }
 
 template <typename Dtype>
 void AddDecayL1(const DeviceContext& context, int64_t n, Dtype decay, const Dtype* weight,
                 Dtype* gradient) {
-  Run<Rule::kDecayL1, Dtype>(context, n, {Rule::kDecayL1, decay, 0, 0, 0},
+  Run<Rule::kDecayL1, Dtype>(context, n, {decay},
                              {const_cast<Dtype*>(weight), gradient, nullptr, nullptr});
 }
 
 template <typename Dtype>
 void SgdUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum, Dtype* gradient,
                Dtype* history) {
-  Run<Rule::kSgd, Dtype>(context, n, {Rule::kSgd, rate, momentum, 0, 0},
-                         {nullptr, gradient, history, nullptr});
+  Run<Rule::kSgd, Dtype>(context, n, {rate, momentum}, {nullptr, gradient, history, nullptr});
 }
 
 template <typename Dtype>
 void NesterovUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype momentum,
                     Dtype* gradient, Dtype* history) {
-  Run<Rule::kNesterov, Dtype>(context, n, {Rule::kNesterov, rate, momentum, 0, 0},
-                              {nullptr, gradient, history, nullptr});
+  Run<Rule::kNesterov, Dtype>(context, n, {rate, momentum}, {nullptr, gradient, history, nullptr});
 }
 
 template <typename Dtype>
 void AdaGradUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype delta,
                    Dtype* gradient, Dtype* squares) {
-  Run<Rule::kAdaGrad, Dtype>(context, n, {Rule::kAdaGrad, rate, delta, 0, 0},
-                             {nullptr, gradient, squares, nullptr});
+  Run<Rule::kAdaGrad, Dtype>(context, n, {rate, delta}, {nullptr, gradient, squares, nullptr});
 }
 
 template <typename Dtype>
 void RmsPropUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
                    Dtype* gradient, Dtype* squares) {
-  Run<Rule::kRmsProp, Dtype>(context, n, {Rule::kRmsProp, rate, decay, delta, 0},
+  Run<Rule::kRmsProp, Dtype>(context, n, {rate, decay, delta},
                              {nullptr, gradient, squares, nullptr});
 }
 
 template <typename Dtype>
 void AdaDeltaUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype delta,
                     Dtype* gradient, Dtype* squares, Dtype* steps) {
-  Run<Rule::kAdaDelta, Dtype>(context, n, {Rule::kAdaDelta, rate, decay, delta, 0},
+  Run<Rule::kAdaDelta, Dtype>(context, n, {rate, decay, delta},
                               {nullptr, gradient, squares, steps});
 }
 
 template <typename Dtype>
 void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay, Dtype decay2,
                 Dtype delta, Dtype* gradient, Dtype* mean, Dtype* squares) {
-  Run<Rule::kAdam, Dtype>(context, n, {Rule::kAdam, rate, decay, decay2, delta},
+  Run<Rule::kAdam, Dtype>(context, n, {rate, decay, decay2, delta},
                           {nullptr, gradient, mean, squares});
 }
 
 template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight) {
-  Run<Rule::kSubtract, Dtype>(context, n, {Rule::kSubtract, 0, 0, 0, 0},
-                              {weight, const_cast<Dtype*>(step), nullptr, nullptr});
+  Run<Rule::kSubtract, Dtype>(context, n, {}, {weight, const_cast<Dtype*>(step), nullptr, nullptr});
 }
 
 template <typename Dtype>

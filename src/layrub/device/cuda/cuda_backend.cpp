@@ -30,6 +30,19 @@ constexpr double kOriginSeconds = 30;
 /// Copies to and from a file go through pinned memory in pieces of this size.
 constexpr int64_t kStagingBytes = int64_t{8} << 20;
 
+/// The way of a lane's copies to or from a file: pieces are brought into pinned memory on the
+/// stream `into`, and from there on the lane's own. There are two places, so that the next piece is
+/// on its way from the device while the last one is written, or read while that goes to the device.
+struct Staging {
+  struct Place {
+    void* memory = nullptr;
+    CudaEvent filled, emptied;
+  };
+  std::array<Place, 2> places;
+  size_t next = 0;
+  cudaStream_t into = nullptr;
+};
+
 /// What a thread of CUDA calls when a stream has come so far, and who is told what that throws.
 struct HostCall {
   std::function<void()> function;
@@ -91,7 +104,7 @@ class CudaBackend final : public Backend {
     } else if (file_) {
       CopyStaged(lane, static_cast<char*>(to), static_cast<const char*>(from), bytes);
     } else {
-      Queue(lane, to, from, bytes);
+      Queue(StreamOf(lane), to, from, bytes);
     }
   }
 
@@ -99,12 +112,7 @@ class CudaBackend final : public Backend {
     if (lane == Lane::kCompute)
       throw std::invalid_argument("CudaBackend: the compute lane does not call");
     device_->MakeCurrent();
-    std::deque<HostCall>& calls = calls_[Index(lane)];
-    while (!calls.empty() && calls.front().done) calls.pop_front();
-    HostCall& call = calls.emplace_back();
-    call.function = std::move(function);
-    call.error = &error_;
-    LAYRUB_CUDA(cudaLaunchHostFunc(StreamOf(lane), CallFunction, &call));
+    CallOn(StreamOf(lane), lane, std::move(function));
   }
 
   void Zero(void* device, int64_t bytes) override {
@@ -119,7 +127,9 @@ class CudaBackend final : public Backend {
   void Wait(Lane lane, const Event& event) override {
     if (event.lane == lane) return;
     device_->MakeCurrent();
-    events_[Index(event.lane)].Wait(StreamOf(lane), event.ticket);
+    const CudaEvents& events = events_[Index(event.lane)];
+    events.Wait(StreamOf(lane), event.ticket);
+    if (const Staging* const staging = StagingOf(lane)) events.Wait(staging->into, event.ticket);
   }
 
   void Synchronize() override {
@@ -156,14 +166,7 @@ class CudaBackend final : public Backend {
     }
     if (!spill_file.empty()) {
       file_ = std::make_unique<SpillFile>(spill_file);
-      for (Lane lane : {Lane::kSave, Lane::kLoad}) {
-        staging_[Index(lane)] = device_->AllocateHost(kStagingBytes);
-        if (staging_[Index(lane)] == nullptr) {
-          Fail(std::to_string(kStagingBytes) +
-               " bytes of pinned host memory, through which copies to and from the spill file go, "
-               "cannot be had: end what else pins memory.");
-        }
-      }
+      for (Lane lane : {Lane::kSave, Lane::kLoad}) OpenStaging(lane);
     }
     origin_ = NewOrigin();
   }
@@ -172,11 +175,32 @@ class CudaBackend final : public Backend {
     for (cudaStream_t stream : streams_) LAYRUB_CUDA_AT_END(cudaStreamSynchronize(stream));
     for (Lane lane : {Lane::kSave, Lane::kLoad}) {
       if (StreamOf(lane)) cudaStreamDestroy(StreamOf(lane));
-      device_->FreeHost(staging_[Index(lane)]);
+      Staging* const staging = StagingOf(lane);
+      if (staging == nullptr) continue;
+      if (staging->into) {
+        LAYRUB_CUDA_AT_END(cudaStreamSynchronize(staging->into));
+        cudaStreamDestroy(staging->into);
+      }
+      for (const Staging::Place& place : staging->places) device_->FreeHost(place.memory);
+    }
+  }
+
+  void OpenStaging(Lane lane) {
+    staging_[Index(lane)] = std::make_unique<Staging>();
+    Staging* const staging = StagingOf(lane);
+    LAYRUB_CUDA(cudaStreamCreateWithFlags(&staging->into, cudaStreamNonBlocking));
+    for (Staging::Place& place : staging->places) {
+      place.memory = device_->AllocateHost(kStagingBytes);
+      if (place.memory != nullptr) continue;
+      Fail(std::to_string(kStagingBytes) +
+           " bytes of pinned host memory, through which copies to and from the spill file go, "
+           "cannot be had: end what else pins memory.");
     }
   }
 
   cudaStream_t& StreamOf(Lane lane) { return streams_[Index(lane)]; }
+  /// Null where there is no file.
+  Staging* StagingOf(Lane lane) { return staging_[Index(lane)].get(); }
 
   static std::shared_ptr<TimeOrigin> NewOrigin() {
     auto origin = std::make_shared<TimeOrigin>();
@@ -186,9 +210,18 @@ class CudaBackend final : public Backend {
     return origin;
   }
 
-  void Queue(Lane lane, void* to, const void* from, int64_t bytes) {
-    LAYRUB_CUDA(
-        cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, StreamOf(lane)));
+  static void Queue(cudaStream_t stream, void* to, const void* from, int64_t bytes) {
+    LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream));
+  }
+
+  /// `stream` is one of `lane`'s.
+  void CallOn(cudaStream_t stream, Lane lane, std::function<void()> function) {
+    std::deque<HostCall>& calls = calls_[Index(lane)];
+    while (!calls.empty() && calls.front().done) calls.pop_front();
+    HostCall& call = calls.emplace_back();
+    call.function = std::move(function);
+    call.error = &error_;
+    LAYRUB_CUDA(cudaLaunchHostFunc(stream, CallFunction, &call));
   }
 
   /// CUDA does not say what a copy between ranges that overlap gives. So it goes in pieces as long
@@ -199,32 +232,37 @@ class CudaBackend final : public Backend {
     for (int64_t done = 0, count = 0; done < bytes; done += count) {
       count = std::min(distance, bytes - done);
       const int64_t at = to < from ? done : bytes - done - count;
-      Queue(Lane::kCompute, to + at, from + at, count);
+      Queue(StreamOf(Lane::kCompute), to + at, from + at, count);
     }
   }
 
-  /// By way of pinned memory, which the stream fills and empties in turn.
   void CopyStaged(Lane lane, char* to, const char* from, int64_t bytes) {
-    void* const staging = staging_[Index(lane)];
-    for (int64_t at = 0; at < bytes; at += kStagingBytes) {
-      const int64_t count = std::min(kStagingBytes, bytes - at);
-      const bool save = lane == Lane::kSave;
-      void* const target = save ? to + at : staging;
-      const void* const source = save ? staging : from + at;
-      if (save) Queue(lane, staging, from + at, count);
-      Call(lane, [this, target, source, count] {
+    Staging& staging = *StagingOf(lane);
+    const auto half = [&](cudaStream_t stream, bool of_file, void* target, const void* source,
+                          int64_t count) {
+      if (!of_file) return Queue(stream, target, source, count);
+      CallOn(stream, lane, [this, target, source, count] {
         if (!error_.some()) file_->Copy(target, source, count);
       });
-      if (!save) Queue(lane, to + at, staging, count);
+    };
+    for (int64_t at = 0; at < bytes; at += kStagingBytes) {
+      const int64_t count = std::min(kStagingBytes, bytes - at);
+      Staging::Place& place = staging.places[staging.next++ % staging.places.size()];
+      LAYRUB_CUDA(cudaStreamWaitEvent(staging.into, place.emptied.get(), 0));
+      half(staging.into, lane == Lane::kLoad, place.memory, from + at, count);
+      LAYRUB_CUDA(cudaEventRecord(place.filled.get(), staging.into));
+      LAYRUB_CUDA(cudaStreamWaitEvent(StreamOf(lane), place.filled.get(), 0));
+      half(StreamOf(lane), lane == Lane::kSave, to + at, place.memory, count);
+      LAYRUB_CUDA(cudaEventRecord(place.emptied.get(), StreamOf(lane)));
     }
   }
 
   CudaDevice* const device_;
-  std::unique_ptr<SpillFile> file_;        ///< the host tier, if it is one
-  FirstError error_;                       ///< of what threads of CUDA have called
-  std::array<cudaStream_t, 3> streams_{};  ///< by lane; compute: CUDA's default stream
-  std::array<void*, 3> staging_{};         ///< by lane, only with a file
-  /// By lane, in order; a stream that has failed leaves some undone.
+  std::unique_ptr<SpillFile> file_;                  ///< the host tier, if it is one
+  FirstError error_;                                 ///< of what threads of CUDA have called
+  std::array<cudaStream_t, 3> streams_{};            ///< by lane; compute: CUDA's default stream
+  std::array<std::unique_ptr<Staging>, 3> staging_;  ///< by lane, only with a file
+  /// By lane, about in order; a stream that has failed leaves some undone.
   std::array<std::deque<HostCall>, 3> calls_;
   std::array<CudaEvents, 3> events_;  ///< by lane
   std::shared_ptr<TimeOrigin> origin_;

@@ -43,6 +43,8 @@ Options OptionsOfEnvironment() {
                                        : Pace::kRandom;
     } else if (word == "protect") {
       options.protect = true;
+    } else if (word == "idle") {
+      options.idle = true;
     } else if (name == "devices") {
       options.devices = static_cast<int>(NumberOf(word, value));
     } else if (name == "mib") {

@@ -106,9 +106,10 @@ void Reset(Options options) {
   last_error = cudaSuccess;
 }
 
-void Launch(std::function<void()> kernel) {
+void Launch(std::function<void()> kernel, cudaStream_t stream) {
   Enter({"kernel"}, [&](Runtime& runtime) {
-    runtime.StreamOf(nullptr)->queue.push_back({.act = std::move(kernel)});
+    if (!runtime.options.idle)
+      runtime.StreamOf(stream)->queue.push_back({.act = std::move(kernel)});
     return cudaSuccess;
   });
 }

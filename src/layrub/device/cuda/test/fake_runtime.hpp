@@ -17,8 +17,9 @@
 /// Whole programs run on it, too (libcaffe on a fake GPU, docs/gpu.md). The environment variable
 /// LAYRUB_FAKE_GPU then says what the GPU is like, by words with commas between them: devices=2,
 /// mib=512 (of each device), pace=early, late or random, seed=3, protect, by which memory of
-/// devices is out of the process's reach but while work is done, and fail=17, which makes the 17th
-/// call of CUDA or of its libraries, or piece of work, fail. A process that breaks a rule ends.
+/// devices is out of the process's reach but while work is done, idle, by which nothing is computed
+/// (Options::idle), and fail=17, which makes the 17th call of CUDA or of its libraries, or piece of
+/// work, fail. A process that breaks a rule ends.
 namespace layrub::fake_cuda {
 
 /// When queued work is done.
@@ -41,6 +42,9 @@ struct Options {
   Pace pace = Pace::kLate;
   uint32_t seed = 0;
   bool protect = false;  ///< memory of devices is out of reach but while work is done
+  /// Kernels and what libraries compute take no time and have no effect: what is left is the time
+  /// of the host.
+  bool idle = false;
   /// What is broken ends the process. Otherwise it is kept for Violations.
   bool strict = false;
   bool keep_calls = true;  ///< for Calls
@@ -75,9 +79,9 @@ Options OptionsOfEnvironment();
 
 /// Forgets everything; the next calls are those of a new process. At first, OptionsOfEnvironment.
 void Reset(Options options = {});
-/// Queues `kernel` on the default stream of the calling thread's device. It may touch memory, and
-/// call nothing of CUDA.
-void Launch(std::function<void()> kernel);
+/// Queues `kernel` on `stream`; null: the default stream of the calling thread's device. It may
+/// touch memory, and call nothing of CUDA. cudaGetLastError tells of an error, as after a launch.
+void Launch(std::function<void()> kernel, cudaStream_t stream = nullptr);
 /// `bytes` of the device are gone that nobody has asked for by a call.
 void LoadLibraries(int64_t bytes);
 /// Since the last Reset or ForgetCalls.

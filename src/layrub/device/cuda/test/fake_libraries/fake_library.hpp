@@ -56,7 +56,7 @@ inline cudaError_t QueueCall(const char* name, const Place& place,
     CUstream_st* const stream =
         place.stream ? place.stream
                      : &runtime.devices[static_cast<size_t>(place.device)].default_stream;
-    stream->queue.push_back({.act = std::move(act)});
+    if (!runtime.options.idle) stream->queue.push_back({.act = std::move(act)});
     if (wait) runtime.Finish(stream);
     return cudaSuccess;
   });

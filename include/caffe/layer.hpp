@@ -12,11 +12,10 @@
 #include "caffe/layer_factory.hpp"
 #include "caffe/memory_traits.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/host_feed.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
-
-class HostFeed;
 
 /// How one call of a layer's body runs: which backward form was chosen, and where its buffers are.
 struct LayerRun {
@@ -124,6 +123,9 @@ class Layer {
                                              const vector<Blob<Dtype>*>& /*bottom*/) const {
     return nullptr;
   }
+
+  /// A source that copies by a feed may know what comes next. It does not wait for that.
+  virtual NextFeed next_feed() { return NextFeed(); }
 
   /// Under a plan: the next call of Forward or Backward uses `run` instead of buffers of the
   /// layer's own, which are given back.

@@ -46,6 +46,10 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// lies between but allocations, and nobody looks at blobs there: the net has no callbacks and
   /// prints no debug information.
   int64_t fused_loops() const;
+  /// How many values of sources have been on the device when their forward came, so far: the next
+  /// batch of a source that knows it (Layer::next_feed) goes there beside a backward pass, where
+  /// the budget leaves memory for it beside the plan.
+  int64_t fed_ahead() const;
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 
@@ -53,6 +57,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   friend class Net<Dtype>;
   struct Memory;
   struct ShapeChange;
+  struct Source;
   class LoadLane;
   class OpScope;
   class Loan;
@@ -61,9 +66,9 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// cannot be had) none.
   enum class Wanted { kAll, kPersistent, kHeld, kNone };
 
-  /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source
-  /// gave another shape than planned, those up to it; the net has then left the plan and goes on
-  /// unplanned.
+  /// Adds the loss to *loss. Returns the number of layers that have run: all, or,
+  /// when a source gave another shape than planned, those up to it; the net has then left the plan
+  /// and goes on unplanned.
   int Forward(Dtype* loss);
   void Backward();
   void Update(const std::function<void(int)>& update);
@@ -112,6 +117,11 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;
   void RunFeed(int layer, const layrub::Step& step);
+  void FindSources(const layrub::Budget& budget);
+  void FeedAhead();
+  bool MakeRoom(const NextFeed& next, Source* source);
+  void DropAhead(Source* source);
+  bool CopyFromAhead(int layer, uint64_t number, const NextFeed::Values& values, void* to);
   Place TakeInput(layrub::TensorId tensor);
   void DropCopies();
   void CopyValue(void* to, const void* from, size_t bytes) const;

@@ -56,6 +56,7 @@ class Batch {
  public:
   Blob<Dtype> data_, label_;
   shared_ptr<const SourcePosition> before_;  ///< where the source was; null: it does not say
+  uint64_t number_ = 0;                      ///< of the batches that the source has loaded
 };
 
 /// What a source has loaded so far, and how long that took.
@@ -81,6 +82,8 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   virtual void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
   /// Gives the tops the shapes of the batch that the next forward will copy; waits for it.
   virtual void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  /// The batch that comes next, where it is loaded.
+  virtual NextFeed next_feed();
   /// Where the source was before the batch that comes next; waits for it.
   virtual void SaveProgress(LayerProgress* progress) const;
   /// Drops what was read ahead, and reads on from there.
@@ -122,6 +125,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
 
   mutable std::mutex loaded_mutex_;
   LoadedData loaded_;
+  uint64_t batches_ = 0;  ///< that were loaded; the thread's
   bool says_where_ = false;
   string stream_;  ///< the state in which the thread's stream begins; empty: as it is seeded
 };

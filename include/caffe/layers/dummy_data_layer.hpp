@@ -24,6 +24,9 @@ class DummyDataLayer : public Layer<Dtype> {
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
 
+  /// The same batch each time, where it fills once.
+  virtual NextFeed next_feed();
+
  protected:
   virtual void ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                          const vector<Blob<Dtype>*>& top);

@@ -90,6 +90,7 @@ void BasePrefetchingDataLayer<Dtype>::InternalThreadEntry() {
       if (says_where_) batch->before_ = Position();
       const auto begin = std::chrono::steady_clock::now();
       load_batch(batch);
+      batch->number_ = ++batches_;
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
       {
         const std::lock_guard<std::mutex> lock(loaded_mutex_);
@@ -165,6 +166,18 @@ bool BasePrefetchingDataLayer<Dtype>::RestoreProgress(const LayerProgress& progr
 }
 
 template <typename Dtype>
+NextFeed BasePrefetchingDataLayer<Dtype>::next_feed() {
+  Batch<Dtype>* batch = nullptr;
+  if (!prefetch_full_.try_peek(&batch)) return {};
+  const auto values = [](const Blob<Dtype>& blob) {
+    return NextFeed::Values{blob.cpu_data(), static_cast<size_t>(blob.count()) * sizeof(Dtype)};
+  };
+  NextFeed next{batch->number_, {values(batch->data_)}};
+  if (this->output_labels_) next.tops.push_back(values(batch->label_));
+  return next;
+}
+
+template <typename Dtype>
 void BasePrefetchingDataLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& /*bottom*/,
                                               const vector<Blob<Dtype>*>& top) {
   const Batch<Dtype>* batch = prefetch_full_.peek();
@@ -183,6 +196,7 @@ void BasePrefetchingDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
     feed ? feed->Then(give_back) : give_back();
   }
   prefetch_current_ = prefetch_full_.pop("Waiting for data");
+  if (feed) feed->Tell(prefetch_current_->number_);
   const auto fill = [&context, feed, this](const Blob<Dtype>& from, Blob<Dtype>* to) {
     CHECK_EQ(from.count(), to->count())
         << "Layer " << this->layer_param_.name() << ": forward without reshape.";

@@ -7,8 +7,9 @@
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
-
 namespace {
+
+constexpr uint64_t kOnlyBatch = 1;  ///< its number (NextFeed), where it fills once
 
 /// Value `top` of a field given once or once for each of `tops`; aborts for other numbers of
 /// values.
@@ -101,11 +102,21 @@ void DummyDataLayer<Dtype>::FillBatch(const vector<Blob<Dtype>*>& top) {
 }
 
 template <typename Dtype>
+NextFeed DummyDataLayer<Dtype>::next_feed() {
+  if (batch_.empty()) return {};
+  NextFeed next{kOnlyBatch, {}};
+  for (const auto& blob : batch_)
+    next.tops.push_back({blob->cpu_data(), static_cast<size_t>(blob->count()) * sizeof(Dtype)});
+  return next;
+}
+
+template <typename Dtype>
 void DummyDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                       const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<Blob<Dtype>*>& top) {
   if (!this->layer_param_.dummy_data_param().refill()) {
     if (batch_.empty()) FillBatch(top);
+    if (this->feed()) this->feed()->Tell(kOnlyBatch);
     for (size_t i = 0; i < top.size(); ++i) FillTop(context, this->feed(), *batch_[i], top[i]);
     return;
   }

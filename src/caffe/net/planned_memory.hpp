@@ -10,6 +10,19 @@
 
 namespace caffe {
 
+/// A feed, and memory of the device beside the plan for what it will copy next.
+template <typename Dtype>
+struct PlannedNet<Dtype>::Source {
+  int layer;  ///< of the flat net
+  char* memory = nullptr;
+  int64_t bytes = 0;
+  bool refused = false;  ///< there is no memory, and will be none
+  NextFeed next = {};    ///< what is there, or on its way
+  bool used = false;     ///< by a forward
+  int missed = 0;        ///< batches on end that no forward has used
+  layrub::Event filled = {}, emptied = {};
+};
+
 template <typename Dtype>
 struct PlannedNet<Dtype>::Memory {
   /// Those layers of a layer that is a net (FlatNet) which run first and last in a pass.
@@ -26,6 +39,9 @@ struct PlannedNet<Dtype>::Memory {
 
   FlatNet<Dtype> flat;
   NetGraph net;
+  std::vector<Source> sources;
+  int64_t fed_ahead = 0;
+  int64_t room = 0;                      ///< of the device's budget, for what sources bring ahead
   std::vector<Binding> bindings;         // by tensor; addresses stay valid: never resized
   std::vector<pair<int, bool>> copied;   // tensors whose bindings have sides; planned on the device
   std::vector<Blob<Dtype>*> versions;    // private blobs, by version

@@ -5,9 +5,9 @@
 #include <exception>
 
 #include "caffe/device_context.hpp"
-#include "caffe/util/host_feed.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/device.hpp"
+#include "planned_load_lane.hpp"
 #include "planned_loan.hpp"
 #include "planned_memory.hpp"
 
@@ -18,29 +18,6 @@ using layrub::kNone;
 using layrub::Step;
 using layrub::StepKind;
 using layrub::TensorId;
-
-/// Copies on the load lane, into tensors that the operation at work writes.
-template <typename Dtype>
-class PlannedNet<Dtype>::LoadLane : public HostFeed {
- public:
-  explicit LoadLane(PlannedNet* net) : net_(net) {}
-  bool Copy(SyncedMemory* to, const void* from, size_t bytes) override {
-    if (!to->binding() || to->binding()->resolver != net_) return false;
-    Binding& binding = net_->memory_->bindings[to->binding()->tensor];
-    if (bytes > binding.bytes) return false;
-    ++net_->memory_->fed;
-    net_->backend_->Copy(layrub::Lane::kLoad, net_->executor_->Address(binding.tensor), from,
-                         static_cast<int64_t>(bytes));
-    binding.readable = binding.writable = nullptr;  // whoever goes on with it asks (Resolve)
-    return true;
-  }
-  void Then(std::function<void()> done) override {
-    net_->backend_->Call(layrub::Lane::kLoad, std::move(done));
-  }
-
- private:
-  PlannedNet* const net_;
-};
 
 /// Lets a layer's or solver's body at the operands of its operation, and nothing else, while this
 /// lives.
@@ -58,6 +35,7 @@ class PlannedNet<Dtype>::OpScope {
     LayerRun run;
     run.form = form;
     run.recompute = step.kind == StepKind::kRecompute;
+    feed_.set_layer(layer);
     if (step.kind == StepKind::kFeed) run.feed = &feed_;
     for (TensorId saved : net->memory_->net.layers[layer].saved)
       run.saved.push_back(saved == kNone ? nullptr : net->executor_->Address(saved));
@@ -127,6 +105,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
   try {
     MakePrivateBlobs();
     FindEnds();
+    FindSources(options.budget);
     BindPersistent(history);
   } catch (...) {
     net_->private_blobs_.clear();  // some may be bound that nobody has noted yet
@@ -142,6 +121,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
 template <typename Dtype>
 PlannedNet<Dtype>::~PlannedNet() {
   ReleaseAtEnd();
+  for (auto& source : memory_->sources) DropAhead(&source);
 }
 
 template <typename Dtype>
@@ -201,6 +181,7 @@ void PlannedNet<Dtype>::Backward() {
     DropCopies();
     executor_->Run(layrub::Pass::kBackward, this);
     SkipBackwardTo(-1);
+    FeedAhead();
   } catch (...) {
     LeaveAfterError();
     throw;
@@ -326,21 +307,6 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
   Call(net_->after_forward_, flat.owner, flat.last_owner);
-}
-
-/// The body may do its work on the compute lane instead, as any other: that lane then comes after
-/// all that the plan lets the load lane wait for, and the step ends with both.
-template <typename Dtype>
-void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
-  using layrub::Lane;
-  const int32_t before = executor_->current_step() - 1;
-  if (before >= 0 && plan().steps[before].kind == StepKind::kWait)
-    backend_->Wait(Lane::kCompute, backend_->Record(Lane::kLoad));
-  memory_->fed = 0;
-  RunForward(layer, step);
-  DropCopies();
-  if (memory_->fed < graph().ops[step.op].forms[0].writes.size())
-    backend_->Wait(Lane::kLoad, backend_->Record(Lane::kCompute));
 }
 
 /// Callbacks run for every layer, also for those that have nothing to do in backward.

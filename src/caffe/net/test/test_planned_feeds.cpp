@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "caffe/layers/base_data_layer.hpp"
 #include "caffe/net/test/training.hpp"
@@ -35,12 +36,24 @@ class CountingDataLayer : public BasePrefetchingDataLayer<float> {
         shrinks_at_(static_cast<int>(param.data_param().rand_skip())) {}
   ~CountingDataLayer() override { StopInternalThread(); }
   const char* type() const override { return "TestCountingData"; }
+  /// Waits until the batch after the next is loaded.
+  void AwaitBatch() {
+    while (prefetch_full_.size() < 2) std::this_thread::yield();
+  }
   void DataLayerSetUp(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
     top[0]->Reshape({8, width_});
     top[1]->Reshape({8});
   }
 
  protected:
+  bool SavePosition(SourcePosition* position) const override {
+    position->position = {static_cast<uint64_t>(batches_)};
+    return true;
+  }
+  bool RestorePosition(const LayerProgress& progress) override {
+    batches_ = static_cast<int>(progress.position(0));
+    return true;
+  }
   void load_batch(Batch<float>* batch) override {
     const int images = shrinks_at_ > 0 && batches_ >= shrinks_at_ ? 4 : 8;
     batch->data_.Reshape({images, width_});
@@ -179,6 +192,86 @@ TEST_P(PlannedFeeds, LeaveLayersWithAForwardOfTheirOwnToDoAsTheyWish) {
 
 TEST_P(PlannedFeeds, MayBringBatchesOfAnotherShape) {
   ExpectTheBitsOfTheCpu(NetOf("TestCountingData", "prefetch: 2 rand_skip: 3"));
+}
+
+/// The sources of `solver` have loaded what comes next.
+void AwaitBatches(OpenSolver* solver) {
+  for (const auto& layer : solver->net()->layers()) {
+    if (auto* source = dynamic_cast<CountingDataLayer*>(layer.get())) source->AwaitBatch();
+  }
+}
+
+/// Steps one by one, each when the batch after the next is there.
+void StepSlowly(OpenSolver* solver, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    AwaitBatches(solver);
+    solver->Step(1);
+  }
+}
+
+TEST_P(PlannedFeeds, BringTheNextBatchAheadWhereThereIsMemoryBesideThePlan) {
+  OpenSolver solver(SolverFor(NetOf("TestCountingData", "prefetch: 4"), GetParam()));
+  StepSlowly(&solver, kSteps);
+  const PlannedNet<float>& planned = *solver.net()->planned();
+  EXPECT_EQ(planned.fed_ahead(), 4 * (kSteps - 1)) << "data and labels of two sources";
+  const int64_t ahead = 2 * (layrub::Aligned(8 * 6 * 4) + layrub::Aligned(8 * 4));
+  EXPECT_EQ(device_.total_bytes() - device_.free_bytes(), planned.plan().device_bytes + ahead);
+  EXPECT_TRUE(SameBits(TrainedState(&solver), TrainUnplanned(NetOf("TestCountingData"))));
+}
+
+TEST_P(PlannedFeeds, BringNothingAheadWhereThereIsNoMemory) {
+  SolverParameter param = SolverFor(NetOf("TestCountingData", "prefetch: 4"), GetParam());
+  OpenSolver free(param);
+  free.Step(1);
+  const int64_t bytes = free.net()->planned()->plan().device_bytes;
+  param.mutable_placement()->set_device_memory(BudgetFor(bytes));
+  OpenSolver solver(param);
+  StepSlowly(&solver, kSteps);
+  EXPECT_EQ(solver.net()->planned()->fed_ahead(), 0);
+  EXPECT_TRUE(SameBits(TrainedState(&solver), TrainUnplanned(NetOf("TestCountingData"))));
+}
+
+TEST_P(PlannedFeeds, BringNoBatchAheadForLongThatNobodyWants) {
+  OpenSolver solver(SolverFor(NetOf("TestOwnForwardData", "prefetch: 4"), GetParam()));
+  StepSlowly(&solver, kSteps);
+  EXPECT_EQ(solver.net()->planned()->fed_ahead(), 0);
+  device_.pool().Trim();
+  EXPECT_EQ(device_.total_bytes() - device_.free_bytes() - device_.pool().used(),
+            solver.net()->planned()->plan().device_bytes)
+      << "what was taken for it is free again";
+}
+
+TEST_P(PlannedFeeds, BringTheBatchesOfARestoredSourceAndNotWhatWasAhead) {
+  const NetParameter net = NetOf("TestCountingData", "prefetch: 4");
+  const auto train = [&](const string& strategy) {
+    OpenSolver solver(SolverFor(net, strategy));
+    vector<LayerProgress> progress(solver.net()->layers().size());
+    StepSlowly(&solver, 2);
+    for (size_t i = 0; i < progress.size(); ++i)
+      solver.net()->layers()[i]->SaveProgress(&progress[i]);
+    StepSlowly(&solver, 2);
+    for (const int source : {0, 4})
+      EXPECT_TRUE(solver.net()->layers()[source]->RestoreProgress(progress[source]));
+    StepSlowly(&solver, 2);
+    return TrainedState(&solver);
+  };
+  const vector<float> state = train(GetParam());
+  const DeviceScope scope(&device_, Caffe::CPU);
+  EXPECT_TRUE(SameBits(state, train("keep")));
+}
+
+TEST_P(PlannedFeeds, BringGeneratedDataOnce) {
+  const NetParameter net = ParseNet(R"(
+    layer { name: "data" type: "DummyData" top: "data" top: "t"
+            dummy_data_param { refill: false shape { dim: 5 dim: 7 } shape { dim: 5 dim: 3 }
+                               data_filler { type: "gaussian" std: 1 } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+            inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "EuclideanLoss" bottom: "ip" bottom: "t" top: "loss" })");
+  OpenSolver solver(SolverFor(net, GetParam()));
+  solver.Step(kSteps);
+  EXPECT_EQ(solver.net()->planned()->fed_ahead(), 2 * (kSteps - 1));
+  EXPECT_TRUE(SameBits(TrainedState(&solver), TrainUnplanned(net)));
 }
 
 #ifdef USE_HDF5

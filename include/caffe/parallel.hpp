@@ -157,6 +157,7 @@ class NCCL : public Solver<Dtype>::Callback, public Net<Dtype>::Callback {
   NCCL(shared_ptr<Solver<Dtype>> solver, const string& uid);
   ~NCCL();
 
+  Solver<Dtype>* solver() const { return solver_.get(); }
   /// A name that no other group has.
   static string new_uid();
   /// Makes `nccls` one group; the ranks are the places in the list.

@@ -36,10 +36,11 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
              const PlacementOptions& options, const typename Net<Dtype>::History& history);
   ~PlannedNet() override;
 
+  const Net<Dtype>& net() const { return *net_; }
   const layrub::Graph& graph() const;
   const layrub::Plan& plan() const;
-  /// Between passes: whether `memory`, which is planned, can be read; not if its value was given up
-  /// or it is of another plan.
+  /// Between passes and in callbacks: whether `memory`, which is planned, can be read; not if its
+  /// value was given up or it is of another plan.
   bool Holds(const SyncedMemory& memory) const;
   /// How many loops of operations have run fused so far (FusedLoops). On a CPU operations that
   /// compute each channel for itself are fused with those next to them, where no step of the plan
@@ -90,6 +91,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void Run(const layrub::Step& step) override;
   void Finish() override;
   void FinishLoops();
+  /// Ends in an error where a pass is running: the caller is one of its callbacks or layers.
+  void CheckAtRest() const;
   Place Resolve(int tensor, bool write) override;
   void Copied(int tensor, bool on_device) override;
 

@@ -6,7 +6,8 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <thread>
+#include <set>
+#include <utility>
 
 #include "caffe/planned_net.hpp"
 
@@ -26,13 +27,28 @@ const caffe::PlannedNet<float>* PlanOf(const SyncedMemory& memory) {
   return binding ? dynamic_cast<const caffe::PlannedNet<float>*>(binding->resolver) : nullptr;
 }
 
+/// The memory of `owners` that no plan has.
+std::set<const SyncedMemory*> MemoryOf(const Owners& owners) {
+  std::set<const SyncedMemory*> memory;
+  const auto add = [&](const caffe::Blob<float>& blob) {
+    if (blob.num_axes() == 0 && blob.count() == 0) return;  // it has no shape yet
+    memory.insert({blob.data().get(), blob.diff().get()});
+  };
+  for (const caffe::Net<float>* net : owners.nets) {
+    for (const auto& blob : net->blobs()) add(*blob);
+    for (const auto& layer : net->layers()) {
+      for (const auto& blob : layer->blobs()) add(*blob);
+    }
+  }
+  for (const caffe::Blob<float>* blob : owners.blobs) add(*blob);
+  return memory;
+}
+
 /// The bytes that all arrays of one memory show. For holders of Python's lock.
 class View {
  public:
   explicit View(const boost::shared_ptr<SyncedMemory>& memory)
-      : memory_(memory),
-        values_(memory->size() / sizeof(float)),
-        thread_(std::this_thread::get_id()) {
+      : memory_(memory), values_(memory->size() / sizeof(float)) {
     Take();
   }
   ~View() {
@@ -48,13 +64,19 @@ class View {
     static auto* const views = new std::map<const SyncedMemory*, std::weak_ptr<View>>;
     return *views;  // arrays may live until the program ends
   }
-  /// Those that may be looked at from here: no net of theirs is at work in another thread.
-  static std::vector<std::shared_ptr<View>> Mine() {
-    const bool alone = caffe::Caffe::solver_count() <= 1;
+  static std::vector<std::shared_ptr<View>> Of(const Owners& owners) {
     std::vector<std::shared_ptr<View>> views;
-    for (const auto& entry : All()) {
-      const std::shared_ptr<View> view = entry.second.lock();
-      if (view && (alone || view->thread_ == std::this_thread::get_id())) views.push_back(view);
+    if (All().empty()) return views;
+    const std::set<const SyncedMemory*> memory = MemoryOf(owners);
+    const auto of_net = [&](const caffe::Net<float>* net) {
+      return std::count(owners.nets.begin(), owners.nets.end(), net) > 0;
+    };
+    for (const auto& [key, weak] : All()) {
+      const std::shared_ptr<View> view = weak.lock();
+      if (!view) continue;
+      if (const auto* const plan = PlanOf(*key)) view->planned_by_ = &plan->net();
+      if (memory.count(key) || (view->planned_by_ && of_net(view->planned_by_)))
+        views.push_back(view);
     }
     return views;
   }
@@ -67,6 +89,7 @@ class View {
     // A plan that has given up what a layer has made of an input has the input yet.
     const bool given_up = PlanOf(*memory_) && !Readable(*memory_);
     std::memcpy(values(), given_up ? memory_->mutable_cpu_data() : memory_->cpu_data(), Size());
+    shown_ = values_;
     has_value_ = true;
     told_ = false;
   }
@@ -77,18 +100,24 @@ class View {
     if (caller == InPython::kLayer) return;
     has_value_ = false;
     std::fill(values_.begin(), values_.end(), std::numeric_limits<float>::quiet_NaN());
+    shown_ = values_;
     LOG_IF(WARNING, !told_) << "An array shows a blob whose value the net's memory plan has given "
                                "up: it is NaN until there is a value again. A copy of the array, "
                                "or placement { keep: ... }, keeps it.";
     told_ = true;
   }
 
-  /// What was written into the arrays goes into the memory.
+  /// What was written into the arrays goes into the memory. Nothing where nothing was written:
+  /// memory may have changed since by way of another blob, and to take a value for a new one has a
+  /// meaning, of an input say. Throws where the value is given up and cannot be set anew.
   void Give() {
-    if (!has_value_ || !InReach()) return;
-    // Nothing where nothing was: to take a value for a new one has a meaning, of an input say.
-    if (std::memcmp(memory_->cpu_data(), values(), Size()) != 0)
-      std::memcpy(memory_->mutable_cpu_data(), values(), Size());
+    if (std::memcmp(shown_.data(), values(), Size()) == 0) return;
+    if (has_value_ ? !InReach() : caller == InPython::kLayer) return;
+    const std::vector<float> written = values_;
+    if (!has_value_) values_ = shown_;  // an error is told once
+    std::memcpy(memory_->mutable_cpu_data(), written.data(), Size());
+    values_ = shown_ = written;
+    has_value_ = true;
   }
 
  private:
@@ -104,18 +133,19 @@ class View {
   }
 
   const boost::shared_ptr<SyncedMemory> memory_;
-  std::vector<float> values_;
-  const std::thread::id thread_;
-  bool has_value_ = false;  ///< else NaN
-  bool told_ = false;       ///< so does the log say
+  std::vector<float> values_;  ///< whose bytes NumPy knows: they stay where they are
+  std::vector<float> shown_;  ///< what is in values_ when nobody has written there
+  const caffe::Net<float>* planned_by_ = nullptr;  ///< the net whose plan has, or had, the memory
+  bool has_value_ = false;                         ///< else NaN
+  bool told_ = false;                              ///< so does the log say
 };
 
-void RefreshAll() {
-  for (const auto& view : View::Mine()) view->Refresh();
+void Refresh(const Owners& owners) {
+  for (const auto& view : View::Of(owners)) view->Refresh();
 }
 
-void GiveAll() {
-  for (const auto& view : View::Mine()) view->Give();
+void Give(const Owners& owners) {
+  for (const auto& view : View::Of(owners)) view->Give();
 }
 
 }  // namespace
@@ -142,27 +172,27 @@ py::array_t<float> ViewOf(const boost::shared_ptr<SyncedMemory>& memory,
   return py::array_t<float>(shape, view->values(), owner);
 }
 
-InLibrary::InLibrary() {
-  GiveAll();
+InLibrary::InLibrary(Owners owners) : owners_(std::move(owners)) {
+  Give(owners_);
   if (caffe::Caffe::solver_count() > 1) others_run_.emplace();
 }
 
 InLibrary::~InLibrary() {
   others_run_.reset();
   try {
-    RefreshAll();
+    Refresh(owners_);
   } catch (const std::exception& error) {
     LOG(ERROR) << "Arrays show old values: " << error.what();
   }
 }
 
-InPython::InPython(Caller by) : outer_(caller) {
+InPython::InPython(Caller by, Owners owners) : outer_(caller), owners_(std::move(owners)) {
   caller = by;
-  RefreshAll();
+  Refresh(owners_);
 }
 
 InPython::~InPython() { caller = outer_; }
 
-void InPython::Return() { GiveAll(); }
+void InPython::Return() { Give(owners_); }
 
 }  // namespace pycaffe

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "caffe/net.hpp"
 #include "caffe/syncedmem.hpp"
 
 namespace pycaffe {
@@ -26,26 +27,35 @@ py::array_t<float> ViewOf(const boost::shared_ptr<caffe::SyncedMemory>& memory,
 /// Whether ViewOf would find a value.
 bool Readable(const caffe::SyncedMemory& memory);
 
-/// While one lives, Python has called the library: what was written into arrays is in the blobs,
-/// and what the library does shows in the arrays afterwards. Where several solvers train, each in
-/// a thread of its own, arrays are those of the thread, and other threads run meanwhile.
+/// Whose arrays a call is about: those that show memory of these nets and blobs. Other threads may
+/// be at work with others.
+struct Owners {
+  std::vector<const caffe::Net<float>*> nets;
+  std::vector<const caffe::Blob<float>*> blobs;
+};
+inline Owners Of(const caffe::Net<float>& net) { return {{&net}, {}}; }
+
+/// While one lives, Python has called the library: what was written into arrays of `owners` is in
+/// the blobs, and what the library does shows in the arrays afterwards. Where several solvers
+/// train, each in a thread of its own, other threads run meanwhile.
 class InLibrary {
  public:
-  InLibrary();
+  explicit InLibrary(Owners owners = {});
   ~InLibrary();
 
  private:
+  const Owners owners_;
   std::optional<py::gil_scoped_release> others_run_;
 };
 
-/// While one lives, the library has called Python, whose lock it holds.
+/// While one lives, the library, at work for `owners`, has called Python, whose lock it holds.
 class InPython {
  public:
   enum Caller {
     kCallback,  ///< any value that is there can be had
     kLayer      ///< a layer at work, of its own net: its operands can be had
   };
-  explicit InPython(Caller caller);
+  InPython(Caller caller, Owners owners);
   ~InPython();
   /// To be called last, unless there was an error: what was written into arrays goes into blobs.
   void Return();
@@ -53,6 +63,7 @@ class InPython {
  private:
   py::gil_scoped_acquire lock_;
   const Caller outer_;
+  const Owners owners_;
 };
 
 }  // namespace pycaffe

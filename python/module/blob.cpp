@@ -14,7 +14,7 @@ Blob<float>& BlobHandle::get() const {
 void DefineBlobs(py::module_* module) {
   const auto shape = [](const BlobHandle& blob) { return py::tuple(py::cast(blob.get().shape())); };
   const auto reshape = [](const BlobHandle& blob, const py::args& dims) {
-    const InLibrary scope;
+    const InLibrary scope({{}, {&blob.get()}});
     blob.get().Reshape(dims.cast<std::vector<int>>());
   };
   const auto legacy = [](int axis) {

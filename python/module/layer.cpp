@@ -69,24 +69,33 @@ class Body : public PythonBody<float> {
   }
 
   void SetUp(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
-    Call("setup", [&] { return py::make_tuple(List(bottom), List(top)); });
+    Call("setup", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
-    Call("reshape", [&] { return py::make_tuple(List(bottom), List(top)); });
+    Call("reshape", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Forward(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
-    Call("forward", [&] { return py::make_tuple(List(bottom), List(top)); });
+    Call("forward", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Backward(const vector<Blob<float>*>& top, const vector<bool>& propagate_down,
                 const vector<Blob<float>*>& bottom) override {
-    Call("backward",
+    Call("backward", Operands(bottom, top),
          [&] { return py::make_tuple(List(top), py::cast(propagate_down), List(bottom)); });
   }
 
  private:
+  /// Of the blobs that a method is about.
+  Owners Operands(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) const {
+    Owners owners;
+    owners.blobs.assign(bottom.begin(), bottom.end());
+    owners.blobs.insert(owners.blobs.end(), top.begin(), top.end());
+    for (const auto& blob : layer_->blobs()) owners.blobs.push_back(blob.get());
+    return owners;
+  }
+
   template <typename Arguments>
-  void Call(const char* method, Arguments arguments) {
-    InPython python(InPython::kLayer);
+  void Call(const char* method, Owners operands, Arguments arguments) {
+    InPython python(InPython::kLayer, std::move(operands));
     try {
       object_.attr(method)(*arguments());
     } catch (const py::error_already_set& error) {

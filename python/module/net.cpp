@@ -46,16 +46,17 @@ NetPtr MakeNetWithWeights(const string& file, const string& weights, int phase) 
 /// Calls a function of the user with the number of a layer.
 class LayerCallback : public Net<float>::Callback {
  public:
-  explicit LayerCallback(py::handle function) : function_(function) {}
+  LayerCallback(const Net<float>* net, py::handle function) : net_(net), function_(function) {}
 
  protected:
   void run(int layer) override {
-    InPython python(InPython::kCallback);
+    InPython python(InPython::kCallback, Of(*net_));
     function_(layer);
     python.Return();
   }
 
  private:
+  const Net<float>* const net_;
   const py::handle function_;
 };
 
@@ -64,7 +65,7 @@ using Adder = void (Net<float>::*)(Net<float>::Callback*);
 /// The Python object of the net, which lives as long as the net, keeps callback and function.
 template <Adder add>
 void AddCallback(const py::object& net, const py::function& function) {
-  auto* const callback = new LayerCallback(function);
+  auto* const callback = new LayerCallback(net.cast<Net<float>*>(), function);
   const py::capsule owner(callback, [](void* held) { delete static_cast<LayerCallback*>(held); });
   if (!py::hasattr(net, "_callbacks")) net.attr("_callbacks") = py::list();
   net.attr("_callbacks").cast<py::list>().append(py::make_tuple(owner, function));
@@ -72,7 +73,7 @@ void AddCallback(const py::object& net, const py::function& function) {
 }
 
 float Forward(Net<float>* net, int start, int end) {
-  const InLibrary scope;
+  const InLibrary scope(Of(*net));
   if (start > 0 || end + 1 < static_cast<int>(net->layers().size()))
     return net->ForwardFromTo(start, end);
   float loss = 0;
@@ -81,7 +82,7 @@ float Forward(Net<float>* net, int start, int end) {
 }
 
 void Backward(Net<float>* net, int start, int end) {
-  const InLibrary scope;
+  const InLibrary scope(Of(*net));
   if (start + 1 == static_cast<int>(net->layers().size()) && end == 0) return net->Backward();
   net->BackwardFromTo(start, end);
 }
@@ -97,7 +98,7 @@ void CheckInput(const Array& array, const char* name, const vector<int>& item) {
 
 /// The arrays stay the user's; the net's Python object keeps them alive.
 void SetInputArrays(const py::object& object, const Array& data, const Array& labels) {
-  const InLibrary scope;
+  const InLibrary scope(Of(*object.cast<Net<float>*>()));
   const auto& layers = object.cast<Net<float>*>()->layers();
   auto* const layer =
       layers.empty() ? nullptr : dynamic_cast<caffe::MemoryDataLayer<float>*>(layers[0].get());
@@ -118,7 +119,7 @@ void SetInputArrays(const py::object& object, const Array& data, const Array& la
 }
 
 void Save(const Net<float>& net, const string& file) {
-  const InLibrary scope;
+  const InLibrary scope(Of(net));
   caffe::NetParameter param;
   net.ToProto(&param, false);
   caffe::WriteProtoToBinaryFile(param, file);
@@ -137,7 +138,7 @@ py::tuple Plan(Net<float>* net, const py::object& strategy, const py::object& de
 
 void Place(Net<float>* net, const py::object& strategy, const py::object& device_memory,
            const py::object& host_memory, const vector<string>& keep) {
-  const InLibrary scope;
+  const InLibrary scope(Of(*net));
   auto options = caffe::ToOptions(Placement(strategy, device_memory, host_memory));
   if (!options.ok()) throw py::value_error(options.status().message);
   options.value().keep = keep;
@@ -163,7 +164,7 @@ void DefineNet(py::module_* module) {
   using FileCall = void (Net<float>::*)(const string&);
   const auto guarded = [](auto method) {
     return [method](Net<float>* net, const string& file) {
-      const InLibrary scope;
+      const InLibrary scope(Of(*net));
       (net->*method)(file);
     };
   };
@@ -178,13 +179,13 @@ void DefineNet(py::module_* module) {
       .def(
           "reshape",
           [](Net<float>* net) {
-            const InLibrary scope;
+            const InLibrary scope(Of(*net));
             net->Reshape();
           },
           "Carries new shapes of the inputs through all layers.")
       .def("clear_param_diffs",
            [](Net<float>* net) {
-             const InLibrary scope;
+             const InLibrary scope(Of(*net));
              net->ClearParamDiffs();
            })
       .def("copy_from", guarded(static_cast<FileCall>(&Net<float>::CopyTrainedLayersFrom)),
@@ -194,14 +195,14 @@ void DefineNet(py::module_* module) {
       .def(
           "save_hdf5",
           [](const Net<float>& net, const string& file) {
-            const InLibrary scope;
+            const InLibrary scope(Of(net));
             net.ToHDF5(file, false);
           },
           py::arg("file"), "Writes a .caffemodel.h5.")
       .def(
           "share_with",
           [](Net<float>* net, const Net<float>* other) {
-            const InLibrary scope;
+            const InLibrary scope({{net, other}, {}});
             net->ShareTrainedLayersWith(other);
           },
           py::arg("other"), py::keep_alive<1, 2>(),

@@ -35,11 +35,17 @@ caffe::SolverAction::Enum LookForInterrupt() {
   return caffe::SolverAction::STOP;
 }
 
+Owners OfSolver(Solver<float>* solver) {
+  Owners owners = Of(*solver->net());
+  for (const auto& net : solver->test_nets()) owners.nets.push_back(net.get());
+  return owners;
+}
+
 template <typename Work>
-void Train(Work work) {
+void Train(Solver<float>* solver, Work work) {
   interrupt.reset();
   {
-    const InLibrary scope;
+    const InLibrary scope(OfSolver(solver));
     work();
   }
   if (!interrupt) return;
@@ -73,8 +79,8 @@ SolverPtr GetSolver(const string& file, const py::object& strategy, const py::ob
 /// on_start and on_gradients_ready of the user.
 class SolverCallback : public Solver<float>::Callback {
  public:
-  SolverCallback(py::handle on_start, py::handle on_gradients_ready)
-      : on_start_(on_start), on_gradients_ready_(on_gradients_ready) {}
+  SolverCallback(Solver<float>* solver, py::handle on_start, py::handle on_gradients_ready)
+      : solver_(solver), on_start_(on_start), on_gradients_ready_(on_gradients_ready) {}
   virtual ~SolverCallback() = default;
 
  protected:
@@ -82,19 +88,21 @@ class SolverCallback : public Solver<float>::Callback {
   void on_gradients_ready() override { Call(on_gradients_ready_); }
 
  private:
-  static void Call(py::handle function) {
-    InPython python(InPython::kCallback);
+  void Call(py::handle function) const {
+    InPython python(InPython::kCallback, OfSolver(solver_));
     function();
     python.Return();
   }
 
+  Solver<float>* const solver_;
   const py::handle on_start_, on_gradients_ready_;
 };
 
 /// The Python object of the solver keeps callback and functions.
 void AddCallback(const py::object& solver, const py::function& on_start,
                  const py::function& on_gradients_ready) {
-  auto* const callback = new SolverCallback(on_start, on_gradients_ready);
+  auto* const callback =
+      new SolverCallback(solver.cast<Solver<float>*>(), on_start, on_gradients_ready);
   const py::capsule owner(callback, [](void* held) { delete static_cast<SolverCallback*>(held); });
   if (!py::hasattr(solver, "_callbacks")) solver.attr("_callbacks") = py::list();
   solver.attr("_callbacks")
@@ -191,34 +199,36 @@ void DefineSolvers(py::module_* module) {
           "solve",
           [](Solver<float>* solver, const py::object& state) {
             const string file = state.is_none() ? "" : state.cast<string>();
-            Train([&] { solver->Solve(state.is_none() ? nullptr : file.c_str()); });
+            Train(solver, [&] { solver->Solve(state.is_none() ? nullptr : file.c_str()); });
           },
           py::arg("resume_file") = none, "Trains to max_iter, from a .solverstate if given.")
       .def(
           "step",
-          [](Solver<float>* solver, int iterations) { Train([&] { solver->Step(iterations); }); },
+          [](Solver<float>* solver, int iterations) {
+            Train(solver, [&] { solver->Step(iterations); });
+          },
           py::arg("iterations"))
       .def(
           "restore",
           [](Solver<float>* solver, const string& file) {
-            const InLibrary scope;
+            const InLibrary scope(OfSolver(solver));
             solver->Restore(file.c_str());
           },
           py::arg("file"))
       .def("snapshot",
            [](Solver<float>* solver) {
-             const InLibrary scope;
+             const InLibrary scope(OfSolver(solver));
              solver->Snapshot();
            })
       .def("apply_update",
            [](Solver<float>* solver) {
-             const InLibrary scope;
+             const InLibrary scope(OfSolver(solver));
              solver->ApplyUpdate();
            })
       .def(
           "share_weights",
           [](Solver<float>* solver, caffe::Net<float>* net) {
-            const InLibrary scope;
+            const InLibrary scope({{net, solver->net().get()}, {}});
             net->ShareTrainedLayersWith(solver->net().get());
           },
           py::arg("net"), py::keep_alive<2, 1>(), "Lets another net use the parameters.")
@@ -237,13 +247,13 @@ void DefineSolvers(py::module_* module) {
   py::class_<NCCL<float>, boost::shared_ptr<NCCL<float>>>(
       *module, "NCCL", "A group of solvers, each in a thread of its own, that sum their gradients.")
       .def(py::init([](const SolverPtr& solver, const string& uid) {
-             const InLibrary scope;  // waits for the others
+             const InLibrary scope(OfSolver(solver.get()));  // waits for the others
              return boost::shared_ptr<NCCL<float>>(new NCCL<float>(solver, uid));
            }),
            py::arg("solver"), py::arg("uid"))
       .def_static("new_uid", &NCCL<float>::new_uid)
       .def("bcast", [](NCCL<float>* nccl) {
-        const InLibrary scope;
+        const InLibrary scope(OfSolver(nccl->solver()));
         nccl->Broadcast();
       });
 

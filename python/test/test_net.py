@@ -1,5 +1,7 @@
 """caffe.Net: wiring, passes, weights, errors."""
 import gc
+import sys
+import threading
 import unittest
 from collections import OrderedDict
 
@@ -205,6 +207,60 @@ class Errors(CaffeTest):
         gc.collect()
         np.testing.assert_array_equal(before, array)
         self.assertEqual((4, 5), blob.data.shape)
+
+    def test_nets_of_several_threads_leave_each_other_alone(self):
+        file = self.write('net.prototxt', '''
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 227 dim: 227 } } }
+layer { name: "mean" type: "Reduction" bottom: "data" top: "mean" reduction_param { operation: MEAN } }''')
+        wrong = []
+
+        def work(thread):
+            net = caffe.Net(file, caffe.TEST)
+            for i in range(60):
+                value = 1000 * thread + i
+                net.blobs['data'].data[...] = np.full((1, 3, 227, 227), value, float)
+                mean = float(net.forward()['mean'])
+                if abs(mean - value) > 0.01:
+                    wrong.append((value, mean))
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_a_net_may_run_while_another_threads_layer_is_at_work(self):
+        """The layer lets other threads have Python's lock; arrays of its net are held."""
+        self.write('slow_layer.py', '''
+import time
+import caffe
+
+class Slow(caffe.Layer):
+    def setup(self, bottom, top): pass
+    def reshape(self, bottom, top): top[0].reshape(2, 3)
+    def forward(self, bottom, top):
+        time.sleep(0.01)
+        top[0].data[...] = 1
+    def backward(self, top, propagate_down, bottom): pass
+''')
+        sys.path.insert(0, self.folder)
+        self.addCleanup(sys.path.remove, self.folder)
+        solver = caffe.get_solver(self.solver_file('''
+layer { name: "data" type: "Python" top: "data" python_param { module: "slow_layer" layer: "Slow" } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 2 } }
+layer { name: "loss" type: "Reduction" bottom: "ip" top: "loss" loss_weight: 1 }'''))
+        solver.step(1)
+        held = solver.net.params['ip'][0].data
+        other = self.net()
+        training = threading.Thread(target=solver.step, args=(20,))
+        training.start()
+        passes = 0
+        while training.is_alive():
+            other.forward()
+            passes += 1
+        training.join()
+        self.assertGreater(passes, 0)
+        np.testing.assert_array_equal(held, solver.net.params['ip'][0].data)
 
 
 if __name__ == '__main__':

@@ -50,6 +50,102 @@ class Placement(CaffeTest):
                 for one, other in zip(wanted, found):
                     np.testing.assert_array_equal(one, other)
 
+    def test_all_arrays_of_one_memory_may_be_held(self):
+        net = self.net('''
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 } } }
+layer { name: "a" type: "Power" bottom: "data" top: "a" power_param { scale: 2 } }
+layer { name: "b" type: "Power" bottom: "data" top: "b" power_param { scale: 3 } }
+layer { name: "sum" type: "Eltwise" bottom: "a" bottom: "b" top: "sum" }''')
+        net.place('keep')
+        arrays = {name: blob.data for name, blob in net.blobs.items()}  # data has two readers: views of it
+        for value in (1, 2, 3):
+            arrays['data'][...] = value
+            net.forward()
+            np.testing.assert_array_equal(arrays['sum'], np.full((2, 3), 5 * value))
+
+    def test_an_input_that_a_layer_overwrites_is_what_was_written_last(self):
+        net = self.net('''
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 } } }
+layer { name: "scale" type: "Power" bottom: "data" top: "data" power_param { scale: 2 } }
+layer { name: "shift" type: "Power" bottom: "data" top: "shift" power_param { shift: 1 } }''')
+        net.place('hybrid')
+        held = net.blobs['data'].data
+        for value in (1, 2, 3, 4):
+            held[...] = value
+            np.testing.assert_array_equal(net.forward()['shift'], np.full((1, 3), 2 * value + 1))
+
+    def test_writing_where_a_value_is_given_up_is_an_error_once(self):
+        solver = caffe.get_solver(self.solver_file(), strategy='hybrid', device_memory=self.budget())
+        solver.step(1)
+        given_up = [name for name, blob in solver.net.blobs.items() if not blob.readable]
+        self.assertIn('conv1', given_up)
+        other = caffe.get_solver(self.solver_file(), strategy='keep')
+        other.step(1)
+        held = other.net.blobs['conv1'].data
+        other.net.place('hybrid', self.budget())
+        other.step(1)
+        self.assertTrue(np.isnan(held).all())
+        held[...] = 1
+        with self.assertRaisesRegex(caffe.Error, "'conv1"):
+            other.step(1)
+        other.step(1)
+
+    def test_what_callbacks_write_is_computed_with(self):
+        net_text = '''
+layer { name: "data" type: "DummyData" top: "data"
+  dummy_data_param { shape { dim: 4 dim: 3 } data_filler { type: "constant" value: 1 } } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param { num_output: 2 weight_filler { type: "constant" value: 1 } } }
+layer { name: "ip2" type: "InnerProduct" bottom: "ip" top: "ip2"
+  inner_product_param { num_output: 2 weight_filler { type: "constant" value: 1 } } }
+layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 }'''
+
+        def train(planned):
+            solver = caffe.get_solver(self.solver_file(net_text))
+            net = solver.net
+            seen = []
+
+            def after_forward(layer):
+                if layer == 1:
+                    seen.append(net.blobs['ip'].readable)
+                    net.blobs['ip'].data[...] += 100
+
+            def after_backward(layer):
+                if layer == 2:
+                    net.blobs['ip'].diff[0] = 0
+            net.after_forward(after_forward)
+            net.after_backward(after_backward)
+            if planned:
+                solver.step(1)
+            else:
+                net.clear_param_diffs()
+                net.forward()
+                net.backward()
+                solver.apply_update()
+            return seen, float(net.blobs['loss'].data), weights(net)
+        seen, loss, after = train(planned=True)
+        expected = train(planned=False)
+        self.assertEqual(seen, [True])
+        self.assertEqual((seen, loss), expected[:2])
+        self.assertEqual(loss, 4 * 2 * 2 * 103)
+        self.assert_same(after, expected[2])
+
+    def test_a_callback_that_runs_its_own_net_is_an_error(self):
+        for enter in (lambda net: net.forward(), lambda net: net.forward(start='conv1', end='conv1'),
+                      lambda net: net.place('keep')):
+            solver = caffe.get_solver(self.solver_file())
+            calls = []
+
+            def run(layer, net=solver.net, enter=enter, calls=calls):
+                calls.append(layer)
+                if len(calls) == 1:
+                    enter(net)
+            solver.net.after_forward(run)
+            with self.assertRaisesRegex(caffe.Error, 'while it runs under a memory plan'):
+                solver.step(1)
+            solver.step(1)
+            self.assertGreater(len(calls), 9)
+
     def test_what_is_written_into_arrays_is_trained_with(self):
         def train(solver, hold):
             arrays = []

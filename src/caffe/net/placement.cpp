@@ -117,7 +117,10 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
 template <typename Dtype>
 void Net<Dtype>::LeavePlan(bool whole_pass) {
   using Wanted = typename PlannedNet<Dtype>::Wanted;
-  if (planned_) planned_->Release(whole_pass ? Wanted::kPersistent : Wanted::kAll);
+  if (planned_) {
+    planned_->CheckAtRest();
+    planned_->Release(whole_pass ? Wanted::kPersistent : Wanted::kAll);
+  }
   planned_.reset();
 }
 

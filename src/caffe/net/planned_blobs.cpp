@@ -344,7 +344,14 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
 template <typename Dtype>
 bool PlannedNet<Dtype>::Holds(const SyncedMemory& memory) const {
   const Binding* const binding = memory.binding();
-  return binding && binding->resolver == this && executor_->Find(binding->tensor);
+  if (!binding || binding->resolver != this) return false;
+  if (executor_->running() && memory_->done == executor_->current_step()) {
+    // What the operation has written, while its callbacks run.
+    const Step& step = plan().steps[memory_->done];
+    const auto& writes = memory_->net.graph.ops[step.op].forms[step.form].writes;
+    if (std::count(writes.begin(), writes.end(), binding->tensor)) return true;
+  }
+  return executor_->Find(binding->tensor);
 }
 
 /// The user writes an input that a layer has overwritten in place: the next pass reads it at the

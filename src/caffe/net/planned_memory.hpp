@@ -61,6 +61,7 @@ struct PlannedNet<Dtype>::Memory {
   std::vector<Range> touched;  // by them
   Dtype loss = 0;
   bool in_op = false;
+  int32_t done = -1;    // the step whose body has run last in this pass
   size_t fed = 0;       // tensors that the Feed at work has copied by the load lane
   int backward_at = 0;  // the layer of the net whose backward began last
 };

@@ -150,7 +150,16 @@ bool PlannedNet<Dtype>::IsUpToDate() const {
 }
 
 template <typename Dtype>
+void PlannedNet<Dtype>::CheckAtRest() const {
+  CHECK(!executor_->running())
+      << "Net " << net_->name_
+      << ": its callbacks and layers can neither run nor place the net itself while it runs under "
+         "a memory plan.";
+}
+
+template <typename Dtype>
 int PlannedNet<Dtype>::Forward(Dtype* loss) {
+  CheckAtRest();
   memory_->loss = 0;
   try {
     DropCopies();
@@ -168,6 +177,7 @@ int PlannedNet<Dtype>::Forward(Dtype* loss) {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Backward() {
+  CheckAtRest();
   CHECK(dead_.empty()) << dead_;
   CHECK(net_->phase_ == TRAIN) << "Net " << net_->name_
                                << ": Backward() of a net in the TEST phase runs without a memory "
@@ -190,6 +200,7 @@ void PlannedNet<Dtype>::Backward() {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
+  CheckAtRest();
   CHECK(dead_.empty()) << dead_;
   try {
     WriteZeroGradients();
@@ -283,6 +294,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->forward_ends[flat.owner];
+  memory_->done = -1;
   if (layer == ends.first) Call(net_->before_forward_, flat.owner, flat.last_owner);
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
@@ -304,6 +316,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
       Show(shown.data(), version.data);
     }
   }
+  memory_->done = executor_->current_step();
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
   Call(net_->after_forward_, flat.owner, flat.last_owner);
@@ -325,6 +338,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->backward_ends[flat.owner];
+  memory_->done = -1;
   if (layer == ends.first) {
     SkipBackwardTo(flat.last_owner);
     memory_->backward_at = flat.owner;
@@ -344,6 +358,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
     if (written && !memory_->net.outside.count(version.diff))
       Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
   }
+  memory_->done = executor_->current_step();
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);
   Call(net_->after_backward_, flat.last_owner, flat.owner);

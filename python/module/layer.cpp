@@ -29,20 +29,27 @@ std::map<const Layer<float>*, py::handle>& PythonLayers() {
   return *layers;
 }
 
+/// For messages.
+std::string WhereItIs(const LayerParameter& param) {
+  const caffe::PythonParameter& python = param.python_param();
+  return "python_param { module: \"" + python.module() + "\" layer: \"" + python.layer() +
+         "\" } names it, and Python looks for modules in PYTHONPATH and in the folder one is in";
+}
+
 /// The class that python_param names. Throws what importing it throws.
 py::object ClassOf(const LayerParameter& param) {
   const caffe::PythonParameter& python = param.python_param();
   const py::module_ module = py::module_::import(python.module().c_str());
   const std::string name = python.module() + "." + python.layer();
   if (!py::hasattr(module, python.layer().c_str())) {
-    throw py::attribute_error("Layer " + param.name() + ": there is no class " + name +
-                              "; python_param { module, layer } name it.");
+    throw py::attribute_error("Layer " + param.name() + ": there is no class " + name + "; " +
+                              WhereItIs(param) + ".");
   }
   const py::object found = module.attr(python.layer().c_str());
   if (!PyType_Check(found.ptr()) ||
       !PyObject_IsSubclass(found.ptr(), py::type::of<LayerHandle>().ptr())) {
     throw py::type_error("Layer " + param.name() + ": " + name +
-                         " must be a class derived from caffe.Layer.");
+                         " must be a class derived from caffe.Layer; " + WhereItIs(param) + ".");
   }
   return found;
 }
@@ -113,7 +120,18 @@ class Body : public PythonBody<float> {
 
 std::unique_ptr<PythonBody<float>> MakeBody(Layer<float>* layer) {
   const py::gil_scoped_acquire lock;
-  return std::make_unique<Body>(layer);
+  try {
+    return std::make_unique<Body>(layer);
+  } catch (const py::builtin_exception& error) {  // ours
+    if (!Embedded()) throw;
+    LOG(FATAL) << error.what();
+  } catch (const py::error_already_set& error) {
+    if (!Embedded()) throw;
+    const LayerParameter& param = layer->layer_param();
+    LOG(FATAL) << "Layer " << param.name() << ": its class cannot be used; " << WhereItIs(param)
+               << ". Python says: " << error.what();
+  }
+  return nullptr;
 }
 
 BlobPtr BlobAt(const LayerBlobs& blobs, int index) {

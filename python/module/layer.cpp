@@ -59,11 +59,12 @@ class Body : public PythonBody<float> {
  public:
   explicit Body(Layer<float>* layer) : layer_(layer) {
     const LayerParameter& param = layer->layer_param();
-    object_ = ClassOf(param)(py::none());
+    const py::object found = ClassOf(param);
+    object_ = found(py::none());
     object_.cast<LayerHandle*>()->Tie(layer);
     object_.attr("param_str") = param.python_param().param_str();
     object_.attr("phase") = static_cast<int>(param.phase());
-    object_.attr("name") = param.name();
+    if (!py::hasattr(found, "name")) object_.attr("name") = param.name();
     PythonLayers()[layer] = object_;
   }
 

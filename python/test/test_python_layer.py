@@ -93,6 +93,13 @@ class Phase(Source):
         top[0].data[...] = self.phase
 
 
+class OwnName(Source):
+    """Has a name of its own."""
+    @property
+    def name(self):
+        return 'mine'
+
+
 class Fails(Scale):
     def forward(self, bottom, top):
         raise ZeroDivisionError('as it must')
@@ -194,6 +201,10 @@ class PythonLayers(CaffeTest):
         for _ in range(2):
             with self.assertRaisesRegex(ZeroDivisionError, 'as it must'):
                 solver.step(1)
+
+    def test_a_class_may_have_a_name_of_its_own(self):
+        self.assertEqual('mine', self.net(layer('source', 'OwnName', '', 'x')).layers[0].name)
+        self.assertEqual('source', self.net(layer('source', 'Source', '', 'x')).layers[0].name)
 
     def test_what_is_kept_of_a_net_that_is_gone_says_so(self):
         net = self.net(layer('source', 'Source', '', 'x'))

@@ -160,7 +160,7 @@ py::object LayerObject(const boost::shared_ptr<Layer<float>>& layer) {
 void DefineLayers(py::module_* module) {
   const auto add_blob = [](const LayerBlobs& blobs, const py::args& dims) {
     auto& all = blobs.layer->get().blobs();
-    all.emplace_back(new Blob<float>(dims.cast<vector<int>>()));
+    all.emplace_back(new Blob<float>(ShapeOf(dims)));
     return BlobAt(blobs, -1);
   };
   py::class_<LayerBlobs>(*module, "LayerBlobs", "The parameters of a layer, as blobs.")

@@ -1,4 +1,5 @@
 """Layers written in Python, in nets of Python and of programs, with and without a memory plan."""
+import ast
 import gc
 import os
 import re
@@ -98,6 +99,12 @@ class OwnName(Source):
     @property
     def name(self):
         return 'mine'
+
+
+class Reshapes(Source):
+    """By what param_str says."""
+    def reshape(self, bottom, top):
+        top[0].reshape(*eval(self.param_str))
 
 
 class Fails(Scale):
@@ -205,6 +212,16 @@ class PythonLayers(CaffeTest):
     def test_a_class_may_have_a_name_of_its_own(self):
         self.assertEqual('mine', self.net(layer('source', 'OwnName', '', 'x')).layers[0].name)
         self.assertEqual('source', self.net(layer('source', 'Source', '', 'x')).layers[0].name)
+
+    def test_shapes_of_other_things_than_integers_are_refused_with_the_way_to_give_them(self):
+        net = self.net(layer('source', 'Reshapes', '', 'x', "param_str: '4, 3'"))
+        self.assertEqual((4, 3), net.blobs['x'].shape)
+        for wrong in ('((4, 3),)', '(4, 3.0)'):
+            says = re.escape(f'integers, as in reshape(4, 3), and these are {wrong}.')
+            with self.assertRaisesRegex(TypeError, says):
+                net.blobs['x'].reshape(*ast.literal_eval(wrong))
+            with self.assertRaisesRegex(TypeError, says):
+                self.net(layer('source', 'Reshapes', '', 'x', f"param_str: '{wrong}'"))
 
     def test_what_is_kept_of_a_net_that_is_gone_says_so(self):
         net = self.net(layer('source', 'Source', '', 'x'))

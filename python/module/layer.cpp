@@ -143,6 +143,13 @@ BlobPtr BlobAt(const LayerBlobs& blobs, int index) {
   return std::make_shared<BlobHandle>(all[index]);
 }
 
+py::list BlobsAt(const LayerBlobs& blobs, const py::slice& slice) {
+  const auto& all = blobs.layer->get().blobs();
+  py::list found;
+  for (const auto& blob : all) found.append(std::make_shared<BlobHandle>(blob));
+  return found[slice];
+}
+
 }  // namespace
 
 Layer<float>& LayerHandle::get() const {
@@ -166,6 +173,7 @@ void DefineLayers(py::module_* module) {
   py::class_<LayerBlobs>(*module, "LayerBlobs", "The parameters of a layer, as blobs.")
       .def("__len__", [](const LayerBlobs& blobs) { return blobs.layer->get().blobs().size(); })
       .def("__getitem__", &BlobAt)
+      .def("__getitem__", &BlobsAt)
       .def("add_blob", add_blob, "add_blob(*dims): one more, in setup().");
   py::class_<LayerHandle, std::shared_ptr<LayerHandle>>(
       *module, "Layer", py::dynamic_attr(),

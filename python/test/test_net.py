@@ -26,6 +26,12 @@ class Wiring(CaffeTest):
         self.assertEqual(['conv'], net.bottom_names['ip'])
         self.assertIn('4 blobs, 1,253 parameters', repr(net))
 
+    def test_a_slice_of_the_blobs_of_a_layer_is_a_list(self):
+        blobs = self.net().layer_dict['conv'].blobs
+        self.assertEqual([(6, 3, 3, 3)], [blob.shape for blob in blobs[0:1]])
+        self.assertEqual([(6,), (6, 3, 3, 3)], [blob.shape for blob in blobs[::-1]])
+        self.assertEqual([], blobs[2:])
+
     def test_loss_weights_by_name(self):
         net = self.net(TRAIN_NET, caffe.TRAIN)
         self.assertEqual({'loss': 1.0}, {name: weight for name, weight in net.blob_loss_weights.items() if weight})

@@ -102,6 +102,8 @@ class Passes(CaffeTest):
     def test_memory_data_reads_arrays(self):
         net = self.net('''layer { name: "m" type: "MemoryData" top: "data" top: "label"
                           memory_data_param { batch_size: 2 channels: 1 height: 2 width: 3 } }''')
+        with self.assertRaisesRegex(caffe.Error, 'or from Python net.set_input_arrays'):
+            net.forward()
         data = np.arange(24.).reshape(4, 1, 2, 3)
         net.set_input_arrays(data, np.arange(4.))
         net.forward()

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,21 +27,21 @@ using Array = py::array_t<float, py::array::c_style>;
 
 namespace {
 
-NetPtr MakeNet(const string& file, int phase, int level, const py::object& stages,
-               const py::object& weights) {
+NetPtr MakeNet(const Path& file, int phase, int level, const py::object& stages,
+               const std::optional<Path>& weights) {
   if (phase != caffe::TRAIN && phase != caffe::TEST)
     throw py::value_error("phase: caffe.TRAIN or caffe.TEST is needed.");
   const InLibrary scope;
   const auto names = stages.is_none() ? vector<string>() : stages.cast<vector<string>>();
-  const NetPtr net(new Net<float>(file, static_cast<caffe::Phase>(phase), level, &names));
-  if (!weights.is_none()) net->CopyTrainedLayersFrom(weights.cast<string>());
+  const NetPtr net(new Net<float>(file.string(), static_cast<caffe::Phase>(phase), level, &names));
+  if (weights) net->CopyTrainedLayersFrom(weights->string());
   return net;
 }
 
 /// Caffe's old order of arguments.
-NetPtr MakeNetWithWeights(const string& file, const string& weights, int phase) {
+NetPtr MakeNetWithWeights(const Path& file, const Path& weights, int phase) {
   LOG(WARNING) << "Net(file, weights, phase) is Caffe's old way: Net(file, phase, weights=...)";
-  return MakeNet(file, phase, 0, py::none(), py::str(weights));
+  return MakeNet(file, phase, 0, py::none(), weights);
 }
 
 /// Calls a function of the user with the number of a layer.
@@ -117,11 +118,11 @@ void SetInputArrays(const py::object& object, const Array& data, const Array& la
   object.attr("_input_arrays") = py::make_tuple(data, labels);
 }
 
-void Save(const Net<float>& net, const string& file) {
+void Save(const Net<float>& net, const Path& file) {
   const InLibrary scope;
   caffe::NetParameter param;
   net.ToProto(&param, false);
-  caffe::WriteProtoToBinaryFile(param, file);
+  caffe::WriteProtoToBinaryFile(param, file.string());
 }
 
 /// The net's placement; planned as it is now, for inference where it has no losses.
@@ -162,9 +163,9 @@ py::list Layers(const Net<float>& net) {
 void DefineNet(py::module_* module) {
   using FileCall = void (Net<float>::*)(const string&);
   const auto guarded = [](auto method) {
-    return [method](Net<float>* net, const string& file) {
+    return [method](Net<float>* net, const Path& file) {
       const InLibrary scope;
-      (net->*method)(file);
+      (net->*method)(file.string());
     };
   };
   const py::object none = py::none();
@@ -193,9 +194,9 @@ void DefineNet(py::module_* module) {
       .def("save", &Save, py::arg("file"), "Writes a .caffemodel.")
       .def(
           "save_hdf5",
-          [](const Net<float>& net, const string& file) {
+          [](const Net<float>& net, const Path& file) {
             const InLibrary scope;
-            net.ToHDF5(file, false);
+            net.ToHDF5(file.string(), false);
           },
           py::arg("file"), "Writes a .caffemodel.h5.")
       .def(

@@ -48,10 +48,10 @@ void Train(Work work) {
   throw raised;
 }
 
-SolverParameter ReadSolver(const string& file, const py::object& strategy,
+SolverParameter ReadSolver(const Path& file, const py::object& strategy,
                            const py::object& device_memory, const py::object& host_memory) {
   SolverParameter param;
-  caffe::ReadSolverParamsFromTextFileOrDie(file, &param);
+  caffe::ReadSolverParamsFromTextFileOrDie(file.string(), &param);
   const caffe::PlacementParameter asked = Placement(strategy, device_memory, host_memory);
   if (asked.ByteSizeLong() > 0) param.mutable_placement()->MergeFrom(asked);
   return param;
@@ -63,7 +63,7 @@ SolverPtr Ready(Solver<float>* solver) {
   return owner;
 }
 
-SolverPtr GetSolver(const string& file, const py::object& strategy, const py::object& device_memory,
+SolverPtr GetSolver(const Path& file, const py::object& strategy, const py::object& device_memory,
                     const py::object& host_memory) {
   const InLibrary scope;
   return Ready(caffe::SolverRegistry<float>::CreateSolver(
@@ -140,7 +140,7 @@ template <typename Type>
 void DefineSolver(py::module_* module, const char* name) {
   const py::object none = py::none();
   py::class_<Type, Solver<float>, boost::shared_ptr<Type>>(*module, name, py::dynamic_attr())
-      .def(py::init([](const string& file, const py::object& strategy,
+      .def(py::init([](const Path& file, const py::object& strategy,
                        const py::object& device_memory, const py::object& host_memory) {
              const InLibrary scope;
              boost::shared_ptr<Type> solver(
@@ -189,9 +189,8 @@ void DefineSolvers(py::module_* module) {
       .def("add_callback", [](const Solver<float>&, const NCCL<float>&) {})
       .def(
           "solve",
-          [](Solver<float>* solver, const py::object& state) {
-            const string file = state.is_none() ? "" : state.cast<string>();
-            Train([&] { solver->Solve(state.is_none() ? nullptr : file.c_str()); });
+          [](Solver<float>* solver, const std::optional<Path>& state) {
+            Train([&] { solver->Solve(state ? state->c_str() : nullptr); });
           },
           py::arg("resume_file") = none, "Trains to max_iter, from a .solverstate if given.")
       .def(
@@ -200,7 +199,7 @@ void DefineSolvers(py::module_* module) {
           py::arg("iterations"))
       .def(
           "restore",
-          [](Solver<float>* solver, const string& file) {
+          [](Solver<float>* solver, const Path& file) {
             const InLibrary scope;
             solver->Restore(file.c_str());
           },

@@ -1,5 +1,6 @@
 """caffe.Net: wiring, passes, weights, errors."""
 import gc
+import pathlib
 import unittest
 from collections import OrderedDict
 
@@ -156,6 +157,22 @@ class Weights(CaffeTest):
             for name, blobs in net.params.items():
                 for mine, its in zip(blobs, other.params[name]):
                     np.testing.assert_array_equal(mine.data, its.data)
+
+    def test_files_may_be_named_by_paths(self):
+        folder = pathlib.Path(self.folder)
+        net = self.net()
+        net.save(folder / 'net.caffemodel')
+        net.save_hdf5(folder / 'net.h5')
+        again = caffe.Net(folder / 'net.prototxt', caffe.TEST, weights=folder / 'net.caffemodel')
+        np.testing.assert_array_equal(net.params['ip'][0].data, again.params['ip'][0].data)
+        for load, name in ((again.copy_from, 'net.caffemodel'), (again.load_hdf5, 'net.h5')):
+            again.params['ip'][0].data[...] = 0
+            load(folder / name)
+            np.testing.assert_array_equal(net.params['ip'][0].data, again.params['ip'][0].data)
+        old = caffe.Net(folder / 'net.prototxt', folder / 'net.caffemodel', caffe.TEST)
+        np.testing.assert_array_equal(net.params['ip'][0].data, old.params['ip'][0].data)
+        with self.assertRaisesRegex(TypeError, 'os.PathLike'):
+            caffe.Net(3, caffe.TEST)
 
     def test_shared_weights_are_the_same(self):
         net, other = self.net(), self.net()

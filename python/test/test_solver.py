@@ -1,5 +1,6 @@
 """caffe's solvers: training, state, Ctrl-C, several solvers."""
 import os
+import pathlib
 import subprocess
 import threading
 import unittest
@@ -75,6 +76,18 @@ class Solvers(CaffeTest):
         other.apply_update()
         self.assertEqual(1, other.iter)
         np.testing.assert_array_equal(arrays[0], other.net.params['ip'][0].data)
+
+    def test_files_may_be_named_by_paths(self):
+        folder = pathlib.Path(self.folder)
+        self.solver_file()
+        one = caffe.get_solver(folder / 'solver.prototxt')
+        one.step(1)
+        one.snapshot()
+        other = caffe.SGDSolver(folder / 'solver.prototxt')
+        other.restore(folder / 'snap_iter_1.solverstate')
+        self.assertEqual(1, other.iter)
+        other.solve(folder / 'snap_iter_1.solverstate')
+        self.assertEqual(20, other.iter)
 
     def test_share_weights(self):
         solver = caffe.get_solver(self.solver_file())

@@ -54,6 +54,8 @@ SolverParameter ReadSolver(const Path& file, const py::object& strategy,
   caffe::ReadSolverParamsFromTextFileOrDie(file.string(), &param);
   const caffe::PlacementParameter asked = Placement(strategy, device_memory, host_memory);
   if (asked.ByteSizeLong() > 0) param.mutable_placement()->MergeFrom(asked);
+  const auto options = caffe::ToOptions(param.placement());
+  if (!options.ok()) throw py::value_error(options.status().message);
   return param;
 }
 

@@ -165,6 +165,22 @@ class Placement(CaffeTest):
         with self.assertRaisesRegex(ValueError, 'hybrid'):
             self.net().place('nonsense')
 
+    def test_a_placement_that_there_is_not_is_refused_at_once(self):
+        file, wrong = self.solver_file(), self.path('wrong.prototxt')
+        with open(file, encoding='utf-8') as good, open(wrong, 'w', encoding='utf-8') as bad:
+            bad.write(good.read() + 'placement { strategy: "nonsense" }\n')
+        for make in (caffe.get_solver, caffe.SGDSolver):
+            for field, says in (('strategy', "no placement strategy 'foo'"),
+                                ('device_memory', "device_memory: 'foo' is not a size"),
+                                ('host_memory', "host_memory: 'foo' is not a size")):
+                with self.assertRaisesRegex(ValueError, says):
+                    make(file, **{field: 'foo'})
+            with self.assertRaisesRegex(ValueError, "no placement strategy 'nonsense'"):
+                make(wrong)
+        for field in ('strategy', 'device_memory', 'host_memory'):
+            with self.assertRaisesRegex(ValueError, "'foo'"):
+                self.net().place(**{field: 'foo'})
+
 
 class Plans(CaffeTest):
 

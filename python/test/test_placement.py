@@ -181,6 +181,27 @@ class Placement(CaffeTest):
             with self.assertRaisesRegex(ValueError, "'foo'"):
                 self.net().place(**{field: 'foo'})
 
+    def test_keep_may_name_a_blob_that_only_a_test_net_has(self):
+        text = TRAIN_NET + '''layer { name: "acc" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc"
+                                      include { phase: TEST } }
+                              layer { name: "late" type: "Power" bottom: "conv1" top: "late" include { phase: TEST } }
+                              layer { name: "sum" type: "Reduction" bottom: "late" top: "sum"
+                                      include { phase: TEST } }'''
+        more = 'test_iter: 1\ntest_interval: 1\nplacement {{ strategy: "hybrid" keep: "{}" }}\n'
+
+        def solver(keep):
+            return caffe.get_solver(self.solver_file(text, more.format(keep)))
+        for keep, kept in (('late', True), ('acc', False)):
+            trained = solver(keep)
+            trained.step(1)
+            trained.test_nets[0].forward()
+            self.assertEqual(kept, trained.test_nets[0].blobs['late'].readable)
+        with self.assertRaisesRegex(caffe.Error, "keep names blob 'nothing', which none of the solver's nets has: "
+                                    "train net 'small', test net 'small'"):
+            solver('nothing').step(1)
+        with self.assertRaisesRegex(ValueError, "keep names blob 'nothing', which net 'deploy' lacks"):
+            self.net().place('hybrid', keep=['nothing'])
+
 
 class Plans(CaffeTest):
 

@@ -62,10 +62,14 @@ def datum_to_array(datum):
     return values.reshape(datum.channels, datum.height, datum.width)
 
 
+# The parts of red, green and blue in gray, by which Caffe (scikit-image) weighs them; OpenCV has others.
+_GRAY = np.array([[0.2125], [0.7154], [0.0721]], np.float32)
+
+
 def load_image(filename, color=True):
     """An image file as height x width x 3 (red, green, blue), or x 1, of float32 between 0 and 1."""
-    image = _caffe._read_image(str(filename), color)
-    return image[:, :, ::-1].astype(np.float32) / 255 if color else image.astype(np.float32) / 255
+    image = _caffe._read_image(str(filename), True)[:, :, ::-1].astype(np.float32) / 255
+    return image if color else image @ _GRAY
 
 
 def _weights(size, new_size, order):

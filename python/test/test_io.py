@@ -74,6 +74,12 @@ class Images(CaffeTest):
         with self.assertRaisesRegex((ValueError, caffe.Error), 'nowhere.png'):
             io.load_image(self.path('nowhere.png'))
 
+    def test_an_image_is_gray_by_the_weights_of_caffe(self):
+        for colour, gray in (((255, 0, 0), 0.2125), ((0, 255, 0), 0.7154), ((0, 0, 255), 0.0721), ((51, 51, 51), 0.2)):
+            image = io.load_image(self.image(colour=colour), color=False)
+            self.assertEqual(np.float32, image.dtype)
+            np.testing.assert_allclose(np.full((8, 10, 1), gray), image, rtol=1e-5)
+
     def test_resize_keeps_what_is_linear(self):
         ramp = np.tile(np.arange(12.)[:, None, None], (1, 9, 2))
         np.testing.assert_allclose(io.resize_image(ramp, (6, 3))[:, 0, 0], np.arange(6) * 2 + .5)

@@ -194,7 +194,8 @@ class Transformer:
         self.raw_scale[in_] = scale
 
     def set_mean(self, in_, mean):
-        """What is subtracted: a value for each channel, or an array channels x height x width."""
+        """What is subtracted: a value for each channel, or an array channels x height x width, which is resized to the
+        input's size if it is of another."""
         self._check(in_)
         mean = np.asarray(mean, np.float32)
         channels, size = self.inputs[in_][1], tuple(self.inputs[in_][2:])
@@ -205,7 +206,7 @@ class Transformer:
         if mean.ndim != 3 or mean.shape[0] not in (1, channels):
             raise ValueError(f'a mean of {mean.shape} does not fit {channels} channels')
         if mean.shape[1:] not in ((1, 1), size):
-            raise ValueError(f"a mean image of {mean.shape[1:]} does not fit inputs of {size}; mean.mean((1, 2)) does")
+            mean = resize_image(mean.transpose(1, 2, 0), size).transpose(2, 0, 1)
         self.mean[in_] = mean
 
     def set_input_scale(self, in_, scale):

@@ -1,6 +1,7 @@
 """classify.py, detect.py, draw_net.py and train.py, as a user runs them."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -81,6 +82,22 @@ class Scripts(CaffeTest):
         self.succeed('detect.py', *model, '--context_pad=1', 'windows.csv', 'gray.csv')
         with open(self.path('gray.csv'), encoding='utf-8') as file:
             self.assertTrue(0 < float(file.readlines()[1].split(',')[5]) < 255 * 0.2125)
+
+    def test_the_package_without_its_library_says_what_to_run(self):
+        os.mkdir(self.path('caffe'))
+        shutil.copy(caffe.__file__, self.path('caffe'))
+
+        def says():
+            run = subprocess.run([sys.executable, '-c', 'import caffe'], cwd=self.folder, capture_output=True, text=True,
+                                 check=False)
+            self.assertEqual(1, run.returncode, run.stderr)
+            self.assertEqual(1, run.stderr.count('Traceback'), run.stderr)
+            return run.stderr.splitlines()[-1]
+        self.assertRegex(says(), r'^ImportError: .*caffe is the source of the package, without the library; run the '
+                         r'programs of build/python, such as build/python/draw_net.py, or run `make pycaffe` first$')
+        self.write('caffe/_caffe.other.so', '')
+        self.assertRegex(says(), '^ImportError: the library in .*caffe is for another Python than .*; build it with '
+                         '-D Python_EXECUTABLE=')
 
     def test_detect(self):
         model = self.model()

@@ -31,8 +31,8 @@ NetPtr MakeNet(const Path& file, int phase, int level, const py::object& stages,
                const std::optional<Path>& weights) {
   if (phase != caffe::TRAIN && phase != caffe::TEST)
     throw py::value_error("phase: caffe.TRAIN or caffe.TEST is needed.");
-  const InLibrary scope;
   const auto names = stages.is_none() ? vector<string>() : stages.cast<vector<string>>();
+  const InLibrary scope;
   const NetPtr net(new Net<float>(file.string(), static_cast<caffe::Phase>(phase), level, &names));
   if (weights) net->CopyTrainedLayersFrom(weights->string());
   return net;
@@ -98,7 +98,6 @@ void CheckInput(const Array& array, const char* name, const vector<int>& item) {
 
 /// The arrays stay the user's; the net's Python object keeps them alive.
 void SetInputArrays(const py::object& object, const Array& data, const Array& labels) {
-  const InLibrary scope;
   const auto& layers = object.cast<Net<float>*>()->layers();
   auto* const layer =
       layers.empty() ? nullptr : dynamic_cast<caffe::MemoryDataLayer<float>*>(layers[0].get());
@@ -113,8 +112,11 @@ void SetInputArrays(const py::object& object, const Array& data, const Array& la
     throw py::value_error("set_input_arrays: " + std::to_string(count) +
                           " images are no multiple of the batch of " +
                           std::to_string(layer->batch_size()) + ".");
-  layer->Reset(const_cast<float*>(data.data()), const_cast<float*>(labels.data()),
-               static_cast<int>(count));
+  {
+    const InLibrary scope;
+    layer->Reset(const_cast<float*>(data.data()), const_cast<float*>(labels.data()),
+                 static_cast<int>(count));
+  }
   object.attr("_input_arrays") = py::make_tuple(data, labels);
 }
 
@@ -138,10 +140,10 @@ py::tuple Plan(Net<float>* net, const py::object& strategy, const py::object& de
 
 void Place(Net<float>* net, const py::object& strategy, const py::object& device_memory,
            const py::object& host_memory, const vector<string>& keep) {
-  const InLibrary scope;
   auto options = caffe::ToOptions(Placement(strategy, device_memory, host_memory));
   if (!options.ok()) throw py::value_error(options.status().message);
   options.value().keep = keep;
+  const InLibrary scope;
   const layrub::Status placed = net->Place(options.value());
   if (!placed.ok()) throw py::value_error(placed.message);
 }

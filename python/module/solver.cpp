@@ -67,9 +67,9 @@ SolverPtr Ready(Solver<float>* solver) {
 
 SolverPtr GetSolver(const Path& file, const py::object& strategy, const py::object& device_memory,
                     const py::object& host_memory) {
+  const SolverParameter param = ReadSolver(file, strategy, device_memory, host_memory);
   const InLibrary scope;
-  return Ready(caffe::SolverRegistry<float>::CreateSolver(
-      ReadSolver(file, strategy, device_memory, host_memory)));
+  return Ready(caffe::SolverRegistry<float>::CreateSolver(param));
 }
 
 /// on_start and on_gradients_ready of the user.
@@ -144,9 +144,9 @@ void DefineSolver(py::module_* module, const char* name) {
   py::class_<Type, Solver<float>, boost::shared_ptr<Type>>(*module, name, py::dynamic_attr())
       .def(py::init([](const Path& file, const py::object& strategy,
                        const py::object& device_memory, const py::object& host_memory) {
+             const SolverParameter param = ReadSolver(file, strategy, device_memory, host_memory);
              const InLibrary scope;
-             boost::shared_ptr<Type> solver(
-                 new Type(ReadSolver(file, strategy, device_memory, host_memory)));
+             boost::shared_ptr<Type> solver(new Type(param));
              solver->SetActionFunction(LookForInterrupt);
              return solver;
            }),

@@ -21,6 +21,14 @@ install(DIRECTORY include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_IN
 install(FILES src/caffe/proto/caffe.proto DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/caffe/proto)
 
 install(EXPORT CaffeTargets DESTINATION ${caffe_package_dir})
+# For find_package(Caffe) with Caffe_DIR=<build>; export() would ask for caffe_deps, whose parts CaffeConfig.cmake names.
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/CaffeTargets.cmake CONTENT
+"add_library(caffe SHARED IMPORTED)
+set_target_properties(caffe PROPERTIES
+  IMPORTED_LOCATION \"$<TARGET_FILE:caffe>\"
+  IMPORTED_SONAME \"$<TARGET_SONAME_FILE_NAME:caffe>\"
+  INTERFACE_INCLUDE_DIRECTORIES \"${PROJECT_SOURCE_DIR}/include;${PROJECT_BINARY_DIR}/include\")
+")
 
 get_target_property(Caffe_DEPENDENCY_INCLUDES caffe_deps INTERFACE_SYSTEM_INCLUDE_DIRECTORIES)
 get_target_property(Caffe_DEPENDENCY_LIBRARIES caffe_deps INTERFACE_LINK_LIBRARIES)

@@ -12,7 +12,7 @@ import sys
 import time
 
 import caffe
-from classify import add_model_flags, start
+from classify import add_model_flags, start, swap_channels
 
 CORNERS = ('ymin', 'xmin', 'ymax', 'xmax')
 
@@ -47,6 +47,9 @@ def main():
     mean = start(flags)
     detector = caffe.Detector(flags.model_def, flags.pretrained_model, mean, flags.input_scale, flags.raw_scale,
                               flags.channel_swap, flags.context_pad)
+    if flags.channel_swap is None:
+        swap_channels(detector)
+        detector.configure_crop(flags.context_pad)  # the mean that crops show is in this order
     if flags.crop_mode == 'selective_search':
         detector.detect_selective_search([])
     began = time.time()

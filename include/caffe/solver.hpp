@@ -100,9 +100,9 @@ class Solver {
   /// What Place plans by: the `placement` of net and solver, and what mutable_placement_extra says.
   /// kInvalid as ToOptions.
   layrub::Result<PlacementOptions> WantedPlacement() const;
-  /// What Place plans: the train net, in which the blobs that `options` keeps are readable after a
-  /// pass, and the test nets; where it asks for that, with reproducible workspaces only. kInvalid
-  /// where there are none.
+  /// What Place plans: the train net and the test nets, in which the blobs that `options` keeps are
+  /// readable after a pass; where it asks for that, with reproducible workspaces only. kInvalid
+  /// where there are none, or where no net has a blob that is kept.
   layrub::Result<SolverGraphs> MemoryGraphs(const PlacementOptions& options);
   /// `padding`, `machine`, `measure` and `executor` of these options are used by Place; the rest
   /// comes from the prototxt. After measuring, `machine` is what was found.

@@ -9,11 +9,23 @@ Everything is called as in Caffe. Beyond it: Net.plan, Solver.plan and caffe.pla
 before it runs, Net.place and the solvers' strategy and device_memory give it a budget. Errors are exceptions
 (caffe.Error, or Python's own for what Python can name).
 """
-from ._caffe import (
-    NCCL, AdaDeltaSolver, AdaGradSolver, AdamSolver, Blob, Error, Layer, Net, NesterovSolver, RMSPropSolver, SGDSolver,
-    Solver, Timer, __version__, get_solver, has_nccl, init_log, layer_type_list, layrub_version, log, set_device,
-    set_mode_cpu, set_mode_gpu, set_multiprocess, set_random_seed, set_solver_count, set_solver_rank, solver_count,
-    solver_rank)
+try:
+    from ._caffe import (
+        NCCL, AdaDeltaSolver, AdaGradSolver, AdamSolver, Blob, Error, Layer, Net, NesterovSolver, RMSPropSolver,
+        SGDSolver, Solver, Timer, __version__, get_solver, has_nccl, init_log, layer_type_list, layrub_version, log,
+        set_device, set_mode_cpu, set_mode_gpu, set_multiprocess, set_random_seed, set_solver_count, set_solver_rank,
+        solver_count, solver_rank)
+except ModuleNotFoundError as error:
+    if error.name != f'{__name__}._caffe':
+        raise
+    import os
+    import sys
+    folder = os.path.dirname(os.path.abspath(__file__))
+    if any(name.startswith('_caffe.') for name in os.listdir(folder)):
+        raise ImportError(f'the library in {folder} is for another Python than {sys.executable}; build it with '
+                          f'-D Python_EXECUTABLE={sys.executable}') from None
+    raise ImportError(f'{folder} is the source of the package, without the library; run the programs of build/python, '
+                      'such as build/python/draw_net.py, or run `make pycaffe` first') from None
 from .proto.caffe_pb2 import TEST, TRAIN
 from . import pycaffe
 from . import coord_map, draw, io

@@ -61,7 +61,7 @@ class Detector(_caffe.Net):
         list of {'window', 'prediction', 'filename'}, in their order."""
         name, found, crops = self.inputs[0], [], []
         for file, windows in images_windows:
-            image = io.load_image(file)
+            image = io.load_image(file, color=self.blobs[name].shape[1] != 1)
             for window in windows:
                 crops.append(self.transformer.preprocess(name, self.crop(image, window)))
                 found.append({'window': np.asarray(window), 'filename': file})

@@ -62,10 +62,14 @@ def datum_to_array(datum):
     return values.reshape(datum.channels, datum.height, datum.width)
 
 
+# The parts of red, green and blue in gray, by which Caffe (scikit-image) weighs them; OpenCV has others.
+_GRAY = np.array([[0.2125], [0.7154], [0.0721]], np.float32)
+
+
 def load_image(filename, color=True):
     """An image file as height x width x 3 (red, green, blue), or x 1, of float32 between 0 and 1."""
-    image = _caffe._read_image(str(filename), color)
-    return image[:, :, ::-1].astype(np.float32) / 255 if color else image.astype(np.float32) / 255
+    image = _caffe._read_image(str(filename), True)[:, :, ::-1].astype(np.float32) / 255
+    return image if color else image @ _GRAY
 
 
 def _weights(size, new_size, order):
@@ -190,7 +194,8 @@ class Transformer:
         self.raw_scale[in_] = scale
 
     def set_mean(self, in_, mean):
-        """What is subtracted: a value for each channel, or an array channels x height x width."""
+        """What is subtracted: a value for each channel, or an array channels x height x width, which is resized to the
+        input's size if it is of another."""
         self._check(in_)
         mean = np.asarray(mean, np.float32)
         channels, size = self.inputs[in_][1], tuple(self.inputs[in_][2:])
@@ -201,7 +206,7 @@ class Transformer:
         if mean.ndim != 3 or mean.shape[0] not in (1, channels):
             raise ValueError(f'a mean of {mean.shape} does not fit {channels} channels')
         if mean.shape[1:] not in ((1, 1), size):
-            raise ValueError(f"a mean image of {mean.shape[1:]} does not fit inputs of {size}; mean.mean((1, 2)) does")
+            mean = resize_image(mean.transpose(1, 2, 0), size).transpose(2, 0, 1)
         self.mean[in_] = mean
 
     def set_input_scale(self, in_, scale):

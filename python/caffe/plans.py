@@ -55,6 +55,12 @@ def _program():
     return found
 
 
+def _in_python(message):
+    """What the program says, without the prefixes of its log, and with its flags as arguments of plan."""
+    message = re.sub(r'(?m)^[IWEF]\d{4} [\d:.]+ +\d+ \S+\] ', '', message)
+    return re.sub(r'--(\w+)=', lambda flag: {'placement': 'strategy'}.get(flag[1], flag[1]) + '=', message)
+
+
 def _is_solver(path):
     """Of a solver, that is, and not of a net: only solvers have these fields outside of braces."""
     with open(path, encoding='utf-8', errors='replace') as file:
@@ -83,7 +89,7 @@ def plan(prototxt, strategy=None, device_memory=None, **flags):
                 arguments.append(f'--{name}={str(value).lower() if isinstance(value, bool) else value}')
         run = subprocess.run([_program(), 'plan', *arguments], capture_output=True, text=True, check=False)
         if run.returncode not in (0, 2) or not run.stdout:
-            raise ValueError(run.stderr.strip() or f'layrub plan ended with exit code {run.returncode}')
+            raise ValueError(_in_python(run.stderr.strip()) or f'layrub plan ended with exit code {run.returncode}')
         texts = []
         for name in ('graph.txt', 'plan.txt'):
             with open(os.path.join(folder, name), encoding='utf-8') as file:

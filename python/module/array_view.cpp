@@ -134,7 +134,7 @@ class View {
 
   const boost::shared_ptr<SyncedMemory> memory_;
   std::vector<float> values_;  ///< whose bytes NumPy knows: they stay where they are
-  std::vector<float> shown_;  ///< what is in values_ when nobody has written there
+  std::vector<float> shown_;   ///< what is in values_ when nobody has written there
   const caffe::Net<float>* planned_by_ = nullptr;  ///< the net whose plan has, or had, the memory
   bool has_value_ = false;                         ///< else NaN
   bool told_ = false;                              ///< so does the log say

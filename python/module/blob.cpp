@@ -2,6 +2,8 @@
 
 #include <pybind11/stl.h>
 
+#include <string>
+
 #include "array_view.hpp"
 
 namespace pycaffe {
@@ -11,11 +13,21 @@ Blob<float>& BlobHandle::get() const {
   return *blob_;
 }
 
+std::vector<int> ShapeOf(const py::args& dims) {
+  try {
+    return dims.cast<std::vector<int>>();
+  } catch (const py::cast_error&) {
+    throw py::type_error("A shape is given by integers, as in reshape(4, 3), and these are " +
+                         py::repr(dims).cast<std::string>() + ".");
+  }
+}
+
 void DefineBlobs(py::module_* module) {
   const auto shape = [](const BlobHandle& blob) { return py::tuple(py::cast(blob.get().shape())); };
   const auto reshape = [](const BlobHandle& blob, const py::args& dims) {
+    const std::vector<int> shape = ShapeOf(dims);
     const InLibrary scope({{}, {&blob.get()}});
-    blob.get().Reshape(dims.cast<std::vector<int>>());
+    blob.get().Reshape(shape);
   };
   const auto legacy = [](int axis) {
     return [axis](const BlobHandle& blob) { return blob.get().LegacyShape(axis); };

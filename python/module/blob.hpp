@@ -31,6 +31,9 @@ class BlobHandle {
 };
 using BlobPtr = std::shared_ptr<BlobHandle>;
 
+/// The shape that arguments give, one integer each. Throws TypeError where they are others.
+std::vector<int> ShapeOf(const py::args& dims);
+
 /// caffe.Layer: a layer of a net, and the base of the classes that python_param names. Their
 /// objects are tied to the library's layer when that is set up, until it ends.
 class LayerHandle {

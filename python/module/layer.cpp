@@ -29,20 +29,27 @@ std::map<const Layer<float>*, py::handle>& PythonLayers() {
   return *layers;
 }
 
+/// For messages.
+std::string WhereItIs(const LayerParameter& param) {
+  const caffe::PythonParameter& python = param.python_param();
+  return "python_param { module: \"" + python.module() + "\" layer: \"" + python.layer() +
+         "\" } names it, and Python looks for modules in PYTHONPATH and in the folder one is in";
+}
+
 /// The class that python_param names. Throws what importing it throws.
 py::object ClassOf(const LayerParameter& param) {
   const caffe::PythonParameter& python = param.python_param();
   const py::module_ module = py::module_::import(python.module().c_str());
   const std::string name = python.module() + "." + python.layer();
   if (!py::hasattr(module, python.layer().c_str())) {
-    throw py::attribute_error("Layer " + param.name() + ": there is no class " + name +
-                              "; python_param { module, layer } name it.");
+    throw py::attribute_error("Layer " + param.name() + ": there is no class " + name + "; " +
+                              WhereItIs(param) + ".");
   }
   const py::object found = module.attr(python.layer().c_str());
   if (!PyType_Check(found.ptr()) ||
       !PyObject_IsSubclass(found.ptr(), py::type::of<LayerHandle>().ptr())) {
     throw py::type_error("Layer " + param.name() + ": " + name +
-                         " must be a class derived from caffe.Layer.");
+                         " must be a class derived from caffe.Layer; " + WhereItIs(param) + ".");
   }
   return found;
 }
@@ -52,11 +59,12 @@ class Body : public PythonBody<float> {
  public:
   explicit Body(Layer<float>* layer) : layer_(layer) {
     const LayerParameter& param = layer->layer_param();
-    object_ = ClassOf(param)(py::none());
+    const py::object found = ClassOf(param);
+    object_ = found(py::none());
     object_.cast<LayerHandle*>()->Tie(layer);
     object_.attr("param_str") = param.python_param().param_str();
     object_.attr("phase") = static_cast<int>(param.phase());
-    object_.attr("name") = param.name();
+    if (!py::hasattr(found, "name")) object_.attr("name") = param.name();
     PythonLayers()[layer] = object_;
   }
 
@@ -122,7 +130,18 @@ class Body : public PythonBody<float> {
 
 std::unique_ptr<PythonBody<float>> MakeBody(Layer<float>* layer) {
   const py::gil_scoped_acquire lock;
-  return std::make_unique<Body>(layer);
+  try {
+    return std::make_unique<Body>(layer);
+  } catch (const py::builtin_exception& error) {  // ours
+    if (!Embedded()) throw;
+    LOG(FATAL) << error.what();
+  } catch (const py::error_already_set& error) {
+    if (!Embedded()) throw;
+    const LayerParameter& param = layer->layer_param();
+    LOG(FATAL) << "Layer " << param.name() << ": its class cannot be used; " << WhereItIs(param)
+               << ". Python says: " << error.what();
+  }
+  return nullptr;
 }
 
 BlobPtr BlobAt(const LayerBlobs& blobs, int index) {
@@ -131,6 +150,13 @@ BlobPtr BlobAt(const LayerBlobs& blobs, int index) {
   if (index < 0) index += size;
   if (index < 0 || index >= size) throw py::index_error();
   return std::make_shared<BlobHandle>(all[index]);
+}
+
+py::list BlobsAt(const LayerBlobs& blobs, const py::slice& slice) {
+  const auto& all = blobs.layer->get().blobs();
+  py::list found;
+  for (const auto& blob : all) found.append(std::make_shared<BlobHandle>(blob));
+  return found[slice];
 }
 
 }  // namespace
@@ -150,12 +176,13 @@ py::object LayerObject(const boost::shared_ptr<Layer<float>>& layer) {
 void DefineLayers(py::module_* module) {
   const auto add_blob = [](const LayerBlobs& blobs, const py::args& dims) {
     auto& all = blobs.layer->get().blobs();
-    all.emplace_back(new Blob<float>(dims.cast<vector<int>>()));
+    all.emplace_back(new Blob<float>(ShapeOf(dims)));
     return BlobAt(blobs, -1);
   };
   py::class_<LayerBlobs>(*module, "LayerBlobs", "The parameters of a layer, as blobs.")
       .def("__len__", [](const LayerBlobs& blobs) { return blobs.layer->get().blobs().size(); })
       .def("__getitem__", &BlobAt)
+      .def("__getitem__", &BlobsAt)
       .def("add_blob", add_blob, "add_blob(*dims): one more, in setup().");
   py::class_<LayerHandle, std::shared_ptr<LayerHandle>>(
       *module, "Layer", py::dynamic_attr(),

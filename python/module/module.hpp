@@ -2,7 +2,9 @@
 #define PYTHON_MODULE_MODULE_HPP_
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl/filesystem.h>
 
+#include <filesystem>
 #include <string>
 
 #include "caffe/solver_plans.hpp"
@@ -10,6 +12,8 @@
 namespace pycaffe {
 
 namespace py = pybind11;
+/// The name of a file, as Python's open takes it: a string or an os.PathLike.
+using Path = std::filesystem::path;
 
 void DefineSettings(py::module_* module);
 void DefineNet(py::module_* module);

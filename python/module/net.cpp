@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,21 +27,21 @@ using Array = py::array_t<float, py::array::c_style>;
 
 namespace {
 
-NetPtr MakeNet(const string& file, int phase, int level, const py::object& stages,
-               const py::object& weights) {
+NetPtr MakeNet(const Path& file, int phase, int level, const py::object& stages,
+               const std::optional<Path>& weights) {
   if (phase != caffe::TRAIN && phase != caffe::TEST)
     throw py::value_error("phase: caffe.TRAIN or caffe.TEST is needed.");
-  const InLibrary scope;
   const auto names = stages.is_none() ? vector<string>() : stages.cast<vector<string>>();
-  const NetPtr net(new Net<float>(file, static_cast<caffe::Phase>(phase), level, &names));
-  if (!weights.is_none()) net->CopyTrainedLayersFrom(weights.cast<string>());
+  const InLibrary scope;
+  const NetPtr net(new Net<float>(file.string(), static_cast<caffe::Phase>(phase), level, &names));
+  if (weights) net->CopyTrainedLayersFrom(weights->string());
   return net;
 }
 
 /// Caffe's old order of arguments.
-NetPtr MakeNetWithWeights(const string& file, const string& weights, int phase) {
+NetPtr MakeNetWithWeights(const Path& file, const Path& weights, int phase) {
   LOG(WARNING) << "Net(file, weights, phase) is Caffe's old way: Net(file, phase, weights=...)";
-  return MakeNet(file, phase, 0, py::none(), py::str(weights));
+  return MakeNet(file, phase, 0, py::none(), weights);
 }
 
 /// Calls a function of the user with the number of a layer.
@@ -98,7 +99,6 @@ void CheckInput(const Array& array, const char* name, const vector<int>& item) {
 
 /// The arrays stay the user's; the net's Python object keeps them alive.
 void SetInputArrays(const py::object& object, const Array& data, const Array& labels) {
-  const InLibrary scope(Of(*object.cast<Net<float>*>()));
   const auto& layers = object.cast<Net<float>*>()->layers();
   auto* const layer =
       layers.empty() ? nullptr : dynamic_cast<caffe::MemoryDataLayer<float>*>(layers[0].get());
@@ -113,16 +113,19 @@ void SetInputArrays(const py::object& object, const Array& data, const Array& la
     throw py::value_error("set_input_arrays: " + std::to_string(count) +
                           " images are no multiple of the batch of " +
                           std::to_string(layer->batch_size()) + ".");
-  layer->Reset(const_cast<float*>(data.data()), const_cast<float*>(labels.data()),
-               static_cast<int>(count));
+  {
+    const InLibrary scope(Of(*object.cast<Net<float>*>()));
+    layer->Reset(const_cast<float*>(data.data()), const_cast<float*>(labels.data()),
+                 static_cast<int>(count));
+  }
   object.attr("_input_arrays") = py::make_tuple(data, labels);
 }
 
-void Save(const Net<float>& net, const string& file) {
+void Save(const Net<float>& net, const Path& file) {
   const InLibrary scope(Of(net));
   caffe::NetParameter param;
   net.ToProto(&param, false);
-  caffe::WriteProtoToBinaryFile(param, file);
+  caffe::WriteProtoToBinaryFile(param, file.string());
 }
 
 /// The net's placement; planned as it is now, for inference where it has no losses.
@@ -138,10 +141,10 @@ py::tuple Plan(Net<float>* net, const py::object& strategy, const py::object& de
 
 void Place(Net<float>* net, const py::object& strategy, const py::object& device_memory,
            const py::object& host_memory, const vector<string>& keep) {
-  const InLibrary scope(Of(*net));
   auto options = caffe::ToOptions(Placement(strategy, device_memory, host_memory));
   if (!options.ok()) throw py::value_error(options.status().message);
   options.value().keep = keep;
+  const InLibrary scope(Of(*net));
   const layrub::Status placed = net->Place(options.value());
   if (!placed.ok()) throw py::value_error(placed.message);
 }
@@ -163,9 +166,9 @@ py::list Layers(const Net<float>& net) {
 void DefineNet(py::module_* module) {
   using FileCall = void (Net<float>::*)(const string&);
   const auto guarded = [](auto method) {
-    return [method](Net<float>* net, const string& file) {
+    return [method](Net<float>* net, const Path& file) {
       const InLibrary scope(Of(*net));
-      (net->*method)(file);
+      (net->*method)(file.string());
     };
   };
   const py::object none = py::none();
@@ -194,9 +197,9 @@ void DefineNet(py::module_* module) {
       .def("save", &Save, py::arg("file"), "Writes a .caffemodel.")
       .def(
           "save_hdf5",
-          [](const Net<float>& net, const string& file) {
+          [](const Net<float>& net, const Path& file) {
             const InLibrary scope(Of(net));
-            net.ToHDF5(file, false);
+            net.ToHDF5(file.string(), false);
           },
           py::arg("file"), "Writes a .caffemodel.h5.")
       .def(

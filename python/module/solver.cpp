@@ -54,12 +54,14 @@ void Train(Solver<float>* solver, Work work) {
   throw raised;
 }
 
-SolverParameter ReadSolver(const string& file, const py::object& strategy,
+SolverParameter ReadSolver(const Path& file, const py::object& strategy,
                            const py::object& device_memory, const py::object& host_memory) {
   SolverParameter param;
-  caffe::ReadSolverParamsFromTextFileOrDie(file, &param);
+  caffe::ReadSolverParamsFromTextFileOrDie(file.string(), &param);
   const caffe::PlacementParameter asked = Placement(strategy, device_memory, host_memory);
   if (asked.ByteSizeLong() > 0) param.mutable_placement()->MergeFrom(asked);
+  const auto options = caffe::ToOptions(param.placement());
+  if (!options.ok()) throw py::value_error(options.status().message);
   return param;
 }
 
@@ -69,11 +71,11 @@ SolverPtr Ready(Solver<float>* solver) {
   return owner;
 }
 
-SolverPtr GetSolver(const string& file, const py::object& strategy, const py::object& device_memory,
+SolverPtr GetSolver(const Path& file, const py::object& strategy, const py::object& device_memory,
                     const py::object& host_memory) {
+  const SolverParameter param = ReadSolver(file, strategy, device_memory, host_memory);
   const InLibrary scope;
-  return Ready(caffe::SolverRegistry<float>::CreateSolver(
-      ReadSolver(file, strategy, device_memory, host_memory)));
+  return Ready(caffe::SolverRegistry<float>::CreateSolver(param));
 }
 
 /// on_start and on_gradients_ready of the user.
@@ -148,11 +150,11 @@ template <typename Type>
 void DefineSolver(py::module_* module, const char* name) {
   const py::object none = py::none();
   py::class_<Type, Solver<float>, boost::shared_ptr<Type>>(*module, name, py::dynamic_attr())
-      .def(py::init([](const string& file, const py::object& strategy,
+      .def(py::init([](const Path& file, const py::object& strategy,
                        const py::object& device_memory, const py::object& host_memory) {
+             const SolverParameter param = ReadSolver(file, strategy, device_memory, host_memory);
              const InLibrary scope;
-             boost::shared_ptr<Type> solver(
-                 new Type(ReadSolver(file, strategy, device_memory, host_memory)));
+             boost::shared_ptr<Type> solver(new Type(param));
              solver->SetActionFunction(LookForInterrupt);
              return solver;
            }),
@@ -197,9 +199,8 @@ void DefineSolvers(py::module_* module) {
       .def("add_callback", [](const Solver<float>&, const NCCL<float>&) {})
       .def(
           "solve",
-          [](Solver<float>* solver, const py::object& state) {
-            const string file = state.is_none() ? "" : state.cast<string>();
-            Train(solver, [&] { solver->Solve(state.is_none() ? nullptr : file.c_str()); });
+          [](Solver<float>* solver, const std::optional<Path>& state) {
+            Train(solver, [&] { solver->Solve(state ? state->c_str() : nullptr); });
           },
           py::arg("resume_file") = none, "Trains to max_iter, from a .solverstate if given.")
       .def(
@@ -210,7 +211,7 @@ void DefineSolvers(py::module_* module) {
           py::arg("iterations"))
       .def(
           "restore",
-          [](Solver<float>* solver, const string& file) {
+          [](Solver<float>* solver, const Path& file) {
             const InLibrary scope(OfSolver(solver));
             solver->Restore(file.c_str());
           },

@@ -74,6 +74,12 @@ class Images(CaffeTest):
         with self.assertRaisesRegex((ValueError, caffe.Error), 'nowhere.png'):
             io.load_image(self.path('nowhere.png'))
 
+    def test_an_image_is_gray_by_the_weights_of_caffe(self):
+        for colour, gray in (((255, 0, 0), 0.2125), ((0, 255, 0), 0.7154), ((0, 0, 255), 0.0721), ((51, 51, 51), 0.2)):
+            image = io.load_image(self.image(colour=colour), color=False)
+            self.assertEqual(np.float32, image.dtype)
+            np.testing.assert_allclose(np.full((8, 10, 1), gray), image, rtol=1e-5)
+
     def test_resize_keeps_what_is_linear(self):
         ramp = np.tile(np.arange(12.)[:, None, None], (1, 9, 2))
         np.testing.assert_allclose(io.resize_image(ramp, (6, 3))[:, 0, 0], np.arange(6) * 2 + .5)
@@ -121,11 +127,21 @@ class Images(CaffeTest):
         self.assertEqual((3, 4, 5), transformer.preprocess('data', np.random.rand(8, 8, 3)).shape)
         for wrong, says in ((lambda: transformer.preprocess('date', image), "'date' is not one of the inputs"),
                             (lambda: transformer.set_mean('data', np.zeros(4)), 'does not fit 3 channels'),
-                            (lambda: transformer.set_mean('data', np.zeros((3, 9, 9))), 'does not fit inputs of'),
+                            (lambda: transformer.set_mean('data', np.zeros((2, 9, 9))), 'does not fit 3 channels'),
                             (lambda: transformer.set_channel_swap('data', (0, 1)), '3 channels'),
                             (lambda: transformer.set_transpose('data', (0, 1)), '3 axes')):
             with self.assertRaisesRegex((KeyError, ValueError), says):
                 wrong()
+
+    def test_a_mean_image_of_another_size_is_resized(self):
+        transformer = io.Transformer({'data': (1, 3, 4, 6)})
+        transformer.set_transpose('data', (2, 0, 1))
+        rows = np.arange(8.)[:, None] + np.zeros((3, 8, 12)) + 100 * np.arange(3)[:, None, None]
+        smaller = 2 * np.arange(4.)[:, None] + .5 + np.zeros((3, 4, 6)) + 100 * np.arange(3)[:, None, None]
+        for mean, expected in ((rows, smaller), (rows[0], smaller[:1]), (np.full((3, 5, 5), 7), np.full((3, 4, 6), 7))):
+            transformer.set_mean('data', mean)
+            np.testing.assert_allclose(-np.broadcast_to(expected, (3, 4, 6)),
+                                       transformer.preprocess('data', np.zeros((4, 6, 3))), rtol=1e-5)
 
     def scores(self):
         net = self.net(SCORES)
@@ -139,6 +155,12 @@ class Images(CaffeTest):
         for oversample in (True, False):
             scores = classifier.predict(images, oversample)
             np.testing.assert_allclose([[0, 128, 255]] * 4, scores, atol=1e-3)
+
+    def test_a_classifier_subtracts_a_mean_image_of_any_size(self):
+        mean = np.zeros((3, 12, 12))
+        mean[1] = 28
+        classifier = caffe.Classifier(*self.scores(), mean=mean, channel_swap=(2, 1, 0), raw_scale=255)
+        np.testing.assert_allclose([[0, 100, 255]], classifier.predict([io.load_image(self.image())]), atol=1e-3)
 
     def test_a_detector_scores_windows(self):
         red, file = np.zeros((20, 20, 3), np.uint8), self.path('corner.png')

@@ -1,5 +1,6 @@
 """caffe.Net: wiring, passes, weights, errors."""
 import gc
+import pathlib
 import sys
 import threading
 import unittest
@@ -27,6 +28,12 @@ class Wiring(CaffeTest):
         self.assertEqual(['conv'], net.top_names['relu'])
         self.assertEqual(['conv'], net.bottom_names['ip'])
         self.assertIn('4 blobs, 1,253 parameters', repr(net))
+
+    def test_a_slice_of_the_blobs_of_a_layer_is_a_list(self):
+        blobs = self.net().layer_dict['conv'].blobs
+        self.assertEqual([(6, 3, 3, 3)], [blob.shape for blob in blobs[0:1]])
+        self.assertEqual([(6,), (6, 3, 3, 3)], [blob.shape for blob in blobs[::-1]])
+        self.assertEqual([], blobs[2:])
 
     def test_loss_weights_by_name(self):
         net = self.net(TRAIN_NET, caffe.TRAIN)
@@ -98,6 +105,8 @@ class Passes(CaffeTest):
     def test_memory_data_reads_arrays(self):
         net = self.net('''layer { name: "m" type: "MemoryData" top: "data" top: "label"
                           memory_data_param { batch_size: 2 channels: 1 height: 2 width: 3 } }''')
+        with self.assertRaisesRegex(caffe.Error, 'or from Python net.set_input_arrays'):
+            net.forward()
         data = np.arange(24.).reshape(4, 1, 2, 3)
         net.set_input_arrays(data, np.arange(4.))
         net.forward()
@@ -150,6 +159,22 @@ class Weights(CaffeTest):
             for name, blobs in net.params.items():
                 for mine, its in zip(blobs, other.params[name]):
                     np.testing.assert_array_equal(mine.data, its.data)
+
+    def test_files_may_be_named_by_paths(self):
+        folder = pathlib.Path(self.folder)
+        net = self.net()
+        net.save(folder / 'net.caffemodel')
+        net.save_hdf5(folder / 'net.h5')
+        again = caffe.Net(folder / 'net.prototxt', caffe.TEST, weights=folder / 'net.caffemodel')
+        np.testing.assert_array_equal(net.params['ip'][0].data, again.params['ip'][0].data)
+        for load, name in ((again.copy_from, 'net.caffemodel'), (again.load_hdf5, 'net.h5')):
+            again.params['ip'][0].data[...] = 0
+            load(folder / name)
+            np.testing.assert_array_equal(net.params['ip'][0].data, again.params['ip'][0].data)
+        old = caffe.Net(folder / 'net.prototxt', folder / 'net.caffemodel', caffe.TEST)
+        np.testing.assert_array_equal(net.params['ip'][0].data, old.params['ip'][0].data)
+        with self.assertRaisesRegex(TypeError, 'os.PathLike'):
+            caffe.Net(3, caffe.TEST)
 
     def test_shared_weights_are_the_same(self):
         net, other = self.net(), self.net()

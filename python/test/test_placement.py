@@ -261,6 +261,43 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         with self.assertRaisesRegex(ValueError, 'hybrid'):
             self.net().place('nonsense')
 
+    def test_a_placement_that_there_is_not_is_refused_at_once(self):
+        file, wrong = self.solver_file(), self.path('wrong.prototxt')
+        with open(file, encoding='utf-8') as good, open(wrong, 'w', encoding='utf-8') as bad:
+            bad.write(good.read() + 'placement { strategy: "nonsense" }\n')
+        for make in (caffe.get_solver, caffe.SGDSolver):
+            for field, says in (('strategy', "no placement strategy 'foo'"),
+                                ('device_memory', "device_memory: 'foo' is not a size"),
+                                ('host_memory', "host_memory: 'foo' is not a size")):
+                with self.assertRaisesRegex(ValueError, says):
+                    make(file, **{field: 'foo'})
+            with self.assertRaisesRegex(ValueError, "no placement strategy 'nonsense'"):
+                make(wrong)
+        for field in ('strategy', 'device_memory', 'host_memory'):
+            with self.assertRaisesRegex(ValueError, "'foo'"):
+                self.net().place(**{field: 'foo'})
+
+    def test_keep_may_name_a_blob_that_only_a_test_net_has(self):
+        text = TRAIN_NET + '''layer { name: "acc" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc"
+                                      include { phase: TEST } }
+                              layer { name: "late" type: "Power" bottom: "conv1" top: "late" include { phase: TEST } }
+                              layer { name: "sum" type: "Reduction" bottom: "late" top: "sum"
+                                      include { phase: TEST } }'''
+        more = 'test_iter: 1\ntest_interval: 1\nplacement {{ strategy: "hybrid" keep: "{}" }}\n'
+
+        def solver(keep):
+            return caffe.get_solver(self.solver_file(text, more.format(keep)))
+        for keep, kept in (('late', True), ('acc', False)):
+            trained = solver(keep)
+            trained.step(1)
+            trained.test_nets[0].forward()
+            self.assertEqual(kept, trained.test_nets[0].blobs['late'].readable)
+        with self.assertRaisesRegex(caffe.Error, "keep names blob 'nothing', which none of the solver's nets has: "
+                                    "train net 'small', test net 'small'"):
+            solver('nothing').step(1)
+        with self.assertRaisesRegex(ValueError, "keep names blob 'nothing', which net 'deploy' lacks"):
+            self.net().place('hybrid', keep=['nothing'])
+
 
 class Plans(CaffeTest):
 
@@ -281,6 +318,11 @@ class Plans(CaffeTest):
         before = net.forward(data=np.ones((4, 3, 8, 8)))['prob'].copy()
         net.plan('hybrid', '1MiB')
         np.testing.assert_array_equal(before, net.blobs['prob'].data)
+
+    def test_a_prototxt_that_cannot_be_planned_is_refused_in_a_sentence(self):
+        file = self.write('py.prototxt', 'layer { name: "d" type: "Python" top: "x" python_param { module: "m" layer: "A" } }')
+        with self.assertRaisesRegex(ValueError, '^Layer d .*; give it with batch=N'):
+            caffe.plan(file)
 
     def test_the_plan_of_a_prototxt_is_that_of_the_solver(self):
         file = self.solver_file()

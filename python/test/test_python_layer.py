@@ -1,6 +1,8 @@
 """Layers written in Python, in nets of Python and of programs, with and without a memory plan."""
+import ast
 import gc
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -90,6 +92,19 @@ class Source(caffe.Layer):
 class Phase(Source):
     def forward(self, bottom, top):
         top[0].data[...] = self.phase
+
+
+class OwnName(Source):
+    """Has a name of its own."""
+    @property
+    def name(self):
+        return 'mine'
+
+
+class Reshapes(Source):
+    """By what param_str says."""
+    def reshape(self, bottom, top):
+        top[0].reshape(*eval(self.param_str))
 
 
 class Fails(Scale):
@@ -187,12 +202,26 @@ class PythonLayers(CaffeTest):
             self.net(layer('py', 'Nothing', '', 'y'))
         with self.assertRaisesRegex(TypeError, 'must be a class derived from caffe.Layer'):
             self.net(layer('py', 'NoLayer', '', 'y'))
-        with self.assertRaises(ModuleNotFoundError):
+        with self.assertRaisesRegex(ModuleNotFoundError, "No module named 'no_such_module'"):
             self.net('layer { name: "py" type: "Python" top: "y" python_param { module: "no_such_module" layer: "A" } }')
         solver = caffe.get_solver(self.solver_file(train_net('Fails')))
         for _ in range(2):
             with self.assertRaisesRegex(ZeroDivisionError, 'as it must'):
                 solver.step(1)
+
+    def test_a_class_may_have_a_name_of_its_own(self):
+        self.assertEqual('mine', self.net(layer('source', 'OwnName', '', 'x')).layers[0].name)
+        self.assertEqual('source', self.net(layer('source', 'Source', '', 'x')).layers[0].name)
+
+    def test_shapes_of_other_things_than_integers_are_refused_with_the_way_to_give_them(self):
+        net = self.net(layer('source', 'Reshapes', '', 'x', "param_str: '4, 3'"))
+        self.assertEqual((4, 3), net.blobs['x'].shape)
+        for wrong in ('((4, 3),)', '(4, 3.0)'):
+            says = re.escape(f'integers, as in reshape(4, 3), and these are {wrong}.')
+            with self.assertRaisesRegex(TypeError, says):
+                net.blobs['x'].reshape(*ast.literal_eval(wrong))
+            with self.assertRaisesRegex(TypeError, says):
+                self.net(layer('source', 'Reshapes', '', 'x', f"param_str: '{wrong}'"))
 
     def test_what_is_kept_of_a_net_that_is_gone_says_so(self):
         net = self.net(layer('source', 'Source', '', 'x'))
@@ -218,13 +247,27 @@ class PythonLayers(CaffeTest):
         np.testing.assert_array_equal(train('--cpu_solvers=2'), together)
 
     def test_a_program_tells_of_its_errors_in_a_sentence(self):
-        for kind, says in (('Fails', 'py.forward: ZeroDivisionError: as it must'), ('Nothing', 'there is no class')):
-            solver = self.solver_file(train_net(kind))
-            run = subprocess.run([os.path.join(BIN, 'layrub'), 'train', f'--solver={solver}', '--max_iter=3'],
-                                 cwd=self.folder, capture_output=True, text=True, check=False)
-            self.assertEqual(1, run.returncode, run.stderr)
-            self.assertIn(says, run.stderr)
-            self.assertNotIn('terminate called', run.stderr)
+        self.write('broken.py', 'x = (\n')
+        where = (r'; python_param \{ module: "%s" layer: "%s" \} names it, and Python looks for modules in PYTHONPATH '
+                 r'and in the folder one is in\.')
+        for module, kind, says in (
+                ('layers_of_test', 'Fails', 'py.forward: ZeroDivisionError: as it must'),
+                ('layers_of_test', 'Nothing', 'Layer py: there is no class layers_of_test.Nothing' + where),
+                ('layers_of_test', 'NoLayer',
+                 'Layer py: layers_of_test.NoLayer must be a class derived from caffe.Layer' + where),
+                ('nowhere', 'A', "Layer py: its class cannot be used" + where +
+                 " Python says: ModuleNotFoundError: No module named 'nowhere'"),
+                ('broken', 'A', 'Layer py: its class cannot be used' + where + ' Python says: SyntaxError: .*broken.py'),
+                ('', 'A', 'Layer py: its class cannot be used' + where + ' Python says: ValueError: Empty module name')):
+            with self.subTest(f'{module}.{kind}'):
+                solver = self.solver_file(train_net(kind).replace('layers_of_test', module))
+                run = subprocess.run([os.path.join(BIN, 'layrub'), 'train', f'--solver={solver}', '--max_iter=3'],
+                                     cwd=self.folder, capture_output=True, text=True, check=False)
+                self.assertEqual(1, run.returncode, run.stderr)
+                self.assertRegex(run.stderr, says % (module, kind) if '%s' in says else says)
+                self.assertRegex(run.stderr, r'in .*train.prototxt:\d+')
+                self.assertNotIn('terminate called', run.stderr)
+                self.assertNotIn('please report', run.stderr)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 """classify.py, detect.py, draw_net.py and train.py, as a user runs them."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -47,8 +48,56 @@ class Scripts(CaffeTest):
         np.save(self.path('mean.npy'), np.array([255., 0, 0]))
         self.succeed('classify.py', *model, '--center_only', '--mean_file=mean.npy', 'b.png', 'one')
         np.testing.assert_allclose([[0, 0, 0]], np.load(self.path('one.npy')), atol=1e-3)
+        dims = self.run_script('classify.py', *model, '--images_dim=64', 'b.png', 'x')
+        self.assertEqual(2, dims.returncode, dims.stderr)
+        self.assertIn("--images_dim: two numbers from 1 upwards are needed, as in 256,256, and not '64'", dims.stderr)
         self.refuse('has no .jpg; --ext', 'classify.py', *model, '.', 'x')
         self.refuse('nowhere.prototxt', 'classify.py', '--model_def=nowhere.prototxt', model[1], 'a.png', 'x')
+
+    def test_classify_subtracts_each_pixel_of_a_mean_image(self):
+        model = self.model()
+        net = self.net(SCORES.replace('pool: AVE global_pooling: true', 'pool: MAX global_pooling: true'))
+        net.share_with(caffe.Net(self.path('net.prototxt'), caffe.TEST, weights=self.path('scores.caffemodel')))
+        mean = np.zeros((3, 12, 12))
+        mean[0] = np.arange(12)  # columns from 0 to 11; of six from 0.5 to 10.5
+        np.save(self.path('mean.npy'), mean)
+        with open(self.path('mean.binaryproto'), 'wb') as file:  # with four axes, as compute_image_mean has it
+            file.write(caffe.io.array_to_blobproto(mean[np.newaxis]).SerializeToString())
+        for name in ('mean.npy', 'mean.binaryproto'):
+            self.succeed('classify.py', *model, '--center_only', f'--mean_file={name}', 'b.png', 'one')
+            np.testing.assert_allclose([[254.5, 0, 0]], np.load(self.path('one.npy')), atol=1e-3)
+        self.write('bad.binaryproto', 'no mean')
+        self.refuse('bad.binaryproto is no mean as compute_image_mean writes it', 'classify.py', *model,
+                    '--mean_file=bad.binaryproto', 'b.png', 'x')
+
+    def test_a_net_with_one_channel_sees_gray(self):
+        self.model()
+        net = self.net(SCORES.replace('dim: 3 dim: 3', 'dim: 3 dim: 1'))
+        net.params['score'][0].data[...] = 1
+        net.save(self.path('gray.caffemodel'))
+        model = ['--model_def=net.prototxt', '--pretrained_model=gray.caffemodel']
+        self.succeed('classify.py', *model, 'a.png', 'gray')
+        np.testing.assert_allclose([[255 * 0.2125] * 3], np.load(self.path('gray.npy')), rtol=1e-4)
+        self.write('windows.csv', 'filename,ymin,xmin,ymax,xmax\na.png,0,0,5,5\n')
+        self.succeed('detect.py', *model, '--context_pad=1', 'windows.csv', 'gray.csv')
+        with open(self.path('gray.csv'), encoding='utf-8') as file:
+            self.assertTrue(0 < float(file.readlines()[1].split(',')[5]) < 255 * 0.2125)
+
+    def test_the_package_without_its_library_says_what_to_run(self):
+        os.mkdir(self.path('caffe'))
+        shutil.copy(caffe.__file__, self.path('caffe'))
+
+        def says():
+            run = subprocess.run([sys.executable, '-c', 'import caffe'], cwd=self.folder, capture_output=True, text=True,
+                                 check=False)
+            self.assertEqual(1, run.returncode, run.stderr)
+            self.assertEqual(1, run.stderr.count('Traceback'), run.stderr)
+            return run.stderr.splitlines()[-1]
+        self.assertRegex(says(), r'^ImportError: .*caffe is the source of the package, without the library; run the '
+                         r'programs of build/python, such as build/python/draw_net.py, or run `make pycaffe` first$')
+        self.write('caffe/_caffe.other.so', '')
+        self.assertRegex(says(), '^ImportError: the library in .*caffe is for another Python than .*; build it with '
+                         '-D Python_EXECUTABLE=')
 
     def test_detect(self):
         model = self.model()

@@ -1,6 +1,8 @@
 """caffe's solvers: training, state, Ctrl-C, several solvers."""
 import os
+import pathlib
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -76,6 +78,18 @@ class Solvers(CaffeTest):
         self.assertEqual(1, other.iter)
         np.testing.assert_array_equal(arrays[0], other.net.params['ip'][0].data)
 
+    def test_files_may_be_named_by_paths(self):
+        folder = pathlib.Path(self.folder)
+        self.solver_file()
+        one = caffe.get_solver(folder / 'solver.prototxt')
+        one.step(1)
+        one.snapshot()
+        other = caffe.SGDSolver(folder / 'solver.prototxt')
+        other.restore(folder / 'snap_iter_1.solverstate')
+        self.assertEqual(1, other.iter)
+        other.solve(folder / 'snap_iter_1.solverstate')
+        self.assertEqual(20, other.iter)
+
     def test_share_weights(self):
         solver = caffe.get_solver(self.solver_file())
         net = self.net(TRAIN_NET, caffe.TEST)
@@ -145,6 +159,19 @@ class SeveralSolvers(CaffeTest):
         self.assertEqual([], errors)
         for name, values in found[0].items():
             np.testing.assert_array_equal(values, found[1][name])
+
+
+    def test_arguments_of_any_type_are_read_where_there_are_several_solvers(self):
+        self.solver_file()
+        self.write('net.prototxt', '''layer { name: "m" type: "MemoryData" top: "data" top: "label"
+                                      memory_data_param { batch_size: 2 channels: 1 height: 1 width: 1 } }''')
+        script = self.write('script.py', '\n'.join((
+            'import caffe', 'import numpy as np', 'caffe.set_solver_count(2)',
+            'for make in (caffe.get_solver, caffe.SGDSolver):', '    make("solver.prototxt", device_memory=10**9)',
+            'net = caffe.Net("net.prototxt", caffe.TEST, stages=["some"])',
+            'net.set_input_arrays(np.ones((2, 1, 1, 1)), np.ones(2))', 'net.place("hybrid", 10**9)')))
+        run = subprocess.run([sys.executable, script], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual((0, ''), (run.returncode, run.stderr))
 
 
 class Settings(CaffeTest):

@@ -126,7 +126,7 @@ void MemoryDataLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                        const vector<Blob<Dtype>*>& top) {
   const string& name = this->layer_param_.name();
   CHECK(data_) << "Layer " << name << ": MemoryDataLayer needs to be initialized by calling Reset, "
-               << "AddDatumVector or AddMatVector.";
+               << "AddDatumVector or AddMatVector, or from Python net.set_input_arrays.";
   CHECK_LE(pos_ + batch_size_, static_cast<size_t>(n_))
       << "Layer " << name << ": batches of " << batch_size_ << " do not fit the " << n_
       << " images that were given.";

@@ -54,8 +54,8 @@ const vector<Blob<Dtype>*>& Net<Dtype>::Forward(const vector<Blob<Dtype>*>& bott
   LOG_EVERY_N(WARNING, 1000)
       << "DEPRECATED: Forward(bottom, loss) will be removed in a future version. Use "
          "Forward(loss).";
-  CHECK_EQ(bottom.size(), net_input_blobs_.size())
-      << "net " << name_ << " has another number of inputs";
+  CHECK_LE(bottom.size(), net_input_blobs_.size())
+      << "net " << name_ << " has fewer inputs than it is given";
   for (size_t i = 0; i < bottom.size(); ++i) net_input_blobs_[i]->CopyFrom(*bottom[i]);
   return Forward(loss);
 }

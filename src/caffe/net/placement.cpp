@@ -87,7 +87,8 @@ template <typename Dtype>
 Status Net<Dtype>::Place(const PlacementOptions& options, const History& history) {
   for (const string& blob : options.keep) {
     if (!has_blob(blob))
-      return Status::Invalid("placement: keep names blob '" + blob + "', which the net lacks.");
+      return Status::Invalid("placement: keep names blob '" + blob + "', which net '" + name_ +
+                             "' lacks.");
   }
   CHECK(history.empty() || history.size() == learnable_params_.size())
       << "one history entry for each parameter";

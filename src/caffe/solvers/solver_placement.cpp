@@ -1,5 +1,6 @@
 // Solver: memory plans for the nets it works with.
 #include <algorithm>
+#include <iterator>
 
 #include "caffe/planned_net.hpp"
 #include "caffe/solver.hpp"
@@ -18,6 +19,32 @@ bool Intervenes(const Plan& plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [](const layrub::Step& step) {
     return step.kind == layrub::StepKind::kOffload || step.kind == layrub::StepKind::kRecompute;
   });
+}
+
+/// Those of the blobs that the net has.
+template <typename Dtype>
+vector<string> KeptIn(const Net<Dtype>& net, const vector<string>& blobs) {
+  vector<string> kept;
+  std::copy_if(blobs.begin(), blobs.end(), std::back_inserter(kept),
+               [&net](const string& blob) { return net.has_blob(blob); });
+  return kept;
+}
+
+/// kInvalid where one of the blobs is in no net.
+template <typename Dtype>
+Status CheckKept(const Net<Dtype>& train, const vector<shared_ptr<Net<Dtype>>>& tests,
+                 const vector<string>& blobs) {
+  if (!Caffe::root_solver()) return Status::Ok();  // the test nets are the root's
+  string nets = "train net '" + train.name() + "'";
+  for (const auto& net : tests) nets += ", test net '" + net->name() + "'";
+  for (const string& blob : blobs) {
+    bool found = train.has_blob(blob);
+    for (const auto& net : tests) found |= net->has_blob(blob);
+    if (found) continue;
+    return Status::Invalid("placement: keep names blob '" + blob +
+                           "', which none of the solver's nets has: " + nets + ".");
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -53,12 +80,13 @@ Status Solver<Dtype>::Place() {
 
 template <typename Dtype>
 Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions& options) {
+  if (const Status status = CheckKept(*net_, test_nets_, options.keep); !status.ok()) return status;
   const typename Net<Dtype>::History history = ParameterHistory();
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
-  SolverGraphs graphs{net_->MemoryGraph(histories, options.keep), {}};
+  SolverGraphs graphs{net_->MemoryGraph(histories, KeptIn(*net_, options.keep)), {}};
   for (const auto& net : test_nets_) {
     net->ShareTrainedLayersWith(net_.get());
-    graphs.tests.push_back(net->MemoryGraph(-1));
+    graphs.tests.push_back(net->MemoryGraph(-1, KeptIn(*net, options.keep)));
   }
   if (const Status status = MeetOptions(options, &graphs); !status.ok()) return status;
   return graphs;
@@ -87,17 +115,18 @@ Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
         std::make_shared<layrub::TransientMemory>(MakeBackend(options.spill_file));
   }
   const int64_t overhead = options.budget.reserved;
+  const vector<string> keep = options.keep;
   const auto place = [&](Net<Dtype>* net, const SizedPlan& plan, const auto& history) {
     options.plan = plan.plan;
     options.strategy = plan.plan->strategy;
     // What the others leave to it, should its shapes change.
     const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
     options.budget.reserved = overhead + planned_device_bytes_ - own;
+    options.keep = KeptIn(*net, keep);
     return net->Place(options, history);
   };
   if (Status status = place(net_.get(), plans.train, ParameterHistory()); !status.ok())
     return status;
-  options.keep.clear();
   for (size_t i = 0; i < test_nets_.size(); ++i) {
     const Status status =
         place(test_nets_[i].get(), plans.tests[i], typename Net<Dtype>::History());

@@ -148,7 +148,9 @@ TEST_F(MemoryData, TransformsOpenCVAndEncodedImagesThatAreAdded) {
 using MemoryDataDeath = MemoryData;
 
 TEST_F(MemoryDataDeath, RefusesWhatMakesNoBatches) {
-  EXPECT_DEATH(Batch(), "Layer memory: MemoryDataLayer needs to be initialized by calling Reset");
+  EXPECT_DEATH(Batch(),
+               "Layer memory: MemoryDataLayer needs to be initialized by calling Reset, "
+               "AddDatumVector or AddMatVector, or from Python net.set_input_arrays");
   EXPECT_DEATH(layer().Reset(pixels_.data(), labels_.data(), 3),
                "Layer memory: n must be a multiple of batch size .2., not 3");
   EXPECT_DEATH(layer().Reset(nullptr, labels_.data(), 2), "Layer memory: Reset needs data");

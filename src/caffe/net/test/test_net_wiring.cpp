@@ -58,6 +58,20 @@ TEST(Net, ListsInputsAndOutputs) {
   EXPECT_FALSE(net.has_blob("nothing"));
 }
 
+TEST(Net, ForwardCopiesAsManyInputsAsItIsGiven) {
+  Net<float> net(ParseNet(kInput + Ip("ip", "data") + Loss("ip")));
+  Blob<float> data(net.input_blobs()[0]->shape());
+  for (int i = 0; i < data.count(); ++i) data.mutable_cpu_data()[i] = 3;
+  float loss = 0;
+  net.Forward(vector<Blob<float>*>{&data}, &loss);
+  EXPECT_EQ(3, net.input_blobs()[0]->cpu_data()[0]);
+  EXPECT_GT(loss, 0);
+  net.Forward(vector<Blob<float>*>(), &loss);
+  EXPECT_EQ(3, net.input_blobs()[0]->cpu_data()[0]);
+  EXPECT_DEATH(net.Forward(vector<Blob<float>*>(3, &data), &loss),
+               "has fewer inputs than it is given");
+}
+
 TEST(Net, KeepsTheLayersOfItsPhaseAndStage) {
   NetParameter param =
       ParseNet(kInput + Ip("always", "data") + Ip("train", "always", "include { phase: TRAIN }") +

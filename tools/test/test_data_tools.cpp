@@ -104,6 +104,40 @@ TEST_F(DataTools, ConvertImagesetResizesGraysEncodesAndShuffles) {
 #endif
 }
 
+TEST_F(DataTools, ConvertImagesetMakesColoursGrayAndKeepsTheBytesOfGrayFiles) {
+  WriteImage("colour.png", 3, 4, 10);
+  ASSERT_TRUE(cv::imwrite(Path("gray.png"), cv::Mat(3, 4, CV_8UC1, cv::Scalar(7))));
+  Write("list.txt", "colour.png 0\ngray.png 1\n");
+  Converts("--gray --encoded", "gray");
+  const std::map<string, Datum> records = Records("gray");
+  ASSERT_EQ(records.size(), 2u);
+  for (const auto& [key, datum] : records) {
+    Datum decoded = datum;
+    EXPECT_TRUE(DecodeDatumNative(&decoded));
+    EXPECT_EQ(decoded.channels(), 1) << key;
+  }
+  string bytes;
+  ASSERT_TRUE(ReadFileToString(Path("gray.png"), &bytes));
+  EXPECT_EQ(records.rbegin()->second.data(), bytes);
+}
+
+TEST_F(DataTools, ConvertImagesetRefusesWhatOpenCvCannotWriteOrResize) {
+  WriteImages();
+  std::filesystem::copy(Path("image 0.png"), Path("image.strange"));
+  const string strange = Write("strange.txt", "image.strange 0\n");
+  const auto fails = [&](const string& flags, const string& list, const string& why) {
+    ExpectFails("convert_imageset", flags + " " + folder() + "/ " + list + " " + Path("db"), why);
+    EXPECT_FALSE(std::filesystem::exists(Path("db"))) << flags;
+  };
+  fails("--encode_type=foo", Path("list.txt"), "--encode_type=foo: OpenCV writes no such images");
+  fails("--resize_width=100000 --resize_height=100000", Path("list.txt"),
+        "--resize_width=100000 --resize_height=100000: such an image is larger than a record");
+  fails("--encoded --resize_width=4 --resize_height=4", strange,
+        "image.strange: OpenCV writes no images in this format; give --encode_type");
+  Datum datum;
+  EXPECT_FALSE(ReadImageToDatum(Path("image 0.png"), 0, 0, 0, true, "foo", &datum));
+}
+
 TEST_F(DataTools, ConvertImagesetLeavesOutWhatItCannotRead) {
   WriteImages();
   Write("broken.png", "no image");

@@ -138,6 +138,25 @@ TEST_F(DataTools, ConvertImagesetRefusesWhatOpenCvCannotWriteOrResize) {
   EXPECT_FALSE(ReadImageToDatum(Path("image 0.png"), 0, 0, 0, true, "foo", &datum));
 }
 
+TEST_F(DataTools, FailedRunsLeaveNoDatabase) {
+  Write("broken.png", "no image");
+  const string broken = Write("broken.txt", "broken.png 0\n");
+  WriteImages();
+  WriteImage("image 2.png", 5, 5, 1);
+  for (const string backend : {"lmdb",
+#ifdef USE_LEVELDB
+                               "leveldb"
+#endif
+       }) {
+    const string run = "--backend=" + backend + " " + folder() + "/ ";
+    ExpectFails("convert_imageset", run + broken + " " + Path("db"), "could be read");
+    EXPECT_FALSE(std::filesystem::exists(Path("db")));
+    ExpectFails("convert_imageset", "--check_size " + run + Path("list.txt") + " " + Path("db"),
+                "Incorrect data field size");
+    EXPECT_FALSE(std::filesystem::exists(Path("db")));
+  }
+}
+
 TEST_F(DataTools, ConvertImagesetLeavesOutWhatItCannotRead) {
   WriteImages();
   Write("broken.png", "no image");
@@ -244,6 +263,10 @@ TEST_F(DataTools, ExtractFeaturesWritesEachItemOfEachBlob) {
     ExpectFails("extract_features", net + rest, why);
   };
   fails("y,x " + Path("one") + " 3 lmdb", "must be equal: there are 2 and 1");
+  fails("x,y " + Path("z") + "," + Path("z") + " 3 lmdb", Path("z") + " is named twice");
+  fails("x,y " + Path("z") + "," + Path("x") + " 3 lmdb", Path("x") + ": it exists already");
+  EXPECT_FALSE(std::filesystem::exists(Path("z")));
+  EXPECT_EQ(Records("x").size(), 6u);
   fails("z " + Path("z") + " 3 lmdb", "Unknown feature blob name z in the network " + model);
   fails("y " + Path("z") + " 0 lmdb", "The number of batches must be a whole number from 1");
   fails("y " + Path("z") + " 1 lmdb TPU", "The device is CPU or GPU, not 'TPU'");

@@ -176,6 +176,9 @@ class CommandLine(DigitsTest):
         self.fails(run("plan", "--solver=solver.prototxt"), "digits.*--data_shape=C,H,W")
         self.fails(run("plan", "--solver=solver.prototxt", "--data_shape=1,8"), "--data_shape=1,8")
         self.assertEqual(with_data, self.plan("--solver=solver.prototxt", "--data_shape=1,8,8"))
+        for name in ("train", "test"):
+            write(f"examples/digits/digits_{name}_lmdb", "no database")
+        self.assertEqual(with_data, self.plan("--solver=solver.prototxt", "--data_shape=1,8,8"))
         with open("examples/digits/train_test.prototxt") as file:
             cropped = file.read().replace("scale: 0.0625", "crop_size: 8 force_gray: true")
         write("examples/digits/train_test.prototxt", cropped)

@@ -1,5 +1,11 @@
 // The program convert_imageset: puts the images of a list into a database for Data layers.
+#ifdef USE_OPENCV
+#include <opencv2/imgcodecs.hpp>
+#endif
+
 #include <algorithm>
+#include <climits>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +54,14 @@ read are left out, and told of.
 constexpr size_t kBatch = 256;  ///< images that are read side by side
 constexpr int kKeyDigits = 8;
 
+bool CanWrite(const std::string& format) {
+#ifdef USE_OPENCV
+  return cv::haveImageWriter("." + format);
+#else
+  return format.empty();
+#endif
+}
+
 /// The format that an image is stored in; empty: pixels.
 std::string Encoding(const std::string& path) {
   if (!FLAGS_encoded) return "";
@@ -58,6 +72,30 @@ std::string Encoding(const std::string& path) {
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char letter) { return std::tolower(letter); });
   return extension;
+}
+
+/// Aborts where the flags make no sense.
+void CheckFlags() {
+  CHECK_EQ(FLAGS_resize_width > 0, FLAGS_resize_height > 0)
+      << "--resize_width and --resize_height must be set together.";
+  const int64_t pixels = int64_t{FLAGS_resize_width} * FLAGS_resize_height;
+  CHECK(FLAGS_resize_width <= 0 || pixels <= INT_MAX / (FLAGS_gray ? 1 : 3))
+      << "--resize_width=" << FLAGS_resize_width << " --resize_height=" << FLAGS_resize_height
+      << ": such an image is larger than a record can be; make it smaller.";
+  CHECK(!FLAGS_check_size || !FLAGS_encoded) << "--check_size is for pixels: leave --encoded out.";
+  CHECK(FLAGS_encode_type.empty() || CanWrite(FLAGS_encode_type))
+      << "--encode_type=" << FLAGS_encode_type
+      << ": OpenCV writes no such images; give png or jpg.";
+}
+
+/// Aborts where an image has to be written again, and cannot be.
+void CheckEncodings(const std::vector<ListedImage>& images) {
+  if (!FLAGS_encoded || !FLAGS_encode_type.empty()) return;
+  const bool changed = FLAGS_resize_width > 0 || FLAGS_gray;
+  for (const ListedImage& image : images) {
+    CHECK(!changed || CanWrite(Encoding(image.path)))
+        << image.path << ": OpenCV writes no images in this format; give --encode_type.";
+  }
 }
 
 /// Reads images [begin, end) of the list, on all cores; those that cannot be read have no data.
@@ -80,14 +118,13 @@ std::vector<Datum> ReadImages(const std::string& folder, const std::vector<Liste
 int main(int argc, char** argv) {
   if (const std::optional<int> code = tools::Start(&argc, &argv, kHelp, 3, 3)) return *code;
   const std::string folder = argv[1], list = argv[2];
-  CHECK_EQ(FLAGS_resize_width > 0, FLAGS_resize_height > 0)
-      << "--resize_width and --resize_height must be set together.";
-  CHECK(!FLAGS_check_size || !FLAGS_encoded) << "--check_size is for pixels: leave --encoded out.";
+  CheckFlags();
   if (!FLAGS_encode_type.empty() && !FLAGS_encoded)
     LOG(INFO) << "encode_type specified, assuming encoded=true.";
   FLAGS_encoded |= !FLAGS_encode_type.empty();
 
   std::vector<ListedImage> images = caffe::ReadImageList(list, "");
+  CheckEncodings(images);
   if (FLAGS_shuffle) {
     LOG(INFO) << "Shuffling data";
     if (FLAGS_seed >= 0) caffe::Caffe::set_random_seed(static_cast<unsigned int>(FLAGS_seed));

@@ -1,5 +1,6 @@
 // The program extract_features: writes what blobs of a trained net hold, batch after batch, into
 // databases.
+#include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <climits>
 #include <memory>
@@ -68,6 +69,12 @@ void SetDevice(const std::vector<std::string>& arguments) {
   Caffe::set_mode(Caffe::GPU);
 }
 
+void CheckShape(const std::string& name, const Blob<float>& blob) {
+  CHECK(blob.num_axes() > 0 && blob.num_axes() <= 4)
+      << "Blob " << name << " has shape " << blob.shape_string()
+      << ": features have items, and up to three axes more.";
+}
+
 /// A blob and where its values go.
 class Extraction {
  public:
@@ -78,9 +85,7 @@ class Extraction {
         }) {}
 
   void Write(const Blob<float>& blob) {
-    CHECK(blob.num_axes() > 0 && blob.num_axes() <= 4)
-        << "Blob " << name_ << " has shape " << blob.shape_string()
-        << ": features have items, and up to three axes more.";
+    CheckShape(name_, blob);  // it may have another since
     for (int i = 0; i < blob.shape(0); ++i) {
       Datum datum;
       datum.set_channels(blob.channels());
@@ -109,6 +114,10 @@ int main(int argc, char** argv) {
   CHECK_EQ(blobs.size(), databases.size())
       << "the number of blob names and dataset names must be equal: there are " << blobs.size()
       << " and " << databases.size() << ".";
+  for (auto database = databases.begin(); database != databases.end(); ++database) {
+    CHECK(std::find(databases.begin(), database, *database) == database)
+        << "Database " << *database << " is named twice; give each blob a database of its own.";
+  }
   const int batches = Number(argv[5], "The number of batches", 1);
   const std::string backend = argv[6];
   SetDevice({argv + 7, argv + argc});
@@ -118,6 +127,7 @@ int main(int argc, char** argv) {
   for (const std::string& blob : blobs) {
     CHECK(net.has_blob(blob)) << "Unknown feature blob name " << blob << " in the network " << model
                               << ".";
+    CheckShape(blob, *net.blob_by_name(blob));
   }
   std::vector<std::unique_ptr<Extraction>> extractions;
   for (size_t i = 0; i < blobs.size(); ++i) {

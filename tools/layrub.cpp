@@ -21,6 +21,7 @@
 #include "layrub/base/standard_streams.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flag_files.hpp"
+#include "layrub/flag_names.hpp"
 #include "layrub/flags.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 
@@ -70,8 +71,9 @@ const std::vector<Command>& Commands() {
        "                         none; a second request to stop ends the program at once\n"
        "  --stop_on_nan          end training when the loss is not finite\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
-       "                         name: --data_shape=data:3,224,224,label:1\n"
+       "  --data_shape=C,H,W     shape of an item, whatever the data source has; for tops by "
+       "name:\n"
+       "                         --data_shape=data:3,224,224,label:1\n"
        "  --batch=N              batch size of the data layers\n"
        "  --max_iter=N           iterations, instead of the solver's max_iter\n"
        "  --level=N --stage=A[,B]            state of the net\n"
@@ -82,8 +84,9 @@ const std::vector<Command>& Commands() {
        "  --weights=FILE[,FILE]  its weights (needed)\n"
        "  --iterations=N         batches to run (50)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
-       "                         name: --data_shape=data:3,224,224,label:1\n"
+       "  --data_shape=C,H,W     shape of an item, whatever the data source has; for tops by "
+       "name:\n"
+       "                         --data_shape=data:3,224,224,label:1\n"
        "  --batch=N              batch size of the data layers\n"
        "  --placement=NAME       memory strategy (liveness): {strategies}\n"
        "  --device_memory=SIZE   run within this much device memory, such as 8GiB\n"
@@ -121,8 +124,9 @@ const std::vector<Command>& Commands() {
        "                         products of matrices as well\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
-       "                         name: --data_shape=data:3,224,224,label:1\n"
+       "  --data_shape=C,H,W     shape of an item, whatever the data source has; for tops by "
+       "name:\n"
+       "                         --data_shape=data:3,224,224,label:1\n"
        "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub time --model=lenet.prototxt --iterations=10\n",
@@ -143,8 +147,9 @@ const std::vector<Command>& Commands() {
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
-       "                         name: --data_shape=data:3,224,224,label:1\n"
+       "  --data_shape=C,H,W     shape of an item, whatever the data source has; for tops by "
+       "name:\n"
+       "                         --data_shape=data:3,224,224,label:1\n"
        "  --batch=N              batch size of the data layers\n"
        "  --format=text|json     for people or for programs (text)\n"
        "  --all_layers           all rows of the table of layers, not only those that matter most\n"
@@ -176,8 +181,9 @@ const std::vector<Command>& Commands() {
        "  --format=text|json     for people or for programs (text)\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item where the data source is not there; for tops by\n"
-       "                         name: --data_shape=data:3,224,224,label:1\n"
+       "  --data_shape=C,H,W     shape of an item, whatever the data source has; for tops by "
+       "name:\n"
+       "                         --data_shape=data:3,224,224,label:1\n"
        "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub compare --model=lenet.prototxt --report=lenet\n",
@@ -352,7 +358,10 @@ int main(int argc, char** argv) {
     FLAGS_alsologtostderr = true;
     // Programs that read logs expect glog's older prefix, without the year.
     gflags::SetCommandLineOption("log_year_in_prefix", "false");
+    gflags::SetUsageMessage(layrub_tool::Usage());
+    gflags::SetVersionString(LAYRUB_VERSION);
     layrub_tool::CheckFlagFiles({argv + 1, argv + argc});
+    layrub_tool::CheckFlagNames(argc, argv);
     gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (FLAGS_help || FLAGS_helpshort) return layrub_tool::Help(words);

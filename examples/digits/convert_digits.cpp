@@ -7,18 +7,16 @@
 
 #include <cstdlib>
 #include <iostream>
-#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../shared/make_data.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/blas_memory.hpp"
-#include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
-#include "caffe/util/format.hpp"
 #include "layrub/base/input.hpp"
 #include "layrub/base/standard_streams.hpp"
 
@@ -28,7 +26,6 @@ constexpr unsigned int kSeed = 1797;
 constexpr size_t kTrain = 1500;
 constexpr int kSide = 8;
 constexpr int kMaxPixel = 16;
-constexpr int kKeyDigits = 8;
 
 [[noreturn]] void Fail(const std::string& message) {
   std::cerr << "convert_digits: " << message << std::endl;
@@ -76,17 +73,10 @@ void Shuffle(std::vector<caffe::Datum>* rows) {
   for (size_t i = rows->size() - 1; i > 0; --i) std::swap((*rows)[i], (*rows)[random() % (i + 1)]);
 }
 
-void WriteDatabase(const std::string& path, const std::vector<caffe::Datum>& rows, size_t begin,
-                   size_t end) {
-  const std::unique_ptr<caffe::db::DB> database(caffe::db::GetDB("lmdb"));
-  database->Open(path, caffe::db::NEW);
-  const std::unique_ptr<caffe::db::Transaction> transaction(database->NewTransaction());
-  for (size_t i = begin; i < end; ++i) {
-    transaction->Put(caffe::format_int(static_cast<int>(i - begin), kKeyDigits),
-                     rows[i].SerializeAsString());
-  }
-  transaction->Commit();
-  std::cout << path << ": " << end - begin << " images\n";
+void Write(const std::vector<caffe::Datum>& rows, size_t begin, size_t end,
+           examples::NumberedRecords* database) {
+  for (size_t i = begin; i < end; ++i) database->Put(rows[i]);
+  database->Finish("images");
 }
 
 }  // namespace
@@ -102,7 +92,10 @@ int main(int argc, char** argv) {
   const std::string folder = argv[2];
   std::vector<caffe::Datum> rows = ReadRows(argv[1]);
   Shuffle(&rows);
-  WriteDatabase(folder + "/digits_train_lmdb", rows, 0, kTrain);
-  WriteDatabase(folder + "/digits_test_lmdb", rows, kTrain, rows.size());
+  // Both are made before either is written: where one cannot be, none stays.
+  examples::NumberedRecords train(folder + "/digits_train_lmdb"),
+      test(folder + "/digits_test_lmdb");
+  Write(rows, 0, kTrain, &train);
+  Write(rows, kTrain, rows.size(), &test);
   return 0;
 }

@@ -57,12 +57,12 @@ class NumberedRecords {
  public:
   explicit NumberedRecords(const std::string& path, const std::string& backend = "lmdb")
       : path_(path), writer_(path, backend, [](int) {}) {}
-  void Put(const caffe::Datum& record) {
+  void Put(const google::protobuf::MessageLite& record) {
     writer_.Put(caffe::format_int(writer_.records(), kKeyDigits), record);
   }
-  void Finish() {
+  void Finish(const char* what = "records") {
     writer_.Finish();
-    std::cout << path_ << ": " << writer_.records() << " records" << std::endl;
+    std::cout << path_ << ": " << writer_.records() << " " << what << std::endl;
   }
 
  private:

@@ -6,16 +6,14 @@
 #include <glog/logging.h>
 
 #include <iostream>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "../shared/make_data.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/blas_memory.hpp"
-#include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
-#include "caffe/util/format.hpp"
 #include "layrub/base/standard_streams.hpp"
 
 namespace {
@@ -23,7 +21,6 @@ namespace {
 constexpr unsigned int kSeed = 2016;
 constexpr int kTrain = 400, kTest = 100;
 constexpr int kSide = 64, kLeast = 14, kMost = 34;
-constexpr int kKeyDigits = 8;
 constexpr int kRectangle = 1, kEllipse = 2;
 
 /// Pixels [left, right) x [top, bottom).
@@ -101,15 +98,9 @@ class Painter {
   std::mt19937 random_{kSeed};
 };
 
-void WriteDatabase(const std::string& path, int images, Painter* painter) {
-  const std::unique_ptr<caffe::db::DB> database(caffe::db::GetDB("lmdb"));
-  database->Open(path, caffe::db::NEW);
-  const std::unique_ptr<caffe::db::Transaction> transaction(database->NewTransaction());
-  for (int i = 0; i < images; ++i) {
-    transaction->Put(caffe::format_int(i, kKeyDigits), painter->Record().SerializeAsString());
-  }
-  transaction->Commit();
-  std::cout << path << ": " << images << " images" << std::endl;
+void Write(int images, Painter* painter, examples::NumberedRecords* database) {
+  for (int i = 0; i < images; ++i) database->Put(painter->Record());
+  database->Finish("images");
 }
 
 }  // namespace
@@ -127,7 +118,10 @@ int main(int argc, char** argv) {
   }
   Painter painter;
   const std::string folder = argv[1];
-  WriteDatabase(folder + "/shapes_train_lmdb", kTrain, &painter);
-  WriteDatabase(folder + "/shapes_test_lmdb", kTest, &painter);
+  // Both are made before either is written: where one cannot be, none stays.
+  examples::NumberedRecords train(folder + "/shapes_train_lmdb"),
+      test(folder + "/shapes_test_lmdb");
+  Write(kTrain, &painter, &train);
+  Write(kTest, &painter, &test);
   return 0;
 }

@@ -60,7 +60,7 @@ DEFINE_string(dump, "", "A folder for graph.txt and plan.txt.");
 DEFINE_string(output, "", "The file to write.");
 DEFINE_string(report, "", "A folder for the report: a page, pictures and data of the plan.");
 DEFINE_string(data_shape, "",
-              "Shape C,H,W of one item where a data source is not there, or of tops by name.");
+              "Shape C,H,W of one item, whatever the data source has, or of tops by name.");
 DEFINE_bool(synthetic, false, "Random data of the right shape instead of what data layers read.");
 DEFINE_int32(batch, 0, "The batch size of data layers; wins over the prototxt's.");
 DEFINE_int32(max_iter, 0, "Iterations to train; wins over the solver's max_iter.");

@@ -1,30 +1,69 @@
 #ifndef TOOLS_SHARED_RECORD_WRITER_HPP_
 #define TOOLS_SHARED_RECORD_WRITER_HPP_
 
+#include <glog/logging.h>
+#include <google/protobuf/message_lite.h>
+
+#include <atomic>
+#include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "caffe/proto/caffe.pb.h"
 #include "caffe/util/db.hpp"
 
 namespace tools {
 
+/// Removes a folder when the program fails while one lives: one that was not there when it began,
+/// until Keep is called.
+class RemovedOnFailure : public google::LogSink {
+ public:
+  explicit RemovedOnFailure(std::string path) : path_(std::move(path)), was_there_(IsThere(path_)) {
+    google::AddLogSink(this);
+  }
+  ~RemovedOnFailure() override { google::RemoveLogSink(this); }
+  RemovedOnFailure(const RemovedOnFailure&) = delete;
+  RemovedOnFailure& operator=(const RemovedOnFailure&) = delete;
+
+  /// The folder has been made by this program.
+  void Made() { made_ = !was_there_; }
+  void Keep() { made_ = false; }
+
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char*, const char*, int, const std::tm*,
+            const char*, size_t) override {
+    std::error_code unknown;
+    if (severity == google::GLOG_FATAL && made_) std::filesystem::remove_all(path_, unknown);
+  }
+
+ private:
+  static bool IsThere(const std::string& path) {
+    std::error_code unknown;
+    return std::filesystem::exists(std::filesystem::symlink_status(path, unknown));
+  }
+
+  const std::string path_;
+  const bool was_there_;
+  std::atomic<bool> made_{false};
+};
+
 /// Writes records into a new database, many at a time. Aborts where it is there already, or cannot
-/// be written.
+/// be written. No database stays where the program fails before records are in it.
 class RecordWriter {
  public:
   /// `told` is called with the number of records that are in the database by then.
   RecordWriter(const std::string& path, const std::string& backend,
                std::function<void(int records)> told)
-      : told_(std::move(told)), database_(caffe::db::GetDB(backend)) {
+      : told_(std::move(told)), removed_(path), database_(caffe::db::GetDB(backend)) {
     database_->Open(path, caffe::db::NEW);
+    removed_.Made();
     transaction_.reset(database_->NewTransaction());
   }
 
-  void Put(const std::string& key, const caffe::Datum& datum) {
-    transaction_->Put(key, datum.SerializeAsString());
+  void Put(const std::string& key, const google::protobuf::MessageLite& record) {
+    transaction_->Put(key, record.SerializeAsString());
     if (++records_ % kTogether == 0) Commit();
   }
   /// Writes what is left.
@@ -38,11 +77,13 @@ class RecordWriter {
 
   void Commit() {
     transaction_->Commit();
+    removed_.Keep();
     transaction_.reset(database_->NewTransaction());
     told_(records_);
   }
 
   const std::function<void(int)> told_;
+  RemovedOnFailure removed_;
   const std::unique_ptr<caffe::db::DB> database_;
   std::unique_ptr<caffe::db::Transaction> transaction_;
   int records_ = 0;

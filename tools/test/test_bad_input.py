@@ -185,7 +185,13 @@ class BadInput(DigitsTest):
         write("examples/digits/train_test.prototxt", text.replace("LMDB", "LEVELDB"))
         self.fails(run("train", "--solver=solver.prototxt"), "digits_train_lmdb.*backend: LMDB")
         again = run(os.path.join(self.digits, "digits.csv"), self.digits, program="convert_digits")
-        self.fails(again, "Cannot make LMDB .*digits_train_lmdb: File exists")
+        self.fails(again, "Cannot make LMDB .*digits_train_lmdb: it exists already; remove it first")
+
+    def test_where_the_second_database_cannot_be_made_the_first_does_not_stay(self):
+        os.makedirs("to/digits_test_lmdb")
+        self.fails(run(os.path.join(self.digits, "digits.csv"), "to", program="convert_digits"),
+                   "Cannot make LMDB to/digits_test_lmdb: it exists already")
+        self.assertEqual(["digits_test_lmdb"], os.listdir("to"))
 
     def test_outputs_that_cannot_be_written_are_found_before_the_work(self):
         result = run("train", "--solver=solver.prototxt", "--json_summary=missing/summary.json")

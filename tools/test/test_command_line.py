@@ -31,9 +31,24 @@ class CommandLine(DigitsTest):
         self.fails(run("train", "more"), "'train' takes flags alone, and 'more' is none; 'layrub train --help'")
         self.fails(run("diff", "one"), "usage: layrub diff A.caffemodel B.caffemodel")
 
+    def test_version_and_all_flags(self):
+        with open(os.path.join(SOURCE, "CMakeLists.txt")) as file:
+            version = re.search(r"project\(Layrub VERSION (\S+)", file.read())[1]
+        for program in ("layrub", "caffe"):
+            self.assertIn(f"{program} version {version}\n", run("--version", program=program).out)
+        flags = run("--helpfull")
+        self.assertNotIn("never called", flags.out + flags.err)
+        self.assertIn("usage: layrub <command>", flags.out)
+        self.assertEqual((0, run("train", "--help").out), (run("train", "-h").code, run("train", "-h").out))
+
     def test_unknown_words_and_flags(self):
         self.fails(run("trian"), "unknown command 'trian' .*train")
-        self.fails(run("train", "--sovler=x"), "unknown command line flag 'sovler'")
+        self.fails(run("train", "--sovler=x"), "unknown command line flag 'sovler'; did you mean --solver")
+        self.fails(run("train", "--solver", "solver.prototxt", "--max_itre=3"), "did you mean --max_iter")
+        self.fails(run("train", "--zzzzzzzzzz"), "flag 'zzzzzzzzzz'; 'layrub COMMAND --help' explains")
+        self.fails(run("plan", "--model", "--modle=x"), "--modle=x")  # a value
+        for flag in ("--nostrict_mode", "-strict_mode", "--strict_mode=false"):
+            self.fails(run("train", flag), "needs --solver=FILE")
         self.fails(run("time", "--model=x", "--iterations=many"), "iterations")
         self.fails(run("train"), "needs --solver=FILE")
         self.fails(run("train", "--solver=solver.prototxt", "--sigint_effect=panic"), "--sigint_effect=panic")
@@ -180,6 +195,10 @@ class CommandLine(DigitsTest):
             cropped = file.read().replace("scale: 0.0625", "crop_size: 8 force_gray: true")
         write("examples/digits/train_test.prototxt", cropped)
         self.assertEqual(with_data, self.plan("--solver=solver.prototxt"))
+        shutil.rmtree("examples/digits/digits_test_lmdb")
+        for name in ("train", "test"):
+            write(f"examples/digits/digits_{name}_lmdb", "no database")
+        self.assertEqual(with_data, self.plan("--solver=solver.prototxt", "--data_shape=1,8,8"))
 
     def test_a_budget_that_is_too_small_ends_with_2_and_the_flag_that_works(self):
         for command in ("plan", "train"):

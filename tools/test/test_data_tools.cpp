@@ -104,6 +104,59 @@ TEST_F(DataTools, ConvertImagesetResizesGraysEncodesAndShuffles) {
 #endif
 }
 
+TEST_F(DataTools, ConvertImagesetMakesColoursGrayAndKeepsTheBytesOfGrayFiles) {
+  WriteImage("colour.png", 3, 4, 10);
+  ASSERT_TRUE(cv::imwrite(Path("gray.png"), cv::Mat(3, 4, CV_8UC1, cv::Scalar(7))));
+  Write("list.txt", "colour.png 0\ngray.png 1\n");
+  Converts("--gray --encoded", "gray");
+  const std::map<string, Datum> records = Records("gray");
+  ASSERT_EQ(records.size(), 2u);
+  for (const auto& [key, datum] : records) {
+    Datum decoded = datum;
+    EXPECT_TRUE(DecodeDatumNative(&decoded));
+    EXPECT_EQ(decoded.channels(), 1) << key;
+  }
+  string bytes;
+  ASSERT_TRUE(ReadFileToString(Path("gray.png"), &bytes));
+  EXPECT_EQ(records.rbegin()->second.data(), bytes);
+}
+
+TEST_F(DataTools, ConvertImagesetRefusesWhatOpenCvCannotWriteOrResize) {
+  WriteImages();
+  std::filesystem::copy(Path("image 0.png"), Path("image.strange"));
+  const string strange = Write("strange.txt", "image.strange 0\n");
+  const auto fails = [&](const string& flags, const string& list, const string& why) {
+    ExpectFails("convert_imageset", flags + " " + folder() + "/ " + list + " " + Path("db"), why);
+    EXPECT_FALSE(std::filesystem::exists(Path("db"))) << flags;
+  };
+  fails("--encode_type=foo", Path("list.txt"), "--encode_type=foo: OpenCV writes no such images");
+  fails("--resize_width=100000 --resize_height=100000", Path("list.txt"),
+        "--resize_width=100000 --resize_height=100000: such an image is larger than a record");
+  fails("--encoded --resize_width=4 --resize_height=4", strange,
+        "image.strange: OpenCV writes no images in this format; give --encode_type");
+  Datum datum;
+  EXPECT_FALSE(ReadImageToDatum(Path("image 0.png"), 0, 0, 0, true, "foo", &datum));
+}
+
+TEST_F(DataTools, FailedRunsLeaveNoDatabase) {
+  Write("broken.png", "no image");
+  const string broken = Write("broken.txt", "broken.png 0\n");
+  WriteImages();
+  WriteImage("image 2.png", 5, 5, 1);
+  for (const string backend : {"lmdb",
+#ifdef USE_LEVELDB
+                               "leveldb"
+#endif
+       }) {
+    const string run = "--backend=" + backend + " " + folder() + "/ ";
+    ExpectFails("convert_imageset", run + broken + " " + Path("db"), "could be read");
+    EXPECT_FALSE(std::filesystem::exists(Path("db")));
+    ExpectFails("convert_imageset", "--check_size " + run + Path("list.txt") + " " + Path("db"),
+                "Incorrect data field size");
+    EXPECT_FALSE(std::filesystem::exists(Path("db")));
+  }
+}
+
 TEST_F(DataTools, ConvertImagesetLeavesOutWhatItCannotRead) {
   WriteImages();
   Write("broken.png", "no image");
@@ -210,6 +263,10 @@ TEST_F(DataTools, ExtractFeaturesWritesEachItemOfEachBlob) {
     ExpectFails("extract_features", net + rest, why);
   };
   fails("y,x " + Path("one") + " 3 lmdb", "must be equal: there are 2 and 1");
+  fails("x,y " + Path("z") + "," + Path("z") + " 3 lmdb", Path("z") + " is named twice");
+  fails("x,y " + Path("z") + "," + Path("x") + " 3 lmdb", Path("x") + ": it exists already");
+  EXPECT_FALSE(std::filesystem::exists(Path("z")));
+  EXPECT_EQ(Records("x").size(), 6u);
   fails("z " + Path("z") + " 3 lmdb", "Unknown feature blob name z in the network " + model);
   fails("y " + Path("z") + " 0 lmdb", "The number of batches must be a whole number from 1");
   fails("y " + Path("z") + " 1 lmdb TPU", "The device is CPU or GPU, not 'TPU'");

@@ -242,7 +242,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(1, training.done.returncode, training.done.stderr[-1500:])
             self.assertRegex(training.done.stderr,
                              r"Training has ended without its last snapshot: Cannot write .*: No space left on device.*"
-                             r"The last snapshot is snap/run_iter_\d+\.caffemodel")
+                             r"The last snapshot is snap/run_iter_\d+\.solverstate")
             self.assertEqual([], training.torn() + training.strays())
             self.assertGreater(len(glob.glob(training.snapshots + "/*.solverstate*")), 1)
 

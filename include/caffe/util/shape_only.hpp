@@ -23,7 +23,7 @@ class ShapeOnlyScope {
   DISABLE_COPY_AND_ASSIGN(ShapeOnlyScope);
 };
 
-/// Shapes of one item, without the batch, that a user gives for what sources do not tell.
+/// Shapes of one item, without the batch, that a user gives; they win over what sources tell.
 struct DataShapes {
   DataShapes() = default;
   /// The first top of every source has this shape: channels, height, width.
@@ -43,8 +43,8 @@ bool ReadsOutside(const LayerParameter& layer);
 /// Whether such a layer has a batch size that it reads by.
 bool HasBatchSize(const LayerParameter& layer);
 
-/// Shapes that the tops of such a layer will have: those of the first record where the source
-/// exists, else what `given` has for the top, else 3 channels; all of this resized and cropped as
+/// Shapes that the tops of such a layer will have: what `given` has for the top, else those of the
+/// first record where the source exists, else 3 channels; all of this resized and cropped as
 /// the layer says. A top after the first is a label, one value for each item unless `given` names
 /// it. The label of AnnotatedData is (1, 1, boxes, 8), with kAnnotatedBoxes for each item or as
 /// many as `given` has for it. Aborts, naming the layer, where a shape cannot be found out.

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <sstream>
 
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
-#include "caffe/util/io.hpp"
+#include "caffe/util/hdf5_list.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
 #include "fill_top.hpp"
@@ -51,16 +50,9 @@ void HDF5DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   CHECK(datasets > 0 && datasets <= static_cast<int>(top.size()))
       << "Layer " << name << ": " << datasets << " datasets are named for " << top.size()
       << " tops; each dataset needs a top.";
-  string list;
-  CHECK(ReadFileToString(param.source(), &list))
-      << "Layer " << name << ": cannot open source file " << param.source();
-  std::istringstream source(list);
-  hdf_filenames_.clear();
-  for (string line; source >> line;) hdf_filenames_.push_back(line);
+  hdf_filenames_ = ReadHdf5List(param.source(), "Layer " + name + ": ");
   num_files_ = static_cast<unsigned int>(hdf_filenames_.size());
   LOG(INFO) << "Number of HDF5 files: " << num_files_;
-  CHECK_GE(num_files_, 1u) << "Layer " << name << ": must have at least 1 HDF5 filename listed in "
-                           << param.source();
   file_permutation_.resize(num_files_);
   std::iota(file_permutation_.begin(), file_permutation_.end(), 0);
   if (param.shuffle()) shuffle(file_permutation_.begin(), file_permutation_.end());

@@ -32,6 +32,7 @@ void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
       << "Error reading weights from " << trained_filename << ": it has no group 'data'";
   const Hdf5Handle data(H5Gopen2(file.id(), "data", H5P_DEFAULT), H5Gclose,
                         "group 'data' of " + trained_filename);
+  bool used = false;
   for (int i = 0; i < hdf5_get_num_links(data.id()); ++i) {
     const string group = hdf5_get_name_by_idx(data.id(), i);
     auto target = layer_names_index_.find(hdf5_unescape(group));
@@ -50,6 +51,7 @@ void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
       const string dataset = std::to_string(j);
       if (hdf5_has(layer.id(), dataset)) {
         hdf5_load_nd_dataset(layer.id(), dataset.c_str(), 0, kMaxBlobAxes, blobs[j].get());
+        used = true;
         continue;
       }
       const int owner = param_owners_[param_id_vecs_[target->second][j]];
@@ -57,6 +59,9 @@ void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
                          << trained_filename << " has no parameter " << j;
     }
   }
+  LOG_IF(WARNING, !used && !params_.empty())
+      << trained_filename << " has weights for no layer of this net, by name: parameters that no "
+      << "other file gives stay as the fillers made them.";
 }
 
 template <typename Dtype>

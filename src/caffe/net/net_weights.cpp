@@ -77,6 +77,13 @@ void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string& trained_filename
   NetParameter param;
   ReadWeightsFromBinaryFileOrDie(trained_filename, &param);
   CopyTrainedLayersFrom(param);
+  const bool used =
+      std::any_of(param.layer().begin(), param.layer().end(), [this](const auto& layer) {
+        return layer.blobs_size() > 0 && layer_names_index_.count(layer.name()) > 0;
+      });
+  LOG_IF(WARNING, !used && !params_.empty())
+      << trained_filename << " has weights for no layer of this net, by name: parameters that no "
+      << "other file gives stay as the fillers made them.";
 }
 
 template <typename Dtype>

@@ -15,6 +15,22 @@ namespace caffe {
 
 namespace {
 
+// The next iteration after this one that is a multiple of `step`; INT_MAX where there is none.
+int NextMultiple(int iteration, int step) {
+  const int64_t next = (int64_t{iteration} / step + 1) * step;
+  return static_cast<int>(std::min<int64_t>(next, INT_MAX));
+}
+
+// What training does after a snapshot that failed; empty: it is at its end.
+string WhatFollows(const SolverParameter& param, int iteration, int retry, bool ends) {
+  if (ends || iteration == param.max_iter()) return "";
+  if (param.snapshot() > 0) retry = std::min(retry, NextMultiple(iteration, param.snapshot()));
+  const string goes_on = " Training goes on, and tries again at iteration ";
+  if (iteration < param.max_iter() && retry >= param.max_iter())
+    return goes_on + std::to_string(param.max_iter()) + ", its last.";
+  return goes_on + std::to_string(retry) + " or when it ends.";
+}
+
 // What files hold beside values, at most: of a blob, of a layer, of a solver.
 constexpr int64_t kBytesOfBlob = 1 << 10, kBytesOfLayer = 1 << 11, kBytesOfSolver = 1 << 14;
 
@@ -108,8 +124,8 @@ void Solver<Dtype>::SnapshotInTraining() {
   } catch (const Error& error) {
     snapshot_failure_ = error.what();
     snapshot_retry_ = iter_ > INT_MAX - snapshot_distance_ ? INT_MAX : iter_ + snapshot_distance_;
-    LOG(WARNING) << "Iteration " << iter_ << " has no snapshot. Training goes on, and tries again "
-                 << "at iteration " << snapshot_retry_ << " or when it ends.";
+    LOG(WARNING) << "Iteration " << iter_ << " has no snapshot."
+                 << WhatFollows(param_, iter_, snapshot_retry_, requested_early_exit_);
     if (snapshot_distance_ <= INT_MAX / 2) snapshot_distance_ *= 2;
   }
 }
@@ -124,6 +140,7 @@ void Solver<Dtype>::SnapshotIfDue(bool wanted) {
 template <typename Dtype>
 void Solver<Dtype>::MakeUpForSnapshot() {
   if (snapshot_failure_.empty()) return;
+  LOG(WARNING) << "Training has ended, and tries again to write its last snapshot.";
   SnapshotInTraining();
   if (snapshot_failure_.empty()) return;
   LOG(FATAL) << "Training has ended without its last snapshot: " << snapshot_failure_ << ". "

@@ -1,5 +1,6 @@
 // Solver: snapshots and resuming.
 #include <boost/algorithm/string/predicate.hpp>
+#include <filesystem>
 
 #include "caffe/net/net_hdf5.hpp"
 #include "caffe/solver.hpp"
@@ -56,7 +57,10 @@ void Solver<Dtype>::Snapshot() {
   SnapshotSolverState(WeightsFilename());
   if (!weights.committed())
     weights.Commit();  // a subclass has written its state in a way of its own
-  last_snapshot_ = WeightsFilename();
+  const bool hdf5 = param_.snapshot_format() == SolverParameter_SnapshotFormat_HDF5;
+  const string state = SnapshotFilename(hdf5 ? ".solverstate.h5" : ".solverstate");
+  std::error_code unknown;
+  last_snapshot_ = std::filesystem::exists(state, unknown) ? state : WeightsFilename();
   RemoveOlder();
 }
 

@@ -113,6 +113,21 @@ string WhyNoLock(int status) {
   return "";
 }
 
+// What is wrong with a database that cannot be opened, in more than the words of an error number.
+string WhyNotOpened(const string& source, int status) {
+  std::error_code unknown;
+  const std::filesystem::path file = source + "/data.mdb";
+  if (std::filesystem::exists(source + "/CURRENT", unknown))
+    return string(mdb_strerror(status)) + " (it looks like a LevelDB: backend: LEVELDB)";
+  if (std::filesystem::is_directory(source, unknown) && !std::filesystem::exists(file, unknown) &&
+      !unknown)
+    return "the folder has no data.mdb, so it is no LMDB; name the folder of one.";
+  if (std::filesystem::is_regular_file(file, unknown) &&
+      std::filesystem::file_size(file, unknown) == 0 && !unknown)
+    return "data.mdb is empty; copy or convert the database again.";
+  return mdb_strerror(status);
+}
+
 MDB_env* OpenEnvironment(const string& source, Mode mode) {
   const FailureScope scope(source.c_str());
   CheckPageSizes(source);
@@ -124,11 +139,7 @@ MDB_env* OpenEnvironment(const string& source, Mode mode) {
     status = TryOpen(source, flags | MDB_NOLOCK, &env);
   }
   if (status != MDB_SUCCESS) {
-    std::error_code unknown;
-    LOG(FATAL) << "Cannot open LMDB " << source << ": " << mdb_strerror(status)
-               << (std::filesystem::exists(source + "/CURRENT", unknown)
-                       ? " (it looks like a LevelDB: backend: LEVELDB)"
-                       : "");
+    LOG(FATAL) << "Cannot open LMDB " << source << ": " << WhyNotOpened(source, status);
   }
   try {
     CheckComplete(env, source);
@@ -189,7 +200,9 @@ Readers& OpenReaders() {
 void LMDB::Open(const string& source, Mode mode) {
   Close();
   if (mode != READ && mkdir(source.c_str(), 0755) != 0 && (mode == NEW || errno != EEXIST)) {
-    LOG(FATAL) << "Cannot make LMDB " << source << ": " << strerror(errno);
+    LOG(FATAL) << "Cannot make LMDB " << source << ": "
+               << (errno == EEXIST ? "it exists already; remove it first, or use it as it is."
+                                   : strerror(errno));
   }
   mdb_env_ = mode == READ ? OpenReaders().Open(source) : OpenEnvironment(source, mode);
   LOG(INFO) << "Opened lmdb " << source;

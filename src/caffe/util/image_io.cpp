@@ -54,6 +54,23 @@ cv::Mat Decode(const Datum& datum, int flags) {
   return image;
 }
 
+// True when the file has gray values of 8 bits, and nothing else.
+bool IsGray(const string& filename) {
+  const cv::Mat image = OrNone([&] { return cv::imread(filename, cv::IMREAD_UNCHANGED); });
+  return image.type() == CV_8UC1 && !image.empty();
+}
+
+// False where OpenCV cannot write such files.
+bool Encode(const cv::Mat& image, const string& encoding, std::vector<uchar>* bytes) {
+  const string extension = "." + encoding;
+  try {
+    return cv::haveImageWriter(extension) && cv::imencode(extension, image, *bytes);
+  } catch (const cv::Exception& error) {
+    LOG(ERROR) << error.what();
+    return false;
+  }
+}
+
 // The datum of `image`, or no change where it could not be decoded.
 bool ReplaceByPixels(const cv::Mat& image, Datum* datum) {
   if (!image.empty()) CVMatToDatum(image, datum);
@@ -75,8 +92,13 @@ cv::Mat ReadImageToCVMat(const string& filename, const int height, const int wid
     return original;
   }
   if (height <= 0 || width <= 0) return original;
-  cv::Mat resized;
-  cv::resize(original, resized, cv::Size(width, height));
+  const cv::Mat resized = OrNone([&] {
+    cv::Mat image;
+    cv::resize(original, image, cv::Size(width, height));
+    return image;
+  });
+  if (resized.empty())
+    LOG(ERROR) << "Could not resize " << filename << " to " << height << " x " << width;
   return resized;
 }
 
@@ -99,10 +121,11 @@ bool ReadImageToDatum(const string& filename, const int label, const int height,
     datum->set_label(label);
     return true;
   }
-  const bool unchanged = (image.channels() == 3) == is_color && height <= 0 && width <= 0;
-  if (unchanged && HasExtension(filename, encoding)) return ReadFileToDatum(filename, label, datum);
+  if (height <= 0 && width <= 0 && HasExtension(filename, encoding) &&
+      (is_color || IsGray(filename)))
+    return ReadFileToDatum(filename, label, datum);
   std::vector<uchar> bytes;
-  if (!cv::imencode("." + encoding, image, bytes)) {
+  if (!Encode(image, encoding, &bytes)) {
     LOG(ERROR) << "Could not encode " << filename << " as " << encoding;
     return false;
   }

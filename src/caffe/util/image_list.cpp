@@ -3,6 +3,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "caffe/util/control_characters.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -31,6 +32,9 @@ vector<ListedImage> ReadImageList(const string& source, const string& what) {
   for (int number = 1; std::getline(file, line); ++number) {
     line.erase(line.find_last_not_of(kBlanks) + 1);
     if (line.empty()) continue;
+    CHECK(!HasControlCharacters(line))
+        << what << source << ":" << number
+        << ": this is no text; an image list is a text file, and a line of it \"path label\".";
     ListedImage image{line, 0, number};
     if (const size_t blank = line.find_last_of(kBlanks); blank != string::npos) {
       image.label =

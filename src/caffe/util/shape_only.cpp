@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <climits>
 #include <memory>
+#include <mutex>
 #include <regex>
-#include <sstream>
+#include <set>
 
 #include "caffe/layer.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/hdf5.hpp"
+#include "caffe/util/hdf5_list.hpp"
 #include "caffe/util/image_list.hpp"
 #include "caffe/util/io.hpp"
 
@@ -131,31 +133,54 @@ vector<int> ListedShape(const LayerParameter& layer) {
   return {datum.channels(), datum.height(), datum.width()};
 }
 
-#ifdef USE_HDF5
-/// Shapes of the tops: those of the datasets in the first file, with `batch` rows.
-vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch) {
-  const string& source = layer.hdf5_data_param().source();
-  string text, name;
-  CHECK(ReadFileToString(source, &text) && std::istringstream(text) >> name)
-      << "Layer " << layer.name() << ": " << source << " names no HDF5 file.";
-  const FailureScope scope(name.c_str());
-  const Hdf5Handle file(hdf5_open_file(name, "Layer " + layer.name() + ": "), H5Fclose, name);
-  vector<vector<int>> shapes;
-  for (const string& top : layer.top()) {
-    Blob<float> blob;
-    hdf5_load_nd_dataset_helper(file.id(), top.c_str(), 1, kMaxBlobAxes, &blob, true);
-    shapes.push_back(blob.shape());
-    shapes.back()[0] = batch;
-  }
-  return shapes;
-}
-#endif
-
 /// What the user gives for this top of the layer; empty if nothing.
 vector<int> GivenShape(const LayerParameter& layer, int top, const DataShapes& given) {
   const auto named = given.tops.find(layer.top(top));
   if (named != given.tops.end()) return named->second;
   return top == 0 ? given.first : vector<int>();
+}
+
+#ifdef USE_HDF5
+/// Shapes of the tops, with `batch` rows: the given ones, and those of the datasets in the first
+/// file, which is not read where all are given.
+vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch, const DataShapes& given) {
+  vector<vector<int>> shapes;
+  bool known = true;
+  for (int i = 0; i < layer.top_size(); ++i) {
+    shapes.push_back(GivenShape(layer, i, given));
+    known = known && !shapes.back().empty();
+    shapes.back().insert(shapes.back().begin(), batch);
+  }
+  if (known) return shapes;
+  const string what = "Layer " + layer.name() + ": ";
+  const string name = ReadHdf5List(layer.hdf5_data_param().source(), what)[0];
+  const FailureScope scope(name.c_str());
+  const Hdf5Handle file(hdf5_open_file(name, what), H5Fclose, name);
+  for (int i = 0; i < layer.top_size(); ++i) {
+    if (!GivenShape(layer, i, given).empty()) continue;
+    Blob<float> blob;
+    hdf5_load_nd_dataset_helper(file.id(), layer.top(i).c_str(), 1, kMaxBlobAxes, &blob, true);
+    shapes[i] = blob.shape();
+    shapes[i][0] = batch;
+  }
+  return shapes;
+}
+#endif
+
+/// Tells, once for each, that the size of the images is not the given one.
+void WarnOfSize(const LayerParameter& layer, bool cropped, const vector<int>& given,
+                const vector<int>& shape) {
+  const auto size = [](const vector<int>& of) {
+    return std::to_string(of[1]) + " x " + std::to_string(of[2]);
+  };
+  const string warning = "Layer " + layer.name() + ": its " +
+                         (cropped ? "crop_size" : "resize_param") + " makes images of " +
+                         size(shape) + " from those of " + size(given) +
+                         " that --data_shape gives.";
+  static std::mutex& mutex = *new std::mutex;
+  static std::set<string>& told = *new std::set<string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (told.insert(warning).second) LOG(WARNING) << warning;
 }
 
 /// Shape of an item of the first top of an image source.
@@ -165,16 +190,17 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
   const bool sized = cropped || (known.resized_height > 0 && known.resized_width > 0);
   const vector<int> given = GivenShape(layer, 0, shapes);
   vector<int> shape{known.channels, known.height, known.width};
-  if ((layer.type() == "Data" || layer.type() == "AnnotatedData") && Exists(known.source)) {
-    shape = RecordShape(layer);
-  } else if (!given.empty()) {
+  if (!given.empty()) {
     shape = given;
+  } else if ((layer.type() == "Data" || layer.type() == "AnnotatedData") && Exists(known.source)) {
+    shape = RecordShape(layer);
   } else if (layer.type() == "ImageData" && !sized && known.height == 0 && Exists(known.source)) {
     shape = ListedShape(layer);
   }
   if (sized && shape.size() == 3) {
     shape[1] = cropped ? known.crop_height : known.resized_height;
     shape[2] = cropped ? known.crop_width : known.resized_width;
+    if (!given.empty() && shape != given) WarnOfSize(layer, cropped, given, shape);
   }
   for (int dim : shape) {
     CHECK_GT(dim, 0) << "Layer " << layer.name()
@@ -236,7 +262,7 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
       << (images ? "." : "; give it with --batch=N.");
   const int batch = static_cast<int>(known.batch);
 #ifdef USE_HDF5
-  if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, batch);
+  if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, batch, given);
 #endif
   vector<vector<int>> shapes;
   for (int i = 0; i < layer.top_size(); ++i) {

@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <map>
 #include <regex>
 
 #include "caffe/common.hpp"
@@ -17,12 +18,46 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
+using google::protobuf::FieldDescriptor;
 
 std::vector<string> FieldsOf(const Descriptor* type) {
   std::vector<string> names;
   for (int i = 0; type != nullptr && i < type->field_count(); ++i)
     names.push_back(type->field(i)->name());
   return names;
+}
+
+// The enumerations of fields with this name, as "MAX, AVE, STOCHASTIC", and the messages that have
+// them: protobuf names the field alone.
+std::map<string, string> EnumsOf(const string& field) {
+  std::map<string, string> messages;
+  const google::protobuf::FileDescriptor* file = NetParameter::descriptor()->file();
+  for (int i = 0; i < file->message_type_count(); ++i) {
+    const Descriptor* message = file->message_type(i);
+    const FieldDescriptor* known = message->FindFieldByName(field);
+    if (known == nullptr || known->enum_type() == nullptr) continue;
+    string values;
+    for (int j = 0; j < known->enum_type()->value_count(); ++j)
+      values += (j == 0 ? "" : ", ") + known->enum_type()->value(j)->name();
+    string& names = messages[values];
+    names += (names.empty() ? "" : ", ") + message->name();
+  }
+  return messages;
+}
+
+// " Known are MAX, AVE, STOCHASTIC." for what protobuf says of a value that an enumeration has not;
+// else "".
+string ValuesFor(const string& text) {
+  static const std::regex unknown("Unknown enumeration value of \".*\" for field \"(.*)\"\\.");
+  std::smatch match;
+  if (!std::regex_match(text, match, unknown)) return "";
+  const std::map<string, string> messages = EnumsOf(match[1]);
+  string known;
+  for (const auto& [values, names] : messages) {
+    known += (known.empty() ? " Known are " : "; ") + values;
+    if (messages.size() > 1) known += " (" + names + ")";
+  }
+  return known.empty() ? "" : known + ".";
 }
 
 }  // namespace
@@ -39,7 +74,7 @@ void TextProblems::AddError(int line, int column, const string& text) {
     problems_.push_back(Place(line, column) + ": the file ends in the middle of a message: " +
                         text + " Is a closing brace missing?");
   } else {
-    problems_.push_back(Place(line, column) + ": " + text);
+    problems_.push_back(Place(line, column) + ": " + text + ValuesFor(text));
   }
 }
 

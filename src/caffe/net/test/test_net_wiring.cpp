@@ -1,4 +1,5 @@
 // Wiring of nets: names, phases, splits, what needs a backward pass, parameters.
+#include <fstream>
 #include <thread>
 
 #include "caffe/net/test/training.hpp"
@@ -158,6 +159,31 @@ TEST(Net, SurvivesHdf5) {
     }
   }
   std::remove(file.c_str());
+}
+
+TEST(Net, SaysWhereAFileOfWeightsHasNoneForIt) {
+  const Net<float> from(ParseNet(kInput + Ip("theirs", "data")));
+  Net<float> own(ParseNet(kInput + Ip("theirs", "data"))),
+      other(ParseNet(kInput + Ip("ip", "data")));
+  const string file = ::testing::TempDir() + "unmatched.caffemodel";
+  NetParameter weights;
+  from.ToProto(&weights);
+  std::ofstream(file, std::ios::binary) << weights.SerializeAsString();
+  vector<string> files = {file};
+#ifdef USE_HDF5
+  files.push_back(file + ".h5");
+  from.ToHDF5(files.back());
+#endif
+  for (const string& name : files) {
+    const string warning = name + " has weights for no layer of this net, by name";
+    testing::internal::CaptureStderr();
+    own.CopyTrainedLayersFrom(name);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find(warning), string::npos);
+    testing::internal::CaptureStderr();
+    other.CopyTrainedLayersFrom(name);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, warning, testing::internal::GetCapturedStderr());
+    std::remove(name.c_str());
+  }
 }
 
 TEST(Net, SaysWhichWeightsHaveAnotherShape) {

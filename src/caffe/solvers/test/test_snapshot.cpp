@@ -160,6 +160,33 @@ TEST(Snapshot, ThatCannotBeMadeGoodEndsTrainingWithAnError) {
   EXPECT_EQ(solver->iter(), 4);
 }
 
+TEST(Snapshot, ThatFailsIsTriedAgainAtTheIterationThatIsTold) {
+  const string folder = NewFolder() + "/snapshots";
+  fs::create_directory(folder);
+  const auto solver =
+      MakeSolver(LinearNet(), "max_iter: 16 snapshot: 3 snapshot_prefix: '" + folder + "/run'");
+  solver->Step(3);
+  fs::remove_all(folder);
+  testing::internal::CaptureStderr();
+  const string error = MessageOf([&] { solver->Solve(); });
+  const string said = testing::internal::GetCapturedStderr();
+  // 1, 2, 4, ... iterations later, but no later than the next snapshot that is due.
+  for (const auto& [at, then] :
+       {std::pair(6, "7 or when it ends."), std::pair(7, "9 or when"), std::pair(9, "12 or when"),
+        std::pair(12, "15 or when"), std::pair(15, "16, its last.")}) {
+    EXPECT_THAT(said, testing::HasSubstr("Iteration " + std::to_string(at) +
+                                         " has no snapshot. Training goes on, and tries again at "
+                                         "iteration " +
+                                         then));
+  }
+  EXPECT_THAT(said, testing::HasSubstr("Iteration 16 has no snapshot.\n"));
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr("snapshot. Training goes on, and tries again "
+                                                    "at iteration 17")));
+  EXPECT_THAT(said, testing::HasSubstr("Training has ended, and tries again to write its last"));
+  EXPECT_THAT(error,
+              testing::HasSubstr("The last snapshot is " + folder + "/run_iter_3.solverstate."));
+}
+
 TEST(Snapshot, TooLargeForABinaryFileIsHDF5) {
   const auto binary = SolverParameter_SnapshotFormat_BINARYPROTO;
   const auto hdf5 = SolverParameter_SnapshotFormat_HDF5;

@@ -124,7 +124,7 @@ TEST_P(DatabaseDeathTest, AMissingDatabaseIsNamed) { EXPECT_DEATH(Open(db::READ)
 
 TEST_P(DatabaseDeathTest, NewRefusesAnExistingDatabase) {
   Fill(db::NEW, {{"a", "1"}});
-  EXPECT_DEATH(Open(db::NEW), source_ + ".*exists");
+  EXPECT_DEATH(Open(db::NEW), source_ + ": it exists already; remove it first");
   EXPECT_EQ(Contents().size(), 1u);
 }
 
@@ -165,6 +165,13 @@ TEST_F(LmdbFolderDeathTest, AFileOfAnotherKindIsNamed) {
   fs::create_directory(source_);
   std::ofstream(source_ + "/data.mdb") << string(100000, 'z');
   EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": MDB_INVALID");
+}
+
+TEST_F(LmdbFolderDeathTest, AFolderWithoutItsFileAndAnEmptyFileAreExplained) {
+  fs::create_directory(source_);
+  EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": the folder has no data.mdb");
+  std::ofstream(source_ + "/data.mdb").flush();
+  EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": data.mdb is empty");
 }
 
 TEST_F(LmdbFolderDeathTest, ACutFileIsNamedAndDoesNotKillByBusError) {

@@ -1,6 +1,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -204,8 +205,27 @@ TEST(ShapeOnly, ReadsTheFirstRecordOfADatabase) {
   const layrub::Graph real = Net<float>(Classifier(source)).MemoryGraph(1);
   const layrub::Graph planned = Net<float>(WithoutSources(Classifier(source), {})).MemoryGraph(1);
   EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
+  EXPECT_EQ("3 4 8 9, 3", Shapes(source, vector<int>{4, 8, 9}));
+  EXPECT_EQ("3 4 8 9, 3 2", Shapes(source, Named({{"data", {4, 8, 9}}, {"label", {2}}})));
+  std::ofstream(path + "/data.mdb") << "no database";
+  EXPECT_EQ("3 4 8 9, 3", Shapes(source, vector<int>{4, 8, 9}));
 }
 #endif
+
+TEST(ShapeOnly, ACropThatChangesTheGivenSizeIsToldOfOnce) {
+  const string source =
+      "type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 4 }";
+  ::testing::internal::CaptureStderr();
+  Shapes(source, vector<int>{3, 4, 4});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ("2 3 4 4, 2", Shapes(source, vector<int>{3, 8, 9}));
+  const string said = ::testing::internal::GetCapturedStderr();
+  const string warning =
+      "Layer in: its crop_size makes images of 4 x 4 from those of 8 x 9 that --data_shape gives.";
+  EXPECT_PRED_FORMAT2(::testing::IsSubstring, warning, said);
+  EXPECT_EQ(said.find(warning), said.rfind(warning)) << said;
+}
 
 #ifdef USE_HDF5
 TEST(ShapeOnly, GivesTheGraphOfTheRealNet) {
@@ -221,9 +241,19 @@ TEST(ShapeOnly, GivesTheGraphOfTheRealNet) {
   const NetParameter net = Classifier("type: 'HDF5Data' hdf5_data_param { batch_size: 4 source: '" +
                                       folder + "/list.txt' }");
   EXPECT_EQ("4 2 6 7, 4 1", Shapes(WithoutSources(net, {})));
+  EXPECT_EQ("4 3 8 9, 4 1", Shapes(WithoutSources(net, vector<int>{3, 8, 9})));
   const layrub::Graph real = Net<float>(net).MemoryGraph(1);
   const layrub::Graph planned = Net<float>(WithoutSources(net, {})).MemoryGraph(1);
   EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
+  std::filesystem::copy(folder + "/rows.h5", folder + "/list.txt",
+                        std::filesystem::copy_options::overwrite_existing);
+  EXPECT_DEATH(WithoutSources(net, {}),
+               "Layer in: .*/list.txt is an HDF5 file itself; source must");
+  EXPECT_DEATH(Net<float>{net},
+               "Layer in: .*/list.txt is an HDF5 file itself; source must be a text");
+  std::ofstream(folder + "/list.txt") << "rows\x01.h5";
+  EXPECT_DEATH(Net<float>{net}, "Layer in: .*/list.txt is no text; source must be a text file");
+  EXPECT_EQ("4 5, 4 2", Shapes(WithoutSources(net, Named({{"data", {5}}, {"label", {2}}}))));
 }
 #endif
 

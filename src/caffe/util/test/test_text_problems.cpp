@@ -52,6 +52,18 @@ TEST(TextProblems, AreNoneInAGoodText) {
   EXPECT_EQ(NetProblems("name: 'n' layer { name: 'a' pooling_param { kernel_size: 2 } }"), "");
 }
 
+TEST(TextProblems, AnUnknownValueIsToldWithThoseThatThereAre) {
+  EXPECT_EQ(
+      NetProblems("layer {\n  pooling_param { pool: AVERAGE }\n}\n"),
+      "file:2:33: Unknown enumeration value of \"AVERAGE\" for field \"pool\". Known are MAX, "
+      "AVE, STOCHASTIC.");
+  const string many = NetProblems("layer { reduction_param { operation: PRODUCT } }");
+  EXPECT_NE(many.find("PROD, SUM, MAX (EltwiseParameter)"), string::npos) << many;
+  EXPECT_NE(many.find("SUM, ASUM, SUMSQ, MEAN (ReductionParameter)"), string::npos) << many;
+  const string old = NetProblems("layers { type: RELUU }");
+  EXPECT_NE(old.find(", RELU, "), string::npos) << old;
+}
+
 TEST(TextProblems, EveryUnknownFieldIsToldWithItsPlaceAndTheNearestName) {
   EXPECT_EQ(NetProblems("name: 'n'\nlayer {\n  nmae: 'a'\n  pooling_param { kernal_size: 2 }\n}\n"
                         "nothing_like_it { a: 1 b { c: 2 } }\n"),

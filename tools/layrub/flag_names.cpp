@@ -1,0 +1,65 @@
+#include "layrub/flag_names.hpp"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "caffe/util/nearest_name.hpp"
+#include "layrub/commands.hpp"
+
+namespace layrub_tool {
+
+namespace {
+
+/// The names of all flags, those of this program first.
+std::vector<std::string> FlagNames() {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  std::stable_partition(flags.begin(), flags.end(), [](const auto& flag) {
+    return flag.filename.ends_with("layrub/flags.cpp");
+  });
+  std::vector<std::string> names;
+  for (const gflags::CommandLineFlagInfo& flag : flags) names.push_back(flag.name);
+  return names;
+}
+
+/// As gflags understands it: a flag's name, or "no" before that of one that is true or false.
+bool IsFlag(const std::string& name, bool* has_value) {
+  gflags::CommandLineFlagInfo flag;
+  *has_value = false;
+  if (gflags::GetCommandLineFlagInfo(name.c_str(), &flag)) {
+    *has_value = flag.type != "bool";
+    return true;
+  }
+  return name.starts_with("no") && gflags::GetCommandLineFlagInfo(name.c_str() + 2, &flag) &&
+         flag.type == "bool";
+}
+
+}  // namespace
+
+void CheckFlagNames(int argc, char** argv) {
+  static char help[] = "--help";
+  for (int i = 1; i < argc; ++i) {
+    std::string name = argv[i];
+    if (name == "-h") argv[i] = help;
+    if (name == "--") return;
+    if (name.size() < 2 || name[0] != '-' || name == "-h") continue;
+    name.erase(0, name[1] == '-' ? 2 : 1);
+    const size_t equals = name.find('=');
+    const bool alone = equals == std::string::npos;
+    if (!alone) name.erase(equals);
+    bool has_value = false;
+    if (name == "undefok") return;  // gflags is told what there may be
+    if (!IsFlag(name, &has_value)) {
+      const std::string nearest = caffe::NearestName(name, FlagNames());
+      Fail("unknown command line flag '" + name + "'" +
+           (nearest.empty() ? "; 'layrub COMMAND --help' explains the flags of a command."
+                            : "; did you mean --" + nearest + "?"));
+    }
+    if (has_value && alone) ++i;  // the next argument is the value
+  }
+}
+
+}  // namespace layrub_tool

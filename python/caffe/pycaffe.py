@@ -101,7 +101,8 @@ def _fill(net, names, arrays, side):
 
 @_method(Net)
 def forward(self, blobs=None, start=None, end=None, **kwargs):
-    """A forward pass, of the layers from `start` to `end`, both included, if these are given.
+    """A forward pass, of the layers from `start` to `end`, both included, if these are given: it then runs without the
+    net's memory plan, and so may a backward from any layer after it.
 
     kwargs: an array for each input, by name. Returns the arrays of the outputs (of the tops of layer `end`) and of
     `blobs`, by name. They show the blobs: copy what is to outlive the next pass."""
@@ -110,7 +111,7 @@ def forward(self, blobs=None, start=None, end=None, **kwargs):
     names = self.outputs if end is None else self.top_names[end]
     if kwargs:
         _fill(self, self.inputs, kwargs, 'data')
-    self._forward(first, last)
+    self._forward(first, last, start is not None or end is not None)
     return {name: self.blobs[name].data for name in [*names, *(blobs or [])]}
 
 

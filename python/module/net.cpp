@@ -73,10 +73,10 @@ void AddCallback(const py::object& net, const py::function& function) {
   (net.cast<Net<float>*>()->*add)(callback);
 }
 
-float Forward(Net<float>* net, int start, int end) {
+/// `in_part`: layers are named, even if it is the first and the last.
+float Forward(Net<float>* net, int start, int end, bool in_part) {
   const InLibrary scope(Of(*net));
-  if (start > 0 || end + 1 < static_cast<int>(net->layers().size()))
-    return net->ForwardFromTo(start, end);
+  if (in_part) return net->ForwardFromTo(start, end);
   float loss = 0;
   net->Forward(&loss);  // a whole pass runs under the net's plan, if it has one
   return loss;

@@ -130,6 +130,17 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         self.assertEqual(loss, 4 * 2 * 2 * 103)
         self.assert_same(after, expected[2])
 
+    def test_a_forward_of_named_layers_runs_without_the_plan(self):
+        net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'), caffe.TRAIN)
+        net.place('hybrid')
+        net.forward()
+        with self.assertRaisesRegex(caffe.Error, r'net.forward\(start=FIRST, end=LAST\)'):
+            net.backward(start='ip', end='conv')
+        net.forward(start='data', end='prob')
+        net.blobs['ip'].diff[...] = 1
+        net.backward(start='ip', end='conv')
+        self.assertGreater(np.abs(net.blobs['data'].diff).max(), 0)
+
     def test_a_callback_that_runs_its_own_net_is_an_error(self):
         for enter in (lambda net: net.forward(), lambda net: net.forward(start='conv1', end='conv1'),
                       lambda net: net.place('keep')):

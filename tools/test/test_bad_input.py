@@ -187,6 +187,19 @@ class BadInput(DigitsTest):
         again = run(os.path.join(self.digits, "digits.csv"), self.digits, program="convert_digits")
         self.fails(again, "Cannot make LMDB .*digits_train_lmdb: it exists already; remove it first")
 
+    def test_a_source_that_cannot_be_opened_names_its_layer_and_where_that_is(self):
+        os.makedirs("nothing")
+        write("bad.prototxt", """layer { name: "input" type: "Data" top: "x" top: "label"
+          data_param { source: "nothing" batch_size: 2 backend: LMDB } }""")
+        for source, why in (("nothing", "Cannot open LMDB nothing: the folder has no data.mdb"),
+                            ("missing", "the source does not exist")):
+            with open("bad.prototxt", encoding="utf-8") as file:
+                text = file.read().replace("nothing", source)
+            write("one.prototxt", text)
+            result = run("time", "--model=one.prototxt")
+            self.fails(result, why)
+            self.assertRegex(result.err, r"one.prototxt:1")
+
     def test_where_the_second_database_cannot_be_made_the_first_does_not_stay(self):
         os.makedirs("to/digits_test_lmdb")
         self.fails(run(os.path.join(self.digits, "digits.csv"), "to", program="convert_digits"),

@@ -55,6 +55,8 @@ class LevelDBTransaction : public Transaction {
   DISABLE_COPY_AND_ASSIGN(LevelDBTransaction);
 };
 
+/// A database that is read is open once in the process, for all who read it, in any thread; LevelDB
+/// lets no other process open it meanwhile.
 class LevelDB : public DB {
  public:
   LevelDB() {}
@@ -69,7 +71,7 @@ class LevelDB : public DB {
   virtual LevelDBTransaction* NewTransaction() { return new LevelDBTransaction(db_.get()); }
 
  private:
-  std::unique_ptr<leveldb::DB> db_;
+  std::shared_ptr<leveldb::DB> db_;
   string source_;
 };
 

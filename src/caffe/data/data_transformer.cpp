@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "caffe/data/image_transforms.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
@@ -50,6 +51,7 @@ DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Ph
     LOG_IF(INFO, Caffe::root_solver()) << "Loading mean file from: " << param_.mean_file();
     BlobProto mean;
     ReadProtoFromBinaryFileOrDie(param_.mean_file(), &mean);
+    const FailureScope scope{FileAtWork{param_.mean_file()}};
     data_mean_.FromProto(mean);
   }
   mean_values_.assign(param_.mean_value().begin(), param_.mean_value().end());

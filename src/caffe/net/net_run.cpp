@@ -66,7 +66,8 @@ void Net<Dtype>::BackwardFromTo(int start, int end) {
   CHECK_LT(start, static_cast<int>(layers_.size()));
   CHECK(!planned_) << "Net " << name_
                    << ": a partial backward cannot follow a forward that ran under a memory plan; "
-                   << "run the forward with ForwardFromTo, or the whole Backward().";
+                   << "run the forward with ForwardFromTo (Python: net.forward(start=FIRST, "
+                      "end=LAST)), or the whole Backward().";
   for (int i = start; i >= end; --i) {
     for (Callback* callback : before_backward_) callback->run(i);
     if (layer_need_backward_[i]) {

@@ -347,6 +347,46 @@ TEST_F(LmdbFolder, ThreadsThatOpenAndCloseItAtATimeReadAllOfIt) {
 #endif  // USE_LMDB
 
 #ifdef USE_LEVELDB
+TEST(LevelDb, ManyThreadsOfAProcessReadAtOnceAndNobodyWritesMeanwhile) {
+  string folder;
+  MakeTempDir(&folder);
+  const string source = folder + "/db";
+  {
+    const std::unique_ptr<db::DB> database(db::GetDB("leveldb"));
+    database->Open(source, db::NEW);
+    const std::unique_ptr<db::Transaction> transaction(database->NewTransaction());
+    for (int i = 0; i < 100; ++i) transaction->Put("key" + std::to_string(i), "value");
+    transaction->Commit();
+  }
+  std::atomic<int> found{0};
+  const auto read = [&] {
+    const std::unique_ptr<db::DB> database(db::GetDB("leveldb"));
+    database->Open(folder + "/./db", db::READ);
+    const std::unique_ptr<db::Cursor> cursor(database->NewCursor());
+    for (; cursor->valid(); cursor->Next()) ++found;
+  };
+  {
+    const std::unique_ptr<db::DB> database(db::GetDB("leveldb"));
+    database->Open(source, db::READ);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) threads.emplace_back(read);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(found, 8 * 100);
+    const ThrowOnError scope;
+    try {
+      const std::unique_ptr<db::DB> writer(db::GetDB("leveldb"));
+      writer->Open(source, db::WRITE);
+      ADD_FAILURE() << "nobody objected";
+    } catch (const Error& error) {
+      EXPECT_PRED_FORMAT2(::testing::IsSubstring, "one process at a time",
+                          std::string(error.what()));
+    }
+  }
+  const std::unique_ptr<db::DB> writer(db::GetDB("leveldb"));
+  writer->Open(source, db::WRITE);
+  fs::remove_all(folder);
+}
+
 TEST(LevelDb, ADamagedBlockIsAnErrorThatNamesTheFolder) {
   string folder;
   MakeTempDir(&folder);

@@ -133,7 +133,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
     def test_a_forward_of_named_layers_runs_without_the_plan(self):
         net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'), caffe.TRAIN)
         net.place('hybrid')
-        net.forward()
+        net.forward(data=np.random.rand(4, 3, 8, 8))
         with self.assertRaisesRegex(caffe.Error, r'net.forward\(start=FIRST, end=LAST\)'):
             net.backward(start='ip', end='conv')
         net.forward(start='data', end='prob')

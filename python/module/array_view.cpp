@@ -73,9 +73,8 @@ class View {
     };
     for (const auto& [key, weak] : All()) {
       const std::shared_ptr<View> view = weak.lock();
-      if (!view) continue;
-      if (const auto* const plan = PlanOf(*key)) view->planned_by_ = &plan->net();
-      if (memory.count(key) || (view->planned_by_ && of_net(view->planned_by_)))
+      // Memory of others is not touched: a net of theirs may be at work in another thread.
+      if (view && (memory.count(key) || (view->planned_by_ && of_net(view->planned_by_))))
         views.push_back(view);
     }
     return views;
@@ -87,7 +86,9 @@ class View {
   /// Shows what the memory holds; throws where it holds nothing.
   void Take() {
     // A plan that has given up what a layer has made of an input has the input yet.
-    const bool given_up = PlanOf(*memory_) && !Readable(*memory_);
+    const auto* const plan = PlanOf(*memory_);
+    if (plan != nullptr) planned_by_ = &plan->net();
+    const bool given_up = plan && !Readable(*memory_);
     std::memcpy(values(), given_up ? memory_->mutable_cpu_data() : memory_->cpu_data(), Size());
     shown_ = values_;
     has_value_ = true;

@@ -62,7 +62,7 @@ class NumberedRecords {
   }
   void Finish(const char* what = "records") {
     writer_.Finish();
-    std::cout << path_ << ": " << writer_.records() << " " << what << std::endl;
+    std::cout << path_ << ": " << writer_.records() << " " << what << "\n";
   }
 
  private:

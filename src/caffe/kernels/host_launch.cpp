@@ -7,12 +7,7 @@
 #include <barrier>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
-
-#ifndef CPU_ONLY
-#include "layrub/device/cuda/test/fake_runtime.hpp"
-#endif
 
 namespace caffe {
 namespace kernels {
@@ -150,12 +145,6 @@ void LaunchOnHost(unsigned blocks, int threads, bool barriers,
     }
   }
 }
-
-#ifndef CPU_ONLY
-void QueueOnHost(void* stream, std::function<void()> run) {
-  layrub::fake_cuda::Launch(std::move(run), static_cast<cudaStream_t>(stream));
-}
-#endif
 
 }  // namespace kernels
 }  // namespace caffe

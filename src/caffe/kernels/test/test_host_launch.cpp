@@ -18,6 +18,12 @@
 
 namespace caffe {
 namespace kernels {
+
+#ifndef CPU_ONLY
+/// In a build for GPUs, where nothing else has kernels on the CPU.
+void QueueOnHost(void* /*stream*/, std::function<void()> run) { run(); }
+#endif
+
 namespace {
 
 DeviceContext Launched() {

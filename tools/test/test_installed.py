@@ -165,13 +165,20 @@ class Installed(InstalledTest):
     def test_what_uses_onednn_is_beside_the_library(self):
         self.assertEqual(HAS_ONEDNN, os.path.exists(f"{self.library}/libcaffe_onednn.so"))
 
+    def build_client(self, folder, where):
+        """By find_package(Caffe), which the definition `where` tells where to look."""
+        os.mkdir(folder)
+        shutil.copy("client.cpp", folder)
+        write(f"{folder}/CMakeLists.txt", CMAKE)
+        self.run_whole("cmake", "-S", folder, "-B", f"{folder}/build", "-D", where)
+        self.run_whole("cmake", "--build", f"{folder}/build")
+        return f"{folder}/build/client"
+
     def test_a_client_is_built_by_find_package(self):
-        os.mkdir("by_cmake")
-        shutil.copy("client.cpp", "by_cmake")
-        write("by_cmake/CMakeLists.txt", CMAKE)
-        self.run_whole("cmake", "-S", "by_cmake", "-B", "by_cmake/build", "-D", f"CMAKE_PREFIX_PATH={self.prefix}")
-        self.run_whole("cmake", "--build", "by_cmake/build")
-        self.check_client("by_cmake/build/client")
+        self.check_client(self.build_client("by_cmake", f"CMAKE_PREFIX_PATH={self.prefix}"), self.library)
+
+    def test_a_client_is_built_by_find_package_in_the_build_folder(self):
+        self.check_client(self.build_client("in_build", f"Caffe_DIR={BUILD}"), f"{BUILD}/lib")
 
     def test_a_client_is_built_as_by_a_makefile(self):
         if not self.cpu_only:
@@ -179,11 +186,11 @@ class Installed(InstalledTest):
         self.run_whole("g++", "-std=c++17", "-DCPU_ONLY", f"-I{self.prefix}/include", "client.cpp", "-o", "client",
                        f"-L{self.library}", f"-Wl,-rpath,{self.library}", "-lcaffe", "-lglog", "-lgflags", "-lprotobuf",
                        "-lboost_system", "-lpthread")
-        self.check_client("./client")
+        self.check_client("./client", self.library)
 
-    def check_client(self, program):
-        """It trains, with the library that is installed."""
-        self.assertIn(f"{self.library}/libcaffe.so", self.run_whole("ldd", program))
+    def check_client(self, program, library):
+        """It trains, with the library in the folder `library`."""
+        self.assertIn(f"{library}/libcaffe.so", self.run_whole("ldd", program))
         self.assertRegex(self.run_whole(program, "solver.prototxt"), r"^5 iterations, loss 0\.0\d+\n$")
 
 

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "caffe/util/failure.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
@@ -36,7 +35,6 @@ string SizeOf(const cv::Mat& image) { return SizeOf(image.channels(), image.rows
 
 template <typename Dtype>
 DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {
-  const FailureScope scope(this->layer_param_);
   const string& source = param.data_param().source();
   std::error_code unknown;
   CHECK(std::filesystem::exists(source, unknown))

@@ -3,6 +3,7 @@
 
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/set_up_log.hpp"
 
 namespace caffe {
@@ -21,7 +22,10 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
   for (int layer_id = 0; layer_id < count; ++layer_id) {
     LayerParameter* layer_param = param.mutable_layer(layer_id);
     if (!layer_param->has_phase()) layer_param->set_phase(phase_);
-    layers_.push_back(LayerRegistry<Dtype>::CreateLayer(*layer_param));
+    {
+      const FailureScope scope(*layer_param);
+      layers_.push_back(LayerRegistry<Dtype>::CreateLayer(*layer_param));
+    }
     layer_names_.push_back(layer_param->name());
     LOG_IF(INFO, LogsSetUp()) << "Creating Layer " << layer_param->name();
     bool need_backward = false;

@@ -62,11 +62,13 @@ void PlannedNet<Dtype>::FeedAhead() {
     source.used = false;
     if (source.next.number == next.number || !MakeRoom(next, &source)) continue;
     backend_->Wait(Lane::kLoad, source.emptied);
-    int64_t at = 0;
+    source.places.clear();
+    char* place = source.memory;
     for (const NextFeed::Values& values : next.tops) {
       const auto bytes = static_cast<int64_t>(values.bytes);
-      backend_->Copy(Lane::kLoad, source.memory + at, values.memory, bytes);
-      at += layrub::Aligned(bytes);
+      backend_->Copy(Lane::kLoad, place, values.memory, bytes);
+      source.places.push_back(place);
+      place += layrub::Aligned(bytes);
     }
     source.filled = backend_->Record(Lane::kLoad);
     source.next = next;
@@ -114,14 +116,11 @@ bool PlannedNet<Dtype>::CopyFromAhead(int layer, uint64_t number, const NextFeed
                                       void* to) {
   for (Source& source : memory_->sources) {
     if (source.layer != layer || number == 0 || source.next.number != number) continue;
-    int64_t at = 0;
-    for (const NextFeed::Values& there : source.next.tops) {
-      if (there.memory != values.memory || there.bytes != values.bytes) {
-        at += layrub::Aligned(static_cast<int64_t>(there.bytes));
-        continue;
-      }
+    for (size_t top = 0; top < source.places.size(); ++top) {
+      const NextFeed::Values& there = source.next.tops[top];
+      if (there.memory != values.memory || there.bytes != values.bytes) continue;
       backend_->Wait(Lane::kCompute, source.filled);
-      backend_->Copy(Lane::kCompute, to, source.memory + at, static_cast<int64_t>(values.bytes));
+      backend_->Copy(Lane::kCompute, to, source.places[top], static_cast<int64_t>(values.bytes));
       source.emptied = backend_->Record(Lane::kCompute);
       ++memory_->fed_ahead;
       return source.used = true;

@@ -16,10 +16,11 @@ struct PlannedNet<Dtype>::Source {
   int layer;  ///< of the flat net
   char* memory = nullptr;
   int64_t bytes = 0;
-  bool refused = false;  ///< there is no memory, and will be none
-  NextFeed next = {};    ///< what is there, or on its way
-  bool used = false;     ///< by a forward
-  int missed = 0;        ///< batches on end that no forward has used
+  bool refused = false;            ///< there is no memory, and will be none
+  NextFeed next = {};              ///< what is there, or on its way
+  std::vector<char*> places = {};  ///< of its values
+  bool used = false;               ///< by a forward
+  int missed = 0;                  ///< batches on end that no forward has used
   layrub::Event filled = {}, emptied = {};
 };
 

@@ -154,13 +154,14 @@ void PlannedNet<Dtype>::CheckAtRest() const {
   CHECK(!executor_->running())
       << "Net " << net_->name_
       << ": its callbacks and layers can neither run nor place the net itself while it runs under "
-         "a memory plan.";
+         "a memory plan: do that when the pass is over.";
 }
 
 template <typename Dtype>
 int PlannedNet<Dtype>::Forward(Dtype* loss) {
   CheckAtRest();
   memory_->loss = 0;
+  memory_->done = -1;
   try {
     DropCopies();
     executor_->Run(layrub::Pass::kForward, this);
@@ -253,6 +254,7 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
     }
   }
   memory_->in_op = set;
+  if (!set) memory_->done = executor_->current_step();
 }
 
 template <typename Dtype>
@@ -294,7 +296,6 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->forward_ends[flat.owner];
-  memory_->done = -1;
   if (layer == ends.first) Call(net_->before_forward_, flat.owner, flat.last_owner);
   {
     const OpScope scope(this, step, layer, memory_->backward_form[layer]);
@@ -316,7 +317,6 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
       Show(shown.data(), version.data);
     }
   }
-  memory_->done = executor_->current_step();
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
   Call(net_->after_forward_, flat.owner, flat.last_owner);
@@ -338,7 +338,6 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->backward_ends[flat.owner];
-  memory_->done = -1;
   if (layer == ends.first) {
     SkipBackwardTo(flat.last_owner);
     memory_->backward_at = flat.owner;
@@ -358,7 +357,6 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
     if (written && !memory_->net.outside.count(version.diff))
       Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
   }
-  memory_->done = executor_->current_step();
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);
   Call(net_->after_backward_, flat.last_owner, flat.owner);

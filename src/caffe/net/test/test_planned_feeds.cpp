@@ -194,10 +194,11 @@ TEST_P(PlannedFeeds, MayBringBatchesOfAnotherShape) {
   ExpectTheBitsOfTheCpu(NetOf("TestCountingData", "prefetch: 2 rand_skip: 3"));
 }
 
-/// The sources of `solver` have loaded what comes next.
+/// The sources of a net of NetOf have loaded what comes next.
 void AwaitBatches(OpenSolver* solver) {
-  for (const auto& layer : solver->net()->layers()) {
-    if (auto* source = dynamic_cast<CountingDataLayer*>(layer.get())) source->AwaitBatch();
+  for (const char* source : {"data", "late"}) {
+    boost::static_pointer_cast<CountingDataLayer>(solver->net()->layer_by_name(source))
+        ->AwaitBatch();
   }
 }
 

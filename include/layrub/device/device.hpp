@@ -32,6 +32,14 @@ struct DeviceUsage {
   }
 };
 
+/// Work that was captured (Device::BeginCapture), to be done any number of times.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
+  /// Queues all of it on the compute stream of its device.
+  virtual void Queue() = 0;
+};
+
 /// A processor with memory of its own: a GPU, or RAM that plays one (MakeEmulatedDevice). Work is
 /// done in the order in which it is queued, on one compute stream; calls that queue return at once.
 /// It must outlive its backends and all memory that it has given. Thread safe.
@@ -57,8 +65,15 @@ class Device : public MemorySource {
   /// True: kernels are launched on stream(). False: they are loops of the calling thread, run
   /// between BeginKernel and EndKernel.
   virtual bool LaunchesKernels() const = 0;
-  /// The compute stream (a cudaStream_t; null is CUDA's default stream).
+  /// Where the calling thread's kernels go (a cudaStream_t; null is CUDA's default stream): the
+  /// compute stream, or one that is being captured.
   virtual void* stream() const { return nullptr; }
+  /// What the calling thread queues on the compute stream from now on is not done, but kept for
+  /// EndCapture. Until then it may neither wait for the device nor allocate or free its memory.
+  /// False: this device cannot do that.
+  virtual bool BeginCapture() { return false; }
+  /// Null if what was queued cannot be captured; nothing of it has been done.
+  virtual std::unique_ptr<CapturedWork> EndCapture() { return nullptr; }
   virtual void BeginKernel() {}
   virtual void EndKernel() {}
 

@@ -10,6 +10,7 @@
 
 #include "caffe/util/library_settings.hpp"
 #include "layrub/device/cuda/cudnn_library.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -32,10 +33,15 @@ class ThreadState {
 
   cudnnHandle_t Handle() {
     const int device = CurrentDevice();
-    if (handle_ && device == device_) return handle_;
-    Close();
-    LAYRUB_CUDNN(Create, &handle_);
-    device_ = device;
+    if (!handle_ || device != device_) {
+      Close();
+      LAYRUB_CUDNN(Create, &handle_);
+      device_ = device;
+      stream_ = nullptr;
+    }
+    const auto stream = static_cast<cudaStream_t>(layrub::Gpu(device).stream());
+    if (stream != stream_) LAYRUB_CUDNN(SetStream, handle_, stream);
+    stream_ = stream;
     return handle_;
   }
 
@@ -54,6 +60,7 @@ class ThreadState {
   }
 
   cudnnHandle_t handle_ = nullptr;
+  cudaStream_t stream_ = nullptr;  ///< of the handle
   int device_ = 0;
   std::map<std::pair<ConvolutionDims, cudnnDataType_t>, std::unique_ptr<CudnnProblem>> problems_;
 };

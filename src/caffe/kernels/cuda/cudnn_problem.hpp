@@ -56,7 +56,7 @@ class CudnnProblem {
 
 // The rest is for where layrub::FindCudnn() finds one, but for FindCudnnProblem.
 
-/// The calling thread's handle on its device, working on CUDA's default stream.
+/// The calling thread's handle on its device, working on that device's compute stream.
 cudnnHandle_t CudnnHandle();
 /// The calling thread's one problem of these sizes on its device; null: there is no cuDNN, or it
 /// does not take them.

@@ -23,6 +23,9 @@ class Handles {
   cublasHandle_t Cublas() {
     FollowDevice();
     if (!cublas_) CUBLAS_CHECK(cublasCreate(&cublas_));
+    const cudaStream_t stream = Stream();
+    if (stream != cublas_stream_) CUBLAS_CHECK(cublasSetStream(cublas_, stream));
+    cublas_stream_ = stream;
     CUBLAS_CHECK(cublasSetMathMode(cublas_, RoundsToTf32<float>(Tf32::kAll)
                                                 ? CUBLAS_TF32_TENSOR_OP_MATH
                                                 : CUBLAS_DEFAULT_MATH));
@@ -39,6 +42,9 @@ class Handles {
       if (!seeded_) Seed(caffe_rng_rand());
       ApplySeed();
     }
+    const cudaStream_t stream = Stream();
+    if (stream != curand_stream_) CURAND_CHECK(NeedCurand().SetStream(curand_, stream));
+    curand_stream_ = stream;
     return curand_;
   }
 
@@ -49,6 +55,10 @@ class Handles {
   }
 
  private:
+  /// Where the libraries are to work. They are told when it changes: users may have given a handle
+  /// a stream of theirs meanwhile.
+  cudaStream_t Stream() const { return static_cast<cudaStream_t>(device_->stream()); }
+
   /// cuBLAS would allocate a workspace by itself: from the pool, it is counted.
   const LibraryWorkspace& OwnWorkspace() {
     if (workspace_.memory) return workspace_;
@@ -79,12 +89,14 @@ class Handles {
     if (curand_) NeedCurand().DestroyGenerator(curand_);
     cublas_ = nullptr;
     curand_ = nullptr;
+    cublas_stream_ = curand_stream_ = nullptr;
   }
 
   layrub::Device* device_ = nullptr;
   cublasHandle_t cublas_ = nullptr;
   LibraryWorkspace workspace_;  ///< of the device's pool
   curandGenerator_t curand_ = nullptr;
+  cudaStream_t cublas_stream_ = nullptr, curand_stream_ = nullptr;  ///< what they were told last
   unsigned int seed_ = 0;
   bool seeded_ = false;
 };

@@ -133,8 +133,8 @@ class CudaBackend final : public Backend {
   }
 
   void Synchronize() override {
-    device_->MakeCurrent();
-    for (cudaStream_t stream : streams_) LAYRUB_CUDA(cudaStreamSynchronize(stream));
+    device_->Synchronize();
+    for (Lane lane : {Lane::kSave, Lane::kLoad}) LAYRUB_CUDA(cudaStreamSynchronize(StreamOf(lane)));
     for (CudaEvents& events : events_) events.AllHappened();
     if (Now() - origin_->seconds > kOriginSeconds) origin_ = NewOrigin();
     error_.Rethrow();
@@ -162,7 +162,7 @@ class CudaBackend final : public Backend {
   void Open(const std::string& spill_file) {
     device_->MakeCurrent();
     for (Lane lane : {Lane::kSave, Lane::kLoad}) {
-      LAYRUB_CUDA(cudaStreamCreateWithFlags(&StreamOf(lane), cudaStreamNonBlocking));
+      LAYRUB_CUDA(cudaStreamCreateWithFlags(&streams_[Index(lane)], cudaStreamNonBlocking));
     }
     if (!spill_file.empty()) {
       file_ = std::make_unique<SpillFile>(spill_file);
@@ -172,7 +172,9 @@ class CudaBackend final : public Backend {
   }
 
   void Close() {
-    for (cudaStream_t stream : streams_) LAYRUB_CUDA_AT_END(cudaStreamSynchronize(stream));
+    for (Lane lane : {Lane::kCompute, Lane::kSave, Lane::kLoad})
+      LAYRUB_CUDA_AT_END(cudaStreamSynchronize(StreamOf(lane)));
+    LAYRUB_CUDA_AT_END(cudaStreamSynchronize(nullptr));
     for (Lane lane : {Lane::kSave, Lane::kLoad}) {
       if (StreamOf(lane)) cudaStreamDestroy(StreamOf(lane));
       Staging* const staging = StagingOf(lane);
@@ -198,7 +200,10 @@ class CudaBackend final : public Backend {
     }
   }
 
-  cudaStream_t& StreamOf(Lane lane) { return streams_[Index(lane)]; }
+  cudaStream_t StreamOf(Lane lane) const {
+    return lane == Lane::kCompute ? static_cast<cudaStream_t>(device_->stream())
+                                  : streams_[Index(lane)];
+  }
   /// Null where there is no file.
   Staging* StagingOf(Lane lane) { return staging_[Index(lane)].get(); }
 
@@ -260,7 +265,7 @@ class CudaBackend final : public Backend {
   CudaDevice* const device_;
   std::unique_ptr<SpillFile> file_;                  ///< the host tier, if it is one
   FirstError error_;                                 ///< of what threads of CUDA have called
-  std::array<cudaStream_t, 3> streams_{};            ///< by lane; compute: CUDA's default stream
+  std::array<cudaStream_t, 3> streams_{};            ///< by lane; compute: the device's, not here
   std::array<std::unique_ptr<Staging>, 3> staging_;  ///< by lane, only with a file
   /// By lane, about in order; a stream that has failed leaves some undone.
   std::array<std::deque<HostCall>, 3> calls_;

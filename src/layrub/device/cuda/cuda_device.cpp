@@ -4,7 +4,9 @@
 #include <cstring>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layrub/base/bytes.hpp"
@@ -50,7 +52,44 @@ int64_t BytesOfOthers(const std::optional<GpuMemory>& before, std::string why_no
   return 0;
 }
 
+bool IsOnDevice(const void* address) {
+  cudaPointerAttributes attributes;
+  LAYRUB_CUDA(cudaPointerGetAttributes(&attributes, address));
+  return attributes.type == cudaMemoryTypeDevice;
+}
+
+/// What the calling thread captures.
+struct Capture {
+  const CudaDevice* device = nullptr;
+  std::unique_ptr<CudaStream> stream = {};
+};
+thread_local Capture capture;
+
+class CudaGraph final : public CapturedWork {
+ public:
+  CudaGraph(CudaDevice* device, cudaGraphExec_t work) : device_(device), work_(work) {}
+  ~CudaGraph() override { cudaGraphExecDestroy(work_); }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+
+  void Queue() override {
+    device_->MakeCurrent();
+    LAYRUB_CUDA(cudaGraphLaunch(work_, static_cast<cudaStream_t>(device_->stream())));
+  }
+
+ private:
+  CudaDevice* const device_;
+  const cudaGraphExec_t work_;
+};
+
 }  // namespace
+
+CudaStream::CudaStream(unsigned int flags) {
+  LAYRUB_CUDA(cudaStreamCreateWithFlags(&stream_, flags));
+}
+
+// The driver may have gone before, and has then ended the stream.
+CudaStream::~CudaStream() { cudaStreamDestroy(stream_); }
 
 CudaDevice::CudaDevice(int id) : id_(id) {
   std::string why_not;
@@ -60,10 +99,37 @@ CudaDevice::CudaDevice(int id) : id_(id) {
   usage_.context_bytes = GoneBytes();
   usage_.peak_bytes = usage_.context_bytes;
   usage_.expected_library_bytes = kLibraryBytes;
-  LAYRUB_CUDA(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking));
+  compute_ = std::make_unique<CudaStream>(cudaStreamDefault);
+  beside_ = std::make_unique<CudaStream>(cudaStreamNonBlocking);
 }
 
-CudaDevice::~CudaDevice() { cudaStreamDestroy(beside_); }
+void* CudaDevice::stream() const {
+  return (capture.device == this ? capture.stream : compute_)->get();
+}
+
+bool CudaDevice::BeginCapture() {
+  if (capture.device != nullptr) throw std::logic_error("CudaDevice: a capture has begun already");
+  MakeCurrent();
+  auto stream = std::make_unique<CudaStream>(cudaStreamNonBlocking);
+  LAYRUB_CUDA(cudaStreamBeginCapture(stream->get(), cudaStreamCaptureModeThreadLocal));
+  capture = {this, std::move(stream)};
+  return true;
+}
+
+std::unique_ptr<CapturedWork> CudaDevice::EndCapture() {
+  if (capture.device != this) throw std::logic_error("CudaDevice: no capture has begun");
+  const std::unique_ptr<CudaStream> stream = std::exchange(capture, {}).stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t work = nullptr;
+  cudaError_t error = cudaStreamEndCapture(stream->get(), &graph);
+  if (error == cudaSuccess) error = cudaGraphInstantiate(&work, graph, 0);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (error == cudaSuccess) return std::make_unique<CudaGraph>(this, work);
+  cudaGetLastError();  // it would be reported by the next check of a kernel
+  LOG_FIRST_N(WARNING, 1) << "Work of a GPU is queued piece by piece, as a graph of it cannot be "
+                          << "made: " << cudaGetErrorString(error) << ".";
+  return nullptr;
+}
 
 void CudaDevice::MakeCurrent() {
   int current = -1;
@@ -99,7 +165,8 @@ void CudaDevice::Free(void* memory) {
 
 void CudaDevice::Zero(void* memory, int64_t bytes) {
   MakeCurrent();
-  LAYRUB_CUDA(cudaMemsetAsync(memory, 0, static_cast<size_t>(bytes), nullptr));
+  LAYRUB_CUDA(
+      cudaMemsetAsync(memory, 0, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream())));
 }
 
 void* CudaDevice::AllocateHost(int64_t bytes) {
@@ -125,20 +192,32 @@ void CudaDevice::HostSource::Zero(void* memory, int64_t bytes) {
 void CudaDevice::Copy(void* to, const void* from, int64_t bytes) {
   if (bytes <= 0 || to == from) return;
   MakeCurrent();
-  // The addresses say where they are. On the default stream; waits unless both are the device's.
-  LAYRUB_CUDA(cudaMemcpy(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault));
+  // The addresses say where they are.
+  const auto size = static_cast<size_t>(bytes);
+  if (capture.device == this) {
+    if (!IsOnDevice(to) || !IsOnDevice(from))
+      Fail(
+          "A layer that says that it only queues work (MemoryTraits::capturable) copies to or from "
+          "the host");
+    LAYRUB_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, capture.stream->get()));
+  } else {
+    // On the default stream; waits unless both are the device's.
+    LAYRUB_CUDA(cudaMemcpy(to, from, size, cudaMemcpyDefault));
+  }
 }
 
 void CudaDevice::CopyBeside(void* to, const void* from, int64_t bytes) {
   if (bytes <= 0 || to == from) return;
   MakeCurrent();
-  LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, beside_));
-  LAYRUB_CUDA(cudaStreamSynchronize(beside_));
+  LAYRUB_CUDA(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, beside_->get()));
+  LAYRUB_CUDA(cudaStreamSynchronize(beside_->get()));
 }
 
 void CudaDevice::Synchronize() {
   MakeCurrent();
-  LAYRUB_CUDA(cudaStreamSynchronize(nullptr));
+  LAYRUB_CUDA(cudaStreamSynchronize(compute_->get()));
+  LAYRUB_CUDA(cudaStreamSynchronize(nullptr));  // a user's kernel may have been the last
 }
 
 int64_t CudaDevice::total_bytes() const {

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -12,13 +13,26 @@
 
 namespace layrub {
 
-/// A GPU. The compute stream is CUDA's default stream, on which kernels of users and libraries run
-/// unless told otherwise; copies beside it have streams that do not wait for it. Failures of CUDA
-/// are fatal and name the call; too little memory is not.
+/// A stream of the current device. Flags as for cudaStreamCreateWithFlags.
+class CudaStream {
+ public:
+  explicit CudaStream(unsigned int flags);
+  ~CudaStream();
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// A GPU. The compute stream and CUDA's default stream wait for one another, by CUDA's own rule for
+/// streams that are not made otherwise: kernels of users, which run on the default stream unless
+/// told otherwise, come in the order in which they are queued. Copies beside it have streams that
+/// do not wait. Failures of CUDA are fatal and name the call; too little memory is not.
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int id);
-  ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
@@ -31,6 +45,9 @@ class CudaDevice final : public Device {
   void CopyBeside(void* to, const void* from, int64_t bytes) override;
   void Synchronize() override;
   bool LaunchesKernels() const override { return true; }
+  void* stream() const override;
+  bool BeginCapture() override;
+  std::unique_ptr<CapturedWork> EndCapture() override;
   void MakeCurrent() override;
   int64_t total_bytes() const override;
   int64_t free_bytes() const override;
@@ -63,7 +80,7 @@ class CudaDevice final : public Device {
   std::unordered_map<void*, int64_t> sizes_;
   int64_t allocated_ = 0;
   DeviceUsage usage_;
-  cudaStream_t beside_ = nullptr;
+  std::unique_ptr<CudaStream> compute_, beside_;
   HostSource host_source_{this};
   Pool pool_{this};
   Pool host_pool_{&host_source_};

@@ -16,6 +16,7 @@ namespace layrub {
   X(cudnn, GetErrorString);                                \
   X(cudnn, Create);                                        \
   X(cudnn, Destroy);                                       \
+  X(cudnn, SetStream);                                     \
   X(cudnn, CreateTensorDescriptor);                        \
   X(cudnn, DestroyTensorDescriptor);                       \
   X(cudnn, SetTensor4dDescriptor);                         \

@@ -14,6 +14,7 @@ namespace layrub {
   X(curand, GetVersion);                   \
   X(curand, CreateGenerator);              \
   X(curand, DestroyGenerator);             \
+  X(curand, SetStream);                    \
   X(curand, SetPseudoRandomGeneratorSeed); \
   X(curand, SetGeneratorOffset);           \
   X(curand, Generate);                     \

@@ -44,6 +44,13 @@ cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device)
   return cudaSuccess;
 }
 
+/// What CUDA refuses to a thread that captures a stream.
+bool WaitsOrAllocates(const std::string& call) {
+  return call == "cudaMalloc" || call == "cudaFree" || call == "cudaHostAlloc" ||
+         call == "cudaFreeHost" || call == "cudaMemcpy" || call == "cudaStreamSynchronize" ||
+         call == "cudaEventRecord" || call == "cudaEventSynchronize";
+}
+
 cudaError_t Free(Runtime& runtime, void* address, bool pinned) {
   if (address == nullptr) return cudaSuccess;
   const auto range = runtime.memory.find(static_cast<char*>(address));
@@ -82,6 +89,10 @@ cudaError_t Enter(Call call, const std::function<cudaError_t(Runtime&)>& body) {
   if (call.name == runtime.options.others_end) runtime.options.others_bytes = 0;
   cudaError_t error = runtime.sticky;
   if (error == cudaSuccess && runtime.options.fail) error = runtime.options.fail(call.name);
+  if (error == cudaSuccess && captured_stream && WaitsOrAllocates(call.name)) {
+    runtime.Violate(call.name + " is called by a thread that captures a stream");
+    error = cudaErrorStreamCaptureUnsupported;
+  }
   if (runtime.options.keep_calls) runtime.calls.push_back(call);
   if (error == cudaSuccess) {
     error = body(runtime);
@@ -108,8 +119,7 @@ void Reset(Options options) {
 
 void Launch(std::function<void()> kernel, cudaStream_t stream) {
   Enter({"kernel"}, [&](Runtime& runtime) {
-    if (!runtime.options.idle)
-      runtime.StreamOf(stream)->queue.push_back({.act = std::move(kernel)});
+    if (!runtime.options.idle) runtime.Put(runtime.StreamOf(stream), {.act = std::move(kernel)});
     return cudaSuccess;
   });
 }
@@ -136,6 +146,7 @@ Alive WhatIsAlive() {
     ++(range.second.device < 0 ? alive.pinned_memory : alive.device_memory);
   alive.streams = static_cast<int>(Now()->streams.size());
   alive.events = static_cast<int>(Now()->events.size());
+  alive.graphs = static_cast<int>(Now()->graphs.size() + Now()->instances.size());
   return alive;
 }
 
@@ -274,10 +285,20 @@ cudaError_t cudaFreeHost(void* address) {
   return Enter({"cudaFreeHost"}, [&](Runtime& runtime) { return Free(runtime, address, true); });
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  return Enter({"cudaPointerGetAttributes"}, [&](Runtime& runtime) {
+    *attributes = {};
+    attributes->type = runtime.OnDevice(address) ? cudaMemoryTypeDevice
+                       : runtime.Pinned(address) ? cudaMemoryTypeHost
+                                                 : cudaMemoryTypeUnregistered;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaMemsetAsync(void* address, int value, size_t bytes, cudaStream_t stream) {
   return Enter({"cudaMemsetAsync", static_cast<int64_t>(bytes)}, [&](Runtime& runtime) {
-    runtime.StreamOf(stream)->queue.push_back(
-        {.act = [=] { std::memset(address, value, bytes); }, .touches = {address}});
+    runtime.Put(runtime.StreamOf(stream),
+                {.act = [=] { std::memset(address, value, bytes); }, .touches = {address}});
     return cudaSuccess;
   });
 }
@@ -285,7 +306,7 @@ cudaError_t cudaMemsetAsync(void* address, int value, size_t bytes, cudaStream_t
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   return Enter({"cudaMemcpy", static_cast<int64_t>(bytes)}, [&](Runtime& runtime) {
     CUstream_st* const stream = runtime.StreamOf(nullptr);
-    stream->queue.push_back(CopyWork(runtime, to, from, bytes));
+    runtime.Put(stream, CopyWork(runtime, to, from, bytes));
     if (!runtime.OnDevice(to) || !runtime.OnDevice(from)) runtime.Finish(stream);
     return cudaSuccess;
   });
@@ -298,24 +319,25 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
       return runtime.Pinned(side) || runtime.OnDevice(side);
     };
     if (runtime.options.keep_calls) runtime.calls.back().pageable = !known(to) || !known(from);
-    runtime.StreamOf(stream)->queue.push_back(CopyWork(runtime, to, from, bytes));
+    runtime.Put(runtime.StreamOf(stream), CopyWork(runtime, to, from, bytes));
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return Enter({"cudaLaunchHostFunc"}, [&](Runtime& runtime) {
-    runtime.StreamOf(stream)->queue.push_back({.act = [=] { function(data); }});
+    runtime.Put(runtime.StreamOf(stream), {.act = [=] { function(data); }});
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
   return Enter({"cudaStreamCreateWithFlags"}, [&](Runtime& runtime) {
-    if (flags != cudaStreamNonBlocking) return cudaErrorNotSupported;
+    if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking) return cudaErrorNotSupported;
     runtime.UseDevice(current_device);
     runtime.streams.push_back(std::make_unique<CUstream_st>());
     *stream = runtime.streams.back().get();
+    (*stream)->blocking = flags == cudaStreamDefault;
     (*stream)->device = current_device;
     (*stream)->haste = runtime.Haste();
     return cudaSuccess;
@@ -336,10 +358,57 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return Enter({"cudaStreamBeginCapture"}, [&](Runtime&) {
+    if (stream == nullptr || stream->captures) return cudaErrorStreamCaptureUnsupported;
+    stream->captures = true;
+    captured_stream = stream;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const bool captures = std::exchange(captured_stream, nullptr) == stream;
+  return Enter({"cudaStreamEndCapture"}, [&](Runtime& runtime) {
+    if (!captures) return cudaErrorIllegalState;
+    stream->captures = false;
+    runtime.graphs.push_back(std::make_unique<CUgraph_st>());
+    *graph = runtime.graphs.back().get();
+    (*graph)->work = std::move(stream->captured);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph, unsigned long long) {
+  return Enter({"cudaGraphInstantiate"}, [&](Runtime& runtime) {
+    runtime.instances.push_back(std::make_unique<CUgraphExec_st>());
+    *instance = runtime.instances.back().get();
+    (*instance)->work = graph->work;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t instance, cudaStream_t stream) {
+  return Enter({"cudaGraphLaunch"}, [&](Runtime& runtime) {
+    for (const Work& work : instance->work) runtime.Put(runtime.StreamOf(stream), work);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return Enter({"cudaGraphDestroy"},
+               [&](Runtime& runtime) { return Destroy(&runtime.graphs, graph); });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t instance) {
+  return Enter({"cudaGraphExecDestroy"},
+               [&](Runtime& runtime) { return Destroy(&runtime.instances, instance); });
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   return Enter({"cudaStreamWaitEvent"}, [&](Runtime& runtime) {
     const bool dropped = runtime.options.drop_wait && runtime.options.drop_wait(runtime.waits++);
-    if (event->mark && !dropped) runtime.StreamOf(stream)->queue.push_back({.wait = event->mark});
+    if (event->mark && !dropped) runtime.Put(runtime.StreamOf(stream), {.wait = event->mark});
     return cudaSuccess;
   });
 }
@@ -363,7 +432,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     CUstream_st* const on = runtime.StreamOf(stream);
     if (on->device != event->device) return cudaErrorInvalidResourceHandle;
     event->mark = std::make_shared<Mark>(Mark{on, false, 0});
-    on->queue.push_back({.reach = event->mark});
+    runtime.Put(on, {.reach = event->mark});
     return cudaSuccess;
   });
 }

@@ -69,7 +69,7 @@ struct Call {
 
 /// What has been made and not given back.
 struct Alive {
-  int device_memory = 0, pinned_memory = 0, streams = 0, events = 0;
+  int device_memory = 0, pinned_memory = 0, streams = 0, events = 0, graphs = 0;
   bool operator==(const Alive&) const = default;
 };
 

@@ -37,8 +37,19 @@ struct Work {
 // The types that CUDA's headers declare and leave open.
 struct CUstream_st {
   int device = 0;
-  double haste = 0;  ///< the chance that its next piece of work is done during a call
+  double haste = 0;       ///< the chance that its next piece of work is done during a call
+  bool blocking = false;  ///< it and the default stream wait for one another
+  bool captures = false;  ///< what is queued is kept in `captured`
   std::deque<Work> queue;
+  std::vector<Work> captured;
+};
+
+struct CUgraph_st {
+  std::vector<Work> work;
+};
+
+struct CUgraphExec_st {
+  std::vector<Work> work;
 };
 
 struct CUevent_st {
@@ -65,6 +76,7 @@ inline constexpr double kMillisecondsOfWork = 1e-3;
 
 inline thread_local int current_device = 0;
 inline thread_local bool at_work = false;
+inline thread_local CUstream_st* captured_stream = nullptr;  ///< by this thread
 
 /// Lets calls of other threads go on until one has queued the mark; false if none does in time.
 bool AwaitOthers(const Mark& mark);
@@ -118,6 +130,26 @@ struct Runtime {
 
   CUstream_st* StreamOf(cudaStream_t stream) {
     return stream ? stream : &devices[current_device].default_stream;
+  }
+
+  /// Queues `work`, behind what CUDA's default stream and those that block wait for.
+  void Put(CUstream_st* stream, Work work) {
+    if (captured_stream != nullptr && stream != captured_stream)
+      Violate("a thread that captures a stream queues work on another");
+    if (stream->captures) return stream->captured.push_back(std::move(work));
+    const auto come_behind = [&](CUstream_st* other) {
+      if (other->queue.empty()) return;
+      const auto mark = std::make_shared<Mark>(Mark{other, false, 0});
+      other->queue.push_back({.reach = mark});
+      stream->queue.push_back({.wait = mark});
+    };
+    CUstream_st* const by_default = &devices[static_cast<size_t>(stream->device)].default_stream;
+    if (stream->blocking) come_behind(by_default);
+    for (const auto& other : streams) {
+      if (stream == by_default && other->blocking && other->device == stream->device)
+        come_behind(other.get());
+    }
+    stream->queue.push_back(std::move(work));
   }
 
   static bool Ready(const CUstream_st& stream) {
@@ -219,6 +251,8 @@ struct Runtime {
   std::vector<Device> devices;
   std::vector<std::unique_ptr<CUstream_st>> streams;
   std::vector<std::unique_ptr<CUevent_st>> events;
+  std::vector<std::unique_ptr<CUgraph_st>> graphs;
+  std::vector<std::unique_ptr<CUgraphExec_st>> instances;
   std::map<char*, Memory> memory;
   int64_t pinned = 0;
   double milliseconds = 0;  ///< a clock that goes on with each piece of work

@@ -103,6 +103,51 @@ TEST_F(CudaBackendTest, QueuesAFeedOnTheLoadLaneAndAFunctionAfterItsCopies) {
   EXPECT_EQ(job.toy.wrong(), Nothing());
 }
 
+TEST_F(CudaBackendTest, RepeatsCapturedWorkInTheOrderOfItsStream) {
+  for (const Pace pace : {Pace::kEarly, Pace::kLate, Pace::kRandom}) {
+    fake_cuda::Reset({.pace = pace});
+    CudaDevice device(0);
+    std::vector<int> seen;
+    const auto launch = [&](int number) {
+      fake_cuda::Launch([&seen, number] { seen.push_back(number); },
+                        static_cast<cudaStream_t>(device.stream()));
+    };
+    void* const compute = device.stream();
+    launch(1);
+    ASSERT_TRUE(device.BeginCapture());
+    EXPECT_NE(device.stream(), compute);
+    launch(2);
+    launch(3);
+    const std::unique_ptr<CapturedWork> work = device.EndCapture();
+    ASSERT_NE(work, nullptr);
+    EXPECT_EQ(device.stream(), compute);
+    launch(4);
+    work->Queue();
+    // A user's kernel, on the default stream, has its turn.
+    fake_cuda::Launch([&seen] { seen.push_back(5); });
+    work->Queue();
+    device.Synchronize();
+    EXPECT_EQ(seen, (std::vector<int>{1, 4, 2, 3, 5, 2, 3}));
+  }
+}
+
+TEST_F(CudaBackendTest, WarnsOfWorkThatCannotBeCapturedAndGoesOn) {
+  fake_cuda::Reset({.fail = [](const std::string& call) {
+    return call == "cudaGraphInstantiate" ? cudaErrorNotSupported : cudaSuccess;
+  }});
+  CudaDevice device(0);
+  int seen = 0;
+  const auto launch = [&] {
+    fake_cuda::Launch([&seen] { ++seen; }, static_cast<cudaStream_t>(device.stream()));
+  };
+  ASSERT_TRUE(device.BeginCapture());
+  launch();
+  EXPECT_EQ(device.EndCapture(), nullptr);
+  launch();
+  device.Synchronize();
+  EXPECT_EQ(seen, 1);
+}
+
 TEST_F(CudaBackendTest, NeverWaitsOnTheHostWithinAnIteration) {
   for (int seed = 0; seed <= 10; ++seed) {
     const Graph graph = seed == 0 ? FedChain() : RandomGraph(seed, 20);

@@ -120,6 +120,26 @@ TEST_F(CudaFailuresTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
   fake_cuda::Reset();
 }
 
+TEST_F(CudaFailuresTest, WhatIsCapturedCopiesNothingToOrFromTheHost) {
+  const FailuresThrow throws;
+  CudaDevice device(0);
+  void* const a = device.Allocate(8);
+  void* const b = device.Allocate(8);
+  int64_t value = 3;
+  device.Copy(a, &value, 8);
+  ASSERT_TRUE(device.BeginCapture());
+  device.Copy(b, a, 8);
+  EXPECT_THROW(device.Copy(a, &value, 8), std::runtime_error);
+  EXPECT_THROW(device.Copy(&value, a, 8), std::runtime_error);
+  const std::unique_ptr<CapturedWork> work = device.EndCapture();
+  work->Queue();
+  value = 0;
+  device.Copy(&value, b, 8);
+  EXPECT_EQ(value, 3);
+  device.Free(a);
+  device.Free(b);
+}
+
 TEST_F(CudaFailuresTest, TooLargeAPlanLeavesNothingBehind) {
   for (const bool host : {false, true}) {
     fake_cuda::Options options;

@@ -131,6 +131,11 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   return Status(CloseLibrary("cudnnDestroy", place, kLibraryBytes));
 }
 
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  handle->place.stream = stream;
+  return Status(PlainCall("cudnnSetStream"));
+}
+
 #define LAYRUB_FAKE_DESCRIPTOR(Name, Struct)                         \
   cudnnStatus_t cudnnCreate##Name##Descriptor(Struct** descriptor) { \
     return Create("cudnnCreate" #Name "Descriptor", descriptor);     \

@@ -74,6 +74,11 @@ curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
   return Status(CloseLibrary("curandDestroyGenerator", place, kLibraryBytes));
 }
 
+curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream) {
+  generator->place.stream = stream;
+  return Status(PlainCall("curandSetStream"));
+}
+
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
                                                   unsigned long long seed) {
   generator->seed = seed;

@@ -56,7 +56,9 @@ inline cudaError_t QueueCall(const char* name, const Place& place,
     CUstream_st* const stream =
         place.stream ? place.stream
                      : &runtime.devices[static_cast<size_t>(place.device)].default_stream;
-    if (!runtime.options.idle) stream->queue.push_back({.act = std::move(act)});
+    if (!runtime.options.idle) runtime.Put(stream, {.act = std::move(act)});
+    if (wait && captured_stream)
+      runtime.Violate(std::string(name) + " waits in a thread that captures a stream");
     if (wait) runtime.Finish(stream);
     return cudaSuccess;
   });

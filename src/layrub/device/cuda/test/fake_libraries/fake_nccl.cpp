@@ -107,23 +107,23 @@ void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t strea
   const std::shared_ptr<Round> round = clique->rounds[number];
   round->parts[comm->rank] = part;
   round->has_come.push_back(std::make_shared<Mark>(Mark{stream, false, 0}));
-  stream->queue.push_back({.reach = round->has_come.back()});
+  runtime.Put(stream, {.reach = round->has_come.back()});
   if (round->has_come.size() < clique->members) {
-    stream->queue.push_back({.wait = round->goes_on[comm->rank]});
+    runtime.Put(stream, {.wait = round->goes_on[comm->rank]});
     return;
   }
   for (const Part& other : round->parts) {
     if (!Match(part, other)) runtime.Violate("members of a clique do not agree");
   }
-  for (const auto& mark : round->has_come) stream->queue.push_back({.wait = mark});
-  stream->queue.push_back({.act = [clique, round] {
-    if (clique->aborted) return;
-    round->parts[0].type == ncclFloat ? Combine<float>(round->parts)
-                                      : Combine<double>(round->parts);
-  }});
+  for (const auto& mark : round->has_come) runtime.Put(stream, {.wait = mark});
+  runtime.Put(stream, {.act = [clique, round] {
+                if (clique->aborted) return;
+                round->parts[0].type == ncclFloat ? Combine<float>(round->parts)
+                                                  : Combine<double>(round->parts);
+              }});
   for (const auto& mark : round->goes_on) {
     mark->stream = stream;
-    stream->queue.push_back({.reach = mark});
+    runtime.Put(stream, {.reach = mark});
   }
 }
 

@@ -355,7 +355,8 @@ endfunction()
 # (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS, these once more where
 # a context and libraries take some of its memory (<name>_occupied). In a build without CUDA the same run on a
 # fake GPU (<name>_fake_gpu).
-set(LAYRUB_EMULATED_TESTS test_fused_layers test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
+set(LAYRUB_EMULATED_TESTS test_fused_layers test_inner_nets test_net_wiring test_planned_blobs test_planned_captures
+                          test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
                           test_adaptive_solvers test_exact_resume test_solver test_solver_memory)

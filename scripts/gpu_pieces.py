@@ -302,16 +302,19 @@ def train(check, model, *flags):
 
 def steps(check):
     """Times of an iteration of the same net at two batch sizes, in both precisions, and beside them PyTorch's."""
-    def ours(net, batch, flags, precision, placement):
+    def ours(net, batch, flags, precision, placement, graphs=True):
+        program = placement if graphs else f'{placement} without graphs'
+
         def run(piece):
             model = generated(check, net, batch)
             all_flags = [*flags, *PRECISIONS[precision]]
             machine = measured(check, piece, model, ['--synthetic', *all_flags])
-            done, said = train(check, model, f'--placement={placement}', *all_flags, *machine)
-            piece.row({'name': f'{net}, batch {batch}, {precision}, {placement}', 'ok': done.code == 0, 'net': net,
-                       'batch': batch, 'program': placement, 'precision': precision, **said,
+            done, said = train(check, model, f'--placement={placement}', f'--cuda_graph={str(graphs).lower()}',
+                               *all_flags, *machine)
+            piece.row({'name': f'{net}, batch {batch}, {precision}, {program}', 'ok': done.code == 0, 'net': net,
+                       'batch': batch, 'program': program, 'precision': precision, **said,
                        'message': '' if done.code == 0 else last_line(done.err)}, done.err)
-        return Job(f'{net}, batch {batch}, {precision}, {placement}', run, least=15)
+        return Job(f'{net}, batch {batch}, {precision}, {program}', run, least=15)
 
     def torch(net, batch):
         def run(piece):
@@ -345,7 +348,8 @@ def steps(check):
         jobs += [ours(net, batch, flags, precision, placement) for precision in PRECISIONS
                  for placement in ('keep', 'hybrid')]
         jobs.append(torch(net, batch))
-    return jobs
+    net, batch, flags = sized_net(check, 32)
+    return [*jobs, ours(net, batch, flags, 'TF32', 'keep', graphs=False)]
 
 
 def net_rows(check, name):

@@ -55,6 +55,7 @@ const std::vector<Command>& Commands() {
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
        "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
        "                         products of matrices as well\n"
        "  --measure_memory       report the device memory that training really touched\n"
@@ -96,6 +97,7 @@ const std::vector<Command>& Commands() {
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
        "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
        "                         products of matrices as well\n"
        "  --level=N --stage=A[,B]            state of the net\n"
@@ -298,6 +300,7 @@ void RefuseEmptyFlags() {
 /// How layers are planned, and how loops and products run on the CPU, from now on.
 void SetLoops() {
   caffe::EnableLayerFusion(FLAGS_fuse_layers);
+  caffe::EnableCaptures(FLAGS_cuda_graph);
   caffe::FusedLoops::Enable(FLAGS_fuse_loops);
   if (FLAGS_threads < 0) {
     Fail("--threads=" + std::to_string(FLAGS_threads) +

@@ -102,6 +102,11 @@ struct MemoryTraits {
   /// The forward may run again in the same iteration with the same result and no other effect
   /// (Layer::recomputing tells it so): persistent operands that it updates are left alone then.
   bool repeatable = true;
+  /// The bodies queue kernels and calls of libraries, the same ones for the same addresses, and do
+  /// nothing else: the host neither looks at values nor makes any, and no kernel is given by value
+  /// what changes from run to run (a seed). A GPU may then do again what it has done without the
+  /// layer being asked (CapturedWork).
+  bool capturable = false;
   /// The tops' data are written by the user between passes (Input).
   bool user_tops = false;
   /// The forward brings values of the host to the tops, and may do so by Layer::feed: a plan for a

@@ -42,6 +42,11 @@ layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph
 /// They do at first.
 void EnableLayerFusion(bool enabled);
 
+/// Whether nets that are planned from now on let a GPU repeat what it has done in the iteration
+/// before, as graphs of CUDA, where layers only queue work (MemoryTraits::capturable). They do at
+/// first.
+void EnableCaptures(bool enabled);
+
 /// A backend of the calling thread's device in GPU mode, of the CPU otherwise. `spill_file` as for
 /// layrub::MakeCpuBackend.
 std::shared_ptr<layrub::Backend> MakeBackend(const std::string& spill_file);

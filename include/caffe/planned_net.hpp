@@ -51,6 +51,9 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// batch of a source that knows it (Layer::next_feed) goes there beside a backward pass, where
   /// the budget leaves memory for it beside the plan.
   int64_t fed_ahead() const;
+  /// How many operations a GPU has done so far without their layers being asked: what they had
+  /// queued in an iteration before was queued again, with one call for many of them.
+  int64_t repeated_operations() const;
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 
@@ -59,6 +62,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   struct Memory;
   struct ShapeChange;
   struct Source;
+  class Captures;
   class LoadLane;
   class OpScope;
   class Loan;
@@ -115,6 +119,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   FusedLoops::Shape Fuse(const layrub::Step& step);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
+  void ShowWritten(const layrub::Step& step);
   static void Call(const std::vector<typename Net<Dtype>::Callback*>& callbacks, int from, int to);
   void SkipBackwardTo(int layer);
   std::string PublicName(int tensor) const;
@@ -134,6 +139,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   std::unique_ptr<Memory> memory_;
   std::shared_ptr<layrub::Backend> backend_;
   std::unique_ptr<layrub::Executor> executor_;
+  std::unique_ptr<Captures> captures_;
   std::string dead_;  ///< why the values are lost; empty: they are not
 };
 

@@ -36,6 +36,9 @@ DEFINE_bool(
 DEFINE_bool(fuse_layers, true,
             "Under a memory plan, layers that compute in place behind another run in one with it: "
             "BatchNorm, Scale and ReLU.");
+DEFINE_bool(cuda_graph, true,
+            "Under a memory plan, a GPU repeats what it has done in the iteration before without "
+            "the host queueing each kernel.");
 DEFINE_string(tf32, "conv",
               "What a GPU may round to TF32 as it multiplies single precision numbers: off "
               "(nothing), conv (convolutions) or all (products of matrices as well).");

@@ -26,6 +26,7 @@ DECLARE_bool(deterministic);
 DECLARE_int32(threads);
 DECLARE_bool(fuse_loops);
 DECLARE_bool(fuse_layers);
+DECLARE_bool(cuda_graph);
 DECLARE_string(tf32);
 DECLARE_string(machine);
 DECLARE_string(profile);

@@ -155,7 +155,7 @@ class Quick(Programs):
         times = [row for row in pieces['steps']['rows'] if row['program'] != 'PyTorch']
         self.assertEqual([(row['batch'], row['precision'], row['program']) for row in times],
                          [(batch, precision, program) for batch in (4, 16) for precision in ('fp32', 'TF32')
-                          for program in ('keep', 'hybrid')])
+                          for program in ('keep', 'hybrid')] + [(4, 'TF32', 'keep without graphs')])
         self.assertTrue(all(row['iteration_seconds'] > 0 for row in times), times)
         others = [row for row in pieces['steps']['rows'] if row['program'] == 'PyTorch'] + pieces['steps']['missing']
         self.assertTrue(others and all('PyTorch' in str(other) for other in others), others)

@@ -51,6 +51,8 @@ class ChannelNormLayer : public Layer<Dtype> {
 
   /// A new layer that is set up as this one and shares its parameters.
   virtual shared_ptr<ChannelNormLayer> Twin() const = 0;
+  /// Whether this is of a class derived from that of its twin, with bodies of its own perhaps.
+  bool IsSubclass() const;
   void ShareSetUp(const ChannelNormLayer& other);
 
   /// The channels of a blob; one without axes behind the first has one.

@@ -23,7 +23,8 @@ class OpRunner {
   /// Fill operations are not passed on. A Feed queues its copies on the load lane.
   virtual void Run(const Step& step) = 0;
   /// Run may put work off until the next operation, to do both at once. This does what was put off:
-  /// it is called before anything but operations, allocations and aliases, and at the pass's end.
+  /// it is called before anything but operations, allocations and aliases, before allocations too
+  /// where they are poisoned, and at the pass's end.
   virtual void Finish() {}
 };
 

@@ -1,6 +1,7 @@
 #include "caffe/layers/absval_layer.hpp"
 
 #include "caffe/kernels/absval.hpp"
+#include "derived.hpp"
 #include "unary_traits.hpp"
 
 namespace caffe {
@@ -15,9 +16,11 @@ MemoryTraits AbsValLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                         const vector<Blob<Dtype>*>& /*top*/,
                                         const vector<bool>& propagate_down) const {
   const int64_t n = bottom[0]->count();
-  return UnaryTraits(n * int64_t{sizeof(Dtype)},
-                     {"signs", kernels::PackedBytes(n, kernels::kSignBits)},
-                     {{"x", BottomData(0)}, {"signs", Saved(0)}}, propagate_down[0]);
+  MemoryTraits traits = UnaryTraits(n * int64_t{sizeof(Dtype)},
+                                    {"signs", kernels::PackedBytes(n, kernels::kSignBits)},
+                                    {{"x", BottomData(0)}, {"signs", Saved(0)}}, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

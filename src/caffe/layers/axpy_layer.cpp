@@ -3,6 +3,7 @@
 #include "caffe/kernels/axpy.hpp"
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/scale.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -34,6 +35,7 @@ MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[kX]->count();
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.reads = {BottomData(kA), BottomData(kX), BottomData(kY)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(kX)}, {TopData(0), BottomData(kY)}};

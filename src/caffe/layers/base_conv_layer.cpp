@@ -145,7 +145,7 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
   const bool data =
       std::find(propagate_down.begin(), propagate_down.end(), true) != propagate_down.end();
   MemoryTraits traits;
-  traits.declared = true;
+  traits.declared = traits.capturable = true;
   OperandForm& forward = traits.forward;
   OperandForm backward;
   forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kConvolutions);

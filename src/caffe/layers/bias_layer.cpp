@@ -4,6 +4,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/copy.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -50,6 +51,7 @@ MemoryTraits BiasLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const Operand bias_diff = learned ? ParamDiff(0) : BottomDiff(1);
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.reads = {BottomData(0), learned ? ParamData(0) : BottomData(1)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};

@@ -1,6 +1,7 @@
 #include "caffe/layers/bnll_layer.hpp"
 
 #include "caffe/kernels/bnll.hpp"
+#include "derived.hpp"
 #include "unary_traits.hpp"
 
 namespace caffe {
@@ -9,7 +10,10 @@ template <typename Dtype>
 MemoryTraits BNLLLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/,
                                       const vector<bool>& propagate_down) const {
-  return UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, true, propagate_down[0]);
+  MemoryTraits traits =
+      UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, true, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

@@ -52,11 +52,17 @@ void ChannelNormLayer<Dtype>::ShareSetUp(const ChannelNormLayer& other) {
 }
 
 template <typename Dtype>
+bool ChannelNormLayer<Dtype>::IsSubclass() const {
+  const shared_ptr<ChannelNormLayer> twin = Twin();
+  return typeid(*twin) != typeid(*this);
+}
+
+template <typename Dtype>
 shared_ptr<Layer<Dtype>> ChannelNormLayer<Dtype>::FusedWith(
     Layer<Dtype>& next, const vector<Blob<Dtype>*>& bottom) const {
   if (rectifies_ || bottom[0]->num_axes() < 2) return nullptr;
+  if (IsSubclass()) return nullptr;
   const shared_ptr<ChannelNormLayer> fused = Twin();
-  if (typeid(*fused) != typeid(*this)) return nullptr;  // a subclass of its own
   if (typeid(next) == typeid(ReLULayer<Dtype>)) {
     fused->rectifies_ = true;
     fused->negative_slope_ = static_cast<ReLULayer<Dtype>&>(next).Slope();
@@ -96,6 +102,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsSubclass();
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/clip.hpp"
 #include "caffe/kernels/packed_codes.hpp"
+#include "derived.hpp"
 #include "unary_traits.hpp"
 
 namespace caffe {
@@ -16,8 +17,11 @@ MemoryTraits ClipLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/,
                                       const vector<bool>& propagate_down) const {
   const int64_t n = bottom[0]->count();
-  return UnaryTraits(n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)},
-                     {{"x", BottomData(0)}, {"mask", Saved(0)}}, propagate_down[0]);
+  MemoryTraits traits =
+      UnaryTraits(n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)},
+                  {{"x", BottomData(0)}, {"mask", Saved(0)}}, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

@@ -1,6 +1,7 @@
 #include "caffe/layers/concat_layer.hpp"
 
 #include "caffe/kernels/copy.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -55,6 +56,7 @@ MemoryTraits ConcatLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                         const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   if (bottom.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

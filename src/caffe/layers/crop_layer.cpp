@@ -1,6 +1,7 @@
 #include "caffe/layers/crop_layer.hpp"
 
 #include "caffe/kernels/crop.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -49,6 +50,7 @@ MemoryTraits CropLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;

@@ -1,6 +1,7 @@
 #include "caffe/layers/exp_layer.hpp"
 
 #include "caffe/kernels/exp.hpp"
+#include "derived.hpp"
 #include "log_base.hpp"
 #include "unary_traits.hpp"
 
@@ -25,7 +26,10 @@ template <typename Dtype>
 MemoryTraits ExpLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                      const vector<Blob<Dtype>*>& /*top*/,
                                      const vector<bool>& propagate_down) const {
-  return UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, true, propagate_down[0]);
+  MemoryTraits traits =
+      UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, true, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

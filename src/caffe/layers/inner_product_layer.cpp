@@ -4,6 +4,7 @@
 #include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/gemm.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -70,6 +71,7 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   const double flops = 2.0 * M_ * N_ * K_;
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.name = "product";
   traits.forward.reads = {BottomData(0), ParamData(kWeights)};
   if (bias_term_) traits.forward.reads.push_back(ParamData(kBias));

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "caffe/kernels/interp.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -70,6 +71,7 @@ MemoryTraits InterpLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                         const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = 11.0 * top[0]->count();

@@ -1,6 +1,7 @@
 #include "caffe/layers/log_layer.hpp"
 
 #include "caffe/kernels/log.hpp"
+#include "derived.hpp"
 #include "log_base.hpp"
 #include "unary_traits.hpp"
 
@@ -28,8 +29,10 @@ template <typename Dtype>
 MemoryTraits LogLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                      const vector<Blob<Dtype>*>& /*top*/,
                                      const vector<bool>& propagate_down) const {
-  return UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, false,
-                     propagate_down[0]);
+  MemoryTraits traits =
+      UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, false, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

@@ -1,6 +1,7 @@
 #include "caffe/layers/lrn_layer.hpp"
 
 #include "caffe/kernels/lrn.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -67,6 +68,7 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double window = 2.0 * grid.length_pad + 2.0 * grid.width_pad + 2;
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.saved = {{"x", value * n}};
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};

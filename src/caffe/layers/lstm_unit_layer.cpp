@@ -1,5 +1,6 @@
 #include "caffe/kernels/lstm.hpp"
 #include "caffe/layers/lstm_layer.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -37,6 +38,7 @@ MemoryTraits LSTMUnitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double flops = 30.0 * bottom[kCellsBefore]->count();  // five exponentials among them
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.name = "step";
   traits.forward.reads = {BottomData(kCellsBefore), BottomData(kGates), BottomData(kCont)};
   traits.forward.writes = {TopData(kCells), TopData(kHidden)};

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/batch_norm.hpp"
 #include "caffe/kernels/mvn.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -37,6 +38,7 @@ MemoryTraits MVNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};

@@ -4,6 +4,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/l2_normalize.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -64,6 +65,7 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.saved = {{"inverse_norm", value * shape.Norms()}, {"x", value * bottom[0]->count()}};
   traits.forward.reads = {BottomData(0), ParamData(0)};
   traits.forward.writes = {TopData(0)};

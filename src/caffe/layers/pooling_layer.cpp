@@ -1,6 +1,7 @@
 #include "caffe/layers/pooling_layer.hpp"
 
 #include "caffe/kernels/pooling.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -122,6 +123,7 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const kernels::PoolingWindow window = Window(*bottom[0]);
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.name = max_pooling_ ? "max" : "average";
   traits.forward.reads = {BottomData(0)};
   for (int i = 0; i < static_cast<int>(top.size()); ++i)

@@ -2,6 +2,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/prelu.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -56,6 +57,7 @@ MemoryTraits PReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.saved = {{"x", int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}}};
   traits.forward.reads = {BottomData(0), ParamData(0)};
   traits.forward.writes = {TopData(0)};

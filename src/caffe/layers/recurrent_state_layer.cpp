@@ -35,7 +35,7 @@ class RecurrentStateLayer : public Layer<Dtype> {
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& /*propagate_down*/) const {
     MemoryTraits traits;
-    traits.declared = true;
+    traits.declared = traits.capturable = true;
     traits.repeatable = false;
     traits.forward.name = "copy";
     for (size_t i = 0; i < top.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation.hpp"
 #include "caffe/kernels/packed_codes.hpp"
+#include "derived.hpp"
 #include "unary_traits.hpp"
 
 namespace caffe {
@@ -25,8 +26,10 @@ MemoryTraits ReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const int64_t n = bottom[0]->count();
   vector<DerivativeSource> sources = {{"mask", Saved(0)}, {"x", BottomData(0)}};
   if (!(Slope() < 0)) sources.insert(sources.begin(), {"y", TopData(0)});
-  return UnaryTraits(n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)}, sources,
-                     propagate_down[0]);
+  MemoryTraits traits = UnaryTraits(
+      n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)}, sources, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

@@ -3,6 +3,7 @@
 #include "axis_run.hpp"
 #include "caffe/filler.hpp"
 #include "caffe/kernels/scale.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -82,6 +83,7 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const bool bias_gradient = bias_term_ && this->param_propagate_down(bias_param_id_);
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.saved = {{"x", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
   traits.forward.name = "scale";
   traits.forward.reads = {BottomData(0), scale_data};

@@ -1,6 +1,7 @@
 #include "caffe/layers/silence_layer.hpp"
 
 #include "caffe/kernels/copy.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -10,6 +11,7 @@ MemoryTraits SilenceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                          const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   OperandForm backward;
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));

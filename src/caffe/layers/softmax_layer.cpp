@@ -30,6 +30,7 @@ MemoryTraits SoftmaxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const DeviceContext context = DeviceContext::Current();
   const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
   MemoryTraits traits = TraitsFromOutput(shape.count() * int64_t{sizeof(Dtype)}, propagate_down[0]);
+  traits.capturable = true;
   traits.forward.workspaces = kernels::SoftmaxEngines<Dtype>(context, shape, false);
   if (!propagate_down[0]) return traits;
   const vector<Workspace> engines = kernels::SoftmaxEngines<Dtype>(context, shape, true);

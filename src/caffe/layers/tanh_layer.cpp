@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/activation.hpp"
 #include "caffe/kernels/copy.hpp"
+#include "derived.hpp"
 #include "output_traits.hpp"
 
 namespace caffe {
@@ -10,7 +11,10 @@ template <typename Dtype>
 MemoryTraits TanHLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/,
                                       const vector<bool>& propagate_down) const {
-  return TraitsFromOutput(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, propagate_down[0]);
+  MemoryTraits traits =
+      TraitsFromOutput(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, propagate_down[0]);
+  traits.capturable = !IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

@@ -1,6 +1,7 @@
 #include "caffe/layers/tile_layer.hpp"
 
 #include "caffe/kernels/tile.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -28,6 +29,7 @@ MemoryTraits TileLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.capturable = !IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;

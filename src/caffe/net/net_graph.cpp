@@ -120,6 +120,7 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   const auto& flat = flat_.layers[layer];
   const string& name = flat.name;
   entry.declared = traits.declared;
+  entry.capturable = traits.declared && traits.capturable;
   for (int blob : flat.bottom) entry.bottom.push_back(newest_[blob]);
   for (int param : flat.params) entry.param_data.push_back(out_.param_data[param]);
   for (size_t i = 0; i < flat.top.size(); ++i) entry.top.push_back(AddTop(layer, i, traits));

@@ -31,6 +31,7 @@ struct NetGraph {
     layrub::OpId backward = layrub::kNone;
     std::vector<int> backward_forms;  ///< by form of `backward`: index into MemoryTraits::backward
     bool declared = false;            ///< MemoryTraits::declared
+    bool capturable = false;          ///< MemoryTraits::capturable
     /// Derivatives that the forward may write and that are nobody's: where in its workspace.
     std::vector<std::pair<layrub::TensorId, int64_t>> stand_ins;
   };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "layrub/device/backend.hpp"
-#include "planned_memory.hpp"
+#include "planned_captures.hpp"
 
 namespace caffe {
 
@@ -63,9 +63,10 @@ void PlannedNet<Dtype>::FinishLoops() {
   memory_->touched.clear();
 }
 
-/// Also the updates that the solver has gathered.
+/// Also what is captured or repeated, and the updates that the solver has gathered.
 template <typename Dtype>
 void PlannedNet<Dtype>::Finish() {
+  captures_->End();
   FinishLoops();
   DeferredWork::FinishCurrent();
 }

@@ -3,7 +3,7 @@
 #include <exception>
 #include <set>
 
-#include "planned_memory.hpp"
+#include "planned_captures.hpp"
 
 namespace caffe {
 
@@ -163,6 +163,7 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::LeaveAfterError() noexcept {
+  captures_->Abandon();
   try {
     net_->LeavePlan(true);
   } catch (const std::exception& error) {

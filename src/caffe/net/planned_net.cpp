@@ -7,6 +7,7 @@
 #include "caffe/device_context.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/device.hpp"
+#include "planned_captures.hpp"
 #include "planned_load_lane.hpp"
 #include "planned_loan.hpp"
 #include "planned_memory.hpp"
@@ -102,6 +103,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
     const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
     if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
   }
+  captures_ = std::make_unique<Captures>(this, options.executor.transient);
   try {
     MakePrivateBlobs();
     FindEnds();
@@ -261,6 +263,11 @@ template <typename Dtype>
 void PlannedNet<Dtype>::Run(const Step& step) {
   const layrub::Op& op = memory_->net.graph.ops[step.op];
   const int owner = memory_->net.op_owner[step.op];
+  if (captures_->Begin(step)) {
+    memory_->done = executor_->current_step();
+    ShowWritten(step);
+    return;
+  }
   const FusedLoops::Shape fusible = Fuse(step);
   const FusedLoops::Scope fused(fusible.channels > 0 ? &memory_->fused : nullptr, fusible);
   if (op.pass == layrub::Pass::kUpdate) {
@@ -308,18 +315,38 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
     for (size_t i = 0; i < top.size(); ++i) Settle(entry.top[i], top[i]);
     LeaveIfReshaped(layer);
   }
-  for (size_t i = 0; i < entry.top.size(); ++i) {
-    const NetGraph::Version& version = memory_->net.versions[entry.top[i]];
-    Blob<Dtype>& shown = *memory_->flat.blobs[version.blob].blob;
-    if (memory_->net.outside.count(version.data)) {
-      shown.ShareMemory(memory_->versions[entry.top[i]]->data(), nullptr);
-    } else {
-      Show(shown.data(), version.data);
-    }
-  }
+  ShowWritten(step);
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->ForwardDebugInfo(flat.owner);
   Call(net_->after_forward_, flat.owner, flat.last_owner);
+}
+
+/// The public blobs show what operation `step` has written: a forward's tops, a backward's
+/// derivatives of bottoms.
+template <typename Dtype>
+void PlannedNet<Dtype>::ShowWritten(const Step& step) {
+  const layrub::Op& op = memory_->net.graph.ops[step.op];
+  const NetGraph::LayerEntry& entry = memory_->net.layers[memory_->net.op_owner[step.op]];
+  if (step.kind == StepKind::kRecompute) return;
+  if (op.pass == layrub::Pass::kForward) {
+    for (const int top : entry.top) {
+      const NetGraph::Version& version = memory_->net.versions[top];
+      Blob<Dtype>& shown = *memory_->flat.blobs[version.blob].blob;
+      if (memory_->net.outside.count(version.data)) {
+        shown.ShareMemory(memory_->versions[top]->data(), nullptr);
+      } else {
+        Show(shown.data(), version.data);
+      }
+    }
+    return;
+  }
+  const Form& form = op.forms[step.form];
+  for (const int bottom : entry.bottom) {
+    const NetGraph::Version& version = memory_->net.versions[bottom];
+    const bool written = std::count(form.writes.begin(), form.writes.end(), version.diff) > 0;
+    if (written && !memory_->net.outside.count(version.diff))
+      Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
+  }
 }
 
 /// Callbacks run for every layer, also for those that have nothing to do in backward.
@@ -334,7 +361,6 @@ void PlannedNet<Dtype>::SkipBackwardTo(int layer) {
 
 template <typename Dtype>
 void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
-  const Form& form = memory_->net.graph.ops[step.op].forms[step.form];
   const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
   const auto& flat = memory_->flat.layers[layer];
   const auto& ends = memory_->backward_ends[flat.owner];
@@ -351,12 +377,7 @@ void PlannedNet<Dtype>::RunBackward(int layer, const Step& step) {
     flat.layer->Backward(memory_->top[layer], flat.propagate_down, bottom);
     for (size_t i = 0; i < bottom.size(); ++i) Settle(entry.bottom[i], bottom[i]);
   }
-  for (int bottom : entry.bottom) {
-    const NetGraph::Version& version = memory_->net.versions[bottom];
-    const bool written = std::count(form.writes.begin(), form.writes.end(), version.diff) > 0;
-    if (written && !memory_->net.outside.count(version.diff))
-      Show(memory_->flat.blobs[version.blob].blob->diff(), version.diff);
-  }
+  ShowWritten(step);
   if (layer != ends.last) return;
   if (net_->debug_info_) net_->BackwardDebugInfo(flat.owner);
   Call(net_->after_backward_, flat.last_owner, flat.owner);

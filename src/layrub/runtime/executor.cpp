@@ -144,11 +144,11 @@ bool Executor::Impl::NeedsFinish(const Step& step) const {
     case StepKind::kCompute:
     case StepKind::kRecompute:
     case StepKind::kUpdate:
-    case StepKind::kAlloc:
     case StepKind::kAlias:
       return false;
+    case StepKind::kAlloc:
     case StepKind::kFree:
-      return residency.poisons();
+      return residency.poisons();  // which looks at bytes, and writes some
     default:
       return true;
   }

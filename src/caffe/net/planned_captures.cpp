@@ -1,0 +1,157 @@
+#include "planned_captures.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "layrub/device/arena.hpp"
+
+namespace caffe {
+
+using layrub::Step;
+using layrub::StepKind;
+using layrub::TensorId;
+
+namespace {
+
+/// To queue a graph costs the host what it costs to queue some kernels.
+constexpr size_t kFewestOperations = 3;
+/// Of one run: the first pass of an iteration finds gradients cleared, those after it do not.
+constexpr size_t kMostCaptures = 4;
+
+bool captures_enabled = true;
+
+}  // namespace
+
+void EnableCaptures(bool enabled) { captures_enabled = enabled; }
+
+template <typename Dtype>
+PlannedNet<Dtype>::Captures::Captures(PlannedNet* net,
+                                      std::shared_ptr<layrub::TransientMemory> shared)
+    : net_(net), shared_(std::move(shared)), device_(net->backend_->device()) {
+  if (!captures_enabled || device_ == nullptr || !device_->LaunchesKernels()) device_ = nullptr;
+  if (device_ == nullptr) return;
+  for (const Step& step : net->plan().steps) capturable_.push_back(IsCapturable(step));
+}
+
+template <typename Dtype>
+bool PlannedNet<Dtype>::Captures::IsCapturable(const Step& step) const {
+  if (step.kind != StepKind::kCompute && step.kind != StepKind::kRecompute) return false;
+  const Memory& memory = *net_->memory_;
+  const layrub::Op& op = memory.net.graph.ops[step.op];
+  const int owner = memory.net.op_owner[step.op];
+  if (op.pass == layrub::Pass::kUpdate || !memory.net.layers[owner].capturable) return false;
+  const Layer<Dtype>& layer = *memory.flat.layers[owner].layer;
+  for (size_t i = 0; i < memory.net.layers[owner].top.size(); ++i) {
+    if (layer.loss(static_cast<int>(i)) != Dtype(0)) return false;  // the host reads it
+  }
+  const layrub::Form& form = op.forms[step.form];
+  const auto outside = [&](TensorId tensor) { return memory.net.outside.count(tensor) > 0; };
+  return std::none_of(form.reads.begin(), form.reads.end(), outside) &&
+         std::none_of(form.writes.begin(), form.writes.end(), outside);
+}
+
+template <typename Dtype>
+bool PlannedNet<Dtype>::Captures::MayCapture() const {
+  if (device_ == nullptr || !capturable_[net_->executor_->current_step()]) return false;
+  const Net<Dtype>& net = net_->net();
+  return net.before_forward().empty() && net.after_forward().empty() &&
+         net.before_backward().empty() && net.after_backward().empty() && !net.debug_info();
+}
+
+template <typename Dtype>
+bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
+  if (!MayCapture()) {
+    End();
+    return false;
+  }
+  if (doing_ == Doing::kNothing) BeginRun();
+  ++done_;
+  if (doing_ == Doing::kLookingAround) {
+    const layrub::Form& form = net_->memory_->net.graph.ops[step.op].forms[step.form];
+    const auto& gradients = net_->memory_->net.param_diff;
+    const std::set<TensorId> all(gradients.begin(), gradients.end());
+    for (const TensorId tensor : form.writes) {
+      if (all.count(tensor)) run_->gradients.push_back(tensor);
+    }
+  }
+  return doing_ == Doing::kRepeating;
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::Captures::BeginRun() {
+  // Both may queue something, which must not be captured.
+  net_->DropCopies();
+  DeferredWork::FinishCurrent();
+  done_ = 0;
+  const auto [run, is_new] = runs_.try_emplace(net_->executor_->current_step());
+  run_ = &run->second;
+  doing_ = is_new ? Doing::kLookingAround : Doing::kBodies;
+  if (is_new || run_->operations < kFewestOperations) return;
+  before_ = {shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
+  const auto found = std::find_if(run_->captures.begin(), run_->captures.end(),
+                                  [this](const Capture& one) { return one.before == before_; });
+  if (found != run_->captures.end()) {
+    repeats_ = &*found;
+    doing_ = Doing::kRepeating;
+  } else if (run_->captures.size() < kMostCaptures && device_->BeginCapture()) {
+    doing_ = Doing::kCapturing;
+  }
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::Captures::End() {
+  const Doing did = std::exchange(doing_, Doing::kNothing);
+  if (did == Doing::kLookingAround) {
+    run_->operations = done_;
+  } else if (did == Doing::kCapturing) {
+    std::unique_ptr<layrub::CapturedWork> work = device_->EndCapture();
+    CHECK(work) << "Net " << net_->net().name() << ": " << done_
+                << " operations of its plan could not be captured as a graph of CUDA. "
+                << "--cuda_graph=false does without.";
+    work->Queue();
+    run_->captures.push_back({std::move(before_), ZeroGradients(), std::move(work)});
+  } else if (did == Doing::kRepeating) {
+    CHECK_EQ(done_, run_->operations)
+        << "Net " << net_->net().name() << ": a pass was left within what is repeated.";
+    repeats_->work->Queue();
+    for (size_t i = 0; i < run_->gradients.size(); ++i)
+      net_->memory_->bindings[run_->gradients[i]].zero = repeats_->zero_after[i];
+    repeated_ += static_cast<int64_t>(done_);
+  }
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::Captures::Abandon() noexcept {
+  if (std::exchange(doing_, Doing::kNothing) != Doing::kCapturing) return;
+  try {
+    device_->EndCapture();
+  } catch (const std::exception&) {
+    // What has gone wrong has been told.
+  }
+}
+
+template <typename Dtype>
+std::vector<bool> PlannedNet<Dtype>::Captures::ZeroGradients() const {
+  std::vector<bool> zero;
+  for (const TensorId tensor : run_->gradients)
+    zero.push_back(net_->memory_->bindings[tensor].zero);
+  return zero;
+}
+
+template <typename Dtype>
+int64_t PlannedNet<Dtype>::repeated_operations() const {
+  return captures_->repeated();
+}
+
+#define INSTANTIATE_CAPTURES(Dtype)                                                         \
+  template PlannedNet<Dtype>::Captures::Captures(PlannedNet*,                               \
+                                                 std::shared_ptr<layrub::TransientMemory>); \
+  template bool PlannedNet<Dtype>::Captures::Begin(const Step&);                            \
+  template void PlannedNet<Dtype>::Captures::End();                                         \
+  template void PlannedNet<Dtype>::Captures::Abandon() noexcept;                            \
+  template int64_t PlannedNet<Dtype>::repeated_operations() const
+INSTANTIATE_CAPTURES(float);
+INSTANTIATE_CAPTURES(double);
+
+}  // namespace caffe

@@ -1,0 +1,77 @@
+#ifndef CAFFE_NET_PLANNED_CAPTURES_HPP_
+#define CAFFE_NET_PLANNED_CAPTURES_HPP_
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "layrub/device/device.hpp"
+#include "planned_memory.hpp"
+
+namespace caffe {
+
+/// Operations that a GPU does again by itself: the steps of a plan are the same in each iteration
+/// and so are their addresses. A run is made of operations that follow one another, with nothing
+/// but allocations in between, and whose layers only queue work (MemoryTraits::capturable). Its
+/// bodies run in the first iteration, are captured in the second, and are not asked from the third
+/// one on: what was captured is queued with one call.
+///
+/// Nothing is captured where somebody is called between layers.
+template <typename Dtype>
+class PlannedNet<Dtype>::Captures {
+ public:
+  Captures(PlannedNet* net, std::shared_ptr<layrub::TransientMemory> shared);
+
+  /// The executor comes to operation `step`. True: it is one of a run that is repeated, its body
+  /// must not run.
+  bool Begin(const layrub::Step& step);
+  /// Something else comes: what has been captured, or is to be repeated, is queued now.
+  void End();
+  /// A body has failed: nothing of what was being captured is done.
+  void Abandon() noexcept;
+
+  /// Operations that were repeated so far.
+  int64_t repeated() const { return repeated_; }
+
+ private:
+  /// What bodies do depends on where the memory that nets share is, and on which gradients have
+  /// been cleared.
+  struct State {
+    const void* shared = nullptr;
+    std::vector<bool> zero;
+    bool operator==(const State& other) const = default;
+  };
+  struct Capture {
+    State before;
+    std::vector<bool> zero_after;
+    std::unique_ptr<layrub::CapturedWork> work;
+  };
+  struct Run {
+    size_t operations = 0;
+    std::vector<layrub::TensorId> gradients;  ///< that its operations add to
+    std::vector<Capture> captures;
+  };
+  enum class Doing : uint8_t { kNothing, kBodies, kLookingAround, kCapturing, kRepeating };
+
+  /// The operation that the executor has come to.
+  bool MayCapture() const;
+  bool IsCapturable(const layrub::Step& step) const;
+  void BeginRun();
+  std::vector<bool> ZeroGradients() const;
+
+  PlannedNet* const net_;
+  const std::shared_ptr<layrub::TransientMemory> shared_;
+  layrub::Device* device_;        ///< null: nothing is captured
+  std::vector<bool> capturable_;  ///< by step
+  std::map<int32_t, Run> runs_;   ///< by first step
+  Doing doing_ = Doing::kNothing;
+  Run* run_ = nullptr;  ///< at which it is
+  size_t done_ = 0;     ///< operations of that
+  State before_;        ///< when it began
+  const Capture* repeats_ = nullptr;
+  int64_t repeated_ = 0;
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_NET_PLANNED_CAPTURES_HPP_

@@ -1,0 +1,220 @@
+// Operations that a GPU repeats without their layers being asked give what the layers give. On a
+// device that launches no kernels nothing is repeated.
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "caffe/device_context.hpp"
+#include "caffe/kernels/copy.hpp"
+#include "caffe/net/test/training.hpp"
+#include "caffe/placement.hpp"
+#include "caffe/test/program_data.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int kIterations = 5;
+
+bool GpuRepeats() { return DeviceContext::Current().launch; }
+
+struct Trained {
+  std::vector<float> state;
+  int64_t repeated = 0;
+};
+
+/// What `act` does to a solver, with or without captures.
+template <typename Act>
+Trained Train(const SolverParameter& param, bool captures, Act act) {
+  EnableCaptures(captures);
+  OpenSolver solver(param);
+  ProgramData<float> data;
+  data.Give(solver.net().get());
+  act(&solver);
+  EnableCaptures(true);
+  return {TrainedState(&solver), solver.net()->planned()->repeated_operations()};
+}
+
+Trained Train(const SolverParameter& param, bool captures) {
+  return Train(param, captures, [](OpenSolver* solver) { solver->Step(kIterations); });
+}
+
+/// With a learning rate that changes from step to step.
+SolverParameter Changing(const NetParameter& net, const std::string& strategy) {
+  SolverParameter param = SolverFor(net, strategy);
+  param.set_lr_policy("inv");
+  param.set_gamma(0.1f);
+  param.set_power(0.75f);
+  return param;
+}
+
+void ExpectTheSame(const Trained& with, const Trained& without) {
+  EXPECT_TRUE(AllFinite(with.state));
+  EXPECT_TRUE(SameBits(with.state, without.state));
+  EXPECT_EQ(without.repeated, 0);
+  if (!GpuRepeats()) {
+    EXPECT_EQ(with.repeated, 0);
+  }
+}
+
+class PlannedCaptures : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PlannedCaptures, GiveTheBitsOfLayersThatAreAsked) {
+  for (const string strategy : {"keep", "liveness", "hybrid", "superneurons"}) {
+    const SolverParameter param = Changing(ReadNet(GetParam()), strategy);
+    const Trained with = Train(param, true);
+    ExpectTheSame(with, Train(param, false));
+    if (GpuRepeats() && strategy == "keep") {
+      EXPECT_GT(with.repeated, 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNet, PlannedCaptures,
+                         ::testing::Values("lenet", "mini_resnet", "mini_googlenet", "mini_alexnet",
+                                           "shared_weights", "mini_fcn", "recurrent",
+                                           "types/activations", "types/shapes", "types/fork_shapes",
+                                           "types/losses", "types/recurrent"),
+                         [](const auto& test) {
+                           string name = test.param;
+                           for (char& c : name) c = c == '/' ? '_' : c;
+                           return name;
+                         });
+
+TEST(PlannedCaptures, ListensToGradientsThatWereClearedOrNot) {
+  SolverParameter param = Changing(ReadNet("mini_resnet"), "keep");
+  param.set_iter_size(3);
+  const Trained with = Train(param, true);
+  ExpectTheSame(with, Train(param, false));
+  const Trained of_one = Train(Changing(ReadNet("mini_resnet"), "keep"), true);
+  // The first pass of an iteration begins the gradients, the others add to them.
+  EXPECT_EQ(with.repeated > of_one.repeated, GpuRepeats());
+}
+
+TEST(PlannedCaptures, AskLayersWhereSomebodyIsCalledInBetween) {
+  class Watcher : public Net<float>::Callback {
+   public:
+    int calls = 0;
+
+   private:
+    void run(int) override { ++calls; }
+  };
+  Watcher watcher;
+  std::vector<int64_t> repeated;
+  const auto act = [&](OpenSolver* solver) {
+    solver->Step(3);
+    repeated.push_back(solver->net()->planned()->repeated_operations());
+    solver->net()->add_after_forward(&watcher);
+    solver->Step(3);
+    repeated.push_back(solver->net()->planned()->repeated_operations());
+  };
+  const SolverParameter param = Changing(ReadNet("lenet"), "keep");
+  const Trained with = Train(param, true, act);
+  ExpectTheSame(with, Train(param, false, act));
+  EXPECT_LE(repeated[1], repeated[0]);  // 0 where it had to be planned again
+  EXPECT_EQ(repeated[0] > 0, GpuRepeats());
+  EXPECT_GT(watcher.calls, 0);
+}
+
+TEST(PlannedCaptures, FollowMemoryThatMoves) {
+  // A test net that needs more than the training net moves the memory that both share.
+  const auto act = [](OpenSolver* solver) {
+    solver->Step(4);
+    NetParameter larger = ReadNet("lenet");
+    larger.mutable_state()->set_phase(TEST);
+    for (LayerParameter& layer : *larger.mutable_layer()) {
+      if (layer.has_dummy_data_param()) {
+        for (BlobShape& shape : *layer.mutable_dummy_data_param()->mutable_shape())
+          shape.set_dim(0, 200);
+      }
+    }
+    Net<float> net(larger);
+    PlacementOptions options = *solver->mutable_placement_extra();
+    options.strategy = "keep";
+    ASSERT_NE(options.executor.transient, nullptr);
+    ASSERT_TRUE(net.Place(options).ok());
+    net.Forward();
+    solver->Step(4);
+  };
+  SolverParameter param = Changing(ReadNet("lenet"), "keep");
+  const auto shared = [&act](OpenSolver* solver) {
+    solver->mutable_placement_extra()->executor.transient =
+        std::make_shared<layrub::TransientMemory>(MakeBackend(""));
+    act(solver);
+  };
+  const Trained with = Train(param, true, shared);
+  ExpectTheSame(with, Train(param, false, shared));
+  EXPECT_EQ(with.repeated > 0, GpuRepeats());
+}
+
+/// Copies, and fails in one of its passes.
+class FailingCopyLayer : public Layer<float> {
+ public:
+  explicit FailingCopyLayer(const LayerParameter& param) : Layer<float>(param) {}
+  const char* type() const override { return "TestFailingCopy"; }
+  void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->ReshapeLike(*bottom[0]);
+  }
+  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
+                      const vector<bool>&) const override {
+    MemoryTraits traits;
+    traits.declared = traits.capturable = true;
+    traits.forward.reads = {BottomData(0)};
+    traits.forward.writes = {TopData(0)};
+    OperandForm backward;
+    backward.name = "copy";
+    backward.reads = {TopDiff(0)};
+    backward.writes = {BottomDiff(0)};
+    traits.backward = {backward};
+    return traits;
+  }
+  static int asked, fails_at;
+
+ protected:
+  void ForwardOn(const DeviceContext& context, const vector<Blob<float>*>& bottom,
+                 const vector<Blob<float>*>& top) override {
+    if (++asked == fails_at) throw std::runtime_error("the copy has failed");
+    kernels::Copy(context, bottom[0]->count(), Data(context, *bottom[0]),
+                  MutableData(context, top[0]));
+  }
+  void BackwardOn(const DeviceContext& context, const vector<Blob<float>*>& top,
+                  const vector<bool>&, const vector<Blob<float>*>& bottom) override {
+    kernels::Copy(context, top[0]->count(), Diff(context, *top[0]),
+                  MutableDiff(context, bottom[0]));
+  }
+};
+int FailingCopyLayer::asked = 0;
+int FailingCopyLayer::fails_at = 0;
+LayerRegisterer<float> register_failing("TestFailingCopy", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new FailingCopyLayer(param));
+});
+
+TEST(PlannedCaptures, EndWithAPassThatFails) {
+  const NetParameter net = ParseNet(R"(
+    layer { name: "data" type: "DummyData" top: "x" dummy_data_param {
+            shape { dim: 4 dim: 6 } data_filler { type: "gaussian" } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param {
+            num_output: 5 weight_filler { type: "xavier" } } }
+    layer { name: "tanh" type: "TanH" bottom: "ip" top: "ip" }
+    layer { name: "copy" type: "TestFailingCopy" bottom: "ip" top: "copy" }
+    layer { name: "ip2" type: "InnerProduct" bottom: "copy" top: "ip2" inner_product_param {
+            num_output: 3 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "Power" bottom: "ip2" top: "loss" loss_weight: 1
+            power_param { power: 2 } }
+  )");
+  const auto train = [&](bool captures) {
+    FailingCopyLayer::asked = 0;
+    FailingCopyLayer::fails_at = 2;  // in the iteration that is captured
+    return Train(Changing(net, "keep"), captures, [](OpenSolver* solver) {
+      solver->Step(1);
+      EXPECT_THROW(solver->Step(1), std::runtime_error);
+      solver->Step(kIterations);
+    });
+  };
+  const Trained with = train(true);
+  EXPECT_EQ(FailingCopyLayer::asked, GpuRepeats() ? 4 : 2 + kIterations);
+  ExpectTheSame(with, train(false));
+  EXPECT_EQ(with.repeated > 0, GpuRepeats());
+}
+
+}  // namespace
+}  // namespace caffe

@@ -39,7 +39,6 @@ const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
   Dtype sum = 0;
   if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
     LeavePlan(true);
-    Reshape();
     const layrub::Status status = Place(placement_, history_);
     CHECK(status.ok()) << status.message;
   }

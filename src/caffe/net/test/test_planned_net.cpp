@@ -97,6 +97,19 @@ TEST_P(PlannedNetTest, PlansAnewWhenTheUserReshapesAnInput) {
   EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0])));
 }
 
+TEST_P(PlannedNetTest, IsPlannedForTheShapesThatItsInputsHaveByThen) {
+  Net<float> net(ParseNet(kInputNet)), plain(ParseNet(kInputNet));
+  net.ShareTrainedLayersWith(&plain);
+  for (Net<float>* each : {&net, &plain}) each->input_blobs()[0]->Reshape({3, 3, 9, 9});
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (Net<float>* each : {&net, &plain}) {
+    FillInput(each);
+    each->ForwardBackward();
+  }
+  EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0])));
+  EXPECT_EQ(net.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
+}
+
 TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
   vector<float> mine(2 * 3 * 6 * 6, 0.5f);
   Net<float> net(ParseNet(kInputNet));

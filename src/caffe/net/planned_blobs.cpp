@@ -67,7 +67,7 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
   std::set<const SyncedMemory*> taken;
   for (const auto& entry : memory_->flat.blobs)
     taken.insert({entry.blob->data().get(), entry.blob->diff().get()});
-  std::map<int, int> input_of_blob;
+  std::map<const SyncedMemory*, int> inputs;  // by what users see, which views of an input share
   memory_->input_version.assign(graph.graph.tensors.size(), -1);
   const auto handle = [&](TensorId tensor, size_t bytes, const shared_ptr<SyncedMemory>& own) {
     shared_ptr<SyncedMemory>& memory = handles[tensor];
@@ -83,9 +83,9 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
     Blob<Dtype>* const blob = memory_->flat.blobs[version.blob].blob;
     const size_t bytes = size_t(blob->count()) * sizeof(Dtype);
     if (graph.graph.tensors[version.data].role == layrub::Role::kUser) {
-      if (version.number == 0) input_of_blob[version.blob] = static_cast<int>(i);
-    } else if (input_of_blob.count(version.blob)) {
-      memory_->input_version[version.data] = input_of_blob[version.blob];
+      if (version.number == 0) inputs.emplace(blob->data().get(), static_cast<int>(i));
+    } else if (const auto input = inputs.find(blob->data().get()); input != inputs.end()) {
+      memory_->input_version[version.data] = input->second;
     }
     if (graph.outside.count(version.data)) handles.emplace(version.data, blob->data());
     if (version.diff != kNone && graph.outside.count(version.diff))

@@ -222,6 +222,46 @@ TEST(PlannedNet, RefusesToKeepABlobThatTheNetLacks) {
   EXPECT_NE(status.message.find("fc9"), string::npos);
 }
 
+/// Doubles blob b when it is there.
+class Doubler : public Net<float>::Callback {
+ public:
+  explicit Doubler(Net<float>* net) : net_(net) { net->add_after_forward(this); }
+
+ protected:
+  void run(int layer) override {
+    if (net_->layer_names()[layer] == "b") net_->blob_by_name("b")->scale_data(2);
+  }
+
+ private:
+  Net<float>* const net_;
+};
+
+TEST(PlannedNet, RefusesAChangeThatComputingAgainWouldUndo) {
+  string text = R"(
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 8 dim: 50 } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+            inner_product_param { num_output: 40 weight_filler { type: "xavier" } } }
+  )";
+  string bottom = "ip";
+  for (const string top : {"s", "a", "b", "c", "d", "e", "f"}) {
+    text += "layer { name: '" + top + "' type: 'Sigmoid' bottom: '" + bottom + "' top: '" + top +
+            "' }\n";
+    bottom = top;
+  }
+  text += "layer { name: 'loss' type: 'Reduction' bottom: 'f' top: 'loss' loss_weight: 1 }";
+  Net<float> plain(ParseNet(text)), liveness(ParseNet(text)), sqrt(ParseNet(text));
+  liveness.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(liveness.Place(Options("liveness")).ok());
+  ASSERT_TRUE(sqrt.Place(Options("sqrt")).ok());
+  Doubler first(&plain), second(&liveness), third(&sqrt);
+  for (Net<float>* each : {&plain, &liveness, &sqrt}) FillInput(each);
+  plain.ForwardBackward();
+  liveness.ForwardBackward();
+  EXPECT_EQ(liveness.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
+  EXPECT_DEATH(sqrt.ForwardBackward(),
+               "The value of 'b' cannot be changed here: strategy sqrt computes it again");
+}
+
 /// Touches more than it declares.
 class SneakyLayer : public Layer<float> {
  public:

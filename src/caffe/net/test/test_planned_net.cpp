@@ -110,6 +110,30 @@ TEST_P(PlannedNetTest, IsPlannedForTheShapesThatItsInputsHaveByThen) {
   EXPECT_EQ(net.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
 }
 
+TEST_P(PlannedNetTest, RunsABackwardInPartsWhereABranchHasNone) {
+  NetParameter param = ParseNet(string(kInputNet) + R"(
+    layer { name: "aside" type: "Power" bottom: "ip" top: "aside" propagate_down: false }
+  )");
+  param.clear_force_backward();
+  Net<float> net(param);
+  FillInput(&net);
+  const int last = static_cast<int>(net.layers().size()) - 1, norm = last - 1;
+  ASSERT_EQ(net.layer_names()[norm], "norm");
+  vector<float> gradients[2];
+  for (vector<float>& found : gradients) {
+    net.ClearParamDiffs();
+    net.ForwardFromTo(0, last);
+    net.BackwardFromTo(last, norm);
+    net.BackwardFrom(norm - 1);  // the split of ip
+    const Blob<float>& conv = *net.params()[0];
+    found.assign(conv.cpu_diff(), conv.cpu_diff() + conv.count());
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    net.ForwardBackward();
+  }
+  EXPECT_NE(gradients[0], vector<float>(gradients[0].size()));
+  EXPECT_TRUE(SameBits(gradients[1], gradients[0]));
+}
+
 TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
   vector<float> mine(2 * 3 * 6 * 6, 0.5f);
   Net<float> net(ParseNet(kInputNet));

@@ -222,6 +222,35 @@ TEST(PlannedNet, KeepsTheBlobsThatTheUserNames) {
   EXPECT_TRUE(SameBits(Values(*net.blob_by_name("conv")), Values(*plain.blob_by_name("conv"))));
 }
 
+/// The rectified values are an output, too, and written again with their signs.
+TEST_P(PlannedNetTest, ShowsOutputsBetweenForwardAndBackward) {
+  const NetParameter param = ParseNet(R"(
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 8 dim: 8 } } }
+    layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
+            convolution_param { num_output: 4 kernel_size: 1 weight_filler { type: "xavier" } } }
+    layer { name: "conv2" type: "Convolution" bottom: "conv1" top: "conv2"
+            convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+    layer { name: "scale1" type: "Scale" bottom: "conv2" top: "scale1" }
+    layer { name: "scale2" type: "Scale" bottom: "scale1" top: "scale2" }
+    layer { name: "relu" type: "ReLU" bottom: "scale2" top: "relu" }
+    layer { name: "view" type: "Flatten" bottom: "relu" top: "view" }
+    layer { name: "pool" type: "Pooling" bottom: "relu" top: "pool"
+            pooling_param { pool: AVE global_pooling: true } }
+    layer { name: "ip" type: "InnerProduct" bottom: "pool" top: "ip"
+            inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
+  )");
+  Net<float> plain(param), net(param);
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (Net<float>* each : {&plain, &net}) {
+    FillInput(each);
+    each->Forward();
+  }
+  for (int i = 0; i < net.num_outputs(); ++i)
+    EXPECT_TRUE(SameBits(Values(*net.output_blobs()[i]), Values(*plain.output_blobs()[i]))) << i;
+}
+
 TEST(PlannedNet, ReadsEveryBlobUnderKeep) {
   Net<float> plain(ParseNet(kInputNet)), net(ParseNet(kInputNet));
   net.ShareTrainedLayersWith(&plain);

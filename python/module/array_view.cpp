@@ -57,7 +57,15 @@ class View {
       Give();
     } catch (const std::exception& error) {
       LOG(ERROR) << "What was last written into an array is lost: " << error.what();
+      Loss() = std::current_exception();
     }
+  }
+
+  /// Why what was last written into an array that has ended is lost; null: it is not, or whoever
+  /// called has been told.
+  static std::exception_ptr& Loss() {
+    static std::exception_ptr loss;
+    return loss;
   }
 
   static std::map<const SyncedMemory*, std::weak_ptr<View>>& All() {
@@ -147,6 +155,7 @@ void Refresh(const Owners& owners) {
 
 void Give(const Owners& owners) {
   for (const auto& view : View::Of(owners)) view->Give();
+  if (View::Loss()) std::rethrow_exception(std::exchange(View::Loss(), nullptr));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Layers as Python sees them, and layers that are written in Python.
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -54,6 +55,12 @@ py::object ClassOf(const LayerParameter& param) {
   return found;
 }
 
+/// A layer is about to write the value: one that a plan has given up is zero from now on. To write
+/// into an array, Python asks for what is there.
+void Renew(const boost::shared_ptr<caffe::SyncedMemory>& memory) {
+  if (!Readable(*memory)) memory->mutable_cpu_data();
+}
+
 /// Runs the methods of an object of the user's class.
 class Body : public PythonBody<float> {
  public:
@@ -83,10 +90,17 @@ class Body : public PythonBody<float> {
     Call("reshape", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Forward(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    for (const Blob<float>* blob : top) {
+      if (blob->count() > 0 && !std::count(bottom.begin(), bottom.end(), blob)) Renew(blob->data());
+    }
     Call("forward", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Backward(const vector<Blob<float>*>& top, const vector<bool>& propagate_down,
                 const vector<Blob<float>*>& bottom) override {
+    for (size_t i = 0; i < bottom.size(); ++i) {
+      if (propagate_down[i] && !std::count(top.begin(), top.end(), bottom[i]))
+        Renew(bottom[i]->diff());
+    }
     Call("backward", Operands(bottom, top),
          [&] { return py::make_tuple(List(top), py::cast(propagate_down), List(bottom)); });
   }

@@ -133,6 +133,7 @@ py::tuple Plan(Net<float>* net, const py::object& strategy, const py::object& de
                const py::object& host_memory) {
   const auto options = caffe::ToOptions(Placement(strategy, device_memory, host_memory));
   if (!options.ok()) throw py::value_error(options.status().message);
+  net->Reshape();
   caffe::SolverGraphs graphs{net->MemoryGraph(-1), {}};
   const layrub::Status met = caffe::MeetOptions(options.value(), &graphs);
   if (!met.ok()) throw std::runtime_error(met.message);

@@ -130,6 +130,17 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         self.assertEqual(loss, 4 * 2 * 2 * 103)
         self.assert_same(after, expected[2])
 
+    def test_what_a_callback_writes_is_never_lost_in_silence(self):
+        solver = caffe.get_solver(self.solver_file(), strategy='sqrt')
+        net = solver.net
+
+        def change(layer):
+            if net._layer_names[layer] == 'conv2':
+                net.blobs['conv2'].data[...] += 1
+        net.after_forward(change)
+        with self.assertRaisesRegex(caffe.Error, "'conv2' cannot be changed here: strategy sqrt computes it again"):
+            solver.step(1)
+
     def test_a_forward_of_named_layers_runs_without_the_plan(self):
         net = self.net(DEPLOY_NET.replace('name: "deploy"', 'name: "deploy" force_backward: true'), caffe.TRAIN)
         net.place('hybrid')

@@ -179,6 +179,28 @@ class PythonLayers(CaffeTest):
                         for mine, its in zip(arrays, found[name]):
                             np.testing.assert_array_equal(mine, its, name)
 
+    def test_it_runs_in_parts_of_a_pass_after_a_plan_has_given_its_values_up(self):
+        text = train_net('Scale').replace('name: "small"', 'force_backward: true')
+        found = []
+        for planned in (False, True):
+            net = self.net(text, caffe.TRAIN)
+            for blobs in net.params.values():
+                blobs[0].data[...] = np.arange(blobs[0].count).reshape(blobs[0].shape) % 7 / 50 - 0.05
+            if planned:
+                net.place('liveness')
+            net.forward()
+            net.backward()
+            net.clear_param_diffs()
+            caffe.set_random_seed(3)
+            net.forward(end='py')
+            net.forward(start='conv3', end='loss')
+            net.backward(start='loss', end='py')
+            net.backward(start='relu2')
+            found.append([net.blobs['py'].data.copy(), net.params['conv1'][0].diff.copy()])
+        for mine, its in zip(*found):
+            np.testing.assert_array_equal(mine, its)
+        self.assertGreater(np.abs(found[0][1]).max(), 0)
+
     def test_its_parameters_learn_and_are_saved(self):
         text = TRAIN_NET.replace('bottom: "ip" bottom: "label"', 'bottom: "b" bottom: "label"') + layer('b', 'Bias', 'ip', 'b')
         lines = text.splitlines(keepends=True)

@@ -66,6 +66,24 @@ class Solvers(CaffeTest):
         third.solve(self.path('snap_iter_3.solverstate'))
         self.assertEqual(20, third.iter)
 
+    def test_inputs_may_have_other_shapes_by_the_first_step(self):
+        text = '''
+layer { name: "data" type: "Input" top: "data" top: "label" input_param { shape { dim: 1 dim: 3 } shape { dim: 1 } } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" }'''
+        solver = caffe.get_solver(self.solver_file(text, more='test_iter: 1\ntest_interval: 1\n'))
+        for net in (solver.net, solver.test_nets[0]):
+            net.blobs['data'].reshape(4, 3)
+            net.blobs['label'].reshape(4)
+            net.blobs['data'].data[...] = np.arange(12).reshape(4, 3)
+            net.blobs['label'].data[...] = np.arange(4)
+        expected = solver.net.forward()['loss'].copy()
+        solver.step(1)
+        self.assertEqual(expected, solver.net.blobs['loss'].data)
+        self.assertEqual((4, 5), solver.test_nets[0].blobs['ip'].shape)
+
     def test_passes_and_updates_by_hand_are_a_step(self):
         one, arrays = caffe.get_solver(self.solver_file()), []
         one.step(1)

@@ -39,7 +39,6 @@ const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
   Dtype sum = 0;
   if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
     LeavePlan(true);
-    Reshape();
     const layrub::Status status = Place(placement_, history_);
     CHECK(status.ok()) << status.message;
   }
@@ -68,13 +67,23 @@ void Net<Dtype>::BackwardFromTo(int start, int end) {
                    << ": a partial backward cannot follow a forward that ran under a memory plan; "
                    << "run the forward with ForwardFromTo (Python: net.forward(start=FIRST, "
                       "end=LAST)), or the whole Backward().";
+  const auto is_computed = [&](int layer, int blob) {
+    for (size_t i = layer + 1; i < layers_.size(); ++i) {
+      for (size_t bottom = 0; bottom < bottom_vecs_[i].size(); ++bottom) {
+        if (bottom_id_vecs_[i][bottom] == blob && bottom_need_backward_[i][bottom]) return true;
+      }
+    }
+    return false;
+  };
   for (int i = start; i >= end; --i) {
     for (Callback* callback : before_backward_) callback->run(i);
     if (layer_need_backward_[i]) {
-      // A derivative that a whole backward has not written by now is nobody's: zero, as in Caffe.
+      // A derivative that a whole backward has not written by now, or that no layer ever writes, is
+      // nobody's: zero, as in Caffe.
       const bool whole = start == static_cast<int>(layers_.size()) - 1;
-      for (Blob<Dtype>* top : top_vecs_[i]) {
-        if (whole) DroppedValue::Forget(top->diff().get());
+      for (size_t top = 0; top < top_vecs_[i].size(); ++top) {
+        if (whole || !is_computed(i, top_id_vecs_[i][top]))
+          DroppedValue::Forget(top_vecs_[i][top]->diff().get());
       }
       layers_[i]->Backward(top_vecs_[i], bottom_need_backward_[i], bottom_vecs_[i]);
       if (debug_info_) BackwardDebugInfo(i);

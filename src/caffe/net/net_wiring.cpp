@@ -247,29 +247,52 @@ void Net<Dtype>::FindBackward(bool force_backward) {
 
 template <typename Dtype>
 void Net<Dtype>::FindOverwritten() {
-  // Blobs that are views of one another have one memory: that of their root.
+  // Blobs that are views of one another have one memory: that of their root. What a layer without
+  // traits does is not known: its tops may be views of bottoms that are as large.
   vector<int> root(blobs_.size());
   for (size_t i = 0; i < root.size(); ++i) root[i] = static_cast<int>(i);
+  vector<int> possible_root = root;
+  vector<MemoryTraits> traits;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const MemoryTraits traits =
-        layers_[i]->Traits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]);
-    for (const View& view : traits.data_views)
-      root[top_id_vecs_[i][view.top]] = root[bottom_id_vecs_[i][view.bottom]];
+    traits.push_back(layers_[i]->Traits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]));
+    const auto join = [&](size_t top, size_t bottom, vector<int>* roots) {
+      const int old_root = (*roots)[top_id_vecs_[i][top]];
+      std::replace(roots->begin(), roots->end(), old_root, (*roots)[bottom_id_vecs_[i][bottom]]);
+    };
+    for (const View& view : traits[i].data_views) {
+      join(view.top, view.bottom, &root);
+      join(view.top, view.bottom, &possible_root);
+    }
+    if (traits[i].declared) continue;
+    for (size_t top = 0; top < top_vecs_[i].size(); ++top) {
+      for (size_t bottom = 0; bottom < bottom_vecs_[i].size(); ++bottom) {
+        if (top_vecs_[i][top]->count() == bottom_vecs_[i][bottom]->count())
+          join(top, bottom, &possible_root);
+      }
+    }
   }
-  set<int> overwritten;
-  const auto flags = [&](const vector<int>& blobs) {
+  set<int> overwritten, perhaps_overwritten;
+  const auto flags = [](const vector<int>& blobs, const vector<int>& roots, const set<int>& in) {
     vector<bool> result;
-    for (int blob : blobs) result.push_back(overwritten.count(root[blob]) > 0);
+    for (int blob : blobs) result.push_back(in.count(roots[blob]) > 0);
     return result;
   };
   for (int i = static_cast<int>(layers_.size()) - 1; i >= 0; --i) {
-    const vector<bool> top = flags(top_id_vecs_[i]);
-    for (int blob : top_id_vecs_[i]) {
-      const auto& bottoms = bottom_id_vecs_[i];
-      if (std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end())
-        overwritten.insert(root[blob]);
+    const vector<int>&tops = top_id_vecs_[i], &bottoms = bottom_id_vecs_[i];
+    vector<bool> top = flags(tops, root, overwritten);
+    const vector<bool> perhaps_top = flags(tops, possible_root, perhaps_overwritten);
+    for (int blob : tops) {
+      if (std::find(bottoms.begin(), bottoms.end(), blob) == bottoms.end()) continue;
+      overwritten.insert(root[blob]);
+      perhaps_overwritten.insert(possible_root[blob]);
     }
-    layers_[i]->set_overwritten(flags(bottom_id_vecs_[i]), top);
+    vector<bool> bottom = flags(bottoms, root, overwritten);
+    const vector<bool> perhaps_bottom = flags(bottoms, possible_root, perhaps_overwritten);
+    if (FirstUsableForm(traits[i].backward, perhaps_bottom, perhaps_top) >= 0) {
+      bottom = perhaps_bottom;
+      top = perhaps_top;
+    }
+    layers_[i]->set_overwritten(bottom, top);
   }
 }
 

@@ -93,6 +93,7 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   CHECK(history.empty() || history.size() == learnable_params_.size())
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
+  Reshape();  // the user may have given inputs other shapes
   NetGraphBuilder<Dtype> builder(*this);
   NetGraph graph = builder.Build(histories, options.keep);
   if (Status status = MeetOptions(options, &graph.graph); !status.ok()) return status;

@@ -11,6 +11,7 @@ namespace caffe {
 
 using layrub::kNone;
 using layrub::Step;
+using layrub::StepKind;
 using layrub::TensorId;
 
 namespace {
@@ -22,6 +23,25 @@ void TrimPools(const layrub::Backend& backend) {
     device->pool().Trim();
     device->host_pool().Trim();
   }
+}
+
+/// Whether the iteration computes the value of `tensor` again, and then reads that.
+bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, TensorId tensor) {
+  if (graph.tensors[tensor].persistent) return false;
+  const std::vector<Step>& steps = executor.plan().steps;
+  size_t next = steps.size();
+  if (executor.running()) next = static_cast<size_t>(executor.current_step()) + 1;
+  if (executor.ready_for_backward()) next = static_cast<size_t>(executor.plan().pass_end[0]);
+  bool computed_again = false;
+  for (; next < steps.size(); ++next) {
+    const Step& step = steps[next];
+    if (step.kind != StepKind::kCompute && step.kind != StepKind::kRecompute) continue;
+    const layrub::Form& form = graph.ops[step.op].forms[step.form];
+    if (computed_again && std::count(form.reads.begin(), form.reads.end(), tensor)) return true;
+    computed_again |= step.kind == StepKind::kRecompute &&
+                      std::count(form.writes.begin(), form.writes.end(), tensor) > 0;
+  }
+  return false;
 }
 
 }  // namespace
@@ -67,7 +87,7 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
   std::set<const SyncedMemory*> taken;
   for (const auto& entry : memory_->flat.blobs)
     taken.insert({entry.blob->data().get(), entry.blob->diff().get()});
-  std::map<int, int> input_of_blob;
+  std::map<const SyncedMemory*, int> inputs;  // by what users see, which views of an input share
   memory_->input_version.assign(graph.graph.tensors.size(), -1);
   const auto handle = [&](TensorId tensor, size_t bytes, const shared_ptr<SyncedMemory>& own) {
     shared_ptr<SyncedMemory>& memory = handles[tensor];
@@ -83,9 +103,9 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
     Blob<Dtype>* const blob = memory_->flat.blobs[version.blob].blob;
     const size_t bytes = size_t(blob->count()) * sizeof(Dtype);
     if (graph.graph.tensors[version.data].role == layrub::Role::kUser) {
-      if (version.number == 0) input_of_blob[version.blob] = static_cast<int>(i);
-    } else if (input_of_blob.count(version.blob)) {
-      memory_->input_version[version.data] = input_of_blob[version.blob];
+      if (version.number == 0) inputs.emplace(blob->data().get(), static_cast<int>(i));
+    } else if (const auto input = inputs.find(blob->data().get()); input != inputs.end()) {
+      memory_->input_version[version.data] = input->second;
     }
     if (graph.outside.count(version.data)) handles.emplace(version.data, blob->data());
     if (version.diff != kNone && graph.outside.count(version.diff))
@@ -320,7 +340,7 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
     const std::vector<TensorId>& writes = op.forms[step.form].writes;
-    if (step.kind == layrub::StepKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
+    if (step.kind == StepKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
       // The body goes on with what it has fed: after the copy, on the compute lane.
       backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
       memory_->fed = 0;
@@ -334,6 +354,11 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   if (executor_->running()) executor_->AwaitLoad(tensor);
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
+  CHECK(!write || !ReadsAnew(*executor_, memory_->net.graph, tensor))
+      << "The value of '" << memory_->net.graph.tensors[tensor].name
+      << "' cannot be changed here: strategy " << plan().strategy
+      << " computes it again in the backward pass, and the change would be lost. Use "
+         "--placement=keep, which computes nothing again.";
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
   if (!value) value = executor_->Find(tensor);  // a callback may read what has left the device
   CHECK(value) << Gone(tensor);

@@ -83,9 +83,11 @@ Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions& options
   if (const Status status = CheckKept(*net_, test_nets_, options.keep); !status.ok()) return status;
   const typename Net<Dtype>::History history = ParameterHistory();
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
+  net_->Reshape();  // the user may have given inputs other shapes
   SolverGraphs graphs{net_->MemoryGraph(histories, KeptIn(*net_, options.keep)), {}};
   for (const auto& net : test_nets_) {
     net->ShareTrainedLayersWith(net_.get());
+    net->Reshape();
     graphs.tests.push_back(net->MemoryGraph(-1, KeptIn(*net, options.keep)));
   }
   if (const Status status = MeetOptions(options, &graphs); !status.ok()) return status;

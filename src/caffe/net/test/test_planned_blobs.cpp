@@ -79,6 +79,34 @@ TEST_P(PlannedBlobs, TakeANewInputAlsoWhereALayerRunsInPlaceOnIt) {
   }
 }
 
+/// An unplanned pass leaves views with the memory of what they show.
+TEST_P(PlannedBlobs, TakeANewInputAlsoWhereLayersRunInPlaceOnViewsOfIt) {
+  const NetParameter param = ParseNet(R"(
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 2 } } }
+    layer { name: "flat" type: "Flatten" bottom: "data" top: "flat" }
+    layer { name: "relu" type: "ReLU" bottom: "flat" top: "flat" }
+    layer { name: "rows" type: "Reshape" bottom: "flat" top: "rows"
+            reshape_param { shape { dim: -1 dim: 6 } } }
+    layer { name: "more" type: "Power" bottom: "rows" top: "rows" power_param { shift: 1 } }
+    layer { name: "ip" type: "InnerProduct" bottom: "rows" top: "ip"
+            inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
+  )");
+  Net<float> plain(param), net(param);
+  net.ShareTrainedLayersWith(&plain);
+  net.Forward();
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (int pass = 0; pass < 3; ++pass) {
+    for (Net<float>* each : {&plain, &net}) {
+      Blob<float>* data = each->input_blobs()[0];
+      Fill(data->count(), static_cast<float>(pass), data->mutable_cpu_data());
+      each->ForwardBackward();
+    }
+    EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0]))) << pass;
+    EXPECT_TRUE(SameBits(Gradients(net), Gradients(plain))) << pass;
+  }
+}
+
 TEST_P(PlannedBlobs, TakeWhatIsWrittenBetweenForwardAndBackward) {
   SKIP_WHERE_VALUES_ARE_DROPPED();
   Net<float> plain(ParseNet(kDeep)), net(ParseNet(kDeep));

@@ -97,6 +97,43 @@ TEST_P(PlannedNetTest, PlansAnewWhenTheUserReshapesAnInput) {
   EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0])));
 }
 
+TEST_P(PlannedNetTest, IsPlannedForTheShapesThatItsInputsHaveByThen) {
+  Net<float> net(ParseNet(kInputNet)), plain(ParseNet(kInputNet));
+  net.ShareTrainedLayersWith(&plain);
+  for (Net<float>* each : {&net, &plain}) each->input_blobs()[0]->Reshape({3, 3, 9, 9});
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (Net<float>* each : {&net, &plain}) {
+    FillInput(each);
+    each->ForwardBackward();
+  }
+  EXPECT_TRUE(SameBits(Values(*net.output_blobs()[0]), Values(*plain.output_blobs()[0])));
+  EXPECT_EQ(net.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
+}
+
+TEST_P(PlannedNetTest, RunsABackwardInPartsWhereABranchHasNone) {
+  NetParameter param = ParseNet(string(kInputNet) + R"(
+    layer { name: "aside" type: "Power" bottom: "ip" top: "aside" propagate_down: false }
+  )");
+  param.clear_force_backward();
+  Net<float> net(param);
+  FillInput(&net);
+  const int last = static_cast<int>(net.layers().size()) - 1, norm = last - 1;
+  ASSERT_EQ(net.layer_names()[norm], "norm");
+  vector<float> gradients[2];
+  for (vector<float>& found : gradients) {
+    net.ClearParamDiffs();
+    net.ForwardFromTo(0, last);
+    net.BackwardFromTo(last, norm);
+    net.BackwardFrom(norm - 1);  // the split of ip
+    const Blob<float>& conv = *net.params()[0];
+    found.assign(conv.cpu_diff(), conv.cpu_diff() + conv.count());
+    ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+    net.ForwardBackward();
+  }
+  EXPECT_NE(gradients[0], vector<float>(gradients[0].size()));
+  EXPECT_TRUE(SameBits(gradients[1], gradients[0]));
+}
+
 TEST_P(PlannedNetTest, LeavesTheUsersOwnMemoryWhereItIs) {
   vector<float> mine(2 * 3 * 6 * 6, 0.5f);
   Net<float> net(ParseNet(kInputNet));
@@ -185,6 +222,35 @@ TEST(PlannedNet, KeepsTheBlobsThatTheUserNames) {
   EXPECT_TRUE(SameBits(Values(*net.blob_by_name("conv")), Values(*plain.blob_by_name("conv"))));
 }
 
+/// The rectified values are an output, too, and written again with their signs.
+TEST_P(PlannedNetTest, ShowsOutputsBetweenForwardAndBackward) {
+  const NetParameter param = ParseNet(R"(
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 8 dim: 8 } } }
+    layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
+            convolution_param { num_output: 4 kernel_size: 1 weight_filler { type: "xavier" } } }
+    layer { name: "conv2" type: "Convolution" bottom: "conv1" top: "conv2"
+            convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+    layer { name: "scale1" type: "Scale" bottom: "conv2" top: "scale1" }
+    layer { name: "scale2" type: "Scale" bottom: "scale1" top: "scale2" }
+    layer { name: "relu" type: "ReLU" bottom: "scale2" top: "relu" }
+    layer { name: "view" type: "Flatten" bottom: "relu" top: "view" }
+    layer { name: "pool" type: "Pooling" bottom: "relu" top: "pool"
+            pooling_param { pool: AVE global_pooling: true } }
+    layer { name: "ip" type: "InnerProduct" bottom: "pool" top: "ip"
+            inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "TanH" bottom: "ip" top: "loss" loss_weight: 1 }
+  )");
+  Net<float> plain(param), net(param);
+  net.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(net.Place(Options(GetParam())).ok());
+  for (Net<float>* each : {&plain, &net}) {
+    FillInput(each);
+    each->Forward();
+  }
+  for (int i = 0; i < net.num_outputs(); ++i)
+    EXPECT_TRUE(SameBits(Values(*net.output_blobs()[i]), Values(*plain.output_blobs()[i]))) << i;
+}
+
 TEST(PlannedNet, ReadsEveryBlobUnderKeep) {
   Net<float> plain(ParseNet(kInputNet)), net(ParseNet(kInputNet));
   net.ShareTrainedLayersWith(&plain);
@@ -207,6 +273,46 @@ TEST(PlannedNet, RefusesToKeepABlobThatTheNetLacks) {
   const layrub::Status status = net.Place(options);
   EXPECT_EQ(status.code, layrub::Code::kInvalid);
   EXPECT_NE(status.message.find("fc9"), string::npos);
+}
+
+/// Doubles blob b when it is there.
+class Doubler : public Net<float>::Callback {
+ public:
+  explicit Doubler(Net<float>* net) : net_(net) { net->add_after_forward(this); }
+
+ protected:
+  void run(int layer) override {
+    if (net_->layer_names()[layer] == "b") net_->blob_by_name("b")->scale_data(2);
+  }
+
+ private:
+  Net<float>* const net_;
+};
+
+TEST(PlannedNet, RefusesAChangeThatComputingAgainWouldUndo) {
+  string text = R"(
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 8 dim: 50 } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+            inner_product_param { num_output: 40 weight_filler { type: "xavier" } } }
+  )";
+  string bottom = "ip";
+  for (const string top : {"s", "a", "b", "c", "d", "e", "f"}) {
+    text += "layer { name: '" + top + "' type: 'Sigmoid' bottom: '" + bottom + "' top: '" + top +
+            "' }\n";
+    bottom = top;
+  }
+  text += "layer { name: 'loss' type: 'Reduction' bottom: 'f' top: 'loss' loss_weight: 1 }";
+  Net<float> plain(ParseNet(text)), liveness(ParseNet(text)), sqrt(ParseNet(text));
+  liveness.ShareTrainedLayersWith(&plain);
+  ASSERT_TRUE(liveness.Place(Options("liveness")).ok());
+  ASSERT_TRUE(sqrt.Place(Options("sqrt")).ok());
+  Doubler first(&plain), second(&liveness), third(&sqrt);
+  for (Net<float>* each : {&plain, &liveness, &sqrt}) FillInput(each);
+  plain.ForwardBackward();
+  liveness.ForwardBackward();
+  EXPECT_EQ(liveness.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
+  EXPECT_DEATH(sqrt.ForwardBackward(),
+               "The value of 'b' cannot be changed here: strategy sqrt computes it again");
 }
 
 /// Touches more than it declares.

@@ -173,6 +173,17 @@ TEST_P(UserLayers, MayShareTheMemoryOfTheirBottomOnce) {
   }
 }
 
+/// Without a plan the memory that the first layer's backward would read has other values by then.
+TEST_P(UserLayers, MayShareMemoryThatALaterLayerOverwrites) {
+  for (const char* type : {"UserViewAtReshape", "UserViewAtForward"}) {
+    for (const char* below : {"BatchNorm", "ReLU", "TanH"}) {
+      ExpectTheBitsOfUnplannedTraining(Between(OneToOne(below, "ip1", "a") +
+                                               OneToOne(type, "a", "out") +
+                                               OneToOne("Sigmoid", "out", "out")));
+    }
+  }
+}
+
 TEST_P(UserLayers, MayLeaveValuesInADerivativeThatNobodyElseComputes) {
   ExpectTheBitsOfUnplannedTraining(Between(OneToOne("TanH", "ip1", "out") + R"(
     layer { name: "metric" type: "UserMetric" bottom: "out" top: "metric" })"));

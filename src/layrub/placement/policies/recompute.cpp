@@ -67,7 +67,8 @@ UseLists DropUnread(const Graph& graph, Decision* decision) {
   UseLists uses = FindUses(graph, decision->runs);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     TensorDecision& tensor = decision->tensors[t];
-    const bool stays = graph.tensors[t].persistent || tensor.whole || !tensor.gaps.empty();
+    const bool stays = graph.tensors[t].persistent || graph.tensors[t].keep || tensor.whole ||
+                       !tensor.gaps.empty();
     if (stays || !Materialised(graph.tensors[t], uses[t])) continue;
     for (size_t i = 1; i < uses[t].size(); ++i) {
       const RunId after = uses[t][i - 1].run, before = uses[t][i].run;

@@ -13,7 +13,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-from script import BadInput, run_script
+from script import BadInput, read_text, run_script
 
 REGISTERS = 65536  # of a block, on all GPUs since 2014
 
@@ -58,8 +58,7 @@ def main():
     parser.add_argument('--spills', type=int, default=0, help='bytes that a kernel may spill (0)')
     parser.add_argument('--threads', type=int, default=256, help='of the largest block (256)')
     options = parser.parse_args()
-    with open(options.log, encoding='utf-8', errors='replace') as file:
-        kernels = read(file.read())
+    kernels = read(read_text(options.log))
     if not kernels:
         raise BadInput(f'{options.log} tells of no kernel: build with -D CMAKE_CUDA_FLAGS=-Xptxas=-v, from scratch')
     found = complaints(kernels, options.spills, options.threads)

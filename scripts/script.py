@@ -33,6 +33,15 @@ def write_whole(path, text):
         raise OSError(error.errno, error.strerror, path) from error
 
 
+def read_text(path):
+    """The text of a file, whatever its bytes."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as file:
+            return file.read()
+    except OSError as error:
+        raise BadInput(f'{path}: {error.strerror}') from error
+
+
 def run_script(main):
     """Ends the script with the exit code that main() returns. Where an input cannot be read, or the output cannot be
     written, it says so in one sentence and ends with 1."""

@@ -6,7 +6,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
-from script import BadInput  # noqa: E402
+from script import BadInput, read_text  # noqa: E402
 
 PREFIX = re.compile(r'[IWEF](\d{4})?(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))? +\d+ \S+\] (.*)')
 NUMBER = r'[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|nan|inf)'
@@ -28,22 +28,21 @@ def read_lines(path):
     one), and grows over the turn of a year."""
     lines = []
     year, last = 2001, None  # a prefix without a year leaves it open
-    with open(path, encoding='utf-8', errors='replace') as file:
-        for text in file:
-            found = PREFIX.match(text.rstrip('\n'))
-            if not found:
-                continue
-            _, month, day, hour, minute, second, fraction, said = found.groups()
-            try:
-                time = datetime.datetime(year, int(month), int(day), int(hour), int(minute), int(second))
-            except ValueError as error:
-                raise BadInput(f'{path}: no date: {text.strip()}') from error
-            time += datetime.timedelta(seconds=float('0.' + fraction) if fraction else 0)
-            if last is not None and time < last - datetime.timedelta(days=180):
-                year += 1
-                time = time.replace(year=year)
-            last = time
-            lines.append((time, said))
+    for text in read_text(path).split('\n'):
+        found = PREFIX.match(text)
+        if not found:
+            continue
+        _, month, day, hour, minute, second, fraction, said = found.groups()
+        try:
+            time = datetime.datetime(year, int(month), int(day), int(hour), int(minute), int(second))
+        except ValueError as error:
+            raise BadInput(f'{path}: no date: {text.strip()}') from error
+        time += datetime.timedelta(seconds=float('0.' + fraction) if fraction else 0)
+        if last is not None and time < last - datetime.timedelta(days=180):
+            year += 1
+            time = time.replace(year=year)
+        last = time
+        lines.append((time, said))
     if not lines:
         raise BadInput(f"{path}: no log: no line begins as glog's do")
     begin = next((time for time, said in lines if said.startswith('Solving')), lines[0][0])

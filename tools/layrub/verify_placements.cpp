@@ -14,6 +14,7 @@
 #include "layrub/flags.hpp"
 #include "layrub/machine_file.hpp"
 #include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
 
 namespace layrub_tool {
 
@@ -21,8 +22,24 @@ namespace {
 
 using caffe::Solver;
 
-/// A budget for training on this device: `factor` times what no plan of the net goes below, and
-/// what context and libraries take besides.
+/// What no plan of the nets of `solver`, placed by liveness, goes below: test nets, always planned
+/// by liveness, run in the bytes that training needs during a pass only.
+int64_t LeastBytes(Solver<float>& solver) {
+  const auto resident = [](const caffe::Net<float>& net) {
+    return layrub::ResidentBytes(net.planned()->graph(), net.planned()->plan());
+  };
+  int64_t kept_by_tests = 0, largest_test = 0;
+  for (const auto& net : solver.test_nets()) {
+    kept_by_tests += resident(*net);
+    largest_test = std::max(largest_test, net->planned()->plan().device_bytes - resident(*net));
+  }
+  const caffe::Net<float>& train = *solver.net();
+  return kept_by_tests +
+         std::max(layrub::FloorBytes(train.planned()->graph()), resident(train) + largest_test);
+}
+
+/// A budget for training on this device: `factor` times what no plan goes below, and what context
+/// and libraries take besides.
 layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double factor) {
   caffe::PlacementParameter* const placement = param.mutable_placement();
   placement->set_strategy("liveness");
@@ -31,7 +48,7 @@ layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double fa
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->mutable_placement_extra()->machine = MachineFlag();
   if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
-  const int64_t floor = layrub::FloorBytes(solver->net()->planned()->graph());
+  const int64_t floor = LeastBytes(*solver);
   const int64_t overhead = caffe::Caffe::mode() == caffe::Caffe::GPU
                                ? caffe::Caffe::device().Usage().overhead_bytes()
                                : 0;

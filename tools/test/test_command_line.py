@@ -337,6 +337,15 @@ class CommandLine(DigitsTest):
         for wrong in ("auto:", "auto:0.5", "auto:x", "auto:nan", "auto:1e9"):
             self.fails(run(*solver, "--placement=" + wrong), "--placement=" + wrong + ": after the colon goes a number")
 
+    def test_a_budget_in_times_of_the_least_has_room_for_the_test_net(self):
+        net = "examples/digits/train_test.prototxt"
+        with open(net) as file:
+            text = file.read()
+        write(net, text.replace("batch_size: 100", "batch_size: 5"))
+        result = run("train", "--solver=solver.prototxt", "--verify_placement=1", "--placement=sqrt:1,auto:1")
+        self.assertEqual([f"{name}: Placement verified: 1 iterations bit-equal" for name in ("sqrt:1", "auto:1")],
+                         result.out.splitlines(), result.last)
+
     def test_diff_finds_one_flipped_bit(self):
         self.train()
         with open("run_iter_4.caffemodel", "rb") as file:

@@ -146,7 +146,9 @@ class TrainingLogs(DigitsTest):
         write("caffe.log", CAFFE)
         write("text", "no log\n")
         self.refuses("text: no log", "parse_log.py", "text", ".")
-        self.refuses("none.log", "parse_log.py", "none.log", ".")
+        for name, *args in (("parse_log.py", "none.log", "."), ("extract_seconds.py", "none.log", "seconds.txt"),
+                            ("plot_training_log.py", "0", "x.svg", "none.log")):
+            self.refuses(f"{name}: none.log: No such file or directory", name, *args)
         self.refuses("folder: no such folder", "parse_log.py", "caffe.log", "folder")
         self.refuses("--delimiter must be one character", "parse_log.py", "--delimiter=ab", "caffe.log", ".")
         self.refuses("must end with .svg", "plot_training_log.py", "0", "x.png", "caffe.log")

@@ -74,12 +74,24 @@ SolverPlans Combine(const SizedPlan& train, const SizedPlans& tests, int64_t bud
   return {train, tests, share, total.largest_transient, share ? total.together() : total.apart};
 }
 
+Status TestDoesNotFit(const SolverPlans& plans, const layrub::Budget& budget) {
+  const int64_t needed = plans.device_bytes + budget.reserved;
+  return Status::DoesNotFit(
+      "a test net needs " + layrub::FormatBytes(plans.largest_transient) + " beside the " +
+      layrub::FormatBytes(plans.device_bytes - plans.largest_transient) +
+      " that training keeps, the budget is " + layrub::FormatBytes(budget.device) +
+      "; give --device_memory=" + std::to_string(needed) + " or a smaller batch in the TEST phase");
+}
+
 /// `status` of the train net's plan, with the budget that all nets together need.
 Status WhyNot(const SolverGraphs& graphs, PlacementOptions options, const Status& status) {
   if (graphs.tests.empty() || status.code != layrub::Code::kDoesNotFit) return status;
   const Result<SolverPlans> smallest = SmallestPlans(graphs, options);
   if (!smallest.ok()) return smallest.status();
   const SolverPlans& plans = smallest.value();
+  if (plans.largest_transient > plans.train.transient &&
+      plans.device_bytes > options.budget.device - options.budget.reserved)
+    return TestDoesNotFit(plans, options.budget);
   options.budget.reserved += plans.device_bytes - plans.train.plan->device_bytes;
   return MakeSizedPlan(graphs.train, options).status();
 }
@@ -118,15 +130,7 @@ Result<SolverPlans> PlanNets(const SolverGraphs& graphs, const PlacementOptions&
   }
   const SolverPlans plans = Combine(train.value(), tests.value(), budget);
   if (plans.device_bytes <= budget) return plans;
-  const int64_t needed = plans.device_bytes + options.budget.reserved;
-  return WithOthers(
-      Status::DoesNotFit(
-          "a test net needs " + layrub::FormatBytes(plans.largest_transient) + " beside the " +
-          layrub::FormatBytes(plans.device_bytes - plans.largest_transient) +
-          " that training keeps, the budget is " + layrub::FormatBytes(options.budget.device) +
-          "; give --device_memory=" + std::to_string(needed) +
-          " or a smaller batch in the TEST phase"),
-      options.budget);
+  return WithOthers(TestDoesNotFit(plans, options.budget), options.budget);
 }
 
 Result<SolverPlans> SmallestPlans(const SolverGraphs& graphs, PlacementOptions options) {

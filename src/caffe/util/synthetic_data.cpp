@@ -1,5 +1,6 @@
 #include "caffe/util/synthetic_data.hpp"
 
+#include <set>
 #include <vector>
 
 namespace caffe {
@@ -34,6 +35,43 @@ int ClassesOf(const NetParameter& net, int before, string blob) {
   return 1;
 }
 
+/// Where values of `layer`'s bottom `bottom` are whole numbers from 0: how many of them there are.
+/// 0: they may be any values.
+int NumbersOfBottom(const NetParameter& net, int layer, int bottom) {
+  static const std::set<string> labels{"Accuracy", "HingeLoss", "InfogainLoss",
+                                       "MultinomialLogisticLoss", "SoftmaxWithLoss"};
+  static const std::set<string> items{"BatchReindex", "PSROIPooling", "ROIPooling"};
+  static const std::set<string> continued{"LSTM", "RNN"};
+  const LayerParameter& param = net.layer(layer);
+  if (bottom == 0)
+    return param.type() == "Embed" ? static_cast<int>(param.embed_param().input_dim()) : 0;
+  if (bottom > 1) return 0;
+  if (labels.count(param.type())) return ClassesOf(net, layer, param.bottom(0));
+  if (items.count(param.type())) return 1;  // the first item: it is there in every batch
+  return continued.count(param.type()) ? 2 : 0;
+}
+
+/// The fewest whole numbers that a reader of `name`, of those from layer `from` on, can take; 0:
+/// they take any values.
+int NumbersOf(const NetParameter& net, const string& name, int from = 0) {
+  static const std::set<string> views{"Crop",  "Flatten", "Permute", "Reshape",
+                                      "Slice", "Split",   "Tile"};
+  int fewest = 0;
+  const auto add = [&](int numbers) {
+    if (numbers > 0 && (fewest == 0 || numbers < fewest)) fewest = numbers;
+  };
+  for (int i = from; i < net.layer_size(); ++i) {
+    const LayerParameter& layer = net.layer(i);
+    for (int k = 0; k < layer.bottom_size(); ++k) {
+      if (layer.bottom(k) != name) continue;
+      add(NumbersOfBottom(net, i, k));
+      if (k > 0 || !views.count(layer.type())) continue;
+      for (const string& top : layer.top()) add(NumbersOf(net, top, i + 1));
+    }
+  }
+  return fewest;
+}
+
 /// How many classes the label `name` tells apart: as many as there are scores beside it.
 int Classes(const NetParameter& net, const string& name) {
   for (int i = 0; i < net.layer_size(); ++i) {
@@ -55,16 +93,20 @@ NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& give
     for (const vector<int>& shape : SourceTopShapes(layer, given)) {
       for (BlobShape* added = dummy.add_shape(); int dim : shape) added->add_dim(dim);
       FillerParameter* filler = dummy.add_data_filler();
-      if (dummy.shape_size() == 1) {
-        filler->set_type("gaussian");
-        continue;
-      }
-      if (layer.type() == "AnnotatedData") {
+      const bool first = dummy.shape_size() == 1;
+      if (!first && layer.type() == "AnnotatedData") {
         filler->set_value(-1);
         continue;
       }
+      const string& top = layer.top(dummy.shape_size() - 1);
+      int numbers = NumbersOf(param, top);
+      if (numbers == 0 && first) {
+        filler->set_type("gaussian");
+        continue;
+      }
+      if (numbers == 0) numbers = Classes(param, top);
       filler->set_type("integer");
-      filler->set_max(static_cast<float>(Classes(param, layer.top(dummy.shape_size() - 1)) - 1));
+      filler->set_max(static_cast<float>(numbers - 1));
     }
     layer.set_type("DummyData");
     *layer.mutable_dummy_data_param() = dummy;

@@ -178,14 +178,16 @@ TEST(PlannedTestNets, AreNamedWhenTheyDoNotFit) {
   SolverParameter param = WithTests("lenet", "hybrid", 1, 512);
   OpenSolver free(WithTests("lenet", "hybrid", 1, 2));
   ASSERT_TRUE(free.Place().ok());
-  OpenSolver solver(Within(param, free.planned_device_bytes()));
-  const layrub::Status status = solver.Place();
-  EXPECT_EQ(status.code, layrub::Code::kDoesNotFit);
-  EXPECT_NE(status.message.find("a test net needs"), std::string::npos) << status.message;
-  const size_t flag = status.message.find("--device_memory=");
-  ASSERT_NE(flag, std::string::npos) << status.message;
-  OpenSolver enough(Within(param, std::atoll(status.message.c_str() + flag + 16)));
-  EXPECT_TRUE(enough.Place().ok());
+  for (const int64_t budget : {free.planned_device_bytes(), int64_t{4096}}) {
+    OpenSolver solver(Within(param, budget));
+    const layrub::Status status = solver.Place();
+    EXPECT_EQ(status.code, layrub::Code::kDoesNotFit);
+    EXPECT_NE(status.message.find("a test net needs"), std::string::npos) << status.message;
+    const size_t flag = status.message.find("--device_memory=");
+    ASSERT_NE(flag, std::string::npos) << status.message;
+    OpenSolver enough(Within(param, std::atoll(status.message.c_str() + flag + 16)));
+    EXPECT_TRUE(enough.Place().ok());
+  }
 }
 
 TEST(PlannedTestNets, TakeAwayWhatTheTrainNetLeftWhereTheyShareItsBytes) {

@@ -74,6 +74,55 @@ TEST(SyntheticData, OnlySourcesChangeAndKeepTheirPhase) {
   EXPECT_EQ(changed.DebugString(), WithSyntheticData(changed, {}).DebugString());
 }
 
+/// The values that top 0 of a source gets in a net where `layers` read it, as blob 'in'.
+std::set<float> ValuesOfOnlyTop(const string& layers) {
+  Caffe::set_random_seed(1);
+  Net<float> net(WithSyntheticData(
+      ParseNet(
+          "layer { name: 'in' type: 'HDF5Data' top: 'in' hdf5_data_param { batch_size: 300 } }" +
+          layers),
+      vector<int>{1, 2, 2}));
+  net.Forward();
+  const Blob<float>& values = *net.blob_by_name("in");
+  return std::set<float>(values.cpu_data(), values.cpu_data() + values.count());
+}
+
+TEST(SyntheticData, TheOnlyTopOfASourceMayBeLabels) {
+  const string scores = R"(
+    layer { name: 'images' type: 'Input' top: 'x' input_param { shape { dim: 300 dim: 1 dim: 2 dim: 2 } } }
+    layer { name: 'conv' type: 'Convolution' bottom: 'x' top: 'conv'
+            convolution_param { num_output: 3 kernel_size: 1 } })";
+  for (const char* type : {"SoftmaxWithLoss", "Accuracy"}) {
+    EXPECT_EQ((std::set<float>{0, 1, 2}),
+              ValuesOfOnlyTop(scores + "layer { name: 'loss' type: '" + type +
+                              "' bottom: 'conv' bottom: 'in' top: 'loss' }"))
+        << type;
+  }
+  EXPECT_EQ((std::set<float>{0, 1, 2}), ValuesOfOnlyTop(scores + R"(
+    layer { name: 'flat' type: 'Reshape' bottom: 'in' top: 'flat' reshape_param { shape { dim: 0 dim: 2 dim: 2 } } }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'conv' bottom: 'flat' top: 'loss' })"));
+  EXPECT_LT(100u, ValuesOfOnlyTop(scores + R"(
+    layer { name: 'loss' type: 'EuclideanLoss' bottom: 'x' bottom: 'in' top: 'loss' })")
+                      .size());
+}
+
+TEST(SyntheticData, NumbersThatChooseAreInRange) {
+  EXPECT_EQ((std::set<float>{0, 1, 2, 3}), ValuesOfOnlyTop(R"(
+    layer { name: 'embed' type: 'Embed' bottom: 'in' top: 'embed'
+            embed_param { input_dim: 4 num_output: 2 } })"));
+  EXPECT_EQ(std::set<float>{0}, ValuesOfOnlyTop(R"(
+    layer { name: 'images' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 5 } } }
+    layer { name: 'flat' type: 'Reshape' bottom: 'in' top: 'flat' reshape_param { shape { dim: -1 } } }
+    layer { name: 'choose' type: 'BatchReindex' bottom: 'x' bottom: 'flat' top: 'chosen' })"));
+  const NetParameter lstm = WithSyntheticData(ParseNet(R"(
+    layer { name: 'in' type: 'HDF5Data' top: 'x' top: 'goes_on' hdf5_data_param { batch_size: 3 } }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip' inner_product_param { num_output: 9 axis: 2 } }
+    layer { name: 'lstm' type: 'LSTM' bottom: 'ip' bottom: 'goes_on' top: 'lstm'
+            recurrent_param { num_output: 4 } })"),
+                                              vector<int>{1, 2, 2});
+  EXPECT_EQ(1, lstm.layer(0).dummy_data_param().data_filler(1).max());
+}
+
 TEST(SyntheticData, LabelsWithoutScoresAreZero) {
   const NetParameter net = WithSyntheticData(
       ParseNet("layer { name: 'in' type: 'MemoryData' top: 'data' top: 'label' memory_data_param "

@@ -158,7 +158,8 @@ class BadInput(DigitsTest):
             self.fails(run("diff", model, "cut.caffemodel"), "cut.caffemodel")
             os.replace("cut.caffemodel", "cut.solverstate")
             self.fails(run(*train, "--snapshot=cut.solverstate"), "cut.solverstate")
-        self.fails(run(*train, "--weights=" + state), state)
+        for name in (state, state + ".h5"):
+            self.fails(run(*train, "--weights=" + name), name + ": it holds the state of a solver.*--snapshot")
         self.fails(run(*train, "--weights=examples"), "examples: it is a folder")
         shutil.copy(model, "renamed.bin")
         self.fails(run(*train, "--snapshot=renamed.bin"), "renamed.bin holds no solver state")

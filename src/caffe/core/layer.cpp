@@ -100,8 +100,15 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
       const bool usable = DirectForm({traits.backward[continued_form_]}, bottom, top) == 0;
       run_.form = usable ? continued_form_ : -1;
     }
-    CHECK_GE(run_.form, 0) << "Layer " << layer_param_.name() << " (" << type()
-                           << ") cannot run in place: its backward needs the values it overwrites.";
+    const bool in_place = std::any_of(bottom.begin(), bottom.end(), [&](const Blob<Dtype>* blob) {
+      return std::find(top.begin(), top.end(), blob) != top.end();
+    });
+    CHECK_GE(run_.form, 0)
+        << "Layer " << layer_param_.name() << " (" << type()
+        << (in_place ? ") cannot run in place without a memory plan: its backward needs the values "
+                       "it overwrites."
+                     : ") cannot run without a memory plan: its backward needs values that a layer "
+                       "in place overwrites; give that layer a top of its own.");
   }
   const auto address = [](SyncedMemory* memory) {
     return Caffe::mode() == Caffe::GPU ? memory->mutable_gpu_data() : memory->mutable_cpu_data();

@@ -1,5 +1,6 @@
 // Net: parameters to and from other nets, messages and files.
 #include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
 
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
@@ -61,10 +62,12 @@ void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
 
 template <typename Dtype>
 void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
-  const string suffix = ".h5";
-  const bool hdf5 =
-      trained_filename.size() >= suffix.size() &&
-      trained_filename.compare(trained_filename.size() - suffix.size(), suffix.size(), suffix) == 0;
+  const bool hdf5 = boost::ends_with(trained_filename, ".h5");
+  CHECK(!boost::ends_with(trained_filename, ".solverstate") &&
+        !boost::ends_with(trained_filename, ".solverstate.h5"))
+      << "Cannot take weights from " << trained_filename
+      << ": it holds the state of a solver. Give the .caffemodel file written beside it, or resume "
+      << "that run with --snapshot.";
   if (hdf5) {
     CopyTrainedLayersFromHDF5(trained_filename);
   } else {

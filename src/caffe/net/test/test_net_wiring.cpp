@@ -49,6 +49,27 @@ TEST(Net, RefusesInPlaceLayersThatChangeTheShape) {
       "Layer few \\(InnerProduct\\) cannot run in place: it changes the shape of blob 'ip'");
 }
 
+TEST(Net, SaysWhichLayerNeedsAPlanWhereAnotherRunsInPlace) {
+  const string product =
+      "layer { name: 'product' type: 'Eltwise' bottom: 'ip' bottom: 'data' top: 'product'"
+      " eltwise_param { operation: PROD stable_prod_grad: false } }";
+  const string swish = "layer { name: 'swish' type: 'Swish' bottom: 'product' top: 'product' }";
+  Net<float> other(ParseNet(kInput + Ip("ip", "data") + product + swish + Loss("product")));
+  EXPECT_DEATH(other.Forward(),
+               "Layer product \\(Eltwise\\) cannot run without a memory plan: its backward needs "
+               "values that a layer in place overwrites");
+  const string again =
+      "layer { name: 'again' type: 'InnerProduct' bottom: 'ip' top: 'ip'"
+      " inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }";
+  Net<float> self(ParseNet(kInput + Ip("ip", "data") + again + Loss("ip")));
+  EXPECT_DEATH(self.Forward(),
+               "Layer again \\(InnerProduct\\) cannot run in place without a memory plan");
+  for (Net<float>* net : {&other, &self}) {
+    ASSERT_TRUE(net->Place(PlacementOptions()).ok());
+    net->ForwardBackward();
+  }
+}
+
 TEST(Net, ListsInputsAndOutputs) {
   Net<float> net(ParseNet(kInput + Ip("ip", "data") + Loss("ip")));
   ASSERT_EQ(net.num_inputs(), 2);

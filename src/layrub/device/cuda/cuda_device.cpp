@@ -126,8 +126,7 @@ std::unique_ptr<CapturedWork> CudaDevice::EndCapture() {
   if (graph != nullptr) cudaGraphDestroy(graph);
   if (error == cudaSuccess) return std::make_unique<CudaGraph>(this, work);
   cudaGetLastError();  // it would be reported by the next check of a kernel
-  LOG_FIRST_N(WARNING, 1) << "Work of a GPU is queued piece by piece, as a graph of it cannot be "
-                          << "made: " << cudaGetErrorString(error) << ".";
+  LOG(ERROR) << "CUDA cannot make a graph of captured work: " << cudaGetErrorString(error) << ".";
   return nullptr;
 }
 

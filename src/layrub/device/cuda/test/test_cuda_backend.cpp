@@ -131,7 +131,7 @@ TEST_F(CudaBackendTest, RepeatsCapturedWorkInTheOrderOfItsStream) {
   }
 }
 
-TEST_F(CudaBackendTest, WarnsOfWorkThatCannotBeCapturedAndGoesOn) {
+TEST_F(CudaBackendTest, GivesNoWorkThatCannotBeAGraphAndGoesOn) {
   fake_cuda::Reset({.fail = [](const std::string& call) {
     return call == "cudaGraphInstantiate" ? cudaErrorNotSupported : cudaSuccess;
   }});

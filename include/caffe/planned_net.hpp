@@ -116,6 +116,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void ClearDerivatives(const layrub::Step& step);
   void NoteSharedDiffs(int layer);
   void ShareDiffs(int layer);
+  bool IsWatched() const;
   FusedLoops::Shape Fuse(const layrub::Step& step);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);

@@ -271,28 +271,36 @@ void Net<Dtype>::FindOverwritten() {
       }
     }
   }
-  set<int> overwritten, perhaps_overwritten;
-  const auto flags = [](const vector<int>& blobs, const vector<int>& roots, const set<int>& in) {
-    vector<bool> result;
-    for (int blob : blobs) result.push_back(in.count(roots[blob]) > 0);
+  struct Overwritten {
+    vector<bool> bottom, top;
+  };
+  // By layer, if blobs of one root have one memory.
+  const auto by_layers_behind = [&](const vector<int>& roots) {
+    vector<Overwritten> result(layers_.size());
+    set<int> overwritten;
+    const auto flags = [&](const vector<int>& blobs) {
+      vector<bool> are;
+      for (int blob : blobs) are.push_back(overwritten.count(roots[blob]) > 0);
+      return are;
+    };
+    for (int i = static_cast<int>(layers_.size()) - 1; i >= 0; --i) {
+      const auto& bottoms = bottom_id_vecs_[i];
+      result[i].top = flags(top_id_vecs_[i]);
+      for (int blob : top_id_vecs_[i]) {
+        if (std::find(bottoms.begin(), bottoms.end(), blob) != bottoms.end())
+          overwritten.insert(roots[blob]);
+      }
+      result[i].bottom = flags(bottoms);
+    }
     return result;
   };
-  for (int i = static_cast<int>(layers_.size()) - 1; i >= 0; --i) {
-    const vector<int>&tops = top_id_vecs_[i], &bottoms = bottom_id_vecs_[i];
-    vector<bool> top = flags(tops, root, overwritten);
-    const vector<bool> perhaps_top = flags(tops, possible_root, perhaps_overwritten);
-    for (int blob : tops) {
-      if (std::find(bottoms.begin(), bottoms.end(), blob) == bottoms.end()) continue;
-      overwritten.insert(root[blob]);
-      perhaps_overwritten.insert(possible_root[blob]);
-    }
-    vector<bool> bottom = flags(bottoms, root, overwritten);
-    const vector<bool> perhaps_bottom = flags(bottoms, possible_root, perhaps_overwritten);
-    if (FirstUsableForm(traits[i].backward, perhaps_bottom, perhaps_top) >= 0) {
-      bottom = perhaps_bottom;
-      top = perhaps_top;
-    }
-    layers_[i]->set_overwritten(bottom, top);
+  const vector<Overwritten> surely = by_layers_behind(root),
+                            perhaps = by_layers_behind(possible_root);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const auto& [bottom, top] = perhaps[i];
+    const bool can_do_without = FirstUsableForm(traits[i].backward, bottom, top) >= 0;
+    const Overwritten& flags = can_do_without ? perhaps[i] : surely[i];
+    layers_[i]->set_overwritten(flags.bottom, flags.top);
   }
 }
 

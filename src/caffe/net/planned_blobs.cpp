@@ -354,7 +354,8 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   if (executor_->running()) executor_->AwaitLoad(tensor);
   if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
     return TakeInput(tensor);
-  CHECK(!write || !ReadsAnew(*executor_, memory_->net.graph, tensor))
+  CHECK(!write || !memory_->computed_again[tensor] ||
+        !ReadsAnew(*executor_, memory_->net.graph, tensor))
       << "The value of '" << memory_->net.graph.tensors[tensor].name
       << "' cannot be changed here: strategy " << plan().strategy
       << " computes it again in the backward pass, and the change would be lost. Use "

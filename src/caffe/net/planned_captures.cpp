@@ -1,7 +1,6 @@
 #include "planned_captures.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "layrub/device/arena.hpp"
@@ -52,16 +51,8 @@ bool PlannedNet<Dtype>::Captures::IsCapturable(const Step& step) const {
 }
 
 template <typename Dtype>
-bool PlannedNet<Dtype>::Captures::MayCapture() const {
-  if (device_ == nullptr || !capturable_[net_->executor_->current_step()]) return false;
-  const Net<Dtype>& net = net_->net();
-  return net.before_forward().empty() && net.after_forward().empty() &&
-         net.before_backward().empty() && net.after_backward().empty() && !net.debug_info();
-}
-
-template <typename Dtype>
 bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
-  if (!MayCapture()) {
+  if (device_ == nullptr || !capturable_[net_->executor_->current_step()] || net_->IsWatched()) {
     End();
     return false;
   }
@@ -70,9 +61,8 @@ bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
   if (doing_ == Doing::kLookingAround) {
     const layrub::Form& form = net_->memory_->net.graph.ops[step.op].forms[step.form];
     const auto& gradients = net_->memory_->net.param_diff;
-    const std::set<TensorId> all(gradients.begin(), gradients.end());
     for (const TensorId tensor : form.writes) {
-      if (all.count(tensor)) run_->gradients.push_back(tensor);
+      if (std::count(gradients.begin(), gradients.end(), tensor)) run_->gradients.push_back(tensor);
     }
   }
   return doing_ == Doing::kRepeating;

@@ -53,8 +53,6 @@ class PlannedNet<Dtype>::Captures {
   };
   enum class Doing : uint8_t { kNothing, kBodies, kLookingAround, kCapturing, kRepeating };
 
-  /// The operation that the executor has come to.
-  bool MayCapture() const;
   bool IsCapturable(const layrub::Step& step) const;
   void BeginRun();
   std::vector<bool> ZeroGradients() const;

@@ -18,10 +18,7 @@ FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step) {
   const auto outside = [this](layrub::TensorId tensor) {
     return memory_->net.outside.count(tensor) > 0;
   };
-  // Callbacks want values at once.
-  const bool called = !net_->before_forward_.empty() || !net_->after_forward_.empty() ||
-                      !net_->before_backward_.empty() || !net_->after_backward_.empty();
-  if (shape.channels == 0 || backend_->device() != nullptr || called || net_->debug_info_ ||
+  if (shape.channels == 0 || backend_->device() != nullptr || IsWatched() ||
       std::any_of(form.reads.begin(), form.reads.end(), outside) ||
       std::any_of(form.writes.begin(), form.writes.end(), outside)) {
     FinishLoops();
@@ -57,6 +54,13 @@ FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step) {
   return shape;
 }
 
+/// Callbacks and debug information want values at once.
+template <typename Dtype>
+bool PlannedNet<Dtype>::IsWatched() const {
+  return !net_->before_forward_.empty() || !net_->after_forward_.empty() ||
+         !net_->before_backward_.empty() || !net_->after_backward_.empty() || net_->debug_info_;
+}
+
 template <typename Dtype>
 void PlannedNet<Dtype>::FinishLoops() {
   memory_->fused.Finish();
@@ -79,6 +83,7 @@ int64_t PlannedNet<Dtype>::fused_loops() const {
 #define INSTANTIATE_FUSION(Dtype)                                               \
   template int64_t PlannedNet<Dtype>::fused_loops() const;                      \
   template FusedLoops::Shape PlannedNet<Dtype>::Fuse(const layrub::Step& step); \
+  template bool PlannedNet<Dtype>::IsWatched() const;                           \
   template void PlannedNet<Dtype>::FinishLoops();                               \
   template void PlannedNet<Dtype>::Finish()
 INSTANTIATE_FUSION(float);

@@ -55,7 +55,8 @@ struct PlannedNet<Dtype>::Memory {
   std::vector<int> backward_form;                 // by flat layer
   std::vector<Ends> forward_ends, backward_ends;  // by layer of the net
   std::map<shared_ptr<SyncedMemory>, layrub::TensorId>
-      bound;                       // memory outside this object that is bound to it
+      bound;                         // memory outside this object that is bound to it
+  std::vector<bool> computed_again;  // by tensor: some step of the plan is its recomputation
   std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1
   const std::function<void(int)>* update = nullptr;
   FusedLoops fused;            // loops of operations that have been put off

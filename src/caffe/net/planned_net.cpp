@@ -97,7 +97,12 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
     memory_->bindings[i].resolver = this;
   }
   memory_->backward_form.assign(memory_->flat.layers.size(), 0);
+  memory_->computed_again.resize(memory_->net.graph.tensors.size());
   for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kRecompute) {
+      for (const TensorId tensor : memory_->net.graph.ops[step.op].forms[step.form].writes)
+        memory_->computed_again[tensor] = true;
+    }
     if (step.kind != StepKind::kCompute) continue;
     const int layer = memory_->net.op_owner[step.op];
     const NetGraph::LayerEntry& entry = memory_->net.layers[layer];

@@ -197,7 +197,7 @@ void CudaDevice::Copy(void* to, const void* from, int64_t bytes) {
     if (!IsOnDevice(to) || !IsOnDevice(from))
       Fail(
           "A layer that says that it only queues work (MemoryTraits::capturable) copies to or from "
-          "the host");
+          "the host: its traits are wrong, --cuda_graph=false does without.");
     LAYRUB_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, capture.stream->get()));
   } else {
     // On the default stream; waits unless both are the device's.

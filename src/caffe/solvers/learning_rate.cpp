@@ -1,5 +1,9 @@
 // SGDSolver: learning rates.
+#include "learning_rate.hpp"
+
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "caffe/sgd_solvers.hpp"
 
@@ -30,6 +34,29 @@ Ramp RampOf(const SolverParameter& param) {
 }
 
 }  // namespace
+
+string RateWarning(const SolverParameter& param) {
+  const string& policy = param.lr_policy();
+  const auto is_one_of = [&](std::initializer_list<const char*> policies) {
+    return std::find(policies.begin(), policies.end(), policy) != policies.end();
+  };
+  const string name = "lr_policy \"" + policy + "\"";
+  if (!param.has_gamma()) {
+    const string unset = name + " has no gamma, which counts as 0: the learning rate ";
+    if (is_one_of({"step", "exp", "multistep"})) return unset + "becomes 0 with the first step.";
+    if (is_one_of({"inv", "sigmoid"})) return unset + "never changes.";
+  }
+  if (!param.has_power() && is_one_of({"inv", "poly"}))
+    return name + " has no power, which counts as 0: the learning rate never changes.";
+  if (policy != "multistep") return "";
+  if (param.stepvalue_size() == 0) return name + " has no stepvalue: the learning rate stays.";
+  for (int i = 1; i < param.stepvalue_size(); ++i) {
+    if (param.stepvalue(i) > param.stepvalue(i - 1)) continue;
+    return "stepvalue: " + std::to_string(param.stepvalue(i)) + " stands behind " +
+           std::to_string(param.stepvalue(i - 1)) + " and counts from that iteration on.";
+  }
+  return "";
+}
 
 template <typename Dtype>
 Dtype SGDSolver<Dtype>::GetLearningRate() {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "caffe/solvers/learning_rate.hpp"
 #include "solver_fixture.hpp"
 
 namespace caffe {
@@ -140,6 +141,30 @@ TEST(SGDSolverDeathTest, RefusesRatesThatMakeNoSense) {
   fails("rampup_interval: -2", "rampup_interval must not be negative; it is -2");
   fails("warmup_start_lr: 0.1", "warmup_start_lr needs a warmup_iter");
   fails("rampup_lr: 0.1", "rampup_lr needs a rampup_interval");
+}
+
+TEST(SGDSolver, WarnsOfARateThatIsNotWhatItsPolicySays) {
+  const auto warning = [](const string& fields) { return RateWarning(ParseSolver(fields)); };
+  for (const char* fine :
+       {"lr_policy: 'fixed'", "lr_policy: 'step' gamma: 0.1 stepsize: 5",
+        "lr_policy: 'multistep' gamma: 0.1 stepvalue: [2, 5]", "lr_policy: 'poly' power: 1",
+        "lr_policy: 'inv' gamma: 0.1 power: 0.75", "lr_policy: 'exp' gamma: 0"})
+    EXPECT_EQ(warning(fine), "");
+  for (const string policy : {"step", "exp", "multistep"}) {
+    EXPECT_EQ(warning("lr_policy: '" + policy + "'"),
+              "lr_policy \"" + policy +
+                  "\" has no gamma, which counts as 0: the learning rate "
+                  "becomes 0 with the first step.");
+  }
+  for (const string policy : {"inv", "sigmoid"}) {
+    EXPECT_NE(warning("lr_policy: '" + policy + "' power: 1").find("has no gamma"), string::npos);
+  }
+  EXPECT_NE(warning("lr_policy: 'inv' gamma: 1").find("has no power"), string::npos);
+  EXPECT_NE(warning("lr_policy: 'poly'").find("the learning rate never changes"), string::npos);
+  const string steps = "lr_policy: 'multistep' gamma: 0.1 ";
+  EXPECT_NE(warning(steps).find("has no stepvalue"), string::npos);
+  EXPECT_EQ(warning(steps + "stepvalue: [1000, 500]"),
+            "stepvalue: 500 stands behind 1000 and counts from that iteration on.");
 }
 
 TEST(SGDSolverDeathTest, NamesWhatItDoesNotKnow) {

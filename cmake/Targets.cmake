@@ -358,7 +358,7 @@ endfunction()
 set(LAYRUB_EMULATED_TESTS test_fused_layers test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
                           test_planned_net test_planned_training test_planned_user_layers
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
-                          test_adaptive_solvers test_exact_resume test_solver test_solver_memory)
+                          test_adaptive_solvers test_losses test_exact_resume test_solver test_solver_memory)
 # On the fake GPU, whose kernels are launched, there is more to see.
 set(LAYRUB_FAKE_GPU_TESTS ${LAYRUB_EMULATED_TESTS} test_planned_captures)
 # Opening and closing the device's memory for each kernel takes its time where there are many.

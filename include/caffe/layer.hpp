@@ -11,6 +11,7 @@
 #include "caffe/device_context.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/memory_traits.hpp"
+#include "caffe/pending_reads.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/host_feed.hpp"
 #include "caffe/util/math_functions.hpp"
@@ -63,6 +64,10 @@ class Layer {
 
   /// Reshapes, runs the body on the current device and returns the weighted loss of the tops.
   Dtype Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top);
+  /// The same, but that what the host wants to know is left to `reads`: the loss is added to
+  /// `*loss`, and labels that are no class are an error, when those are looked at.
+  void Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+               PendingReads* reads, Dtype* loss);
   /// Runs the backward body. Parameter gradients are added to; bottom gradients are overwritten.
   void Backward(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
                 const vector<Blob<Dtype>*>& bottom);
@@ -193,6 +198,8 @@ class Layer {
   T* SavedBytes(int index) const {
     return static_cast<T*>(run_.saved[index]);
   }
+  /// For what the host wants to know of a forward; null outside Forward.
+  PendingReads* reads() const { return reads_; }
   /// Which of the workspaces of the form in force was chosen: its name; empty where there is no
   /// choice.
   const string& workspace() const { return run_.workspace; }
@@ -212,8 +219,11 @@ class Layer {
   /// Chooses a form and allocates its buffers from the pool for a call outside a plan.
   void PrepareDirect(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                      const vector<bool>& propagate_down, bool forward);
+  /// Adds the weighted loss of the tops to `*loss`.
+  void AddLoss(const vector<Blob<Dtype>*>& top, PendingReads* reads, Dtype* loss);
 
   LayerRun run_;
+  PendingReads* reads_ = nullptr;
   bool planned_ = false;
   int continued_form_ = -1;  ///< of ContinueDirect, until the next forward
   bool needs_backward_ = true;

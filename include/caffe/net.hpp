@@ -61,12 +61,9 @@ class Net {
 
   /// Carries new input shapes through all layers.
   void Reshape();
-  Dtype ForwardBackward() {
-    Dtype loss;
-    Forward(&loss);
-    Backward();
-    return loss;
-  }
+  /// Forward and Backward; returns the loss. The host waits for the device after both, so labels
+  /// that are no class are an error then.
+  Dtype ForwardBackward();
 
   /// param -= diff for every learnable parameter.
   void Update();
@@ -215,6 +212,10 @@ class Net {
   vector<Callback*> after_backward_;
 
  private:
+  /// A whole forward, under the plan if there is one, and the layers start .. end without it. The
+  /// loss is added to `*loss`, as `reads` are looked at.
+  void RunForward(PendingReads* reads, Dtype* loss);
+  void RunLayers(int start, int end, PendingReads* reads, Dtype* loss);
   void CreateLayers(const NetParameter& param, map<string, int>* blob_name_to_idx,
                     set<string>* available_blobs);
   void SetUpLayer(int layer_id);

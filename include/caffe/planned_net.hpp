@@ -71,10 +71,10 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// cannot be had) none.
   enum class Wanted { kAll, kPersistent, kHeld, kNone };
 
-  /// Adds the loss to *loss. Returns the number of layers that have run: all, or, when a source
-  /// gave another shape than planned, those up to it; the net has then left the plan and goes on
-  /// unplanned.
-  int Forward(Dtype* loss);
+  /// Adds the loss to *loss, as `reads` are looked at. Returns the number of layers that have run:
+  /// all, or, when a source gave another shape than planned, those up to it; the net has then left
+  /// the plan and goes on unplanned.
+  int Forward(PendingReads* reads, Dtype* loss);
   void Backward();
   void Update(const std::function<void(int)>& update);
   /// False when the user gave an input blob another shape, or wants to see blobs between layers

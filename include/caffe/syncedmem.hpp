@@ -80,6 +80,11 @@ class SyncedMemory {
 
   enum SyncedHead { UNINITIALIZED, HEAD_AT_CPU, HEAD_AT_GPU, SYNCED };
   SyncedHead head() const { return head_; }
+  /// True: cpu_data() would have to wait for the device.
+  bool IsOnDeviceAlone() const {
+    if (!binding_) return head_ == HEAD_AT_GPU;
+    return binding_->sides ? binding_->sides->IsOnDeviceAlone() : binding_->on_device;
+  }
   size_t size() const { return size_; }
 
 #ifndef CPU_ONLY

@@ -7,11 +7,6 @@
 
 namespace caffe {
 
-namespace kernels {
-struct LabelCounts;
-struct ScoreShape;
-}  // namespace kernels
-
 const float kLOG_THRESHOLD = 1e-20;
 
 /// A layer that compares predictions (bottom 0) with targets (bottom 1) and gives one number. Its
@@ -31,10 +26,6 @@ class LossLayer : public Layer<Dtype> {
  protected:
   /// Aborts when the gradient of the targets is asked for.
   void CheckNoTargetGradient(const vector<bool>& propagate_down) const;
-  /// Aborts when labels are no class. A device is not waited for but where `loss`, which is not a
-  /// number then, counts and is read on the host anyhow.
-  void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
-                   const kernels::LabelCounts* counts, const Blob<Dtype>& loss) const;
 
   /// Workspace of a loss layer's bodies in a class that is derived from it; else empty.
   shared_ptr<SyncedMemory> own_scratch_;

@@ -9,9 +9,11 @@
 namespace caffe {
 
 namespace kernels {
+struct LabelCounts;
+struct ScoreShape;
+struct Normalizer;
 template <typename Dtype>
 struct Labels;
-struct Normalizer;
 }  // namespace kernels
 
 /// The axis of the classes: what the prototxt says, where the layer keeps the index that this is

@@ -56,7 +56,10 @@ class Device : public MemorySource {
   /// Copies after all that is queued. Each side is memory of the host or of the device. Returns
   /// when the bytes are there if one of them is the host's; queues if both are the device's.
   virtual void Copy(void* to, const void* from, int64_t bytes) = 0;
-  /// The same on a stream beside the compute stream: after what the calling thread has copied in
+  /// Queues a copy of memory of the device to memory of AllocateHost, whose bytes are there when
+  /// Synchronize has returned.
+  virtual void CopyLater(void* to, const void* from, int64_t bytes) = 0;
+  /// As Copy, on a stream beside the compute stream: after what the calling thread has copied in
   /// this way, and after nothing else. Returns when the bytes are there.
   virtual void CopyBeside(void* to, const void* from, int64_t bytes) = 0;
   /// Returns when all that was queued on the compute stream is done.

@@ -1,5 +1,7 @@
 #include "caffe/layer.hpp"
 
+#include <utility>
+
 #include "caffe/util/failure.hpp"
 
 namespace caffe {
@@ -39,7 +41,22 @@ void Layer<Dtype>::SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<D
 
 template <typename Dtype>
 Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
+  PendingReads reads;
+  Dtype loss = 0;
+  Forward(bottom, top, &reads, &loss);
+  reads.Look();
+  return loss;
+}
+
+template <typename Dtype>
+void Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                           PendingReads* reads, Dtype* loss) {
   const FailureScope scope(layer_param_);
+  const struct Reading {
+    PendingReads*& now;
+    PendingReads* const before;
+    ~Reading() { now = before; }
+  } reading{reads_, std::exchange(reads_, reads)};
   Reshape(bottom, top);
   if (!planned_) PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
   if (Caffe::mode() == Caffe::GPU) {
@@ -47,18 +64,32 @@ Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blo
   } else {
     Forward_cpu(bottom, top);
   }
-  Dtype loss = 0;
+  if (!recomputing()) AddLoss(top, reads, loss);
+}
+
+template <typename Dtype>
+void Layer<Dtype>::AddLoss(const vector<Blob<Dtype>*>& top, PendingReads* reads, Dtype* loss) {
   for (size_t i = 0; i < top.size(); ++i) {
-    if (this->loss(i) == Dtype(0)) continue;
-    const Dtype* const values = top[i]->cpu_data();
-    if (Caffe::mode() == Caffe::GPU) {
-      // The diff holds this weight since set-up: the host need not wait for it too.
-      for (int k = 0; k < top[i]->count(); ++k) loss += this->loss(i) * values[k];
+    const Dtype weight = this->loss(static_cast<int>(i));
+    if (weight == Dtype(0)) continue;
+    const int count = top[i]->count();
+    if (Caffe::mode() == Caffe::CPU) {
+      *loss += caffe_cpu_dot(count, top[i]->cpu_data(), top[i]->cpu_diff());
+      continue;
+    }
+    // The diff holds this weight since set-up: the host need not wait for it too.
+    const auto add = [=](const void* of_top) {
+      const auto* const values = static_cast<const Dtype*>(of_top);
+      Dtype sum = 0;
+      for (int k = 0; k < count; ++k) sum += weight * values[k];
+      *loss += sum;
+    };
+    if (top[i]->data()->IsOnDeviceAlone()) {
+      reads->Add(DeviceContext::Current(), top[i]->gpu_data(), sizeof(Dtype) * count, add);
     } else {
-      loss += caffe_cpu_dot(top[i]->count(), values, top[i]->cpu_diff());
+      add(top[i]->cpu_data());
     }
   }
-  return loss;
 }
 
 template <typename Dtype>

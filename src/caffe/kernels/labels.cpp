@@ -23,12 +23,16 @@ void CountLabels(const DeviceContext& context, const ScoreShape& shape, const La
 }
 
 void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counted,
-                 const std::string& layer) {
-  LabelCounts counts;
-  CopyBytes(context, &counts, counted, sizeof(counts));
-  CHECK_EQ(counts.out_of_range, 0)
-      << "Layer " << layer << ": " << counts.out_of_range << " of " << counts.counted
-      << " labels are no class number in 0.." << shape.classes - 1 << ".";
+                 const std::string& layer, PendingReads* reads) {
+  const auto look = [=](const void* copy) {
+    const auto& counts = *static_cast<const LabelCounts*>(copy);
+    CHECK_EQ(counts.out_of_range, 0)
+        << "Layer " << layer << ": " << counts.out_of_range << " of " << counts.counted
+        << " labels are no class number in 0.." << shape.classes - 1 << ".";
+  };
+  PendingReads now;
+  (reads ? reads : &now)->Add(context, counted, sizeof(*counted), look);
+  now.Look();
 }
 
 template void CountLabels<float>(const DeviceContext&, const ScoreShape&, const Labels<float>&,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "caffe/device_context.hpp"
+#include "caffe/pending_reads.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -45,9 +46,9 @@ template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts);
 
-/// Aborts, naming the layer, when labels are out of range. Waits for the device.
+/// Aborts, naming the layer, when labels are out of range: as `reads` are looked at; null: now.
 void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counts,
-                 const std::string& layer);
+                 const std::string& layer, PendingReads* reads);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -1,9 +1,5 @@
 #include "caffe/layers/loss_layer.hpp"
 
-#include <cmath>
-
-#include "caffe/kernels/labels.hpp"
-
 namespace caffe {
 
 template <typename Dtype>
@@ -27,14 +23,6 @@ template <typename Dtype>
 void LossLayer<Dtype>::CheckNoTargetGradient(const vector<bool>& propagate_down) const {
   CHECK(!propagate_down[1]) << "Layer " << this->layer_param_.name() << " (" << this->type()
                             << ") cannot backpropagate to label inputs.";
-}
-
-template <typename Dtype>
-void LossLayer<Dtype>::CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
-                                   const kernels::LabelCounts* counts,
-                                   const Blob<Dtype>& loss) const {
-  if (context.gpu && (this->loss(0) == Dtype(0) || !std::isnan(loss.cpu_data()[0]))) return;
-  kernels::CheckLabels(context, shape, counts, this->layer_param_.name());
 }
 
 INSTANTIATE_CLASS(LossLayer);

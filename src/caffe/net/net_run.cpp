@@ -10,17 +10,24 @@ namespace caffe {
 
 template <typename Dtype>
 Dtype Net<Dtype>::ForwardFromTo(int start, int end) {
+  PendingReads reads;
+  Dtype loss = 0;
+  RunLayers(start, end, &reads, &loss);
+  reads.Look();
+  return loss;
+}
+
+template <typename Dtype>
+void Net<Dtype>::RunLayers(int start, int end, PendingReads* reads, Dtype* loss) {
   CHECK_GE(start, 0);
   CHECK_LT(end, static_cast<int>(layers_.size()));
   LeavePlan();
-  Dtype loss = 0;
   for (int i = start; i <= end; ++i) {
     for (Callback* callback : before_forward_) callback->run(i);
-    loss += layers_[i]->Forward(bottom_vecs_[i], top_vecs_[i]);
+    layers_[i]->Forward(bottom_vecs_[i], top_vecs_[i], reads, loss);
     if (debug_info_) ForwardDebugInfo(i);
     for (Callback* callback : after_forward_) callback->run(i);
   }
-  return loss;
 }
 
 template <typename Dtype>
@@ -35,17 +42,34 @@ Dtype Net<Dtype>::ForwardTo(int end) {
 
 template <typename Dtype>
 const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
-  const int last = static_cast<int>(layers_.size()) - 1;
+  PendingReads reads;
   Dtype sum = 0;
+  RunForward(&reads, &sum);
+  reads.Look();
+  if (loss) *loss = sum;
+  return net_output_blobs_;
+}
+
+template <typename Dtype>
+Dtype Net<Dtype>::ForwardBackward() {
+  PendingReads reads;
+  Dtype loss = 0;
+  RunForward(&reads, &loss);
+  Backward();
+  reads.Look();
+  return loss;
+}
+
+template <typename Dtype>
+void Net<Dtype>::RunForward(PendingReads* reads, Dtype* loss) {
+  const int last = static_cast<int>(layers_.size()) - 1;
   if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
     LeavePlan(true);
     const layrub::Status status = Place(placement_, history_);
     CHECK(status.ok()) << status.message;
   }
-  const int next = planned_ ? planned_->Forward(&sum) : 0;
-  if (next <= last) sum += ForwardFromTo(next, last);
-  if (loss) *loss = sum;
-  return net_output_blobs_;
+  const int next = planned_ ? planned_->Forward(reads, loss) : 0;
+  if (next <= last) RunLayers(next, last, reads, loss);
 }
 
 template <typename Dtype>
@@ -218,6 +242,9 @@ void Net<Dtype>::UpdateParams(const std::function<void(int)>& update) {
   template Dtype Net<Dtype>::ForwardTo(int);                                                     \
   template const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype*);                              \
   template const vector<Blob<Dtype>*>& Net<Dtype>::Forward(const vector<Blob<Dtype>*>&, Dtype*); \
+  template Dtype Net<Dtype>::ForwardBackward();                                                  \
+  template void Net<Dtype>::RunForward(PendingReads*, Dtype*);                                   \
+  template void Net<Dtype>::RunLayers(int, int, PendingReads*, Dtype*);                          \
   template void Net<Dtype>::BackwardFromTo(int, int);                                            \
   template void Net<Dtype>::BackwardFrom(int);                                                   \
   template void Net<Dtype>::BackwardTo(int);                                                     \

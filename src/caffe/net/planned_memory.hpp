@@ -59,9 +59,10 @@ struct PlannedNet<Dtype>::Memory {
   std::vector<bool> computed_again;  // by tensor: some step of the plan is its recomputation
   std::vector<int> input_version;  // by tensor: the version of its blob that the user writes, or -1
   const std::function<void(int)>* update = nullptr;
+  PendingReads* reads = nullptr;  // of a forward, and where its loss goes
+  Dtype* loss = nullptr;
   FusedLoops fused;            // loops of operations that have been put off
   std::vector<Range> touched;  // by them
-  Dtype loss = 0;
   bool in_op = false;
   int32_t done = -1;    // the step whose body has run last in this pass
   size_t fed = 0;       // tensors that the Feed at work has copied by the load lane

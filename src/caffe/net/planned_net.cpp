@@ -165,21 +165,20 @@ void PlannedNet<Dtype>::CheckAtRest() const {
 }
 
 template <typename Dtype>
-int PlannedNet<Dtype>::Forward(Dtype* loss) {
+int PlannedNet<Dtype>::Forward(PendingReads* reads, Dtype* loss) {
   CheckAtRest();
-  memory_->loss = 0;
+  memory_->reads = reads;
+  memory_->loss = loss;
   memory_->done = -1;
   try {
     DropCopies();
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
-    *loss += memory_->loss;
     return GoOnWithoutPlan(change);
   } catch (...) {
     LeaveAfterError();
     throw;
   }
-  *loss += memory_->loss;
   return static_cast<int>(net_->layers_.size());
 }
 
@@ -315,7 +314,7 @@ void PlannedNet<Dtype>::RunForward(int layer, const Step& step) {
     const auto& bottom = memory_->bottom[layer];
     const auto& top = memory_->top[layer];
     if (!entry.declared) ClearDerivatives(step);
-    memory_->loss += flat.layer->Forward(bottom, top);
+    flat.layer->Forward(bottom, top, memory_->reads, memory_->loss);
     if (!entry.declared) NoteSharedDiffs(layer);
     for (size_t i = 0; i < top.size(); ++i) Settle(entry.top[i], top[i]);
     LeaveIfReshaped(layer);

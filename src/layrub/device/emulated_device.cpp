@@ -109,6 +109,10 @@ void EmulatedDevice::Copy(void* to, const void* from, int64_t bytes) {
   std::memmove(Alias(to), Alias(from), static_cast<size_t>(bytes));
 }
 
+void EmulatedDevice::CopyLater(void* to, const void* from, int64_t bytes) {
+  std::memcpy(to, Alias(from), static_cast<size_t>(bytes));
+}
+
 void EmulatedDevice::BeginKernel() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (kernels_++ == 0) mprotect(device_, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE);

@@ -28,6 +28,7 @@ class EmulatedDevice final : public Device {
   void* AllocateHost(int64_t bytes) override;
   void FreeHost(void* memory) override;
   void Copy(void* to, const void* from, int64_t bytes) override;
+  void CopyLater(void* to, const void* from, int64_t bytes) override;
   void CopyBeside(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }
   void Synchronize() override {}
   bool LaunchesKernels() const override { return false; }
@@ -53,7 +54,7 @@ class EmulatedDevice final : public Device {
   /// Whether that has happened.
   bool has_failed() const { return until_failure_ <= 0; }
 
-  /// How often the host has waited for the device: copies from here to memory of the host.
+  /// How often the host has waited for the device with a copy from here (Copy).
   int64_t host_reads() const { return host_reads_; }
 
  private:

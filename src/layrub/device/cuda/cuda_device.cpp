@@ -205,6 +205,12 @@ void CudaDevice::Copy(void* to, const void* from, int64_t bytes) {
   }
 }
 
+void CudaDevice::CopyLater(void* to, const void* from, int64_t bytes) {
+  MakeCurrent();
+  LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
+                              static_cast<cudaStream_t>(stream())));
+}
+
 void CudaDevice::CopyBeside(void* to, const void* from, int64_t bytes) {
   if (bytes <= 0 || to == from) return;
   MakeCurrent();

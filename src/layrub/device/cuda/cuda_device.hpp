@@ -42,6 +42,7 @@ class CudaDevice final : public Device {
   void* AllocateHost(int64_t bytes) override;
   void FreeHost(void* memory) override;
   void Copy(void* to, const void* from, int64_t bytes) override;
+  void CopyLater(void* to, const void* from, int64_t bytes) override;
   void CopyBeside(void* to, const void* from, int64_t bytes) override;
   void Synchronize() override;
   bool LaunchesKernels() const override { return true; }

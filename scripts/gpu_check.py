@@ -106,9 +106,9 @@ class Piece:
             self.save()
 
     def work(self, job):
-        left = self.check.end - self.check.clock()
+        left = max(0, self.check.end - self.check.clock())
         if left < job.least * self.check.scale:
-            self.missing(f'{job.name}: there were {max(0, left):.0f} s left for it, and it needs '
+            self.missing(f'{job.name}: there were {left:.0f} s left for it, and it needs '
                          f'{job.least * self.check.scale:.0f}', late=True)
             return
         try:

@@ -65,7 +65,7 @@ def versions(check):
         message = ', '.join(f'{name} {said.get(key) or "not found"}' for key, name in names.items())
         piece.row({'name': 'versions', 'ok': not said['problem'], 'message': f'{said["problem"]} {message}',
                    **{key: said.get(key) for key in names}})
-    return [Job('versions', tell)]
+    return [Job('versions', tell, least=0)]  # it only tells
 
 
 # ---------------------------------------------------------------- test programs

@@ -91,8 +91,9 @@ class View {
   float* values() { return values_.data(); }
   bool has_value() const { return has_value_; }
 
-  /// Shows what the memory holds; throws where it holds nothing.
+  /// Shows what the memory holds; throws where it holds nothing and somebody may want it.
   void Take() {
+    if (caller == InPython::kShapes && !InReach()) return Blank();
     // A plan that has given up what a layer has made of an input has the input yet.
     const auto* const plan = PlanOf(*memory_);
     if (plan != nullptr) planned_by_ = &plan->net();
@@ -106,10 +107,8 @@ class View {
   /// The same where Python goes on after the library has worked.
   void Refresh() {
     if (InReach()) return Take();
-    if (caller == InPython::kLayer) return;
-    has_value_ = false;
-    std::fill(values_.begin(), values_.end(), std::numeric_limits<float>::quiet_NaN());
-    shown_ = values_;
+    if (caller != InPython::kCallback) return;
+    Blank();
     LOG_IF(WARNING, !told_) << "An array shows a blob whose value the net's memory plan has given "
                                "up: it is NaN until there is a value again. A copy of the array, "
                                "or placement { keep: ... }, keeps it.";
@@ -121,7 +120,7 @@ class View {
   /// meaning, of an input say. Throws where the value is given up and cannot be set anew.
   void Give() {
     if (std::memcmp(shown_.data(), values(), Size()) == 0) return;
-    if (has_value_ ? !InReach() : caller == InPython::kLayer) return;
+    if (has_value_ ? !InReach() : caller != InPython::kCallback) return;
     const std::vector<float> written = values_;
     if (!has_value_) values_ = shown_;  // an error is told once
     std::memcpy(memory_->mutable_cpu_data(), written.data(), Size());
@@ -135,9 +134,15 @@ class View {
     return binding ? std::min(binding->bytes, memory_->size()) : memory_->size();
   }
 
+  void Blank() {
+    has_value_ = false;
+    std::fill(values_.begin(), values_.end(), std::numeric_limits<float>::quiet_NaN());
+    shown_ = values_;
+  }
+
   bool InReach() const {
     const auto* const net = PlanOf(*memory_);
-    const bool own_pass = net && caller == InPython::kLayer && net->executor().running();
+    const bool own_pass = net && caller != InPython::kCallback && net->executor().running();
     return own_pass ? memory_->binding()->readable != nullptr : Readable(*memory_);
   }
 

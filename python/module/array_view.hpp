@@ -53,7 +53,8 @@ class InPython {
  public:
   enum Caller {
     kCallback,  ///< any value that is there can be had
-    kLayer      ///< a layer at work, of its own net: its operands can be had
+    kLayer,     ///< a layer at work, of its own net: its operands can be had
+    kShapes     ///< a layer that looks at shapes: an operand may have no value, and is NaN then
   };
   InPython(Caller caller, Owners owners);
   ~InPython();

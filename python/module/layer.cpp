@@ -84,16 +84,19 @@ class Body : public PythonBody<float> {
   }
 
   void SetUp(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
-    Call("setup", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
+    Call("setup", InPython::kShapes, Operands(bottom, top),
+         [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
-    Call("reshape", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
+    Call("reshape", InPython::kShapes, Operands(bottom, top),
+         [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Forward(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
     for (const Blob<float>* blob : top) {
       if (blob->count() > 0 && !std::count(bottom.begin(), bottom.end(), blob)) Renew(blob->data());
     }
-    Call("forward", Operands(bottom, top), [&] { return py::make_tuple(List(bottom), List(top)); });
+    Call("forward", InPython::kLayer, Operands(bottom, top),
+         [&] { return py::make_tuple(List(bottom), List(top)); });
   }
   void Backward(const vector<Blob<float>*>& top, const vector<bool>& propagate_down,
                 const vector<Blob<float>*>& bottom) override {
@@ -101,7 +104,7 @@ class Body : public PythonBody<float> {
       if (propagate_down[i] && !std::count(top.begin(), top.end(), bottom[i]))
         Renew(bottom[i]->diff());
     }
-    Call("backward", Operands(bottom, top),
+    Call("backward", InPython::kLayer, Operands(bottom, top),
          [&] { return py::make_tuple(List(top), py::cast(propagate_down), List(bottom)); });
   }
 
@@ -116,8 +119,8 @@ class Body : public PythonBody<float> {
   }
 
   template <typename Arguments>
-  void Call(const char* method, Owners operands, Arguments arguments) {
-    InPython python(InPython::kLayer, std::move(operands));
+  void Call(const char* method, InPython::Caller as, Owners operands, Arguments arguments) {
+    InPython python(as, std::move(operands));
     try {
       object_.attr(method)(*arguments());
     } catch (const py::error_already_set& error) {

@@ -31,7 +31,16 @@ NetPtr MakeNet(const Path& file, int phase, int level, const py::object& stages,
                const std::optional<Path>& weights) {
   if (phase != caffe::TRAIN && phase != caffe::TEST)
     throw py::value_error("phase: caffe.TRAIN or caffe.TEST is needed.");
-  const auto names = stages.is_none() ? vector<string>() : stages.cast<vector<string>>();
+  vector<string> names;
+  try {
+    if (py::isinstance<py::str>(stages)) {
+      names.push_back(stages.cast<string>());
+    } else if (!stages.is_none()) {
+      names = stages.cast<vector<string>>();
+    }
+  } catch (const py::cast_error&) {
+    throw py::type_error("stages: a name, or a list of names, is needed.");
+  }
   const InLibrary scope;
   const NetPtr net(new Net<float>(file.string(), static_cast<caffe::Phase>(phase), level, &names));
   if (weights) net->CopyTrainedLayersFrom(weights->string());

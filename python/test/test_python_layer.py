@@ -107,6 +107,26 @@ class Reshapes(Source):
         top[0].reshape(*eval(self.param_str))
 
 
+class Euclidean(caffe.Layer):
+    """The loss as Caffe's examples have it: reshape asks bottoms for their data where it wants shapes."""
+
+    def setup(self, bottom, top):
+        pass
+
+    def reshape(self, bottom, top):
+        self.diff = np.zeros_like(bottom[0].data, dtype=np.float32)
+        top[0].reshape(1)
+
+    def forward(self, bottom, top):
+        self.diff[...] = bottom[0].data - bottom[1].data
+        top[0].data[...] = np.sum(self.diff**2) / bottom[0].num / 2.
+
+    def backward(self, top, propagate_down, bottom):
+        for i in range(2):
+            if propagate_down[i]:
+                bottom[i].diff[...] = (1, -1)[i] * self.diff / bottom[i].num
+
+
 class Fails(Scale):
     def forward(self, bottom, top):
         raise ZeroDivisionError('as it must')
@@ -200,6 +220,32 @@ class PythonLayers(CaffeTest):
         for mine, its in zip(*found):
             np.testing.assert_array_equal(mine, its)
         self.assertGreater(np.abs(found[0][1]).max(), 0)
+
+    def test_it_looks_at_shapes_of_blobs_whose_values_a_plan_has_given_up(self):
+        text = ('layer { name: "in" type: "Input" top: "x" top: "target" '
+                'input_param { shape { dim: 4 dim: 3 } shape { dim: 4 dim: 2 } } }\n'
+                'layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" '
+                'inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }\n' +
+                layer('loss', 'Euclidean', 'ip target', 'loss').replace(' }\n', ' loss_weight: 1 }\n'))
+        found = []
+        for strategy in ('', 'keep', 'auto', 'hybrid'):
+            placement = {'strategy': strategy} if strategy else {}
+            solver = caffe.get_solver(self.solver_file(text), **placement)
+            if not strategy:
+                solver.net.forward(end='loss')
+            losses = []
+            for batch in (4, 2, 2, 3):
+                for name in ('x', 'target'):
+                    blob = solver.net.blobs[name]
+                    blob.reshape(batch, blob.shape[1])
+                    blob.data[...] = np.arange(blob.count).reshape(blob.shape) % 5 / 4
+                solver.step(1)
+                losses.append(solver.net.blobs['loss'].data.item())
+                solver.net.reshape()
+            found.append((losses, solver.net.params['ip'][0].data.tolist()))
+        for each in found[1:]:
+            self.assertEqual(found[0], each)
+        self.assertTrue(all(loss > 0 for loss in found[0][0]), found)
 
     def test_its_parameters_learn_and_are_saved(self):
         text = TRAIN_NET.replace('bottom: "ip" bottom: "label"', 'bottom: "b" bottom: "label"') + layer('b', 'Bias', 'ip', 'b')

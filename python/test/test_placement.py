@@ -152,6 +152,27 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         net.backward(start='ip', end='conv')
         self.assertGreater(np.abs(net.blobs['data'].diff).max(), 0)
 
+    def test_derivatives_are_set_between_parts_of_a_pass(self):
+        found = []
+        for planned in (False, True):
+            net = self.net(TRAIN_NET.replace('name: "small"', 'force_backward: true'), caffe.TRAIN)
+            for blobs in net.params.values():
+                blobs[0].data[...] = np.arange(blobs[0].count).reshape(blobs[0].shape) % 7 / 50 - 0.05
+            if planned:
+                net.place('keep')
+                net.forward()
+                net.backward()
+                net.forward()
+                with self.assertRaisesRegex(caffe.Error, r'(?s)whole Backward\(\).*net.forward\(start=FIRST'):
+                    net.blobs['pool'].diff  # pylint: disable=pointless-statement
+            net.clear_param_diffs()
+            net.forward(end='pool')
+            net.blobs['pool'].diff[...] = 1
+            net.backward(start='pool')
+            found.append(net.params['conv3'][0].diff.copy())
+        self.assertEqual(found[0].shape, found[1].shape)
+        self.assertTrue(np.abs(found[1]).max() > 0)
+
     def test_a_callback_that_runs_its_own_net_is_an_error(self):
         for enter in (lambda net: net.forward(), lambda net: net.forward(start='conv1', end='conv1'),
                       lambda net: net.place('keep')):

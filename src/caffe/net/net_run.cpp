@@ -24,6 +24,10 @@ void Net<Dtype>::RunLayers(int start, int end, PendingReads* reads, Dtype* loss)
   LeavePlan();
   for (int i = start; i <= end; ++i) {
     for (Callback* callback : before_forward_) callback->run(i);
+    // Derivatives of what is computed anew, of a pass that is over, are nobody's: zero.
+    for (const Blob<Dtype>* top : top_vecs_[i]) {
+      if (top->num_axes() > 0 || top->count() > 0) DroppedValue::Forget(top->diff().get());
+    }
     layers_[i]->Forward(bottom_vecs_[i], top_vecs_[i], reads, loss);
     if (debug_info_) ForwardDebugInfo(i);
     for (Callback* callback : after_forward_) callback->run(i);

@@ -396,6 +396,17 @@ Resolver::Place PlannedNet<Dtype>::TakeInput(TensorId tensor) {
 
 template <typename Dtype>
 string PlannedNet<Dtype>::Gone(TensorId tensor) const {
+  const auto is_derivative = [&](const NetGraph::Version& version) {
+    return version.diff == tensor;
+  };
+  const auto& versions = memory_->net.versions;
+  if (executor_->ready_for_backward() &&
+      std::any_of(versions.begin(), versions.end(), is_derivative)) {
+    return "The value of '" + memory_->net.graph.tensors[tensor].name +
+           "' is gone: the forward has run under a memory plan, in which derivatives come with the "
+           "whole Backward(). To set them and go backward in parts, run the forward in parts "
+           "before: ForwardFromTo (Python: net.forward(start=FIRST, end=LAST)).";
+  }
   return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
          plan().strategy +
          " gave its memory to others after its last use, or another net has run in its place. To "

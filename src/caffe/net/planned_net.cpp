@@ -186,9 +186,11 @@ template <typename Dtype>
 void PlannedNet<Dtype>::Backward() {
   CheckAtRest();
   CHECK(dead_.empty()) << dead_;
-  CHECK(net_->phase_ == TRAIN) << "Net " << net_->name_
-                               << ": Backward() of a net in the TEST phase runs without a memory "
-                                  "plan only; its plan has a forward pass.";
+  CHECK(net_->phase_ == TRAIN)
+      << "Net " << net_->name_
+      << ": the memory plan of a net in the TEST phase has no backward. Run the forward in parts "
+         "before, which leaves the plan: ForwardFromTo (Python: net.forward(start=FIRST, "
+         "end=LAST)); or make the net in the TRAIN phase.";
   CHECK(executor_->ready_for_backward())
       << "Net " << net_->name_
       << ": Backward() under a memory plan needs a Forward() just before it: the first Backward() "

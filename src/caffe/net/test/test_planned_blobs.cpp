@@ -180,7 +180,8 @@ TEST_P(PlannedBlobs, SayThatTheirNetWasPlannedForItsForwardOnly) {
   Net<float> net(param);
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
   net.Forward();
-  EXPECT_DEATH(net.Backward(), "TEST phase runs without a memory plan only");
+  EXPECT_DEATH(net.Backward(),
+               "plan of a net in the TEST phase has no backward. Run the forward in parts");
 }
 
 TEST_P(PlannedBlobs, GiveTheMemoryOfUnplannedPassesBack) {

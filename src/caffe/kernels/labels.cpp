@@ -2,6 +2,8 @@
 
 #include "caffe/kernels/label_class.hpp"
 #include "caffe/kernels/parallel.hpp"
+#include "caffe/proto/caffe.pb.h"
+#include "caffe/util/failure.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -23,11 +25,12 @@ void CountLabels(const DeviceContext& context, const ScoreShape& shape, const La
 }
 
 void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counted,
-                 const std::string& layer, PendingReads* reads) {
-  const auto look = [=](const void* copy) {
+                 const LayerParameter& layer, PendingReads* reads) {
+  const auto look = [&layer, shape](const void* copy) {
+    const FailureScope scope(layer);
     const auto& counts = *static_cast<const LabelCounts*>(copy);
     CHECK_EQ(counts.out_of_range, 0)
-        << "Layer " << layer << ": " << counts.out_of_range << " of " << counts.counted
+        << "Layer " << layer.name() << ": " << counts.out_of_range << " of " << counts.counted
         << " labels are no class number in 0.." << shape.classes - 1 << ".";
   };
   PendingReads now;

@@ -11,6 +11,9 @@
 #include "caffe/pending_reads.hpp"
 
 namespace caffe {
+
+class LayerParameter;
+
 namespace kernels {
 
 /// Scores of shape outer x classes x inner. Position p is (p / inner, p % inner).
@@ -46,9 +49,10 @@ template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts);
 
-/// Aborts, naming the layer, when labels are out of range: as `reads` are looked at; null: now.
+/// Aborts, naming `layer`, which must live until then, when labels are out of range: as `reads` are
+/// looked at; null: now.
 void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counts,
-                 const std::string& layer, PendingReads* reads);
+                 const LayerParameter& layer, PendingReads* reads);
 
 }  // namespace kernels
 }  // namespace caffe

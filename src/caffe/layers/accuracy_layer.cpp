@@ -72,7 +72,7 @@ void AccuracyLayer<Dtype>::ForwardOn(const DeviceContext& context,
   double* found = reinterpret_cast<double*>(counts + 1);
   uint8_t* hits = reinterpret_cast<uint8_t*>(found + (top.size() > 1 ? shape.classes : 0));
   kernels::CountLabels(context, shape, labels, counts);
-  kernels::CheckLabels(context, shape, counts, this->layer_param_.name(), this->reads());
+  kernels::CheckLabels(context, shape, counts, this->layer_param_, this->reads());
   kernels::TopKHits(context, shape, top_k_, Data(context, *bottom[0]), labels, hits);
   kernels::MeanAccuracy(context, shape, hits, counts, MutableData(context, top[0]));
   if (top.size() > 1) {

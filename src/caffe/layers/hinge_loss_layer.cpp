@@ -47,7 +47,7 @@ void HingeLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                        labels, losses);
   const double samples = static_cast<double>(std::max<int64_t>(shape.outer, 1));
   kernels::TotalLoss(context, shape.outer, losses, {samples, counts}, MutableData(context, top[0]));
-  kernels::CheckLabels(context, shape, counts, this->layer_param_.name(), this->reads());
+  kernels::CheckLabels(context, shape, counts, this->layer_param_, this->reads());
 }
 
 template <typename Dtype>

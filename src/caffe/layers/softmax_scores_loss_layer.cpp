@@ -120,7 +120,7 @@ void SoftmaxScoresLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
   Losses({context, shape, bottom, labels, prob}, losses);
   kernels::TotalLoss(context, shape.positions(), losses, NormalizerOf(context, counts),
                      MutableData(context, top[0]));
-  kernels::CheckLabels(context, shape, counts, this->layer_param_.name(), this->reads());
+  kernels::CheckLabels(context, shape, counts, this->layer_param_, this->reads());
 }
 
 template <typename Dtype>

@@ -55,8 +55,10 @@ TEST_P(Losses, AreTheSameWhereABackwardFollows) {
 
 TEST_P(Losses, AreNotUsedWhereLabelsAreNoClass) {
   for (const std::string layer : {"SoftmaxWithLoss", "MultinomialLogisticLoss", "HingeLoss"}) {
-    OpenSolver solver(Solver(Classifier("layer { name: 'loss' type: '" + layer +
-                                        "' bottom: 'ip' bottom: 'label' top: 'loss' }")));
+    NetParameter param = Classifier("layer { name: 'loss' type: '" + layer +
+                                    "' bottom: 'ip' bottom: 'label' top: 'loss' }");
+    param.mutable_layer(3)->set_origin("net.prototxt:12");
+    OpenSolver solver(Solver(param));
     Net<float>& net = *solver.net();
     Give(&net, 1);
     solver.Step(3);  // captured work is repeated by now
@@ -73,6 +75,7 @@ TEST_P(Losses, AreNotUsedWhereLabelsAreNoClass) {
     }
     EXPECT_NE(said.find("Layer loss: 1 of 4 labels are no class number in 0..2"), string::npos)
         << layer << ": " << said;
+    EXPECT_NE(said.find("net.prototxt:12"), string::npos) << layer << ": " << said;
     EXPECT_TRUE(SameBits(TrainedState(&solver), before)) << layer << ": nothing was learned";
     Give(&net, 1);
     const int iteration = solver.iter();

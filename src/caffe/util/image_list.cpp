@@ -28,6 +28,7 @@ vector<ListedImage> ReadImageList(const string& source, const string& what) {
   CHECK(ReadFileToString(source, &text)) << what << "cannot open the image list " << source << ".";
   std::istringstream file(text);
   vector<ListedImage> images;
+  int unlabelled = 0;
   string line;
   for (int number = 1; std::getline(file, line); ++number) {
     line.erase(line.find_last_not_of(kBlanks) + 1);
@@ -40,10 +41,14 @@ vector<ListedImage> ReadImageList(const string& source, const string& what) {
       image.label =
           Label(line.substr(blank + 1), what + source + ":" + std::to_string(number) + ": ");
       image.path.erase(line.find_last_not_of(kBlanks, blank) + 1);
+    } else {
+      ++unlabelled;
     }
     images.push_back(image);
   }
   CHECK(!images.empty()) << what << "the image list " << source << " names no image.";
+  LOG_IF(WARNING, unlabelled > 0) << what << unlabelled << " of " << images.size() << " lines of "
+                                  << source << " have no label: those images are of class 0.";
   return images;
 }
 

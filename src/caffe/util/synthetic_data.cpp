@@ -1,5 +1,6 @@
 #include "caffe/util/synthetic_data.hpp"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -7,11 +8,12 @@ namespace caffe {
 
 namespace {
 
-/// num_output of a layer with weights, or 0.
+/// Outputs for each position of a layer that says how many it makes, or 0.
 int Outputs(const LayerParameter& layer) {
   uint32_t outputs = 0;
   if (layer.has_inner_product_param()) outputs = layer.inner_product_param().num_output();
   if (layer.has_convolution_param()) outputs = layer.convolution_param().num_output();
+  if (layer.has_psroi_pooling_param()) outputs = layer.psroi_pooling_param().output_dim();
   if (layer.has_recurrent_param()) outputs = layer.recurrent_param().num_output();
   return static_cast<int>(outputs);
 }
@@ -22,13 +24,17 @@ bool HasTop(const LayerParameter& layer, const string& name) {
   return false;
 }
 
-/// Outputs of the last layer with weights on the way to `blob`, going up from layer `before` along
-/// first bottoms; 1 if there is none.
+/// How many classes scores in `blob` tell apart: outputs of the last layer with weights on the way,
+/// going up from layer `before` along first bottoms; 1 if there is none. Two where another axis may
+/// have become that of the classes.
 int ClassesOf(const NetParameter& net, int before, string blob) {
+  static const std::set<string> regrouped{"Reshape", "Slice"};
+  bool two = false;
   for (int i = before - 1; i >= 0; --i) {
     const LayerParameter& layer = net.layer(i);
     if (!HasTop(layer, blob)) continue;
-    if (Outputs(layer) > 0) return Outputs(layer);
+    if (Outputs(layer) > 0) return two ? std::min(Outputs(layer), 2) : Outputs(layer);
+    two = two || regrouped.count(layer.type());
     if (layer.bottom_size() == 0) break;
     blob = layer.bottom(0);
   }
@@ -96,6 +102,8 @@ NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& give
       const bool first = dummy.shape_size() == 1;
       if (!first && layer.type() == "AnnotatedData") {
         filler->set_value(-1);
+        LOG(WARNING) << "Layer " << layer.name()
+                     << ": synthetic images hold no objects, so a loss finds none to learn from.";
         continue;
       }
       const string& top = layer.top(dummy.shape_size() - 1);

@@ -1,5 +1,6 @@
 #include "caffe/util/image_list.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,6 +34,16 @@ TEST_F(ImageList, GivesPathLabelAndLine) {
     EXPECT_EQ(images[i].label, labels[i]);
     EXPECT_EQ(images[i].line, lines[i]);
   }
+}
+
+TEST_F(ImageList, WarnsOfLinesWithoutALabel) {
+  testing::internal::CaptureStderr();
+  Read("a.png\nb.png 1\nc.png\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::ContainsRegex("Layer x: 2 of 3 lines of .*/list have no label: those"));
+  testing::internal::CaptureStderr();
+  Read("a.png 0\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 using ImageListDeath = ImageList;

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "caffe/net.hpp"
@@ -42,6 +43,41 @@ TEST(SyntheticData, HasTheShapesOfTheSourceAndLabelsOfEveryClass) {
               std::set<float>(labels.cpu_data(), labels.cpu_data() + 200));
     EXPECT_NEAR(1, net.blob_by_name("data")->sumsq_data() / (200 * 48), 0.1);
   }
+}
+
+TEST(SyntheticData, HasLabelsThatScoresOnAnyWayTellApart) {
+  const auto most = [](const string& layers) {
+    Net<float> net(WithSyntheticData(ParseNet(R"(
+      layer { name: 'in' type: 'Data' top: 'data' top: 'label'
+              data_param { source: 'none' batch_size: 64 } })" +
+                                              layers),
+                                     vector<int>{3, 4, 4}));
+    net.Forward();
+    const Blob<float>& label = *net.blob_by_name("label");
+    return *std::max_element(label.cpu_data(), label.cpu_data() + label.count());
+  };
+  const string convolution =
+      "layer { name: 'c' type: 'Convolution' bottom: 'data' top: 'c' "
+      "convolution_param { num_output: 18 kernel_size: 1 weight_filler { type: 'xavier' } } } ";
+  const string loss =
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 's' bottom: 'label' top: 'loss' }";
+  const string pool =
+      "layer { name: 's' type: 'Pooling' bottom: 'p' top: 's' "
+      "pooling_param { pool: AVE global_pooling: true } } ";
+  EXPECT_EQ(most(convolution +
+                 "layer { name: 'r' type: 'DummyData' top: 'r' dummy_data_param { "
+                 "shape { dim: 64 dim: 5 } } } "
+                 "layer { name: 'p' type: 'PSROIPooling' bottom: 'c' bottom: 'r' top: 'p' "
+                 "psroi_pooling_param { spatial_scale: 1 output_dim: 2 group_size: 3 } } " +
+                 pool + loss),
+            1);
+  EXPECT_EQ(most(convolution +
+                 "layer { name: 'q' type: 'Pooling' bottom: 'c' top: 'q' "
+                 "pooling_param { pool: AVE global_pooling: true } } "
+                 "layer { name: 'v' type: 'Slice' bottom: 'q' top: 's' top: 'rest' "
+                 "slice_param { slice_point: 2 } } " +
+                 loss),
+            1);
 }
 
 TEST(SyntheticData, IsDrawnOnceAndTheSameForTheSameSeed) {

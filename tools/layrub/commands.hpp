@@ -108,7 +108,10 @@ enum class DeviceKind : uint8_t {
 /// says, null (the CPU) for each solver. This thread works on the first one from then on. Ends the
 /// program when there is no such GPU.
 std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu);
-/// The same for a command that runs on one device: the CPU unless --gpu names a GPU.
+/// The first GPU that --gpu names, for a command that runs nothing; null when it is not given. Ends
+/// the program when there is no such GPU.
+layrub::Device* GpuFlag();
+/// ChooseDevices for a command that runs on one device: the CPU unless --gpu names a GPU.
 void ChooseDevice(const std::string& command);
 /// The phase that --phase names, or `otherwise`.
 caffe::Phase PhaseFlag(caffe::Phase otherwise);

@@ -17,6 +17,8 @@ constexpr int kMostSolvers = 64;
 
 /// The numbers in --gpu; none when it is not given.
 std::vector<int> GpusFlag() {
+  if (FLAGS_gpu.empty() && Given("gpu"))
+    Fail("--gpu= is empty: name a GPU, or leave it out (a script's variable may have been empty).");
   if (FLAGS_gpu == "all") {
     if (layrub::GpuCount() == 0) Fail("--gpu=all: there is no GPU (" + layrub::WhyNoGpu() + ").");
     std::vector<int> all(layrub::GpuCount());
@@ -110,6 +112,16 @@ std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
   caffe::Caffe::SetDevice(ids[0]);
   caffe::Caffe::set_mode(caffe::Caffe::GPU);
   return devices;
+}
+
+layrub::Device* GpuFlag() {
+  const std::vector<int> ids = GpusFlag();
+  if (ids.empty()) return nullptr;
+  if (!caffe::Caffe::CheckDevice(ids[0])) {
+    Fail("--gpu=" + FLAGS_gpu + ": there is no GPU " + std::to_string(ids[0]) +
+         " here to plan for; --machine names the kind that is meant, such as --machine=h100.");
+  }
+  return &layrub::Gpu(ids[0]);
 }
 
 void ChooseDevice(const std::string& command) {

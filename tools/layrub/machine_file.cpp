@@ -79,7 +79,9 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   try {
     root = json::parse(text);
   } catch (const json::exception& error) {
-    FailIn(path, std::string("is no JSON: ") + error.what());
+    const std::string said = error.what();  // behind the library's name for it
+    const size_t begin = said.find("] ");
+    FailIn(path, "is no JSON: " + (begin == std::string::npos ? said : said.substr(begin + 2)));
   }
   if (!root.is_object()) FailIn(path, "is no JSON object.");
   Machine machine;
@@ -96,10 +98,26 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
 }
 
+std::string NameOf(const layrub::Device& gpu) {
+  const std::string lines = gpu.Describe();
+  return lines.substr(0, lines.find('\n'));
+}
+
+/// The data sheet of a GPU, none of whose time is taken.
+Machine KnownMachine(const layrub::Device& gpu) {
+  const std::string name = NameOf(gpu);
+  const std::string known = layrub::KnownGpu(name);
+  if (known.empty()) {
+    Fail("--gpu=" + FLAGS_gpu + ": " + name +
+         " is no machine that is known; --machine names one that "
+         "is like it, or a profile of it.");
+  }
+  return layrub::FindMachine(known).value();
+}
+
 /// The GPU of GPU mode: its data sheet, or what it is found to do, unless that may not count.
 Machine MachineOfDevice(layrub::Device* device) {
-  const std::string lines = device->Describe();
-  const std::string name = lines.substr(0, lines.find('\n'));
+  const std::string name = NameOf(*device);
   const std::string known = layrub::KnownGpu(name);
   if (!known.empty()) return layrub::FindMachine(known).value();
   if (FLAGS_deterministic) {
@@ -113,7 +131,10 @@ Machine MachineOfDevice(layrub::Device* device) {
 }
 
 Machine MachineByDefault() {
-  if (caffe::Caffe::mode() == caffe::Caffe::CPU) return Machine();
+  if (caffe::Caffe::mode() == caffe::Caffe::CPU) {
+    const layrub::Device* const gpu = GpuFlag();
+    return gpu ? KnownMachine(*gpu) : Machine();
+  }
   static const Machine machine = MachineOfDevice(&caffe::Caffe::device());
   return machine;
 }

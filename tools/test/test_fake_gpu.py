@@ -51,6 +51,21 @@ class Training(FakeGpuTest):
         self.assertEqual(0, result.code, result.last)
         self.assertIn("Fake 1", result.out)
 
+    def test_one_that_computes_nothing_trains_all_the_same(self):
+        result = run("idle,pace=early", "train", self.solver("lenet"), "--gpu=0", "--placement=keep", "--deterministic")
+        self.assertEqual([0.0] * 3, self.losses(result))
+
+    def test_a_plan_is_for_a_gpu_that_is_known(self):
+        model = f"--model={NETS}/lenet.prototxt"
+        for gpu, says in (("7", "--gpu=7: there is no GPU 7 here to plan for; --machine names the kind"),
+                          ("1", "--gpu=1: Fake 1 is no machine that is known; --machine names one"),
+                          ("", "--gpu= is empty: name a GPU, or leave it out")):
+            for command in ("plan", "compare"):
+                result = run("devices=2", command, model, f"--gpu={gpu}")
+                self.assertEqual(1, result.code, result.err)
+                self.assertIn(says, result.last)
+        self.assertIn("h200", run("devices=2", "plan", model, "--gpu=0,1", "--machine=h200").out)
+
     def test_losses_are_those_of_the_cpu(self):
         solver = self.solver("mini_alexnet")
         on_gpu = self.losses(run("seed=1", "train", solver, "--gpu=0", "--machine=h200"))

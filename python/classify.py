@@ -8,13 +8,13 @@ OUTPUT is a NumPy file: images x classes. A folder is read in the order of its n
 import argparse
 import glob
 import os
-import sys
 import time
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
 import caffe
+from caffe import program
 from caffe.proto import caffe_pb2
 
 
@@ -107,7 +107,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        sys.exit(main())
-    except (OSError, ValueError, KeyError, caffe.Error) as error:
-        sys.exit(f'classify.py: {error}')
+    program.run(main, KeyError, caffe.Error)

@@ -8,10 +8,10 @@ with a column class0, class1, ... for each score.
 """
 import argparse
 import csv
-import sys
 import time
 
 import caffe
+from caffe import program
 from classify import add_model_flags, start, swap_channels
 
 CORNERS = ('ymin', 'xmin', 'ymax', 'xmax')
@@ -65,7 +65,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        sys.exit(main())
-    except (OSError, ValueError, KeyError, NotImplementedError, caffe.Error) as error:
-        sys.exit(f'detect.py: {error}')
+    program.run(main, KeyError, NotImplementedError, caffe.Error)

@@ -7,11 +7,11 @@ The end of the picture's name is its format. .svg and .dot need nothing besides;
 --rankdir, Graphviz must be installed.
 """
 import argparse
-import sys
 
 from google.protobuf import text_format
 
 import caffe
+from caffe import program
 from caffe.proto import caffe_pb2
 
 
@@ -39,7 +39,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        sys.exit(main())
-    except (OSError, ValueError) as error:
-        sys.exit(f'draw_net.py: {error}')
+    program.run(main)

@@ -7,10 +7,10 @@
 Each solver runs in a thread of its own and has the whole batch of the prototxt, as `layrub train --gpu=0,1` has it.
 """
 import argparse
-import sys
 import threading
 
 import caffe
+from caffe import program
 
 
 class Trainer:
@@ -84,7 +84,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        sys.exit(main())
-    except (OSError, ValueError, RuntimeError) as error:
-        sys.exit(f'train.py: {error}')
+    program.run(main, RuntimeError)

@@ -121,7 +121,7 @@ class Scripts(CaffeTest):
             self.assertIn('conv: Convolution (6, kernel 3)', file.read())
         self.write('bad.prototxt', 'layer { nme: "x" }')
         self.refuse(r'bad.prototxt:1:9 .*nme', 'draw_net.py', 'bad.prototxt', 'x.svg')
-        self.refuse('nowhere.prototxt', 'draw_net.py', 'nowhere.prototxt', 'x.svg')
+        self.refuse('^draw_net.py: nowhere.prototxt: No such file or directory$', 'draw_net.py', 'nowhere.prototxt', 'x.svg')
 
     def test_train(self):
         solver = self.solver_file(more='display: 5\n')

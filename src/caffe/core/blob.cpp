@@ -38,10 +38,12 @@ vector<int> ShapeOf(const BlobProto& proto) {
 template <typename From, typename Memory>
 void CopyValues(const google::protobuf::RepeatedField<From>& from, int count, const char* what,
                 const Memory& memory) {
-  CHECK_EQ(count, from.size()) << "blob " << what << " has " << from.size()
-                               << " values where its shape needs " << count;
+  CHECK(count == from.size()) << "blob " << what << " has " << from.size()
+                              << " values where its shape needs " << count << ".";
   std::copy(from.begin(), from.end(), memory());
 }
+
+const char kNoShape[] = "the blob has no shape yet";
 
 }  // namespace
 
@@ -183,42 +185,42 @@ void Blob<Dtype>::CopyFrom(const Blob<Dtype>& source, bool copy_diff, bool resha
 
 template <typename Dtype>
 const Dtype* Blob<Dtype>::cpu_data() const {
-  CHECK(data_);
+  CHECK(data_) << kNoShape;
   return static_cast<const Dtype*>(data_->cpu_data());
 }
 template <typename Dtype>
 const Dtype* Blob<Dtype>::cpu_diff() const {
-  CHECK(diff_);
+  CHECK(diff_) << kNoShape;
   return static_cast<const Dtype*>(diff_->cpu_data());
 }
 template <typename Dtype>
 const Dtype* Blob<Dtype>::gpu_data() const {
-  CHECK(data_);
+  CHECK(data_) << kNoShape;
   return static_cast<const Dtype*>(data_->gpu_data());
 }
 template <typename Dtype>
 const Dtype* Blob<Dtype>::gpu_diff() const {
-  CHECK(diff_);
+  CHECK(diff_) << kNoShape;
   return static_cast<const Dtype*>(diff_->gpu_data());
 }
 template <typename Dtype>
 Dtype* Blob<Dtype>::mutable_cpu_data() {
-  CHECK(data_);
+  CHECK(data_) << kNoShape;
   return static_cast<Dtype*>(data_->mutable_cpu_data());
 }
 template <typename Dtype>
 Dtype* Blob<Dtype>::mutable_cpu_diff() {
-  CHECK(diff_);
+  CHECK(diff_) << kNoShape;
   return static_cast<Dtype*>(diff_->mutable_cpu_data());
 }
 template <typename Dtype>
 Dtype* Blob<Dtype>::mutable_gpu_data() {
-  CHECK(data_);
+  CHECK(data_) << kNoShape;
   return static_cast<Dtype*>(data_->mutable_gpu_data());
 }
 template <typename Dtype>
 Dtype* Blob<Dtype>::mutable_gpu_diff() {
-  CHECK(diff_);
+  CHECK(diff_) << kNoShape;
   return static_cast<Dtype*>(diff_->mutable_gpu_data());
 }
 

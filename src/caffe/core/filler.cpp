@@ -41,6 +41,9 @@ void ConstantFiller<Dtype>::Fill(Blob<Dtype>* blob) {
 template <typename Dtype>
 void UniformFiller<Dtype>::Fill(Blob<Dtype>* blob) {
   this->CheckDense(*blob);
+  CHECK(this->filler_param_.min() <= this->filler_param_.max())
+      << "uniform filler: min is " << this->filler_param_.min() << " and max "
+      << this->filler_param_.max() << ".";
   caffe_rng_uniform<Dtype>(blob->count(), Dtype(this->filler_param_.min()),
                            Dtype(this->filler_param_.max()), blob->mutable_cpu_data());
 }
@@ -52,12 +55,17 @@ void CheckGaussian(const Blob<Dtype>& blob, const FillerParameter& param) {
   CHECK(blob.count()) << "A gaussian filler was given an empty blob of shape "
                       << blob.shape_string();
   CHECK_GE(param.sparse(), -1) << "gaussian filler: sparse is -1 (dense) or a count";
+  CHECK(param.std() > 0) << "gaussian filler: std must be above 0; it is " << param.std() << ".";
 }
 
 template <typename Dtype>
 void CheckBilinear(const Blob<Dtype>& blob) {
-  CHECK_EQ(blob.num_axes(), 4) << "Blob must be 4 dim.";
-  CHECK_EQ(blob.width(), blob.height()) << "Filter must be square";
+  CHECK(blob.num_axes() == 4) << "bilinear filler: it fills the weights of a convolution, with 4 "
+                                 "axes, and not "
+                              << blob.shape_string() << ".";
+  CHECK(blob.width() == blob.height())
+      << "bilinear filler: the kernel must be square; its weights are " << blob.shape_string()
+      << ".";
 }
 
 }  // namespace

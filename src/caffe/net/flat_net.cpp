@@ -7,6 +7,7 @@
 #include "caffe/parameter_callback.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/inner_names.hpp"
 
 namespace caffe {
@@ -211,6 +212,23 @@ void FuseLayers(FlatNet<Dtype>* flat) {
 
 bool layer_fusion = true;
 
+/// Aborts, naming the layer, where a top was never given a shape.
+template <typename Dtype>
+void CheckShapes(const Net<Dtype>& net) {
+  for (size_t i = 0; i < net.layers().size(); ++i) {
+    const LayerParameter& layer = net.layers()[i]->layer_param();
+    const FailureScope scope(layer);
+    for (size_t k = 0; k < net.top_vecs()[i].size(); ++k) {
+      const Blob<Dtype>& top = *net.top_vecs()[i][k];
+      CHECK(top.num_axes() > 0 || top.count() > 0)
+          << "Layer " << layer.name() << " (" << layer.type() << "): its top '"
+          << net.blob_names()[net.top_ids(static_cast<int>(i))[k]]
+          << "' has no shape; a memory plan needs one: the layer's Reshape, or the program, has to "
+             "give it.";
+    }
+  }
+}
+
 }  // namespace
 
 void EnableLayerFusion(bool enabled) { layer_fusion = enabled; }
@@ -229,6 +247,7 @@ bool Unwatched(const Net<Dtype>& net) {
 
 template <typename Dtype>
 FlatNet<Dtype> Flatten(const Net<Dtype>& net) {
+  CheckShapes(net);
   Flattener<Dtype> flattener(net.learnable_params().size());
   flattener.Unfold(net, Surroundings<Dtype>());
   if (layer_fusion && Unwatched(net)) FuseLayers(&flattener.flat);

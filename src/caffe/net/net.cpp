@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "caffe/planned_net.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/insert_splits.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/set_up_log.hpp"
@@ -82,6 +83,7 @@ void Net<Dtype>::FilterNet(const NetParameter& param, NetParameter* param_filter
   param_filtered->CopyFrom(param);
   param_filtered->clear_layer();
   for (const LayerParameter& layer : param.layer()) {
+    const FailureScope scope(layer);
     CHECK(layer.include_size() == 0 || layer.exclude_size() == 0)
         << "Layer " << layer.name() << ": specify either include rules or exclude rules; not both.";
     const auto met = [&](const NetStateRule& rule) {

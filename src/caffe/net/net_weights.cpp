@@ -4,6 +4,7 @@
 
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/util/failure.hpp"
 #include "caffe/util/weights_file.hpp"
 
 namespace caffe {
@@ -41,9 +42,11 @@ void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
       LOG(INFO) << "Ignoring source layer " << source.name();
       continue;
     }
+    const FailureScope scope(layers_[target->second]->layer_param());
     auto& blobs = layers_[target->second]->blobs();
-    CHECK_EQ(static_cast<int>(blobs.size()), source.blobs_size())
-        << "Incompatible number of blobs for layer " << source.name();
+    CHECK(static_cast<int>(blobs.size()) == source.blobs_size())
+        << "Incompatible number of blobs for layer " << source.name() << ": the net's has "
+        << blobs.size() << ", the one that is copied " << source.blobs_size() << ".";
     for (size_t j = 0; j < blobs.size(); ++j) {
       if (!blobs[j]->ShapeEquals(source.blobs(j))) {
         Blob<Dtype> stored;
@@ -62,6 +65,7 @@ void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
 
 template <typename Dtype>
 void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
+  const FailureScope scope{FileAtWork{trained_filename}};
   const bool hdf5 = boost::ends_with(trained_filename, ".h5");
   CHECK(!boost::ends_with(trained_filename, ".solverstate") &&
         !boost::ends_with(trained_filename, ".solverstate.h5"))

@@ -42,13 +42,15 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
         AppendTop(param, layer_id, i, NULL, NULL);
       }
     }
+    const FailureScope scope(*layer_param);
     SetUpLayer(layer_id);
     // A layer's set-up may have settled its own parameters' specs (statistics do not learn).
     const LayerParameter& settled = layers_[layer_id]->layer_param();
     const int param_blobs = static_cast<int>(layers_[layer_id]->blobs().size());
-    CHECK_LE(settled.param_size(), param_blobs)
-        << "Layer " << layer_param->name() << ": too many params specified (it has " << param_blobs
-        << ")";
+    CHECK(settled.param_size() <= param_blobs)
+        << "Layer " << layer_param->name()
+        << ": too many params specified: " << settled.param_size() << " for its " << param_blobs
+        << ".";
     const ParamSpec default_spec;
     for (int i = 0; i < param_blobs; ++i) {
       const ParamSpec& spec = i < settled.param_size() ? settled.param(i) : default_spec;

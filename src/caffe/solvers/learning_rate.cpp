@@ -36,6 +36,9 @@ Ramp RampOf(const SolverParameter& param) {
 }  // namespace
 
 string RateWarning(const SolverParameter& param) {
+  if (!param.has_base_lr()) return "base_lr is not set and counts as 0: nothing is learned.";
+  if (param.base_lr() == 0) return "base_lr is 0: nothing is learned.";
+  if (param.base_lr() < 0) return "base_lr is below 0: training drives the loss up.";
   const string& policy = param.lr_policy();
   const auto is_one_of = [&](std::initializer_list<const char*> policies) {
     return std::find(policies.begin(), policies.end(), policy) != policies.end();

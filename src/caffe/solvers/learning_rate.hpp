@@ -7,8 +7,8 @@
 
 namespace caffe {
 
-/// A sentence on what the learning rate's policy lacks, or has in another order than it takes it:
-/// what Caffe trains with all the same. Empty: nothing.
+/// A sentence on a learning rate that is hardly meant: none, or a policy that lacks what it needs
+/// or has it in another order. Caffe trains with it all the same. Empty: nothing.
 std::string RateWarning(const SolverParameter& param);
 
 }  // namespace caffe

@@ -77,6 +77,7 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
       << "base_lr is " << param_.base_lr() << ": nothing can be learned (stop_on_nan).";
   LOG_IF(WARNING, !std::isfinite(param_.base_lr()) && Caffe::root_solver())
       << "base_lr is " << param_.base_lr() << ": nothing can be learned.";
+  CHECK_GE(param_.display(), 0) << "display is a number of iterations, or 0 for none.";
   if (param_.snapshot() > 0) CheckSnapshotWritePermissions();
   if (param_.random_seed() >= 0) {
     Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + Caffe::solver_rank()));
@@ -198,6 +199,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   CHECK(Caffe::root_solver());
   LOG(INFO) << "Solving " << net_->name();
   LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
+  LOG_IF(WARNING, !param_.has_max_iter()) << "max_iter is not set: no iteration is trained.";
   if (param_.snapshot_after_train() && !snapshots_checked_) CheckSnapshotWritePermissions();
   requested_early_exit_ = false;
   if (resume_file) {

@@ -29,7 +29,8 @@ std::shared_ptr<leveldb::DB> OpenDatabase(const string& source, Mode mode) {
   options.paranoid_checks = mode == READ;  // what is damaged is an error, not left out
   leveldb::DB* db = nullptr;
   std::error_code unknown;
-  CHECK(mode != NEW || !std::filesystem::exists(source + "/CURRENT", unknown))
+  CHECK(mode != NEW || !(std::filesystem::exists(source + "/CURRENT", unknown) ||
+                         std::filesystem::exists(source + "/data.mdb", unknown)))
       << "Cannot make LevelDB " << source
       << ": it exists already; remove it first, or use it as it is.";
   const leveldb::Status status = leveldb::DB::Open(options, source, &db);

@@ -132,7 +132,7 @@ hid_t hdf5_open_file(const string& filename, const string& what) {
       << what << "Cannot read " << filename << ": it is no regular file";
   const QuietHdf5 quiet;
   const hid_t file = H5Fopen(filename.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  CHECK_GE(file, 0) << what << filename << " cannot be read as an HDF5 file";
+  CHECK(file >= 0) << what << filename << " is no HDF5 file, or damaged.";
   return file;
 }
 

@@ -88,7 +88,10 @@ cv::Mat ReadImageToCVMat(const string& filename, const int height, const int wid
     return cv::imread(filename, is_color ? cv::IMREAD_COLOR : cv::IMREAD_GRAYSCALE);
   });
   if (original.empty()) {
-    LOG(ERROR) << "Could not open or find file " << filename;
+    LOG(ERROR) << (std::filesystem::exists(filename, unknown)
+                       ? "Cannot read as an image, for it is none or damaged: "
+                       : "Could not open or find file ")
+               << filename;
     return original;
   }
   if (height <= 0 || width <= 0) return original;

@@ -192,7 +192,7 @@ TEST_F(HDF5Data, DiesNamingLayerAndFile) {
   EXPECT_DEATH(tops.SetUp(), "Layer h5: 2 datasets are named for 1 tops");
   std::ofstream(folder_ + "/a.h5") << "no HDF5";
   LayerCase corrupt(Layer("batch_size: 1"), {}, 2);
-  EXPECT_DEATH(corrupt.SetUp(), "Layer h5: .*a.h5 cannot be read as an HDF5 file");
+  EXPECT_DEATH(corrupt.SetUp(), "Layer h5: .*a.h5 is no HDF5 file, or damaged");
   std::filesystem::remove(folder_ + "/list");
   LayerCase missing(Layer("batch_size: 1"), {}, 2);
   EXPECT_DEATH(missing.SetUp(), "Layer h5: cannot open source file .*list");

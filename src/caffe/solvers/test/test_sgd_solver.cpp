@@ -144,7 +144,15 @@ TEST(SGDSolverDeathTest, RefusesRatesThatMakeNoSense) {
 }
 
 TEST(SGDSolver, WarnsOfARateThatIsNotWhatItsPolicySays) {
-  const auto warning = [](const string& fields) { return RateWarning(ParseSolver(fields)); };
+  EXPECT_EQ(RateWarning(SolverParameter()),
+            "base_lr is not set and counts as 0: nothing is learned.");
+  EXPECT_EQ(RateWarning(ParseSolver("base_lr: 0 lr_policy: 'fixed'")),
+            "base_lr is 0: nothing is learned.");
+  EXPECT_NE(RateWarning(ParseSolver("base_lr: -0.1 lr_policy: 'fixed'")).find("below 0"),
+            string::npos);
+  const auto warning = [](const string& fields) {
+    return RateWarning(ParseSolver("base_lr: 0.1 " + fields));
+  };
   for (const char* fine :
        {"lr_policy: 'fixed'", "lr_policy: 'step' gamma: 0.1 stepsize: 5",
         "lr_policy: 'multistep' gamma: 0.1 stepvalue: [2, 5]", "lr_policy: 'poly' power: 1",

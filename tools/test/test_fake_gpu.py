@@ -53,7 +53,7 @@ class Training(FakeGpuTest):
 
     def test_one_that_computes_nothing_trains_all_the_same(self):
         result = run("idle,pace=early", "train", self.solver("lenet"), "--gpu=0", "--placement=keep", "--deterministic")
-        self.assertEqual([0.0] * 3, self.losses(result))
+        self.assertEqual({0.0}, set(self.losses(result)))
 
     def test_a_plan_is_for_a_gpu_that_is_known(self):
         model = f"--model={NETS}/lenet.prototxt"

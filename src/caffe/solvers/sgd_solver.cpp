@@ -3,7 +3,6 @@
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "caffe/util/fused_loops.hpp"
-#include "learning_rate.hpp"
 
 namespace caffe {
 
@@ -25,8 +24,6 @@ void AddBlobs(const Net<Dtype>& net, vector<shared_ptr<Blob<Dtype>>>* blobs) {
 
 template <typename Dtype>
 void SGDSolver<Dtype>::PreSolve() {
-  const string warning = RateWarning(this->param_);
-  LOG_IF(WARNING, !warning.empty() && Caffe::root_solver()) << warning;
   for (auto* blobs : {&history_, &update_, &temp_}) {
     blobs->clear();
     AddBlobs(*this->net_, blobs);

@@ -12,6 +12,7 @@
 #include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "detection_scores.hpp"
+#include "learning_rate.hpp"
 
 namespace caffe {
 
@@ -199,6 +200,8 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   CHECK(Caffe::root_solver());
   LOG(INFO) << "Solving " << net_->name();
   LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
+  const string warning = RateWarning(param_);
+  LOG_IF(WARNING, !warning.empty()) << warning;
   LOG_IF(WARNING, !param_.has_max_iter()) << "max_iter is not set: no iteration is trained.";
   if (param_.snapshot_after_train() && !snapshots_checked_) CheckSnapshotWritePermissions();
   requested_early_exit_ = false;

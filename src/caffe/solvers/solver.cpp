@@ -78,7 +78,6 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
       << "base_lr is " << param_.base_lr() << ": nothing can be learned (stop_on_nan).";
   LOG_IF(WARNING, !std::isfinite(param_.base_lr()) && Caffe::root_solver())
       << "base_lr is " << param_.base_lr() << ": nothing can be learned.";
-  CHECK_GE(param_.display(), 0) << "display is a number of iterations, or 0 for none.";
   if (param_.snapshot() > 0) CheckSnapshotWritePermissions();
   if (param_.random_seed() >= 0) {
     Caffe::set_random_seed(static_cast<unsigned int>(param_.random_seed() + Caffe::solver_rank()));

@@ -17,8 +17,6 @@ constexpr int kMostSolvers = 64;
 
 /// The numbers in --gpu; none when it is not given.
 std::vector<int> GpusFlag() {
-  if (FLAGS_gpu.empty() && Given("gpu"))
-    Fail("--gpu= is empty: name a GPU, or leave it out (a script's variable may have been empty).");
   if (FLAGS_gpu == "all") {
     if (layrub::GpuCount() == 0) Fail("--gpu=all: there is no GPU (" + layrub::WhyNoGpu() + ").");
     std::vector<int> all(layrub::GpuCount());

@@ -149,7 +149,7 @@ def run_check(check, shares, result, save):
     for name in shares:
         result['pieces'][name] = {'ok': False, 'complete': False, 'seconds': 0, 'rows': [], 'missing': ['not begun']}
     save()
-    check.end = check.begin
+    check.end = check.clock()
     for name, seconds in shares.items():
         check.end += seconds * check.scale
         print(f'{name}:', flush=True)

@@ -62,6 +62,8 @@ class Blob {
   Dtype data_at(const vector<int>& index) const { return cpu_data()[offset(index)]; }
   Dtype diff_at(const vector<int>& index) const { return cpu_diff()[offset(index)]; }
 
+  /// False: the blob was never given a shape, and has no memory either.
+  bool HasShape() const { return data_ != nullptr; }
   const shared_ptr<SyncedMemory>& data() const {
     CHECK(data_) << "the blob has no shape yet";
     return data_;

@@ -42,6 +42,16 @@ class PendingReads {
   std::vector<Read> reads_;
 };
 
+/// The loss of what `run` queues: called with a PendingReads and where to add it as that looks.
+template <typename Dtype, typename Run>
+Dtype LossOf(const Run& run) {
+  PendingReads reads;
+  Dtype loss = 0;
+  run(&reads, &loss);
+  reads.Look();
+  return loss;
+}
+
 }  // namespace caffe
 
 #endif  // CAFFE_PENDING_READS_HPP_

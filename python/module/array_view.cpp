@@ -31,8 +31,7 @@ const caffe::PlannedNet<float>* PlanOf(const SyncedMemory& memory) {
 std::set<const SyncedMemory*> MemoryOf(const Owners& owners) {
   std::set<const SyncedMemory*> memory;
   const auto add = [&](const caffe::Blob<float>& blob) {
-    if (blob.num_axes() == 0 && blob.count() == 0) return;  // it has no shape yet
-    memory.insert({blob.data().get(), blob.diff().get()});
+    if (blob.HasShape()) memory.insert({blob.data().get(), blob.diff().get()});
   };
   for (const caffe::Net<float>* net : owners.nets) {
     for (const auto& blob : net->blobs()) add(*blob);

@@ -4,6 +4,8 @@ import shutil
 import tempfile
 import unittest
 
+import numpy as np
+
 os.environ.setdefault('GLOG_minloglevel', '2')
 
 import caffe  # noqa: E402  the log level comes first
@@ -59,6 +61,10 @@ class CaffeTest(unittest.TestCase):
 
     def net(self, text=DEPLOY_NET, phase=caffe.TEST, **options):
         return caffe.Net(self.write('net.prototxt', text), phase, **options)
+
+    def fill_weights(self, net):
+        for blobs in net.params.values():
+            blobs[0].data[...] = np.arange(blobs[0].count).reshape(blobs[0].shape) % 7 / 50 - 0.05
 
     def solver_file(self, text=TRAIN_NET, more='', solver_type='SGD'):
         net = self.write('train.prototxt', text)

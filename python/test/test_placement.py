@@ -156,8 +156,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
         found = []
         for planned in (False, True):
             net = self.net(TRAIN_NET.replace('name: "small"', 'force_backward: true'), caffe.TRAIN)
-            for blobs in net.params.values():
-                blobs[0].data[...] = np.arange(blobs[0].count).reshape(blobs[0].shape) % 7 / 50 - 0.05
+            self.fill_weights(net)
             if planned:
                 net.place('keep')
                 net.forward()

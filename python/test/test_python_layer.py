@@ -204,8 +204,7 @@ class PythonLayers(CaffeTest):
         found = []
         for planned in (False, True):
             net = self.net(text, caffe.TRAIN)
-            for blobs in net.params.values():
-                blobs[0].data[...] = np.arange(blobs[0].count).reshape(blobs[0].shape) % 7 / 50 - 0.05
+            self.fill_weights(net)
             if planned:
                 net.place('liveness')
             net.forward()

@@ -103,8 +103,7 @@ std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
            std::to_string(layrub::GpuCount() - 1) + ".");
     }
     devices.push_back(&layrub::Gpu(id));
-    const std::string lines = devices.back()->Describe();
-    LOG(INFO) << "GPU " << id << ": " << lines.substr(0, lines.find('\n'));
+    LOG(INFO) << "GPU " << id << ": " << devices.back()->Name();
   }
   LOG(INFO) << "Using GPUs " << Names(ids);
   caffe::Caffe::SetDevice(ids[0]);

@@ -98,26 +98,19 @@ Machine ReadMachineFile(const std::string& path, const std::string& text) {
   return layrub::ShareLink(machine, static_cast<int>(std::ceil(SolversFlag() / links)));
 }
 
-std::string NameOf(const layrub::Device& gpu) {
-  const std::string lines = gpu.Describe();
-  return lines.substr(0, lines.find('\n'));
-}
-
-/// The data sheet of a GPU, none of whose time is taken.
-Machine KnownMachine(const layrub::Device& gpu) {
-  const std::string name = NameOf(gpu);
-  const std::string known = layrub::KnownGpu(name);
-  if (known.empty()) {
-    Fail("--gpu=" + FLAGS_gpu + ": " + name +
-         " is no machine that is known; --machine names one that "
-         "is like it, or a profile of it.");
-  }
-  return layrub::FindMachine(known).value();
+/// Of the first GPU that --gpu names the data sheet: nothing is run on it. Else a CPU.
+Machine MachineOfGpuFlag() {
+  const layrub::Device* const gpu = GpuFlag();
+  if (gpu == nullptr) return Machine();
+  const std::string known = layrub::KnownGpu(gpu->Name());
+  if (!known.empty()) return layrub::FindMachine(known).value();
+  Fail("--gpu=" + FLAGS_gpu + ": " + gpu->Name() +
+       " is no machine that is known; --machine names one that is like it, or a profile of it.");
 }
 
 /// The GPU of GPU mode: its data sheet, or what it is found to do, unless that may not count.
 Machine MachineOfDevice(layrub::Device* device) {
-  const std::string name = NameOf(*device);
+  const std::string name = device->Name();
   const std::string known = layrub::KnownGpu(name);
   if (!known.empty()) return layrub::FindMachine(known).value();
   if (FLAGS_deterministic) {
@@ -131,10 +124,7 @@ Machine MachineOfDevice(layrub::Device* device) {
 }
 
 Machine MachineByDefault() {
-  if (caffe::Caffe::mode() == caffe::Caffe::CPU) {
-    const layrub::Device* const gpu = GpuFlag();
-    return gpu ? KnownMachine(*gpu) : Machine();
-  }
+  if (caffe::Caffe::mode() == caffe::Caffe::CPU) return MachineOfGpuFlag();
   static const Machine machine = MachineOfDevice(&caffe::Caffe::device());
   return machine;
 }

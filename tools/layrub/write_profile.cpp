@@ -39,8 +39,7 @@ std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
 Machine MeasureDevice() {
   Machine machine;
   if (caffe::Caffe::mode() == caffe::Caffe::GPU) {
-    const std::string lines = caffe::Caffe::device().Describe();
-    machine.name = lines.substr(0, lines.find('\n'));
+    machine.name = caffe::Caffe::device().Name();
     machine.capacity = caffe::Caffe::device().total_bytes();
   } else {
     machine.name = "cpu, " + std::to_string(std::thread::hardware_concurrency()) + " threads";

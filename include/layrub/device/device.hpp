@@ -90,8 +90,12 @@ class Device : public MemorySource {
   virtual void MakeCurrent() {}
   /// Its number among those of its kind.
   virtual int id() const = 0;
-  /// Lines of text for people; the first one names the device.
+  /// Lines of text for people; the first one is Name().
   virtual std::string Describe() const = 0;
+  std::string Name() const {
+    const std::string lines = Describe();
+    return lines.substr(0, lines.find('\n'));
+  }
 
   /// Runs plans on this device; the host tier as MakeCpuBackend says.
   virtual std::unique_ptr<Backend> MakeBackend(const std::string& spill_file) = 0;

@@ -41,11 +41,8 @@ void Layer<Dtype>::SetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<D
 
 template <typename Dtype>
 Dtype Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
-  PendingReads reads;
-  Dtype loss = 0;
-  Forward(bottom, top, &reads, &loss);
-  reads.Look();
-  return loss;
+  return LossOf<Dtype>(
+      [&](PendingReads* reads, Dtype* loss) { Forward(bottom, top, reads, loss); });
 }
 
 template <typename Dtype>

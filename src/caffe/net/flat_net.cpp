@@ -219,8 +219,7 @@ void CheckShapes(const Net<Dtype>& net) {
     const LayerParameter& layer = net.layers()[i]->layer_param();
     const FailureScope scope(layer);
     for (size_t k = 0; k < net.top_vecs()[i].size(); ++k) {
-      const Blob<Dtype>& top = *net.top_vecs()[i][k];
-      CHECK(top.num_axes() > 0 || top.count() > 0)
+      CHECK(net.top_vecs()[i][k]->HasShape())
           << "Layer " << layer.name() << " (" << layer.type() << "): its top '"
           << net.blob_names()[net.top_ids(static_cast<int>(i))[k]]
           << "' has no shape; a memory plan needs one: the layer's Reshape, or the program, has to "

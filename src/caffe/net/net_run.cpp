@@ -10,11 +10,8 @@ namespace caffe {
 
 template <typename Dtype>
 Dtype Net<Dtype>::ForwardFromTo(int start, int end) {
-  PendingReads reads;
-  Dtype loss = 0;
-  RunLayers(start, end, &reads, &loss);
-  reads.Look();
-  return loss;
+  return LossOf<Dtype>(
+      [&](PendingReads* reads, Dtype* loss) { RunLayers(start, end, reads, loss); });
 }
 
 template <typename Dtype>
@@ -26,7 +23,7 @@ void Net<Dtype>::RunLayers(int start, int end, PendingReads* reads, Dtype* loss)
     for (Callback* callback : before_forward_) callback->run(i);
     // Derivatives of what is computed anew, of a pass that is over, are nobody's: zero.
     for (const Blob<Dtype>* top : top_vecs_[i]) {
-      if (top->num_axes() > 0 || top->count() > 0) DroppedValue::Forget(top->diff().get());
+      if (top->HasShape()) DroppedValue::Forget(top->diff().get());
     }
     layers_[i]->Forward(bottom_vecs_[i], top_vecs_[i], reads, loss);
     if (debug_info_) ForwardDebugInfo(i);
@@ -46,22 +43,18 @@ Dtype Net<Dtype>::ForwardTo(int end) {
 
 template <typename Dtype>
 const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
-  PendingReads reads;
-  Dtype sum = 0;
-  RunForward(&reads, &sum);
-  reads.Look();
+  const Dtype sum =
+      LossOf<Dtype>([&](PendingReads* reads, Dtype* adds) { RunForward(reads, adds); });
   if (loss) *loss = sum;
   return net_output_blobs_;
 }
 
 template <typename Dtype>
 Dtype Net<Dtype>::ForwardBackward() {
-  PendingReads reads;
-  Dtype loss = 0;
-  RunForward(&reads, &loss);
-  Backward();
-  reads.Look();
-  return loss;
+  return LossOf<Dtype>([&](PendingReads* reads, Dtype* loss) {
+    RunForward(reads, loss);
+    Backward();
+  });
 }
 
 template <typename Dtype>

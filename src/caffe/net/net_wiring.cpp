@@ -22,10 +22,8 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
   for (int layer_id = 0; layer_id < count; ++layer_id) {
     LayerParameter* layer_param = param.mutable_layer(layer_id);
     if (!layer_param->has_phase()) layer_param->set_phase(phase_);
-    {
-      const FailureScope scope(*layer_param);
-      layers_.push_back(LayerRegistry<Dtype>::CreateLayer(*layer_param));
-    }
+    const FailureScope scope(*layer_param);
+    layers_.push_back(LayerRegistry<Dtype>::CreateLayer(*layer_param));
     layer_names_.push_back(layer_param->name());
     LOG_IF(INFO, LogsSetUp()) << "Creating Layer " << layer_param->name();
     bool need_backward = false;
@@ -42,7 +40,6 @@ void Net<Dtype>::CreateLayers(const NetParameter& in_param, map<string, int>* bl
         AppendTop(param, layer_id, i, NULL, NULL);
       }
     }
-    const FailureScope scope(*layer_param);
     SetUpLayer(layer_id);
     // A layer's set-up may have settled its own parameters' specs (statistics do not learn).
     const LayerParameter& settled = layers_[layer_id]->layer_param();

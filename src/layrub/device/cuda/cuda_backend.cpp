@@ -152,8 +152,7 @@ class CudaBackend final : public Backend {
   int64_t Allocated(Tier tier) const override { return allocated_[Index(tier)]; }
 
   std::string Describe() const override {
-    const std::string lines = device_->Describe();
-    return "GPU " + std::to_string(device_->id()) + ", " + lines.substr(0, lines.find('\n'));
+    return "GPU " + std::to_string(device_->id()) + ", " + device_->Name();
   }
 
   Device* device() const override { return device_; }

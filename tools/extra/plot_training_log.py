@@ -5,7 +5,7 @@
 
 Charts: 0 test accuracy, 2 test loss, 4 learning rate, 6 training loss, by iterations; 1, 3, 5 and 7 the same by
 seconds. Of several outputs the first whose name has "accuracy" (else "mean_average_precision", else the first), or
-"loss", is drawn. Opened by itself in a browser, the picture names the point under the mouse.
+"loss", is drawn. Of several test nets each has its line. Opened by itself in a browser, the picture names the point under the mouse.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def chosen(row, chart):
     """The value of the chart in a row, or None."""
     if chart == 2:
         return row['LearningRate']
-    outputs = {name: value for name, value in row.items() if name not in ('NumIters', 'Seconds', 'LearningRate')}
+    outputs = {name: value for name, value in row.items() if name not in ('NumIters', 'Seconds', 'LearningRate', 'TestNet')}
     for word in ('accuracy', 'mean_average_precision', '') if chart == 0 else ('loss',):
         for name, value in outputs.items():
             if word in name:
@@ -37,11 +37,15 @@ def chosen(row, chart):
     return None
 
 
-def points(path, chart, by_seconds):
+def lines(path, chart, by_seconds):
+    """Lists of points: one by the name '', or, of several test nets, one by the number of each."""
     train, test = read_rows(path)
-    rows = test if chart < 2 else train
-    found = [(row['Seconds' if by_seconds else 'NumIters'], chosen(row, chart)) for row in rows]
-    found = [(x, y) for x, y in found if y is not None and math.isfinite(y)]
+    found = {}
+    for row in test if chart < 2 else train:
+        value = chosen(row, chart)
+        if value is not None and math.isfinite(value):
+            name = f" (#{row['TestNet']})" if 'TestNet' in row else ''
+            found.setdefault(name, []).append((row['Seconds' if by_seconds else 'NumIters'], value))
     if not found:
         raise BadInput(f'{path}: nothing is said of {CHARTS[chart].lower()}')
     return found
@@ -105,7 +109,8 @@ def main():
     curves = {}
     for path in arguments.logs:
         name = os.path.splitext(os.path.basename(path))[0]
-        curves[path if name in curves else name] = points(path, chart, by_seconds)
+        for net, points in lines(path, chart, by_seconds).items():
+            curves[(path if name + net in curves else name) + net] = points
     write_whole(arguments.output, draw(curves, f'{CHARTS[chart]} by {unit.lower()}', unit))
 
 

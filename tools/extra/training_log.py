@@ -1,6 +1,7 @@
 """Reads logs of training: those of this project, and of Caffe. Shared by the programs of this folder."""
 
 import datetime
+import math
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ from script import BadInput, read_text  # noqa: E402
 PREFIX = re.compile(r'[IWEF](\d{4})?(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d+))? +\d+ \S+\] (.*)')
 NUMBER = r'[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|nan|inf)'
 ITERATION = re.compile(r'Iteration (\d+)')
+TESTED = re.compile(r'Iteration \d+, Testing net \(#(\d+)\)')
 RATE = re.compile(rf'Iteration \d+, lr = ({NUMBER})')
 OUTPUT = re.compile(rf' *(Train|Test) net output #\d+: (\S+) = ({NUMBER})')
 
@@ -51,29 +53,41 @@ def read_lines(path):
 
 def read_rows(path):
     """What a log says of training and of tests: two lists of dicts, with NumIters, Seconds, LearningRate and a value for
-    each output of the net."""
+    each output of the net. Where there are several test nets, rows of tests have TestNet, its number, besides."""
     rows = {'Train': [], 'Test': []}
-    iteration, rate = None, float('nan')
+    iteration, rate, net = None, float('nan'), 0
     for line in read_lines(path):
         found = ITERATION.match(line.text)
         if found:
             iteration = int(found[1])
+            tested = TESTED.match(line.text)
+            if tested:
+                net = int(tested[1])
             known = RATE.match(line.text)
             if known:
                 rate = float(known[1])
                 for of_kind in rows.values():  # the rate follows the outputs of its iteration
-                    if of_kind and of_kind[-1]['NumIters'] == iteration:
-                        of_kind[-1]['LearningRate'] = rate
+                    for row in reversed(of_kind):
+                        if row['NumIters'] != iteration:
+                            break
+                        row['LearningRate'] = rate
             continue
         found = OUTPUT.match(line.text)
         if not found or iteration is None:
             continue
         kind, name, value = found.groups()
         of_kind = rows[kind]
-        if not of_kind or of_kind[-1]['NumIters'] != iteration or name in of_kind[-1]:
+        if not of_kind or of_kind[-1]['NumIters'] != iteration or name in of_kind[-1] or \
+                of_kind[-1].get('TestNet', net) != net:
             of_kind.append({'NumIters': iteration, 'Seconds': line.seconds, 'LearningRate': rate})
+            if kind == 'Test':
+                of_kind[-1]['TestNet'] = net
         of_kind[-1][name] = float(value)
-    for of_kind in rows.values():  # the first test comes before a rate is told
-        if len(of_kind) > 1 and of_kind[0]['LearningRate'] != of_kind[0]['LearningRate']:
-            of_kind[0]['LearningRate'] = of_kind[1]['LearningRate']
+    for of_kind in rows.values():  # the first tests come before a rate is told
+        for row, following in reversed(list(zip(of_kind, of_kind[1:]))):
+            if math.isnan(row['LearningRate']):
+                row['LearningRate'] = following['LearningRate']
+    if len({row['TestNet'] for row in rows['Test']}) <= 1:
+        for row in rows['Test']:
+            del row['TestNet']
     return rows['Train'], rows['Test']

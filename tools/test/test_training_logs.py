@@ -90,6 +90,21 @@ class TrainingLogs(DigitsTest):
         self.assertEqual(["0.01", "0.005"], [row["LearningRate"] for row in test])
         self.assertEqual(["1.0", "7.0"], [row["Seconds"] for row in test])
 
+    def test_several_test_nets_are_told_apart(self):
+        again = CAFFE.replace("#0)", "#1)").replace("0.125", "0.25").splitlines(keepends=True)
+        write("two.log", "".join(CAFFE.splitlines(keepends=True)[:7] + again[4:7] + CAFFE.splitlines(keepends=True)[7:] + again[-3:]))
+        self.works("parse_log.py", "two.log", ".")
+        self.assertEqual([{"NumIters": number, "Seconds": seconds, "LearningRate": rate, "TestNet": net, "accuracy": accuracy,
+                           "loss": loss} for number, seconds, rate, net, accuracy, loss in
+                          (("0", "1.0", "0.01", "0", "0.125", "2.5"), ("0", "1.0", "0.01", "1", "0.25", "2.5"),
+                           ("200", "7.0", "0.005", "0", "nan", "0.5"), ("200", "7.0", "0.005", "1", "nan", "0.5"))],
+                         self.rows("two.log.test"))
+        self.assertNotIn("TestNet", self.rows("two.log.train")[0])
+        self.works("plot_training_log.py", "2", "chart.svg", "two.log", "two.log")
+        drawn = xml.etree.ElementTree.parse("chart.svg").getroot()
+        names = [part.text for part in drawn.iter() if part.tag.endswith("text") and "fill" in part.get("style", "")]
+        self.assertEqual(["two (#0)", "two (#1)", "two.log (#0)", "two.log (#1)"], names)
+
     def test_a_log_of_ours_becomes_the_same_tables(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 8"))
         result = run("train", "--solver=solver.prototxt")

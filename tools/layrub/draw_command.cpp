@@ -1,3 +1,5 @@
+#include <boost/algorithm/string/predicate.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,17 @@ layrub::Plan ReadPlan(const std::string& path, const layrub::Graph& graph) {
   return plan;
 }
 
+/// A name that says something else would mislead the programs that open the picture.
+void CheckNamesSvg(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  for (const char* const other : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".html"}) {
+    if (!boost::iequals(extension, other)) continue;
+    const std::string svg = std::filesystem::path(path).replace_extension(".svg").string();
+    Fail("--output=" + path.string() + ": 'draw' writes an SVG; name it " + svg +
+         ", which browsers show, and make another kind of picture of that.");
+  }
+}
+
 }  // namespace
 
 int Draw(const std::vector<std::string>& arguments) {
@@ -46,6 +59,7 @@ int Draw(const std::vector<std::string>& arguments) {
     Fail("'draw' has room for " + std::to_string(MostPlansOfAMap()) + " plans side by side, not " +
          std::to_string(plans) + ": draw them in several pictures.");
   }
+  CheckNamesSvg(FLAGS_output);
   CheckWritable(FLAGS_output);
   const layrub::Graph graph = ReadGraph(arguments[0]);
   std::vector<MapPlan> plans;

@@ -174,6 +174,10 @@ class Draw(unittest.TestCase):
             self.assertRegex(done.err, rf"\Alayrub: {words}.*\n\Z")
             self.assertFalse(os.path.exists("out.svg"))
         self.assertRegex(run("draw", "graph.txt", "plan.txt").err, r"\Alayrub: 'draw' needs --output=FILE.*\n\Z")
+        done = run("draw", "graph.txt", "plan.txt", "--output=plan.PNG")
+        self.assertEqual(1, done.code)
+        self.assertRegex(done.err, r"\Alayrub: --output=plan.PNG: 'draw' writes an SVG; name it plan.svg,.*\n\Z")
+        self.assertFalse(os.path.exists("plan.PNG"))
 
     def test_a_picture_is_whole_or_as_it_was(self):
         write("out.svg", "precious")

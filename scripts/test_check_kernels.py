@@ -33,25 +33,30 @@ class CheckKernels(unittest.TestCase):
             return subprocess.run([sys.executable, script, path, *arguments], text=True, capture_output=True, check=False)
 
     def test_what_ptxas_tells_of_each_kernel_is_read(self):
-        self.assertEqual(check_kernels.read(LOG), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 8),
-                                                   check_kernels.Kernel('_Z5Other', 'sm_90', 24, 80)])
+        self.assertEqual(check_kernels.read(LOG), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 0, 8),
+                                                   check_kernels.Kernel('_Z5Other', 'sm_90', 24, 40, 80)])
 
     def test_a_kernel_that_spills_is_named_unless_it_may(self):
         done = self.run_on(LOG)
         self.assertEqual(done.returncode, 1)
         self.assertIn('_Z5Other (sm_90) spills 24 bytes, more than 0\n', done.stdout)
         self.assertNotIn('_Z4Kern', done.stdout)
-        self.assertEqual(self.run_on(LOG, '--spills=24').returncode, 0)
+        self.assertEqual(self.run_on(LOG, '--spills=24', '--stack=40').returncode, 0)
+
+    def test_a_kernel_with_a_large_stack_is_named_unless_it_may_have_one(self):
+        done = self.run_on(LOG, '--spills=24', '--stack=39')
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual('_Z5Other (sm_90) has a stack of 40 bytes, more than 39', done.stdout.splitlines()[0])
 
     def test_a_kernel_with_too_many_registers_for_its_block_is_named(self):
-        done = self.run_on(LOG, '--spills=24', '--threads=1024')
+        done = self.run_on(LOG, '--spills=24', '--stack=40', '--threads=1024')
         self.assertEqual(done.returncode, 1)
         self.assertIn('_Z5Other (sm_90) uses 80 registers: a block of 1024 threads has 64\n', done.stdout)
 
     def test_a_kernel_that_was_compiled_again_is_what_it_became(self):
         again = LOG + LOG.replace('24 bytes spill stores', '0 bytes spill stores')
-        self.assertEqual(check_kernels.read(again), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 8),
-                                                     check_kernels.Kernel('_Z5Other', 'sm_90', 0, 80)])
+        self.assertEqual(check_kernels.read(again), [check_kernels.Kernel('_Z4Kern', 'sm_75', 0, 0, 8),
+                                                     check_kernels.Kernel('_Z5Other', 'sm_90', 0, 40, 80)])
 
     def test_a_build_that_tells_of_no_kernel_is_no_success(self):
         done = self.run_on('[1/1] Linking\n')

@@ -17,7 +17,7 @@ cmake $generator -S "$root" -B "$build" -D SANITIZE=thread -D CMAKE_CXX_FLAGS_RE
 
 if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
-    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
+    "$root"/src/caffe/kernels/test/test_host_launch.cpp "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
     "$root"/src/caffe/layers/test/test_data_threads.cpp; do
@@ -25,7 +25,7 @@ if [ $# -eq 0 ]; then
   done
   # They are there where the headers of CUDA and NCCL are.
   targets=$(cmake --build "$build" --target help)
-  for test in test_cuda_backend test_cuda_copies test_nccl_communicator; do
+  for test in test_cuda_backend test_cuda_copies test_stream_calls test_nccl_communicator; do
     if echo "$targets" | grep -qw $test; then set -- "$@" $test; fi
   done
 fi

@@ -66,9 +66,11 @@
     CHECK_EQ(curand_status, CURAND_STATUS_SUCCESS) << caffe::curandGetErrorString(curand_status); \
   } while (0)
 
-/// A grid-stride loop over the n elements of a kernel launched with any number of blocks.
-#define CUDA_KERNEL_LOOP(i, n) \
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += blockDim.x * gridDim.x)
+/// A grid-stride loop over the n elements of a kernel launched with any number of blocks. Beyond
+/// the last int i is negative.
+#define CUDA_KERNEL_LOOP(i, n)                                           \
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i >= 0 && i < (n); \
+       i += blockDim.x * gridDim.x)
 
 /// Reports a launch that failed; an error inside the kernel shows at the next synchronization.
 #define CUDA_POST_KERNEL_CHECK CUDA_CHECK(cudaPeekAtLastError())

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "caffe/util/failure.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 
@@ -57,6 +58,7 @@ void Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob
   Reshape(bottom, top);
   if (!planned_) PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
   if (Caffe::mode() == Caffe::GPU) {
+    Caffe::device().MakeCurrent();  // for kernels of users, whatever was copied before
     Forward_gpu(bottom, top);
   } else {
     Forward_cpu(bottom, top);
@@ -95,6 +97,7 @@ void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>&
   const FailureScope scope(layer_param_);
   if (!planned_) PrepareDirect(bottom, top, propagate_down, false);
   if (Caffe::mode() == Caffe::GPU) {
+    Caffe::device().MakeCurrent();
     Backward_gpu(top, propagate_down, bottom);
   } else {
     Backward_cpu(top, propagate_down, bottom);

@@ -1,5 +1,7 @@
 #include "caffe/kernels/gemm.hpp"
 
+#include <algorithm>
+
 #include "caffe/kernels/parallel.hpp"
 #include "caffe/util/cpu_gemm.hpp"
 #include "caffe/util/math_functions.hpp"
@@ -62,8 +64,9 @@ void BatchedGemm(const DeviceContext& context, const GemmBatch& batch, Transpose
 #ifndef CPU_ONLY
   if (context.launch) {
     const bool ta = trans_a == Transpose::kYes, tb = trans_b == Transpose::kYes;
+    const int row = std::max(inner, 1);  // what cuBLAS takes where there are none
     CublasBatch(batch, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, columns,
-                rows, inner, alpha, b, tb ? inner : columns, a, ta ? rows : inner, beta, c);
+                rows, inner, alpha, b, tb ? row : columns, a, ta ? rows : row, beta, c);
     return;
   }
 #endif

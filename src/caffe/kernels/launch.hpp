@@ -69,6 +69,7 @@ template <typename... Params, typename... Args>
 void Launch(const DeviceContext& context, [[maybe_unused]] Barriers barriers, int64_t blocks,
             int threads, void (*kernel)(Params...), const Args&... args) {
   DeferredWork::FinishCurrent();
+  if (context.device != nullptr) context.device->MakeCurrent();  // whose stream it is
   const auto grid = static_cast<unsigned>(blocks);
 #ifdef __CUDACC__
   kernel<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream)>>>(args...);

@@ -15,7 +15,8 @@ namespace {
 
 /// To queue a graph costs the host what it costs to queue some kernels.
 constexpr size_t kFewestOperations = 3;
-/// Of one run: the first pass of an iteration finds gradients cleared, those after it do not.
+/// Of one run, and states in which it is seen: the first pass of an iteration finds gradients
+/// cleared, those after it do not.
 constexpr size_t kMostCaptures = 4;
 
 bool captures_enabled = true;
@@ -60,9 +61,14 @@ bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
   ++done_;
   if (doing_ == Doing::kLookingAround) {
     const layrub::Form& form = net_->memory_->net.graph.ops[step.op].forms[step.form];
-    const auto& gradients = net_->memory_->net.param_diff;
+    const auto& all = net_->memory_->net.param_diff;
+    auto& gradients = run_->gradients;
     for (const TensorId tensor : form.writes) {
-      if (std::count(gradients.begin(), gradients.end(), tensor)) run_->gradients.push_back(tensor);
+      if (std::count(all.begin(), all.end(), tensor) == 0 ||
+          std::count(gradients.begin(), gradients.end(), tensor) > 0)
+        continue;
+      gradients.push_back(tensor);
+      before_.zero.push_back(net_->memory_->bindings[tensor].zero);
     }
   }
   return doing_ == Doing::kRepeating;
@@ -77,14 +83,16 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
   const auto [run, is_new] = runs_.try_emplace(net_->executor_->current_step());
   run_ = &run->second;
   doing_ = is_new ? Doing::kLookingAround : Doing::kBodies;
-  if (is_new || run_->operations < kFewestOperations) return;
   before_ = {shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
+  if (is_new || run_->operations < kFewestOperations) return;
   const auto found = std::find_if(run_->captures.begin(), run_->captures.end(),
                                   [this](const Capture& one) { return one.before == before_; });
   if (found != run_->captures.end()) {
     repeats_ = &*found;
     doing_ = Doing::kRepeating;
-  } else if (run_->captures.size() < kMostCaptures && device_->BeginCapture()) {
+  } else if (std::count(run_->seen.begin(), run_->seen.end(), before_) == 0) {
+    if (run_->seen.size() < kMostCaptures) run_->seen.push_back(before_);
+  } else if (device_->BeginCapture()) {
     doing_ = Doing::kCapturing;
   }
 }
@@ -94,6 +102,7 @@ void PlannedNet<Dtype>::Captures::End() {
   const Doing did = std::exchange(doing_, Doing::kNothing);
   if (did == Doing::kLookingAround) {
     run_->operations = done_;
+    run_->seen.push_back(std::move(before_));
   } else if (did == Doing::kCapturing) {
     std::unique_ptr<layrub::CapturedWork> work = device_->EndCapture();
     CHECK(work) << "Net " << net_->net().name() << ": " << done_

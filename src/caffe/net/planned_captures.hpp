@@ -14,7 +14,8 @@ namespace caffe {
 /// and so are their addresses. A run is made of operations that follow one another, with nothing
 /// but allocations in between, and whose layers only queue work (MemoryTraits::capturable). Its
 /// bodies run in the first iteration, are captured in the second, and are not asked from the third
-/// one on: what was captured is queued with one call.
+/// one on: what was captured is queued with one call. Libraries may load, at their first use, what
+/// a capture must not: so nothing is captured that has not run before in the same State.
 ///
 /// Nothing is captured where somebody is called between layers.
 template <typename Dtype>
@@ -49,6 +50,7 @@ class PlannedNet<Dtype>::Captures {
   struct Run {
     size_t operations = 0;
     std::vector<layrub::TensorId> gradients;  ///< that its operations add to
+    std::vector<State> seen;                  ///< in which its bodies have run
     std::vector<Capture> captures;
   };
   enum class Doing : uint8_t { kNothing, kBodies, kLookingAround, kCapturing, kRepeating };

@@ -19,12 +19,6 @@ namespace {
 using layrub::Cudnn;
 using layrub::FindCudnn;
 
-int CurrentDevice() {
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  return device;
-}
-
 /// What one thread has of cuDNN, for the device that it works on. When the thread ends the driver
 /// may have gone before (the main thread): what cuDNN says to that is of no interest.
 class ThreadState {
@@ -32,14 +26,15 @@ class ThreadState {
   ~ThreadState() { Close(); }
 
   cudnnHandle_t Handle() {
-    const int device = CurrentDevice();
+    layrub::Device* const device = &Caffe::device();
+    device->MakeCurrent();  // copies to and from another one may have come between
     if (!handle_ || device != device_) {
       Close();
       LAYRUB_CUDNN(Create, &handle_);
       device_ = device;
       stream_ = nullptr;
     }
-    const auto stream = static_cast<cudaStream_t>(layrub::Gpu(device).stream());
+    const auto stream = static_cast<cudaStream_t>(device->stream());
     if (stream != stream_) LAYRUB_CUDNN(SetStream, handle_, stream);
     stream_ = stream;
     return handle_;
@@ -61,7 +56,7 @@ class ThreadState {
 
   cudnnHandle_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr;  ///< of the handle
-  int device_ = 0;
+  const layrub::Device* device_ = nullptr;
   std::map<std::pair<ConvolutionDims, cudnnDataType_t>, std::unique_ptr<CudnnProblem>> problems_;
 };
 
@@ -123,7 +118,7 @@ AlgorithmCache& CudnnTimes() {
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<AlgorithmCache>> caches;
   static thread_local std::pair<int, AlgorithmCache*> last{-1, nullptr};
-  const int device = CurrentDevice();
+  const int device = Caffe::device().id();
   if (last.first == device) return *last.second;
   cudaDeviceProp properties;
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));

@@ -71,10 +71,9 @@ class Handles {
 
   void FollowDevice() {
     layrub::Device* const device = &Caffe::device();
-    if (device == device_) return;
-    Close();
+    if (device != device_) Close();
     device_ = device;
-    device->MakeCurrent();
+    device->MakeCurrent();  // copies to and from another one may have come between
   }
 
   void ApplySeed() {

@@ -1,6 +1,7 @@
 // caffe_gpu_*: products and sums by cuBLAS, random numbers by cuRAND, the rest by ParallelFor.
 #include "caffe/util/math_functions.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "caffe/kernels/on_device.hpp"
@@ -83,8 +84,9 @@ template <typename Dtype>
 void caffe_gpu_gemm(const CBLAS_TRANSPOSE TransA, const CBLAS_TRANSPOSE TransB, const int M,
                     const int N, const int K, const Dtype alpha, const Dtype* A, const Dtype* B,
                     const Dtype beta, Dtype* C) {
-  Gemm(Operation(TransB), Operation(TransA), N, M, K, alpha, B, TransB == CblasNoTrans ? N : K, A,
-       TransA == CblasNoTrans ? K : M, beta, C);
+  const int row = std::max(K, 1);  // what cuBLAS takes where there are none
+  Gemm(Operation(TransB), Operation(TransA), N, M, K, alpha, B, TransB == CblasNoTrans ? N : row, A,
+       TransA == CblasNoTrans ? row : M, beta, C);
 }
 
 template <typename Dtype>

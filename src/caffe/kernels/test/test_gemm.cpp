@@ -52,6 +52,24 @@ TYPED_TEST(BatchedProducts, AreThoseMadeOneByOne) {
   }
 }
 
+TYPED_TEST(BatchedProducts, OfNothingAreZero) {
+  using Dtype = TypeParam;
+  const DeviceContext context = DeviceContext::Current();
+  const Blob<Dtype> none({1});
+  for (const Transpose ta : {Transpose::kNo, Transpose::kYes}) {
+    for (const Transpose tb : {Transpose::kNo, Transpose::kYes}) {
+      Blob<Dtype> one({kM * kN}), many({kM * kN * kCount});
+      for (Blob<Dtype>* c : {&one, &many}) this->Fill(3, c);
+      Gemm(context, ta, tb, kM, kN, 0, Dtype(1), Data(context, none), Data(context, none), Dtype(0),
+           MutableData(context, &one));
+      BatchedGemm(context, {kCount, 0, 0, kM * kN}, ta, tb, kM, kN, 0, Dtype(1),
+                  Data(context, none), Data(context, none), Dtype(0), MutableData(context, &many));
+      EXPECT_EQ(one.asum_data(), 0);
+      EXPECT_EQ(many.asum_data(), 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kernels
 }  // namespace caffe

@@ -10,8 +10,10 @@
 
 namespace layrub {
 
-/// What is wrong with `call`, which has given `error`.
+/// What is wrong with `call`, which has given `error`. The error is forgotten: the next check of a
+/// kernel would report it, in a program that goes on.
 inline std::string CudaFailure(const char* call, cudaError_t error) {
+  cudaGetLastError();
   return std::string(call) + ": " + cudaGetErrorString(error) +
          (error == cudaErrorMemoryAllocation
               ? ": CUDA needs memory beside the plan, give a smaller --device_memory or end what "

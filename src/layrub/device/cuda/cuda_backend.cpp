@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -19,6 +17,7 @@
 #include "layrub/device/cuda/check.hpp"
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
+#include "layrub/device/cuda/stream_calls.hpp"
 #include "layrub/device/first_error.hpp"
 #include "layrub/device/spill_file.hpp"
 
@@ -41,20 +40,8 @@ struct Staging {
   std::array<Place, 2> places;
   size_t next = 0;
   cudaStream_t into = nullptr;
+  std::unique_ptr<StreamThread> thread;  ///< that writes or reads the file
 };
-
-/// What a thread of CUDA calls when a stream has come so far, and who is told what that throws.
-struct HostCall {
-  std::function<void()> function;
-  FirstError* error = nullptr;
-  std::atomic<bool> done{false};
-};
-
-void CUDART_CB CallFunction(void* erased) {
-  auto* const call = static_cast<HostCall*>(erased);
-  call->error->Guard(call->function);
-  call->done = true;
-}
 
 class CudaBackend final : public Backend {
  public:
@@ -112,7 +99,7 @@ class CudaBackend final : public Backend {
     if (lane == Lane::kCompute)
       throw std::invalid_argument("CudaBackend: the compute lane does not call");
     device_->MakeCurrent();
-    CallOn(StreamOf(lane), lane, std::move(function));
+    calls_.Call(StreamOf(lane), std::move(function));
   }
 
   void Zero(void* device, int64_t bytes) override {
@@ -182,6 +169,7 @@ class CudaBackend final : public Backend {
         LAYRUB_CUDA_AT_END(cudaStreamSynchronize(staging->into));
         cudaStreamDestroy(staging->into);
       }
+      staging->thread.reset();
       for (const Staging::Place& place : staging->places) device_->FreeHost(place.memory);
     }
   }
@@ -190,6 +178,8 @@ class CudaBackend final : public Backend {
     staging_[Index(lane)] = std::make_unique<Staging>();
     Staging* const staging = StagingOf(lane);
     LAYRUB_CUDA(cudaStreamCreateWithFlags(&staging->into, cudaStreamNonBlocking));
+    const cudaStream_t of_file = lane == Lane::kLoad ? staging->into : StreamOf(lane);
+    staging->thread = std::make_unique<StreamThread>(device_, of_file, &error_);
     for (Staging::Place& place : staging->places) {
       place.memory = device_->AllocateHost(kStagingBytes);
       if (place.memory != nullptr) continue;
@@ -218,16 +208,6 @@ class CudaBackend final : public Backend {
     LAYRUB_CUDA(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream));
   }
 
-  /// `stream` is one of `lane`'s.
-  void CallOn(cudaStream_t stream, Lane lane, std::function<void()> function) {
-    std::deque<HostCall>& calls = calls_[Index(lane)];
-    while (!calls.empty() && calls.front().done) calls.pop_front();
-    HostCall& call = calls.emplace_back();
-    call.function = std::move(function);
-    call.error = &error_;
-    LAYRUB_CUDA(cudaLaunchHostFunc(stream, CallFunction, &call));
-  }
-
   /// CUDA does not say what a copy between ranges that overlap gives. So it goes in pieces as long
   /// as the way to go, which overlap none, those first that lie where others go.
   void CopyWithin(char* to, const char* from, int64_t bytes) {
@@ -245,7 +225,7 @@ class CudaBackend final : public Backend {
     const auto half = [&](cudaStream_t stream, bool of_file, void* target, const void* source,
                           int64_t count) {
       if (!of_file) return Queue(stream, target, source, count);
-      CallOn(stream, lane, [this, target, source, count] {
+      staging.thread->Call([this, target, source, count] {
         if (!error_.some()) file_->Copy(target, source, count);
       });
     };
@@ -262,13 +242,12 @@ class CudaBackend final : public Backend {
   }
 
   CudaDevice* const device_;
-  std::unique_ptr<SpillFile> file_;                  ///< the host tier, if it is one
-  FirstError error_;                                 ///< of what threads of CUDA have called
+  std::unique_ptr<SpillFile> file_;  ///< the host tier, if it is one
+  FirstError error_;                 ///< of what streams have called
+  HostFunctions calls_{&error_};
   std::array<cudaStream_t, 3> streams_{};            ///< by lane; compute: the device's, not here
   std::array<std::unique_ptr<Staging>, 3> staging_;  ///< by lane, only with a file
-  /// By lane, about in order; a stream that has failed leaves some undone.
-  std::array<std::deque<HostCall>, 3> calls_;
-  std::array<CudaEvents, 3> events_;  ///< by lane
+  std::array<CudaEvents, 3> events_;                 ///< by lane
   std::shared_ptr<TimeOrigin> origin_;
   std::unordered_map<void*, int64_t> sizes_;
   std::array<int64_t, 2> allocated_{};

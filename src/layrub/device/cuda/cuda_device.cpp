@@ -152,6 +152,7 @@ void* CudaDevice::Allocate(int64_t bytes) {
 
 void CudaDevice::Free(void* memory) {
   if (memory == nullptr) return;
+  const OnGpu current(id_);  // else another one may get a context
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto size = sizes_.find(memory); size != sizes_.end()) {
     allocated_ -= size->second;
@@ -180,6 +181,7 @@ void* CudaDevice::AllocateHost(int64_t bytes) {
 
 void CudaDevice::FreeHost(void* memory) {
   if (memory == nullptr) return;
+  const OnGpu current(id_);  // else another one may get a context
   const cudaError_t error = cudaFreeHost(memory);
   if (error != cudaErrorCudartUnloading) LAYRUB_CUDA_AT_END(error);
 }

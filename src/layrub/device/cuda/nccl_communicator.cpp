@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layrub/device/cuda/check.hpp"
+#include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
 #include "layrub/device/cuda/nccl_library.hpp"
 
@@ -82,6 +83,7 @@ class Shared {
   };
 
   void Connect(const std::vector<Device*>& gpus) {
+    const OnGpu current(gpus[0]->id());  // and as it was in the end
     ncclUniqueId id;
     Must("ncclGetUniqueId", nccl_.GetUniqueId(&id));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -139,7 +141,11 @@ class Shared {
   void Must(const char* call, ncclResult_t result) {
     if (Fine(result)) return;
     ThrowIfFailed();
-    Fail(std::string(call) + ": " + nccl_.GetErrorString(result) + ".");
+    Fail(std::string(call) + ": " + nccl_.GetErrorString(result) +
+         (result == ncclUnhandledCudaError
+              ? ": if it found no memory, which it needs beside the plan, give a smaller "
+                "--device_memory."
+              : "."));
   }
 
   void End() {
@@ -166,7 +172,7 @@ class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(std::shared_ptr<Shared> shared, int rank, Device* device)
       : shared_(std::move(shared)), rank_(rank), device_(device) {
-    device_->MakeCurrent();
+    const OnGpu current(device_->id());
     computed_ = std::make_unique<CudaEvent>();
     exchanged_ = std::make_unique<CudaEvent>();
     // Last: where a call fails, nobody gives it back.
@@ -174,7 +180,7 @@ class NcclCommunicator final : public Communicator {
   }
   ~NcclCommunicator() override {
     if (queued_) shared_->Abort("member " + std::to_string(rank_) + " has left its group");
-    LAYRUB_CUDA_AT_END(cudaSetDevice(device_->id()));
+    const OnGpu current(device_->id());
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
   }

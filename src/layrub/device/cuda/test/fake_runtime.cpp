@@ -1,5 +1,8 @@
 #include "layrub/device/cuda/test/fake_runtime.hpp"
 
+#include <cuda.h>
+
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -111,6 +114,17 @@ bool AwaitOthers(const Mark& mark) {
                                    [&] { return mark.stream || mark.happened; });
 }
 
+bool AwaitOthers(const std::function<bool()>& done) {
+  constexpr auto kPatience = std::chrono::seconds(30);
+  constexpr auto kPause = std::chrono::microseconds(50);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    something_queued.wait_for(*lock_of_call, kPause);
+  }
+  return true;
+}
+
 void Reset(Options options) {
   const std::lock_guard lock(mutex);
   Now() = std::make_unique<Runtime>(std::move(options));
@@ -120,6 +134,7 @@ void Reset(Options options) {
 
 void Launch(std::function<void()> kernel, cudaStream_t stream) {
   Enter({"kernel"}, [&](Runtime& runtime) {
+    if (runtime.StreamOf(stream)->device != current_device) return cudaErrorInvalidResourceHandle;
     if (!runtime.options.idle) runtime.Put(runtime.StreamOf(stream), {.act = std::move(kernel)});
     return cudaSuccess;
   });
@@ -443,6 +458,35 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (event->mark) runtime.Reach(event->mark);
     return cudaSuccess;
   });
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  return Enter({"cudaGetDriverEntryPointByVersion"}, [&](Runtime& runtime) {
+    const bool is_there =
+        std::string(symbol) == "cuStreamWaitValue32" && runtime.options.streams_wait_for_host;
+    *function = is_there ? reinterpret_cast<void*>(&cuStreamWaitValue32) : nullptr;
+    *found = is_there ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
+  });
+}
+
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                             unsigned int flags) {
+  return static_cast<CUresult>(Enter({"cuStreamWaitValue32"}, [&](Runtime& runtime) {
+    auto* const counted = reinterpret_cast<uint32_t*>(address);
+    if (flags != CU_STREAM_WAIT_VALUE_GEQ) return cudaErrorNotSupported;
+    if (!runtime.Pinned(counted)) return cudaErrorInvalidValue;
+    const bool dropped = runtime.options.drop_wait && runtime.options.drop_wait(runtime.waits++);
+    if (dropped) return cudaSuccess;
+    runtime.Put(runtime.StreamOf(stream), {.until = [=] {
+                  const uint32_t now =
+                      std::atomic_ref<uint32_t>(*counted).load(std::memory_order_acquire);
+                  return static_cast<int32_t>(now - value) >= 0;
+                }});
+    return cudaSuccess;
+  }));
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {

@@ -56,8 +56,10 @@ struct Options {
   /// Members of NCCL's groups connect when they exchange something first, for which all have to
   /// come.
   bool members_connect = false;
-  /// Waits of streams for events, counted from 0, that are left out.
+  /// Waits of streams, for events and for the host, counted from 0, that are left out.
   std::function<bool(int)> drop_wait = {};
+  /// Whether the driver has cuStreamWaitValue32.
+  bool streams_wait_for_host = true;
 };
 
 /// A call that was made, by its name in CUDA's API; "kernel": Launch.

@@ -27,10 +27,12 @@ struct Mark {
   double milliseconds = 0;
 };
 
-/// One piece of a stream's work: something to do, a mark to reach or a mark to wait for.
+/// One piece of a stream's work: something to do, a mark to reach, or a mark or the host to wait
+/// for.
 struct Work {
   std::function<void()> act = {};
   std::shared_ptr<Mark> reach = {}, wait = {};
+  std::function<bool()> until = {};
   std::array<const void*, 2> touches{};  ///< the beginnings of what is copied or filled
 };
 
@@ -80,6 +82,8 @@ inline thread_local CUstream_st* captured_stream = nullptr;  ///< by this thread
 
 /// Lets calls of other threads go on until one has queued the mark; false if none does in time.
 bool AwaitOthers(const Mark& mark);
+/// The same until `done`, which other threads bring about without a call.
+bool AwaitOthers(const std::function<bool()>& done);
 
 /// All that calls share, for one call at a time.
 struct Runtime {
@@ -153,8 +157,9 @@ struct Runtime {
   }
 
   static bool Ready(const CUstream_st& stream) {
-    return !stream.queue.empty() &&
-           (!stream.queue.front().wait || stream.queue.front().wait->happened);
+    if (stream.queue.empty()) return false;
+    const Work& next = stream.queue.front();
+    return (!next.wait || next.wait->happened) && (!next.until || next.until());
   }
 
   void DoNext(CUstream_st* stream) {
@@ -210,7 +215,12 @@ struct Runtime {
   }
   void Step(CUstream_st* stream) {
     if (!Ready(*stream)) {
-      Reach(stream->queue.front().wait);
+      const Work& next = stream->queue.front();
+      if (next.wait) return Reach(next.wait);
+      // What has failed waits for nobody.
+      if (sticky == cudaSuccess && AwaitOthers(std::function<bool()>(next.until))) return;
+      if (sticky == cudaSuccess) Violate("the host waits for a stream that waits for the host");
+      stream->queue.pop_front();
     } else {
       DoNext(stream);
       GoOn();

@@ -1,9 +1,15 @@
 // Copies of the backend for GPUs, on a runtime that does work as early or as late as it may.
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +19,43 @@
 #include "layrub/runtime/test/chain.hpp"
 #include "layrub/runtime/test/chain_in_part.hpp"
 #include "layrub/runtime/test/toy.hpp"
+
+namespace {
+
+/// While it lives, of the two threads that use the file both, one or none come late.
+class LateThreads {
+ public:
+  LateThreads() { threads_ = 0; }
+  ~LateThreads() { threads_ = kNone; }
+  /// Called by a thread that is about to use the file.
+  static void Come() {
+    if (threads_ == kNone) return;
+    thread_local const int number = threads_++;
+    const bool late = number % 2 == 0 ? number / 2 % 2 == 0 : number / 4 % 2 == 0;
+    if (late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+ private:
+  static constexpr int kNone = -1;
+  static inline std::atomic<int> threads_ = kNone;
+};
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" {
+
+ssize_t pwrite(int file, const void* from, size_t bytes, off_t offset) {
+  LateThreads::Come();
+  return syscall(SYS_pwrite64, file, from, bytes, offset);
+}
+
+ssize_t pread(int file, void* to, size_t bytes, off_t offset) {
+  LateThreads::Come();
+  return syscall(SYS_pread64, file, to, bytes, offset);
+}
+
+}  // extern "C"
 
 namespace layrub {
 namespace {
@@ -49,47 +92,67 @@ TEST_P(CudaCopies, CopiesLargerThanTheStagingGoThroughTheFileInPieces) {
 /// Whether `bytes` come back from the file as they were, by way of the lanes.
 bool ComeBack(int64_t bytes) {
   CudaDevice device(0);
-  const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
-  auto* const from = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
-  auto* const to = static_cast<char*>(backend->Allocate(Tier::kDevice, bytes));
-  void* const file = backend->Allocate(Tier::kHost, bytes);
+  auto* const from = static_cast<char*>(device.Allocate(bytes));
+  auto* const to = static_cast<char*>(device.Allocate(bytes));
   for (int64_t i = 0; i < bytes; i += 4096) from[i] = static_cast<char>(i >> 12) ^ (i >> 20);
-  backend->Copy(Lane::kSave, file, from, bytes);
-  backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
-  backend->Copy(Lane::kLoad, to, file, bytes);
-  backend->Synchronize();
   bool same = true;
-  for (int64_t i = 0; i < bytes; i += 4096) same = same && from[i] == to[i];
-  for (void* memory : {from, to}) backend->Free(Tier::kDevice, memory);
-  backend->Free(Tier::kHost, file);
+  {
+    // It frees the file when its threads have ended, for which Synchronize does not wait where
+    // streams do not.
+    const std::unique_ptr<Backend> backend = device.MakeBackend(::testing::TempDir());
+    void* const file = backend->Allocate(Tier::kHost, bytes);
+    backend->Copy(Lane::kSave, file, from, bytes);
+    backend->Wait(Lane::kLoad, backend->Record(Lane::kSave));
+    backend->Copy(Lane::kLoad, to, file, bytes);
+    backend->Synchronize();
+    for (int64_t i = 0; i < bytes; i += 4096) same = same && from[i] == to[i];
+  }
+  for (void* memory : {from, to}) device.Free(memory);
   return same;
 }
 
-TEST(CudaSpills, TheHalvesOfACopyWaitForEachOther) {
-  const int64_t bytes = int64_t{3} * (int64_t{8} << 20);  // three pieces in two places
-  int shown = 0, waits = 0;
-  for (; waits < 100; ++waits) {
-    bool there = false, shows = false;
-    for (uint32_t seed = 0; seed < 20 && !shows; ++seed) {
-      fake_cuda::Reset({.device_bytes = int64_t{80} << 20,
-                        .pace = Pace::kRandom,
-                        .seed = seed,
-                        .drop_wait = [&](int number) {
-                          there = there || number == waits;
-                          return number == waits;
-                        }});
-      shows = !ComeBack(bytes);
-      if (!there) break;
-    }
+/// Of a copy of three pieces, in two places, to the file and back: whether it comes back wrong, in
+/// some order of work, where the wait number `dropped` is left out. Empty: there is none.
+std::optional<bool> Shows(int dropped, bool streams_wait_for_host, uint32_t seeds) {
+  constexpr int64_t kBytes = int64_t{3} * (int64_t{8} << 20);
+  bool there = false, shows = false;
+  for (uint32_t seed = 0; seed < seeds && !shows; ++seed) {
+    fake_cuda::Reset({.device_bytes = int64_t{80} << 20,
+                      .pace = Pace::kRandom,
+                      .seed = seed,
+                      .drop_wait =
+                          [&](int number) {
+                            there = there || number == dropped;
+                            return number == dropped;
+                          },
+                      .streams_wait_for_host = streams_wait_for_host});
+    shows = !ComeBack(kBytes);
     if (!there) break;
-    shown += shows;
   }
+  fake_cuda::Reset();
+  return there ? std::optional(shows) : std::nullopt;
+}
+
+TEST(CudaSpills, TheHalvesOfACopyWaitForEachOther) {
+  int waits = 0, shown = 0;
+  for (std::optional<bool> shows; (shows = Shows(waits, false, 20)); ++waits) shown += *shows;
   // Of each lane: three that a place is filled, three that it is empty, as the first two are
   // anyway. Between the lanes two, of which that of the half which goes to the device comes of
   // itself.
   EXPECT_EQ(waits, 2 * 6 + 2);
   EXPECT_EQ(shown, 2 * 4 + 1);
-  fake_cuda::Reset();
+}
+
+TEST(CudaSpills, StreamsWaitForTheThreadsOfTheFile) {
+  const LateThreads late;
+  // As above, but each of the six has one for the thread besides, behind that for an empty place;
+  // and there is one of each lane when it is opened. The second piece is written before the third.
+  const int save = 2, load = save + 3 * 3 + 2;
+  for (const int wait : {save + 2, save + 8, load + 1, load + 4, load + 7})
+    EXPECT_EQ(Shows(wait, true, 12), true) << "wait " << wait;
+  EXPECT_EQ(Shows(load + 8, true, 1).has_value(), true);
+  EXPECT_EQ(Shows(load + 9, true, 1), std::nullopt);
+  EXPECT_EQ(Shows(save + 5, true, 4), false);
 }
 
 TEST_P(CudaCopies, CopiesBetweenRangesThatOverlapGoInPiecesThatDoNot) {

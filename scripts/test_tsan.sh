@@ -17,7 +17,8 @@ cmake $generator -S "$root" -B "$build" -D SANITIZE=thread -D CMAKE_CXX_FLAGS_RE
 
 if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
-    "$root"/src/caffe/kernels/test/test_host_launch.cpp "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
+    "$root"/src/caffe/kernels/test/test_host_launch.cpp \
+    "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
     "$root"/src/caffe/layers/test/test_data_threads.cpp; do

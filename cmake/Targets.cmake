@@ -203,7 +203,7 @@ function(layrub_add_fake_gpu result)
   add_dependencies(caffe_on_fake_gpu caffeproto_sources)
 
   set(test ${PROJECT_SOURCE_DIR}/src/layrub/device/cuda/test)
-  add_library(layrub_fake_gpu OBJECT ${test}/fake_runtime.cpp ${test}/fake_options.cpp
+  add_library(layrub_fake_gpu OBJECT ${test}/fake_runtime.cpp ${test}/fake_stream_api.cpp ${test}/fake_options.cpp
                                      ${test}/fake_libraries/fake_cublas.cpp)
   set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/fake_gpu)
   layrub_number_in(cudnn CUDNN_MAJOR ${CUDNN_INCLUDE_DIR}/cudnn.h ${CUDNN_INCLUDE_DIR}/cudnn_version.h)

@@ -5,8 +5,9 @@ launched. For the stack of a kernel CUDA takes device memory that no budget know
   cmake ... -D CMAKE_CUDA_FLAGS=-Xptxas=-v && cmake --build build > build.log 2>&1
   scripts/check_kernels.py build.log
 
-Reads the lines of ptxas in the output of a build. A kernel that spills more bytes than --spills, that has more on its stack than --stack, or that wants more registers
-for a block of --threads than a processor has, is named; the exit code is 1 then, or if the output tells of no kernel."""
+Reads the lines of ptxas in the output of a build. A kernel that spills more bytes than --spills, that has more on its stack
+than --stack, or that wants more registers for a block of --threads than a processor has, is named; the exit code is 1 then,
+or if the output tells of no kernel."""
 
 import argparse
 import re
@@ -72,7 +73,8 @@ def main():
         print(line)
     spilling = sum(kernel.spilled > 0 for kernel in kernels)
     print(f'{len(kernels)} kernels, {spilling} of which spill, {max(kernel.spilled for kernel in kernels)} bytes at most; '
-          f'{max(kernel.stack for kernel in kernels)} bytes of stack at most; {max(kernel.registers for kernel in kernels)} registers at most')
+          f'{max(kernel.stack for kernel in kernels)} bytes of stack at most; '
+          f'{max(kernel.registers for kernel in kernels)} registers at most')
     return 1 if found else 0
 
 

@@ -5,7 +5,8 @@
 
 Charts: 0 test accuracy, 2 test loss, 4 learning rate, 6 training loss, by iterations; 1, 3, 5 and 7 the same by
 seconds. Of several outputs the first whose name has "accuracy" (else "mean_average_precision", else the first), or
-"loss", is drawn. Of several test nets each has its line. Opened by itself in a browser, the picture names the point under the mouse.
+"loss", is drawn. Of several test nets each has its line. Opened by itself in a browser, the picture names the point
+under the mouse.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def chosen(row, chart):
 
 
 def lines(path, chart, by_seconds):
-    """Lists of points: one by the name '', or, of several test nets, one by the number of each."""
+    """Lists of points by the end of the line's name: nothing, or, of several test nets, the number of each."""
     train, test = read_rows(path)
     found = {}
     for row in test if chart < 2 else train:

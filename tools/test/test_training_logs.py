@@ -91,8 +91,9 @@ class TrainingLogs(DigitsTest):
         self.assertEqual(["1.0", "7.0"], [row["Seconds"] for row in test])
 
     def test_several_test_nets_are_told_apart(self):
-        again = CAFFE.replace("#0)", "#1)").replace("0.125", "0.25").splitlines(keepends=True)
-        write("two.log", "".join(CAFFE.splitlines(keepends=True)[:7] + again[4:7] + CAFFE.splitlines(keepends=True)[7:] + again[-3:]))
+        first, second = (log.splitlines(keepends=True)
+                         for log in (CAFFE, CAFFE.replace("#0)", "#1)").replace("0.125", "0.25")))
+        write("two.log", "".join(first[:7] + second[4:7] + first[7:] + second[-3:]))
         self.works("parse_log.py", "two.log", ".")
         self.assertEqual([{"NumIters": number, "Seconds": seconds, "LearningRate": rate, "TestNet": net, "accuracy": accuracy,
                            "loss": loss} for number, seconds, rate, net, accuracy, loss in

@@ -48,9 +48,11 @@
 #include <driver_types.h>
 #include <glog/logging.h>
 
+/// A failure is told once: the check of a kernel would find it again, in a program that goes on.
 #define CUDA_CHECK(condition)                                              \
   do {                                                                     \
     const cudaError_t cuda_status = (condition);                           \
+    if (cuda_status != cudaSuccess) cudaGetLastError();                    \
     CHECK_EQ(cuda_status, cudaSuccess) << cudaGetErrorString(cuda_status); \
   } while (0)
 

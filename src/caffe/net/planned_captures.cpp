@@ -15,8 +15,7 @@ namespace {
 
 /// To queue a graph costs the host what it costs to queue some kernels.
 constexpr size_t kFewestOperations = 3;
-/// Of one run, and states in which it is seen: the first pass of an iteration finds gradients
-/// cleared, those after it do not.
+/// Of one run: the first pass of an iteration finds gradients cleared, those after it do not.
 constexpr size_t kMostCaptures = 4;
 
 bool captures_enabled = true;
@@ -68,7 +67,7 @@ bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
           std::count(gradients.begin(), gradients.end(), tensor) > 0)
         continue;
       gradients.push_back(tensor);
-      before_.zero.push_back(net_->memory_->bindings[tensor].zero);
+      capture_->before.zero.push_back(net_->memory_->bindings[tensor].zero);
     }
   }
   return doing_ == Doing::kRepeating;
@@ -83,15 +82,19 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
   const auto [run, is_new] = runs_.try_emplace(net_->executor_->current_step());
   run_ = &run->second;
   doing_ = is_new ? Doing::kLookingAround : Doing::kBodies;
-  before_ = {shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
-  if (is_new || run_->operations < kFewestOperations) return;
-  const auto found = std::find_if(run_->captures.begin(), run_->captures.end(),
-                                  [this](const Capture& one) { return one.before == before_; });
-  if (found != run_->captures.end()) {
-    repeats_ = &*found;
+  if (!is_new && run_->operations < kFewestOperations) return;
+  State before{shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
+  auto& captures = run_->captures;
+  const auto found = std::find_if(captures.begin(), captures.end(),
+                                  [&](const Capture& one) { return one.before == before; });
+  if (found == captures.end()) {
+    if (captures.size() < kMostCaptures)
+      capture_ = &captures.emplace_back(Capture{std::move(before)});
+    return;
+  }
+  capture_ = &*found;
+  if (capture_->work) {
     doing_ = Doing::kRepeating;
-  } else if (std::count(run_->seen.begin(), run_->seen.end(), before_) == 0) {
-    if (run_->seen.size() < kMostCaptures) run_->seen.push_back(before_);
   } else if (device_->BeginCapture()) {
     doing_ = Doing::kCapturing;
   }
@@ -102,20 +105,20 @@ void PlannedNet<Dtype>::Captures::End() {
   const Doing did = std::exchange(doing_, Doing::kNothing);
   if (did == Doing::kLookingAround) {
     run_->operations = done_;
-    run_->seen.push_back(std::move(before_));
   } else if (did == Doing::kCapturing) {
     std::unique_ptr<layrub::CapturedWork> work = device_->EndCapture();
     CHECK(work) << "Net " << net_->net().name() << ": " << done_
                 << " operations of its plan could not be captured as a graph of CUDA. "
                 << "--cuda_graph=false does without.";
     work->Queue();
-    run_->captures.push_back({std::move(before_), ZeroGradients(), std::move(work)});
+    capture_->zero_after = ZeroGradients();
+    capture_->work = std::move(work);
   } else if (did == Doing::kRepeating) {
     CHECK_EQ(done_, run_->operations)
         << "Net " << net_->net().name() << ": a pass was left within what is repeated.";
-    repeats_->work->Queue();
+    capture_->work->Queue();
     for (size_t i = 0; i < run_->gradients.size(); ++i)
-      net_->memory_->bindings[run_->gradients[i]].zero = repeats_->zero_after[i];
+      net_->memory_->bindings[run_->gradients[i]].zero = capture_->zero_after[i];
     repeated_ += static_cast<int64_t>(done_);
   }
 }

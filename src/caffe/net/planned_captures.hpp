@@ -44,13 +44,12 @@ class PlannedNet<Dtype>::Captures {
   };
   struct Capture {
     State before;
-    std::vector<bool> zero_after;
-    std::unique_ptr<layrub::CapturedWork> work;
+    std::vector<bool> zero_after = {};
+    std::unique_ptr<layrub::CapturedWork> work = {};  ///< null: bodies have run, nothing more
   };
   struct Run {
     size_t operations = 0;
     std::vector<layrub::TensorId> gradients;  ///< that its operations add to
-    std::vector<State> seen;                  ///< in which its bodies have run
     std::vector<Capture> captures;
   };
   enum class Doing : uint8_t { kNothing, kBodies, kLookingAround, kCapturing, kRepeating };
@@ -65,10 +64,9 @@ class PlannedNet<Dtype>::Captures {
   std::vector<bool> capturable_;  ///< by step
   std::map<int32_t, Run> runs_;   ///< by first step
   Doing doing_ = Doing::kNothing;
-  Run* run_ = nullptr;  ///< at which it is
-  size_t done_ = 0;     ///< operations of that
-  State before_;        ///< when it began
-  const Capture* repeats_ = nullptr;
+  Run* run_ = nullptr;          ///< at which it is
+  size_t done_ = 0;             ///< operations of that
+  Capture* capture_ = nullptr;  ///< of the state in which that began, if it is not kBodies
   int64_t repeated_ = 0;
 };
 

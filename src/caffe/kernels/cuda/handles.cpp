@@ -139,7 +139,7 @@ const char* curandGetErrorString(curandStatus_t error) {
 namespace kernels {
 
 void CheckLaunch() {
-  const cudaError_t error = cudaPeekAtLastError();
+  const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return;
   LOG(FATAL) << "A kernel was not launched, or one before it has failed: "
              << cudaGetErrorString(error) << ".";

@@ -152,7 +152,7 @@ void* CudaDevice::Allocate(int64_t bytes) {
 
 void CudaDevice::Free(void* memory) {
   if (memory == nullptr) return;
-  const OnGpu current(id_);  // else another one may get a context
+  cudaSetDevice(id_);  // else another one may get a context; the driver may have gone first
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto size = sizes_.find(memory); size != sizes_.end()) {
     allocated_ -= size->second;
@@ -181,7 +181,7 @@ void* CudaDevice::AllocateHost(int64_t bytes) {
 
 void CudaDevice::FreeHost(void* memory) {
   if (memory == nullptr) return;
-  const OnGpu current(id_);  // else another one may get a context
+  cudaSetDevice(id_);  // else another one may get a context; the driver may have gone first
   const cudaError_t error = cudaFreeHost(memory);
   if (error != cudaErrorCudartUnloading) LAYRUB_CUDA_AT_END(error);
 }

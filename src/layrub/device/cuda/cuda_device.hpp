@@ -13,25 +13,6 @@
 
 namespace layrub {
 
-/// While it lives a device is the calling thread's current one; then what was is so again. Nothing
-/// is said of what fails: the driver may have gone before.
-class OnGpu {
- public:
-  explicit OnGpu(int id) {
-    if (cudaGetDevice(&before_) != cudaSuccess || before_ == id) before_ = kNone;
-    if (before_ != kNone) cudaSetDevice(id);
-  }
-  ~OnGpu() {
-    if (before_ != kNone) cudaSetDevice(before_);
-  }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-
- private:
-  static constexpr int kNone = -1;
-  int before_ = kNone;
-};
-
 /// A stream of the current device. Flags as for cudaStreamCreateWithFlags.
 class CudaStream {
  public:

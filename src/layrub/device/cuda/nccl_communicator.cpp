@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "layrub/device/cuda/check.hpp"
-#include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/cuda/cuda_events.hpp"
 #include "layrub/device/cuda/nccl_library.hpp"
 
@@ -83,7 +82,6 @@ class Shared {
   };
 
   void Connect(const std::vector<Device*>& gpus) {
-    const OnGpu current(gpus[0]->id());  // and as it was in the end
     ncclUniqueId id;
     Must("ncclGetUniqueId", nccl_.GetUniqueId(&id));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -172,7 +170,7 @@ class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(std::shared_ptr<Shared> shared, int rank, Device* device)
       : shared_(std::move(shared)), rank_(rank), device_(device) {
-    const OnGpu current(device_->id());
+    device_->MakeCurrent();
     computed_ = std::make_unique<CudaEvent>();
     exchanged_ = std::make_unique<CudaEvent>();
     // Last: where a call fails, nobody gives it back.
@@ -180,7 +178,7 @@ class NcclCommunicator final : public Communicator {
   }
   ~NcclCommunicator() override {
     if (queued_) shared_->Abort("member " + std::to_string(rank_) + " has left its group");
-    const OnGpu current(device_->id());
+    LAYRUB_CUDA_AT_END(cudaSetDevice(device_->id()));
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
   }

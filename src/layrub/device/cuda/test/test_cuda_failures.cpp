@@ -107,6 +107,7 @@ TEST_F(CudaFailuresTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
     for (int n = 0; n < count; ++n) {
       FailTaking(n);
       EXPECT_ANY_THROW(RunChain(file)) << "allocation " << n;
+      EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "a kernel's check would report it";
       EXPECT_EQ(fake_cuda::WhatIsAlive(), Alive()) << "allocation " << n;
     }
     for (const int n : {0, 3, 7}) {

@@ -2,7 +2,6 @@
 
 #include "caffe/kernels/loops.hpp"
 #include "caffe/kernels/spans.hpp"
-#include "caffe/kernels/teams.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -38,13 +37,13 @@ struct Planes {
 /// What a thread sums up: a single value, in a register, or a stretch of a row in memory, each tap
 /// for all of its values, so that a CPU works on several at a time. Both add in the same order.
 template <typename Dtype, bool kSingle>
-struct Sums {
-  LAYRUB_HOST_DEVICE Sums(Dtype* row, int begin, int end) : row_(row), begin_(begin), end_(end) {
+struct RowSums {
+  LAYRUB_HOST_DEVICE RowSums(Dtype* row, int begin, int end) : row_(row), begin_(begin), end_(end) {
     for (int i = begin; !kSingle && i < end; ++i) row[i] = 0;
   }
   /// A part of what another one sums up.
   enum GoesOn { kGoesOn };
-  LAYRUB_HOST_DEVICE Sums(Dtype* row, int begin, int end, GoesOn)
+  LAYRUB_HOST_DEVICE RowSums(Dtype* row, int begin, int end, GoesOn)
       : row_(row), begin_(begin), end_(end) {}
   LAYRUB_HOST_DEVICE void Store() const {
     if constexpr (kSingle) row_[begin_] = sum_;
@@ -102,8 +101,8 @@ struct Sums {
     const int end = last < begin ? begin : last;
     for (int k = 0; k < 3; ++k) {
       const int at = offset + k * spacing;
-      Sums(row_, begin_, begin, kGoesOn).Gather(weights[k], in, length, stride, at);
-      Sums(row_, end, end_, kGoesOn).Gather(weights[k], in, length, stride, at);
+      RowSums(row_, begin_, begin, kGoesOn).Gather(weights[k], in, length, stride, at);
+      RowSums(row_, end, end_, kGoesOn).Gather(weights[k], in, length, stride, at);
     }
     const Dtype a = weights[0], b = weights[1], c = weights[2];
     const Dtype* const first = in + offset;
@@ -134,7 +133,7 @@ LAYRUB_HOST_DEVICE void ForwardRow(const Planes& p, const Dtype* x, const Dtype*
   const int64_t outputs = int64_t{p.channels} * p.multiplier;
   const Dtype* const w = weights + plane % outputs * p.taps();
   const Dtype* const source = x + plane / p.multiplier * p.image;
-  Sums<Dtype, kSingle> sums(y + row * p.out[1], begin, end);
+  RowSums<Dtype, kSingle> sums(y + row * p.out[1], begin, end);
   for (int ky = 0; ky < p.kernel[0]; ++ky) {
     const int line = top + p.Offset(0, ky);
     if (line < 0 || line >= p.in[0]) continue;
@@ -150,7 +149,7 @@ LAYRUB_HOST_DEVICE void BackwardRow(const Planes& p, const Dtype* dy, const Dtyp
                                     Dtype* dx, int64_t row, int begin, int end) {
   const int64_t plane = row / p.in[0];  // of x: image, then channel
   const int line = static_cast<int>(row - plane * p.in[0]);
-  Sums<Dtype, kSingle> sums(dx + row * p.in[1], begin, end);
+  RowSums<Dtype, kSingle> sums(dx + row * p.in[1], begin, end);
   for (int m = 0; m < p.multiplier; ++m) {
     const Dtype* const w = weights + (plane % p.channels * p.multiplier + m) * p.taps();
     const Dtype* const source = dy + (plane * p.multiplier + m) * p.output;
@@ -176,8 +175,7 @@ LAYRUB_HOST_DEVICE void BackwardRow(const Planes& p, const Dtype* dy, const Dtyp
 /// Adds a line of dy times the values of x under one tap to eight sums in turn. `kDense`: with
 /// stride 1, so that a CPU works on several at a time.
 template <bool kDense, typename Dtype>
-LAYRUB_HOST_DEVICE void AddLineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset,
-                                       Dtype* sums) {
+void AddLineProduct(const Planes& p, const Dtype* x, const Dtype* dy, int offset, Dtype* sums) {
   const int stride = kDense ? 1 : p.stride[1];
   const Span inside = InsideImage(offset, stride, 0, p.in[1], 0, p.out[1]);
   Dtype own[8];
@@ -190,12 +188,12 @@ LAYRUB_HOST_DEVICE void AddLineProduct(const Planes& p, const Dtype* x, const Dt
   for (int k = 0; i < inside.end; ++i, ++k) sums[k] += dy[i] * x[i * stride + offset];
 }
 
-constexpr int kTaps =
-    9;  ///< whose gradients are summed up together: x and dy are read once for all
+/// Taps whose gradients the CPU sums up together: x and dy are read once for all.
+constexpr int kTaps = 9;
 
 /// Taps first, first + 1, ... of an output's weights: at most kTaps.
 struct TapGroup {
-  LAYRUB_HOST_DEVICE TapGroup(const Planes& p, int64_t index) {
+  TapGroup(const Planes& p, int64_t index) {
     const int groups = (p.taps() + kTaps - 1) / kTaps;
     output = index / groups;
     first = static_cast<int>(index - output * groups) * kTaps;
@@ -205,19 +203,16 @@ struct TapGroup {
   int first, count;
 };
 
-/// What one thread of `team` adds up of the gradients of a group's weights.
+/// The gradients of a group's weights.
 template <typename Dtype>
-LAYRUB_HOST_DEVICE void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy,
-                                const TapGroup& group, const Team& team, Dtype* totals) {
+void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy, const TapGroup& group,
+             Dtype* totals) {
   const int64_t outputs = int64_t{p.channels} * p.multiplier;
-  const bool alone = team.step == 1;
-  const int columns = alone ? 1 : p.out[1];  // items are lines, or single values
-  const int64_t items = int64_t{p.images} * p.out[0] * columns;
+  const int64_t rows = int64_t{p.images} * p.out[0];
   Dtype sums[kTaps][8] = {};
-  for (int64_t item = team.first; item < items; item += team.step) {
-    const int64_t row = item / columns, image = row / p.out[0];
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t image = row / p.out[0];
     const int from = static_cast<int>(row - image * p.out[0]);
-    const int column = static_cast<int>(item - row * columns);
     const Dtype* const gradients =
         dy + (image * outputs + group.output) * p.output + int64_t{from} * p.out[1];
     const Dtype* const plane = x + (image * p.channels + group.output / p.multiplier) * p.image;
@@ -227,10 +222,7 @@ LAYRUB_HOST_DEVICE void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy
       const int line = from * p.stride[0] + p.Offset(0, ky), offset = p.Offset(1, kx);
       if (line < 0 || line >= p.in[0]) continue;
       const Dtype* const values = plane + int64_t{line} * p.in[1];
-      if (!alone) {
-        const int at = column * p.stride[1] + offset;
-        if (at >= 0 && at < p.in[1]) sums[k][0] += gradients[column] * values[at];
-      } else if (p.stride[1] == 1) {
+      if (p.stride[1] == 1) {
         AddLineProduct<true>(p, values, gradients, offset, sums[k]);
       } else {
         AddLineProduct<false>(p, values, gradients, offset, sums[k]);
@@ -242,6 +234,55 @@ LAYRUB_HOST_DEVICE void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy
     for (Dtype part : sums[k]) totals[k] += part;
   }
 }
+
+#if LAYRUB_LAUNCHES
+/// Taps of one line of a kernel whose gradients a GPU sums up together: dy is read once for them.
+constexpr int kTapsOfLine = 3;
+
+/// What dy gives to the gradients of kTapsOfLine taps at one position of one image, for
+/// LaunchReduce by rows of (output, line of its kernel, taps of that).
+template <typename Dtype>
+struct TapProducts {
+  TapProducts(const Planes& planes, const Dtype* from, const Dtype* gradients)
+      : p(planes),
+        groups((p.kernel[1] + kTapsOfLine - 1) / kTapsOfLine),
+        image_of(p.output),
+        line_of(p.out[1]),
+        x(from),
+        dy(gradients) {}
+
+  int64_t rows() const { return int64_t{p.channels} * p.multiplier * p.kernel[0] * groups; }
+  /// The number of the row's first tap in its line.
+  LAYRUB_HOST_DEVICE int First(int64_t row) const {
+    return static_cast<int>(row % groups) * kTapsOfLine;
+  }
+
+  LAYRUB_HOST_DEVICE Sums<Dtype, kTapsOfLine> operator()(int64_t row, int64_t i) const {
+    const int64_t kernel_line = row / groups, output = kernel_line / p.kernel[0];
+    const int64_t image = image_of(i), at = i - image * p.output, out_line = line_of(at);
+    const int64_t outputs = int64_t{p.channels} * p.multiplier;
+    const int line = static_cast<int>(out_line) * p.stride[0] +
+                     p.Offset(0, static_cast<int>(kernel_line - output * p.kernel[0]));
+    Sums<Dtype, kTapsOfLine> sums{};
+    if (line < 0 || line >= p.in[0]) return sums;
+    const Dtype gradient = dy[(image * outputs + output) * p.output + at];
+    const Dtype* const values =
+        x + (image * p.channels + output / p.multiplier) * p.image + int64_t{line} * p.in[1];
+    const int column = static_cast<int>(at - out_line * p.out[1]) * p.stride[1];
+    for (int k = 0; k < kTapsOfLine; ++k) {
+      const int tap = First(row) + k, place = column + p.Offset(1, tap);
+      if (tap < p.kernel[1] && place >= 0 && place < p.in[1])
+        sums.values[k] = gradient * values[place];
+    }
+    return sums;
+  }
+
+  Planes p;
+  int groups;  ///< of taps, in a line
+  Divider image_of, line_of;
+  const Dtype *x, *dy;
+};
+#endif
 
 }  // namespace
 
@@ -284,18 +325,30 @@ void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& c
                               const Dtype* dy, const Accumulator<Dtype>& dweights) {
   const Accumulator<Dtype> to = dweights;
   const Planes p(conv);
+#if LAYRUB_LAUNCHES
+  if (context.launch) {
+    const TapProducts<Dtype> products(p, x, dy);
+    LaunchReduce<Sums<Dtype, kTapsOfLine>>(
+        context, products.rows(), p.images * p.output, products,
+        [=] LAYRUB_HOST_DEVICE(int64_t row, const Sums<Dtype, kTapsOfLine>& sums) {
+          const int first = products.First(row);
+          const int64_t line = row / products.groups;  // of all kernels
+          for (int k = 0; k < kTapsOfLine && first + k < p.kernel[1]; ++k)
+            to.Add(line * p.kernel[1] + first + k, sums.values[k]);
+        });
+    return;
+  }
+#endif
   const int64_t groups = int64_t{conv.num_output} * ((p.taps() + kTaps - 1) / kTaps);
-  ParallelTeams(context, groups, p.images * p.output * kTaps, false,
-                [=] LAYRUB_HOST_DEVICE(int64_t index, const Team& team) {
-                  const TapGroup group(p, index);
-                  Dtype sums[kTaps];
-                  SumTaps(p, x, dy, group, team, sums);
-                  for (int k = 0; k < kTaps; ++k) {
-                    const Dtype sum = team.Sum(sums[k]);
-                    if (k < group.count && team.first == 0)
-                      to.Add(group.output * p.taps() + group.first + k, sum);
-                  }
-                });
+  const int64_t cost = p.images * p.output * kTaps;
+  const HostKernel scope(context);
+  HostFor(groups, groups > 1 && groups * cost > kGrain, [=](int64_t index) {
+    const TapGroup group(p, index);
+    Dtype sums[kTaps];
+    SumTaps(p, x, dy, group, sums);
+    for (int k = 0; k < group.count; ++k)
+      to.Add(group.output * p.taps() + group.first + k, sums[k]);
+  });
 }
 
 #define LAYRUB_INSTANTIATE_DEPTHWISE(Dtype)                                                      \

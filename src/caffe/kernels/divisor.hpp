@@ -12,6 +12,12 @@ LAYRUB_HOST_DEVICE inline double Divisor(const Normalizer& normalizer) {
   return normalizer.counts->counted > 1 ? normalizer.counts->counted : 1;
 }
 
+/// What a gradient is multiplied by. In Dtype: most GPUs take long for doubles.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE Dtype GradientScale(const Dtype* weight, const Normalizer& normalizer) {
+  return weight[0] / static_cast<Dtype>(Divisor(normalizer));
+}
+
 }  // namespace kernels
 }  // namespace caffe
 

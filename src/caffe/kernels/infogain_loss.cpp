@@ -51,7 +51,7 @@ void InfogainLossBackward(const DeviceContext& context, const ScoreShape& shape,
     double sum = 0;
     for (int64_t c = team.first; c < shape.classes; c += team.step) sum += weights[c];
     const Dtype total = static_cast<Dtype>(team.Sum(sum));
-    const Dtype scale = static_cast<Dtype>(weight[0] / Divisor(normalizer));
+    const Dtype scale = GradientScale(weight, normalizer);
     for (int64_t c = team.first; c < shape.classes; c += team.step) {
       const int64_t i = row.begin + c * row.step;
       dx[i] = (prob[i] * total - weights[c]) * scale;

@@ -8,6 +8,7 @@
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/teams.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -43,11 +44,24 @@ struct LrnRows {
         terms{factors.base + slots * width, width, slots} {}
 };
 
-/// The columns [begin, end) that one item works on; with a window wider than one column, all.
-struct Columns {
-  int begin;
-  int end;
-  int pad;
+// The columns of a row that one thread works on: first(), first() + step(), ... below `end`. `pad`:
+// windows along the row are as much wider to both sides, and within [begin, end).
+
+/// All of [begin, end).
+struct Segment {
+  LAYRUB_HOST_DEVICE int first() const { return begin; }
+  LAYRUB_HOST_DEVICE int step() const { return 1; }
+  LAYRUB_HOST_DEVICE void Sync() const {}
+  int begin, end, pad;
+};
+
+/// The part of one thread of a team that has them all.
+struct PartOfTeam {
+  LAYRUB_HOST_DEVICE int first() const { return static_cast<int>(team.first); }
+  LAYRUB_HOST_DEVICE int step() const { return static_cast<int>(team.step); }
+  LAYRUB_HOST_DEVICE void Sync() const { team.Sync(); }
+  Team team;
+  int begin, end, pad;
 };
 
 template <typename Dtype>
@@ -60,42 +74,52 @@ LAYRUB_HOST_DEVICE inline Dtype InversePower(Dtype s, Dtype beta) {
 }
 
 /// sums[i] = the sum of `values` in the window around column i.
-template <typename Dtype>
+template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void SumAlongRow(const Columns& columns, const Dtype* values,
                                            Dtype* sums) {
-  for (int i = columns.begin; i < columns.end; ++i) {
+  columns.Sync();  // all of `values` are there
+  for (int i = columns.first(); i < columns.end; i += columns.step()) {
     const int from = i - columns.pad < columns.begin ? columns.begin : i - columns.pad;
     const int to = i + columns.pad < columns.end ? i + columns.pad : columns.end - 1;
     Dtype sum = 0;
     for (int j = from; j <= to; ++j) sum += values[j];
     sums[i] = sum;
   }
+  columns.Sync();  // and have been read
 }
 
 /// sums = the rows of `ring` in the window around row r, added up.
-template <typename Dtype>
+template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void SumRows(const LrnGrid& grid, const Columns& columns,
                                        const RowRing<Dtype>& ring, int r, Dtype* sums) {
   const int from = r < grid.length_pad ? 0 : r - grid.length_pad;
   const int to = grid.length - 1 - r < grid.length_pad ? grid.length - 1 : r + grid.length_pad;
-  for (int i = columns.begin; i < columns.end; ++i) sums[i] = 0;
+  if (columns.step() > 1 || columns.end - columns.begin == 1) {  // a GPU's: in a register
+    for (int i = columns.first(); i < columns.end; i += columns.step()) {
+      Dtype sum = 0;
+      for (int row = from; row <= to; ++row) sum += ring.Row(row)[i];
+      sums[i] = sum;
+    }
+    return;
+  }
+  for (int i = columns.first(); i < columns.end; i += columns.step()) sums[i] = 0;
   for (int row = from; row <= to; ++row) {
     const Dtype* values = ring.Row(row);
-    for (int i = columns.begin; i < columns.end; ++i) sums[i] += values[i];
+    for (int i = columns.first(); i < columns.end; i += columns.step()) sums[i] += values[i];
   }
 }
 
-template <typename Dtype>
+template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void PutSquares(const Columns& columns, const LrnRows<Dtype>& rows, int r,
                                           const Dtype* x) {
-  for (int i = columns.begin; i < columns.end; ++i) rows.values[i] = x[i] * x[i];
+  for (int i = columns.first(); i < columns.end; i += columns.step()) rows.values[i] = x[i] * x[i];
   SumAlongRow(columns, rows.values, rows.squares.Row(r));
 }
 
 // Rows enter one after the other; a row leaves when all of its window has entered, and has been
 // read for the last time then, so that outputs may lie on inputs.
 
-template <typename Dtype>
+template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void GridForward(const LrnGrid& grid, const Columns& columns,
                                            const LrnFunction<Dtype>& f, const LrnRows<Dtype>& rows,
                                            const Dtype* x, Dtype* y, Dtype* copy) {
@@ -105,7 +129,7 @@ LAYRUB_HOST_DEVICE inline void GridForward(const LrnGrid& grid, const Columns& c
     if (r < 0) continue;
     SumRows(grid, columns, rows.squares, r, rows.sums);
     const int64_t at = int64_t{r} * grid.width;
-    for (int i = columns.begin; i < columns.end; ++i) {
+    for (int i = columns.first(); i < columns.end; i += columns.step()) {
       const Dtype value = x[at + i];
       if (copy != nullptr) copy[at + i] = value;
       y[at + i] = value * InversePower(f.k + f.alpha * rows.sums[i], f.beta);
@@ -114,13 +138,13 @@ LAYRUB_HOST_DEVICE inline void GridForward(const LrnGrid& grid, const Columns& c
 }
 
 /// Row r's factors and terms, from its sums of squares.
-template <typename Dtype>
+template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void PutTerms(const LrnGrid& grid, const Columns& columns,
                                         const LrnFunction<Dtype>& f, const LrnRows<Dtype>& rows,
                                         int r, const Dtype* x, const Dtype* dy) {
   SumRows(grid, columns, rows.squares, r, rows.sums);
   Dtype* factors = rows.factors.Row(r);
-  for (int i = columns.begin; i < columns.end; ++i) {
+  for (int i = columns.first(); i < columns.end; i += columns.step()) {
     const Dtype s = f.k + f.alpha * rows.sums[i];
     factors[i] = InversePower(s, f.beta);
     rows.values[i] = dy[i] * x[i] * factors[i] / s;
@@ -128,7 +152,7 @@ LAYRUB_HOST_DEVICE inline void PutTerms(const LrnGrid& grid, const Columns& colu
   SumAlongRow(columns, rows.values, rows.terms.Row(r));
 }
 
-template <typename Dtype>
+template <typename Columns, typename Dtype>
 LAYRUB_HOST_DEVICE inline void GridBackward(const LrnGrid& grid, const Columns& columns,
                                             const LrnFunction<Dtype>& f, const LrnRows<Dtype>& rows,
                                             const Dtype* x, const Dtype* dy, Dtype* dx) {
@@ -145,11 +169,43 @@ LAYRUB_HOST_DEVICE inline void GridBackward(const LrnGrid& grid, const Columns& 
     SumRows(grid, columns, rows.terms, leave, rows.sums);
     const Dtype* factors = rows.factors.Row(leave);
     const int64_t at = int64_t{leave} * grid.width;
-    for (int i = columns.begin; i < columns.end; ++i) {
+    for (int i = columns.first(); i < columns.end; i += columns.step()) {
       dx[at + i] = dy[at + i] * factors[i] - slope * x[at + i] * rows.sums[i];
     }
   }
 }
+
+/// GridForward, and GridBackward, of grid number `outer`.
+template <typename Dtype>
+struct Forward {
+  template <typename Columns>
+  LAYRUB_HOST_DEVICE void operator()(int64_t outer, const Columns& columns) const {
+    const LrnRows<Dtype> rows(room + outer * (slots + 2) * grid.width, grid.width, slots);
+    const int64_t at = outer * grid.length * grid.width;
+    GridForward(grid, columns, f, rows, x + at, y + at, copy == nullptr ? nullptr : copy + at);
+  }
+  LrnGrid grid;
+  LrnFunction<Dtype> f;
+  int slots;
+  Dtype* room;
+  const Dtype* x;
+  Dtype *y, *copy;
+};
+template <typename Dtype>
+struct Backward {
+  template <typename Columns>
+  LAYRUB_HOST_DEVICE void operator()(int64_t outer, const Columns& columns) const {
+    const LrnRows<Dtype> rows(room + outer * (3 * slots + 2) * grid.width, grid.width, slots);
+    const int64_t at = outer * grid.length * grid.width;
+    GridBackward(grid, columns, f, rows, x + at, dy + at, dx + at);
+  }
+  LrnGrid grid;
+  LrnFunction<Dtype> f;
+  int slots;
+  Dtype* room;
+  const Dtype *x, *dy;
+  Dtype* dx;
+};
 
 /// body(grid number, columns) for all columns of all grids.
 template <typename Body>
@@ -159,13 +215,20 @@ void ForColumns(const DeviceContext& context, const LrnGrid& grid, Body body) {
   if (pad == 0) {
     ParallelForSegments(context, grid.outer, width, cost,
                         [=] LAYRUB_HOST_DEVICE(int64_t outer, int begin, int end) {
-                          body(outer, Columns{begin, end, 0});
+                          body(outer, Segment{begin, end, 0});
                         });
-  } else {
-    ParallelForHeavy(context, grid.outer, cost, [=] LAYRUB_HOST_DEVICE(int64_t outer) {
-      body(outer, Columns{0, width, pad});
-    });
+    return;
   }
+  // The threads of a team have a column each: few of a GPU's are enough.
+  const int64_t length = context.launch ? std::max<int64_t>(width, kTeamLength) : cost;
+  ParallelTeams(context, grid.outer, length, false,
+                [=] LAYRUB_HOST_DEVICE(int64_t outer, const Team& team) {
+                  if (team.step == 1) {
+                    body(outer, Segment{0, width, pad});
+                  } else {
+                    body(outer, PartOfTeam{team, 0, width, pad});
+                  }
+                });
 }
 
 /// All that times depend on.
@@ -251,15 +314,9 @@ void LrnForward(const DeviceContext& context, const LrnGrid& grid,
     Copy(context, grid.count(), apart, y);
     return;
   }
-  const LrnGrid g = grid;
-  const LrnFunction<Dtype> f = function;
-  const int slots = WindowRows(grid);
-  Dtype* const room = static_cast<Dtype*>(scratch.memory);
-  ForColumns(context, grid, [=] LAYRUB_HOST_DEVICE(int64_t outer, const Columns& columns) {
-    const LrnRows<Dtype> rows(room + outer * (slots + 2) * g.width, g.width, slots);
-    const int64_t at = outer * g.length * g.width;
-    GridForward(g, columns, f, rows, x + at, y + at, copy == nullptr ? nullptr : copy + at);
-  });
+  ForColumns(context, grid,
+             Forward<Dtype>{grid, function, WindowRows(grid), static_cast<Dtype*>(scratch.memory),
+                            x, y, copy});
 }
 
 template <typename Dtype>
@@ -271,15 +328,9 @@ void LrnBackward(const DeviceContext& context, const LrnGrid& grid,
         << "cuDNN has no such LRN";
     return;
   }
-  const LrnGrid g = grid;
-  const LrnFunction<Dtype> f = function;
-  const int slots = WindowRows(grid);
-  Dtype* const room = static_cast<Dtype*>(scratch.memory);
-  ForColumns(context, grid, [=] LAYRUB_HOST_DEVICE(int64_t outer, const Columns& columns) {
-    const LrnRows<Dtype> rows(room + outer * (3 * slots + 2) * g.width, g.width, slots);
-    const int64_t at = outer * g.length * g.width;
-    GridBackward(g, columns, f, rows, x + at, dy + at, dx + at);
-  });
+  ForColumns(context, grid,
+             Backward<Dtype>{grid, function, WindowRows(grid), static_cast<Dtype*>(scratch.memory),
+                             x, dy, dx});
 }
 
 #define INSTANTIATE(Dtype)                                                                         \

@@ -9,6 +9,40 @@
 namespace caffe {
 namespace kernels {
 
+#if LAYRUB_LAUNCHES
+/// Of kAtOnce * kBlock elements a block, whose codes meet in shared memory, so that neighbouring
+/// threads have neighbouring elements and neighbouring bytes.
+template <int kBits, typename Dtype, typename Source, typename Value, typename Code>
+__global__ void __launch_bounds__(kBlock)
+    CodeKernel(int64_t n, Dtype* y, uint8_t* codes, Source x, Value value, Code code) {
+  constexpr int kPerByte = 8 / kBits, kLength = kAtOnce * kBlock;
+  static_assert(kLength % kPerByte == 0, "a byte has codes of one block");
+  __shared__ uint8_t found[kLength];
+  const int at = static_cast<int>(threadIdx.x);
+  for (int64_t begin = int64_t{blockIdx.x} * kLength; begin < n;
+       begin += int64_t{gridDim.x} * kLength) {
+    Dtype values[kAtOnce];
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int64_t i = begin + k * kBlock + at;
+      values[k] = i < n ? x(i) : Dtype(0);
+    }
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int64_t i = begin + k * kBlock + at;
+      if (i < n) y[i] = value(values[k]);
+      found[k * kBlock + at] = static_cast<uint8_t>(i < n ? code(values[k]) : 0);
+    }
+    __syncthreads();
+    for (int byte = at; byte < kLength / kPerByte; byte += kBlock) {
+      if (begin + byte * kPerByte >= n) break;
+      unsigned bits = 0;
+      for (int k = 0; k < kPerByte; ++k) bits |= unsigned{found[byte * kPerByte + k]} << kBits * k;
+      codes[begin / kPerByte + byte] = static_cast<uint8_t>(bits);
+    }
+    __syncthreads();
+  }
+}
+#endif
+
 /// y[i] = value(x(i)); code(x(i)), of kBits bits, goes to `codes` unless that is null. x(i) may
 /// read what has the address of y[i].
 template <int kBits, typename Dtype, typename Source, typename Value, typename Code>
@@ -19,6 +53,15 @@ void ForwardWithCodes(const DeviceContext& context, int64_t n, Dtype* y, uint8_t
         context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) -> Dtype { return value(x(i)); }, To{y});
     return;
   }
+#if LAYRUB_LAUNCHES
+  if (context.launch) {
+    if (n <= 0) return;
+    const int64_t blocks = (n + kAtOnce * kBlock - 1) / (kAtOnce * kBlock);
+    Launch(context, Barriers::kSome, blocks < kMostBlocks ? blocks : kMostBlocks, kBlock,
+           CodeKernel<kBits, Dtype, Source, Value, Code>, n, y, codes, x, value, code);
+    return;
+  }
+#endif
   constexpr int kPerByte = 8 / kBits;
   // A byte may hold codes of two channels: this loop does not fuse.
   FusedLoops::FinishCurrent();

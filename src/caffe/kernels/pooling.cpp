@@ -219,25 +219,45 @@ LAYRUB_HOST_DEVICE inline void AddAtPlace(const Span& windows, int place, const 
 constexpr int kMostHalf = 512;
 #endif
 
+/// One value of dx.
+template <typename Dtype, typename Index>
+LAYRUB_HOST_DEVICE inline Dtype MaxGradient(const PoolingWindow& p, int64_t plane, int at_y,
+                                            int at_x, const Index* index, const Dtype* dy) {
+  const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+  const Range xs = WindowsOver(at_x, at_x + 1, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+  Dtype sum = 0;
+  for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+    const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w + at_x + p.pad_w;
+    const int64_t row = (plane * p.pooled_height + pool_y) * p.pooled_width;
+    for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+      const bool here = static_cast<int>(index[row + pool_x]) == first - pool_x * p.stride_w;
+      sum += here ? dy[row + pool_x] : Dtype(0);
+    }
+  }
+  return sum;
+}
+
 template <typename Dtype, typename Index>
 void MaxBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
                  const Index* index, Dtype* dx) {
   const PoolingWindow p = window;
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int at_y = static_cast<int>(row % p.height);
+    Dtype* const out = dx + row * p.width;
+    if (end - begin == 1) {
+      out[begin] = MaxGradient(p, row / p.height, at_y, begin, index, dy);
+      return;
+    }
+#ifndef __CUDA_ARCH__  // whose threads have a value each
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
     const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-    Dtype* const out = dx + row * p.width;
     Dtype *even = out, *odd = out;
-    bool apart = false;
-#ifndef __CUDA_ARCH__  // whose threads have a value each
     // Of a stride of 2 the values that neighbouring windows hand to lie two apart.
     Dtype halves[2][kMostHalf];
     const int half = (p.width + 1) / 2;
-    apart = p.stride_w == 2 && end - begin == p.width && half <= kMostHalf;
+    const bool apart = p.stride_w == 2 && end - begin == p.width && half <= kMostHalf;
     if (apart) even = halves[0], odd = halves[1];
     for (int i = 0; apart && i < half; ++i) even[i] = odd[i] = 0;
-#endif
     for (int x = begin; !apart && x < end; ++x) out[x] = 0;
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
       const int first = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
@@ -264,6 +284,7 @@ void MaxBackward(const DeviceContext& context, const PoolingWindow& window, cons
       out[2 * i + 1] = odd[i];
     }
     if (p.width % 2 == 1) out[p.width - 1] = even[p.width / 2];
+#endif
   };
   ParallelForSegments(context, p.planes * p.height, p.width, RowCost(p), segment);
 }
@@ -349,6 +370,8 @@ void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& wind
     const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
     const Range xs = WindowsOver(begin, end, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
     Dtype* out = dx + row * p.width;
+    const bool single = end - begin == 1;  // of a thread of a GPU: in a register
+    Dtype sum = 0;
     for (int x = begin; x < end; ++x) out[x] = 0;
     for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
       const int extent_y = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
@@ -356,11 +379,14 @@ void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& wind
       for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
         const int divisor = extent_y * Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
         const Dtype share = dy[pooled_row + pool_x] / divisor;
+        sum += share;
+        if (single) continue;
         const int from = pool_x * p.stride_w - p.pad_w;
         const int last = Least(from + p.kernel_w, end);
         for (int x = from > begin ? from : begin; x < last; ++x) out[x] += share;
       }
     }
+    if (single) out[begin] = sum;
   };
   ParallelForSegments(context, p.planes * p.height, p.width, RowCost(p), segment);
 }

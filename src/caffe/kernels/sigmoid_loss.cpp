@@ -54,7 +54,7 @@ void SigmoidLossBackward(const DeviceContext& context, int64_t n, const Dtype* s
                          bool is_sigmoid, const Labels<Dtype>& targets,
                          const Normalizer& normalizer, const Dtype* weight, Dtype* dx) {
   ParallelFor(context, n, [=] LAYRUB_HOST_DEVICE(int64_t i) {
-    const Dtype scale = static_cast<Dtype>(weight[0] / Divisor(normalizer));
+    const Dtype scale = GradientScale(weight, normalizer);
     const Dtype sigmoid = is_sigmoid ? source[i] : 1 / (1 + std::exp(-source[i]));
     dx[i] = Ignored(targets, i) ? Dtype(0) : (sigmoid - targets.values[i]) * scale;
   });

@@ -33,7 +33,7 @@ void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, 
                          const Labels<Dtype>& labels, const Normalizer& normalizer,
                          const Dtype* weight, Dtype* dx) {
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
-    const Dtype scale = static_cast<Dtype>(weight[0] / Divisor(normalizer));
+    const Dtype scale = GradientScale(weight, normalizer);
     const int64_t label = LabelClass(labels, p, shape.classes);
     const ScoreRow row = RowAt(shape, p);
     const int64_t at = row.begin + label * row.step;

@@ -1,5 +1,6 @@
 #include "caffe/kernels/upsample.hpp"
 
+#include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/index_of.hpp"
 #include "caffe/kernels/loops.hpp"
 
@@ -35,15 +36,15 @@ void RepeatBackward(const DeviceContext& context, int64_t planes, int height, in
 template <typename Dtype>
 void PlaceForward(const DeviceContext& context, int64_t planes, int64_t count, int64_t size,
                   const Dtype* x, const Dtype* mask, Dtype* y) {
+  Fill(context, planes * size, Dtype(0), y);
   // A band of a plane belongs to one thread, which goes through the whole mask in order. On a GPU
   // there are more bands than planes alone would give threads.
   const int64_t bands = context.launch ? 32 : 1;
   const int64_t band = (size + bands - 1) / bands;
-  ParallelForHeavy(context, planes * bands, size + count, [=] LAYRUB_HOST_DEVICE(int64_t item) {
+  ParallelForHeavy(context, planes * bands, count, [=] LAYRUB_HOST_DEVICE(int64_t item) {
     const int64_t plane = item / bands, begin = item % bands * band;
     const int64_t end = begin + band < size ? begin + band : size;
     Dtype* const to = y + plane * size;
-    for (int64_t i = begin; i < end; ++i) to[i] = 0;
     for (int64_t i = plane * count; i < (plane + 1) * count; ++i) {
       const int64_t place = IndexOf(mask[i], size);
       if (place >= begin && place < end) to[place] = x[i];

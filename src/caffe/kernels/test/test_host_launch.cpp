@@ -13,6 +13,7 @@
 
 #include "caffe/kernels/host_launch.cpp"  // NOLINT(bugprone-suspicious-include)
 #include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/packed_loops.hpp"
 #include "caffe/kernels/teams.hpp"
 #include "caffe/util/library_workspace.hpp"
 
@@ -188,21 +189,27 @@ bool MomentsAgree(int64_t outer, int64_t inner, float mean, float deviation) {
   return true;
 }
 
-/// Each item's sum and greatest element, by a team.
+/// Each item's sum and greatest element, by a team, and what another of its threads has written.
 bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
   const std::vector<double> x = Numbers(items * length);
   std::vector<double> results[2];
   for (int launched = 0; launched < 2; ++launched) {
-    results[launched].resize(2 * items);
+    results[launched].resize(2 * items + items * length);
+    std::vector<double> written(items * length);
     const double* const from = x.data();
-    double* const out = results[launched].data();
+    double *const out = results[launched].data(), *const between = written.data();
     ParallelTeams(launched ? Launched() : DeviceContext(), items, length, scattered,
                   [=](int64_t item, const Team& team) {
                     double sum = 0, greatest = -INFINITY;
                     for (int64_t k = team.first; k < length; k += team.step) {
                       sum += from[item * length + k];
                       greatest = std::max(greatest, from[item * length + k]);
+                      between[item * length + k] = from[item * length + k];
                     }
+                    team.Sync();
+                    for (int64_t k = team.first; k < length; k += team.step)
+                      out[2 * items + item * length + k] =
+                          between[item * length + (k + 1) % length];
                     sum = team.Sum(sum);
                     greatest = team.Max(greatest);
                     if (team.first != 0) return;
@@ -211,6 +218,27 @@ bool TeamsAgree(int64_t items, int64_t length, bool scattered) {
                   });
   }
   return results[0] == results[1];
+}
+
+/// y = -x, and codes of x.
+template <int kBits>
+bool CodesAgree(int64_t n) {
+  const std::vector<double> x = Numbers(n);
+  std::vector<double> y[2];
+  std::vector<uint8_t> codes[2];
+  for (int launched = 0; launched < 2; ++launched) {
+    y[launched].assign(n, 99);
+    codes[launched].assign(PackedBytes(n, kBits), 0xA5);
+    ForwardWithCodes<kBits>(
+        launched ? Launched() : DeviceContext(), n, x.data(), y[launched].data(),
+        codes[launched].data(), [](double v) { return -v; },
+        [](double v) { return static_cast<unsigned>(static_cast<int>(v) + 6) % (1u << kBits); });
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    if (CodeAt<kBits>(codes[1].data(), i) != static_cast<unsigned>(i * 7 % 13) % (1u << kBits))
+      return false;
+  }
+  return y[0] == y[1] && codes[0] == codes[1];
 }
 
 TEST(LaunchedSums, OfFewRowsAreMadeByAsManyBlocksAsOfMany) {
@@ -314,6 +342,12 @@ TEST(LaunchedLoops, GiveWhatLoopsOfTheCpuGive) {
   EXPECT_TRUE(rc::check("sums", sums));
   EXPECT_TRUE(rc::check("channels", channels));
   EXPECT_TRUE(rc::check("teams", teams));
+  EXPECT_TRUE(rc::check("codes", [] {
+    const int64_t n = *inRange(0, 3000);
+    RC_ASSERT(CodesAgree<1>(n));
+    RC_ASSERT(CodesAgree<2>(n));
+    RC_ASSERT(CodesAgree<4>(n));
+  }));
   EXPECT_TRUE(rc::check("moments", [] {
     const auto mean = static_cast<float>(*inRange(-10000, 10000));
     RC_ASSERT(MomentsAgree(*inRange(1, 6), *inRange(1, 400), mean, 1));

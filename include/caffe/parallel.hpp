@@ -22,9 +22,13 @@ namespace caffe {
 
 /// What a solver of several does about the others: before each update the gradients of all are
 /// summed and divided by their number, as if the solvers' batches were one. With layer_wise_reduce
-/// a gradient is summed as soon as the backward of the last layer that adds to it has ended, while
-/// the backward goes on. Callbacks of the solver and its net from its construction on, so it must
+/// gradients are summed while the backward goes on: as soon as there are some MiB of those to which
+/// no layer adds any more. Callbacks of the solver and its net from its construction on, so it must
 /// outlive their training. They throw layrub::GroupFailed.
+///
+/// CUDA loads a kernel at its first launch, and may wait for all that runs meanwhile: for a sum
+/// that waits for a solver whose thread waits for the same loader. So the first iteration under a
+/// plan sums after its backward, and the host waits for that, as it does before a test.
 ///
 /// The memory of gradients never moves while a plan is in force (they are persistent), so a plan
 /// needs to know nothing of this.
@@ -36,19 +40,24 @@ class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dty
   void Broadcast();
 
  protected:
-  void on_start() override { passes_ = 0; }
+  void on_start() override;
   void on_gradients_ready() override;
+  void on_test_batch(int net, int batch) override;
   void run(int layer) override;
 
  private:
+  void LookAtPlan();
   void Sum(const vector<int>& params);
+  void SumAll();
 
   Solver<Dtype>* const solver_;
   layrub::Communicator* const communicator_;
   const bool layer_wise_;
-  vector<int> learning_;             ///< indices of the parameters that learn
-  vector<vector<int>> ready_after_;  ///< by layer: those whose gradients its backward completes
-  int passes_ = 0;                   ///< backward passes of this iteration that have begun
+  vector<int> learning_;            ///< indices of the parameters that learn
+  vector<vector<int>> sums_after_;  ///< by layer: those that are summed after its backward
+  int passes_ = 0;                  ///< backward passes of this iteration that have begun
+  int64_t plan_ = -1;               ///< PlannedNet::number of the last iteration
+  bool is_new_ = false;             ///< this is the first iteration under it
 
   DISABLE_COPY_AND_ASSIGN(GradientSum);
 };

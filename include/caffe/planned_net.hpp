@@ -54,6 +54,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// How many operations a GPU has done so far without their layers being asked: what they had
   /// queued in an iteration before was queued again, with one call for many of them.
   int64_t repeated_operations() const;
+  /// Another one for each PlannedNet of the process, from 1 on.
+  int64_t number() const { return number_; }
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 
@@ -137,6 +139,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void CopyValue(void* to, SyncedMemory* from, size_t bytes) const;
 
   Net<Dtype>* net_;
+  const int64_t number_;
   std::unique_ptr<Memory> memory_;
   std::shared_ptr<layrub::Backend> backend_;
   std::unique_ptr<layrub::Executor> executor_;

@@ -26,7 +26,7 @@ class Resolver {
  public:
   struct Place {
     void* address = nullptr;
-    bool on_device = false;  ///< false: in memory of the host
+    layrub::Device* device = nullptr;  ///< whose memory it is; null: the host's
   };
   virtual ~Resolver() = default;
   /// Where planned tensor `tensor` is until the net's next pass; aborts with a message that names
@@ -42,8 +42,8 @@ class Resolver {
 /// while an operation runs that declared the access.
 struct Binding {
   int tensor = -1;
-  size_t bytes = 0;        ///< of the tensor
-  bool on_device = false;  ///< where `readable` and `writable` are
+  size_t bytes = 0;                  ///< of the tensor
+  layrub::Device* device = nullptr;  ///< where `readable` and `writable` are; null: on the host
   void* readable = nullptr;
   void* writable = nullptr;
   Resolver* resolver = nullptr;
@@ -57,8 +57,8 @@ struct Binding {
 ///   pool  this object, until it is destroyed
 ///   user  the caller of set_cpu_data / set_gpu_data; never planned, never freed
 ///   plan  a net's plan: bound by Bind; addresses change from pass to pass
-/// The GPU side is on the calling thread's device (Caffe::device) when it is first touched. Not
-/// thread safe.
+/// The GPU side is on the calling thread's device (Caffe::device) when it is first touched; what a
+/// plan has on a device is on the plan's. Not thread safe.
 class SyncedMemory {
  public:
   SyncedMemory() : SyncedMemory(0) {}
@@ -83,7 +83,7 @@ class SyncedMemory {
   /// True: cpu_data() would have to wait for the device.
   bool IsOnDeviceAlone() const {
     if (!binding_) return head_ == HEAD_AT_GPU;
-    return binding_->sides ? binding_->sides->IsOnDeviceAlone() : binding_->on_device;
+    return binding_->sides ? binding_->sides->IsOnDeviceAlone() : binding_->device != nullptr;
   }
   size_t size() const { return size_; }
 
@@ -110,6 +110,7 @@ class SyncedMemory {
   void AllocateGpu();
   void ReleaseCpu();
   void ReleaseGpu();
+  void UseGpuData(void* data, layrub::Device* device);
   void CheckUnplanned(const char* call) const;
   void* Access(bool write, bool gpu);
   void WriteZeros(bool gpu);

@@ -201,6 +201,8 @@ int Train(const std::vector<std::string>&) {
   const std::string snapshot = SnapshotFlag(param);
   if (!FLAGS_report.empty()) CheckTrainingReport(FLAGS_report);
   caffe::Caffe::set_solver_count(solvers);
+  layrub::Group group;  // before the plans, which leave what it takes of GPUs
+  if (solvers > 1) group = layrub::Connect(devices);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
   if (!snapshot.empty()) {
@@ -224,7 +226,7 @@ int Train(const std::vector<std::string>&) {
 
   std::unique_ptr<caffe::ParallelSolvers<float>> together;
   if (solvers > 1) {
-    together.reset(new caffe::ParallelSolvers<float>(solver.get(), layrub::Connect(devices)));
+    together.reset(new caffe::ParallelSolvers<float>(solver.get(), std::move(group)));
     LOG(INFO) << "Training with " << solvers << " solvers, on " << solvers
               << " batches in each iteration";
     const layrub::Status started = together->Start(snapshot);

@@ -15,6 +15,7 @@
 #include "layrub/machine_file.hpp"
 #include "layrub/placement/ir/graph.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/strategies/strategy.hpp"
 
 namespace layrub_tool {
 
@@ -73,37 +74,53 @@ int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
   return difference.value().empty() ? kSuccess : kFailure;
 }
 
+/// One of a list: STRATEGY or STRATEGY:FACTOR.
+struct WantedPlacement {
+  std::string item, strategy;
+  double factor = 0;  ///< of the least memory; 0: the budget is another one
+};
+
+/// Fails, naming the item, where it is neither.
+WantedPlacement ParsePlacement(const std::string& item) {
+  const size_t colon = item.find(':');
+  WantedPlacement wanted{item, item.substr(0, colon)};
+  if (const layrub::Status known = layrub::CheckStrategy(wanted.strategy); !known.ok())
+    Fail("--placement=" + item + ": " + known.message);
+  if (colon == std::string::npos) return wanted;
+  const char* const end = item.data() + item.size();
+  const auto read = std::from_chars(item.data() + colon + 1, end, wanted.factor);
+  if (read.ec != std::errc() || read.ptr != end || !(wanted.factor >= 1 && wanted.factor < 1e6)) {
+    Fail("--placement=" + item +
+         ": after the colon goes a number from 1 upwards, by which the least memory is "
+         "multiplied.");
+  }
+  return wanted;
+}
+
 }  // namespace
 
 int VerifyPlacements(caffe::SolverParameter param, const std::string& snapshot) {
-  const std::vector<std::string> wanted = SplitList(FLAGS_placement);
-  if (wanted.size() < 2 && FLAGS_placement.find(':') == std::string::npos)
+  const std::vector<std::string> items = SplitList(FLAGS_placement);
+  if (items.size() < 2 && FLAGS_placement.find(':') == std::string::npos)
     return Verify(param, snapshot, "");
+  std::vector<WantedPlacement> all;  // before any of them trains
+  for (const std::string& item : items) all.push_back(ParsePlacement(item));
   const std::string budget = param.placement().device_memory();
   int code = kSuccess;
-  for (const std::string& item : wanted) {
-    const size_t colon = item.find(':');
-    param.mutable_placement()->set_strategy(item.substr(0, colon));
+  for (const WantedPlacement& wanted : all) {
+    param.mutable_placement()->set_strategy(wanted.strategy);
     param.mutable_placement()->set_device_memory(budget);
     if (budget.empty()) param.mutable_placement()->clear_device_memory();
-    if (colon != std::string::npos) {
-      double factor = 0;
-      const char* const end = item.data() + item.size();
-      const auto read = std::from_chars(item.data() + colon + 1, end, factor);
-      if (read.ec != std::errc() || read.ptr != end || !(factor >= 1 && factor < 1e6)) {
-        Fail("--placement=" + item +
-             ": after the colon goes a number from 1 upwards, by which the least memory is "
-             "multiplied.");
-      }
-      const layrub::Result<int64_t> bytes = BudgetTimesFloor(param, factor);
+    if (wanted.factor > 0) {
+      const layrub::Result<int64_t> bytes = BudgetTimesFloor(param, wanted.factor);
       if (!bytes.ok()) {
-        code =
-            std::max(code, ExitCode({bytes.status().code, item + ": " + bytes.status().message}));
+        code = std::max(
+            code, ExitCode({bytes.status().code, wanted.item + ": " + bytes.status().message}));
         continue;
       }
       param.mutable_placement()->set_device_memory(std::to_string(bytes.value()));
     }
-    code = std::max(code, Verify(param, snapshot, item + ": "));
+    code = std::max(code, Verify(param, snapshot, wanted.item + ": "));
   }
   return code;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whole programs on a fake GPU (docs/gpu.md): training by cuBLAS and cuDNN, several GPUs, and every call that fails."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -103,6 +104,15 @@ class Training(FakeGpuTest):
         self.assertIn("summed by NCCL", first.err)
         again = run("devices=2,seed=5", "train", solver, "--gpu=all", "--machine=h200", "--placement=hybrid")
         self.assertEqual(self.losses(first), self.losses(again))
+
+    def test_what_nccl_takes_is_left_to_it(self):
+        flags = ["train", self.solver("mini_alexnet", 1), "--machine=h200", "--json_summary=usage.json"]
+        overhead = {}
+        for gpus in ["0", "0,1"]:
+            self.losses(run("devices=2", *flags, f"--gpu={gpus}"))
+            with open("usage.json") as file:
+                overhead[gpus] = json.load(file)["device_overhead_bytes"]
+        self.assertEqual(3 << 20, overhead["0,1"] - overhead["0"])
 
     def test_a_device_that_is_too_small_is_told_before_training(self):
         result = run("mib=4", "train", self.solver("mini_alexnet"), "--gpu=0", "--machine=h200")

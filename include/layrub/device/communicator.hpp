@@ -30,8 +30,8 @@ class GroupFailed : public std::runtime_error {
 /// same order with values of the same counts and elements; the group fails when they do not.
 ///
 /// Threads: each member is driven by one thread of its own; Abort may be called from any thread.
-/// The calls return at once, the work is done beside what the member computes, in the order of the
-/// calls. Every call but Abort throws GroupFailed once the group has failed.
+/// Calls that queue return at once; the work is done beside what the member computes, in the order
+/// of the calls. Every call but Abort throws GroupFailed once the group has failed.
 class Communicator {
  public:
   /// Waits until the group no longer touches this member's values. What it had queued and the
@@ -51,6 +51,8 @@ class Communicator {
   virtual void Sum(const std::vector<Values>& values) = 0;
   /// What the member computes from now on comes after all that it has queued here.
   virtual void Wait() = 0;
+  /// As Wait, and returns when all members' values are exchanged.
+  virtual void Synchronize() = 0;
   /// Ends the group: nobody waits any longer, and when it returns no values are touched any more.
   /// The first reason counts.
   virtual void Abort(const std::string& reason) = 0;
@@ -63,9 +65,10 @@ using Group = std::vector<std::unique_ptr<Communicator>>;
 /// gives the same bits.
 Group ConnectThreads(const std::vector<Device*>& devices);
 /// A group of threads of this process, one for each of `gpus`, that exchanges values by NCCL: on a
-/// stream of its own on each GPU, no call waits for it on the host but each member's first, until
-/// they are connected. NCCL's library is opened here;
-/// the group is empty where there is none, and `*why_not` a sentence that says what to do about it.
+/// stream of its own on each GPU; but for Synchronize, no call waits for it on the host but each
+/// member's first, until they are connected. NCCL's library is opened here, and takes its memory of
+/// the GPUs, which their DeviceUsage tells: the group comes before plans. It is empty where there
+/// is no NCCL, and `*why_not` a sentence that says what to do about it.
 Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not);
 /// The fastest that there is for `devices`: several GPUs by NCCL, or else, which is said in the
 /// log, through host memory.

@@ -23,7 +23,8 @@ struct DeviceUsage {
   int64_t library_bytes = 0;
   int64_t peak_bytes =
       0;  ///< all together but others_bytes, at the fullest moment that was looked at
-  /// What libraries are likely to take in the end: they come at their first use.
+  /// What libraries are likely to take in the end: they come at their first use. With what
+  /// Device::ExpectLibraries has added.
   int64_t expected_library_bytes = 0;
 
   /// What a budget for all of this process's device memory has to leave to those two.
@@ -84,6 +85,8 @@ class Device : public MemorySource {
   virtual int64_t free_bytes() const = 0;
   /// Looks at the memory now; so does each Allocate.
   virtual DeviceUsage Usage() = 0;
+  /// Libraries take `bytes` more, or fewer, than was expected of them before.
+  virtual void ExpectLibraries(int64_t bytes) = 0;
   /// What the libraries that run on this device want as workspace, of whoever calls them.
   virtual int64_t library_workspace_bytes() const = 0;
   /// The calling thread's own calls of CUDA are about this device from now on.

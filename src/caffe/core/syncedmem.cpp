@@ -95,13 +95,12 @@ void SyncedMemory::ToGpu() {
 /// one there is a copy beside the plan while somebody uses it.
 void* SyncedMemory::Planned(bool write, bool gpu) {
   const Binding* const asked = binding_;
-  Resolver::Place place{write ? binding_->writable : binding_->readable, binding_->on_device};
+  Resolver::Place place{write ? binding_->writable : binding_->readable, binding_->device};
   if (!place.address) place = binding_->resolver->Resolve(binding_->tensor, write);
   if (binding_ != asked) return Access(write, gpu);
   if (binding_->zero) {
-    const auto bytes = static_cast<int64_t>(binding_->bytes);
-    if (place.on_device) {
-      Caffe::device().Zero(place.address, bytes);
+    if (place.device) {
+      place.device->Zero(place.address, static_cast<int64_t>(binding_->bytes));
     } else {
       std::memset(place.address, 0, binding_->bytes);
     }
@@ -109,14 +108,15 @@ void* SyncedMemory::Planned(bool write, bool gpu) {
   }
   shared_ptr<SyncedMemory>& sides = binding_->sides;
   if (!sides) {
-    if (place.on_device == gpu) return place.address;
+    const bool on_device = place.device != nullptr;
+    if (on_device == gpu) return place.address;
     sides.reset(new SyncedMemory(binding_->bytes));
-    if (place.on_device) {
-      sides->set_gpu_data(place.address);
+    if (on_device) {
+      sides->UseGpuData(place.address, place.device);
     } else {
       sides->set_cpu_data(place.address);
     }
-    binding_->resolver->Copied(binding_->tensor, place.on_device);
+    binding_->resolver->Copied(binding_->tensor, on_device);
   }
   return sides->Access(write, gpu);
 }
@@ -193,8 +193,12 @@ void SyncedMemory::set_cpu_data(void* data) {
 void SyncedMemory::set_gpu_data(void* data) {
   CHECK(data) << "set_gpu_data needs an address.";
   CheckUnplanned("set_gpu_data");
+  UseGpuData(data, &Caffe::device());
+}
+
+void SyncedMemory::UseGpuData(void* data, layrub::Device* device) {
   ReleaseGpu();
-  device_ = &Caffe::device();
+  device_ = device;
   gpu_ptr_ = data;
   head_ = HEAD_AT_GPU;
   zero_ = false;
@@ -205,21 +209,21 @@ void SyncedMemory::Bind(Binding* binding) {
   ReleaseCpu();
   ReleaseGpu();
   binding_ = binding;
-  head_ = binding->on_device ? HEAD_AT_GPU : HEAD_AT_CPU;
+  head_ = binding->device ? HEAD_AT_GPU : HEAD_AT_CPU;
   zero_ = false;
 }
 
 void SyncedMemory::Unbind(const void* value, size_t bytes) {
   if (!binding_) return;
-  const bool on_device = binding_->on_device;
+  layrub::Device* const device = binding_->device;
   zero_ = value && binding_->zero;
   binding_ = nullptr;
   head_ = UNINITIALIZED;
   if (!value || zero_) return;
   CHECK_LE(bytes, size_);
   void* const to = mutable_cpu_data();
-  if (on_device) {
-    Caffe::device().Copy(to, value, static_cast<int64_t>(bytes));
+  if (device) {
+    device->Copy(to, value, static_cast<int64_t>(bytes));
   } else {
     std::memcpy(to, value, bytes);
   }

@@ -344,7 +344,7 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
       // The body goes on with what it has fed: after the copy, on the compute lane.
       backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
       memory_->fed = 0;
-      return {executor_->Address(tensor), backend_->device() != nullptr};
+      return {executor_->Address(tensor), backend_->device()};
     }
     LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
                << op.forms[step.form].name << ") " << (write ? "writes '" : "reads '")
@@ -363,8 +363,8 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
   if (!value) value = executor_->Find(tensor);  // a callback may read what has left the device
   CHECK(value) << Gone(tensor);
-  const bool on_device = backend_->device() && value == executor_->Address(tensor);
-  return {const_cast<void*>(value), on_device};
+  const bool on_device = value == executor_->Address(tensor);
+  return {const_cast<void*>(value), on_device ? backend_->device() : nullptr};
 }
 
 template <typename Dtype>
@@ -386,12 +386,12 @@ template <typename Dtype>
 Resolver::Place PlannedNet<Dtype>::TakeInput(TensorId tensor) {
   const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
   const shared_ptr<SyncedMemory>& shown = memory_->flat.blobs[input.blob].blob->data();
-  if (shown->user_owned()) return {const_cast<void*>(shown->cpu_data()), false};
+  if (shown->user_owned()) return {const_cast<void*>(shown->cpu_data())};
   const void* value = executor_->Find(tensor);
   void* address = executor_->Address(input.data);
   if (value) CopyValue(address, value, memory_->net.graph.tensors[tensor].bytes);
   Show(shown, input.data);
-  return {address, backend_->device() != nullptr};
+  return {address, backend_->device()};
 }
 
 template <typename Dtype>

@@ -1,6 +1,7 @@
 #include "planned_captures.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "layrub/device/arena.hpp"
@@ -19,6 +20,13 @@ constexpr size_t kFewestOperations = 3;
 constexpr size_t kMostCaptures = 4;
 
 bool captures_enabled = true;
+
+/// A number that no other thread has, nor had.
+int64_t ThisThread() {
+  static std::atomic<int64_t> threads = 0;
+  static thread_local const int64_t number = ++threads;
+  return number;
+}
 
 }  // namespace
 
@@ -89,13 +97,14 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
                                   [&](const Capture& one) { return one.before == before; });
   if (found == captures.end()) {
     if (captures.size() < kMostCaptures)
-      capture_ = &captures.emplace_back(Capture{std::move(before)});
+      capture_ = &captures.emplace_back(Capture{std::move(before), ThisThread()});
     return;
   }
   capture_ = &*found;
   if (capture_->work) {
     doing_ = Doing::kRepeating;
-  } else if (device_->BeginCapture()) {
+  } else if (std::exchange(capture_->thread, ThisThread()) == ThisThread() &&
+             device_->BeginCapture()) {
     doing_ = Doing::kCapturing;
   }
 }

@@ -14,8 +14,9 @@ namespace caffe {
 /// and so are their addresses. A run is made of operations that follow one another, with nothing
 /// but allocations in between, and whose layers only queue work (MemoryTraits::capturable). Its
 /// bodies run in the first iteration, are captured in the second, and are not asked from the third
-/// one on: what was captured is queued with one call. Libraries may load, at their first use, what
-/// a capture must not: so nothing is captured that has not run before in the same State.
+/// one on: what was captured is queued with one call. Libraries may load, at a thread's first use,
+/// what a capture must not: so nothing is captured that has not run before in the same State and
+/// thread.
 ///
 /// Nothing is captured where somebody is called between layers.
 template <typename Dtype>
@@ -44,6 +45,7 @@ class PlannedNet<Dtype>::Captures {
   };
   struct Capture {
     State before;
+    int64_t thread = 0;  ///< in which bodies have run last
     std::vector<bool> zero_after = {};
     std::unique_ptr<layrub::CapturedWork> work = {};  ///< null: bodies have run, nothing more
   };

@@ -1,6 +1,7 @@
 #include "caffe/planned_net.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 
@@ -70,11 +71,21 @@ class PlannedNet<Dtype>::OpScope {
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
 
+namespace {
+
+int64_t NextNumber() {
+  static std::atomic<int64_t> numbers = 0;
+  return ++numbers;
+}
+
+}  // namespace
+
 template <typename Dtype>
 PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph graph,
                               layrub::Plan plan, const PlacementOptions& options,
                               const typename Net<Dtype>::History& history)
     : net_(net),
+      number_(NextNumber()),
       memory_(new Memory),
       backend_(options.executor.transient ? options.executor.transient->backend()
                                           : MakeBackend(options.spill_file)) {
@@ -93,7 +104,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
   for (size_t i = 0; i < memory_->bindings.size(); ++i) {
     memory_->bindings[i].tensor = static_cast<int>(i);
     memory_->bindings[i].bytes = static_cast<size_t>(memory_->net.graph.tensors[i].bytes);
-    memory_->bindings[i].on_device = backend_->device() != nullptr;
+    memory_->bindings[i].device = backend_->device();
     memory_->bindings[i].resolver = this;
   }
   memory_->backward_form.assign(memory_->flat.layers.size(), 0);

@@ -37,6 +37,7 @@ class EmulatedDevice final : public Device {
   int64_t total_bytes() const override { return bytes_; }
   int64_t free_bytes() const override;
   DeviceUsage Usage() override;
+  void ExpectLibraries(int64_t bytes) override { library_bytes_ += bytes; }
   int64_t library_workspace_bytes() const override { return kAlignment; }
   int id() const override { return 0; }
   std::string Describe() const override { return "emulated device"; }
@@ -66,7 +67,7 @@ class EmulatedDevice final : public Device {
   std::map<int64_t, int64_t> free_, used_;  ///< ranges: offset, bytes
   int64_t allocated_ = 0;                   ///< the context included
   const int64_t context_bytes_;
-  const int64_t library_bytes_;
+  std::atomic<int64_t> library_bytes_;  ///< that are expected
   int64_t peak_ = 0;
   std::atomic<int64_t> host_reads_ = 0;
   std::atomic<int64_t> until_failure_ = std::numeric_limits<int64_t>::max();

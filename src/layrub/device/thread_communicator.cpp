@@ -195,6 +195,7 @@ class ThreadCommunicator final : public Communicator {
     exchange_->Push(rank_, {Task::Kind::kSum, values});
   }
   void Wait() override { exchange_->Await(rank_); }
+  void Synchronize() override { Wait(); }
   void Abort(const std::string& reason) override { exchange_->Abort(reason); }
 
  private:

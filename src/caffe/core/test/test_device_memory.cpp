@@ -109,14 +109,14 @@ TEST_F(DeviceMemory, TooLittleOfItIsAnErrorThatSaysWhere) {
 /// One planned value, wherever it is.
 class Plan : public Resolver {
  public:
-  explicit Plan(Place place) : place_(place) {
+  Plan(Place place, layrub::Device* device) : place_(place) {
     binding.bytes = sizeof(float);
-    binding.on_device = true;
+    binding.device = device;
     binding.resolver = this;
   }
   Place Resolve(int, bool) override { return place_; }
   void Copied(int, bool on_device) override {
-    EXPECT_EQ(on_device, place_.on_device);
+    EXPECT_EQ(on_device, place_.device != nullptr);
     ++copies;
   }
   Binding binding;
@@ -129,7 +129,7 @@ class Plan : public Resolver {
 TEST_F(DeviceMemory, APlannedValueOfTheDeviceHasACopyOnTheHost) {
   void* const planned = device_->Allocate(sizeof(float));
   SetOnDevice(planned, 1);
-  Plan plan({planned, true});
+  Plan plan({planned, device_.get()}, device_.get());
   SyncedMemory memory(sizeof(float)), the_same(sizeof(float));
   memory.Bind(&plan.binding);
   the_same.Bind(&plan.binding);
@@ -152,7 +152,7 @@ TEST_F(DeviceMemory, APlannedValueOfTheDeviceHasACopyOnTheHost) {
 
 TEST_F(DeviceMemory, APlannedValueOfTheHostTierHasACopyOnTheDevice) {
   float planned = 1;
-  Plan plan({&planned, false});
+  Plan plan({&planned}, device_.get());
   SyncedMemory memory(sizeof(float));
   memory.Bind(&plan.binding);
   EXPECT_EQ(memory.cpu_data(), &planned);
@@ -162,6 +162,27 @@ TEST_F(DeviceMemory, APlannedValueOfTheHostTierHasACopyOnTheDevice) {
   EXPECT_EQ(planned, 2);
   plan.binding.sides.reset();
   memory.Unbind(nullptr, 0);
+}
+
+TEST_F(DeviceMemory, APlannedValueStaysOnThePlansDeviceWhateverTheThreadsIs) {
+  const std::unique_ptr<layrub::Device> another = layrub::MakeEmulatedDevice(1 << 20);
+  void* const planned = device_->Allocate(sizeof(float));
+  SetOnDevice(planned, 1);
+  Plan plan({planned, device_.get()}, device_.get());
+  SyncedMemory memory(sizeof(float));
+  memory.Bind(&plan.binding);
+  const DeviceScope scope(another.get());
+  EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 1);
+  *static_cast<float*>(memory.mutable_cpu_data()) = 2;
+  EXPECT_EQ(memory.gpu_data(), planned);
+  EXPECT_EQ(OnDevice(planned), 2);
+  plan.binding.sides.reset();
+  memory.SetZero();
+  EXPECT_EQ(memory.gpu_data(), planned);
+  EXPECT_EQ(OnDevice(planned), 0);
+  SetOnDevice(memory.mutable_gpu_data(), 3);
+  memory.Unbind(planned, sizeof(float));
+  EXPECT_EQ(*static_cast<const float*>(memory.cpu_data()), 3);
 }
 
 TEST_F(DeviceMemory, BlobsComputeWhereTheirValuesAre) {

@@ -14,7 +14,7 @@ class Recorder : public Resolver {
  public:
   Place Resolve(int tensor, bool write) override {
     asked.emplace_back(tensor, write);
-    return {&value, false};
+    return {&value};
   }
   void Copied(int, bool) override {}
   std::vector<std::pair<int, bool>> asked;
@@ -60,7 +60,7 @@ TEST(SyncedMemory, NeitherCopiesNorFreesTheUsersMemory) {
 TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
   Recorder resolver;
   float planned = 3;
-  Binding binding{5, sizeof(float), false, &planned, nullptr, &resolver, {}};
+  Binding binding{5, sizeof(float), nullptr, &planned, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
   memory.Bind(&binding);
   EXPECT_EQ(memory.cpu_data(), &planned);
@@ -72,7 +72,7 @@ TEST(SyncedMemory, ReadsThroughItsBindingWhileAnAddressIsAtHand) {
 
 TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
   Recorder resolver;
-  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
+  Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   const int64_t before = HostPool().used();
   SyncedMemory memory(4096);
   memory.mutable_cpu_data();
@@ -82,7 +82,7 @@ TEST(SyncedMemory, FreesItsOwnMemoryWhenAPlanTakesOver) {
 
 TEST(SyncedMemory, KeepsTheValueItIsGivenWhenThePlanLetsGo) {
   Recorder resolver;
-  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
+  Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
   memory.Bind(&binding);
   memory.Unbind(&resolver.value, memory.size());
@@ -123,7 +123,7 @@ TEST(SyncedMemory, SparesTheZerosOnceForWhoeverOverwritesThem) {
 TEST(SyncedMemory, OfAPlanIsZeroForAllThatShowItUntilOneWrites) {
   Recorder resolver;
   float planned = 3;
-  Binding binding{0, sizeof(float), false, &planned, &planned, &resolver, {}};
+  Binding binding{0, sizeof(float), nullptr, &planned, &planned, &resolver, {}};
   SyncedMemory memory(sizeof(float)), other(sizeof(float));
   memory.Bind(&binding);
   other.Bind(&binding);
@@ -141,7 +141,7 @@ TEST(SyncedMemory, OfAPlanIsZeroForAllThatShowItUntilOneWrites) {
 
 TEST(SyncedMemory, StaysZeroWhenThePlanLetsGo) {
   Recorder resolver;
-  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
+  Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   SyncedMemory memory(sizeof(float));
   memory.Bind(&binding);
   memory.SetZero();
@@ -160,7 +160,7 @@ TEST(SyncedMemory, OfTheUserIsZeroedAtOnce) {
 
 TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
   Recorder resolver;
-  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
+  Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   float mine = 1;
   SyncedMemory memory(sizeof(mine));
   memory.set_cpu_data(&mine);
@@ -169,7 +169,7 @@ TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
 
 TEST(SyncedMemory, RefusesTheUsersMemoryWhilePlanned) {
   Recorder resolver;
-  Binding binding{0, sizeof(float), false, nullptr, nullptr, &resolver, {}};
+  Binding binding{0, sizeof(float), nullptr, nullptr, nullptr, &resolver, {}};
   float mine = 1;
   SyncedMemory memory(sizeof(mine));
   memory.Bind(&binding);

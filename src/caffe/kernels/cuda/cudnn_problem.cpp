@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "caffe/util/library_settings.hpp"
@@ -19,22 +20,23 @@ namespace {
 using layrub::Cudnn;
 using layrub::FindCudnn;
 
-/// What one thread has of cuDNN, for the device that it works on. When the thread ends the driver
-/// may have gone before (the main thread): what cuDNN says to that is of no interest.
+/// What one thread has of cuDNN for one device; it stays when the thread works on another one
+/// meanwhile. When the thread ends the driver may have gone before (the main thread): what cuDNN
+/// says to that is of no interest.
 class ThreadState {
  public:
-  ~ThreadState() { Close(); }
+  explicit ThreadState(layrub::Device* device) : device_(device) {}
+  ~ThreadState() {
+    problems_.clear();
+    if (handle_) FindCudnn()->Destroy(handle_);
+  }
+  ThreadState(const ThreadState&) = delete;
+  ThreadState& operator=(const ThreadState&) = delete;
 
   cudnnHandle_t Handle() {
-    layrub::Device* const device = &Caffe::device();
-    device->MakeCurrent();  // copies to and from another one may have come between
-    if (!handle_ || device != device_) {
-      Close();
-      LAYRUB_CUDNN(Create, &handle_);
-      device_ = device;
-      stream_ = nullptr;
-    }
-    const auto stream = static_cast<cudaStream_t>(device->stream());
+    device_->MakeCurrent();  // copies to and from another one may have come between
+    if (!handle_) LAYRUB_CUDNN(Create, &handle_);
+    const auto stream = static_cast<cudaStream_t>(device_->stream());
     if (stream != stream_) LAYRUB_CUDNN(SetStream, handle_, stream);
     stream_ = stream;
     return handle_;
@@ -42,27 +44,27 @@ class ThreadState {
 
   CudnnProblem* Find(const ConvolutionDims& dims, cudnnDataType_t type) {
     Handle();
-    std::unique_ptr<CudnnProblem>& problem = problems_[{dims, type}];
-    if (!problem) problem = std::make_unique<CudnnProblem>(dims, type);
+    const bool exact = type == CUDNN_DATA_FLOAT && library_settings().tf32 == Tf32::kOff;
+    const cudnnMathType_t math = exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+    std::unique_ptr<CudnnProblem>& problem = problems_[{dims, type, math}];
+    if (!problem) problem = std::make_unique<CudnnProblem>(dims, type, math);
     return problem->valid() ? problem.get() : nullptr;
   }
 
  private:
-  void Close() {
-    problems_.clear();
-    if (handle_) FindCudnn()->Destroy(handle_);
-    handle_ = nullptr;
-  }
-
+  layrub::Device* const device_;
   cudnnHandle_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr;  ///< of the handle
-  const layrub::Device* device_ = nullptr;
-  std::map<std::pair<ConvolutionDims, cudnnDataType_t>, std::unique_ptr<CudnnProblem>> problems_;
+  std::map<std::tuple<ConvolutionDims, cudnnDataType_t, cudnnMathType_t>,
+           std::unique_ptr<CudnnProblem>>
+      problems_;
 };
 
+/// The calling thread's, for its device.
 ThreadState& OfThread() {
-  static thread_local ThreadState state;
-  return state;
+  static thread_local std::map<layrub::Device*, ThreadState> states;
+  layrub::Device* const device = &Caffe::device();
+  return states.try_emplace(device, device).first->second;
 }
 
 /// The same tensor for all algorithms: packed, the channels before the spatial axes.
@@ -74,11 +76,8 @@ bool Set(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, const std::ar
 
 }  // namespace
 
-CudnnProblem::CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type)
-    : dims_(dims),
-      math_(type == CUDNN_DATA_FLOAT && library_settings().tf32 == Tf32::kOff
-                ? CUDNN_FMA_MATH
-                : CUDNN_DEFAULT_MATH) {
+CudnnProblem::CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type, cudnnMathType_t math)
+    : dims_(dims), math_(math) {
   LAYRUB_CUDNN(CreateTensorDescriptor, &x_);
   LAYRUB_CUDNN(CreateTensorDescriptor, &y_);
   LAYRUB_CUDNN(CreateFilterDescriptor, &w_);

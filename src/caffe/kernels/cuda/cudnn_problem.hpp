@@ -15,7 +15,7 @@ namespace kernels {
 /// A convolution's descriptors, made once, where there is a cuDNN, and what cuDNN has said of it.
 class CudnnProblem {
  public:
-  CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type);
+  CudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type, cudnnMathType_t math);
   ~CudnnProblem();
   CudnnProblem(const CudnnProblem&) = delete;
   CudnnProblem& operator=(const CudnnProblem&) = delete;
@@ -58,7 +58,8 @@ class CudnnProblem {
 
 /// The calling thread's handle on its device, working on that device's compute stream.
 cudnnHandle_t CudnnHandle();
-/// The calling thread's one problem of these sizes on its device; null: there is no cuDNN, or it
+/// The calling thread's one problem of these sizes on its device, computed as library_settings()
+/// wants it now; null: there is no cuDNN, or it
 /// does not take them.
 CudnnProblem* FindCudnnProblem(const ConvolutionDims& dims, cudnnDataType_t type);
 /// Times that were measured on the calling thread's device with this version of cuDNN.

@@ -1,4 +1,6 @@
 // What this thread needs of CUDA's libraries, and what their errors are called.
+#include <map>
+
 #include "caffe/common.hpp"
 #include "caffe/kernels/parallel.hpp"
 #include "caffe/util/library_settings.hpp"
@@ -12,16 +14,31 @@ namespace {
 
 using layrub::NeedCurand;
 
-/// The handles of one thread for one device. When the thread ends the driver may have gone before
-/// (the main thread): what the libraries say to that is of no interest.
+/// What a thread's generators begin with.
+struct Seed {
+  unsigned int value = 0;
+  int times = 0;  ///< it was set
+};
+
+/// The handles of one thread for one device: libraries load at their first use, which must not be
+/// in a capture, so they stay when the thread works on another one meanwhile. When the thread ends
+/// the driver may have gone before (the main thread): what the libraries say to that is of no
+/// interest.
 class Handles {
  public:
-  ~Handles() { Close(); }
+  explicit Handles(layrub::Device* device) : device_(device) {}
+  ~Handles() {
+    if (cublas_) cublasDestroy(cublas_);
+    if (workspace_.memory) device_->pool().Free(workspace_.memory);
+    if (curand_) NeedCurand().DestroyGenerator(curand_);
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
 
   /// With the workspace of the plan at work, or the thread's own: each time, since a change of the
   /// handle's stream takes it away. With the arithmetic that library_settings() wants now.
   cublasHandle_t Cublas() {
-    FollowDevice();
+    device_->MakeCurrent();  // copies to and from another one may have come between
     if (!cublas_) CUBLAS_CHECK(cublasCreate(&cublas_));
     const cudaStream_t stream = Stream();
     if (stream != cublas_stream_) CUBLAS_CHECK(cublasSetStream(cublas_, stream));
@@ -35,23 +52,19 @@ class Handles {
     return cublas_;
   }
 
-  curandGenerator_t Curand() {
-    FollowDevice();
-    if (!curand_) {
-      CURAND_CHECK(NeedCurand().CreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
-      if (!seeded_) Seed(caffe_rng_rand());
-      ApplySeed();
+  curandGenerator_t Curand(Seed* seed) {
+    device_->MakeCurrent();
+    if (!curand_) CURAND_CHECK(NeedCurand().CreateGenerator(&curand_, CURAND_RNG_PSEUDO_DEFAULT));
+    if (seed->times == 0) *seed = {caffe_rng_rand(), 1};
+    if (seed->times != seeded_) {
+      CURAND_CHECK(NeedCurand().SetPseudoRandomGeneratorSeed(curand_, seed->value));
+      CURAND_CHECK(NeedCurand().SetGeneratorOffset(curand_, 0));
+      seeded_ = seed->times;
     }
     const cudaStream_t stream = Stream();
     if (stream != curand_stream_) CURAND_CHECK(NeedCurand().SetStream(curand_, stream));
     curand_stream_ = stream;
     return curand_;
-  }
-
-  void Seed(unsigned int seed) {
-    seed_ = seed;
-    seeded_ = true;
-    if (curand_) ApplySeed();
   }
 
  private:
@@ -69,47 +82,28 @@ class Handles {
     return workspace_;
   }
 
-  void FollowDevice() {
-    layrub::Device* const device = &Caffe::device();
-    if (device != device_) Close();
-    device_ = device;
-    device->MakeCurrent();  // copies to and from another one may have come between
-  }
-
-  void ApplySeed() {
-    CURAND_CHECK(NeedCurand().SetPseudoRandomGeneratorSeed(curand_, seed_));
-    CURAND_CHECK(NeedCurand().SetGeneratorOffset(curand_, 0));
-  }
-
-  void Close() {
-    if (cublas_) cublasDestroy(cublas_);
-    if (workspace_.memory) device_->pool().Free(workspace_.memory);
-    workspace_ = {};
-    if (curand_) NeedCurand().DestroyGenerator(curand_);
-    cublas_ = nullptr;
-    curand_ = nullptr;
-    cublas_stream_ = curand_stream_ = nullptr;
-  }
-
-  layrub::Device* device_ = nullptr;
+  layrub::Device* const device_;
   cublasHandle_t cublas_ = nullptr;
   LibraryWorkspace workspace_;  ///< of the device's pool
   curandGenerator_t curand_ = nullptr;
   cudaStream_t cublas_stream_ = nullptr, curand_stream_ = nullptr;  ///< what they were told last
-  unsigned int seed_ = 0;
-  bool seeded_ = false;
+  int seeded_ = 0;  ///< Seed::times that it was given
 };
 
+/// The calling thread's, for its device.
 Handles& OfThread() {
-  static thread_local Handles handles;
-  return handles;
+  static thread_local std::map<layrub::Device*, Handles> handles;
+  layrub::Device* const device = &Caffe::device();
+  return handles.try_emplace(device, device).first->second;
 }
+
+thread_local Seed seed;
 
 }  // namespace
 
 cublasHandle_t Caffe::cublas_handle() { return OfThread().Cublas(); }
-curandGenerator_t Caffe::curand_generator() { return OfThread().Curand(); }
-void Caffe::SeedGenerator(unsigned int seed) { OfThread().Seed(seed); }
+curandGenerator_t Caffe::curand_generator() { return OfThread().Curand(&seed); }
+void Caffe::SeedGenerator(unsigned int value) { seed = {value, seed.times + 1}; }
 
 const char* cublasGetErrorString(cublasStatus_t error) { return cublasGetStatusString(error); }
 

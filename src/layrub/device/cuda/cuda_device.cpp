@@ -110,18 +110,32 @@ void* CudaDevice::stream() const {
 bool CudaDevice::BeginCapture() {
   if (capture.device != nullptr) throw std::logic_error("CudaDevice: a capture has begun already");
   MakeCurrent();
-  auto stream = std::make_unique<CudaStream>(cudaStreamNonBlocking);
+  std::unique_ptr<CudaStream> stream = TakeIdle();
   LAYRUB_CUDA(cudaStreamBeginCapture(stream->get(), cudaStreamCaptureModeThreadLocal));
   capture = {this, std::move(stream)};
   return true;
 }
 
+std::unique_ptr<CudaStream> CudaDevice::TakeIdle() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (idle_.empty()) return std::make_unique<CudaStream>(cudaStreamNonBlocking);
+  std::unique_ptr<CudaStream> stream = std::move(idle_.back());
+  idle_.pop_back();
+  return stream;
+}
+
+void CudaDevice::GiveIdle(std::unique_ptr<CudaStream> stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  idle_.push_back(std::move(stream));
+}
+
 std::unique_ptr<CapturedWork> CudaDevice::EndCapture() {
   if (capture.device != this) throw std::logic_error("CudaDevice: no capture has begun");
-  const std::unique_ptr<CudaStream> stream = std::exchange(capture, {}).stream;
+  std::unique_ptr<CudaStream> stream = std::exchange(capture, {}).stream;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t work = nullptr;
   cudaError_t error = cudaStreamEndCapture(stream->get(), &graph);
+  GiveIdle(std::move(stream));
   if (error == cudaSuccess) error = cudaGraphInstantiate(&work, graph, 0);
   if (graph != nullptr) cudaGraphDestroy(graph);
   if (error == cudaSuccess) return std::make_unique<CudaGraph>(this, work);
@@ -258,6 +272,11 @@ DeviceUsage CudaDevice::Usage() {
   const std::lock_guard<std::mutex> lock(mutex_);
   Look();
   return usage_;
+}
+
+void CudaDevice::ExpectLibraries(int64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  usage_.expected_library_bytes += bytes;
 }
 
 /// What NVIDIA advises for cuBLAS, by the kind of GPU.

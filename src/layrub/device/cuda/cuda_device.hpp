@@ -53,6 +53,7 @@ class CudaDevice final : public Device {
   int64_t total_bytes() const override;
   int64_t free_bytes() const override;
   DeviceUsage Usage() override;
+  void ExpectLibraries(int64_t bytes) override;
   int64_t library_workspace_bytes() const override;
   int id() const override { return id_; }
   std::string Describe() const override;
@@ -75,12 +76,16 @@ class CudaDevice final : public Device {
 
   int64_t GoneBytes() const;
   void Look();
+  std::unique_ptr<CudaStream> TakeIdle();
+  void GiveIdle(std::unique_ptr<CudaStream> stream);
 
   const int id_;
-  std::mutex mutex_;  ///< of the three below, and of allocations: they are counted at once
+  std::mutex mutex_;  ///< of the four below, and of allocations: they are counted at once
   std::unordered_map<void*, int64_t> sizes_;
   int64_t allocated_ = 0;
   DeviceUsage usage_;
+  /// Streams for captures that nobody captures on. They stay, as libraries know them.
+  std::vector<std::unique_ptr<CudaStream>> idle_;
   std::unique_ptr<CudaStream> compute_, beside_;
   HostSource host_source_{this};
   Pool pool_{this};

@@ -1,5 +1,6 @@
 #ifdef USE_NCCL
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -79,11 +80,18 @@ class Shared {
   struct Member {
     std::mutex mutex;  ///< of all calls about `comm`
     ncclComm_t comm = nullptr;
+    Device* gpu = nullptr;
+    int64_t bytes = 0;  ///< of `gpu` that NCCL has taken, beyond what libraries were expected to
   };
 
   void Connect(const std::vector<Device*>& gpus) {
+    std::vector<int64_t> before;
+    for (Device* const gpu : gpus) before.push_back(gpu->Usage().library_bytes);
     ncclUniqueId id;
     Must("ncclGetUniqueId", nccl_.GetUniqueId(&id));
+    // All memory is taken now, when plans can still leave it, and not by the first exchanges, as is
+    // NCCL's custom from 2.22 on.
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const char* name = "ncclCommInitRankConfig";
@@ -99,6 +107,12 @@ class Shared {
     Must(name, result);
     for (Member& member : members_) Await(&member, name);
     connected_ = true;
+    for (size_t rank = 0; rank < members_.size(); ++rank) {
+      Member& member = members_[rank];
+      member.gpu = gpus[rank];
+      member.bytes = member.gpu->Usage().library_bytes - before[rank];
+      member.gpu->ExpectLibraries(member.bytes);
+    }
   }
 
   /// The result of what is called in a group, or of the group; then `*name` becomes the name of
@@ -148,6 +162,7 @@ class Shared {
 
   void End() {
     for (const Member& member : members_) {
+      if (member.gpu != nullptr) member.gpu->ExpectLibraries(-member.bytes);
       if (failed_ || member.comm == nullptr) continue;
       connected_ ? nccl_.CommDestroy(member.comm) : nccl_.CommAbort(member.comm);
     }
@@ -206,6 +221,12 @@ class NcclCommunicator final : public Communicator {
     device_->MakeCurrent();
     Order(stream_, exchanged_.get(), ComputeStream());
     queued_ = false;
+  }
+
+  void Synchronize() override {
+    Wait();
+    LAYRUB_CUDA(cudaStreamSynchronize(stream_));
+    shared_->ThrowIfFailed();  // who ends the group ends the wait
   }
 
   void Abort(const std::string& reason) override { shared_->Abort(reason); }

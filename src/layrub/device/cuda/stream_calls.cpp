@@ -75,11 +75,21 @@ void StreamThread::Call(std::function<void()> function) {
   if (wait_ == nullptr) return host_functions_.Call(stream_, std::move(function));
   const uint32_t number = ++queued_;
   // Others may wait for the stream, so it goes on in any case.
-  auto call = [this, number, function = std::move(function)] {
-    error_->Guard(function);
+  const auto count = [this, number] {
     std::atomic_ref<uint32_t>(*done_).store(number, std::memory_order_release);
   };
-  host_functions_.Call(stream_, [this, call = std::move(call)] { thread_.Call(call); });
+  auto call = [this, count, function = std::move(function)] {
+    error_->Guard(function);
+    count();
+  };
+  host_functions_.Call(stream_, [this, count, call = std::move(call)] {
+    try {
+      thread_.Call(call);
+    } catch (...) {
+      count();
+      throw;
+    }
+  });
   if (const CUresult result = WaitFor(number); result != CUDA_SUCCESS)
     Fail(CudaFailure("cuStreamWaitValue32", static_cast<cudaError_t>(result)));
 }

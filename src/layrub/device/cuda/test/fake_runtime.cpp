@@ -28,10 +28,8 @@ std::unique_ptr<Runtime>& Now() {
 cudaError_t Allocate(Runtime& runtime, void** address, size_t bytes, int device) {
   const auto size = static_cast<int64_t>(bytes);
   runtime.UseDevice(current_device);
-  const bool fits = device < 0
-                        ? runtime.pinned + size <= runtime.options.pinned_bytes
-                        : runtime.devices[device].used + runtime.options.others_bytes + size <=
-                              runtime.options.device_bytes;
+  const bool fits = device < 0 ? runtime.pinned + size <= runtime.options.pinned_bytes
+                               : size <= runtime.FreeBytes(device);
   if (!fits) return cudaErrorMemoryAllocation;
   EmulatedDevice* const emulated = device < 0 ? nullptr : runtime.devices[device].memory.get();
   char* const memory = static_cast<char*>(
@@ -241,9 +239,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return Enter({"cudaMemGetInfo"}, [&](Runtime& runtime) {
     runtime.UseDevice(current_device);
     *total = static_cast<size_t>(runtime.options.device_bytes);
-    const Device& device = runtime.devices[current_device];
-    *free = *total - static_cast<size_t>(device.used + device.libraries_bytes +
-                                         runtime.options.others_bytes);
+    *free = static_cast<size_t>(runtime.FreeBytes(current_device));
     return cudaSuccess;
   });
 }

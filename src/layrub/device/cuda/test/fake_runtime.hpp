@@ -53,6 +53,7 @@ struct Options {
   std::function<cudaError_t(const std::string& call)> fail = {};
   /// Called with its name before a call is made, outside of all locks: it may wait or make calls.
   std::function<void(const std::string& call)> before = {};
+  int64_t nccl_bytes = int64_t{3} << 20;  ///< what NCCL takes of each device of a group
   /// Members of NCCL's groups connect when they exchange something first, for which all have to
   /// come.
   bool members_connect = false;

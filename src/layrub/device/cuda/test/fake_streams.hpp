@@ -234,6 +234,11 @@ struct Runtime {
     device.has_context = true;
   }
 
+  int64_t FreeBytes(int id) const {
+    const Device& device = devices[static_cast<size_t>(id)];
+    return options.device_bytes - options.others_bytes - device.used - device.libraries_bytes;
+  }
+
   bool Pinned(const void* address) const {
     const auto range = RangeOf(address);
     return range != memory.end() && range->second.device < 0;

@@ -202,6 +202,59 @@ TEST_F(NcclTest, NoCallWaitsOnTheHost) {
   fake_cuda::ForgetCalls();
 }
 
+TEST_F(NcclTest, AWaitOnTheHostIsForTheSumsOfAllMembers) {
+  fake_cuda::Reset({.devices = kMembers, .strict = true});
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  ForEach(kMembers, [&](int rank) {
+    gpus.Compute(rank, 0);
+    group[rank]->Sum({{gpus.values[rank], kCount}});
+    group[rank]->Synchronize();
+    EXPECT_EQ(gpus.values[rank][5], Part(0, 0, 5) + Part(1, 0, 5) + Part(2, 0, 5));
+  });
+}
+
+TEST_F(NcclTest, AnAbortEndsAWaitOnTheHost) {
+  std::atomic<bool> waits = false;
+  fake_cuda::Reset({.devices = kMembers, .strict = true, .before = [&](const std::string& call) {
+                      if (call == "cudaStreamSynchronize") waits = true;
+                    }});
+  Gpus gpus;
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  std::thread member([&] {
+    group[0]->Sum({{gpus.values[0], kCount}});
+    EXPECT_THROW(group[0]->Synchronize(), GroupFailed);
+  });
+  while (!waits) std::this_thread::yield();
+  group[1]->Abort("out of paper");
+  member.join();
+}
+
+TEST_F(NcclTest, ItsMemoryIsTakenWhenItConnectsAndBeyondWhatLibrariesAreExpectedToTake) {
+  constexpr int64_t kTaken = int64_t{7} << 20;
+  fake_cuda::Reset({.devices = kMembers, .nccl_bytes = kTaken});
+  Gpus gpus;
+  std::vector<DeviceUsage> before;
+  for (Device* const gpu : gpus.list()) before.push_back(gpu->Usage());
+  std::string why_not;
+  Group group = ConnectGpus(gpus.list(), &why_not);
+  const auto taken = [&](int rank) { return gpus.devices[rank]->Usage(); };
+  for (int rank = 0; rank < kMembers; ++rank) {
+    EXPECT_EQ(taken(rank).library_bytes - before[rank].library_bytes, kTaken);
+    EXPECT_EQ(taken(rank).overhead_bytes() - before[rank].overhead_bytes(), kTaken);
+  }
+  for (const auto& member : group) member->Sum({{gpus.values[member->rank()], kCount}});
+  for (const auto& member : group) member->Wait();
+  gpus.Synchronize();
+  for (int rank = 0; rank < kMembers; ++rank)
+    EXPECT_EQ(taken(rank).library_bytes - before[rank].library_bytes, kTaken);
+  group.clear();
+  for (int rank = 0; rank < kMembers; ++rank)
+    EXPECT_EQ(taken(rank).overhead_bytes(), before[rank].overhead_bytes());
+}
+
 TEST_F(NcclTest, SeveralGpusAreConnectedByItAndOneByNothing) {
   Gpus gpus;
   EXPECT_EQ(Connect({gpus.devices[0].get()})[0]->device(), gpus.devices[0].get());
@@ -417,6 +470,20 @@ TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
 
 [[noreturn]] void ThrowIt(const char*, int, const std::string& message) {
   throw std::runtime_error(message);
+}
+
+TEST_F(NcclTest, WhereItFindsNoMemoryTheMessageSaysWhatHelps) {
+  fake_cuda::Reset({.devices = kMembers, .nccl_bytes = int64_t{1} << 40});
+  SetFailureHandler(ThrowIt);
+  Gpus gpus;
+  std::string why_not, message;
+  try {
+    ConnectGpus(gpus.list(), &why_not);
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  SetFailureHandler(nullptr);
+  EXPECT_NE(message.find("smaller --device_memory"), std::string::npos) << message;
 }
 
 TEST_F(NcclTest, ACallThatFailsInTheMiddleOfAGroupClosesIt) {

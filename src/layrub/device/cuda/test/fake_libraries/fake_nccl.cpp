@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -93,9 +94,33 @@ struct ncclComm {
   size_t rank = 0;
   int device = 0;
   size_t rounds = 0;  ///< it has come to
+  int64_t bytes = 0;  ///< of the device that it has taken
 };
 
 namespace {
+
+/// The device's memory that the communicator works with; false: there is not so much.
+bool TakeMemory(Runtime& runtime, ncclComm* comm) {
+  if (comm->bytes > 0) return true;
+  if (runtime.FreeBytes(comm->device) < runtime.options.nccl_bytes) return false;
+  comm->bytes = runtime.options.nccl_bytes;
+  runtime.devices[comm->device].libraries_bytes += comm->bytes;
+  return true;
+}
+
+void GiveBack(Runtime& runtime, ncclComm* comm) {
+  runtime.devices[comm->device].libraries_bytes -= comm->bytes;
+  alive.erase(comm);
+  delete comm;
+}
+
+#ifndef LAYRUB_OLD_NCCL
+/// As NCCL 2.22 and newer.
+bool TakesMemoryLater() {
+  const char* const later = std::getenv("NCCL_RUNTIME_CONNECT");
+  return later == nullptr || std::string(later) != "0";
+}
+#endif
 
 /// Member `comm` comes to its next round: the last one to come does the work.
 void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t stream) {
@@ -182,7 +207,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int count, ncclUniqueId id
     clique->members = static_cast<size_t>(count);
     *comm = new ncclComm{clique, static_cast<size_t>(rank), current_device};
     alive.insert(*comm);
-    return cudaSuccess;
+    return TakesMemoryLater() || TakeMemory(runtime, *comm) ? cudaSuccess
+                                                            : cudaErrorMemoryAllocation;
   }));
 }
 #endif
@@ -198,8 +224,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return Result(Enter({"ncclCommDestroy"}, [&](Runtime& runtime) {
     if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
-    alive.erase(comm);
-    delete comm;
+    GiveBack(runtime, comm);
     return cudaSuccess;
   }));
 }
@@ -209,8 +234,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     if (!MayUse(runtime, comm)) return cudaErrorInvalidValue;
     comm->clique->aborted = true;
     for (const auto& round : comm->clique->rounds) round->goes_on[comm->rank]->happened = true;
-    alive.erase(comm);
-    delete comm;
+    GiveBack(runtime, comm);
     return cudaSuccess;
   }));
 }
@@ -229,6 +253,7 @@ ncclResult_t ncclGroupEnd() {
   const ncclResult_t result = Result(Enter({"ncclGroupEnd"}, [&](Runtime& runtime) {
     for (const Pending& pending : all) {
       if (!MayUse(runtime, pending.comm)) return cudaErrorInvalidValue;
+      if (!TakeMemory(runtime, pending.comm)) return cudaErrorMemoryAllocation;
       pending.comm->clique->connected.insert(pending.comm->rank);
       connecting |= Connecting(runtime, pending.comm);
       pending.come(runtime);

@@ -1,0 +1,111 @@
+// When the gradients of several solvers are summed, and which of them together.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel_training.hpp"
+
+namespace caffe {
+namespace {
+
+/// A member whose group has nobody else, and what it was asked for: "sum" and the counts.
+class Recorder : public layrub::Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  layrub::Device* device() const override { return nullptr; }
+  void Broadcast(const std::vector<layrub::Values>&) override { asked.emplace_back("broadcast"); }
+  void Sum(const std::vector<layrub::Values>& values) override {
+    string sum = "sum";
+    for (const layrub::Values& one : values) sum += " " + std::to_string(one.count);
+    asked.push_back(sum);
+  }
+  void Wait() override { asked.emplace_back("wait"); }
+  void Synchronize() override { asked.emplace_back("synchronize"); }
+  void Abort(const string&) override {}
+
+  std::vector<string> Take() { return std::exchange(asked, {}); }
+  std::vector<string> asked;
+};
+
+/// Three products, of which the second has 9 MB of weights.
+NetParameter LargeNet() {
+  const auto product = [](const string& name, const string& bottom, int outputs) {
+    return "layer { name: '" + name + "' type: 'InnerProduct' bottom: '" + bottom + "' top: '" +
+           name + "' inner_product_param { num_output: " + std::to_string(outputs) +
+           " bias_term: false weight_filler { type: 'xavier' } } }";
+  };
+  return ParseNet(
+      "name: 'large' layer { name: 'data' type: 'DummyData' top: 'data' top: 'label' "
+      "dummy_data_param { shape { dim: 2 dim: 3 } shape { dim: 2 dim: 10 } "
+      "data_filler { type: 'gaussian' } } }" +
+      product("ip1", "data", 1500) + product("ip2", "ip1", 1500) + product("ip3", "ip2", 10) +
+      "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip3' bottom: 'label' }");
+}
+
+using Asked = std::vector<string>;
+
+TEST(GradientSum, TakesSomeMiBAtATimeWhileTheBackwardGoesOn) {
+  OpenSolver solver(SolverFor(LargeNet()));
+  Recorder group;
+  GradientSum<float> sum(&solver, &group);
+  sum.Broadcast();
+  EXPECT_EQ(group.Take(), (Asked{"broadcast", "synchronize"}));
+  solver.Step(1);
+  EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "synchronize"}))
+      << "kernels are loaded in the first iteration, with which no sum may be under way";
+  for (int iteration = 1; iteration < 3; ++iteration) {
+    solver.Step(1);
+    EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "wait"}));
+  }
+}
+
+TEST(GradientSum, WaitsAgainWhereThePlanIsANewOne) {
+  OpenSolver solver(SolverFor(LargeNet()));
+  Recorder group;
+  GradientSum<float> sum(&solver, &group);
+  solver.Step(2);
+  group.Take();
+  ASSERT_TRUE(solver.Place().ok());
+  solver.Step(1);
+  EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "synchronize"}));
+  solver.Step(1);
+  EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "wait"}));
+}
+
+TEST(GradientSum, TakesAllAfterTheBackwardWhereThatIsAskedFor) {
+  SolverParameter param = SolverFor(LargeNet());
+  param.set_layer_wise_reduce(false);
+  OpenSolver solver(param);
+  Recorder group;
+  GradientSum<float> sum(&solver, &group);
+  solver.Step(2);
+  const string all = "sum 15000 2250000 4500";
+  EXPECT_EQ(group.Take(), (Asked{all, "synchronize", all, "wait"}));
+}
+
+TEST(GradientSum, LetsATestFindNoSumUnderWay) {
+  SolverParameter param = SolverFor(LargeNet());
+  *param.add_test_net_param() = LargeNet();
+  param.add_test_iter(2);
+  param.set_test_interval(2);
+  param.set_test_initialization(false);
+  OpenSolver solver(param);
+  Recorder group;
+  GradientSum<float> sum(&solver, &group);
+  solver.Step(2);
+  group.Take();
+  solver.Step(1);
+  EXPECT_EQ(group.Take(), (Asked{"synchronize", "sum 15000 2250000", "sum 4500", "wait"}));
+}
+
+TEST(GradientSum, OfPartsOfTheBackwardGivesTheBitsOfOneAfterIt) {
+  SolverParameter param = SolverFor(LargeNet());
+  const std::vector<float> parts = TrainTogether(param, 2, 3);
+  param.set_layer_wise_reduce(false);
+  EXPECT_TRUE(SameBits(TrainTogether(param, 2, 3), parts));
+  EXPECT_TRUE(AllFinite(parts));
+}
+
+}  // namespace
+}  // namespace caffe

@@ -360,7 +360,7 @@ set(LAYRUB_EMULATED_TESTS test_fused_layers test_inner_nets test_net_wiring test
                           test_planned_workspaces test_parallel_solvers test_sgd_solver
                           test_adaptive_solvers test_losses test_exact_resume test_solver test_solver_memory)
 # On the fake GPU, whose kernels are launched, there is more to see.
-set(LAYRUB_FAKE_GPU_TESTS ${LAYRUB_EMULATED_TESTS} test_planned_captures)
+set(LAYRUB_FAKE_GPU_TESTS ${LAYRUB_EMULATED_TESTS} test_planned_captures test_gradient_sum)
 # Opening and closing the device's memory for each kernel takes its time where there are many.
 set(LAYRUB_EMULATED_FILTER_test_planned_training *GivesTheBitsOfUnplannedTraining/lenet_*)
 set(LAYRUB_EMULATED_FILTER_test_planned_user_layers */hybrid)

@@ -28,7 +28,8 @@ namespace caffe {
 ///
 /// CUDA loads a kernel at its first launch, and may wait for all that runs meanwhile: for a sum
 /// that waits for a solver whose thread waits for the same loader. So the first iteration under a
-/// plan sums after its backward, and the host waits for that, as it does before a test.
+/// plan sums after its backward, and the host waits for that, as it does before a test; and so do
+/// those in which graphs are captured, and the one after.
 ///
 /// The memory of gradients never moves while a plan is in force (they are persistent), so a plan
 /// needs to know nothing of this.
@@ -38,6 +39,7 @@ class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dty
   GradientSum(Solver<Dtype>* solver, layrub::Communicator* communicator);
   /// Gives the net the parameters of the solver of rank 0. Each solver of the group calls it.
   void Broadcast();
+  bool Acts(int layer) const override;
 
  protected:
   void on_start() override;
@@ -56,8 +58,9 @@ class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dty
   vector<int> learning_;            ///< indices of the parameters that learn
   vector<vector<int>> sums_after_;  ///< by layer: those that are summed after its backward
   int passes_ = 0;                  ///< backward passes of this iteration that have begun
-  int64_t plan_ = -1;               ///< PlannedNet::number of the last iteration
-  bool is_new_ = false;             ///< this is the first iteration under it
+  int64_t plan_ = -1;               ///< PlannedNet::number when it was looked at last
+  int64_t first_times_ = 0;         ///< and its first_times
+  bool is_new_ = false;             ///< something of this iteration, or of the last backward, was
 
   DISABLE_COPY_AND_ASSIGN(GradientSum);
 };
@@ -157,7 +160,7 @@ class GPUParams : public Params<Dtype> {
 /// gradients are then summed by themselves (GradientSum); that Caffe's programs add the NCCL to the
 /// callbacks of solver and net changes nothing.
 template <typename Dtype>
-class NCCL : public Solver<Dtype>::Callback, public Net<Dtype>::Callback {
+class NCCL : public Solver<Dtype>::Callback, public ParameterCallback<Dtype> {
  public:
   /// Alone as yet. For Run, `solver` was made on the first of the GPUs, with Caffe::solver_count()
   /// of them.
@@ -180,6 +183,7 @@ class NCCL : public Solver<Dtype>::Callback, public Net<Dtype>::Callback {
   /// Kept for the user's threads to meet at; null at first.
   boost::barrier* barrier() { return barrier_; }
   void set_barrier(boost::barrier* value) { barrier_ = value; }
+  bool Acts(int /*layer*/) const override { return false; }
 
  protected:
   void on_start() override {}

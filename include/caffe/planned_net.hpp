@@ -56,6 +56,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   int64_t repeated_operations() const;
   /// Another one for each PlannedNet of the process, from 1 on.
   int64_t number() const { return number_; }
+  /// Goes up when a GPU is about to do some operations for the first time, or as a new graph.
+  int64_t first_times() const;
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 

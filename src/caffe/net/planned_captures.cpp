@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "caffe/parameter_callback.hpp"
+#include "flat_net.hpp"
 #include "layrub/device/arena.hpp"
 
 namespace caffe {
@@ -39,6 +41,47 @@ PlannedNet<Dtype>::Captures::Captures(PlannedNet* net,
   if (!captures_enabled || device_ == nullptr || !device_->LaunchesKernels()) device_ = nullptr;
   if (device_ == nullptr) return;
   for (const Step& step : net->plan().steps) capturable_.push_back(IsCapturable(step));
+  FindCalled();
+}
+
+/// With a backward come those of the layers that have none, from the one before on.
+template <typename Dtype>
+void PlannedNet<Dtype>::Captures::FindCalled() {
+  const Memory& memory = *net_->memory_;
+  int at = static_cast<int>(net_->net().layers().size());
+  for (const Step& step : net_->plan().steps) {
+    Called& called = called_.emplace_back();
+    if (step.kind != StepKind::kCompute) continue;
+    const layrub::Op& op = memory.net.graph.ops[step.op];
+    if (op.pass == layrub::Pass::kUpdate) continue;
+    const auto& layer = memory.flat.layers[memory.net.op_owner[step.op]];
+    called = {layer.owner, layer.last_owner + 1, op.pass == layrub::Pass::kBackward};
+    if (!called.backward) continue;
+    called.end = std::max(called.end, at);
+    at = layer.owner;
+  }
+}
+
+template <typename Dtype>
+bool PlannedNet<Dtype>::Captures::IsWatched(const Called& called) const {
+  if (!Unwatched(net_->net())) return true;
+  for (const auto* callback : Callbacks(called.backward)) {
+    const auto& parameter = static_cast<const ParameterCallback<Dtype>&>(*callback);
+    for (int layer = called.begin; layer < called.end; ++layer) {
+      if (parameter.Acts(layer)) return true;
+    }
+  }
+  return false;
+}
+
+template <typename Dtype>
+std::vector<typename Net<Dtype>::Callback*> PlannedNet<Dtype>::Captures::Callbacks(
+    bool backward) const {
+  const Net<Dtype>& net = net_->net();
+  auto all = backward ? net.before_backward() : net.before_forward();
+  const auto& after = backward ? net.after_backward() : net.after_forward();
+  all.insert(all.end(), after.begin(), after.end());
+  return all;
 }
 
 template <typename Dtype>
@@ -60,7 +103,8 @@ bool PlannedNet<Dtype>::Captures::IsCapturable(const Step& step) const {
 
 template <typename Dtype>
 bool PlannedNet<Dtype>::Captures::Begin(const Step& step) {
-  if (device_ == nullptr || !capturable_[net_->executor_->current_step()] || net_->IsWatched()) {
+  const auto at = static_cast<size_t>(net_->executor_->current_step());
+  if (device_ == nullptr || !capturable_[at] || IsWatched(called_[at])) {
     End();
     return false;
   }
@@ -87,17 +131,23 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
   net_->DropCopies();
   DeferredWork::FinishCurrent();
   done_ = 0;
+  auto callbacks = Callbacks(false);
+  for (auto* callback : Callbacks(true)) callbacks.push_back(callback);
+  if (callbacks != callbacks_) runs_.clear();  // which are cut where they act
+  callbacks_ = std::move(callbacks);
   const auto [run, is_new] = runs_.try_emplace(net_->executor_->current_step());
   run_ = &run->second;
   doing_ = is_new ? Doing::kLookingAround : Doing::kBodies;
+  if (is_new) ++first_times_;
   if (!is_new && run_->operations < kFewestOperations) return;
   State before{shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
   auto& captures = run_->captures;
   const auto found = std::find_if(captures.begin(), captures.end(),
                                   [&](const Capture& one) { return one.before == before; });
   if (found == captures.end()) {
-    if (captures.size() < kMostCaptures)
-      capture_ = &captures.emplace_back(Capture{std::move(before), ThisThread()});
+    if (captures.size() == kMostCaptures) return;
+    if (!is_new) ++first_times_;
+    capture_ = &captures.emplace_back(Capture{std::move(before), ThisThread()});
     return;
   }
   capture_ = &*found;
@@ -106,6 +156,7 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
   } else if (std::exchange(capture_->thread, ThisThread()) == ThisThread() &&
              device_->BeginCapture()) {
     doing_ = Doing::kCapturing;
+    ++first_times_;
   }
 }
 
@@ -155,13 +206,19 @@ int64_t PlannedNet<Dtype>::repeated_operations() const {
   return captures_->repeated();
 }
 
+template <typename Dtype>
+int64_t PlannedNet<Dtype>::first_times() const {
+  return captures_->first_times();
+}
+
 #define INSTANTIATE_CAPTURES(Dtype)                                                         \
   template PlannedNet<Dtype>::Captures::Captures(PlannedNet*,                               \
                                                  std::shared_ptr<layrub::TransientMemory>); \
   template bool PlannedNet<Dtype>::Captures::Begin(const Step&);                            \
   template void PlannedNet<Dtype>::Captures::End();                                         \
   template void PlannedNet<Dtype>::Captures::Abandon() noexcept;                            \
-  template int64_t PlannedNet<Dtype>::repeated_operations() const
+  template int64_t PlannedNet<Dtype>::repeated_operations() const;                          \
+  template int64_t PlannedNet<Dtype>::first_times() const
 INSTANTIATE_CAPTURES(float);
 INSTANTIATE_CAPTURES(double);
 

@@ -18,7 +18,8 @@ namespace caffe {
 /// what a capture must not: so nothing is captured that has not run before in the same State and
 /// thread.
 ///
-/// Nothing is captured where somebody is called between layers.
+/// A ParameterCallback is called between runs: the operations of layers at which it acts are in
+/// none. Nothing is captured where anybody else is called between layers.
 template <typename Dtype>
 class PlannedNet<Dtype>::Captures {
  public:
@@ -34,6 +35,8 @@ class PlannedNet<Dtype>::Captures {
 
   /// Operations that were repeated so far.
   int64_t repeated() const { return repeated_; }
+  /// See PlannedNet::first_times.
+  int64_t first_times() const { return first_times_; }
 
  private:
   /// What bodies do depends on where the memory that nets share is, and on which gradients have
@@ -56,20 +59,32 @@ class PlannedNet<Dtype>::Captures {
   };
   enum class Doing : uint8_t { kNothing, kBodies, kLookingAround, kCapturing, kRepeating };
 
+  /// Layers of the net whose callbacks come with an operation; none where begin >= end.
+  struct Called {
+    int begin = 0, end = 0;
+    bool backward = false;  ///< those of which pass
+  };
+
   bool IsCapturable(const layrub::Step& step) const;
+  void FindCalled();
+  std::vector<typename Net<Dtype>::Callback*> Callbacks(bool backward) const;
+  bool IsWatched(const Called& called) const;
   void BeginRun();
   std::vector<bool> ZeroGradients() const;
 
   PlannedNet* const net_;
   const std::shared_ptr<layrub::TransientMemory> shared_;
-  layrub::Device* device_;        ///< null: nothing is captured
-  std::vector<bool> capturable_;  ///< by step
-  std::map<int32_t, Run> runs_;   ///< by first step
+  layrub::Device* device_;                                 ///< null: nothing is captured
+  std::vector<bool> capturable_;                           ///< by step
+  std::vector<Called> called_;                             ///< by step
+  std::vector<typename Net<Dtype>::Callback*> callbacks_;  ///< for which the runs are
+  std::map<int32_t, Run> runs_;                            ///< by first step
   Doing doing_ = Doing::kNothing;
   Run* run_ = nullptr;          ///< at which it is
   size_t done_ = 0;             ///< operations of that
   Capture* capture_ = nullptr;  ///< of the state in which that began, if it is not kBodies
   int64_t repeated_ = 0;
+  int64_t first_times_ = 0;
 };
 
 }  // namespace caffe

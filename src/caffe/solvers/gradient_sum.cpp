@@ -83,8 +83,10 @@ template <typename Dtype>
 void GradientSum<Dtype>::LookAtPlan() {
   const PlannedNet<Dtype>* const planned = solver_->net()->planned();
   const int64_t plan = planned ? planned->number() : 0;
-  is_new_ |= plan != plan_;
+  const int64_t first_times = planned ? planned->first_times() : 0;
+  is_new_ |= plan != plan_ || first_times != first_times_;
   plan_ = plan;
+  first_times_ = first_times;
 }
 
 /// In the order of the backward, as members may do it that have no new plan.
@@ -97,6 +99,12 @@ template <typename Dtype>
 void GradientSum<Dtype>::on_start() {
   passes_ = 0;
   is_new_ = false;
+}
+
+template <typename Dtype>
+bool GradientSum<Dtype>::Acts(int layer) const {
+  return !sums_after_[layer].empty() || layer == 0 ||
+         layer + 1 == static_cast<int>(sums_after_.size());
 }
 
 /// The backward of `layer` has ended. When that of the net has, so have the sums.
@@ -119,11 +127,13 @@ void GradientSum<Dtype>::on_gradients_ready() {
     is_new_ ? communicator_->Synchronize() : communicator_->Wait();
   }
   const DeviceContext context = DeviceContext::Current();
+  kernels::UpdateBatch<Dtype> batch;
   for (int id : learning_) {
     Blob<Dtype>* param = solver_->net()->learnable_params()[id];
     kernels::Scale(context, param->count(), Dtype(1) / communicator_->size(),
                    MutableDiff(context, param));
   }
+  batch.Finish();
 }
 
 template <typename Dtype>

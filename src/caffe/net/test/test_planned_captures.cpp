@@ -1,12 +1,17 @@
 // Operations that a GPU repeats without their layers being asked give what the layers give. On a
 // device that launches no kernels nothing is repeated.
+#include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/copy.hpp"
+#include "caffe/kernels/solver_update.hpp"
 #include "caffe/net/test/training.hpp"
+#include "caffe/parameter_callback.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/test/program_data.hpp"
 
@@ -113,6 +118,59 @@ TEST(PlannedCaptures, AskLayersWhereSomebodyIsCalledInBetween) {
   EXPECT_LE(repeated[1], repeated[0]);  // 0 where it had to be planned again
   EXPECT_EQ(repeated[0] > 0, GpuRepeats());
   EXPECT_GT(watcher.calls, 0);
+}
+
+/// Halves the gradients of some layers as soon as their backward has ended, and notes how many
+/// operations have been repeated by then.
+class Halver : public ParameterCallback<float> {
+ public:
+  Halver(Net<float>* net, std::vector<string> layers) : net_(net), layers_(std::move(layers)) {}
+  bool Acts(int layer) const override {
+    return std::count(layers_.begin(), layers_.end(), net_->layer_names()[layer]) > 0;
+  }
+  std::vector<int64_t> repeated;
+
+ private:
+  void run(int layer) override {
+    if (!Acts(layer)) return;
+    repeated.push_back(net_->planned()->repeated_operations());
+    const DeviceContext context = DeviceContext::Current();
+    for (const auto& blob : net_->layers()[layer]->blobs())
+      kernels::Scale(context, blob->count(), 0.5f, MutableDiff(context, blob.get()));
+  }
+
+  Net<float>* const net_;
+  const std::vector<string> layers_;
+};
+
+TEST(PlannedCaptures, GoOnBetweenLayersAtWhichAParameterCallbackActs) {
+  // In the order of the backward. Accuracy and data have none; the scale is fused with its
+  // neighbours; between the last three there is something to repeat.
+  const std::vector<string> names = {"accuracy", "res4a/scale", "res2a", "conv1", "data"};
+  for (const int iter_size : {1, 2}) {
+    SolverParameter param = Changing(ReadNet("mini_resnet"), "keep");
+    param.set_iter_size(iter_size);
+    const int before = iter_size == 1 ? 0 : 4, passes = kIterations * iter_size;
+    const auto train = [&](const std::vector<string>& layers, bool captures) {
+      std::unique_ptr<Halver> halver;
+      const Trained trained = Train(param, captures, [&](OpenSolver* solver) {
+        solver->Step(before);
+        halver = std::make_unique<Halver>(solver->net().get(), layers);
+        solver->net()->add_after_backward(halver.get());
+        solver->Step(kIterations);
+      });
+      const std::vector<int64_t>& repeated = halver->repeated;
+      EXPECT_EQ(repeated.size(), static_cast<size_t>(passes) * layers.size());
+      if (captures) {
+        EXPECT_EQ(*(repeated.end() - 3) > *(repeated.end() - 4), GpuRepeats()) << "before res2a";
+        EXPECT_EQ(*(repeated.end() - 2) > *(repeated.end() - 3), GpuRepeats()) << "before conv1";
+      }
+      return trained;
+    };
+    const Trained without = train(names, false);
+    ExpectTheSame(train(names, true), without);
+    EXPECT_FALSE(SameBits(without.state, train({}, false).state));
+  }
 }
 
 TEST(PlannedCaptures, FollowMemoryThatMoves) {

@@ -45,18 +45,20 @@ NetParameter LargeNet() {
 
 using Asked = std::vector<string>;
 
+/// Iterations in which something is done for the first time. A GPU captures this net's forward in
+/// the second; between the sums of its backward there is too little to capture.
+int FirstIterations() { return DeviceContext::Current().launch ? 2 : 1; }
+
 TEST(GradientSum, TakesSomeMiBAtATimeWhileTheBackwardGoesOn) {
   OpenSolver solver(SolverFor(LargeNet()));
   Recorder group;
   GradientSum<float> sum(&solver, &group);
   sum.Broadcast();
   EXPECT_EQ(group.Take(), (Asked{"broadcast", "synchronize"}));
-  solver.Step(1);
-  EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "synchronize"}))
-      << "kernels are loaded in the first iteration, with which no sum may be under way";
-  for (int iteration = 1; iteration < 3; ++iteration) {
+  for (int iteration = 0; iteration < 6; ++iteration) {
     solver.Step(1);
-    EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "wait"}));
+    const string last = iteration < FirstIterations() ? "synchronize" : "wait";
+    EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", last})) << iteration;
   }
 }
 
@@ -64,11 +66,13 @@ TEST(GradientSum, WaitsAgainWhereThePlanIsANewOne) {
   OpenSolver solver(SolverFor(LargeNet()));
   Recorder group;
   GradientSum<float> sum(&solver, &group);
-  solver.Step(2);
+  solver.Step(5);
   group.Take();
   ASSERT_TRUE(solver.Place().ok());
-  solver.Step(1);
-  EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "synchronize"}));
+  for (int iteration = 0; iteration < FirstIterations(); ++iteration) {
+    solver.Step(1);
+    EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "synchronize"}));
+  }
   solver.Step(1);
   EXPECT_EQ(group.Take(), (Asked{"sum 15000 2250000", "sum 4500", "wait"}));
 }
@@ -79,21 +83,24 @@ TEST(GradientSum, TakesAllAfterTheBackwardWhereThatIsAskedFor) {
   OpenSolver solver(param);
   Recorder group;
   GradientSum<float> sum(&solver, &group);
-  solver.Step(2);
-  const string all = "sum 15000 2250000 4500";
-  EXPECT_EQ(group.Take(), (Asked{all, "synchronize", all, "wait"}));
+  solver.Step(5);
+  Asked asked = group.Take();
+  ASSERT_EQ(asked.size(), size_t{10});
+  for (size_t i = 0; i < asked.size(); i += 2) EXPECT_EQ(asked[i], "sum 15000 2250000 4500");
+  EXPECT_EQ(asked[1], "synchronize");
+  EXPECT_EQ(asked[9], "wait");
 }
 
 TEST(GradientSum, LetsATestFindNoSumUnderWay) {
   SolverParameter param = SolverFor(LargeNet());
   *param.add_test_net_param() = LargeNet();
   param.add_test_iter(2);
-  param.set_test_interval(2);
+  param.set_test_interval(4);
   param.set_test_initialization(false);
   OpenSolver solver(param);
   Recorder group;
   GradientSum<float> sum(&solver, &group);
-  solver.Step(2);
+  solver.Step(4);
   group.Take();
   solver.Step(1);
   EXPECT_EQ(group.Take(), (Asked{"synchronize", "sum 15000 2250000", "sum 4500", "wait"}));

@@ -35,7 +35,7 @@ else
   # shellcheck disable=SC2086 # a list
   compile caffe layrub softsign test_syncedmem test_cudnn_kernels test_gpu_math_functions $fakes
 fi
-"$root/scripts/check_kernels.py" --spills=64 --stack=640 "$build/log"
+"$root/scripts/check_kernels.py" --spills=64 --stack=128 "$build/log"
 
 # The library's code is the CPU build's but for what looks at a GPU: device_query says whether there is one, and the
 # tests of memory run on it or say why not.

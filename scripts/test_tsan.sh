@@ -26,7 +26,7 @@ if [ $# -eq 0 ]; then
   done
   # They are there where the headers of CUDA and NCCL are.
   targets=$(cmake --build "$build" --target help)
-  for test in test_cuda_backend test_cuda_copies test_stream_calls test_nccl_communicator; do
+  for test in test_cuda_backend test_cuda_copies test_stream_calls test_nccl_communicator test_nccl_failures; do
     if echo "$targets" | grep -qw $test; then set -- "$@" $test; fi
   done
 fi

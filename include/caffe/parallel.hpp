@@ -27,9 +27,9 @@ namespace caffe {
 /// outlive their training. They throw layrub::GroupFailed.
 ///
 /// CUDA loads a kernel at its first launch, and may wait for all that runs meanwhile: for a sum
-/// that waits for a solver whose thread waits for the same loader. So the first iteration under a
-/// plan sums after its backward, and the host waits for that, as it does before a test; and so do
-/// those in which graphs are captured, and the one after.
+/// that waits for a solver whose thread waits for the same loader. So as long as a GPU does
+/// something for the first time, or captures it, sums come after the backward, and the host waits
+/// for them, as it does before a test.
 ///
 /// The memory of gradients never moves while a plan is in force (they are persistent), so a plan
 /// needs to know nothing of this.
@@ -48,19 +48,17 @@ class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dty
   void run(int layer) override;
 
  private:
-  void LookAtPlan();
+  void LookForNews();
   void Sum(const vector<int>& params);
   void SumAll();
 
   Solver<Dtype>* const solver_;
   layrub::Communicator* const communicator_;
   const bool layer_wise_;
-  vector<int> learning_;            ///< indices of the parameters that learn
-  vector<vector<int>> sums_after_;  ///< by layer: those that are summed after its backward
+  vector<vector<int>> sums_after_;  ///< by layer: parameters that are summed after its backward
   int passes_ = 0;                  ///< backward passes of this iteration that have begun
-  int64_t plan_ = -1;               ///< PlannedNet::number when it was looked at last
-  int64_t first_times_ = 0;         ///< and its first_times
-  bool is_new_ = false;             ///< something of this iteration, or of the last backward, was
+  int64_t newest_ = -1;             ///< PlannedNet::newest when it was looked at last
+  bool is_new_ = false;             ///< it has changed in this iteration, or in the last backward
 
   DISABLE_COPY_AND_ASSIGN(GradientSum);
 };

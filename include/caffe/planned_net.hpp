@@ -54,10 +54,9 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// How many operations a GPU has done so far without their layers being asked: what they had
   /// queued in an iteration before was queued again, with one call for many of them.
   int64_t repeated_operations() const;
-  /// Another one for each PlannedNet of the process, from 1 on.
-  int64_t number() const { return number_; }
-  /// Goes up when a GPU is about to do some operations for the first time, or as a new graph.
-  int64_t first_times() const;
+  /// A number that no other plan of the process has, from 1 on. It becomes another one when a GPU
+  /// is about to do some operations for the first time, or as a new graph.
+  int64_t newest() const { return newest_; }
   layrub::Executor& executor() { return *executor_; }
   const layrub::Executor& executor() const { return *executor_; }
 
@@ -141,7 +140,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void CopyValue(void* to, SyncedMemory* from, size_t bytes) const;
 
   Net<Dtype>* net_;
-  const int64_t number_;
+  int64_t newest_;
   std::unique_ptr<Memory> memory_;
   std::shared_ptr<layrub::Backend> backend_;
   std::unique_ptr<layrub::Executor> executor_;

@@ -201,8 +201,8 @@ int Train(const std::vector<std::string>&) {
   const std::string snapshot = SnapshotFlag(param);
   if (!FLAGS_report.empty()) CheckTrainingReport(FLAGS_report);
   caffe::Caffe::set_solver_count(solvers);
-  layrub::Group group;  // before the plans, which leave what it takes of GPUs
-  if (solvers > 1) group = layrub::Connect(devices);
+  // Before the plans, which leave what it takes of GPUs.
+  layrub::Group group = solvers > 1 ? layrub::Connect(devices) : layrub::Group();
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->SetActionFunction(signals.GetActionFunction());
   if (!snapshot.empty()) {

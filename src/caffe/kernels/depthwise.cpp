@@ -235,12 +235,11 @@ void SumTaps(const Planes& p, const Dtype* x, const Dtype* dy, const TapGroup& g
   }
 }
 
-#if LAYRUB_LAUNCHES
 /// Taps of one line of a kernel whose gradients a GPU sums up together: dy is read once for them.
 constexpr int kTapsOfLine = 3;
 
 /// What dy gives to the gradients of kTapsOfLine taps at one position of one image, for
-/// LaunchReduce by rows of (output, line of its kernel, taps of that).
+/// ParallelReduce by rows of (output, line of its kernel, taps of that).
 template <typename Dtype>
 struct TapProducts {
   TapProducts(const Planes& planes, const Dtype* from, const Dtype* gradients)
@@ -282,7 +281,6 @@ struct TapProducts {
   Divider image_of, line_of;
   const Dtype *x, *dy;
 };
-#endif
 
 }  // namespace
 
@@ -325,10 +323,9 @@ void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& c
                               const Dtype* dy, const Accumulator<Dtype>& dweights) {
   const Accumulator<Dtype> to = dweights;
   const Planes p(conv);
-#if LAYRUB_LAUNCHES
   if (context.launch) {
     const TapProducts<Dtype> products(p, x, dy);
-    LaunchReduce<Sums<Dtype, kTapsOfLine>>(
+    ParallelReduce<Sums<Dtype, kTapsOfLine>>(
         context, products.rows(), p.images * p.output, products,
         [=] LAYRUB_HOST_DEVICE(int64_t row, const Sums<Dtype, kTapsOfLine>& sums) {
           const int first = products.First(row);
@@ -338,7 +335,6 @@ void DepthwiseBackwardWeights(const DeviceContext& context, const Convolution& c
         });
     return;
   }
-#endif
   const int64_t groups = int64_t{conv.num_output} * ((p.taps() + kTaps - 1) / kTaps);
   const int64_t cost = p.images * p.output * kTaps;
   const HostKernel scope(context);

@@ -23,14 +23,18 @@ constexpr size_t kMostCaptures = 4;
 
 bool captures_enabled = true;
 
-/// A number that no other thread has, nor had.
+/// The calling thread's.
 int64_t ThisThread() {
-  static std::atomic<int64_t> threads = 0;
-  static thread_local const int64_t number = ++threads;
+  static thread_local const int64_t number = NextNumber();
   return number;
 }
 
 }  // namespace
+
+int64_t NextNumber() {
+  static std::atomic<int64_t> numbers = 0;
+  return ++numbers;
+}
 
 void EnableCaptures(bool enabled) { captures_enabled = enabled; }
 
@@ -64,23 +68,28 @@ void PlannedNet<Dtype>::Captures::FindCalled() {
 
 template <typename Dtype>
 bool PlannedNet<Dtype>::Captures::IsWatched(const Called& called) const {
-  if (!Unwatched(net_->net())) return true;
-  for (const auto* callback : Callbacks(called.backward)) {
+  const Net<Dtype>& net = net_->net();
+  if (!Unwatched(net)) return true;
+  const auto acts = [&](const typename Net<Dtype>::Callback* callback) {
     const auto& parameter = static_cast<const ParameterCallback<Dtype>&>(*callback);
     for (int layer = called.begin; layer < called.end; ++layer) {
       if (parameter.Acts(layer)) return true;
     }
-  }
-  return false;
+    return false;
+  };
+  const auto& before = called.backward ? net.before_backward() : net.before_forward();
+  const auto& after = called.backward ? net.after_backward() : net.after_forward();
+  return std::any_of(before.begin(), before.end(), acts) ||
+         std::any_of(after.begin(), after.end(), acts);
 }
 
 template <typename Dtype>
-std::vector<typename Net<Dtype>::Callback*> PlannedNet<Dtype>::Captures::Callbacks(
-    bool backward) const {
+std::vector<typename Net<Dtype>::Callback*> PlannedNet<Dtype>::Captures::Callbacks() const {
   const Net<Dtype>& net = net_->net();
-  auto all = backward ? net.before_backward() : net.before_forward();
-  const auto& after = backward ? net.after_backward() : net.after_forward();
-  all.insert(all.end(), after.begin(), after.end());
+  std::vector<typename Net<Dtype>::Callback*> all;
+  for (const auto* callbacks :
+       {&net.before_forward(), &net.after_forward(), &net.before_backward(), &net.after_backward()})
+    all.insert(all.end(), callbacks->begin(), callbacks->end());
   return all;
 }
 
@@ -131,14 +140,13 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
   net_->DropCopies();
   DeferredWork::FinishCurrent();
   done_ = 0;
-  auto callbacks = Callbacks(false);
-  for (auto* callback : Callbacks(true)) callbacks.push_back(callback);
+  auto callbacks = Callbacks();
   if (callbacks != callbacks_) runs_.clear();  // which are cut where they act
   callbacks_ = std::move(callbacks);
   const auto [run, is_new] = runs_.try_emplace(net_->executor_->current_step());
   run_ = &run->second;
   doing_ = is_new ? Doing::kLookingAround : Doing::kBodies;
-  if (is_new) ++first_times_;
+  if (is_new) net_->newest_ = NextNumber();
   if (!is_new && run_->operations < kFewestOperations) return;
   State before{shared_ ? shared_->arena().at(0) : nullptr, ZeroGradients()};
   auto& captures = run_->captures;
@@ -146,7 +154,7 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
                                   [&](const Capture& one) { return one.before == before; });
   if (found == captures.end()) {
     if (captures.size() == kMostCaptures) return;
-    if (!is_new) ++first_times_;
+    net_->newest_ = NextNumber();
     capture_ = &captures.emplace_back(Capture{std::move(before), ThisThread()});
     return;
   }
@@ -156,7 +164,7 @@ void PlannedNet<Dtype>::Captures::BeginRun() {
   } else if (std::exchange(capture_->thread, ThisThread()) == ThisThread() &&
              device_->BeginCapture()) {
     doing_ = Doing::kCapturing;
-    ++first_times_;
+    net_->newest_ = NextNumber();
   }
 }
 
@@ -206,19 +214,13 @@ int64_t PlannedNet<Dtype>::repeated_operations() const {
   return captures_->repeated();
 }
 
-template <typename Dtype>
-int64_t PlannedNet<Dtype>::first_times() const {
-  return captures_->first_times();
-}
-
 #define INSTANTIATE_CAPTURES(Dtype)                                                         \
   template PlannedNet<Dtype>::Captures::Captures(PlannedNet*,                               \
                                                  std::shared_ptr<layrub::TransientMemory>); \
   template bool PlannedNet<Dtype>::Captures::Begin(const Step&);                            \
   template void PlannedNet<Dtype>::Captures::End();                                         \
   template void PlannedNet<Dtype>::Captures::Abandon() noexcept;                            \
-  template int64_t PlannedNet<Dtype>::repeated_operations() const;                          \
-  template int64_t PlannedNet<Dtype>::first_times() const
+  template int64_t PlannedNet<Dtype>::repeated_operations() const
 INSTANTIATE_CAPTURES(float);
 INSTANTIATE_CAPTURES(double);
 

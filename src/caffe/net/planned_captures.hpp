@@ -10,6 +10,9 @@
 
 namespace caffe {
 
+/// A number that was none before, from 1 on. Any thread may call it.
+int64_t NextNumber();
+
 /// Operations that a GPU does again by itself: the steps of a plan are the same in each iteration
 /// and so are their addresses. A run is made of operations that follow one another, with nothing
 /// but allocations in between, and whose layers only queue work (MemoryTraits::capturable). Its
@@ -35,8 +38,6 @@ class PlannedNet<Dtype>::Captures {
 
   /// Operations that were repeated so far.
   int64_t repeated() const { return repeated_; }
-  /// See PlannedNet::first_times.
-  int64_t first_times() const { return first_times_; }
 
  private:
   /// What bodies do depends on where the memory that nets share is, and on which gradients have
@@ -67,7 +68,7 @@ class PlannedNet<Dtype>::Captures {
 
   bool IsCapturable(const layrub::Step& step) const;
   void FindCalled();
-  std::vector<typename Net<Dtype>::Callback*> Callbacks(bool backward) const;
+  std::vector<typename Net<Dtype>::Callback*> Callbacks() const;
   bool IsWatched(const Called& called) const;
   void BeginRun();
   std::vector<bool> ZeroGradients() const;
@@ -84,7 +85,6 @@ class PlannedNet<Dtype>::Captures {
   size_t done_ = 0;             ///< operations of that
   Capture* capture_ = nullptr;  ///< of the state in which that began, if it is not kBodies
   int64_t repeated_ = 0;
-  int64_t first_times_ = 0;
 };
 
 }  // namespace caffe

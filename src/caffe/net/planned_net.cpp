@@ -1,7 +1,6 @@
 #include "caffe/planned_net.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <exception>
 
@@ -71,21 +70,12 @@ class PlannedNet<Dtype>::OpScope {
   DISABLE_COPY_AND_ASSIGN(OpScope);
 };
 
-namespace {
-
-int64_t NextNumber() {
-  static std::atomic<int64_t> numbers = 0;
-  return ++numbers;
-}
-
-}  // namespace
-
 template <typename Dtype>
 PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph graph,
                               layrub::Plan plan, const PlacementOptions& options,
                               const typename Net<Dtype>::History& history)
     : net_(net),
-      number_(NextNumber()),
+      newest_(NextNumber()),
       memory_(new Memory),
       backend_(options.executor.transient ? options.executor.transient->backend()
                                           : MakeBackend(options.spill_file)) {

@@ -38,7 +38,6 @@ GradientSum<Dtype>::GradientSum(Solver<Dtype>* solver, layrub::Communicator* com
   }
   for (size_t i = 0; i < net.learnable_params().size(); ++i) {
     if (net.params_lr()[i] == 0) continue;
-    learning_.push_back(static_cast<int>(i));
     sums_after_[first_layer.at(net.learnable_params()[i]->diff().get())].push_back(
         static_cast<int>(i));
   }
@@ -80,16 +79,14 @@ void GradientSum<Dtype>::Sum(const vector<int>& params) {
 }
 
 template <typename Dtype>
-void GradientSum<Dtype>::LookAtPlan() {
+void GradientSum<Dtype>::LookForNews() {
   const PlannedNet<Dtype>* const planned = solver_->net()->planned();
-  const int64_t plan = planned ? planned->number() : 0;
-  const int64_t first_times = planned ? planned->first_times() : 0;
-  is_new_ |= plan != plan_ || first_times != first_times_;
-  plan_ = plan;
-  first_times_ = first_times;
+  const int64_t newest = planned ? planned->newest() : 0;
+  is_new_ |= newest != newest_;
+  newest_ = newest;
 }
 
-/// In the order of the backward, as members may do it that have no new plan.
+/// In the order of the backward, as members may do it for which nothing is new.
 template <typename Dtype>
 void GradientSum<Dtype>::SumAll() {
   for (size_t layer = sums_after_.size(); layer-- > 0;) Sum(sums_after_[layer]);
@@ -112,7 +109,7 @@ template <typename Dtype>
 void GradientSum<Dtype>::run(int layer) {
   if (layer + 1 == static_cast<int>(sums_after_.size())) {
     ++passes_;
-    LookAtPlan();
+    LookForNews();
   }
   if (is_new_ || passes_ < solver_->param().iter_size()) return;
   Sum(sums_after_[layer]);
@@ -121,17 +118,19 @@ void GradientSum<Dtype>::run(int layer) {
 
 template <typename Dtype>
 void GradientSum<Dtype>::on_gradients_ready() {
-  if (!layer_wise_) LookAtPlan();
+  if (!layer_wise_) LookForNews();
   if (!layer_wise_ || is_new_) {
     SumAll();
     is_new_ ? communicator_->Synchronize() : communicator_->Wait();
   }
   const DeviceContext context = DeviceContext::Current();
   kernels::UpdateBatch<Dtype> batch;
-  for (int id : learning_) {
-    Blob<Dtype>* param = solver_->net()->learnable_params()[id];
-    kernels::Scale(context, param->count(), Dtype(1) / communicator_->size(),
-                   MutableDiff(context, param));
+  for (const vector<int>& sum : sums_after_) {
+    for (const int id : sum) {
+      Blob<Dtype>* param = solver_->net()->learnable_params()[id];
+      kernels::Scale(context, param->count(), Dtype(1) / communicator_->size(),
+                     MutableDiff(context, param));
+    }
   }
   batch.Finish();
 }

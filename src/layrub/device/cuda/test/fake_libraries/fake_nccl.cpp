@@ -141,8 +141,8 @@ void Come(Runtime& runtime, ncclComm* comm, const Part& part, cudaStream_t strea
     if (!Match(part, other)) runtime.Violate("members of a clique do not agree");
   }
   for (const auto& mark : round->has_come) runtime.Put(stream, {.wait = mark});
-  runtime.Put(stream, {.act = [clique, round] {
-                if (clique->aborted) return;
+  runtime.Put(stream, {.act = [clique, round, idle = runtime.options.idle] {
+                if (clique->aborted || idle) return;
                 round->parts[0].type == ncclFloat ? Combine<float>(round->parts)
                                                   : Combine<double>(round->parts);
               }});

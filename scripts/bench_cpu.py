@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Prints measured times and memory of training on the CPU, as Markdown, beside those of PyTorch and of BVLC Caffe.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON] [NET ...]
+  LAYRUB_BIN_DIR=build/bin scripts/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON]
+      [NET[:BATCH] ...]
 
-Trains on synthetic data. Each round runs every program once, one after the other; a process counts with the median of
+Trains on synthetic data. STRATEGY@SIZE, such as auto@1600MiB, plans for so many bytes, of which nothing is moved elsewhere: on
+a CPU that would be the same memory. Each round runs every program once, one after the other; a process counts with the median of
 its iterations but the first, updates included, a row with the median over the rounds. --torch names a Python that has
 PyTorch (by default this one, if it has); torch_net.py runs the same prototxt there, in both of its memory layouts.
 Caffe's figures are a forward and a backward with BVLC Caffe on two cores of another machine (AVX-512 and, in brackets,
@@ -28,18 +30,21 @@ from bench_memory import mib, table
 NETS = [('resnet50', 8, 725 + 1051, 1005 + 1433, 2965), ('resnet50', 32, 3442 + 4681, None, 10898),
         ('vgg16', 8, 1525 + 2488, 2103 + 3586, 2403), ('googlenet', 16, 877 + 689, 935 + 834, 1415),
         ('alexnet', 16, 271 + 304, 269 + 332, 743)]
+NAMES = ', '.join(f'{net}:{batch}' for net, batch, *_ in NETS)
 TORCH = {'PyTorch': [], 'PyTorch, channels last': ['--channels_last']}
 
 
 def train(model, strategy, iterations):
     """(milliseconds of an iteration, largest memory of the process in bytes, planned bytes)"""
+    strategy, _, size = strategy.partition('@')
+    budget = [f'--device_memory={size}', '--host_memory=0'] if size else []
     with tempfile.TemporaryDirectory() as folder:
         solver, summary = os.path.join(folder, 'solver.prototxt'), os.path.join(folder, 'summary.json')
         with open(solver, 'w', encoding='utf-8') as file:
             file.write(f'net: "{model}" base_lr: 0.001 momentum: 0.9 weight_decay: 0.0005 lr_policy: "fixed" display: 1 '
                        f'max_iter: {iterations + 1} snapshot_after_train: false solver_mode: CPU\n')
         done = run_layrub.run_or_exit('train', f'--solver={solver}', '--synthetic', f'--placement={strategy}',
-                                      f'--json_summary={summary}')
+                                      f'--json_summary={summary}', *budget)
         with open(summary, encoding='utf-8') as file:
             return milliseconds(done.err), done.rss_bytes, json.load(file)['planned_device_bytes']
 
@@ -115,22 +120,22 @@ def rows_of(net, batch, caffe, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('nets', nargs='*', metavar='NET', help='by default all: ' + ', '.join(net for net, *_ in NETS))
+    parser.add_argument('nets', nargs='*', metavar='NET[:BATCH]', help='by default all: ' + NAMES)
     parser.add_argument('--rounds', type=int, default=5, help='processes of each program')
     parser.add_argument('--iterations', type=int, default=5, help='iterations of a process to measure, after a first one')
-    parser.add_argument('--strategies', default='keep,hybrid', help='comma list')
+    parser.add_argument('--strategies', default='keep,hybrid', help='comma list of STRATEGY or STRATEGY@SIZE')
     parser.add_argument('--torch', metavar='PYTHON', help='a Python that has PyTorch; empty: without')
     options = parser.parse_args()
-    unknown = set(options.nets) - {net for net, *_ in NETS}
+    unknown = set(options.nets) - {name for net, batch, *_ in NETS for name in (net, f'{net}:{batch}')}
     if unknown or options.iterations < 2 or options.rounds < 1:
-        sys.exit('bench_cpu.py: nets are ' + ', '.join(net for net, *_ in NETS) + '; iterations are 2 or more, rounds 1 or more')
+        sys.exit(f'bench_cpu.py: nets are {NAMES}; iterations are 2 or more, rounds 1 or more')
     if options.torch is None:
         options.torch = sys.executable if has_torch(sys.executable) else ''
     elif options.torch and not has_torch(options.torch):
         sys.exit(f'bench_cpu.py: --torch={options.torch} has no PyTorch: install it there, or give --torch=')
     rows = []
     for net, batch, *caffe in NETS:
-        if not options.nets or net in options.nets:
+        if not options.nets or {net, f'{net}:{batch}'} & set(options.nets):
             rows += rows_of(net, batch, caffe, options)
     print(processor() + '\n')
     print(table(['net', 'batch', 'program', 'ms an iteration', 'of the rounds', 'of PyTorch', 'Caffe, ms', 'planned, MiB',

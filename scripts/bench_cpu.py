@@ -30,8 +30,12 @@ from bench_memory import mib, table
 NETS = [('resnet50', 8, 725 + 1051, 1005 + 1433, 2965), ('resnet50', 32, 3442 + 4681, None, 10898),
         ('vgg16', 8, 1525 + 2488, 2103 + 3586, 2403), ('googlenet', 16, 877 + 689, 935 + 834, 1415),
         ('alexnet', 16, 271 + 304, 269 + 332, 743)]
-NAMES = ', '.join(f'{net}:{batch}' for net, batch, *_ in NETS)
 TORCH = {'PyTorch': [], 'PyTorch, channels last': ['--channels_last']}
+
+
+def names(net, batch):
+    """By which it may be asked for."""
+    return {net, f'{net}:{batch}'}
 
 
 def train(model, strategy, iterations):
@@ -119,23 +123,24 @@ def rows_of(net, batch, caffe, options):
 
 
 def main():
+    nets = ', '.join(f'{net}:{batch}' for net, batch, *_ in NETS)
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('nets', nargs='*', metavar='NET[:BATCH]', help='by default all: ' + NAMES)
+    parser.add_argument('nets', nargs='*', metavar='NET[:BATCH]', help='by default all: ' + nets)
     parser.add_argument('--rounds', type=int, default=5, help='processes of each program')
     parser.add_argument('--iterations', type=int, default=5, help='iterations of a process to measure, after a first one')
     parser.add_argument('--strategies', default='keep,hybrid', help='comma list of STRATEGY or STRATEGY@SIZE')
     parser.add_argument('--torch', metavar='PYTHON', help='a Python that has PyTorch; empty: without')
     options = parser.parse_args()
-    unknown = set(options.nets) - {name for net, batch, *_ in NETS for name in (net, f'{net}:{batch}')}
+    unknown = set(options.nets).difference(*(names(net, batch) for net, batch, *_ in NETS))
     if unknown or options.iterations < 2 or options.rounds < 1:
-        sys.exit(f'bench_cpu.py: nets are {NAMES}; iterations are 2 or more, rounds 1 or more')
+        sys.exit(f'bench_cpu.py: nets are {nets}; iterations are 2 or more, rounds 1 or more')
     if options.torch is None:
         options.torch = sys.executable if has_torch(sys.executable) else ''
     elif options.torch and not has_torch(options.torch):
         sys.exit(f'bench_cpu.py: --torch={options.torch} has no PyTorch: install it there, or give --torch=')
     rows = []
     for net, batch, *caffe in NETS:
-        if not options.nets or {net, f'{net}:{batch}'} & set(options.nets):
+        if not options.nets or names(net, batch) & set(options.nets):
             rows += rows_of(net, batch, caffe, options)
     print(processor() + '\n')
     print(table(['net', 'batch', 'program', 'ms an iteration', 'of the rounds', 'of PyTorch', 'Caffe, ms', 'planned, MiB',

@@ -1,8 +1,7 @@
 #!/bin/sh
 # Compiles for GPUs, in a folder of its own, and runs what needs none: the tests of the backend, on a fake of CUDA's
 # runtime and of NCCL. Needs nvcc; without one it says so. Usage: scripts/test_cuda.sh [BUILD_FOLDER] [all]
-# Without all: the library, the program layrub, and the tests with code for GPUs alone. all: every program and example, the
-# package for Python, and every test but the planner's, which a build without CUDA compiles in the same way.
+# Without all: the library, the program layrub, and the tests with code for GPUs alone. all: every test, program and example.
 # For one architecture: CUDA_ARCH (default: 75). What nvcc says is in the build folder's log.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
@@ -31,7 +30,7 @@ compile() {
 }
 echo "Compiling for a GPU; what nvcc says goes to $build/log"
 if [ -n "$all" ]; then
-  compile with_cuda
+  compile all
 else
   # shellcheck disable=SC2086 # a list
   compile caffe layrub softsign test_syncedmem test_cudnn_kernels test_gpu_math_functions $fakes

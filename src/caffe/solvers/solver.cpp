@@ -70,6 +70,8 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
   param_ = param;
   CHECK_GE(param_.average_loss(), 1) << "average_loss should be at least 1.";
   CHECK_GE(param_.iter_size(), 1) << "iter_size should be at least 1.";
+  CHECK_GE(param_.max_iter(), 0) << "max_iter is " << param_.max_iter()
+                                 << ": the number of iterations should be at least 0.";
   CHECK_GE(param_.snapshot_keep(), 0) << "snapshot_keep should be at least 1, or 0 for all.";
   CHECK(param_.eval_type() == "classification" || param_.eval_type() == "detection")
       << "eval_type may be classification or detection; it is \"" << param_.eval_type() << "\".";

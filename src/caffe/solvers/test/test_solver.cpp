@@ -193,6 +193,10 @@ TEST(Solver, TestsDoNotChangeTraining) {
   EXPECT_EQ(bits[0], bits[1]);
 }
 
+TEST(SolverDeathTest, RefusesANumberOfIterationsBelowZero) {
+  EXPECT_DEATH(MakeSolver(LinearNet(), "max_iter: -5"), "max_iter is -5: .* at least 0");
+}
+
 TEST(SolverDeathTest, KnowsItsTypes) {
   SolverParameter param;
   param.set_type("SDG");

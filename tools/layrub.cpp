@@ -55,6 +55,7 @@ const std::vector<Command>& Commands() {
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
        "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
        "                         products of matrices as well\n"
@@ -97,6 +98,7 @@ const std::vector<Command>& Commands() {
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
        "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
        "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
        "                         products of matrices as well\n"
@@ -116,6 +118,7 @@ const std::vector<Command>& Commands() {
        "  --machine=NAME|FILE    the machine to plan for and to predict by (what is measured)\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --profile=FILE         measure this machine and each operation of training, for "
        "--machine\n"
        "  --gpu=ID               run on this GPU\n"
@@ -144,6 +147,7 @@ const std::vector<Command>& Commands() {
        "  --cpu_solvers=N        as one of N solvers that train together\n"
        "  --deterministic        for training with this flag\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
        "  --data_shape=C,H,W     shape of an item, whatever the source has; of tops by name:\n"
@@ -175,6 +179,7 @@ const std::vector<Command>& Commands() {
        "  --cpu_solvers=N        as one of N solvers that train together\n"
        "  --deterministic        for training with this flag\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
+       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --report=DIR           draw time against memory: DIR/compare.svg\n"
        "  --format=text|json     for people or for programs (text)\n"
        "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
@@ -300,6 +305,7 @@ void RefuseEmptyFlags() {
 /// How layers are planned, and how loops and products run on the CPU, from now on.
 void SetLoops() {
   caffe::EnableLayerFusion(FLAGS_fuse_layers);
+  caffe::EnableChannelBlocks(FLAGS_channel_blocks);
   caffe::EnableCaptures(FLAGS_cuda_graph);
   caffe::FusedLoops::Enable(FLAGS_fuse_loops);
   if (FLAGS_threads < 0) {

@@ -109,6 +109,13 @@ class Blob {
 
   bool ShapeEquals(const BlobProto& other);
 
+  /// How many channels (axis 1) lie side by side: 1 in every blob that users see, an array of its
+  /// axes in their order. More, a divisor of the channels, in private blobs of a net's plan, for
+  /// layers that take such (MemoryTraits): data and diff are arrays of num x channels / block x the
+  /// other axes x block. The shape is that of the array.
+  int channel_block() const { return channel_block_; }
+  void set_channel_block(int block) { channel_block_ = block; }
+
  protected:
   shared_ptr<SyncedMemory> data_;
   shared_ptr<SyncedMemory> diff_;
@@ -116,6 +123,7 @@ class Blob {
   vector<int> shape_;
   int count_;
   int capacity_;
+  int channel_block_ = 1;
 
   DISABLE_COPY_AND_ASSIGN(Blob);
 };

@@ -107,6 +107,17 @@ struct MemoryTraits {
   /// what changes from run to run (a seed). A GPU may then do again what it has done without the
   /// layer being asked (CapturedWork).
   bool capturable = false;
+  /// All bottoms and tops may have their channels in blocks (Blob::channel_block), of any size,
+  /// together: the bodies do the same with each value wherever it lies, or ask the first bottom. Of
+  /// a class whose bodies a derived one may override, only for itself.
+  bool takes_blocks = false;
+  /// Each bottom and each top may lie in blocks, for itself, with its derivatives: in blocks of so
+  /// many channels (8 or 16), of any size, or in none.
+  int block_wanted = kNoBlocks;
+  static constexpr int kNoBlocks = 0, kAnyBlock = 1;
+  /// Of each that lies in such blocks, how many copies of it an iteration is spared; less those
+  /// that the bodies make then.
+  int copies_spared = 0;
   /// The tops' data are written by the user between passes (Input).
   bool user_tops = false;
   /// The forward brings values of the host to the tops, and may do so by Layer::feed: a plan for a

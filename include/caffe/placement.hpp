@@ -42,6 +42,10 @@ layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph
 /// They do at first.
 void EnableLayerFusion(bool enabled);
 
+/// Whether nets that are planned from now on may have the channels of their private blobs in blocks
+/// (Blob::channel_block). They may at first. The bits are the same.
+void EnableChannelBlocks(bool enabled);
+
 /// Whether nets that are planned from now on let a GPU repeat what it has done in the iteration
 /// before, as graphs of CUDA, where layers only queue work (MemoryTraits::capturable). They do at
 /// first.

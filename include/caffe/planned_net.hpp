@@ -47,6 +47,9 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// lies between but allocations, and nobody looks at blobs there: the net has no callbacks and
   /// prints no debug information.
   int64_t fused_loops() const;
+  /// How many values have their channels in blocks (Blob::channel_block): each layer in place makes
+  /// one.
+  int values_in_blocks() const;
   /// How many values of sources have been on the device when their forward came, so far: the next
   /// batch of a source that knows it (Layer::next_feed) goes there beside a backward pass, where
   /// the budget leaves memory for it beside the plan.
@@ -136,6 +139,8 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   bool CopyFromAhead(int layer, uint64_t number, const NextFeed::Values& values, void* to);
   Place TakeInput(layrub::TensorId tensor);
   void DropCopies();
+  Dtype* AsArray(int tensor, Dtype* blocks, bool write);
+  const void* Value(layrub::TensorId tensor) const;
   void CopyValue(void* to, const void* from, size_t bytes) const;
   void CopyValue(void* to, SyncedMemory* from, size_t bytes) const;
 

@@ -36,6 +36,8 @@ DEFINE_bool(
 DEFINE_bool(fuse_layers, true,
             "Under a memory plan, layers that compute in place behind another run in one with it: "
             "BatchNorm, Scale and ReLU.");
+DEFINE_bool(channel_blocks, true,
+            "Under a memory plan, channels lie in blocks between convolutions that want them so.");
 DEFINE_bool(cuda_graph, true,
             "Under a memory plan, a GPU repeats what it has done in the iteration before without "
             "the host queueing each kernel.");

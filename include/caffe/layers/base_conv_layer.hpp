@@ -61,6 +61,11 @@ class BaseConvolutionLayer : public Layer<Dtype> {
   void backward_gpu_bias(Dtype* bias, const Dtype* input);
 #endif
 
+  /// Traits of a class that has the bodies of this one, and none of its own.
+  MemoryTraits TraitsOfOwnBodies(const vector<Blob<Dtype>*>& bottom,
+                                 const vector<Blob<Dtype>*>& top,
+                                 const vector<bool>& propagate_down) const;
+
   /// True: forward maps the convolution's output to its input.
   virtual bool reverse_dimensions() = 0;
   /// Sets output_shape_, the spatial shape of the tops, from bottom_shape_.
@@ -95,8 +100,9 @@ class BaseConvolutionLayer : public Layer<Dtype> {
  private:
   void SetUpParameters();
   void CheckParameterShape(int index, const vector<int>& expected, const char* name) const;
-  /// The convolution of `images` images, of one bottom and top.
+  /// The convolution of `images` images, of one bottom and top, as arrays or as these lie.
   kernels::Convolution Problem(int images) const;
+  kernels::Convolution Problem(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
 
   /// What the pass number `pass` of the operation at work has.
   kernels::AlgorithmScratch Scratch(int pass) const;

@@ -28,7 +28,7 @@ class BatchNormLayer : public ChannelNormLayer<Dtype> {
  protected:
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
   kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
-                                            const kernels::ChannelShape& shape) override;
+                                            const ChannelShape& shape) override;
   shared_ptr<ChannelNormLayer<Dtype>> Twin() const override;
 
   Dtype moving_average_fraction_ = 0;

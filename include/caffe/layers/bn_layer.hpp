@@ -33,7 +33,7 @@ class BNLayer : public ChannelNormLayer<Dtype> {
  protected:
   void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const override;
   kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
-                                            const kernels::ChannelShape& shape) override;
+                                            const ChannelShape& shape) override;
   shared_ptr<ChannelNormLayer<Dtype>> Twin() const override;
 
   Dtype momentum_ = 0;

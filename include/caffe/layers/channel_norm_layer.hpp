@@ -9,8 +9,8 @@
 
 namespace caffe {
 
-namespace kernels {
 struct ChannelShape;
+namespace kernels {
 template <typename Dtype>
 struct RunningStatistics;
 template <typename Dtype>
@@ -47,7 +47,7 @@ class ChannelNormLayer : public Layer<Dtype> {
   virtual void ReadStatistics(const DeviceContext& context, Dtype* mean, Dtype* variance) const = 0;
   /// How they follow those of a batch of this shape.
   virtual kernels::RunningStatistics<Dtype> Running(const DeviceContext& context,
-                                                    const kernels::ChannelShape& shape) = 0;
+                                                    const ChannelShape& shape) = 0;
 
   /// A new layer that is set up as this one and shares its parameters.
   virtual shared_ptr<ChannelNormLayer> Twin() const = 0;
@@ -77,7 +77,7 @@ class ChannelNormLayer : public Layer<Dtype> {
   Wants WantsOf(const vector<bool>& propagate_down) const;
   /// What follows the normalisation, with those of the parameters that may be read.
   kernels::AfterNormalizing<Dtype> After(const DeviceContext& context, bool scale, bool bias) const;
-  kernels::ChannelShape Shape(const Blob<Dtype>& bottom) const;
+  ChannelShape Shape(const Blob<Dtype>& bottom) const;
 
   bool rectifies_ = false;    ///< a ReLU comes last
   Dtype negative_slope_ = 0;  ///< of it

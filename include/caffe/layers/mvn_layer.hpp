@@ -7,9 +7,7 @@
 
 namespace caffe {
 
-namespace kernels {
 struct ChannelShape;
-}
 
 /// Mean-variance normalisation of each channel of each item or, with across_channels, of each item
 /// (axis 0): y = x - mean and, with normalize_variance, that divided by the standard deviation +
@@ -39,7 +37,7 @@ class MVNLayer : public Layer<Dtype> {
 
  private:
   /// Every row of values that are normalised together as a channel of its own.
-  kernels::ChannelShape Rows(const Blob<Dtype>& bottom) const;
+  ChannelShape Rows(const Blob<Dtype>& bottom) const;
 };
 
 }  // namespace caffe

@@ -17,7 +17,7 @@ Function* OneDnnFunction(const char* name) {
 
 /// What both sides must have the same: another number for each change of what a function of the
 /// library takes.
-inline constexpr int64_t kOneDnnInterface = 3;
+inline constexpr int64_t kOneDnnInterface = 4;
 
 }  // namespace caffe
 

@@ -15,26 +15,36 @@ LAYRUB_HOST_DEVICE inline Dtype Normalized(Dtype x, Dtype mean, Dtype inverse) {
   return (x - mean) * inverse;
 }
 
-/// What a value of one channel becomes, and the normalised value. A step that is left out has the
-/// constants that change no bit: x * 1, x + -0.
-template <typename Dtype>
-struct NormalizedChannel {
+/// What the values of some channels become, and the normalised values. A step that is left out has
+/// the constants that change no bit: x * 1, x + -0.
+template <typename Dtype, int kLanes>
+struct NormalizedChannels {
   const Dtype* x;
-  Dtype mean, inverse;
-  Dtype scale = 1, bias = -Dtype(0), slope = 1;
+  Dtype mean[kLanes], inverse[kLanes];
+  Dtype scale[kLanes], bias[kLanes], slope;
 
-  LAYRUB_HOST_DEVICE NormalizedChannel(const Dtype* values, const Dtype* means,
-                                       const Dtype* inverses, const AfterNormalizing<Dtype>& after,
-                                       int64_t channel)
-      : x(values), mean(means[channel]), inverse(inverses[channel]) {
-    if (after.scale != nullptr) scale = after.scale[channel];
-    if (after.bias != nullptr) bias = after.bias[channel];
-    if (after.rectify) slope = after.slope;
+  LAYRUB_HOST_DEVICE ValueAndCopy<Dtype> operator()(int lane, int64_t i) const {
+    const Dtype value = Normalized(x[i], mean[lane], inverse[lane]);
+    return {Relu(value * scale[lane] + bias[lane], slope), value};
   }
+};
+template <typename Dtype>
+struct NormalizedValues {
+  const Dtype *x, *mean, *inverse;
+  AfterNormalizing<Dtype> after;
 
-  LAYRUB_HOST_DEVICE ValueAndCopy<Dtype> operator()(int64_t i) const {
-    const Dtype value = Normalized(x[i], mean, inverse);
-    return {Relu(value * scale + bias, slope), value};
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE NormalizedChannels<Dtype, kLanes> Of(int64_t channel) const {
+    NormalizedChannels<Dtype, kLanes> of;
+    of.x = x;
+    of.slope = after.rectify ? after.slope : Dtype(1);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      of.mean[lane] = mean[channel + lane];
+      of.inverse[lane] = inverse[channel + lane];
+      of.scale[lane] = after.scale != nullptr ? after.scale[channel + lane] : Dtype(1);
+      of.bias[lane] = after.bias != nullptr ? after.bias[channel + lane] : -Dtype(0);
+    }
+    return of;
   }
 };
 
@@ -46,71 +56,117 @@ struct ElementGradient {
   Dtype h;  ///< that of the normalised value before means are subtracted
 };
 
-/// ElementGradient of the elements of one channel. A step that is left out has the constants that
+/// ElementGradient of the elements of some channels. A step that is left out has the constants that
 /// change no bit of what is used.
-template <typename Dtype>
-struct ChannelGradient {
+template <typename Dtype, int kLanes>
+struct ChannelGradients {
   const Dtype* values;
   const Dtype* dy;
-  Dtype mean = 0, inverse = 1;  // make normalised values of `values`
-  Dtype factor = 1, bias = 0;   // and of those something as positive as what was rectified
-  Dtype slope = 1, scale = 1;
+  Dtype mean[kLanes], inverse[kLanes];  // make normalised values of `values`
+  Dtype factor[kLanes], bias[kLanes];   // and of those something as positive as what was rectified
+  Dtype scale[kLanes], slope;
 
-  LAYRUB_HOST_DEVICE ChannelGradient(const NormalizedSource<Dtype>& source,
-                                     const AfterNormalizing<Dtype>& after, const Dtype* gradient,
-                                     int64_t channel)
-      : values(source.values), dy(gradient) {
-    if (source.mean != nullptr) {
-      mean = source.mean[channel];
-      inverse = source.inverse[channel];
-    }
-    if (after.scale != nullptr) scale = after.scale[channel];
-    if (after.rectify) slope = after.slope;
-    if (source.rectified != nullptr) {
-      values = source.rectified;
-    } else {
-      factor = scale;
-      if (after.bias != nullptr) bias = after.bias[channel];
-    }
+  LAYRUB_HOST_DEVICE ChannelGradients(const NormalizedSource<Dtype>& source,
+                                      const AfterNormalizing<Dtype>& after, const Dtype* gradient,
+                                      int64_t channel)
+      : values(source.rectified != nullptr ? source.rectified : source.values),
+        dy(gradient),
+        slope(after.rectify ? after.slope : Dtype(1)) {
     if (values == nullptr) values = dy;  // nothing that is wanted depends on them
+    const bool computed = source.rectified == nullptr;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int64_t c = channel + lane;
+      mean[lane] = source.mean != nullptr ? source.mean[c] : Dtype(0);
+      inverse[lane] = source.mean != nullptr ? source.inverse[c] : Dtype(1);
+      scale[lane] = after.scale != nullptr ? after.scale[c] : Dtype(1);
+      factor[lane] = computed ? scale[lane] : Dtype(1);
+      bias[lane] = computed && after.bias != nullptr ? after.bias[c] : Dtype(0);
+    }
   }
 
-  LAYRUB_HOST_DEVICE ElementGradient<Dtype> operator()(int64_t i) const {
-    const Dtype normalised = Normalized(values[i], mean, inverse);
-    const Dtype g = ReluGradient(normalised * factor + bias > 0, slope, dy[i]);
-    return {normalised, g, g * scale};
+  LAYRUB_HOST_DEVICE ElementGradient<Dtype> operator()(int lane, int64_t i) const {
+    const Dtype normalised = Normalized(values[i], mean[lane], inverse[lane]);
+    const Dtype g = ReluGradient(normalised * factor[lane] + bias[lane] > 0, slope, dy[i]);
+    return {normalised, g, g * scale[lane]};
+  }
+};
+
+/// What a backward is given.
+template <typename Dtype>
+struct GradientSource {
+  NormalizedSource<Dtype> source;
+  AfterNormalizing<Dtype> after;
+  const Dtype* dy;
+
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE ChannelGradients<Dtype, kLanes> OfChannels(int64_t channel) const {
+    return {source, after, dy, channel};
   }
 };
 
 /// The sums that a backward wants of a channel.
 template <typename Dtype, int kSums>
-struct GradientSums {
-  ChannelGradient<Dtype> gradient;
-  LAYRUB_HOST_DEVICE Sums<Dtype, kSums> operator()(int64_t i) const {
-    const ElementGradient<Dtype> of = gradient(i);
-    if constexpr (kSums == 2) {
-      return {{of.h, of.h * of.normalised}};
-    } else {
-      return {{of.h, of.h * of.normalised, of.g, of.g * of.normalised}};
+struct GradientSums : GradientSource<Dtype> {
+  template <int kLanes>
+  struct OfLanes {
+    ChannelGradients<Dtype, kLanes> gradient;
+    LAYRUB_HOST_DEVICE Sums<Dtype, kSums> operator()(int lane, int64_t i) const {
+      const ElementGradient<Dtype> of = gradient(lane, i);
+      if constexpr (kSums == 2) {
+        return {{of.h, of.h * of.normalised}};
+      } else {
+        return {{of.h, of.h * of.normalised, of.g, of.g * of.normalised}};
+      }
     }
+  };
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE OfLanes<kLanes> Of(int64_t channel) const {
+    return {this->template OfChannels<kLanes>(channel)};
   }
 };
 
 /// dx of a channel.
 template <typename Dtype>
-struct NormalizedGradient {
-  ChannelGradient<Dtype> gradient;
-  Dtype mean_h, mean_product, inverse;
-  LAYRUB_HOST_DEVICE Dtype operator()(int64_t i) const {
-    const ElementGradient<Dtype> of = gradient(i);
-    return (of.h - mean_h - mean_product * of.normalised) * inverse;
+struct NormalizedGradient : GradientSource<Dtype> {
+  const Dtype *mean_h, *mean_product;
+
+  template <int kLanes>
+  struct OfLanes {
+    ChannelGradients<Dtype, kLanes> gradient;
+    Dtype mean_h[kLanes], mean_product[kLanes], inverse[kLanes];
+    LAYRUB_HOST_DEVICE Dtype operator()(int lane, int64_t i) const {
+      const ElementGradient<Dtype> of = gradient(lane, i);
+      return (of.h - mean_h[lane] - mean_product[lane] * of.normalised) * inverse[lane];
+    }
+  };
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE OfLanes<kLanes> Of(int64_t channel) const {
+    OfLanes<kLanes> of{this->template OfChannels<kLanes>(channel), {}, {}, {}};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      of.mean_h[lane] = mean_h[channel + lane];
+      of.mean_product[lane] = mean_product[channel + lane];
+      of.inverse[lane] = this->source.inverse[channel + lane];
+    }
+    return of;
   }
 };
 template <typename Dtype>
-struct ConstantGradient {
-  ChannelGradient<Dtype> gradient;
-  Dtype inverse;
-  LAYRUB_HOST_DEVICE Dtype operator()(int64_t i) const { return gradient(i).h * inverse; }
+struct ConstantGradient : GradientSource<Dtype> {
+  template <int kLanes>
+  struct OfLanes {
+    ChannelGradients<Dtype, kLanes> gradient;
+    Dtype inverse[kLanes];
+    LAYRUB_HOST_DEVICE Dtype operator()(int lane, int64_t i) const {
+      return gradient(lane, i).h * inverse[lane];
+    }
+  };
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE OfLanes<kLanes> Of(int64_t channel) const {
+    OfLanes<kLanes> of{this->template OfChannels<kLanes>(channel), {}};
+    for (int lane = 0; lane < kLanes; ++lane)
+      of.inverse[lane] = this->source.inverse[channel + lane];
+    return of;
+  }
 };
 
 }  // namespace
@@ -138,13 +194,8 @@ template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                const Dtype* mean, const Dtype* inverse, const AfterNormalizing<Dtype>& after,
                Dtype* y, Dtype* copy) {
-  const AfterNormalizing<Dtype> then = after;
-  ForChannels(context, shape.outer, shape.channels, shape.inner,
-              EachOf(
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-                    return NormalizedChannel<Dtype>(x, mean, inverse, then, channel);
-                  },
-                  ToBoth{y, copy}));
+  ForChannels(context, shape,
+              EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
 }
 
 template <typename Dtype>
@@ -152,9 +203,8 @@ void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, con
                     Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
                     Dtype* inverse, const AfterNormalizing<Dtype>& after, Dtype* y, Dtype* copy) {
   const RunningStatistics<Dtype> follow = running;
-  const AfterNormalizing<Dtype> then = after;
   ForChannels(
-      context, shape.outer, shape.channels, shape.inner,
+      context, shape,
       MomentsOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
                        [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype average, Dtype variance) {
                          mean[channel] = average;
@@ -169,11 +219,7 @@ void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, con
                          if (follow.count != nullptr && channel == 0)
                            *follow.count = follow.keep * *follow.count + 1;
                        }),
-      EachOf(
-          [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-            return NormalizedChannel<Dtype>(x, mean, inverse, then, channel);
-          },
-          ToBoth{y, copy}));
+      EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
 }
 
 template <typename Dtype>
@@ -181,35 +227,22 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                        const NormalizedSource<Dtype>& source, const AfterNormalizing<Dtype>& after,
                        const Dtype* dy, const NormalizeGradients<Dtype>& gradients,
                        Dtype* workspace) {
-  const NormalizedSource<Dtype> stored = source;
-  const AfterNormalizing<Dtype> then = after;
+  const GradientSource<Dtype> given{source, after, dy};
   const NormalizeGradients<Dtype> to = gradients;
   const Dtype count = static_cast<Dtype>(shape.PerChannel());
   Dtype* const mean_h = workspace;
   Dtype* const mean_product = workspace + shape.channels;
-  const auto dx = EachOf(
-      [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-        return NormalizedGradient<Dtype>{{stored, then, dy, channel},
-                                         mean_h[channel],
-                                         mean_product[channel],
-                                         stored.inverse[channel]};
-      },
-      To{to.dx});
   const bool all = to.scale.sum != nullptr || to.bias.sum != nullptr;
-  ForChannels(context, shape.outer, shape.channels, shape.inner,
+  ForChannels(context, shape,
               SumOf<Sums<Dtype, 2>>(
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-                    return GradientSums<Dtype, 2>{{stored, then, dy, channel}};
-                  },
+                  GradientSums<Dtype, 2>{given},
                   [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
                     mean_h[channel] = sums.values[0] / count;
                     mean_product[channel] = sums.values[1] / count;
                   },
                   !all),
               SumOf<Sums<Dtype, 4>>(
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-                    return GradientSums<Dtype, 4>{{stored, then, dy, channel}};
-                  },
+                  GradientSums<Dtype, 4>{given},
                   [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
                     mean_h[channel] = sums.values[0] / count;
                     mean_product[channel] = sums.values[1] / count;
@@ -217,7 +250,7 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
                     to.bias.Add(channel, sums.values[2]);
                   },
                   all),
-              dx);
+              EachOf(NormalizedGradient<Dtype>{given, mean_h, mean_product}, To{to.dx}));
 }
 
 template <typename Dtype>
@@ -225,25 +258,17 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
                                const NormalizedSource<Dtype>& source,
                                const AfterNormalizing<Dtype>& after, const Dtype* dy,
                                const NormalizeGradients<Dtype>& gradients) {
-  const NormalizedSource<Dtype> stored = source;
-  const AfterNormalizing<Dtype> then = after;
+  const GradientSource<Dtype> given{source, after, dy};
   const NormalizeGradients<Dtype> to = gradients;
-  ForChannels(
-      context, shape.outer, shape.channels, shape.inner,
-      SumOf<Sums<Dtype, 4>>(
-          [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-            return GradientSums<Dtype, 4>{{stored, then, dy, channel}};
-          },
-          [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
-            to.scale.Add(channel, sums.values[3]);
-            to.bias.Add(channel, sums.values[2]);
-          },
-          to.scale.sum != nullptr || to.bias.sum != nullptr),
-      EachOf(
-          [=] LAYRUB_HOST_DEVICE(int64_t channel) {
-            return ConstantGradient<Dtype>{{stored, then, dy, channel}, stored.inverse[channel]};
-          },
-          To{to.dx}, to.dx != nullptr));
+  ForChannels(context, shape,
+              SumOf<Sums<Dtype, 4>>(
+                  GradientSums<Dtype, 4>{given},
+                  [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
+                    to.scale.Add(channel, sums.values[3]);
+                    to.bias.Add(channel, sums.values[2]);
+                  },
+                  to.scale.sum != nullptr || to.bias.sum != nullptr),
+              EachOf(ConstantGradient<Dtype>{given}, To{to.dx}, to.dx != nullptr));
 }
 
 #define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                      \

@@ -4,17 +4,12 @@
 #include <cstdint>
 
 #include "caffe/kernels/accumulator.hpp"
+#include "caffe/util/channel_shape.hpp"
 
 namespace caffe {
 namespace kernels {
 
-/// An array of outer x channels x inner values, of which each channel is normalised on its own.
-struct ChannelShape {
-  int64_t outer = 0;
-  int64_t channels = 0;
-  int64_t inner = 0;
-  int64_t PerChannel() const { return outer * inner; }
-};
+// Each channel of an array of a ChannelShape is normalised on its own.
 
 /// Values that follow those of batches: value = keep * value + weight * the batch's, the variance
 /// by variance_weight. `count`, a single value, unless null: keep * count + 1. Null `mean`: none.

@@ -8,6 +8,7 @@
 #include "caffe/kernels/gemm.hpp"
 #include "caffe/kernels/parallel.hpp"
 #include "caffe/util/algorithm_table.hpp"
+#include "caffe/util/channel_shape.hpp"
 #ifdef USE_CUDNN
 #include "caffe/kernels/cuda/conv_cudnn.hpp"
 #endif
@@ -48,6 +49,71 @@ const Dtype* ColumnsOf(const DeviceContext& context, const Convolution& conv, co
   return workspace;
 }
 
+/// Where a product of column matrices has what, in values: the columns of a group, and an image of
+/// x and one of y as arrays, where they lie in blocks.
+struct ColumnWorkspace {
+  explicit ColumnWorkspace(const Convolution& conv)
+      : x(conv.window.ColumnCount()),
+        y(x + (conv.x_block > 1 ? conv.channels * conv.window.ImageSize() : 0)),
+        end(y + (conv.y_block > 1 ? conv.num_output * conv.window.OutputSize() : 0)) {}
+  int64_t values() const { return end; }
+  int64_t x, y, end;
+};
+
+/// The images of x or of y, one by one, as arrays.
+template <typename Dtype>
+class Images {
+ public:
+  /// `array`: room for one, where they lie in blocks.
+  Images(const DeviceContext& context, int64_t channels, int64_t inner, int block, Dtype* array)
+      : context_(context), channels_(channels), inner_(inner), block_(block), array_(array) {}
+
+  const Dtype* Read(const Dtype* images, int64_t image) const {
+    const Dtype* const from = images + image * channels_ * inner_;
+    if (block_ == 1) return from;
+    Dtype* const to = array_;
+    ForBlocks(
+        [=](const ChannelShape& block, int64_t at) { ArrayFromBlocks(block, from + at, to + at); });
+    return to;
+  }
+  /// Where an image may be written, before Written is called for it.
+  Dtype* ToWrite(Dtype* images, int64_t image) const {
+    return block_ == 1 ? images + image * channels_ * inner_ : array_;
+  }
+  void Written(Dtype* images, int64_t image) const {
+    if (block_ == 1) return;
+    const Dtype* const from = array_;
+    Dtype* const to = images + image * channels_ * inner_;
+    ForBlocks(
+        [=](const ChannelShape& block, int64_t at) { BlocksFromArray(block, from + at, to + at); });
+  }
+
+ private:
+  template <typename Copy>
+  void ForBlocks(const Copy& copy) const {
+    CHECK(!context_.launch) << "channels lie in blocks in memory of the host alone";
+    const HostKernel scope(context_);
+    const ChannelShape block{1, block_, inner_, block_};
+    HostFor(channels_ / block_, channels_ * inner_ > kGrain,
+            [=](int64_t i) { copy(block, i * block.count()); });
+  }
+
+  const DeviceContext& context_;
+  const int64_t channels_, inner_;
+  const int block_;
+  Dtype* const array_;
+};
+template <typename Dtype>
+Images<Dtype> ImagesOfX(const DeviceContext& context, const Convolution& conv, Dtype* workspace) {
+  return {context, conv.channels, conv.window.ImageSize(), conv.x_block,
+          conv.x_block == 1 ? nullptr : workspace + ColumnWorkspace(conv).x};
+}
+template <typename Dtype>
+Images<Dtype> ImagesOfY(const DeviceContext& context, const Convolution& conv, Dtype* workspace) {
+  return {context, conv.num_output, conv.window.OutputSize(), conv.y_block,
+          conv.y_block == 1 ? nullptr : workspace + ColumnWorkspace(conv).y};
+}
+
 /// The product of column matrices, where other passes of its operation have algorithms with names.
 constexpr const char* kColumns = "columns";
 
@@ -68,7 +134,7 @@ Workspace OneWorkspace(const DeviceContext& context, const Convolution& conv,
   if (IsDepthwise(conv)) {
     workspace.name = kDepthwise;
   } else if (!conv.Pointwise()) {
-    workspace.bytes = conv.window.ColumnCount() * int64_t{sizeof(Dtype)};
+    workspace.bytes = ColumnWorkspace(conv).values() * int64_t{sizeof(Dtype)};
   }
   return workspace;
 }
@@ -124,6 +190,24 @@ std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const
 }
 
 template <typename Dtype>
+ConvolutionBlocks BlocksOf(const DeviceContext& context, const Convolution& conv,
+                           const std::vector<ConvolutionPass>& passes) {
+  if (context.gpu || IsDepthwise(conv) || conv.Pointwise()) return {};
+  ConvolutionBlocks blocks{1, 0};
+  for (const ConvolutionPass pass : passes) {
+    if (OneWorkspace<Dtype>(context, conv, pass).name != kOneDnn) {
+      --blocks.spared;
+      continue;
+    }
+    const int liked = OneDnnLikedBlock(conv, pass);
+    if (liked == 0 || (blocks.size > 1 && blocks.size != liked)) return {};
+    blocks.size = liked;
+    ++blocks.spared;
+  }
+  return blocks;
+}
+
+template <typename Dtype>
 void ConvolutionForward(const DeviceContext& context, const Convolution& conv, const Dtype* x,
                         const Dtype* weights, Dtype* y, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kDepthwise) return DepthwiseForward(context, conv, x, weights, y);
@@ -145,10 +229,17 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
     }
     return;
   }
-  for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
-    const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
-    Gemm(context, Transpose::kNo, Transpose::kNo, size.rows, size.columns, size.inner, Dtype(1),
-         weights + i % conv.group * size.rows * size.inner, columns, Dtype(0), y + i * output);
+  const Images<Dtype> xs = ImagesOfX(context, conv, workspace);
+  const Images<Dtype> ys = ImagesOfY(context, conv, workspace);
+  for (int64_t i = 0; i < conv.images; ++i) {
+    const Dtype* const image = xs.Read(x, i);
+    Dtype* const result = ys.ToWrite(y, i);
+    for (int64_t group = 0; group < conv.group; ++group) {
+      const Dtype* columns = ColumnsOf(context, conv, image + group * size.image, workspace);
+      Gemm(context, Transpose::kNo, Transpose::kNo, size.rows, size.columns, size.inner, Dtype(1),
+           weights + group * size.rows * size.inner, columns, Dtype(0), result + group * output);
+    }
+    ys.Written(y, i);
   }
 }
 
@@ -176,15 +267,22 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
     }
     return;
   }
-  for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
-    Dtype* const image = dx + i * size.image;
-    Gemm(context, Transpose::kYes, Transpose::kNo, size.inner, size.columns, size.rows, Dtype(1),
-         weights + i % conv.group * size.rows * size.inner, dy + i * output, Dtype(0), columns);
-    if (TwoAxes(conv)) {
-      Col2im(context, conv.window, columns, image);
-    } else {
-      Col2imNd(context, conv.window, columns, image);
+  const Images<Dtype> xs = ImagesOfX(context, conv, columns);
+  const Images<Dtype> ys = ImagesOfY(context, conv, columns);
+  for (int64_t i = 0; i < conv.images; ++i) {
+    const Dtype* const given = ys.Read(dy, i);
+    Dtype* const result = xs.ToWrite(dx, i);
+    for (int64_t group = 0; group < conv.group; ++group) {
+      Dtype* const image = result + group * size.image;
+      Gemm(context, Transpose::kYes, Transpose::kNo, size.inner, size.columns, size.rows, Dtype(1),
+           weights + group * size.rows * size.inner, given + group * output, Dtype(0), columns);
+      if (TwoAxes(conv)) {
+        Col2im(context, conv.window, columns, image);
+      } else {
+        Col2imNd(context, conv.window, columns, image);
+      }
     }
+    xs.Written(dx, i);
   }
 }
 
@@ -206,16 +304,23 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
     ZeroBytes(context, dweights.sum,
               static_cast<size_t>(conv.group * size.rows * size.inner) * sizeof(Dtype));
   }
-  for (int64_t i = 0; i < int64_t{conv.images} * conv.group; ++i) {
-    const Dtype* columns = ColumnsOf(context, conv, x + i * size.image, workspace);
-    const bool add = dweights.add || i >= conv.group;
-    Gemm(context, Transpose::kNo, Transpose::kYes, size.rows, size.inner, size.columns, Dtype(1),
-         dy + i * size.rows * size.columns, columns, Dtype(add),
-         dweights.sum + i % conv.group * size.rows * size.inner);
+  const Images<Dtype> xs = ImagesOfX(context, conv, workspace);
+  const Images<Dtype> ys = ImagesOfY(context, conv, workspace);
+  for (int64_t i = 0; i < conv.images; ++i) {
+    const Dtype *const image = xs.Read(x, i), *const given = ys.Read(dy, i);
+    const bool add = dweights.add || i > 0;
+    for (int64_t group = 0; group < conv.group; ++group) {
+      const Dtype* columns = ColumnsOf(context, conv, image + group * size.image, workspace);
+      Gemm(context, Transpose::kNo, Transpose::kYes, size.rows, size.inner, size.columns, Dtype(1),
+           given + group * size.rows * size.columns, columns, Dtype(add),
+           dweights.sum + group * size.rows * size.inner);
+    }
   }
 }
 
 #define LAYRUB_INSTANTIATE_CONV(Dtype)                                                             \
+  template ConvolutionBlocks BlocksOf<Dtype>(const DeviceContext&, const Convolution&,             \
+                                             const std::vector<ConvolutionPass>&);                 \
   template std::vector<Workspace> ConvolutionWorkspaces<Dtype>(                                    \
       const DeviceContext&, const Convolution&, const std::vector<ConvolutionPass>&);              \
   template void ConvolutionForward(const DeviceContext&, const Convolution&, const Dtype*,         \

@@ -21,6 +21,8 @@ struct Convolution {
   int group = 1;
   bool force_nd = false;     ///< use the general column matrix for two spatial axes, too
   bool own_kernels = false;  ///< on a CPU, no library's kernels but products of matrices
+  int x_block = 1;           ///< channels of x and dx that lie side by side (Blob::channel_block)
+  int y_block = 1;           ///< likewise of y and dy; both as BlocksOf allows
   SlidingWindow window;
 
   /// The image is its own column matrix: no workspace is needed.
@@ -40,6 +42,17 @@ enum class ConvolutionPass : uint8_t { kForward, kBackwardData, kBackwardWeights
 template <typename Dtype>
 std::vector<Workspace> ConvolutionWorkspaces(const DeviceContext& context, const Convolution& conv,
                                              const std::vector<ConvolutionPass>& passes);
+
+/// How some passes run where x or y, each for itself, lies in blocks of channels.
+struct ConvolutionBlocks {
+  int size = 0;  ///< of the blocks that they want: 8 or 16; 1: they take both; 0: arrays alone
+  /// Copies of the images of x, and as many of y, that they are spared by that: oneDNN's. Less
+  /// those that products of matrices make, an image at a time.
+  int spared = 0;
+};
+template <typename Dtype>
+ConvolutionBlocks BlocksOf(const DeviceContext& context, const Convolution& conv,
+                           const std::vector<ConvolutionPass>& passes);
 
 /// y = x * weights
 template <typename Dtype>

@@ -12,12 +12,14 @@ namespace {
 /// Functions of libcaffe_onednn.so; null where it is not there.
 struct Library {
   decltype(&layrub_onednn_convolution_bytes) bytes;
+  decltype(&layrub_onednn_liked_block) liked_block;
   decltype(&layrub_onednn_convolution) run;
 };
 
 const Library& TheLibrary() {
   static const Library library = {
       OneDnnFunction<decltype(layrub_onednn_convolution_bytes)>("layrub_onednn_convolution_bytes"),
+      OneDnnFunction<decltype(layrub_onednn_liked_block)>("layrub_onednn_liked_block"),
       OneDnnFunction<decltype(layrub_onednn_convolution)>("layrub_onednn_convolution")};
   return library;
 }
@@ -51,6 +53,11 @@ std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass
   const int64_t bytes = TheLibrary().bytes(conv, pass, BlasThreads());
   if (bytes < 0) return std::nullopt;
   return bytes;
+}
+
+int OneDnnLikedBlock(const Convolution& conv, ConvolutionPass pass) {
+  if (!OneDnnBytes(conv, pass)) return 0;
+  return TheLibrary().liked_block(conv, pass, BlasThreads());
 }
 
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,

@@ -18,6 +18,11 @@ inline constexpr std::string_view kOneDnn = "onednn";
 /// each time.
 std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass);
 
+/// Channels in the blocks (Blob::channel_block) in which oneDNN wants x and y for `pass` of `conv`,
+/// where they have a multiple of 16: 8 or 16. 0: it does not compute the pass, or wants them
+/// otherwise.
+int OneDnnLikedBlock(const Convolution& conv, ConvolutionPass pass);
+
 /// Runs `pass` in `workspace`, of OneDnnBytes, which must not be none, on BlasThreads() threads;
 /// many of them may take memory of the process besides, for sums of gradients of weights. Operands
 /// in the order of the functions in conv.hpp. The same bits each time, for the same number of

@@ -26,31 +26,41 @@ T SumOfLanes(const T (&lanes)[8]) {
          ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/// Eight interleaved partial sums: fast, and more accurate than one.
-template <typename T>
+/// Eight interleaved partial sums, for each of kLanes sums side by side: fast, and more accurate
+/// than one. The sums that vectors add up lie side by side.
+template <typename T, int kLanes = 1>
 class InterleavedSums {
  public:
-  void Add(int lane, const T& value) { lanes_[lane] += value; }
-  T Total() const { return SumOfLanes(lanes_); }
+  void Add(int place, int lane, const T& value) { parts_[place][lane] += value; }
+  void Add(int place, const T& value) { Add(place, 0, value); }
+  T Total(int lane = 0) const {
+    T parts[8];
+    for (int place = 0; place < 8; ++place) parts[place] = parts_[place][lane];
+    return SumOfLanes(parts);
+  }
 
  private:
-  T lanes_[8] = {};
+  T parts_[8][kLanes] = {};
 };
-/// The lanes of each sum side by side, as vectors have them.
-template <typename Dtype, int kSums>
-class InterleavedSums<Sums<Dtype, kSums>> {
+template <typename Dtype, int kSums, int kLanes>
+class InterleavedSums<Sums<Dtype, kSums>, kLanes> {
  public:
-  void Add(int lane, const Sums<Dtype, kSums>& value) {
-    for (int k = 0; k < kSums; ++k) lanes_[k][lane] += value.values[k];
+  void Add(int place, int lane, const Sums<Dtype, kSums>& value) {
+    for (int k = 0; k < kSums; ++k) parts_[k][place][lane] += value.values[k];
   }
-  Sums<Dtype, kSums> Total() const {
+  void Add(int place, const Sums<Dtype, kSums>& value) { Add(place, 0, value); }
+  Sums<Dtype, kSums> Total(int lane = 0) const {
     Sums<Dtype, kSums> total;
-    for (int k = 0; k < kSums; ++k) total.values[k] = SumOfLanes(lanes_[k]);
+    for (int k = 0; k < kSums; ++k) {
+      Dtype parts[8];
+      for (int place = 0; place < 8; ++place) parts[place] = parts_[k][place][lane];
+      total.values[k] = SumOfLanes(parts);
+    }
     return total;
   }
 
  private:
-  Dtype lanes_[kSums][8] = {};
+  Dtype parts_[kSums][8][kLanes] = {};
 };
 
 }  // namespace kernels

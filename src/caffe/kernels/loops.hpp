@@ -7,6 +7,7 @@
 
 #include "caffe/kernels/divider.hpp"
 #include "caffe/kernels/parallel.hpp"
+#include "caffe/util/channel_shape.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -82,45 +83,81 @@ struct ToBoth {
 template <typename Dtype>
 ToBoth(Dtype*, Dtype*) -> ToBoth<Dtype>;
 
-/// store(i, value(channel, i)) for each element i of an outer x channels x inner array, as
-/// ParallelFor(context, n, value, store).
+/// store(i + lane, value(lane)) for kLanes of them. All values are made before the first is stored:
+/// a compiler that does not know whether arrays overlap makes no vectors else.
+template <int kLanes, typename Value, typename Store>
+void StoreLanes(int64_t i, const Value& value, const Store& store) {
+  decltype(value(0)) values[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane) values[lane] = value(lane);
+  for (int lane = 0; lane < kLanes; ++lane) store(i + lane, values[lane]);
+}
+
+/// ParallelForChannels on threads of the CPU, where channels lie in blocks of kBlock.
+template <int kBlock, typename Value, typename Store>
+void HostParallelForChannels(const DeviceContext& context, const ChannelShape& shape, Value value,
+                             Store store) {
+  const HostKernel scope(context);
+  const int64_t blocks = shape.channels / kBlock, rows = shape.outer * blocks;
+  const int64_t length = shape.inner * kBlock;
+  HostFor(rows, rows > 1 && rows * length > kGrain, [=](int64_t row) {
+    const int64_t channel = row % blocks * kBlock, end = (row + 1) * length;
+    for (int64_t i = row * length; i < end; i += kBlock) {
+      StoreLanes<kBlock>(
+          i, [&](int lane) { return value(channel + lane, i + lane); }, store);
+    }
+  });
+}
+
+/// store(i, value(channel, i)) for each element i of an array of `shape`, as ParallelFor(context,
+/// n, value, store). On a GPU blocks are of one channel.
 template <typename Value, typename Store>
-void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t channels,
-                         int64_t inner, Value value, Store store) {
+void ParallelForChannels(const DeviceContext& context, const ChannelShape& shape, Value value,
+                         Store store) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    const ChannelOf channel_of(channels, inner);
+    CHECK_EQ(1, shape.block) << "channels lie in blocks in memory of the host alone";
+    const ChannelOf channel_of(shape.channels, shape.inner);
     ParallelFor(
-        context, outer * channels * inner,
+        context, shape.outer * shape.channels * shape.inner,
         [=] LAYRUB_HOST_DEVICE(int64_t i) { return value(channel_of(i), i); }, store);
     return;
   }
 #endif
-  const HostKernel scope(context);
-  const int64_t rows = outer * channels;
-  HostFor(rows, rows > 1 && rows * inner > kGrain, [=](int64_t row) {
-    const int64_t channel = row % channels, end = (row + 1) * inner;
-    for (int64_t i = row * inner; i < end; ++i) store(i, value(channel, i));
-  });
+  if (shape.channels <= 0) return;
+  if (shape.block == 1) return HostParallelForChannels<1>(context, shape, value, store);
+  if (shape.block == 8) return HostParallelForChannels<8>(context, shape, value, store);
+  CHECK_EQ(16, shape.block);
+  HostParallelForChannels<16>(context, shape, value, store);
+}
+/// The same of an outer x channels x inner array.
+template <typename Value, typename Store>
+void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t channels,
+                         int64_t inner, Value value, Store store) {
+  const ChannelShape shape{outer, channels, inner};
+#if LAYRUB_LAUNCHES
+  if (context.launch) return ParallelForChannels(context, shape, value, store);
+#endif
+  if (channels > 0) HostParallelForChannels<1>(context, shape, value, store);
 }
 
-// What ForChannels does with each channel of an outer x channels x inner array, `element` an index
-// into the whole array. Instead of value(channel, element) there may be a value(channel) that gives
-// a value(element): what a channel's elements have in common is then loaded once.
+// What ForChannels does with each channel of an array of a ChannelShape, `element` an index into
+// the whole array. Instead of value(channel, element) there may be an object whose Of<n>(channel)
+// is of the n channels from there on and gives a value(lane, element), lane 0 for the first of
+// them: what a channel's elements have in common is then loaded once.
 
-/// `map` of one channel.
+/// `map` of some channels, one of them for each lane.
 template <typename Map>
-struct MapOfChannel {
+struct MapOfChannels {
   const Map& map;
   int64_t channel;
-  LAYRUB_HOST_DEVICE auto operator()(int64_t i) const { return map(channel, i); }
+  LAYRUB_HOST_DEVICE auto operator()(int lane, int64_t i) const { return map(channel + lane, i); }
 };
-template <typename Map>
-LAYRUB_HOST_DEVICE auto OfChannel(const Map& map, int64_t channel) {
-  if constexpr (std::is_invocable_v<const Map&, int64_t>) {
-    return map(channel);
+template <int kLanes, typename Map>
+LAYRUB_HOST_DEVICE auto OfChannels(const Map& map, int64_t channel) {
+  if constexpr (requires { map.template Of<kLanes>(channel); }) {
+    return map.template Of<kLanes>(channel);
   } else {
-    return MapOfChannel<Map>{map, channel};
+    return MapOfChannels<Map>{map, channel};
   }
 }
 
@@ -162,47 +199,74 @@ ChannelEach<Value, Store> EachOf(Value value, Store store, bool wanted = true) {
   return {value, store, wanted};
 }
 
-template <typename T, typename Map, typename Store>
-void RunOnChannel(const ChannelSum<T, Map, Store>& step, int64_t outer, int64_t channels,
-                  int64_t inner, int64_t channel) {
-  if (!step.wanted) return;
-  const auto map = OfChannel(step.map, channel);
-  InterleavedSums<T> sums;
-  for (int64_t o = 0; o < outer; ++o) {
-    const int64_t first = (o * channels + channel) * inner;
-    int64_t i = 0;
-    for (; i + 8 <= inner; i += 8) {
-      for (int k = 0; k < 8; ++k) sums.Add(k, map(first + i + k));
-    }
-    for (int k = 0; i < inner; ++i, ++k) sums.Add(k, map(first + i));
+/// Some channels of an array: kLanes of them that lie side by side in a block of kBlock.
+template <int kLanes, int kBlock>
+struct ChannelLanes {
+  const ChannelShape& shape;
+  int64_t channel;  ///< the first of them
+
+  /// Where the first value of that is in `item`; the channel's next lies kBlock further.
+  int64_t Begin(int64_t item) const {
+    const int64_t lane = channel % kBlock;
+    return (item * shape.channels + channel - lane) * shape.inner + lane;
   }
-  step.store(channel, sums.Total());
-}
+};
 
-template <typename Dtype, typename Value, typename Store>
-void RunOnChannel(const ChannelMoments<Dtype, Value, Store>& step, int64_t outer, int64_t channels,
-                  int64_t inner, int64_t channel) {
-  const auto count = static_cast<Dtype>(outer * inner);
-  Dtype mean = 0;
-  RunOnChannel(SumOf<Dtype>(step.value, [&](int64_t, Dtype sum) { mean = sum / count; }), outer,
-               channels, inner, channel);
-  const Value value = step.value;
-  const auto square = [=] LAYRUB_HOST_DEVICE(int64_t c, int64_t i) {
-    const Dtype deviation = value(c, i) - mean;
-    return deviation * deviation;
-  };
-  const auto store = [&](int64_t c, Dtype sum) { step.store(c, mean, sum / count); };
-  RunOnChannel(SumOf<Dtype>(square, store), outer, channels, inner, channel);
-}
-
-template <typename Value, typename Store>
-void RunOnChannel(const ChannelEach<Value, Store>& step, int64_t outer, int64_t channels,
-                  int64_t inner, int64_t channel) {
+template <int kLanes, int kBlock, typename T, typename Map, typename Store>
+void RunOnChannels(const ChannelSum<T, Map, Store>& step, const ChannelLanes<kLanes, kBlock>& of) {
   if (!step.wanted) return;
-  const auto value = OfChannel(step.value, channel);
-  for (int64_t o = 0; o < outer; ++o) {
-    const int64_t first = (o * channels + channel) * inner;
-    for (int64_t i = first; i < first + inner; ++i) step.store(i, value(i));
+  const auto map = OfChannels<kLanes>(step.map, of.channel);
+  InterleavedSums<T, kLanes> sums;
+  const auto add = [&](int place, int64_t at) {
+    for (int lane = 0; lane < kLanes; ++lane) sums.Add(place, lane, map(lane, at + lane));
+  };
+  for (int64_t item = 0; item < of.shape.outer; ++item) {
+    const int64_t begin = of.Begin(item);
+    int64_t i = 0;
+    for (; i + 8 <= of.shape.inner; i += 8) {
+      for (int k = 0; k < 8; ++k) add(k, begin + (i + k) * kBlock);
+    }
+    for (int k = 0; i < of.shape.inner; ++i, ++k) add(k, begin + i * kBlock);
+  }
+  for (int lane = 0; lane < kLanes; ++lane) step.store(of.channel + lane, sums.Total(lane));
+}
+
+/// Squares of the distances from the means of the channels from `first` on.
+template <typename Dtype, typename Value, int kLanes>
+struct SquaredDeviations {
+  Value value;
+  int64_t first;
+  Dtype means[kLanes];
+  LAYRUB_HOST_DEVICE Dtype operator()(int64_t channel, int64_t i) const {
+    const Dtype deviation = value(channel, i) - means[channel - first];
+    return deviation * deviation;
+  }
+};
+
+template <int kLanes, int kBlock, typename Dtype, typename Value, typename Store>
+void RunOnChannels(const ChannelMoments<Dtype, Value, Store>& step,
+                   const ChannelLanes<kLanes, kBlock>& of) {
+  const auto count = static_cast<Dtype>(of.shape.PerChannel());
+  SquaredDeviations<Dtype, Value, kLanes> squares{step.value, of.channel, {}};
+  Dtype* const means = squares.means;
+  const auto store_mean = [&](int64_t c, Dtype sum) { means[c - of.channel] = sum / count; };
+  RunOnChannels(SumOf<Dtype>(step.value, store_mean), of);
+  const auto store = [&](int64_t c, Dtype sum) {
+    step.store(c, means[c - of.channel], sum / count);
+  };
+  RunOnChannels(SumOf<Dtype>(squares, store), of);
+}
+
+template <int kLanes, int kBlock, typename Value, typename Store>
+void RunOnChannels(const ChannelEach<Value, Store>& step, const ChannelLanes<kLanes, kBlock>& of) {
+  if (!step.wanted) return;
+  const auto value = OfChannels<kLanes>(step.value, of.channel);
+  for (int64_t item = 0; item < of.shape.outer; ++item) {
+    const int64_t begin = of.Begin(item), end = begin + of.shape.inner * kBlock;
+    for (int64_t i = begin; i < end; i += kBlock) {
+      StoreLanes<kLanes>(
+          i, [&](int lane) { return value(lane, i + lane); }, step.store);
+    }
   }
 }
 
@@ -217,7 +281,7 @@ void LaunchStep(const DeviceContext& context, const ChannelSum<T, Map, Store>& s
       context, channels, outer * inner,
       [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
         // Element i of the channel, of which each item of the array has `inner`.
-        return OfChannel(map, channel)(i + (item_of(i) * (channels - 1) + channel) * inner);
+        return OfChannels<1>(map, channel)(0, i + (item_of(i) * (channels - 1) + channel) * inner);
       },
       step.store);
 }
@@ -263,31 +327,62 @@ void LaunchStep(const DeviceContext& context, const ChannelEach<Value, Store>& s
   const Value value = step.value;
   ParallelForChannels(
       context, outer, channels, inner,
-      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { return OfChannel(value, channel)(i); },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) {
+        return OfChannels<1>(value, channel)(0, i);
+      },
       step.store);
 }
 #endif
 
-/// Does `steps` one after the other with each channel, of an outer x channels x inner array; those
-/// after the first may read what the ones before have stored for that channel. On the CPU threads
-/// share the channels, and do all steps with one before they go on to the next: what a step reads
-/// again is still in the cache. On a GPU each step is a launch.
+/// ForChannels on threads of the CPU, each with kLanes channels at a time.
+template <int kLanes, int kBlock, typename... Steps>
+void HostForChannels(const DeviceContext& context, const ChannelShape& shape,
+                     const Steps&... steps) {
+  const HostKernel scope(context);
+  const int64_t tasks = shape.channels / kLanes;
+  HostFor(tasks, tasks > 1 && shape.channels * shape.PerChannel() > kGrain, [=](int64_t task) {
+    (RunOnChannels(steps, ChannelLanes<kLanes, kBlock>{shape, task * kLanes}), ...);
+  });
+}
+
+/// Does `steps` one after the other with each channel of an array of `shape`; those after the first
+/// may read what the ones before have stored for that channel. On the CPU threads share the
+/// channels, and do all steps with one, or some of a block, before they go on to the next: what a
+/// step reads again is still in the cache. A channel's bits do not depend on the size of blocks. On
+/// a GPU each step is a launch, and blocks are of one channel.
 template <typename... Steps>
-void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
-                 const Steps&... steps) {
+void ForChannels(const DeviceContext& context, const ChannelShape& shape, const Steps&... steps) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    (LaunchStep(context, steps, outer, channels, inner), ...);
+    CHECK_EQ(1, shape.block) << "channels lie in blocks in memory of the host alone";
+    (LaunchStep(context, steps, shape.outer, shape.channels, shape.inner), ...);
     return;
   }
 #endif
-  if (channels <= 0) return;
-  const HostKernel scope(context);
-  HostFor(channels, channels > 1 && channels * outer * inner > kGrain,
-          [=](int64_t channel) { (RunOnChannel(steps, outer, channels, inner, channel), ...); });
+  if (shape.channels <= 0) return;
+  if (shape.block == 1) return HostForChannels<1, 1>(context, shape, steps...);
+  if (shape.block == 8) return HostForChannels<8, 8>(context, shape, steps...);
+  CHECK_EQ(16, shape.block);
+  // Half a block at a time where there is work for more threads.
+  if (shape.channels < 16 * CpuThreads()) return HostForChannels<8, 16>(context, shape, steps...);
+  HostForChannels<16, 16>(context, shape, steps...);
+}
+/// The same of an outer x channels x inner array.
+template <typename... Steps>
+void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
+                 const Steps&... steps) {
+  const ChannelShape shape{outer, channels, inner};
+#if LAYRUB_LAUNCHES
+  if (context.launch) return ForChannels(context, shape, steps...);
+#endif
+  if (channels > 0) HostForChannels<1, 1>(context, shape, steps...);
 }
 
 /// ForChannels of one sum.
+template <typename T, typename Map, typename Store>
+void ReduceChannels(const DeviceContext& context, const ChannelShape& shape, Map map, Store store) {
+  ForChannels(context, shape, SumOf<T>(map, store));
+}
 template <typename T, typename Map, typename Store>
 void ReduceChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                     Map map, Store store) {

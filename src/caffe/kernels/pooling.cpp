@@ -1,46 +1,17 @@
 #include "caffe/kernels/pooling.hpp"
 
-#include <cstring>
 #include <limits>
 #include <string>
-#include <type_traits>
 
 #include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/pooling_blocks.hpp"
+#include "caffe/kernels/pooling_ranges.hpp"
 #include "caffe/kernels/spans.hpp"
 
 namespace caffe {
 namespace kernels {
 namespace {
-
-LAYRUB_HOST_DEVICE inline int Least(int a, int b) { return a < b ? a : b; }
-
-/// Half-open range along one axis.
-struct Range {
-  int begin;
-  int end;
-};
-
-/// The windows along one axis that cover a part of [begin, end).
-LAYRUB_HOST_DEVICE inline Range WindowsOver(int begin, int end, int kernel, int stride, int pad,
-                                            int pooled) {
-  return {begin + pad < kernel ? 0 : (begin + pad - kernel) / stride + 1,
-          Least((end - 1 + pad) / stride + 1, pooled)};
-}
-
-/// What window `index` covers along one axis of the plane.
-LAYRUB_HOST_DEVICE inline Range Covered(int index, int kernel, int stride, int pad, int size) {
-  const int begin = index * stride - pad;
-  return {begin < 0 ? 0 : begin, Least(begin + kernel, size)};
-}
-
-/// The divisor of average pooling along one axis: the window cut at the end of the padded plane; at
-/// least 1.
-LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad, int size) {
-  const int begin = index * stride - pad;
-  const int extent = Least(begin + kernel, size + pad) - begin;
-  return extent > 0 ? extent : 1;
-}
 
 /// The largest value of a window, and its place in it, kernel_w * y + x; a window that covers
 /// nothing has the place -1.
@@ -75,34 +46,8 @@ LAYRUB_HOST_DEVICE inline Largest<Dtype> LargestOf(const PoolingWindow& p, const
 #ifndef __CUDA_ARCH__
 /// Windows that the CPU looks at together, how many are worth it, and how wide they may be.
 constexpr int kTogether = 64, kFewestTogether = 8, kMostKernel = 16, kMostStride = 2;
-/// Of those, a vector has a value each. A compiler makes no vectors of the loop by itself.
-constexpr int kLanes = 8;
-
-template <typename T>
-struct Lanes {
-  typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
-};
-/// A place that takes as much room as a value.
-template <typename Dtype>
-using Place = std::conditional_t<sizeof(Dtype) == sizeof(int32_t), int32_t, int64_t>;
-
 inline bool LooksTogether(const PoolingWindow& p) {
   return p.kernel_w <= kMostKernel && p.stride_w <= kMostStride;
-}
-
-/// Where from[i] is more than best[i], that is the best, and lies at `place`; for kLanes of them.
-template <typename Dtype>
-inline void TakeLarger(const Dtype* from, Place<Dtype> place, Dtype* best, Place<Dtype>* places) {
-  typename Lanes<Dtype>::Vector value, most;
-  typename Lanes<Place<Dtype>>::Vector where;
-  std::memcpy(&value, from, sizeof value);
-  std::memcpy(&most, best, sizeof most);
-  std::memcpy(&where, places, sizeof where);
-  const typename Lanes<Place<Dtype>>::Vector larger = value > most;
-  most = larger ? value : most;
-  where = (larger & place) | (~larger & where);
-  std::memcpy(best, &most, sizeof most);
-  std::memcpy(places, &where, sizeof where);
 }
 
 /// LargestOf `count` windows side by side, from `pool_x` on: value by value of all of them.
@@ -161,6 +106,7 @@ inline void LargestOfRow(const PoolingWindow& p, const Dtype* plane, int pool_y,
 template <typename Dtype, typename Index>
 void MaxForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x, Dtype* y,
                 Index* index, Dtype* mask) {
+  if (window.block > 1) return MaxForwardInBlocks(context, window, x, y, index);
   const PoolingWindow p = window;
   const Dtype lowest = std::numeric_limits<Dtype>::lowest();
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int first, int last) {
@@ -240,6 +186,7 @@ LAYRUB_HOST_DEVICE inline Dtype MaxGradient(const PoolingWindow& p, int64_t plan
 template <typename Dtype, typename Index>
 void MaxBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
                  const Index* index, Dtype* dx) {
+  if (window.block > 1) return MaxBackwardInBlocks(context, window, dy, index, dx);
   const PoolingWindow p = window;
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int at_y = static_cast<int>(row % p.height);
@@ -338,6 +285,7 @@ void AveragePoolForward(const DeviceContext& context, const PoolingWindow& windo
     CHECK(LibraryAveragePoolForward(window, x, y)) << "cuDNN has no such average pooling";
     return;
   }
+  if (window.block > 1) return AverageForwardInBlocks(context, window, x, y);
   const PoolingWindow p = window;
   ParallelForRows(context, p.planes * p.pooled_height, p.pooled_width,
                   [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
@@ -364,6 +312,7 @@ void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& wind
     CHECK(LibraryAveragePoolBackward(window, dy, dx)) << "cuDNN has no such average pooling";
     return;
   }
+  if (window.block > 1) return AverageBackwardInBlocks(context, window, dy, dx);
   const PoolingWindow p = window;
   const auto segment = [=] LAYRUB_HOST_DEVICE(int64_t row, int begin, int end) {
     const int at_y = static_cast<int>(row % p.height);

@@ -12,6 +12,7 @@ namespace kernels {
 /// Windows over `planes` planes of height x width. Window (0, 0) starts at (-pad_h, -pad_w).
 struct PoolingWindow {
   int64_t planes = 0;
+  int block = 1;  ///< planes whose values lie side by side (Blob::channel_block), without a mask
   int height = 0, width = 0;
   int pooled_height = 0, pooled_width = 0;
   int kernel_h = 0, kernel_w = 0;

@@ -41,7 +41,7 @@ void BaseConvolutionLayer<Dtype>::forward_cpu_gemm(const Dtype* input, const Dty
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::forward_cpu_bias(Dtype* output, const Dtype* bias) {
-  kernels::BiasForward(DeviceContext(), 1, num_output_, out_spatial_dim_, output, bias, output);
+  kernels::BiasForward(DeviceContext(), {1, num_output_, out_spatial_dim_}, output, bias, output);
 }
 
 template <typename Dtype>
@@ -58,7 +58,7 @@ void BaseConvolutionLayer<Dtype>::weight_cpu_gemm(const Dtype* input, const Dtyp
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::backward_cpu_bias(Dtype* bias, const Dtype* input) {
-  kernels::BiasGradient(DeviceContext(), 1, num_output_, out_spatial_dim_, input,
+  kernels::BiasGradient(DeviceContext(), {1, num_output_, out_spatial_dim_}, input,
                         kernels::Accumulator<Dtype>{bias});
 }
 
@@ -71,7 +71,8 @@ void BaseConvolutionLayer<Dtype>::forward_gpu_gemm(const Dtype* col_input, const
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::forward_gpu_bias(Dtype* output, const Dtype* bias) {
-  kernels::BiasForward(kernels::OnDevice(), 1, num_output_, out_spatial_dim_, output, bias, output);
+  kernels::BiasForward(kernels::OnDevice(), {1, num_output_, out_spatial_dim_}, output, bias,
+                       output);
 }
 
 template <typename Dtype>
@@ -88,7 +89,7 @@ void BaseConvolutionLayer<Dtype>::weight_gpu_gemm(const Dtype* col_input, const 
 
 template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::backward_gpu_bias(Dtype* bias, const Dtype* input) {
-  kernels::BiasGradient(kernels::OnDevice(), 1, num_output_, out_spatial_dim_, input,
+  kernels::BiasGradient(kernels::OnDevice(), {1, num_output_, out_spatial_dim_}, input,
                         kernels::Accumulator<Dtype>{bias});
 }
 #endif

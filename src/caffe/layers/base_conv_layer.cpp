@@ -136,10 +136,19 @@ kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(int images) const {
 }
 
 template <typename Dtype>
+kernels::Convolution BaseConvolutionLayer<Dtype>::Problem(const Blob<Dtype>& bottom,
+                                                          const Blob<Dtype>& top) const {
+  kernels::Convolution conv = Problem(num_);
+  conv.x_block = (reversed_ ? top : bottom).channel_block();
+  conv.y_block = (reversed_ ? bottom : top).channel_block();
+  return conv;
+}
+
+template <typename Dtype>
 MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
-                                                 const vector<Blob<Dtype>*>& /*top*/,
+                                                 const vector<Blob<Dtype>*>& top,
                                                  const vector<bool>& propagate_down) const {
-  const kernels::Convolution conv = Problem(num_);
+  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
   const bool weights = this->param_propagate_down(kWeights);
   const bool bias = bias_term_ && this->param_propagate_down(kBias);
   const bool data =
@@ -183,6 +192,24 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
 }
 
 template <typename Dtype>
+MemoryTraits BaseConvolutionLayer<Dtype>::TraitsOfOwnBodies(
+    const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+    const vector<bool>& propagate_down) const {
+  MemoryTraits traits = BaseConvolutionLayer::Traits(bottom, top, propagate_down);
+  if (bottom.size() > 1 || channel_axis_ != 1) return traits;
+  vector<Pass> passes = {reversed_ ? Pass::kBackwardData : Pass::kForward};
+  if (this->phase_ == TRAIN) {
+    if (this->param_propagate_down(kWeights)) passes.push_back(Pass::kBackwardWeights);
+    if (propagate_down[0]) passes.push_back(reversed_ ? Pass::kForward : Pass::kBackwardData);
+  }
+  const kernels::ConvolutionBlocks blocks =
+      kernels::BlocksOf<Dtype>(DeviceContext::Current(), Problem(*bottom[0], *top[0]), passes);
+  traits.block_wanted = blocks.size;
+  traits.copies_spared = blocks.spared;
+  return traits;
+}
+
+template <typename Dtype>
 kernels::AlgorithmScratch BaseConvolutionLayer<Dtype>::Scratch(int pass) const {
   return {this->template ScratchBytes<void>(), AlgorithmOf(this->workspace(), pass)};
 }
@@ -191,7 +218,7 @@ template <typename Dtype>
 void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& bottom,
                                             const vector<Blob<Dtype>*>& top) {
-  const kernels::Convolution conv = Problem(num_);
+  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
   const Dtype* weights = Data(context, *this->blobs_[kWeights]);
   const ConvWorkspace<Dtype> workspace(
       context, conv, reversed_ ? Pass::kBackwardData : Pass::kForward, Scratch(0));
@@ -204,8 +231,9 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
       kernels::ConvolutionForward(context, conv, x, weights, y, workspace.scratch());
     }
     if (bias_term_) {
-      kernels::BiasForward(context, num_, num_output_, top[i]->count(channel_axis_ + 1), y,
-                           Data(context, *this->blobs_[kBias]), y);
+      kernels::BiasForward(
+          context, {num_, num_output_, top[i]->count(channel_axis_ + 1), top[i]->channel_block()},
+          y, Data(context, *this->blobs_[kBias]), y);
     }
   }
 }
@@ -215,13 +243,13 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                              const vector<Blob<Dtype>*>& top,
                                              const vector<bool>& propagate_down,
                                              const vector<Blob<Dtype>*>& bottom) {
-  const kernels::Convolution conv = Problem(num_);
+  const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
   const bool weights_wanted = this->param_propagate_down(kWeights);
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (bias_term_ && this->param_propagate_down(kBias)) {
-      kernels::BiasGradient(context, num_, num_output_, top[i]->count(channel_axis_ + 1),
-                            Diff(context, *top[i]),
-                            kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
+      kernels::BiasGradient(
+          context, {num_, num_output_, top[i]->count(channel_axis_ + 1), top[i]->channel_block()},
+          Diff(context, *top[i]), kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
     }
     if (weights_wanted) {
       const Dtype* x = Data(context, *bottom[i]);

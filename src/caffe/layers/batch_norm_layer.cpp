@@ -78,8 +78,8 @@ void BatchNormLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* 
 }
 
 template <typename Dtype>
-kernels::RunningStatistics<Dtype> BatchNormLayer<Dtype>::Running(
-    const DeviceContext& context, const kernels::ChannelShape& shape) {
+kernels::RunningStatistics<Dtype> BatchNormLayer<Dtype>::Running(const DeviceContext& context,
+                                                                 const ChannelShape& shape) {
   const int64_t m = shape.PerChannel();
   kernels::RunningStatistics<Dtype> running;
   running.keep = moving_average_fraction_;

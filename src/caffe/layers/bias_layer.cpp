@@ -75,7 +75,7 @@ template <typename Dtype>
 void BiasLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                                  const vector<Blob<Dtype>*>& top) {
   const Blob<Dtype>& bias = bottom.size() > 1 ? *bottom[1] : *this->blobs_[0];
-  kernels::BiasForward(context, outer_dim_, bias_dim_, inner_dim_, Data(context, *bottom[0]),
+  kernels::BiasForward(context, {outer_dim_, bias_dim_, inner_dim_}, Data(context, *bottom[0]),
                        Data(context, bias), MutableData(context, top[0]));
 }
 
@@ -88,7 +88,8 @@ void BiasLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
     const kernels::Accumulator<Dtype> bias =
         learned ? kernels::AccumulatorOf(context, this->blobs_[0].get())
                 : kernels::NewSum(MutableDiff(context, bottom[1]));
-    kernels::BiasGradient(context, outer_dim_, bias_dim_, inner_dim_, Diff(context, *top[0]), bias);
+    kernels::BiasGradient(context, {outer_dim_, bias_dim_, inner_dim_}, Diff(context, *top[0]),
+                          bias);
   }
   if (propagate_down[0]) {
     kernels::Copy(context, bottom[0]->count(), Diff(context, *top[0]),

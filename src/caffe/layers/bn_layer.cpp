@@ -95,7 +95,7 @@ void BNLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* mean,
 
 template <typename Dtype>
 kernels::RunningStatistics<Dtype> BNLayer<Dtype>::Running(const DeviceContext& context,
-                                                          const kernels::ChannelShape& /*shape*/) {
+                                                          const ChannelShape& /*shape*/) {
   kernels::RunningStatistics<Dtype> running;
   running.keep = momentum_;
   running.mean_weight = running.variance_weight = 1 - momentum_;

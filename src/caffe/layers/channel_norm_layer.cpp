@@ -31,8 +31,9 @@ void ChannelNormLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-kernels::ChannelShape ChannelNormLayer<Dtype>::Shape(const Blob<Dtype>& bottom) const {
-  return {bottom.shape(0), channels_, bottom.num_axes() == 1 ? 1 : bottom.count(2)};
+ChannelShape ChannelNormLayer<Dtype>::Shape(const Blob<Dtype>& bottom) const {
+  return {bottom.shape(0), channels_, bottom.num_axes() == 1 ? 1 : bottom.count(2),
+          bottom.channel_block()};
 }
 
 template <typename Dtype>
@@ -102,7 +103,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsSubclass();
+  traits.capturable = traits.takes_blocks = !IsSubclass();
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
@@ -184,7 +185,7 @@ template <typename Dtype>
 void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                         const vector<Blob<Dtype>*>& bottom,
                                         const vector<Blob<Dtype>*>& top) {
-  const kernels::ChannelShape shape = Shape(*bottom[0]);
+  const ChannelShape shape = Shape(*bottom[0]);
   Dtype* scratch = this->template ScratchBytes<Dtype>();
   Dtype* saved_mean = this->template SavedBytes<Dtype>(kMean);
   Dtype* saved_inverse = this->template SavedBytes<Dtype>(kInverse);
@@ -214,7 +215,7 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                          const vector<Blob<Dtype>*>& bottom) {
   const Wants wants = WantsOf(propagate_down);
   if (!wants.dx && !wants.scale && !wants.bias) return;
-  const kernels::ChannelShape shape = Shape(*bottom[0]);
+  const ChannelShape shape = Shape(*bottom[0]);
   const Dtype* dy = Diff(context, *top[0]);
   kernels::NormalizedSource<Dtype> source;
   source.inverse = this->template SavedBytes<Dtype>(kInverse);

@@ -57,6 +57,8 @@ MemoryTraits ConcatLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.capturable = !IsDerived(*this);
+  // Whole blocks of channels, or whole items.
+  traits.takes_blocks = traits.capturable && concat_axis_ <= 1;
   if (bottom.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

@@ -28,7 +28,7 @@ MemoryTraits ConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                              const vector<bool>& propagate_down) const {
   if (typeid(*this) != typeid(ConvolutionLayer))
     return Layer<Dtype>::Traits(bottom, top, propagate_down);
-  return BaseConvolutionLayer<Dtype>::Traits(bottom, top, propagate_down);
+  return this->TraitsOfOwnBodies(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(ConvolutionLayer);

@@ -25,7 +25,7 @@ MemoryTraits DepthwiseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>
                                                       const vector<bool>& propagate_down) const {
   if (typeid(*this) != typeid(DepthwiseConvolutionLayer))
     return Layer<Dtype>::Traits(bottom, top, propagate_down);
-  return BaseConvolutionLayer<Dtype>::Traits(bottom, top, propagate_down);
+  return this->TraitsOfOwnBodies(bottom, top, propagate_down);
 }
 
 INSTANTIATE_CLASS(DepthwiseConvolutionLayer);

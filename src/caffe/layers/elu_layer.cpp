@@ -17,7 +17,7 @@ MemoryTraits ELULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                      const vector<bool>& propagate_down) const {
   MemoryTraits traits = UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)},
                                     kernels::EluDerivesFromY(Alpha()), propagate_down[0]);
-  traits.capturable = !IsDerived(*this);
+  traits.capturable = traits.takes_blocks = !IsDerived(*this);
   return traits;
 }
 

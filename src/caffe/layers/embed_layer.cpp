@@ -88,7 +88,7 @@ void EmbedLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blo
   kernels::GatherRows(context, M_, N_, K_, Data(context, *bottom[0]),
                       Data(context, *this->blobs_[kTable]), y);
   if (bias_term_)
-    kernels::BiasForward(context, M_, N_, 1, y, Data(context, *this->blobs_[kBias]), y);
+    kernels::BiasForward(context, {M_, N_, 1}, y, Data(context, *this->blobs_[kBias]), y);
 }
 
 template <typename Dtype>
@@ -102,7 +102,7 @@ void EmbedLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
                      MutableDiff(context, this->blobs_[kTable].get()));
   }
   if (bias_term_ && this->param_propagate_down(kBias)) {
-    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]),
+    kernels::BiasGradient(context, {M_, N_, 1}, Diff(context, *top[0]),
                           kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
   }
 }

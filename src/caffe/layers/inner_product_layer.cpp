@@ -112,7 +112,7 @@ void InnerProductLayer<Dtype>::ForwardOn(const DeviceContext& context,
                 Dtype(1), Data(context, *bottom[0]), Data(context, *this->blobs_[kWeights]),
                 Dtype(0), y);
   if (bias_term_)
-    kernels::BiasForward(context, M_, N_, 1, y, Data(context, *this->blobs_[kBias]), y);
+    kernels::BiasForward(context, {M_, N_, 1}, y, Data(context, *this->blobs_[kBias]), y);
 }
 
 template <typename Dtype>
@@ -130,7 +130,7 @@ void InnerProductLayer<Dtype>::BackwardOn(const DeviceContext& context,
                   Dtype(dw.add), dw.sum);
   }
   if (bias_term_ && this->param_propagate_down(kBias)) {
-    kernels::BiasGradient(context, M_, N_, 1, Diff(context, *top[0]),
+    kernels::BiasGradient(context, {M_, N_, 1}, Diff(context, *top[0]),
                           kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
   }
   if (propagate_down[0]) {

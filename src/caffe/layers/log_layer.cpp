@@ -31,7 +31,7 @@ MemoryTraits LogLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                      const vector<bool>& propagate_down) const {
   MemoryTraits traits =
       UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, false, propagate_down[0]);
-  traits.capturable = !IsDerived(*this);
+  traits.capturable = traits.takes_blocks = !IsDerived(*this);
   return traits;
 }
 

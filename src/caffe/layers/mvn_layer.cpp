@@ -24,7 +24,7 @@ void MVNLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom, const vector<B
 }
 
 template <typename Dtype>
-kernels::ChannelShape MVNLayer<Dtype>::Rows(const Blob<Dtype>& bottom) const {
+ChannelShape MVNLayer<Dtype>::Rows(const Blob<Dtype>& bottom) const {
   const int row_axes = this->layer_param_.mvn_param().across_channels() ? 1 : 2;
   const int axis = std::min(row_axes, bottom.num_axes());
   return {1, bottom.count(0, axis), bottom.count(axis)};
@@ -78,7 +78,7 @@ MemoryTraits MVNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
 template <typename Dtype>
 void MVNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                                 const vector<Blob<Dtype>*>& top) {
-  const kernels::ChannelShape rows = Rows(*bottom[0]);
+  const ChannelShape rows = Rows(*bottom[0]);
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
   Dtype* scratch = this->template ScratchBytes<Dtype>();
@@ -99,7 +99,7 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
                                  const vector<bool>& propagate_down,
                                  const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
-  const kernels::ChannelShape rows = Rows(*bottom[0]);
+  const ChannelShape rows = Rows(*bottom[0]);
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
   Dtype* scratch = this->template ScratchBytes<Dtype>();

@@ -103,6 +103,7 @@ template <typename Dtype>
 kernels::PoolingWindow PoolingLayer<Dtype>::Window(const Blob<Dtype>& bottom) const {
   kernels::PoolingWindow window;
   window.planes = bottom.count(0, 2);
+  window.block = bottom.channel_block();
   window.height = height_;
   window.width = width_;
   window.pooled_height = pooled_height_;
@@ -124,6 +125,7 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits;
   traits.declared = true;
   traits.capturable = !IsDerived(*this);
+  traits.takes_blocks = traits.capturable && top.size() == 1;
   traits.forward.name = max_pooling_ ? "max" : "average";
   traits.forward.reads = {BottomData(0)};
   for (int i = 0; i < static_cast<int>(top.size()); ++i)

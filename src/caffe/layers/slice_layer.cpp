@@ -62,6 +62,8 @@ MemoryTraits SliceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
   MemoryTraits traits;
   traits.declared = true;
   traits.capturable = !IsDerived(*this);
+  // Whole blocks of channels, or whole items.
+  traits.takes_blocks = traits.capturable && slice_axis_ <= 1;
   if (top.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

@@ -22,7 +22,7 @@ MemoryTraits SplitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.capturable = traits.takes_blocks = !IsDerived(*this);
   OperandForm backward;
   for (int i = 0; i < static_cast<int>(top.size()); ++i) {
     traits.data_views.push_back({i, 0});

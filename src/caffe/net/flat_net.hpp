@@ -1,6 +1,7 @@
 #ifndef CAFFE_NET_FLAT_NET_HPP_
 #define CAFFE_NET_FLAT_NET_HPP_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct FlatNet {
   struct BlobEntry {
     string name;
     Blob<Dtype>* blob;
+    /// Of the same shape, without values, its channels as they lie in private blobs; null: those of
+    /// an array.
+    shared_ptr<Blob<Dtype>> in_blocks = {};
   };
 
   vector<LayerEntry> layers;
@@ -35,10 +39,18 @@ struct FlatNet {
   /// Net::learnable_params first, at the same indices, then the state of nets inside.
   vector<BlobEntry> params;
 
+  /// As layers under the plan see them, but for the values.
   vector<Blob<Dtype>*> Blobs(const vector<int>& ids) const {
     vector<Blob<Dtype>*> result;
-    for (int id : ids) result.push_back(blobs[id].blob);
+    for (int id : ids)
+      result.push_back(blobs[id].in_blocks ? blobs[id].in_blocks.get() : blobs[id].blob);
     return result;
+  }
+  /// Whether some of what it is given lies in blocks.
+  bool TouchesBlocks(const LayerEntry& layer) const {
+    const auto in_blocks = [&](int id) { return blobs[id].in_blocks != nullptr; };
+    return std::any_of(layer.bottom.begin(), layer.bottom.end(), in_blocks) ||
+           std::any_of(layer.top.begin(), layer.top.end(), in_blocks);
   }
 };
 

@@ -26,6 +26,7 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
   newest_.assign(flat_.blobs.size(), -1);
   versions_of_.assign(flat_.blobs.size(), 0);
   FindTraits();
+  LayInBlocks();
   AddParams();
   AddLibraryWorkspace();
   for (int i = 0; i < layers; ++i) AddForward(i);
@@ -86,8 +87,8 @@ template <typename Dtype>
 FusedLoops::Shape NetGraphBuilder<Dtype>::FusibleShape(int layer, const OperandForm& form) const {
   const auto& flat = flat_.layers[layer];
   if (!form.channelwise || flat.bottom.empty()) return {};
-  const Blob<Dtype>& blob = *flat_.blobs[flat.bottom[0]].blob;
-  if (blob.num_axes() < 2 || blob.count() == 0) return {};
+  const Blob<Dtype>& blob = *flat_.Blobs({flat.bottom[0]})[0];
+  if (blob.num_axes() < 2 || blob.count() == 0 || blob.channel_block() > 1) return {};
   return {blob.shape(0), blob.shape(1), blob.count(2)};
 }
 

@@ -73,6 +73,8 @@ class NetGraphBuilder {
   FusedLoops::Shape FusibleShape(int layer, const OperandForm& form) const;
   bool External(const SyncedMemory& memory) const;
   void FindTraits();
+  bool OfOthers(const SyncedMemory& memory) const;
+  void LayInBlocks();
   void AddParams();
   void AddLibraryWorkspace();
   void AddForward(int layer);

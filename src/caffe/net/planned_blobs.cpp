@@ -65,12 +65,12 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
     if (version.diff != kNone && tensors[version.diff].persistent)
       persistent.insert(blob.diff().get());
   }
-  for (const auto& [name, blob] : memory_->flat.blobs) {
-    for (const auto& memory : {blob->data(), blob->diff()}) {
+  for (const auto& entry : memory_->flat.blobs) {
+    for (const auto& memory : {entry.blob->data(), entry.blob->diff()}) {
       const bool untouched = memory->head() == SyncedMemory::UNINITIALIZED;
       if (untouched || memory->user_owned() || memory->binding() || persistent.count(memory.get()))
         continue;
-      net_->Drop(memory, "The value of '" + name +
+      net_->Drop(memory, "The value of '" + entry.name +
                              "' is gone: it was computed before the net's memory was planned.");
     }
   }
@@ -89,6 +89,7 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
     taken.insert({entry.blob->data().get(), entry.blob->diff().get()});
   std::map<const SyncedMemory*, int> inputs;  // by what users see, which views of an input share
   memory_->input_version.assign(graph.graph.tensors.size(), -1);
+  memory_->layouts.resize(graph.graph.tensors.size());
   const auto handle = [&](TensorId tensor, size_t bytes, const shared_ptr<SyncedMemory>& own) {
     shared_ptr<SyncedMemory>& memory = handles[tensor];
     if (memory) return memory;
@@ -115,6 +116,14 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
       shared_ptr<Blob<Dtype>>& own = net_->private_blobs_[{version.blob, version.number}];
       if (!own) own.reset(new Blob<Dtype>());
       own->Reshape(blob->shape());
+      own->set_channel_block(1);
+      if (const auto& in_blocks = memory_->flat.blobs[version.blob].in_blocks) {
+        own->set_channel_block(in_blocks->channel_block());
+        const ChannelShape layout{blob->shape(0), blob->shape(1), blob->count(2),
+                                  in_blocks->channel_block()};
+        memory_->layouts[version.data] = layout;
+        if (version.diff != kNone) memory_->layouts[version.diff] = layout;
+      }
       own->ShareMemory(handle(version.data, bytes, own->data()),
                        version.diff == kNone ? shared_ptr<SyncedMemory>()
                                              : handle(version.diff, bytes, own->diff()));
@@ -190,6 +199,9 @@ void PlannedNet<Dtype>::Adopt(const shared_ptr<SyncedMemory>& memory, TensorId t
   const size_t bytes = static_cast<size_t>(memory_->net.graph.tensors[tensor].bytes);
   if (memory->head() == SyncedMemory::UNINITIALIZED) {
     backend_->Zero(address, static_cast<int64_t>(bytes));
+  } else if (memory_->layouts[tensor].block > 1) {  // the derivative of an output
+    BlocksFromArray(memory_->layouts[tensor], static_cast<const Dtype*>(memory->cpu_data()),
+                    static_cast<Dtype*>(address));
   } else {
     CopyValue(address, memory.get(), bytes);
   }
@@ -252,7 +264,14 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
   for (const auto& [memory, tensor] : memory_->bound) {
     const auto& [from, address] = *value++;
     const int64_t bytes = memory_->net.graph.tensors[tensor].bytes;
-    memory->Unbind(address, std::min(static_cast<size_t>(bytes), memory->size()));
+    const ChannelShape& layout = memory_->layouts[from];
+    std::vector<Dtype> array;
+    if (address && layout.block > 1) {
+      array.resize(static_cast<size_t>(layout.count()));
+      ArrayFromBlocks(layout, static_cast<const Dtype*>(address), array.data());
+    }
+    memory->Unbind(array.empty() ? address : array.data(),
+                   std::min(static_cast<size_t>(bytes), memory->size()));
     if (!address && wanted != Wanted::kHeld) net_->Drop(memory, Gone(tensor));
     // Planned bytes that nobody reads again go at once, or all values would be there twice.
     if (--takers[from] == 0 && address && address == executor_->Address(from))
@@ -302,8 +321,8 @@ void PlannedNet<Dtype>::Copied(int tensor, bool on_device) {
   memory_->copied.emplace_back(tensor, on_device);
 }
 
-/// What users have on the other side than the plan goes back to its place. Nothing that the plan
-/// does may come before.
+/// What users have on the other side than the plan, or as an array, goes back to its place. Nothing
+/// that the plan does may come before.
 template <typename Dtype>
 void PlannedNet<Dtype>::DropCopies() {
   for (const auto& [tensor, on_device] : memory_->copied) {
@@ -316,6 +335,39 @@ void PlannedNet<Dtype>::DropCopies() {
     sides.reset();
   }
   memory_->copied.clear();
+  for (auto& array : memory_->arrays) {
+    // Another net that works in the same memory may have taken its place.
+    if (array.written && Value(array.tensor) == array.blocks)
+      BlocksFromArray(memory_->layouts[array.tensor], array.values.data(), array.blocks);
+    array.current = array.written = false;
+  }
+}
+
+template <typename Dtype>
+int PlannedNet<Dtype>::values_in_blocks() const {
+  const auto& versions = memory_->versions;
+  return static_cast<int>(
+      std::count_if(versions.begin(), versions.end(),
+                    [](const Blob<Dtype>* blob) { return blob->channel_block() > 1; }));
+}
+
+/// The value of `tensor`, which lies in blocks at `blocks`, for users, who write it if `write`. As
+/// it is until DropCopies; there until the next pass.
+template <typename Dtype>
+Dtype* PlannedNet<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
+  const ChannelShape& layout = memory_->layouts[tensor];
+  auto& arrays = memory_->arrays;
+  auto array = std::find_if(arrays.begin(), arrays.end(),
+                            [&](const auto& made) { return made.tensor == tensor; });
+  if (array == arrays.end()) {
+    arrays.push_back({tensor, std::vector<Dtype>(static_cast<size_t>(layout.count()))});
+    array = arrays.end() - 1;
+  }
+  if (!array->current) ArrayFromBlocks(layout, blocks, array->values.data());
+  array->blocks = blocks;
+  array->current = true;
+  array->written |= write;
+  return array->values.data();
 }
 
 /// To and from the memory of the plan, wherever that is.
@@ -332,6 +384,14 @@ template <typename Dtype>
 void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) const {
   const bool gpu = backend_->device() && from->head() == SyncedMemory::HEAD_AT_GPU;
   CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
+}
+
+/// Where it is; null: nowhere.
+template <typename Dtype>
+const void* PlannedNet<Dtype>::Value(TensorId tensor) const {
+  const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
+  // A callback may read what has left the device.
+  return value ? value : executor_->Find(tensor);
 }
 
 template <typename Dtype>
@@ -360,9 +420,10 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
       << "' cannot be changed here: strategy " << plan().strategy
       << " computes it again in the backward pass, and the change would be lost. Use "
          "--placement=keep, which computes nothing again.";
-  const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
-  if (!value) value = executor_->Find(tensor);  // a callback may read what has left the device
+  const void* value = Value(tensor);
   CHECK(value) << Gone(tensor);
+  if (memory_->layouts[tensor].block > 1)
+    return {AsArray(tensor, static_cast<Dtype*>(const_cast<void*>(value)), write)};
   const bool on_device = value == executor_->Address(tensor);
   return {const_cast<void*>(value), on_device ? backend_->device() : nullptr};
 }
@@ -430,6 +491,9 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
   template void PlannedNet<Dtype>::Copied(int, bool);                                   \
   template bool PlannedNet<Dtype>::Holds(const SyncedMemory&) const;                    \
   template void PlannedNet<Dtype>::DropCopies();                                        \
+  template const void* PlannedNet<Dtype>::Value(TensorId) const;                        \
+  template Dtype* PlannedNet<Dtype>::AsArray(int, Dtype*, bool);                        \
+  template int PlannedNet<Dtype>::values_in_blocks() const;                             \
   template void PlannedNet<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const
 INSTANTIATE_BLOBS(float);
 INSTANTIATE_BLOBS(double);

@@ -83,7 +83,8 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     const auto bottom = memory_->flat.Blobs(layers[i].bottom),
                top = memory_->flat.Blobs(layers[i].top);
     for (const Blob<Dtype>* blob : top) lacking[i] = lacking[i] || is_gone(blob->data()->binding());
-    if (layers[i].fused) lacking[i] = true;  // for its layers, nothing is saved
+    // For layers that are fused nothing is saved; what was saved in blocks is of no use.
+    if (layers[i].fused || memory_->flat.TouchesBlocks(layers[i])) lacking[i] = true;
     if (entry.backward == kNone || !entry.declared) continue;
     const MemoryTraits traits = layers[i].layer->Traits(bottom, top, layers[i].propagate_down);
     const OperandForm& form = traits.backward[memory_->backward_form[i]];
@@ -127,14 +128,15 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   std::vector<int> again;
   try {
     again = LayersToRunAgain(layer);
+    const FlatNet<Dtype>& flat = memory_->flat;
     for (int i = 0; i <= layer; ++i) {
+      if (flat.layers[i].fused || flat.TouchesBlocks(flat.layers[i])) continue;
       vector<pair<const void*, size_t>> saved;
       for (TensorId tensor : memory_->net.layers[i].saved) {
         const size_t bytes = tensor == kNone ? 0 : memory_->net.graph.tensors[tensor].bytes;
         saved.emplace_back(tensor == kNone ? nullptr : executor_->Find(tensor), bytes);
       }
-      if (!memory_->flat.layers[i].fused)
-        memory_->flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
+      flat.layers[i].layer->ContinueDirect(memory_->backward_form[i], saved);
     }
     net->LeavePlan();
   } catch (...) {

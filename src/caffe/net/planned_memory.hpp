@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "caffe/planned_net.hpp"
+#include "caffe/util/channel_shape.hpp"
 #include "net_graph.hpp"
 
 namespace caffe {
@@ -38,8 +39,19 @@ struct PlannedNet<Dtype>::Memory {
     bool written = false;
   };
 
+  /// What users see of a value in blocks: an array.
+  struct Array {
+    layrub::TensorId tensor;
+    std::vector<Dtype> values;
+    Dtype* blocks = nullptr;  ///< the value
+    bool current = false;     ///< it is that of the blocks: the plan has not gone on since
+    bool written = false;     ///< by users: it goes back into the blocks
+  };
+
   FlatNet<Dtype> flat;
   NetGraph net;
+  std::vector<ChannelShape> layouts;  // by tensor
+  std::vector<Array> arrays;          // of this pass
   std::vector<Source> sources;
   int64_t fed_ahead = 0;
   int64_t room = 0;                      ///< of the device's budget, for what sources bring ahead

@@ -173,6 +173,7 @@ int PlannedNet<Dtype>::Forward(PendingReads* reads, Dtype* loss) {
   memory_->done = -1;
   try {
     DropCopies();
+    memory_->arrays.clear();
     executor_->Run(layrub::Pass::kForward, this);
   } catch (const ShapeChange& change) {
     return GoOnWithoutPlan(change);
@@ -199,6 +200,7 @@ void PlannedNet<Dtype>::Backward() {
   try {
     memory_->backward_at = static_cast<int>(net_->layers_.size());
     DropCopies();
+    memory_->arrays.clear();
     executor_->Run(layrub::Pass::kBackward, this);
     SkipBackwardTo(-1);
     FeedAhead();

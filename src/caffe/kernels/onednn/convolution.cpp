@@ -1,7 +1,7 @@
 // libcaffe_onednn.so: convolutions by oneDNN. Its kernels want operands in layouts of their own
-// (blocks of channels, "nChw16c"), while blobs are NCHW. So the images are taken in pieces that are
-// small enough for the caches: a piece is brought into the layout that the kernel likes, computed,
-// and brought back, which costs little there and needs a workspace for a piece only.
+// (blocks of channels, "nChw16c"), while most blobs are NCHW. So the images are taken in pieces
+// that are small enough for the caches: a piece is brought into the layout that the kernel likes,
+// computed, and brought back, which costs little there and needs a workspace for a piece only.
 #include "caffe/kernels/onednn/convolution.hpp"
 
 #include <map>
@@ -39,8 +39,8 @@ void MakePrimitives(Kernel* kernel) {
   kernel->run = kernel->make();
 }
 
-/// Memory of the calling thread, at a multiple of kLine: what many threads want for the sums of
-/// each, which the workspace may have no room for. As much as was ever wanted.
+/// Memory of the calling thread, at a multiple of kLine: what the workspace has no room for, such
+/// as what many threads want for the sums of each. As much as was ever wanted.
 char* OwnScratch(int64_t bytes) {
   static thread_local std::vector<char> memory;
   if (static_cast<int64_t>(memory.size()) < bytes + kLine) {
@@ -53,8 +53,9 @@ char* OwnScratch(int64_t bytes) {
 
 std::vector<int> KeyOf(const Convolution& conv, ConvolutionPass pass, int threads) {
   const SlidingWindow& window = conv.window;
-  std::vector<int> key = {threads,       static_cast<int>(pass), conv.images,
-                          conv.channels, conv.num_output,        conv.group};
+  std::vector<int> key = {
+      threads,    static_cast<int>(pass), conv.images, conv.channels, conv.num_output,
+      conv.group, conv.x_block,           conv.y_block};
   for (const int* values :
        {window.image, window.output, window.kernel, window.pad, window.stride, window.dilation})
     key.insert(key.end(), values, values + window.axes);
@@ -77,10 +78,15 @@ Kernel* KernelFor(const Convolution& conv, ConvolutionPass pass, int threads) {
 void Run(Kernel& kernel, void* workspace, float* const (&operands)[3], bool add) {
   if (!kernel.run) MakePrimitives(&kernel);
   static thread_local dnnl::stream stream(Cpu());
-  char* const base = static_cast<char*>(workspace);
-  const bool fits = kernel.copied + kernel.scratch_bytes() <= kernel.bytes;
-  const memory scratchpad(kernel.scratchpad, Cpu(),
-                          fits ? base + kernel.copied : OwnScratch(kernel.scratch_bytes()));
+  char* base = static_cast<char*>(workspace);
+  char* scratch = base + kernel.copied;
+  if (kernel.copied > kernel.bytes) {
+    base = OwnScratch(kernel.copied + kernel.scratch_bytes());
+    scratch = base + kernel.copied;
+  } else if (kernel.copied + kernel.scratch_bytes() > kernel.bytes) {
+    scratch = OwnScratch(kernel.scratch_bytes());
+  }
+  const memory scratchpad(kernel.scratchpad, Cpu(), scratch);
   for (int piece = 0; piece < kernel.pieces; ++piece) {
     std::unordered_map<int, memory> arguments = {{DNNL_ARG_SCRATCHPAD, scratchpad}};
     memory blob[3], used[3];
@@ -109,6 +115,14 @@ void Run(Kernel& kernel, void* workspace, float* const (&operands)[3], bool add)
 
 using caffe::kernels::Convolution;
 using caffe::kernels::ConvolutionPass;
+
+int layrub_onednn_liked_block(const Convolution& conv, ConvolutionPass pass, int threads) try {
+  const caffe::kernels::OmpThreads scope(threads);
+  const caffe::kernels::Kernel* const kernel = caffe::kernels::KernelFor(conv, pass, scope.count());
+  return kernel ? kernel->liked_block : 0;
+} catch (const dnnl::error&) {
+  return 0;
+}
 
 int64_t layrub_onednn_convolution_bytes(const Convolution& conv, ConvolutionPass pass,
                                         int threads) try {

@@ -8,6 +8,9 @@
 
 #include "caffe/kernels/conv.hpp"
 
+/// OneDnnLikedBlock, where `threads` threads run it.
+extern "C" int layrub_onednn_liked_block(const caffe::kernels::Convolution& conv,
+                                         caffe::kernels::ConvolutionPass pass, int threads);
 /// OneDnnBytes, where `threads` threads run it; -1: none.
 extern "C" int64_t layrub_onednn_convolution_bytes(const caffe::kernels::Convolution& conv,
                                                    caffe::kernels::ConvolutionPass pass,

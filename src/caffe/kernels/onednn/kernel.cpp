@@ -25,6 +25,15 @@ memory::desc InBlob(const memory::dims& dims) {
   return {dims, memory::data_type::f32, strides};
 }
 
+/// The same of images, of one to three axes, whose channels may lie in blocks.
+memory::desc InBlob(const memory::dims& dims, int block) {
+  using Tag = memory::format_tag;
+  if (block == 1) return InBlob(dims);
+  static constexpr Tag kTags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
+                                      {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}};
+  return {dims, memory::data_type::f32, kTags[block == 16][dims.size() - 3]};
+}
+
 /// Kernels read images of so few channels, of colours, as they are.
 constexpr bool ReadsAsInBlob(int64_t channels) { return channels <= 3; }
 
@@ -54,11 +63,13 @@ struct Tensors {
   }
 };
 
-/// Values that the copies of an image, x and y, hold in blocks of kBlock channels.
-int64_t ImageValues(const Convolution& conv) {
-  const SlidingWindow& window = conv.window;
-  const int64_t x = ReadsAsInBlob(conv.channels) ? 0 : RoundUp(conv.channels, kBlock);
-  return x * window.ImageSize() + RoundUp(conv.num_output, kBlock) * window.OutputSize();
+/// Values that an image of x and one of y hold in blocks of kBlock channels.
+int64_t ValuesOfX(const Convolution& conv) {
+  if (ReadsAsInBlob(conv.channels)) return 0;
+  return RoundUp(conv.channels, kBlock) * conv.window.ImageSize();
+}
+int64_t ValuesOfY(const Convolution& conv) {
+  return RoundUp(conv.num_output, kBlock) * conv.window.OutputSize();
 }
 
 /// The same of the weights.
@@ -69,19 +80,23 @@ int64_t WeightValues(const Convolution& conv) {
          RoundUp(conv.num_output / conv.group, kBlock) * conv.window.KernelSize();
 }
 
-/// The most images, a divisor of all, that a piece has room for; at least one.
+/// The most images, a divisor of all, that a piece has room for; at least one. As many where there
+/// is nothing to copy: gradients of weights are summed piece by piece, and their bits should not
+/// depend on where values lie.
 int ImagesOfPiece(const Convolution& conv) {
+  const int64_t bytes = (ValuesOfX(conv) + ValuesOfY(conv)) * int64_t{sizeof(float)};
   int images = conv.images;
-  while (images > 1 && (conv.images % images != 0 ||
-                        images * ImageValues(conv) * int64_t{sizeof(float)} > kPieceBytes))
-    --images;
+  while (images > 1 && (conv.images % images != 0 || images * bytes > kPieceBytes)) --images;
   return images;
 }
 
-/// What the copies of a piece and of the weights take. Which operands are copied, into blocks of
-/// what size, and what threads need for themselves, depends on the processor; plans should not.
+/// What the copies of a piece and of the weights take, but of what lies in blocks. Which operands
+/// are copied, into blocks of what size, and what threads need for themselves, depends on the
+/// processor; this does not, but for what lies in blocks.
 int64_t WorkspaceBytes(const Convolution& conv, int images) {
-  return (images * ImageValues(conv) + WeightValues(conv)) * int64_t{sizeof(float)} + 4 * kLine;
+  const int64_t x = conv.x_block > 1 ? 0 : ValuesOfX(conv);
+  const int64_t y = conv.y_block > 1 ? 0 : ValuesOfY(conv);
+  return (images * (x + y) + WeightValues(conv)) * int64_t{sizeof(float)} + 4 * kLine;
 }
 
 dnnl::primitive_attr Attributes() {
@@ -172,10 +187,11 @@ std::unique_ptr<Kernel> Describe(Pass pass, const Tensors& of, std::unique_ptr<K
 }
 
 /// The tensors of a pass in the order of its operands.
-void NameSides(Pass pass, const Tensors& of, Kernel* kernel) {
+void NameSides(Pass pass, const Convolution& conv, const Tensors& of, Kernel* kernel) {
   Side x, y, weights;
-  x.blob = InBlob(of.x), x.argument = DNNL_ARG_SRC, x.per_image = true;
-  y.blob = InBlob(of.y), y.argument = DNNL_ARG_DST, y.per_image = true;
+  x.dims = of.x, y.dims = of.y, weights.dims = of.weights;
+  x.blob = InBlob(of.x, conv.x_block), x.argument = DNNL_ARG_SRC, x.per_image = true;
+  y.blob = InBlob(of.y, conv.y_block), y.argument = DNNL_ARG_DST, y.per_image = true;
   weights.blob = InBlob(of.weights), weights.argument = DNNL_ARG_WEIGHTS;
   Side* const sides = kernel->sides;
   switch (pass) {
@@ -202,6 +218,31 @@ void PlaceCopies(Pass pass, Kernel* kernel) {
   }
 }
 
+/// What the copies would take if all images lay in arrays.
+int64_t CopiesOfArrays(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const Side& side : kernel.sides) {
+    if (side.added || side.kernel != InBlob(side.dims))
+      bytes += RoundUp(static_cast<int64_t>(side.kernel.get_size()), kLine);
+  }
+  return bytes;
+}
+
+/// Channels in the blocks in which it wants images, where their channels are that many times a
+/// whole number; 0: it wants them otherwise.
+int LikedBlock(const Kernel& kernel) {
+  int liked = 0;
+  for (const Side& side : kernel.sides) {
+    if (!side.per_image || side.dims[1] % kBlock != 0) continue;
+    const int wanted = side.kernel == InBlob(side.dims, 16)  ? 16
+                       : side.kernel == InBlob(side.dims, 8) ? 8
+                                                             : 0;
+    if (wanted == 0 || (liked > 0 && liked != wanted)) return 0;
+    liked = wanted;
+  }
+  return liked;
+}
+
 bool CanDescribe(const Convolution& conv) {
   return conv.window.axes >= 1 && conv.window.axes <= 3 && conv.images > 0;
 }
@@ -213,13 +254,18 @@ std::unique_ptr<Kernel> MakeKernel(const Convolution& conv, Pass pass) {
   const int images = ImagesOfPiece(conv);
   const Tensors tensors(conv, images);
   auto kernel = std::make_unique<Kernel>();
-  NameSides(pass, tensors, kernel.get());
+  NameSides(pass, conv, tensors, kernel.get());
   kernel = Describe(pass, tensors, std::move(kernel));
   if (!kernel) return nullptr;
   kernel->pieces = conv.images / images;
   kernel->bytes = WorkspaceBytes(conv, images);
   PlaceCopies(pass, kernel.get());
-  if (kernel->copied > kernel->bytes) return nullptr;
+  // Whether there is one, as for arrays: bits should not depend on where values lie. In blocks that
+  // this kernel, of other threads perhaps, does not want, all is copied nevertheless.
+  Convolution arrays = conv;
+  arrays.x_block = arrays.y_block = 1;
+  if (CopiesOfArrays(*kernel) > WorkspaceBytes(arrays, images)) return nullptr;
+  kernel->liked_block = LikedBlock(*kernel);
   return kernel;
 }
 

@@ -26,6 +26,7 @@ enum Operand { kFirst, kSecond, kOut };
 /// One of the operands: its layout in blobs, and the one that the kernel wants, which needs a copy
 /// in the workspace where the two differ.
 struct Side {
+  dnnl::memory::dims dims = {};
   dnnl::memory::desc blob, kernel;
   int argument = 0;        ///< DNNL_ARG_...
   bool per_image = false;  ///< of images, or the weights
@@ -39,14 +40,15 @@ struct Side {
 
 /// A pass of a convolution of some images.
 struct Kernel {
-  int pieces = 0;  ///< how often it runs, each time for the images that come next
+  int pieces = 0;       ///< how often it runs, each time for the images that come next
+  int liked_block = 0;  ///< OneDnnLikedBlock
   Side sides[3];
   std::function<dnnl::primitive()>
       make;             ///< of `run`: oneDNN then writes its code, which takes time
   dnnl::primitive run;  ///< empty before the first run, as are those of `sides`
   dnnl::memory::desc scratchpad;
   int64_t copied = 0;  ///< bytes of the workspace that copies take; the scratchpad comes behind
-  int64_t bytes = 0;   ///< of the workspace
+  int64_t bytes = 0;   ///< of the workspace; copies that do not fit lie elsewhere
 
   int64_t scratch_bytes() const { return static_cast<int64_t>(scratchpad.get_size()); }
 };

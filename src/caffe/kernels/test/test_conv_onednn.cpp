@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "caffe/util/beside_library.hpp"
+#include "caffe/util/channel_shape.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/mkl_alternate.hpp"
 #include "caffe/util/threads.hpp"
@@ -42,6 +44,21 @@ Convolution Make(int images, int channels, int size, int num_output, int kernel,
   return conv;
 }
 
+/// The values of an array, laid in blocks as `conv` has them; or back.
+std::vector<float> Laid(const std::vector<float>& values, int images, int channels, int block,
+                        bool back = false) {
+  if (block == 1) return values;
+  std::vector<float> laid(values.size());
+  const auto inner = static_cast<int64_t>(values.size()) / images / channels;
+  const ChannelShape shape{images, channels, inner, block};
+  (back ? ArrayFromBlocks<float> : BlocksFromArray<float>)(shape, values.data(), laid.data());
+  return laid;
+}
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
 class OneDnn : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -56,7 +73,8 @@ class OneDnn : public ::testing::Test {
     return values;
   }
 
-  /// What `pass` gives in a workspace that holds `rubbish`; with `add`, added to 0.25.
+  /// What `pass` gives in a workspace that holds `rubbish`; with `add`, added to 0.25. Of arrays,
+  /// which lie in blocks if `conv` says so.
   static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish, bool add) {
     const int64_t x = conv.images * conv.channels * conv.window.ImageSize();
     const int64_t y = conv.images * conv.num_output * conv.window.OutputSize();
@@ -71,8 +89,18 @@ class OneDnn : public ::testing::Test {
     SyncedMemory memory(std::max<size_t>(bytes, 1));
     float* const workspace = static_cast<float*>(memory.mutable_cpu_data());
     std::fill_n(workspace, bytes / sizeof(float), rubbish);
-    OneDnnRun(conv, pass, workspace, first.data(), second.data(), {out.data(), add});
-    return out;
+    const auto x_laid = [&](const std::vector<float>& values, bool back = false) {
+      return Laid(values, conv.images, conv.channels, conv.x_block, back);
+    };
+    const auto y_laid = [&](const std::vector<float>& values, bool back = false) {
+      return Laid(values, conv.images, conv.num_output, conv.y_block, back);
+    };
+    const auto a = pass == Pass::kBackwardData ? y_laid(first) : x_laid(first);
+    const auto b = pass == Pass::kBackwardWeights ? y_laid(second) : second;
+    OneDnnRun(conv, pass, workspace, a.data(), b.data(), {out.data(), add});
+    return pass == Pass::kForward        ? y_laid(out, true)
+           : pass == Pass::kBackwardData ? x_laid(out, true)
+                                         : out;
   }
   static std::vector<float> Run(const Convolution& conv, Pass pass, float rubbish) {
     return Run(conv, pass, rubbish, pass == Pass::kBackwardWeights);
@@ -190,6 +218,37 @@ TEST_F(OneDnn, ComputesInAChildProcess) {
   }
 }
 #endif
+
+TEST_F(OneDnn, GivesTheSameBitsWhereChannelsLieInBlocks) {
+  if (OneDnnLikedBlock(Make(6, 64, 28, 64, 3), Pass::kForward) == 0)
+    GTEST_SKIP() << "oneDNN wants no blocks of channels on this processor.";
+  int tried = 0;
+  Convolution strided = Make(3, 64, 19, 64, 3);
+  for (int i = 0; i < 2; ++i) strided.window.stride[i] = 2, strided.window.output[i] = 10;
+  for (const Convolution& array :
+       {Make(6, 64, 28, 64, 3), Make(4, 32, 20, 48, 5), Make(2, 3, 16, 64, 3), strided,
+        Make(4, 64, 14, 128, 3, 2), Make(2, 48, 11, 48, 3, 48), Make(2, 20, 9, 64, 5)}) {
+    for (const Pass pass : kPasses) {
+      const int liked = OneDnnLikedBlock(array, pass);
+      if (liked == 0) continue;
+      const std::vector<float> expected = Run(array, pass, NAN, false);
+      const int64_t bytes = OneDnnBytes(array, pass).value();
+      for (const int choice : {1, 2, 3}) {
+        Convolution conv = array;
+        if (choice != 2 && conv.channels % 16 == 0) conv.x_block = liked;
+        if (choice != 1 && conv.num_output % 16 == 0) conv.y_block = liked;
+        if (conv.x_block == 1 && conv.y_block == 1) continue;
+        EXPECT_EQ(OneDnnLikedBlock(conv, pass), liked);
+        EXPECT_LE(OneDnnBytes(conv, pass).value(), bytes);
+        EXPECT_TRUE(SameBits(Run(conv, pass, NAN, false), expected))
+            << conv.channels << " to " << conv.num_output << ", pass " << static_cast<int>(pass)
+            << ", choice " << choice;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 8);
+}
 
 /// Many pieces of images give what each image gives alone.
 TEST_F(OneDnn, ComputesEachImageAsItIsComputedAlone) {

@@ -1,0 +1,542 @@
+// Values lie in blocks of channels where convolutions want that and all others take it; nobody can
+// tell but by the time.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "caffe/kernels/conv_onednn.hpp"
+#include "caffe/layers/conv_layer.hpp"
+#include "caffe/layers/pooling_layer.hpp"
+#include "caffe/net/test/training.hpp"
+#include "layrub/placement/test/strategy_kinds.hpp"
+
+namespace caffe {
+
+/// A source whose shape may change from pass to pass.
+class StretchingLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestStretching"; }
+  void Reshape(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({2, 3, rows, 5});
+  }
+  static inline int rows = 4;
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>&, const vector<Blob<float>*>& top) override {
+    for (int i = 0; i < top[0]->count(); ++i)
+      top[0]->mutable_cpu_data()[i] = static_cast<float>(i % 11);
+  }
+};
+LayerRegisterer<float> register_stretching("TestStretching", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new StretchingLayer(param));
+});
+
+namespace {
+
+string Convolution(const string& top, const string& bottom, int outputs = 64) {
+  return R"(layer { name: ")" + top + R"(" type: "Convolution" bottom: ")" + bottom +
+         R"(" top: ")" + top + R"(" convolution_param { num_output: )" + std::to_string(outputs) +
+         R"( kernel_size: 3 pad: 1 weight_filler { type: "msra" }
+             bias_filler { type: "gaussian" std: 0.1 } } })";
+}
+
+string Strided(const string& top, const string& bottom, int kernel) {
+  return R"(layer { name: ")" + top + R"(" type: "Convolution" bottom: ")" + bottom +
+         R"(" top: ")" + top + R"(" convolution_param { num_output: 64 stride: 2 kernel_size: )" +
+         std::to_string(kernel) + " pad: " + std::to_string(kernel / 2) +
+         R"( weight_filler { type: "msra" } } })";
+}
+
+string Layer1(const string& type, const string& bottom, const string& top,
+              const string& more = "") {
+  return R"(layer { name: ")" + top + "_" + type + R"(" type: ")" + type + R"(" bottom: ")" +
+         bottom + R"(" top: ")" + top + R"(" )" + more + " }";
+}
+
+string Data(int channels = 64) {
+  return R"(layer { name: "in" type: "DummyData" top: "x" dummy_data_param {
+              shape { dim: 3 dim: )" +
+         std::to_string(channels) + R"( dim: 9 dim: 7 }
+              data_filler { type: "gaussian" std: 1 } refill: false } })";
+}
+
+string LossOf(const string& bottom) {
+  return R"(layer { name: "loss" type: "Power" bottom: ")" + bottom + R"(" top: "loss"
+            loss_weight: 0.001 power_param { power: 2 shift: -1 } })";
+}
+
+/// Two convolutions, `a` and `d`, with `layers` between that make "c" of "a".
+string Between(const string& layers) {
+  return Data() + Convolution("a", "x") + layers + Convolution("d", "c") + LossOf("d");
+}
+
+struct Middle {
+  string name, layers;
+  bool in_blocks;  ///< what lies between is
+};
+void PrintTo(const Middle& middle, std::ostream* out) { *out << middle.name; }
+
+string Sum(const string& a, const string& b, const string& to) {
+  return R"(layer { name: "sum" type: "Eltwise" bottom: ")" + a + R"(" bottom: ")" + b +
+         R"(" top: ")" + to + R"(" })";
+}
+
+std::vector<Middle> Middles() {
+  const string relu = Layer1("ReLU", "a", "a");
+  const string pool = Layer1("Pooling", "a", "c", "pooling_param { kernel_size: 3 stride: 2 }");
+  const string join = R"(layer { name: "join" type: "Concat" bottom: "a" bottom: "b" top: "ab" })"
+                      R"(layer { name: "part" type: "Slice" bottom: "ab" top: "c" top: "rest"
+                 slice_param { slice_point: 48 } })";
+  return {
+      {"relu", relu + Layer1("ReLU", "a", "c"), true},
+      {"elu", relu + Layer1("ELU", "a", "c"), true},
+      {"sigmoid", relu + Layer1("Sigmoid", "a", "c"), true},
+      {"max_pooling", relu + pool, true},
+      {"padded_max_pooling",
+       Layer1("Pooling", "a", "c", "pooling_param { kernel_size: 3 stride: 1 pad: 1 }"), true},
+      {"average_pooling",
+       Layer1("Pooling", "a", "c", "pooling_param { pool: AVE kernel_size: 2 stride: 2 }"), true},
+      {"batch_norm", Layer1("BatchNorm", "a", "c"), true},
+      {"batch_norm_in_place", Layer1("BatchNorm", "a", "a") + relu + Layer1("ReLU", "a", "c"),
+       true},
+      {"residual",
+       Layer1("BatchNorm", "a", "b") + Layer1("ReLU", "b", "b") + Convolution("b2", "b") +
+           Sum("a", "b2", "c") + Layer1("ReLU", "c", "c"),
+       true},
+      {"concat_and_slice",
+       Convolution("b", "x", 80) + join +
+           R"(layer { name: "quiet" type: "Silence" bottom: "rest" })",
+       false},
+      {"concat",
+       Convolution("b", "x") +
+           R"(layer { name: "join" type: "Concat" bottom: "a" bottom: "b" top: "c" })",
+       true},
+      {"slice",
+       Convolution("b", "a", 128) +
+           R"(layer { name: "part" type: "Slice" bottom: "b" top: "b1" top: "b2" })" +
+           Sum("b1", "b2", "c"),
+       true},
+      {"strided_pointwise_convolution_beside_another",
+       Strided("b", "a", 3) + Strided("side", "a", 1) + Sum("b", "side", "c"), true},
+      {"strided_pointwise_convolutions_alone", Strided("b", "a", 1) + Strided("c", "b", 1), false},
+      {"lrn", Layer1("LRN", "a", "c"), false},
+      {"dropout", Layer1("Dropout", "a", "c"), false},
+      {"prelu", Layer1("PReLU", "a", "c"), false},
+      {"pointwise_convolution",
+       R"(layer { name: "c" type: "Convolution" bottom: "a" top: "c"
+                  convolution_param { num_output: 64 kernel_size: 1 weight_filler { type: "msra" } } })",
+       false},
+  };
+}
+
+std::vector<float> DataOf(const Blob<float>& blob) {
+  return {blob.cpu_data(), blob.cpu_data() + blob.count()};
+}
+std::vector<float> DiffOf(const Blob<float>& blob) {
+  return {blob.cpu_diff(), blob.cpu_diff() + blob.count()};
+}
+
+/// Whether oneDNN wants blocks here for convolutions like "a".
+bool HasBlocks() {
+  kernels::Convolution conv;
+  conv.images = 3;
+  conv.channels = conv.num_output = conv.window.channels = 64;
+  conv.window.axes = 2;
+  for (int i = 0; i < 2; ++i) {
+    conv.window.image[i] = conv.window.output[i] = i == 0 ? 9 : 7;
+    conv.window.kernel[i] = 3;
+    conv.window.pad[i] = conv.window.stride[i] = conv.window.dilation[i] = 1;
+  }
+  using Pass = kernels::ConvolutionPass;
+  const auto liked = [&](Pass pass) { return kernels::OneDnnLikedBlock(conv, pass); };
+  return liked(Pass::kForward) > 0 && liked(Pass::kForward) == liked(Pass::kBackwardData) &&
+         liked(Pass::kForward) == liked(Pass::kBackwardWeights);
+}
+
+class ChannelsInBlocks : public ::testing::TestWithParam<Middle> {
+ protected:
+  void SetUp() override {
+    if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
+  }
+};
+
+TEST_P(ChannelsInBlocks, LieWhereAllTakeThem) {
+  Net<float> net(ParseNet(Between(GetParam().layers)));
+  ASSERT_TRUE(net.Place({}).ok());
+  // The top of the last convolution is read by a layer that takes none.
+  EXPECT_EQ(net.planned()->values_in_blocks() > 0, GetParam().in_blocks);
+}
+
+TEST_P(ChannelsInBlocks, TrainToTheBitsOfArrays) {
+  const NetParameter net = ParseNet(Between(GetParam().layers));
+  OpenSolver reference(SolverFor(net));
+  const std::vector<float> unplanned = TrainUnplanned(&reference, 3);
+  ASSERT_TRUE(AllFinite(unplanned));
+  for (const string strategy : {"keep", "liveness", "intra", "inter", "hybrid", "superneurons"}) {
+    for (const bool tight : {false, true}) {
+      SolverParameter param = SolverFor(net, strategy);
+      if (tight) {
+        OpenSolver free(param);
+        ASSERT_TRUE(free.Place().ok());
+        param.mutable_placement()->set_device_memory(BudgetFor(
+            layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy)));
+      }
+      OpenSolver solver(param);
+      solver.mutable_placement_extra()->executor.poison = true;
+      solver.Step(3);
+      EXPECT_TRUE(SameBits(TrainedState(&solver), unplanned)) << strategy << " " << tight;
+    }
+  }
+}
+
+/// Layers and values one by one, or in blocks where they may.
+struct Blocks {
+  explicit Blocks(bool enabled) { EnableChannelBlocks(enabled); }
+  ~Blocks() { EnableChannelBlocks(true); }
+};
+struct NoFusion {
+  NoFusion() { EnableLayerFusion(false); }
+  ~NoFusion() { EnableLayerFusion(true); }
+};
+
+std::unique_ptr<Net<float>> Planned(const NetParameter& param, bool blocks) {
+  const Blocks scope(blocks);
+  Caffe::set_random_seed(5);
+  std::unique_ptr<Net<float>> net(new Net<float>(param));
+  PlacementOptions options;
+  options.strategy = "keep";
+  CHECK(net->Place(options).ok());
+  return net;
+}
+
+/// A pass whose random numbers are those of any other.
+void ForwardSeeded(Net<float>* net) {
+  Caffe::set_random_seed(6);
+  net->Forward();
+}
+
+TEST_P(ChannelsInBlocks, AreArraysToUsers) {
+  const NoFusion scope;  // all values are there
+  const NetParameter param = ParseNet(Between(GetParam().layers));
+  const auto arrays = Planned(param, false), net = Planned(param, true);
+  EXPECT_EQ(arrays->planned()->values_in_blocks(), 0);
+  EXPECT_EQ(net->planned()->values_in_blocks() > 0, GetParam().in_blocks);
+  const auto same = [&](const auto& values_of) {
+    for (const string& name : net->blob_names()) {
+      EXPECT_TRUE(
+          SameBits(values_of(*net->blob_by_name(name)), values_of(*arrays->blob_by_name(name))))
+          << name;
+    }
+  };
+  for (Net<float>* one : {net.get(), arrays.get()}) ForwardSeeded(one);
+  same(DataOf);
+  // What a user writes is what the backward reads.
+  for (Net<float>* one : {net.get(), arrays.get()}) {
+    Blob<float>& a = *one->blob_by_name("a");
+    for (int i = 0; i < a.count(); i += 5) a.mutable_cpu_data()[i] = 0.25f;
+    one->Backward();
+  }
+  same(DataOf);
+  same([&](const Blob<float>& blob) {
+    return &blob == net->blob_by_name("x").get() || &blob == arrays->blob_by_name("x").get()
+               ? std::vector<float>()  // has no derivative
+               : DiffOf(blob);
+  });
+  for (size_t i = 0; i < net->learnable_params().size(); ++i) {
+    EXPECT_TRUE(
+        SameBits(DiffOf(*net->learnable_params()[i]), DiffOf(*arrays->learnable_params()[i])));
+  }
+  const std::vector<float> before = DataOf(*net->blob_by_name("a"));
+  net->ForwardFromTo(0, 0);  // leaves the plan, with all values
+  EXPECT_EQ(net->planned(), nullptr);
+  EXPECT_TRUE(SameBits(DataOf(*net->blob_by_name("a")), before));
+}
+
+/// Notes what "a" is at each layer, and writes some of it once. Pointers stay good for a pass.
+class Changer : public Net<float>::Callback {
+ public:
+  /// `in_place`: a layer computes "a" in place, which has another pointer then.
+  Changer(Net<float>* net, bool in_place) : net_(net), in_place_(in_place) {}
+  std::vector<float> seen;
+
+ protected:
+  void run(int layer) override {
+    if (layer < 1) return;
+    Blob<float>& a = *net_->blob_by_name("a");
+    seen.push_back(a.cpu_data()[17]);
+    if (layer == 1) a.mutable_cpu_data()[17] = 3;
+    if (!first_ || in_place_) first_ = a.cpu_data();
+    seen.push_back(first_[17]);
+  }
+
+ private:
+  Net<float>* const net_;
+  const bool in_place_;
+  const float* first_ = nullptr;
+};
+
+TEST_P(ChannelsInBlocks, AreArraysToCallbacks) {
+  const NoFusion scope;
+  const NetParameter param = ParseNet(Between(GetParam().layers));
+  const auto arrays = Planned(param, false), net = Planned(param, true);
+  std::vector<float> seen[2], results[2];
+  for (Net<float>* one : {net.get(), arrays.get()}) {
+    Changer changer(one, GetParam().layers.find("top: \"a\"") != string::npos);
+    one->add_after_forward(&changer);
+    ForwardSeeded(one);
+    seen[one == net.get()] = changer.seen;
+    results[one == net.get()] = DataOf(*one->blob_by_name("d"));
+  }
+  EXPECT_EQ(net->planned()->values_in_blocks() > 0, GetParam().in_blocks);
+  EXPECT_GT(seen[0].size(), 2u);
+  EXPECT_TRUE(SameBits(seen[0], seen[1]));
+  EXPECT_TRUE(SameBits(results[0], results[1]));
+}
+
+TEST_P(ChannelsInBlocks, TestToTheBitsOfArrays) {
+  NetParameter param = ParseNet(Between(GetParam().layers));
+  param.mutable_state()->set_phase(TEST);
+  const auto arrays = Planned(param, false), net = Planned(param, true);
+  EXPECT_EQ(net->planned()->values_in_blocks() > 0, GetParam().in_blocks);
+  for (Net<float>* one : {net.get(), arrays.get()}) ForwardSeeded(one);
+  EXPECT_TRUE(SameBits(DataOf(*net->blob_by_name("d")), DataOf(*arrays->blob_by_name("d"))));
+}
+
+TEST_P(ChannelsInBlocks, ComeBackWhereTheNetIsPlacedAgain) {
+  const NetParameter param = ParseNet(Between(GetParam().layers));
+  Net<float> net(param);
+  ASSERT_TRUE(net.Place({}).ok());
+  net.ForwardBackward();
+  const int values = net.planned()->values_in_blocks();
+  net.ForwardFromTo(0, 1);
+  net.ForwardBackward();
+  EXPECT_EQ(net.planned()->values_in_blocks(), values);
+  net.set_debug_info(true);  // nothing is fused any more
+  net.ForwardBackward();
+  EXPECT_GE(net.planned()->values_in_blocks(), values);
+}
+
+INSTANTIATE_TEST_SUITE_P(Between, ChannelsInBlocks, ::testing::ValuesIn(Middles()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ChannelBlocks, AreNoneWhereTheyAreSwitchedOffOrNobodyLikesThem) {
+  const auto values = [](const string& text) {
+    Net<float> net(ParseNet(text));
+    CHECK(net.Place({}).ok());
+    return net.planned()->values_in_blocks();
+  };
+  const string relu = Layer1("ReLU", "a", "c");
+  EnableChannelBlocks(false);
+  EXPECT_EQ(values(Between(relu)), 0);
+  EnableChannelBlocks(true);
+  // Channels that make no whole blocks.
+  EXPECT_EQ(values(Data() + Convolution("a", "x", 72) + relu + Convolution("d", "c") + LossOf("d")),
+            0);
+  // No convolution.
+  EXPECT_EQ(values(Data() + Layer1("Sigmoid", "x", "b") + Layer1("ReLU", "b", "c") + LossOf("c")),
+            0);
+  // Kernels of ours, which the prototxt asks for.
+  const NetParameter own = WithOwnKernels(ParseNet(Between(relu)));
+  Net<float> net(own);
+  ASSERT_TRUE(net.Place({}).ok());
+  EXPECT_EQ(net.planned()->values_in_blocks(), 0);
+}
+
+/// A user's derivative of an output that lies in blocks is there in the first pass and after each
+/// placement.
+TEST(ChannelBlocks, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
+  if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
+  const NetParameter param = ParseNet(Data() + Convolution("a", "x") + Layer1("ReLU", "a", "c") +
+                                      Convolution("d", "c") + "force_backward: true");
+  std::vector<float> gradients[2];
+  for (const bool blocks : {false, true}) {
+    const Blocks scope(blocks);
+    Caffe::set_random_seed(5);
+    Net<float> net(param);
+    Blob<float>& out = *net.blob_by_name("d");
+    for (int i = 0; i < out.count(); ++i)
+      out.mutable_cpu_diff()[i] = static_cast<float>(i % 13) - 6;
+    for (int pass = 0; pass < 3; ++pass) {
+      PlacementOptions options;
+      options.strategy = pass == 1 ? "liveness" : "keep";
+      ASSERT_TRUE(net.Place(options).ok());
+      EXPECT_EQ(net.planned()->values_in_blocks() > 0, blocks);
+      net.Forward();
+      net.Backward();
+      for (const Blob<float>* of : net.learnable_params()) {
+        const std::vector<float> diff = DiffOf(*of);
+        gradients[blocks].insert(gradients[blocks].end(), diff.begin(), diff.end());
+      }
+    }
+  }
+  EXPECT_TRUE(SameBits(gradients[0], gradients[1]));
+}
+
+TEST(ChannelBlocks, AreNoneBeforeALayerThatMayEndThePlan) {
+  if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
+  const string pool = Layer1("Pooling", "a", "b", "pooling_param { kernel_size: 3 stride: 1 }");
+  const string middle = pool + Layer1("BatchNorm", "b", "b") + Layer1("ReLU", "b", "c");
+  const string more = R"(layer { name: "more" type: "TestStretching" top: "more" }
+      layer { name: "loss2" type: "Power" bottom: "more" top: "loss2" loss_weight: 0.001
+              power_param { power: 2 shift: -1 } })";
+  for (const bool first : {true, false}) {
+    const NetParameter net = ParseNet(first ? more + Between(middle) : Between(middle) + more);
+    const auto train = [&](const string& strategy) {
+      StretchingLayer::rows = 4;
+      OpenSolver solver(SolverFor(net, strategy));
+      for (const int rows : {4, 4, 3, 3}) {
+        StretchingLayer::rows = rows;
+        if (strategy.empty()) {
+          TrainUnplanned(&solver, 1);
+          continue;
+        }
+        solver.Step(1);
+        if (rows == 4) {
+          EXPECT_EQ(solver.net()->planned()->values_in_blocks() > 0, first);
+        }
+      }
+      return TrainedState(&solver);
+    };
+    const std::vector<float> unplanned = train("");
+    ASSERT_TRUE(AllFinite(unplanned));
+    for (const string strategy : {"keep", "intra", "hybrid", "superneurons"})
+      EXPECT_TRUE(SameBits(train(strategy), unplanned)) << strategy << " " << first;
+  }
+}
+
+/// Gives some rows of its bottom, each pass other ones, and says nowhere that it may.
+class ForgetfulLayer : public Layer<float> {
+ public:
+  using Layer<float>::Layer;
+  const char* type() const override { return "TestForgetful"; }
+  void Reshape(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    top[0]->Reshape({rows, bottom[0]->count(1)});
+  }
+  MemoryTraits Traits(const vector<Blob<float>*>&, const vector<Blob<float>*>&,
+                      const vector<bool>&) const override {
+    MemoryTraits traits;
+    traits.declared = true;
+    traits.forward.reads = {BottomData(0)};
+    traits.forward.writes = {TopData(0)};
+    OperandForm backward;
+    backward.reads = {TopDiff(0)};
+    backward.writes = {BottomDiff(0)};
+    traits.backward = {backward};
+    return traits;
+  }
+  static inline int rows = 3;
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    Reshape(bottom, top);
+    std::copy_n(bottom[0]->cpu_data(), top[0]->count(), top[0]->mutable_cpu_data());
+  }
+  void Backward_cpu(const vector<Blob<float>*>& top, const vector<bool>&,
+                    const vector<Blob<float>*>& bottom) override {
+    std::fill_n(bottom[0]->mutable_cpu_diff(), bottom[0]->count(), 0.0f);
+    std::copy_n(top[0]->cpu_diff(), top[0]->count(), bottom[0]->mutable_cpu_diff());
+  }
+};
+LayerRegisterer<float> register_forgetful("TestForgetful", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new ForgetfulLayer(param));
+});
+
+TEST(ChannelBlocks, RunAgainAsArraysWhereALayerEndsThePlanUnannounced) {
+  if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
+  const string middle = Layer1("Pooling", "a", "b", "pooling_param { kernel_size: 3 stride: 2 }") +
+                        Layer1("BatchNorm", "b", "b") + Layer1("ReLU", "b", "c");
+  const NetParameter net =
+      ParseNet(Data() + Convolution("a", "x") + middle + Convolution("d", "c") +
+               Layer1("TestForgetful", "d", "e") + LossOf("e"));
+  const auto train = [&](const string& strategy) {
+    ForgetfulLayer::rows = 3;
+    OpenSolver solver(SolverFor(net, strategy));
+    for (const int rows : {3, 3, 2, 2, 3}) {
+      ForgetfulLayer::rows = rows;
+      if (strategy.empty()) {
+        TrainUnplanned(&solver, 1);
+        continue;
+      }
+      const bool planned = solver.iter() > 0 && solver.net()->planned();
+      if (planned && rows == 3) {
+        EXPECT_GT(solver.net()->planned()->values_in_blocks(), 0);
+      }
+      solver.Step(1);
+    }
+    return TrainedState(&solver);
+  };
+  const std::vector<float> unplanned = train("");
+  ASSERT_TRUE(AllFinite(unplanned));
+  for (const string strategy : {"keep", "liveness", "intra", "hybrid", "superneurons"})
+    EXPECT_TRUE(SameBits(train(strategy), unplanned)) << strategy;
+}
+
+/// Says of its bodies what a GPU may know, and nothing of blocks.
+class OwnPooling : public PoolingLayer<float> {
+ public:
+  using PoolingLayer<float>::PoolingLayer;
+  MemoryTraits Traits(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top,
+                      const vector<bool>& propagate_down) const override {
+    MemoryTraits traits = PoolingLayer<float>::Traits(bottom, top, propagate_down);
+    traits.capturable = true;
+    return traits;
+  }
+};
+LayerRegisterer<float> register_pooling("TestOwnPooling", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new OwnPooling(param));
+});
+
+/// With bodies that touch what the base's do, an image after the other.
+class ConvolutionByImages : public ConvolutionLayer<float> {
+ public:
+  using ConvolutionLayer<float>::ConvolutionLayer;
+  const char* type() const override { return "TestConvolutionByImages"; }
+  MemoryTraits Traits(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top,
+                      const vector<bool>& propagate_down) const override {
+    return BaseConvolutionLayer<float>::Traits(bottom, top, propagate_down);
+  }
+
+ protected:
+  void Forward_cpu(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top) override {
+    for (int n = 0; n < this->num_; ++n) {
+      this->forward_cpu_gemm(bottom[0]->cpu_data() + n * this->bottom_dim_,
+                             this->blobs_[0]->cpu_data(),
+                             top[0]->mutable_cpu_data() + n * this->top_dim_);
+    }
+  }
+};
+LayerRegisterer<float> register_images("TestConvolutionByImages", [](const LayerParameter& param) {
+  return shared_ptr<Layer<float>>(new ConvolutionByImages(param));
+});
+
+TEST(ChannelBlocks, AreNotForBodiesOfUsers) {
+  if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
+  string text = Between(Layer1("ReLU", "a", "c"));
+  const string type = "\"Convolution\"";
+  text.replace(text.rfind(type), type.size(), "\"TestConvolutionByImages\"");
+  NetParameter param = ParseNet(text);
+  param.mutable_state()->set_phase(TEST);
+  const auto net = Planned(param, true);
+  EXPECT_EQ(net->planned()->values_in_blocks(), 0);
+  const string pooling = "pooling_param { kernel_size: 3 stride: 2 }";
+  const auto pooled = Planned(ParseNet(Between(Layer1("TestOwnPooling", "a", "c", pooling))), true);
+  EXPECT_EQ(pooled->planned()->values_in_blocks(), 0);
+}
+
+/// Pooling may make planes of more than one value of planes of one, where blocks and arrays are the
+/// same.
+TEST(ChannelBlocks, AreNotWhereTheFirstBottomDoesNotTell) {
+  if (!HasBlocks()) GTEST_SKIP() << "no convolution by oneDNN wants blocks of channels here";
+  const NetParameter net = ParseNet(
+      Between(Layer1("Pooling", "a", "b", "pooling_param { pool: AVE global_pooling: true }") +
+              Layer1("Pooling", "b", "c", "pooling_param { kernel_size: 2 pad: 1 stride: 1 }")));
+  OpenSolver reference(SolverFor(net)), solver(SolverFor(net, "keep"));
+  const std::vector<float> unplanned = TrainUnplanned(&reference, 2);
+  solver.Step(2);
+  EXPECT_GT(solver.net()->planned()->values_in_blocks(), 0);  // "a"
+  EXPECT_TRUE(SameBits(TrainedState(&solver), unplanned));
+}
+
+}  // namespace
+}  // namespace caffe

@@ -1,0 +1,37 @@
+#include "caffe/util/channel_shape.hpp"
+
+namespace caffe {
+namespace {
+
+/// copy(index in blocks, index in the array) for each value, in the order of the blocks.
+template <typename Copy>
+void ForValues(const ChannelShape& shape, const Copy& copy) {
+  int64_t at = 0;
+  for (int64_t first = 0; first < shape.outer * shape.channels; first += shape.block) {
+    for (int64_t i = 0; i < shape.inner; ++i) {
+      for (int64_t lane = 0; lane < shape.block; ++lane)
+        copy(at++, (first + lane) * shape.inner + i);
+    }
+  }
+}
+
+}  // namespace
+
+template <typename Dtype>
+void ArrayFromBlocks(const ChannelShape& shape, const Dtype* blocks, Dtype* array) {
+  ForValues(shape,
+            [=](int64_t in_blocks, int64_t in_array) { array[in_array] = blocks[in_blocks]; });
+}
+
+template <typename Dtype>
+void BlocksFromArray(const ChannelShape& shape, const Dtype* array, Dtype* blocks) {
+  ForValues(shape,
+            [=](int64_t in_blocks, int64_t in_array) { blocks[in_blocks] = array[in_array]; });
+}
+
+template void ArrayFromBlocks(const ChannelShape&, const float*, float*);
+template void ArrayFromBlocks(const ChannelShape&, const double*, double*);
+template void BlocksFromArray(const ChannelShape&, const float*, float*);
+template void BlocksFromArray(const ChannelShape&, const double*, double*);
+
+}  // namespace caffe

@@ -1,0 +1,221 @@
+// PlannedNet: what users read and write where blobs show the plan's memory.
+#include <algorithm>
+#include <cstring>
+
+#include "layrub/device/device.hpp"
+#include "planned_memory.hpp"
+
+namespace caffe {
+
+using layrub::Step;
+using layrub::StepKind;
+using layrub::TensorId;
+
+namespace {
+
+/// Whether the iteration computes the value of `tensor` again, and then reads that.
+bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, TensorId tensor) {
+  if (graph.tensors[tensor].persistent) return false;
+  const std::vector<Step>& steps = executor.plan().steps;
+  size_t next = steps.size();
+  if (executor.running()) next = static_cast<size_t>(executor.current_step()) + 1;
+  if (executor.ready_for_backward()) next = static_cast<size_t>(executor.plan().pass_end[0]);
+  bool computed_again = false;
+  for (; next < steps.size(); ++next) {
+    const Step& step = steps[next];
+    if (step.kind != StepKind::kCompute && step.kind != StepKind::kRecompute) continue;
+    const layrub::Form& form = graph.ops[step.op].forms[step.form];
+    if (computed_again && std::count(form.reads.begin(), form.reads.end(), tensor)) return true;
+    computed_again |= step.kind == StepKind::kRecompute &&
+                      std::count(form.writes.begin(), form.writes.end(), tensor) > 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+/// The name under which users know a planned value: that of its blob, else that of the tensor.
+template <typename Dtype>
+string PlannedNet<Dtype>::PublicName(int tensor) const {
+  for (const NetGraph::Version& version : memory_->net.versions) {
+    if (version.data == tensor || version.diff == tensor)
+      return memory_->flat.blobs[version.blob].name;
+  }
+  return memory_->net.graph.tensors[tensor].name;
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::Copied(int tensor, bool on_device) {
+  memory_->copied.emplace_back(tensor, on_device);
+}
+
+/// What users have on the other side than the plan, or as an array, goes back to its place. Nothing
+/// that the plan does may come before.
+template <typename Dtype>
+void PlannedNet<Dtype>::DropCopies() {
+  for (const auto& [tensor, on_device] : memory_->copied) {
+    shared_ptr<SyncedMemory>& sides = memory_->bindings[tensor].sides;
+    if (on_device) {
+      sides->gpu_data();
+    } else {
+      sides->cpu_data();
+    }
+    sides.reset();
+  }
+  memory_->copied.clear();
+  for (auto& array : memory_->arrays) {
+    // Another net that works in the same memory may have taken its place.
+    if (array.written && Value(array.tensor) == array.blocks)
+      BlocksFromArray(memory_->layouts[array.tensor], array.values.data(), array.blocks);
+    array.current = array.written = false;
+  }
+}
+
+template <typename Dtype>
+int PlannedNet<Dtype>::values_in_blocks() const {
+  const auto& versions = memory_->versions;
+  return static_cast<int>(
+      std::count_if(versions.begin(), versions.end(),
+                    [](const Blob<Dtype>* blob) { return blob->channel_block() > 1; }));
+}
+
+/// The value of `tensor`, which lies in blocks at `blocks`, for users, who write it if `write`. As
+/// it is until DropCopies; there until the next pass.
+template <typename Dtype>
+Dtype* PlannedNet<Dtype>::AsArray(int tensor, Dtype* blocks, bool write) {
+  const ChannelShape& layout = memory_->layouts[tensor];
+  auto& arrays = memory_->arrays;
+  auto array = std::find_if(arrays.begin(), arrays.end(),
+                            [&](const auto& made) { return made.tensor == tensor; });
+  if (array == arrays.end()) {
+    arrays.push_back({tensor, std::vector<Dtype>(static_cast<size_t>(layout.count()))});
+    array = arrays.end() - 1;
+  }
+  if (!array->current) ArrayFromBlocks(layout, blocks, array->values.data());
+  array->blocks = blocks;
+  array->current = true;
+  array->written |= write;
+  return array->values.data();
+}
+
+/// To and from the memory of the plan, wherever that is.
+template <typename Dtype>
+void PlannedNet<Dtype>::CopyValue(void* to, const void* from, size_t bytes) const {
+  if (layrub::Device* const device = backend_->device()) {
+    device->Copy(to, from, static_cast<int64_t>(bytes));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::CopyValue(void* to, SyncedMemory* from, size_t bytes) const {
+  const bool gpu = backend_->device() && from->head() == SyncedMemory::HEAD_AT_GPU;
+  CopyValue(to, gpu ? from->gpu_data() : from->cpu_data(), bytes);
+}
+
+/// Where it is; null: nowhere.
+template <typename Dtype>
+const void* PlannedNet<Dtype>::Value(TensorId tensor) const {
+  const void* value = executor_->running() ? executor_->Address(tensor) : nullptr;
+  // A callback may read what has left the device.
+  return value ? value : executor_->Find(tensor);
+}
+
+template <typename Dtype>
+Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
+  if (memory_->in_op) {
+    const Step& step = plan().steps[executor_->current_step()];
+    const layrub::Op& op = memory_->net.graph.ops[step.op];
+    const std::vector<TensorId>& writes = op.forms[step.form].writes;
+    if (step.kind == StepKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
+      // The body goes on with what it has fed: after the copy, on the compute lane.
+      backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
+      memory_->fed = 0;
+      return {executor_->Address(tensor), backend_->device()};
+    }
+    LOG(FATAL) << op.name << " (step " << executor_->current_step() << ", form "
+               << op.forms[step.form].name << ") " << (write ? "writes '" : "reads '")
+               << memory_->net.graph.tensors[tensor].name
+               << "', which the layer's memory traits do not declare.";
+  }
+  if (executor_->running()) executor_->AwaitLoad(tensor);
+  if (write && !executor_->running() && memory_->input_version[tensor] >= 0)
+    return TakeInput(tensor);
+  CHECK(!write || !memory_->computed_again[tensor] ||
+        !ReadsAnew(*executor_, memory_->net.graph, tensor))
+      << "The value of '" << memory_->net.graph.tensors[tensor].name
+      << "' cannot be changed here: strategy " << plan().strategy
+      << " computes it again in the backward pass, and the change would be lost. Use "
+         "--placement=keep, which computes nothing again.";
+  const void* value = Value(tensor);
+  CHECK(value) << Gone(tensor);
+  if (memory_->layouts[tensor].block > 1)
+    return {AsArray(tensor, static_cast<Dtype*>(const_cast<void*>(value)), write)};
+  const bool on_device = value == executor_->Address(tensor);
+  return {const_cast<void*>(value), on_device ? backend_->device() : nullptr};
+}
+
+template <typename Dtype>
+bool PlannedNet<Dtype>::Holds(const SyncedMemory& memory) const {
+  const Binding* const binding = memory.binding();
+  if (!binding || binding->resolver != this) return false;
+  if (executor_->running() && memory_->done == executor_->current_step()) {
+    // What the operation has written, while its callbacks run.
+    const Step& step = plan().steps[memory_->done];
+    const auto& writes = memory_->net.graph.ops[step.op].forms[step.form].writes;
+    if (std::count(writes.begin(), writes.end(), binding->tensor)) return true;
+  }
+  return executor_->Find(binding->tensor);
+}
+
+/// The user writes an input that a layer has overwritten in place: the next pass reads it at the
+/// input's own address.
+template <typename Dtype>
+Resolver::Place PlannedNet<Dtype>::TakeInput(TensorId tensor) {
+  const NetGraph::Version& input = memory_->net.versions[memory_->input_version[tensor]];
+  const shared_ptr<SyncedMemory>& shown = memory_->flat.blobs[input.blob].blob->data();
+  if (shown->user_owned()) return {const_cast<void*>(shown->cpu_data())};
+  const void* value = executor_->Find(tensor);
+  void* address = executor_->Address(input.data);
+  if (value) CopyValue(address, value, memory_->net.graph.tensors[tensor].bytes);
+  Show(shown, input.data);
+  return {address, backend_->device()};
+}
+
+template <typename Dtype>
+string PlannedNet<Dtype>::Gone(TensorId tensor) const {
+  const auto is_derivative = [&](const NetGraph::Version& version) {
+    return version.diff == tensor;
+  };
+  const auto& versions = memory_->net.versions;
+  if (executor_->ready_for_backward() &&
+      std::any_of(versions.begin(), versions.end(), is_derivative)) {
+    return "The value of '" + memory_->net.graph.tensors[tensor].name +
+           "' is gone: the forward has run under a memory plan, in which derivatives come with the "
+           "whole Backward(). To set them and go backward in parts, run the forward in parts "
+           "before: ForwardFromTo (Python: net.forward(start=FIRST, end=LAST)).";
+  }
+  return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
+         plan().strategy +
+         " gave its memory to others after its last use, or another net has run in its place. To "
+         "keep the data of this blob readable, "
+         "put placement { keep: \"" +
+         PublicName(tensor) +
+         "\" } into the net or solver prototxt; to keep everything, derivatives too, use "
+         "--placement=keep.";
+}
+
+#define INSTANTIATE_VALUES(Dtype)                                               \
+  template Resolver::Place PlannedNet<Dtype>::Resolve(int, bool);               \
+  template void PlannedNet<Dtype>::Copied(int, bool);                           \
+  template bool PlannedNet<Dtype>::Holds(const SyncedMemory&) const;            \
+  template string PlannedNet<Dtype>::Gone(TensorId) const;                      \
+  template void PlannedNet<Dtype>::DropCopies();                                \
+  template int PlannedNet<Dtype>::values_in_blocks() const;                     \
+  template void PlannedNet<Dtype>::CopyValue(void*, const void*, size_t) const; \
+  template void PlannedNet<Dtype>::CopyValue(void*, SyncedMemory*, size_t) const
+INSTANTIATE_VALUES(float);
+INSTANTIATE_VALUES(double);
+
+}  // namespace caffe

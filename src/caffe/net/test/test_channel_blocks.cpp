@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "caffe/kernels/conv_onednn.hpp"
 #include "caffe/layers/conv_layer.hpp"
 #include "caffe/layers/pooling_layer.hpp"
+#include "caffe/net/test/blocks_wanted.hpp"
 #include "caffe/net/test/training.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
 
@@ -135,23 +135,6 @@ std::vector<float> DataOf(const Blob<float>& blob) {
 }
 std::vector<float> DiffOf(const Blob<float>& blob) {
   return {blob.cpu_diff(), blob.cpu_diff() + blob.count()};
-}
-
-/// Whether oneDNN wants blocks here for convolutions like "a".
-bool HasBlocks() {
-  kernels::Convolution conv;
-  conv.images = 3;
-  conv.channels = conv.num_output = conv.window.channels = 64;
-  conv.window.axes = 2;
-  for (int i = 0; i < 2; ++i) {
-    conv.window.image[i] = conv.window.output[i] = i == 0 ? 9 : 7;
-    conv.window.kernel[i] = 3;
-    conv.window.pad[i] = conv.window.stride[i] = conv.window.dilation[i] = 1;
-  }
-  using Pass = kernels::ConvolutionPass;
-  const auto liked = [&](Pass pass) { return kernels::OneDnnLikedBlock(conv, pass); };
-  return liked(Pass::kForward) > 0 && liked(Pass::kForward) == liked(Pass::kBackwardData) &&
-         liked(Pass::kForward) == liked(Pass::kBackwardWeights);
 }
 
 class ChannelsInBlocks : public ::testing::TestWithParam<Middle> {

@@ -1,13 +1,15 @@
 #ifndef CAFFE_NET_TEST_BLOCKS_WANTED_HPP_
 #define CAFFE_NET_TEST_BLOCKS_WANTED_HPP_
 
+#include "caffe/common.hpp"
 #include "caffe/kernels/conv_onednn.hpp"
 
 namespace caffe {
 
 /// Whether oneDNN wants channels in blocks on this processor: for a convolution of 3 x 3 of 64
-/// channels of 9 x 7, in all passes.
+/// channels of 9 x 7, in all passes. On a GPU nobody does.
 inline bool HasBlocks() {
+  if (Caffe::mode() == Caffe::GPU) return false;
   kernels::Convolution conv;
   conv.images = 3;
   conv.channels = conv.num_output = conv.window.channels = 64;

@@ -379,6 +379,7 @@ foreach(name test_planned_user_layers test_planned_blobs)
 endforeach()
 # These run once more under valgrind, where there is one (<name>_valgrind): whether memory that is gone is used.
 set(LAYRUB_VALGRIND_FILTER_test_planned_user_layers *MayKeep*)
+set(LAYRUB_VALGRIND_FILTER_test_channel_blocks *AreArraysTo*/residual)
 function(layrub_add_tests)
   layrub_add_fake_cuda()
   if(CPU_ONLY)
@@ -443,7 +444,8 @@ function(layrub_add_tests)
     endif()
     layrub_register_test(${name} ${name})
     if(LAYRUB_VALGRIND_FILTER_${name} AND VALGRIND AND NOT SANITIZE)
-      layrub_register_test(${name}_valgrind ${VALGRIND} -q --error-exitcode=1 $<TARGET_FILE:${name}>)
+      layrub_register_test(${name}_valgrind ${VALGRIND} -q --error-exitcode=1
+                           --suppressions=${PROJECT_SOURCE_DIR}/scripts/valgrind.supp $<TARGET_FILE:${name}>)
       set_property(TEST ${name}_valgrind APPEND PROPERTY ENVIRONMENT
                    "GTEST_FILTER=${LAYRUB_VALGRIND_FILTER_${name}}")
     endif()

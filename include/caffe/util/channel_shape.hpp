@@ -18,7 +18,8 @@ struct ChannelShape {
   int64_t PerChannel() const { return outer * inner; }
 };
 
-/// Copies all values, of blocks as `shape` says or of an array, to the other. They may not overlap.
+/// Copies all values, of blocks as `shape` says or of an array, to the other, on the CPU's threads.
+/// They may not overlap.
 template <typename Dtype>
 void ArrayFromBlocks(const ChannelShape& shape, const Dtype* blocks, Dtype* array);
 template <typename Dtype>

@@ -65,52 +65,35 @@ template <typename Dtype>
 class Images {
  public:
   /// `array`: room for one, where they lie in blocks.
-  Images(const DeviceContext& context, int64_t channels, int64_t inner, int block, Dtype* array)
-      : context_(context), channels_(channels), inner_(inner), block_(block), array_(array) {}
+  Images(int64_t channels, int64_t inner, int block, Dtype* array)
+      : image_{1, channels, inner, block}, array_(array) {}
 
   const Dtype* Read(const Dtype* images, int64_t image) const {
-    const Dtype* const from = images + image * channels_ * inner_;
-    if (block_ == 1) return from;
-    Dtype* const to = array_;
-    ForBlocks(
-        [=](const ChannelShape& block, int64_t at) { ArrayFromBlocks(block, from + at, to + at); });
-    return to;
+    const Dtype* const from = images + image * image_.count();
+    if (image_.block == 1) return from;
+    ArrayFromBlocks(image_, from, array_);
+    return array_;
   }
   /// Where an image may be written, before Written is called for it.
   Dtype* ToWrite(Dtype* images, int64_t image) const {
-    return block_ == 1 ? images + image * channels_ * inner_ : array_;
+    return image_.block == 1 ? images + image * image_.count() : array_;
   }
   void Written(Dtype* images, int64_t image) const {
-    if (block_ == 1) return;
-    const Dtype* const from = array_;
-    Dtype* const to = images + image * channels_ * inner_;
-    ForBlocks(
-        [=](const ChannelShape& block, int64_t at) { BlocksFromArray(block, from + at, to + at); });
+    if (image_.block > 1) BlocksFromArray(image_, array_, images + image * image_.count());
   }
 
  private:
-  template <typename Copy>
-  void ForBlocks(const Copy& copy) const {
-    CHECK(!context_.launch) << "channels lie in blocks in memory of the host alone";
-    const HostKernel scope(context_);
-    const ChannelShape block{1, block_, inner_, block_};
-    HostFor(channels_ / block_, channels_ * inner_ > kGrain,
-            [=](int64_t i) { copy(block, i * block.count()); });
-  }
-
-  const DeviceContext& context_;
-  const int64_t channels_, inner_;
-  const int block_;
+  const ChannelShape image_;
   Dtype* const array_;
 };
 template <typename Dtype>
-Images<Dtype> ImagesOfX(const DeviceContext& context, const Convolution& conv, Dtype* workspace) {
-  return {context, conv.channels, conv.window.ImageSize(), conv.x_block,
+Images<Dtype> ImagesOfX(const Convolution& conv, Dtype* workspace) {
+  return {conv.channels, conv.window.ImageSize(), conv.x_block,
           conv.x_block == 1 ? nullptr : workspace + ColumnWorkspace(conv).x};
 }
 template <typename Dtype>
-Images<Dtype> ImagesOfY(const DeviceContext& context, const Convolution& conv, Dtype* workspace) {
-  return {context, conv.num_output, conv.window.OutputSize(), conv.y_block,
+Images<Dtype> ImagesOfY(const Convolution& conv, Dtype* workspace) {
+  return {conv.num_output, conv.window.OutputSize(), conv.y_block,
           conv.y_block == 1 ? nullptr : workspace + ColumnWorkspace(conv).y};
 }
 
@@ -229,8 +212,8 @@ void ConvolutionForward(const DeviceContext& context, const Convolution& conv, c
     }
     return;
   }
-  const Images<Dtype> xs = ImagesOfX(context, conv, workspace);
-  const Images<Dtype> ys = ImagesOfY(context, conv, workspace);
+  const Images<Dtype> xs = ImagesOfX(conv, workspace);
+  const Images<Dtype> ys = ImagesOfY(conv, workspace);
   for (int64_t i = 0; i < conv.images; ++i) {
     const Dtype* const image = xs.Read(x, i);
     Dtype* const result = ys.ToWrite(y, i);
@@ -267,8 +250,8 @@ void ConvolutionBackwardData(const DeviceContext& context, const Convolution& co
     }
     return;
   }
-  const Images<Dtype> xs = ImagesOfX(context, conv, columns);
-  const Images<Dtype> ys = ImagesOfY(context, conv, columns);
+  const Images<Dtype> xs = ImagesOfX(conv, columns);
+  const Images<Dtype> ys = ImagesOfY(conv, columns);
   for (int64_t i = 0; i < conv.images; ++i) {
     const Dtype* const given = ys.Read(dy, i);
     Dtype* const result = xs.ToWrite(dx, i);
@@ -304,8 +287,8 @@ void ConvolutionBackwardWeights(const DeviceContext& context, const Convolution&
     ZeroBytes(context, dweights.sum,
               static_cast<size_t>(conv.group * size.rows * size.inner) * sizeof(Dtype));
   }
-  const Images<Dtype> xs = ImagesOfX(context, conv, workspace);
-  const Images<Dtype> ys = ImagesOfY(context, conv, workspace);
+  const Images<Dtype> xs = ImagesOfX(conv, workspace);
+  const Images<Dtype> ys = ImagesOfY(conv, workspace);
   for (int64_t i = 0; i < conv.images; ++i) {
     const Dtype *const image = xs.Read(x, i), *const given = ys.Read(dy, i);
     const bool add = dweights.add || i > 0;

@@ -46,18 +46,21 @@ bool GainsNothing(const Convolution& conv, ConvolutionPass pass) {
          (of_weights && conv.num_output * inner < kFewWeights);
 }
 
+bool IsAsked(const Convolution& conv, ConvolutionPass pass) {
+  return !conv.own_kernels && !GainsNothing(conv, pass) && TheLibrary().bytes;
+}
+
 }  // namespace
 
 std::optional<int64_t> OneDnnBytes(const Convolution& conv, ConvolutionPass pass) {
-  if (conv.own_kernels || GainsNothing(conv, pass) || !TheLibrary().bytes) return std::nullopt;
+  if (!IsAsked(conv, pass)) return std::nullopt;
   const int64_t bytes = TheLibrary().bytes(conv, pass, BlasThreads());
   if (bytes < 0) return std::nullopt;
   return bytes;
 }
 
 int OneDnnLikedBlock(const Convolution& conv, ConvolutionPass pass) {
-  if (!OneDnnBytes(conv, pass)) return 0;
-  return TheLibrary().liked_block(conv, pass, BlasThreads());
+  return IsAsked(conv, pass) ? TheLibrary().liked_block(conv, pass, BlasThreads()) : 0;
 }
 
 void OneDnnRun(const Convolution& conv, ConvolutionPass pass, void* workspace, const float* a,

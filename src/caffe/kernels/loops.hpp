@@ -129,7 +129,7 @@ void ParallelForChannels(const DeviceContext& context, const ChannelShape& shape
   CHECK_EQ(16, shape.block);
   HostParallelForChannels<16>(context, shape, value, store);
 }
-/// The same of an outer x channels x inner array.
+/// The same of an outer x channels x inner array, never in blocks: less code is made of it.
 template <typename Value, typename Store>
 void ParallelForChannels(const DeviceContext& context, int64_t outer, int64_t channels,
                          int64_t inner, Value value, Store store) {
@@ -367,7 +367,7 @@ void ForChannels(const DeviceContext& context, const ChannelShape& shape, const 
   if (shape.channels < 16 * CpuThreads()) return HostForChannels<8, 16>(context, shape, steps...);
   HostForChannels<16, 16>(context, shape, steps...);
 }
-/// The same of an outer x channels x inner array.
+/// The same of an outer x channels x inner array, never in blocks: less code is made of it.
 template <typename... Steps>
 void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, int64_t inner,
                  const Steps&... steps) {

@@ -30,8 +30,36 @@ void ForRowsOfBlocks(const DeviceContext& context, const PoolingWindow& p, int h
   }
 }
 
-int64_t CostOfRow(const PoolingWindow& p) {
-  return p.width + int64_t{p.pooled_width} * p.KernelSize();
+/// A window over a value, and where its first lane is in an array of windows.
+struct WindowOver {
+  int pool_y, pool_x;
+  int64_t from;
+};
+
+/// Makes dx: add(lanes, window, at_y, at_x, sum) adds to the `lanes` sums of each value what each
+/// window over it hands to it, window by window in the order of the array.
+template <typename Dtype, typename Add>
+void GatherInBlocks(const DeviceContext& context, const PoolingWindow& window, Dtype* dx,
+                    const Add& add) {
+  const PoolingWindow p = window;
+  const int64_t cost = p.width + int64_t{p.pooled_width} * p.KernelSize();
+  ForRowsOfBlocks(context, p, p.height, cost, [=](auto lanes, int64_t first, int at_y) {
+    constexpr int kBlock = decltype(lanes)::value;
+    const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+    Dtype* to = dx + (first * p.height + int64_t{at_y} * kBlock) * p.width;
+    for (int at_x = 0; at_x < p.width; ++at_x, to += kBlock) {
+      const Range xs = WindowsOver(at_x, at_x + 1, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+      Dtype sum[kBlock] = {};
+      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+        for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+          const int64_t from = first * p.pooled_height * p.pooled_width +
+                               (int64_t{pool_y} * p.pooled_width + pool_x) * kBlock;
+          add(lanes, WindowOver{pool_y, pool_x, from}, at_y, at_x, sum);
+        }
+      }
+      for (int lane = 0; lane < kBlock; ++lane) to[lane] = sum[lane];
+    }
+  });
 }
 
 }  // namespace
@@ -82,26 +110,13 @@ void MaxBackwardInBlocks(const DeviceContext& context, const PoolingWindow& wind
                          const Index* index, Dtype* dx) {
 #ifndef __CUDA_ARCH__
   const PoolingWindow p = window;
-  ForRowsOfBlocks(context, p, p.height, CostOfRow(p), [=](auto lanes, int64_t first, int at_y) {
-    constexpr int kBlock = decltype(lanes)::value;
-    const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
-    Dtype* to = dx + (first * p.height + int64_t{at_y} * kBlock) * p.width;
-    for (int at_x = 0; at_x < p.width; ++at_x, to += kBlock) {
-      const Range xs = WindowsOver(at_x, at_x + 1, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-      Dtype sum[kBlock] = {};
-      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
-        const int row_place = (at_y + p.pad_h - pool_y * p.stride_h) * p.kernel_w;
-        for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
-          const int place = row_place + at_x + p.pad_w - pool_x * p.stride_w;
-          const int64_t from = first * p.pooled_height * p.pooled_width +
-                               (int64_t{pool_y} * p.pooled_width + pool_x) * kBlock;
-          for (int lane = 0; lane < kBlock; lane += kLanes)
-            AddWhere(index + from + lane, place, dy + from + lane, sum + lane);
-        }
-      }
-      for (int lane = 0; lane < kBlock; ++lane) to[lane] = sum[lane];
-    }
-  });
+  GatherInBlocks(context, p, dx,
+                 [=](auto lanes, const WindowOver& over, int at_y, int at_x, Dtype* sum) {
+                   const int place = (at_y + p.pad_h - over.pool_y * p.stride_h) * p.kernel_w +
+                                     at_x + p.pad_w - over.pool_x * p.stride_w;
+                   for (int lane = 0; lane < lanes; lane += kLanes)
+                     AddWhere(index + over.from + lane, place, dy + over.from + lane, sum + lane);
+                 });
 #endif
 }
 
@@ -136,25 +151,14 @@ template <typename Dtype>
 void AverageBackwardInBlocks(const DeviceContext& context, const PoolingWindow& window,
                              const Dtype* dy, Dtype* dx) {
   const PoolingWindow p = window;
-  ForRowsOfBlocks(context, p, p.height, CostOfRow(p), [=](auto lanes, int64_t first, int at_y) {
-    constexpr int kBlock = decltype(lanes)::value;
-    const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
-    Dtype* to = dx + (first * p.height + int64_t{at_y} * kBlock) * p.width;
-    for (int at_x = 0; at_x < p.width; ++at_x, to += kBlock) {
-      const Range xs = WindowsOver(at_x, at_x + 1, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
-      Dtype sum[kBlock] = {};
-      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
-        const int extent_y = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
-        for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
-          const int divisor = extent_y * Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
-          const Dtype* const from = dy + first * p.pooled_height * p.pooled_width +
-                                    (int64_t{pool_y} * p.pooled_width + pool_x) * kBlock;
-          for (int lane = 0; lane < kBlock; ++lane) sum[lane] += from[lane] / divisor;
-        }
-      }
-      for (int lane = 0; lane < kBlock; ++lane) to[lane] = sum[lane];
-    }
-  });
+  GatherInBlocks(context, p, dx,
+                 [=](auto lanes, const WindowOver& over, int /*at_y*/, int /*at_x*/, Dtype* sum) {
+                   const int divisor =
+                       Extent(over.pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height) *
+                       Extent(over.pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+                   const Dtype* const from = dy + over.from;
+                   for (int lane = 0; lane < lanes; ++lane) sum[lane] += from[lane] / divisor;
+                 });
 }
 
 #define LAYRUB_INSTANTIATE_MAX(Dtype, Index)                                                  \

@@ -77,7 +77,8 @@ bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
 /// A layer may end the plan in the middle of a pass, by another shape of its tops: one without
 /// bottoms, or without traits. What has run by then in blocks would have to run again
 /// (PlannedNet::LayersToRunAgain): it may have saved something for its backward, which then goes
-/// without the plan. So no layer before such a one has blocks.
+/// without the plan. That takes time, and cannot be where a bottom is gone. So no layer before such
+/// a one has blocks.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::LayInBlocks() {
   if (!channel_blocks || last_varying_ >= 0) return;

@@ -1,18 +1,24 @@
 #include "caffe/util/channel_shape.hpp"
 
+#include "caffe/util/threads.hpp"
+
 namespace caffe {
 namespace {
+
+/// Fewer values are not worth other threads.
+constexpr int64_t kFew = 1 << 15;
 
 /// copy(index in blocks, index in the array) for each value, in the order of the blocks.
 template <typename Copy>
 void ForValues(const ChannelShape& shape, const Copy& copy) {
-  int64_t at = 0;
-  for (int64_t first = 0; first < shape.outer * shape.channels; first += shape.block) {
+  const int64_t rows = shape.outer * shape.channels / shape.block;
+  CpuFor(rows, rows > 1 && shape.count() > kFew, [&](int64_t row) {
+    const int64_t begin = row * shape.block * shape.inner;
+    int64_t at = begin;
     for (int64_t i = 0; i < shape.inner; ++i) {
-      for (int64_t lane = 0; lane < shape.block; ++lane)
-        copy(at++, (first + lane) * shape.inner + i);
+      for (int64_t lane = 0; lane < shape.block; ++lane) copy(at++, begin + lane * shape.inner + i);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -90,9 +90,9 @@ int ImagesOfPiece(const Convolution& conv) {
   return images;
 }
 
-/// What the copies of a piece and of the weights take, but of what lies in blocks. Which operands
-/// are copied, into blocks of what size, and what threads need for themselves, depends on the
-/// processor; this does not, but for what lies in blocks.
+/// What the copies of a piece and of the weights may take; of what lies in blocks there are none.
+/// Which operands are copied, into blocks of what size, and what threads need for themselves,
+/// depends on the processor; plans should not.
 int64_t WorkspaceBytes(const Convolution& conv, int images) {
   const int64_t x = conv.x_block > 1 ? 0 : ValuesOfX(conv);
   const int64_t y = conv.y_block > 1 ? 0 : ValuesOfY(conv);

@@ -3,10 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "caffe/net/test/training.hpp"
+#include "caffe/net/test/tight_training.hpp"
 #include "caffe/net/test/watcher.hpp"
 #include "caffe/parameter_callback.hpp"
-#include "layrub/placement/test/strategy_kinds.hpp"
 
 namespace caffe {
 
@@ -215,29 +214,7 @@ TEST_P(FusedLayers, AreOneOperation) {
 }
 
 TEST_P(FusedLayers, GiveTheBitsOfLayersOneByOneInEveryForm) {
-  constexpr int kIterations = 3;
-  const NetParameter net = ParseNet(Between(GetParam().layers));
-  std::vector<float> unplanned;
-  {
-    OpenSolver solver(SolverFor(net));
-    unplanned = TrainUnplanned(&solver, kIterations);
-  }
-  ASSERT_TRUE(AllFinite(unplanned));
-  for (const string strategy : {"keep", "liveness", "intra", "inter", "hybrid", "superneurons"}) {
-    for (const bool tight : {false, true}) {
-      SolverParameter param = SolverFor(net, strategy);
-      if (tight) {
-        OpenSolver free(param);
-        ASSERT_TRUE(free.Place().ok());
-        param.mutable_placement()->set_device_memory(BudgetFor(
-            layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy)));
-      }
-      OpenSolver solver(param);
-      solver.mutable_placement_extra()->executor.poison = true;
-      solver.Step(kIterations);
-      EXPECT_TRUE(SameBits(TrainedState(&solver), unplanned)) << strategy << " " << tight;
-    }
-  }
+  ExpectBitsOfUnplannedTraining(ParseNet(Between(GetParam().layers)), 3);
 }
 
 TEST_P(FusedLayers, GiveTheBitsOfPlansWithoutFusion) {

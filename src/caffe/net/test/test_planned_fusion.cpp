@@ -1,8 +1,7 @@
 // Operations next to each other run fused, channel by channel, with the bits of layers one by one.
-#include "caffe/net/test/training.hpp"
+#include "caffe/net/test/tight_training.hpp"
 #include "caffe/net/test/watcher.hpp"
 #include "caffe/util/threads.hpp"
-#include "layrub/placement/test/strategy_kinds.hpp"
 
 namespace caffe {
 namespace {
@@ -67,11 +66,7 @@ TEST_P(FusedOperations, GiveTheBitsOfLayersOneByOne) {
 }
 
 TEST_P(FusedOperations, GiveThemUnderTheSmallestBudgetAndPoison) {
-  OpenSolver free(SolverFor(ParseNet(kBlocks), GetParam()));
-  ASSERT_TRUE(free.Place().ok());
-  SolverParameter param = SolverFor(ParseNet(kBlocks), GetParam());
-  param.mutable_placement()->set_device_memory(BudgetFor(
-      layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), GetParam())));
+  const SolverParameter param = WithinSmallestBudget(SolverFor(ParseNet(kBlocks), GetParam()));
   for (const bool poison : {false, true}) {
     OpenSolver tight(param);
     tight.mutable_placement_extra()->executor.poison = poison;

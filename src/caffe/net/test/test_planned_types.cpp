@@ -17,10 +17,9 @@ TEST(PlannedTypes, TrainUnderEveryStrategy) {
 
 #include "caffe/layers/python_layer.hpp"
 #include "caffe/net/test/source_files.hpp"
-#include "caffe/net/test/training.hpp"
+#include "caffe/net/test/tight_training.hpp"
 #include "caffe/test/program_data.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/strategy_kinds.hpp"
 
 namespace caffe {
 namespace {
@@ -144,11 +143,7 @@ INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, EveryType,
 class EveryTypeNet : public PlannedTypes, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryTypeNet, TrainsToTheSameBitsInTheSmallestBudgetOfAuto) {
-  OpenSolver free(SolverFor(ReadTypes(GetParam()), "auto"));
-  ASSERT_TRUE(free.Place().ok());
-  SolverParameter param = SolverFor(ReadTypes(GetParam()), "auto");
-  param.mutable_placement()->set_device_memory(BudgetFor(
-      layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), "auto")));
+  const SolverParameter param = WithinSmallestBudget(SolverFor(ReadTypes(GetParam()), "auto"));
   EXPECT_TRUE(SameBits(Train(param), Unplanned(GetParam())));
 }
 

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "caffe/net/test/blocks_wanted.hpp"
-#include "caffe/net/test/training.hpp"
-#include "layrub/placement/test/strategy_kinds.hpp"
+#include "caffe/net/test/nets_in_blocks.hpp"
+#include "caffe/net/test/tight_training.hpp"
 
 namespace caffe {
 namespace {
@@ -114,14 +113,8 @@ TEST(RandomChannelBlocks, TrainToTheBitsOfArrays) {
     OpenSolver reference(SolverFor(net));
     const std::vector<float> unplanned = TrainUnplanned(&reference, 2);
     RC_PRE(AllFinite(unplanned));
-    SolverParameter param = SolverFor(net, strategy);
-    if (*rc::gen::arbitrary<bool>()) {  // within the smallest budget
-      OpenSolver free(param);
-      RC_ASSERT(free.Place().ok());
-      param.mutable_placement()->set_device_memory(BudgetFor(
-          layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy)));
-    }
-    OpenSolver solver(param);
+    const SolverParameter param = SolverFor(net, strategy);
+    OpenSolver solver(*rc::gen::arbitrary<bool>() ? WithinSmallestBudget(param) : param);
     solver.mutable_placement_extra()->executor.poison = true;
     solver.Step(2);
     in_blocks += solver.net()->planned()->values_in_blocks();

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "caffe/layer_factory.hpp"
+#include "caffe/net/test/tight_training.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/strategy_kinds.hpp"
 #include "parallel_training.hpp"
 
 namespace caffe {
@@ -98,13 +98,7 @@ TEST_P(ParallelSolversUnder, TheSmallestBudgetLearnTheBitsOfKeep) {
   static std::map<std::string, std::vector<float>> kept;  // by net
   if (kept.count(net) == 0)
     kept[net] = TrainTogether(WholePass(SolverFor(ReadNet(net), "keep")), 2, kFew);
-  SolverParameter param = SolverFor(ReadNet(net), strategy);
-  {
-    OpenSolver free(param);
-    ASSERT_TRUE(free.Place().ok());
-    param.mutable_placement()->set_device_memory(BudgetFor(
-        layrub::testing::SmallestBudget(free.net()->planned()->executor().graph(), strategy)));
-  }
+  const SolverParameter param = WithinSmallestBudget(SolverFor(ReadNet(net), strategy));
   EXPECT_TRUE(SameBits(TrainTogether(param, 2, kFew), kept[net]));
 }
 

@@ -4,6 +4,7 @@
 The library of src/caffe/test/faults counts the calls that training makes in the folder of its snapshots; each test
 then goes through their numbers. The weights at the end must be those of the run that nothing happened to."""
 import glob
+import gzip
 import itertools
 import os
 import re
@@ -16,7 +17,7 @@ import unittest
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
-from command_line import BIN, SOLVER, DigitsTest, write
+from command_line import BIN, SOLVER, SOURCE, DigitsTest, write
 
 FAULTS = os.path.join(BIN, "faults", "libfile_faults.so")
 FORMATS = ("BINARYPROTO", "HDF5")
@@ -226,13 +227,17 @@ class FullDisk(unittest.TestCase):
         if tried.returncode != 0:
             self.skipTest("no file system may be mounted here: " + tried.stderr.decode())
 
+    @staticmethod
+    def run_on(size, folder, command):
+        """The command, in `folder`, of which snap is a disk of that size; what is left there is in copy."""
+        return subprocess.run(
+            ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=%s tmpfs snap || exit 99\n"
+             "%s/%s; code=$?\ncp -r snap copy && exit $code" % (size, BIN, command)],
+            cwd=folder, env=dict(os.environ, GLOG_logtostderr="1"), capture_output=True, text=True, timeout=60)
+
     def train(self, size, form, more=""):
         training = Training(self.parent, form, more, max_iter=60)
-        training.done = subprocess.run(
-            ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=%s tmpfs snap || exit 99\n"
-             "%s/layrub train --solver=solver.prototxt --placement=keep; code=$?\n"
-             "cp -r snap copy && exit $code" % (size, BIN)],
-            cwd=training.folder, env=dict(os.environ, GLOG_logtostderr="1"), capture_output=True, text=True, timeout=60)
+        training.done = self.run_on(size, training.folder, "layrub train --solver=solver.prototxt --placement=keep")
         training.snapshots = os.path.join(training.folder, "copy")
         return training
 
@@ -257,6 +262,19 @@ class FullDisk(unittest.TestCase):
         self.assertEqual(1, training.done.returncode)
         self.assertRegex(training.done.stderr, r"A snapshot under 'snap/run' needs \d+ bytes, and there are 8192 bytes left")
         self.assertNotIn("Starting Optimization", training.done.stderr)
+
+    def test_a_database_for_which_there_is_no_room_says_how_much_is_left(self):
+        os.mkdir(self.parent + "/snap")
+        with gzip.open(os.path.join(SOURCE, "examples/digits/digits.csv.gz")) as packed:
+            write(self.parent + "/digits.csv", packed.read().decode())
+        for size in (4, 8, 12, 16, 20, 60, 64, 72, 96, 128, 160, 176, 184, 200):
+            done = self.run_on("%dk" % size, self.parent, "convert_digits digits.csv snap")
+            with self.subTest(size=size):
+                self.assertEqual(1, done.returncode, done.stderr)
+                self.assertRegex(done.stderr, r"Cannot (make|write) LMDB snap/digits_t\w+_lmdb: [^\n]*"
+                                              r"; \d+\.\d KiB are left on its disk")
+                self.assertNotIn("damaged", done.stderr)
+        self.assertEqual(0, self.run_on("1m", self.parent, "convert_digits digits.csv snap").returncode)
 
 
 class LimitedFiles(DigitsTest):

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <bit>
@@ -13,8 +14,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "caffe/util/failure.hpp"
+#include "layrub/base/bytes.hpp"
 
 namespace caffe {
 namespace db {
@@ -31,6 +34,19 @@ const char* PathOf(MDB_env* env) {
 void Check(int status, MDB_env* env, const char* action) {
   if (status == MDB_SUCCESS) return;
   LOG(FATAL) << "Cannot " << action << " LMDB " << PathOf(env) << ": " << mdb_strerror(status);
+}
+
+// Nothing where that is not known.
+std::optional<int64_t> BytesLeftAt(const string& place) {
+  struct statvfs disk;
+  if (statvfs(place.empty() ? "." : place.c_str(), &disk) != 0) return std::nullopt;
+  return static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+}
+
+// "; 8.0 KiB are left on its disk". LMDB tells of a disk that is full as of one that is broken.
+string RoomLeft(const string& place) {
+  const std::optional<int64_t> left = BytesLeftAt(place);
+  return left ? "; " + layrub::FormatBytes(*left) + " are left on its disk" : "";
 }
 
 int64_t FileSize(MDB_env* env) {
@@ -139,7 +155,9 @@ MDB_env* OpenEnvironment(const string& source, Mode mode) {
     status = TryOpen(source, flags | MDB_NOLOCK, &env);
   }
   if (status != MDB_SUCCESS) {
-    LOG(FATAL) << "Cannot open LMDB " << source << ": " << WhyNotOpened(source, status);
+    LOG(FATAL) << (mode == NEW ? "Cannot make LMDB " : "Cannot open LMDB ") << source << ": "
+               << (mode == NEW ? mdb_strerror(status) : WhyNotOpened(source, status))
+               << (mode == READ ? "" : RoomLeft(source));
   }
   try {
     CheckComplete(env, source);
@@ -199,6 +217,15 @@ Readers& OpenReaders() {
 
 void LMDB::Open(const string& source, Mode mode) {
   Close();
+  if (mode == NEW) {
+    // An empty one; LMDB maps files into memory, and a page that the disk cannot hold would kill
+    // the process.
+    constexpr int64_t kLeast = 64 << 10;
+    const string parent = std::filesystem::path(source).parent_path().string();
+    const std::optional<int64_t> left = BytesLeftAt(parent);
+    CHECK(!left || *left >= kLeast)
+        << "Cannot make LMDB " << source << ": " << strerror(ENOSPC) << RoomLeft(parent);
+  }
   if (mode != READ && mkdir(source.c_str(), 0755) != 0 && (mode == NEW || errno != EEXIST)) {
     LOG(FATAL) << "Cannot make LMDB " << source << ": "
                << (errno == EEXIST ? "it exists already; remove it first, or use it as it is."
@@ -282,7 +309,10 @@ void LMDBTransaction::Commit() {
     Check(mdb_env_set_mapsize(mdb_env_, info.me_mapsize * 2), mdb_env_, "enlarge");
     status = TryCommit();
   }
-  Check(status, mdb_env_, "write");
+  if (status != MDB_SUCCESS) {
+    LOG(FATAL) << "Cannot write LMDB " << PathOf(mdb_env_) << ": " << mdb_strerror(status)
+               << RoomLeft(PathOf(mdb_env_));
+  }
   records_.clear();
 }
 

@@ -51,7 +51,7 @@ PARTS = [
     (r'include/caffe/(solver|sgd_solvers|parallel)', 'solvers'),
     (r'include/caffe/(net|parameter_callback|planned_net|placement)', 'net'),
     (r'include/caffe/layers/', 'layers'),
-    (r'include/caffe/data_transformer', 'data'),
+    (r'include/caffe/(data_transformer|source_shapes|synthetic_data)', 'data'),
     (r'include/caffe/', 'core'),
     (r'src/caffe/(util|proto)/', 'core'),
     (r'src/caffe/(\w+)/', r'\1'),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
-#include "caffe/util/shape_only.hpp"
+#include "caffe/source_shapes.hpp"
 #include "layrub/base/status.hpp"
 
 namespace layrub {

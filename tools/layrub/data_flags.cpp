@@ -1,7 +1,7 @@
 #include <set>
 
-#include "caffe/util/shape_only.hpp"
-#include "caffe/util/synthetic_data.hpp"
+#include "caffe/source_shapes.hpp"
+#include "caffe/synthetic_data.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"

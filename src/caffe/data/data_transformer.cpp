@@ -188,6 +188,7 @@ template <typename Dtype>
 vector<int> DataTransformer<Dtype>::TransformedShape(int channels, int height, int width) const {
   CHECK_GT(channels, 0) << "An image without channels";
   CheckCrop(height, width);
+  CheckMean(channels, height, width);
   return {1, channels, crop_height_ ? crop_height_ : height, crop_width_ ? crop_width_ : width};
 }
 
@@ -302,7 +303,6 @@ void DataTransformer<Dtype>::Transform(Blob<Dtype>* input_blob, Blob<Dtype>* tra
   }
   CheckTarget(channels, height, width, *transformed_blob);
   CHECK_LE(input_blob->num(), transformed_blob->num());
-  CheckMean(channels, height, width);
   const Window window = DrawWindow(height, width);
   const int64_t plane = static_cast<int64_t>(height) * width;
   for (int n = 0; n < input_blob->num(); ++n) {

@@ -7,9 +7,9 @@
 #include "caffe/data/box_samples.hpp"
 #include "caffe/data/draws.hpp"
 #include "caffe/data/image_transforms.hpp"
+#include "caffe/source_shapes.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
-#include "caffe/util/shape_only.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>

@@ -1,5 +1,5 @@
 // Stands for a layer that reads data from outside where a net is only planned
-// (caffe/util/shape_only.hpp).
+// (caffe/source_shapes.hpp).
 #include "caffe/layer.hpp"
 #include "internal_type.hpp"
 #include "source_traits.hpp"

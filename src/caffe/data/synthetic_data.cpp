@@ -1,4 +1,4 @@
-#include "caffe/util/synthetic_data.hpp"
+#include "caffe/synthetic_data.hpp"
 
 #include <algorithm>
 #include <set>

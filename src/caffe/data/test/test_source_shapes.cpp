@@ -7,6 +7,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/net.hpp"
+#include "caffe/source_shapes.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
@@ -57,7 +58,7 @@ string Shapes(const string& source_fields, const DataShapes& given = {}) {
   return Shapes(WithoutSources(Classifier(source_fields), given));
 }
 
-TEST(ShapeOnly, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
+TEST(SourceShapes, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
   EXPECT_EQ("2 3 8 8, 2", Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 } "
                                  "transform_param { crop_size: 8 }"));
   EXPECT_EQ("2 1 8 8, 2", Shapes("type: 'Data' data_param { batch_size: 2 } transform_param { "
@@ -72,7 +73,7 @@ TEST(ShapeOnly, MissingSourcesHaveTheShapeOfTheCropOrTheGivenOne) {
                    vector<int>{5, 6, 7}));
 }
 
-TEST(ShapeOnly, SourcesThatStateTheirShapeNeedNoOther) {
+TEST(SourceShapes, SourcesThatStateTheirShapeNeedNoOther) {
   EXPECT_EQ("3 1 5 6, 3", Shapes("type: 'ImageData' image_data_param { batch_size: 3 new_height: 5 "
                                  "new_width: 6 is_color: false }"));
   EXPECT_EQ("3 3 9 9, 3",
@@ -83,21 +84,27 @@ TEST(ShapeOnly, SourcesThatStateTheirShapeNeedNoOther) {
           "type: 'MemoryData' memory_data_param { batch_size: 3 channels: 2 height: 4 width: 5 }"));
 }
 
-TEST(ShapeOnly, OtherLayersStayAsTheyAre) {
+TEST(SourceShapes, OtherLayersStayAsTheyAre) {
   const NetParameter net = ParseNet(
       "layer { name: 'a' type: 'Input' top: 'a' input_param { shape { dim: 2 } } }"
       "layer { name: 'b' type: 'DummyData' top: 'b' dummy_data_param { shape { dim: 2 } } }");
   EXPECT_EQ(net.DebugString(), WithoutSources(net, {}).DebugString());
 }
 
-TEST(ShapeOnlyDeathTest, AsksForShapesThatItCannotKnow) {
+TEST(SourceShapesDeathTest, AsksForShapesThatItCannotKnow) {
   EXPECT_DEATH(Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }"),
-               "Layer in: .*none.*--data_shape=C,H,W");
+               "Layer in: the shape of its images is not known .source \"none\" is not there, and "
+               "there is no crop_size.; give it with --data_shape=C,H,W");
+  EXPECT_DEATH(
+      Shapes("type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }"),
+      "Layer in: the shape of its images is not known .source \"none\" is not there.; give");
+  EXPECT_DEATH(Shapes("type: 'VideoData' data_param { batch_size: 2 }"),
+               "Layer in: the shape of its images is not known .there is no crop_size.; give");
   EXPECT_DEATH(Shapes("type: 'Data' transform_param { crop_size: 8 }"),
                "Layer in .*batch_size must be 1 to 2147483647");
 }
 
-TEST(ShapeOnly, ImageListsNeedNotBeThereWhereTheSizeIsKnown) {
+TEST(SourceShapes, ImageListsNeedNotBeThereWhereTheSizeIsKnown) {
   const string images = "type: 'ImageData' image_data_param { source: 'none' batch_size: 2 ";
   EXPECT_EQ("2 3 8 8, 2", Shapes(images + "} transform_param { crop_size: 8 force_gray: true }"));
   EXPECT_EQ("2 1 6 7, 2", Shapes(images + "}", vector<int>{1, 6, 7}));
@@ -112,7 +119,7 @@ DataShapes Named(const std::map<string, vector<int>>& tops) {
   return given;
 }
 
-TEST(ShapeOnly, ShapesGivenByNameAreThoseOfTheirTops) {
+TEST(SourceShapes, ShapesGivenByNameAreThoseOfTheirTops) {
   const string source = "type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }";
   EXPECT_EQ("2 5, 2 1", Shapes(source, Named({{"data", {5}}, {"label", {1}}})));
   DataShapes given(vector<int>{3, 6, 7});
@@ -123,7 +130,7 @@ TEST(ShapeOnly, ShapesGivenByNameAreThoseOfTheirTops) {
                    Named({{"data", {5, 6, 7}}})));
 }
 
-TEST(ShapeOnly, ImagesAreResizedAndCroppedAsForksSay) {
+TEST(SourceShapes, ImagesAreResizedAndCroppedAsForksSay) {
   const string source = "data_param { source: 'none' batch_size: 2 } transform_param { ";
   const string resized = source + "resize_param { resize_mode: WARP height: 6 width: 7 } ";
   EXPECT_EQ("2 3 6 7, 1 1 16 8", Shapes("type: 'AnnotatedData' " + resized + "}"));
@@ -139,7 +146,7 @@ TEST(ShapeOnly, ImagesAreResizedAndCroppedAsForksSay) {
                "Layer in: too many boxes");
 }
 
-TEST(ShapeOnly, SourcesThatAreNotKnownHaveTheGivenShapes) {
+TEST(SourceShapes, SourcesThatAreNotKnownHaveTheGivenShapes) {
   const DataShapes given = Named({{"data", {3, 6, 7}}, {"label", {1}}});
   for (const string type : {"type: 'Python' ", "type: 'OfAFork' "}) {
     EXPECT_EQ("4 3 6 7, 4 1", Shapes(type + "data_param { batch_size: 4 }", given));
@@ -156,14 +163,14 @@ TEST(ShapeOnly, SourcesThatAreNotKnownHaveTheGivenShapes) {
               Shapes("type: 'Python' python_param { param_str: '" + text + "' }", given));
 }
 
-TEST(ShapeOnly, TypesThatAreNotKnownAreNoSourcesWithBottomsOrWithoutTops) {
+TEST(SourceShapes, TypesThatAreNotKnownAreNoSourcesWithBottomsOrWithoutTops) {
   const NetParameter net =
       ParseNet("layer { name: 'a' type: 'OfAFork' bottom: 'x' top: 'y' } layer { type: 'Python' }");
   for (const LayerParameter& layer : net.layer()) EXPECT_FALSE(ReadsOutside(layer));
 }
 
 #ifdef USE_OPENCV
-TEST(ShapeOnly, TakesTheShapeOfTheFirstImageOfAList) {
+TEST(SourceShapes, TakesTheShapeOfTheFirstImageOfAList) {
   string folder;
   MakeTempDir(&folder);
   cv::imwrite(folder + "/a.png", cv::Mat(6, 7, CV_8UC3, cv::Scalar(0)));
@@ -182,7 +189,7 @@ TEST(ShapeOnly, TakesTheShapeOfTheFirstImageOfAList) {
 #endif
 
 #ifdef USE_LMDB
-TEST(ShapeOnly, ReadsTheFirstRecordOfADatabase) {
+TEST(SourceShapes, ReadsTheFirstRecordOfADatabase) {
   string folder;
   MakeTempDir(&folder);
   const string path = folder + "/records";
@@ -202,6 +209,11 @@ TEST(ShapeOnly, ReadsTheFirstRecordOfADatabase) {
       "type: 'Data' data_param { backend: LMDB batch_size: 3 source: '" + path + "' }";
   EXPECT_EQ("3 2 6 7, 3", Shapes(source));
   EXPECT_EQ("3 2 5 5, 3", Shapes(source + " transform_param { crop_size: 5 }"));
+  EXPECT_EQ("3 2 6 7, 3", Shapes(source + " transform_param { mean_file: 'not_here' }"));
+  EXPECT_DEATH(Shapes(source + " transform_param { crop_size: 7 }"),
+               "crop_size is larger than an image of 6 rows");
+  EXPECT_DEATH(Shapes(source + " transform_param { mean_value: [1, 2, 3] }"),
+               "Specify either 1 mean_value or as many as channels: 2");
   const layrub::Graph real = Net<float>(Classifier(source)).MemoryGraph(1);
   const layrub::Graph planned = Net<float>(WithoutSources(Classifier(source), {})).MemoryGraph(1);
   EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
@@ -212,7 +224,7 @@ TEST(ShapeOnly, ReadsTheFirstRecordOfADatabase) {
 }
 #endif
 
-TEST(ShapeOnly, ACropThatChangesTheGivenSizeIsToldOfOnce) {
+TEST(SourceShapes, ACropThatChangesTheGivenSizeIsToldOfOnce) {
   const string source =
       "type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 4 }";
   ::testing::internal::CaptureStderr();
@@ -228,7 +240,7 @@ TEST(ShapeOnly, ACropThatChangesTheGivenSizeIsToldOfOnce) {
 }
 
 #ifdef USE_HDF5
-TEST(ShapeOnly, GivesTheGraphOfTheRealNet) {
+TEST(SourceShapes, GivesTheGraphOfTheRealNet) {
   string folder;
   MakeTempDir(&folder);
   const hid_t file =
@@ -257,7 +269,7 @@ TEST(ShapeOnly, GivesTheGraphOfTheRealNet) {
 }
 #endif
 
-TEST(ShapeOnly, TouchesNoParameter) {
+TEST(ShapeOnlyScope, TouchesNoParameter) {
   const NetParameter net = WithoutSources(
       Classifier("type: 'Data' data_param { batch_size: 2 } transform_param { crop_size: 64 }"),
       {});
@@ -272,7 +284,7 @@ TEST(ShapeOnly, TouchesNoParameter) {
   EXPECT_LE(layrub::Pool::Cpu().used() - before, 4096);
 }
 
-TEST(ShapeOnly, FillersWorkAgainAfterTheScope) {
+TEST(ShapeOnlyScope, FillersWorkAgainAfterTheScope) {
   FillerParameter param;
   param.set_value(3);
   Blob<float> blob(vector<int>{2});

@@ -1,9 +1,9 @@
-#ifndef CAFFE_UTIL_SYNTHETIC_DATA_HPP_
-#define CAFFE_UTIL_SYNTHETIC_DATA_HPP_
+#ifndef CAFFE_SYNTHETIC_DATA_HPP_
+#define CAFFE_SYNTHETIC_DATA_HPP_
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
-#include "caffe/util/shape_only.hpp"
+#include "caffe/source_shapes.hpp"
 
 namespace caffe {
 
@@ -24,4 +24,4 @@ int SetBatchSize(int batch, bool only_shapes_matter, NetParameter* param);
 
 }  // namespace caffe
 
-#endif  // CAFFE_UTIL_SYNTHETIC_DATA_HPP_
+#endif  // CAFFE_SYNTHETIC_DATA_HPP_

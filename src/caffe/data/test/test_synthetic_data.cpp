@@ -1,4 +1,4 @@
-#include "caffe/util/synthetic_data.hpp"
+#include "caffe/synthetic_data.hpp"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

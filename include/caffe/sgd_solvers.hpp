@@ -101,10 +101,7 @@ class AdaGradSolver : public SGDSolver<Dtype> {
 
  protected:
   void ComputeUpdateValue(int param_id, Dtype rate) override;
-  void constructor_sanity_check() {
-    CHECK_EQ(this->param_.momentum(), 0)
-        << "Momentum cannot be used with AdaGrad: leave it out of the solver.";
-  }
+  void constructor_sanity_check();
 
   DISABLE_COPY_AND_ASSIGN(AdaGradSolver);
 };
@@ -125,13 +122,7 @@ class RMSPropSolver : public SGDSolver<Dtype> {
 
  protected:
   void ComputeUpdateValue(int param_id, Dtype rate) override;
-  void constructor_sanity_check() {
-    CHECK_EQ(this->param_.momentum(), 0)
-        << "Momentum cannot be used with RMSProp: leave it out of the solver.";
-    CHECK(this->param_.rms_decay() >= 0 && this->param_.rms_decay() < 1)
-        << "rms_decay should lie between 0 and 1 (1 itself is too large), and is "
-        << this->param_.rms_decay() << ".";
-  }
+  void constructor_sanity_check();
 
   DISABLE_COPY_AND_ASSIGN(RMSPropSolver);
 };

@@ -13,6 +13,9 @@ namespace caffe {
 template <typename Dtype>
 class Solver;
 
+/// Aborts, as param.type() is none of `known`.
+[[noreturn]] void RefuseSolverType(const SolverParameter& param, const vector<string>& known);
+
 /// Solver types by name. Filled before main by the REGISTER_SOLVER macros; read-only afterwards.
 template <typename Dtype>
 class SolverRegistry {
@@ -31,12 +34,11 @@ class SolverRegistry {
         << "Solver type " << type << " already registered.";
   }
 
-  /// A solver of param.type(), owned by the caller. Aborts, listing the known types, when it is not
+  /// A solver of param.type(), owned by the caller. Aborts, naming the known types, when it is not
   /// registered.
   static Solver<Dtype>* CreateSolver(const SolverParameter& param) {
     const auto found = Registry().find(param.type());
-    CHECK(found != Registry().end()) << "Unknown solver type: " << param.type()
-                                     << " (known types: " << SolverTypeListString() << ")";
+    if (found == Registry().end()) RefuseSolverType(param, SolverTypeList());
     return found->second(param);
   }
 
@@ -48,12 +50,6 @@ class SolverRegistry {
 
  private:
   SolverRegistry() {}
-
-  static string SolverTypeListString() {
-    string list;
-    for (const auto& entry : Registry()) list += (list.empty() ? "" : ", ") + entry.first;
-    return list;
-  }
 };
 
 template <typename Dtype>

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "caffe/caffe.hpp"
+#include "caffe/solver_check.hpp"
 #include "caffe/solver_nets.hpp"
+#include "caffe/source_shapes.hpp"
 #include "caffe/util/shape_only.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/flags.hpp"
@@ -31,6 +33,7 @@ SolverParameter WantedSolver(const std::string& command) {
     solver.set_net(FLAGS_model);
   } else {
     caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver);
+    caffe::CheckSolver(solver);
   }
   ApplyDataFlags(false, &solver);
   return solver;

@@ -8,6 +8,7 @@
 
 #include "caffe/caffe.hpp"
 #include "caffe/planned_net.hpp"
+#include "caffe/solver_check.hpp"
 #include "caffe/solver_snapshots.hpp"
 #include "caffe/util/signal_handler.h"
 #include "layrub/activity.hpp"
@@ -43,15 +44,16 @@ caffe::SolverParameter ReadSolver() {
   caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &param);
   ApplyStateFlags(param.mutable_train_state());
   ApplyPlacementFlags(param.mutable_placement());
-  ApplyDataFlags(true, &param);
   if (FLAGS_verify_placement < 0) Fail("--verify_placement must be at least 1.");
   if (Given("max_iter") && FLAGS_max_iter < 1) Fail("--max_iter must be at least 1.");
   if (FLAGS_max_iter > 0) param.set_max_iter(FLAGS_max_iter);
+  if (FLAGS_stop_on_nan) param.set_stop_on_nan(true);
+  caffe::CheckSolver(param);
+  ApplyDataFlags(true, &param);
   if (!FLAGS_weights.empty()) {
     param.clear_weights();
     param.add_weights(FLAGS_weights);
   }
-  if (FLAGS_stop_on_nan) param.set_stop_on_nan(true);
   return param;
 }
 

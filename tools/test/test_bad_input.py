@@ -57,6 +57,16 @@ class BadInput(DigitsTest):
         for command in ("time", "plan"):
             self.fails(run(command, "--model=bad.prototxt"), r"bad\.prototxt:4.*typo")
 
+    def test_mistakes_of_solvers_are_told_with_their_lines_before_anything_trains(self):
+        write("bad.prototxt", SOLVER.replace('"fixed"', '"fixd"').replace("test_interval: 4", "iter_size: 0"))
+        for command in ("train", "plan", "compare"):
+            result = run(command, "--solver=bad.prototxt")
+            self.fails(result, r'The solver has 3 problems:\n'
+                               r'bad\.prototxt: test_interval must be set.*\n'
+                               r'bad\.prototxt:4: iter_size should be at least 1\.\n'
+                               r'bad\.prototxt:7: Unknown learning rate policy: "fixd"; did you mean "fixed"\?')
+            self.assertNotIn("Initializing net", result.err)
+
     def test_missing_files_are_named(self):
         self.fails(run("train", "--solver=none.prototxt"), "none.prototxt")
         self.fails(run("time", "--model=none.prototxt"), "none.prototxt")
@@ -64,7 +74,7 @@ class BadInput(DigitsTest):
         os.mkdir("folder")
         write("folder/solver.prototxt", 'net: "nets/none.prototxt" base_lr: 0.1 lr_policy: "fixed"')
         self.fails(run("train", "--solver=folder/solver.prototxt"),
-                   re.escape(f"File not found: nets/none.prototxt (looked in {os.getcwd()})"))
+                   re.escape(f"folder/solver.prototxt:1: File not found: nets/none.prototxt (looked in {os.getcwd()})"))
         self.fails(run("train", "--solver=solver.prototxt", "--snapshot=none.solverstate"), "none.solverstate")
         self.fails(run("train", "--solver=solver.prototxt", "--weights=none.caffemodel"), "none.caffemodel")
         self.fails(run("diff", "a.caffemodel", "b.caffemodel"), "a.caffemodel")

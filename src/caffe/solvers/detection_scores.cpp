@@ -27,12 +27,11 @@ std::map<int, double> DetectionScores::AveragePrecisions(kernels::PrecisionMean 
   return precisions;
 }
 
-kernels::PrecisionMean PrecisionMeanOf(const std::string& ap_version) {
+std::optional<kernels::PrecisionMean> PrecisionMeanOf(const std::string& ap_version) {
   if (ap_version == "11point") return kernels::PrecisionMean::k11Point;
   if (ap_version == "MaxIntegral") return kernels::PrecisionMean::kMaxVoc;
-  CHECK_EQ(ap_version, "Integral")
-      << "ap_version may be 11point, MaxIntegral or Integral; it is \"" << ap_version << "\".";
-  return kernels::PrecisionMean::kIntegral;
+  if (ap_version == "Integral") return kernels::PrecisionMean::kIntegral;
+  return std::nullopt;
 }
 
 template void DetectionScores::Add(const std::string&, const Blob<float>&);

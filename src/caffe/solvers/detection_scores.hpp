@@ -2,6 +2,7 @@
 #define CAFFE_SOLVERS_DETECTION_SCORES_HPP_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ class DetectionScores {
   std::map<int, Class> classes_;
 };
 
-/// By SolverParameter.ap_version; aborts where it is none.
-kernels::PrecisionMean PrecisionMeanOf(const std::string& ap_version);
+/// By SolverParameter.ap_version: 11point, MaxIntegral or Integral; nothing where it is none.
+std::optional<kernels::PrecisionMean> PrecisionMeanOf(const std::string& ap_version);
 
 }  // namespace caffe
 

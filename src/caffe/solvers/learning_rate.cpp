@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "caffe/sgd_solvers.hpp"
+#include "solver_problems.hpp"
 
 namespace caffe {
 
@@ -19,18 +20,8 @@ struct Ramp {
 
 /// Two forks have it, under names of their own.
 Ramp RampOf(const SolverParameter& param) {
-  const auto checked = [](const char* name, int iterations, float start) {
-    CHECK_GE(iterations, 0) << name << " must not be negative; it is " << iterations << ".";
-    return Ramp{iterations, start};
-  };
-  const Ramp rampup = checked("rampup_interval", param.rampup_interval(), param.rampup_lr());
-  const Ramp warmup = checked("warmup_iter", param.warmup_iter(), param.warmup_start_lr());
-  CHECK(rampup.iterations == 0 || warmup.iterations == 0)
-      << "rampup_interval and warmup_iter are two names for one thing: set one of them.";
-  CHECK(rampup.iterations > 0 || !param.has_rampup_lr()) << "rampup_lr needs a rampup_interval.";
-  CHECK(warmup.iterations > 0 || !param.has_warmup_start_lr())
-      << "warmup_start_lr needs a warmup_iter.";
-  return rampup.iterations > 0 ? rampup : warmup;
+  if (param.rampup_interval() > 0) return {param.rampup_interval(), param.rampup_lr()};
+  return {param.warmup_iter(), param.warmup_start_lr()};
 }
 
 }  // namespace
@@ -63,6 +54,7 @@ string RateWarning(const SolverParameter& param) {
 
 template <typename Dtype>
 Dtype SGDSolver<Dtype>::GetLearningRate() {
+  Refuse(this->param_, RateProblems(this->param_));
   const Ramp ramp = RampOf(this->param_);
   const Dtype rate = PolicyRate();
   if (this->iter_ >= ramp.iterations) return rate;
@@ -78,7 +70,6 @@ Dtype SGDSolver<Dtype>::PolicyRate() {
   const Dtype iter = this->iter_;
   if (policy == "fixed") return base;
   if (policy == "step") {
-    CHECK_GT(param.stepsize(), 0) << "lr_policy \"step\" needs a positive stepsize.";
     this->current_step_ = this->iter_ / param.stepsize();
     return base * std::pow(gamma, Dtype(this->current_step_));
   }
@@ -94,26 +85,15 @@ Dtype SGDSolver<Dtype>::PolicyRate() {
     return base * std::pow(gamma, Dtype(this->current_step_));
   }
   if (policy == "plateau") return base * std::pow(gamma, Dtype(this->current_step_));
-  if (policy == "poly") {
-    CHECK_GT(param.max_iter(), 0) << "lr_policy \"poly\" needs a positive max_iter.";
-    return base * std::pow(Dtype(1) - iter / Dtype(param.max_iter()), power);
-  }
-  if (policy == "sigmoid") {
-    return base * (Dtype(1) / (Dtype(1) + std::exp(-gamma * (iter - Dtype(param.stepsize())))));
-  }
-  LOG(FATAL) << "Unknown learning rate policy: \"" << policy
-             << "\" (lr_policy may be fixed, step, exp, inv, multistep, plateau, poly or sigmoid)";
-  return 0;
+  if (policy == "poly") return base * std::pow(Dtype(1) - iter / Dtype(param.max_iter()), power);
+  return base * (Dtype(1) / (Dtype(1) + std::exp(-gamma * (iter - Dtype(param.stepsize())))));
 }
 
 template <typename Dtype>
 void SGDSolver<Dtype>::StepOnPlateau() {
   const SolverParameter& param = this->param_;
   if (param.lr_policy() != "plateau") return;
-  CHECK(param.plateau_winsize_size() > 0 && param.has_gamma())
-      << "lr_policy \"plateau\" needs a gamma, and a plateau_winsize for each step.";
-  for (int iterations : param.plateau_winsize())
-    CHECK_GT(iterations, 0) << "plateau_winsize must be positive; it is " << iterations << ".";
+  Refuse(param, RateProblems(param));
   CHECK_EQ(Caffe::solver_count(), 1) << "lr_policy \"plateau\" looks at the loss of one solver; "
                                         "several, which have losses of their own, would part.";
   if (this->smoothed_loss_ < lowest_loss_) {

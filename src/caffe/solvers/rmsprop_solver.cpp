@@ -2,8 +2,14 @@
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/sgd_solvers.hpp"
+#include "solver_problems.hpp"
 
 namespace caffe {
+
+template <typename Dtype>
+void RMSPropSolver<Dtype>::constructor_sanity_check() {
+  Refuse(this->param_, TypeProblems(type(), this->param_));
+}
 
 template <typename Dtype>
 void RMSPropSolver<Dtype>::ComputeUpdateValue(int param_id, Dtype rate) {

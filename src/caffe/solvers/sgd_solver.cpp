@@ -3,6 +3,7 @@
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "caffe/util/fused_loops.hpp"
+#include "solver_problems.hpp"
 
 namespace caffe {
 
@@ -123,16 +124,13 @@ void SGDSolver<Dtype>::Regularize(int param_id) {
   if (decay == 0) return;
   const DeviceContext context = DeviceContext::Current();
   Blob<Dtype>* param = this->net_->learnable_params()[param_id];
-  const string& kind = this->param_.regularization_type();
-  if (kind == "L2") {
+  Refuse(this->param_, RegularizationProblems(this->param_));
+  if (this->param_.regularization_type() == "L2") {
     kernels::AddDecayL2(context, param->count(), decay, Data(context, *param),
                         MutableDiff(context, param));
-  } else if (kind == "L1") {
+  } else {
     kernels::AddDecayL1(context, param->count(), decay, Data(context, *param),
                         MutableDiff(context, param));
-  } else {
-    LOG(FATAL) << "Unknown regularization type: \"" << kind
-               << "\" (regularization_type may be L1 or L2)";
   }
 }
 

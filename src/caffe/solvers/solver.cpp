@@ -13,6 +13,7 @@
 #include "caffe/util/upgrade_proto.hpp"
 #include "detection_scores.hpp"
 #include "learning_rate.hpp"
+#include "solver_problems.hpp"
 
 namespace caffe {
 
@@ -68,16 +69,7 @@ void Solver<Dtype>::Init(const SolverParameter& param) {
   LOG_IF(INFO, LogsSetUp()) << "Initializing solver from parameters: " << std::endl
                             << WithoutOrigins(param).DebugString();
   param_ = param;
-  CHECK_GE(param_.average_loss(), 1) << "average_loss should be at least 1.";
-  CHECK_GE(param_.iter_size(), 1) << "iter_size should be at least 1.";
-  CHECK_GE(param_.max_iter(), 0) << "max_iter is " << param_.max_iter()
-                                 << ": the number of iterations should be at least 0.";
-  CHECK_GE(param_.snapshot_keep(), 0) << "snapshot_keep should be at least 1, or 0 for all.";
-  CHECK(param_.eval_type() == "classification" || param_.eval_type() == "detection")
-      << "eval_type may be classification or detection; it is \"" << param_.eval_type() << "\".";
-  PrecisionMeanOf(param_.ap_version());
-  CHECK(std::isfinite(param_.base_lr()) || !param_.stop_on_nan())
-      << "base_lr is " << param_.base_lr() << ": nothing can be learned (stop_on_nan).";
+  Refuse(param_, FieldProblems(param_));
   LOG_IF(WARNING, !std::isfinite(param_.base_lr()) && Caffe::root_solver())
       << "base_lr is " << param_.base_lr() << ": nothing can be learned.";
   if (param_.snapshot() > 0) CheckSnapshotWritePermissions();
@@ -252,7 +244,7 @@ namespace {
 /// The mean over the classes, each of which is logged where show_per_class_result says so.
 double MeanAveragePrecision(const SolverParameter& param, const DetectionScores& scores) {
   const std::map<int, double> precisions =
-      scores.AveragePrecisions(PrecisionMeanOf(param.ap_version()));
+      scores.AveragePrecisions(*PrecisionMeanOf(param.ap_version()));
   double sum = 0;
   for (const auto& [label, precision] : precisions) {
     LOG_IF(INFO, param.show_per_class_result()) << "class" << label << ": " << precision;

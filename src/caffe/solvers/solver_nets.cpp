@@ -1,6 +1,7 @@
 #include "caffe/solver_nets.hpp"
 
 #include "caffe/util/upgrade_proto.hpp"
+#include "solver_problems.hpp"
 
 namespace caffe {
 
@@ -31,14 +32,7 @@ SolverNet MakeNet(const string& field, const string& file, const NetParameter& i
 }  // namespace
 
 SolverNet TrainNetOf(const SolverParameter& param) {
-  const string fields = "net, net_param, train_net, train_net_param";
-  const int sources =
-      param.has_net() + param.has_net_param() + param.has_train_net() + param.has_train_net_param();
-  CHECK_GE(sources, 1) << "SolverParameter must specify a train net using one of these fields: "
-                       << fields;
-  CHECK_LE(sources, 1)
-      << "SolverParameter must not contain more than one of these fields specifying a train net: "
-      << fields;
+  Refuse(param, TrainNetProblems(param));
   const NetState* state = &param.train_state();
   if (param.has_train_net_param())
     return MakeNet("train_net_param", "", param.train_net_param(), TRAIN, state);
@@ -48,23 +42,8 @@ SolverNet TrainNetOf(const SolverParameter& param) {
 }
 
 vector<SolverNet> TestNetsOf(const SolverParameter& param) {
-  CHECK_LE(param.has_net() + param.has_net_param(), 1)
-      << "Both net and net_param are set; only one may be.";
-  const int own = param.test_net_param_size() + param.test_net_size();
-  const bool generic = param.has_net() || param.has_net_param();
+  Refuse(param, TestNetProblems(param));
   const int tests = param.test_iter_size();
-  if (generic) {
-    CHECK_GE(tests, own) << "test_iter must be specified for each test network.";
-  } else {
-    CHECK_EQ(tests, own) << "test_iter must be specified for each test network.";
-  }
-  if (param.test_state_size() > 0) {
-    CHECK_EQ(param.test_state_size(), tests)
-        << "test_state must be unspecified or specified once per test net.";
-  }
-  if (tests > 0)
-    CHECK_GT(param.test_interval(), 0) << "test_interval must be set where there are test nets.";
-
   vector<SolverNet> nets;
   const auto add = [&](const string& field, const string& file, const NetParameter& inlined) {
     const int index = static_cast<int>(nets.size());

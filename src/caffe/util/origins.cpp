@@ -43,6 +43,15 @@ void SetOrigins(const std::string& file, const TextFormat::ParseInfoTree& places
   if (solver->has_train_net_param()) set("train_net_param", -1, solver->mutable_train_net_param());
   for (int i = 0; i < solver->test_net_param_size(); ++i)
     set("test_net_param", i, solver->mutable_test_net_param(i));
+
+  SolverOrigin* const origin = solver->mutable_origin();
+  origin->set_file(file);
+  const auto* const type = SolverParameter::descriptor();
+  for (int i = 0; i < type->field_count(); ++i) {
+    const auto* const field = type->field(i);
+    const int line = places.GetLocation(field, field->is_repeated() ? 0 : -1).line;
+    if (line >= 0) (*origin->mutable_line())[field->name()] = line + 1;
+  }
 }
 
 NetParameter WithoutOrigins(const NetParameter& net) {
@@ -53,6 +62,7 @@ NetParameter WithoutOrigins(const NetParameter& net) {
 
 SolverParameter WithoutOrigins(const SolverParameter& solver) {
   SolverParameter result = solver;
+  result.clear_origin();
   const auto clear = [](NetParameter* net) { *net = WithoutOrigins(*net); };
   if (result.has_net_param()) clear(result.mutable_net_param());
   if (result.has_train_net_param()) clear(result.mutable_train_net_param());

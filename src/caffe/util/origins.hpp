@@ -24,7 +24,8 @@ class Origins {
   std::vector<std::pair<std::string, std::string>> layers_;  ///< in order: name and origin
 };
 
-/// Sets the origins in the nets that are fields of a solver read from `file`.
+/// Sets SolverParameter.origin of a solver read from `file`, and the origins in the nets that are
+/// its fields.
 void SetOrigins(const std::string& file, const google::protobuf::TextFormat::ParseInfoTree& places,
                 SolverParameter* solver);
 

@@ -137,9 +137,10 @@ layers { layer { name: "c" type: "conv" num_output: 2 kernelsize: 3 } bottom: "p
 
 std::vector<std::string> SolverSeeds() {
   WriteSmallFiles();
-  std::string with_net = "base_lr: 0.01 solver_type: NESTEROV test_iter: 1 test_interval: 5 ";
+  std::string with_net = "base_lr: 0.01 lr_policy: 'fixed' solver_type: NESTEROV ";
+  with_net += "test_iter: 1 test_interval: 5 ";
   with_net += "train_net_param {" + std::string(kSmallNet) + "} test_net: 'small.prototxt'";
-  return {kSmallSolver, with_net, "net: 'small.prototxt' type: 'SGD' base_lr: 1"};
+  return {kSmallSolver, with_net, "net: 'small.prototxt' type: 'SGD' lr_policy: 'fixed'"};
 }
 
 std::vector<std::string> MachineSeeds() {

@@ -1,0 +1,124 @@
+// What is told of a solver from which no training can come.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "caffe/error.hpp"
+#include "caffe/solver_check.hpp"
+#include "caffe/util/origins.hpp"
+#include "caffe/util/upgrade_proto.hpp"
+#include "solver_fixture.hpp"
+
+namespace caffe {
+namespace {
+
+/// A file that is there, as the net; nobody reads it.
+class SolverProblems : public testing::Test {
+ protected:
+  SolverProblems() : net_("net: '" + folder_ + "/solver.prototxt'\n") {
+    Caffe::set_throw_on_error(true);
+  }
+  ~SolverProblems() override { Caffe::set_throw_on_error(false); }
+
+  SolverParameter Read(const string& text) const {
+    std::ofstream(path_) << text;
+    SolverParameter param;
+    ReadSolverParamsFromTextFileOrDie(path_, &param);
+    return param;
+  }
+
+  /// "" where there are none. The file's name is left out.
+  string Told(const string& text) const {
+    try {
+      CheckSolver(Read(text));
+    } catch (const Error& error) {
+      string told = error.what();
+      for (size_t at = 0; (at = told.find(path_, at)) != string::npos;)
+        told.erase(at, path_.size());
+      return told;
+    }
+    return "";
+  }
+
+  const string folder_ = NewFolder();
+  const string path_ = folder_ + "/solver.prototxt";
+  const string net_;
+};
+
+TEST_F(SolverProblems, AreNoneInOneThatCanTrain) {
+  EXPECT_EQ("", Told(net_ + "base_lr: 1 lr_policy: 'fixed'"));
+  EXPECT_EQ("", Told(net_ + "lr_policy: 'step' stepsize: 1 test_iter: 1 test_interval: 1"));
+}
+
+TEST_F(SolverProblems, AreToldWithFileAndLine) {
+  EXPECT_THAT(Told(net_ + "lr_policy: 'fixed'\n\niter_size: 0"),
+              testing::StartsWith(":4: iter_size should be at least 1."));
+  EXPECT_THAT(Told(net_ + "\n  lr_policy: 'stepp'"),
+              testing::StartsWith(":3: Unknown learning rate policy: \"stepp\"; did you mean "
+                                  "\"step\"? (lr_policy may be fixed, step, exp, inv, multistep, "
+                                  "plateau, poly or sigmoid)"));
+  EXPECT_THAT(Told(net_ + "lr_policy: 'fixed'\ntype: 'Adm'"),
+              testing::StartsWith(":3: Unknown solver type: Adm; did you mean \"Adam\"? (known "
+                                  "types: AdaDelta, "));
+}
+
+TEST_F(SolverProblems, OfFieldsThatAreNotThereNameTheFile) {
+  EXPECT_THAT(Told(net_), testing::StartsWith(": lr_policy is not set; it may be fixed, step,"));
+  EXPECT_THAT(Told(net_ + "lr_policy: 'step'"),
+              testing::StartsWith(": lr_policy \"step\" needs a positive stepsize."));
+  EXPECT_THAT(Told("lr_policy: 'fixed'"),
+              testing::StartsWith(": SolverParameter must specify a train net"));
+}
+
+TEST_F(SolverProblems, AreToldAllAtOnceInTheOrderOfTheFile) {
+  EXPECT_THAT(
+      Told(
+          "weight_decay: 1\nregularization_type: 'L3'\nnet: '/none/net.prototxt'\ntype: 'AdaGrad'\n"
+          "momentum: 0.9\nlr_policy: 'fixed'\ntest_iter: 1\n"),
+      testing::StartsWith(
+          "The solver has 4 problems:\n"
+          ": test_interval must be set where there are test nets.\n"
+          ":2: Unknown regularization type: \"L3\" (regularization_type may be L1 or L2)\n"
+          ":3: File not found: /none/net.prototxt\n"
+          ":5: Momentum cannot be used with AdaGrad: leave it out of the solver."));
+}
+
+TEST_F(SolverProblems, OfASolverThatNoTextGivesAreSentences) {
+  SolverParameter param = ParseSolver("lr_policy: 'fixed' net_param { } max_iter: -1");
+  try {
+    CheckSolver(param);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith("max_iter is -1: the number"));
+  }
+}
+
+TEST_F(SolverProblems, AreToldAlikeByConstructorsAndSteps) {
+  const string net = "net_param { " + LinearNet() + "}\nlr_policy: 'linear'\n";
+  const auto told = [&](const auto& what) -> string {
+    try {
+      what();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const int line = 1 + static_cast<int>(std::count(net.begin(), net.end(), '\n'));
+  const SolverParameter param = Read(net + "average_loss: 0");
+  EXPECT_THAT(told([&] { SGDSolver<float> solver(param); }),
+              testing::StartsWith(path_ + ":" + std::to_string(line) + ": average_loss should"));
+  SGDSolver<float> solver(Read(net));
+  EXPECT_THAT(told([&] { solver.Step(1); }),
+              testing::StartsWith(path_ + ":" + std::to_string(line - 1) +
+                                  ": Unknown learning rate policy: \"linear\""));
+}
+
+TEST_F(SolverProblems, AreNotPartOfASolverAsAPersonWouldWriteIt) {
+  const SolverParameter param = Read("base_lr: 1");
+  EXPECT_EQ(path_, param.origin().file());
+  EXPECT_EQ(1, param.origin().line().at("base_lr"));
+  EXPECT_FALSE(WithoutOrigins(param).has_origin());
+}
+
+}  // namespace
+}  // namespace caffe

@@ -37,7 +37,8 @@ bool HasBatchSize(const LayerParameter& layer);
 /// first record where the source exists, else 3 channels; all of this resized and cropped as
 /// the layer says. A top after the first is a label, one value for each item unless `given` names
 /// it. The label of AnnotatedData is (1, 1, boxes, 8), with kAnnotatedBoxes for each item or as
-/// many as `given` has for it. Aborts, naming the layer, where a shape cannot be found out.
+/// many as `given` has for it. Aborts, naming the layer, where a shape cannot be found out, or the
+/// layer would not take the record, as one that is smaller than its crop.
 vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShapes& given);
 
 /// Sets the batch size of a layer that reads data from outside.

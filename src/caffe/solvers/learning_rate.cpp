@@ -86,6 +86,7 @@ Dtype SGDSolver<Dtype>::PolicyRate() {
   }
   if (policy == "plateau") return base * std::pow(gamma, Dtype(this->current_step_));
   if (policy == "poly") return base * std::pow(Dtype(1) - iter / Dtype(param.max_iter()), power);
+  CHECK_EQ(policy, "sigmoid");
   return base * (Dtype(1) / (Dtype(1) + std::exp(-gamma * (iter - Dtype(param.stepsize())))));
 }
 
@@ -93,7 +94,6 @@ template <typename Dtype>
 void SGDSolver<Dtype>::StepOnPlateau() {
   const SolverParameter& param = this->param_;
   if (param.lr_policy() != "plateau") return;
-  Refuse(param, RateProblems(param));
   CHECK_EQ(Caffe::solver_count(), 1) << "lr_policy \"plateau\" looks at the loss of one solver; "
                                         "several, which have losses of their own, would part.";
   if (this->smoothed_loss_ < lowest_loss_) {

@@ -1,5 +1,4 @@
 // Solver: when a snapshot is taken, whether there is room for it, and what follows when it fails.
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <climits>
@@ -93,15 +92,12 @@ void Solver<Dtype>::CheckSnapshotWritePermissions() {
   if (!net_) return;  // later
   const auto [weights, state] = SnapshotBytes();
   ChooseSnapshotFormat(weights, state);
-  const string folder = std::filesystem::path(prefix).parent_path().string();
-  struct statvfs disk;
-  if (statvfs(folder.empty() ? "." : folder.c_str(), &disk) == 0) {
-    const double room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-    CHECK_GE(room, static_cast<double>(weights + state))
-        << "A snapshot under '" << prefix << "' needs " << weights + state
-        << " bytes, and there are " << static_cast<int64_t>(room)
-        << " bytes left: it would fail after hours of training.";
-  }
+  const std::filesystem::path folder = std::filesystem::path(prefix).parent_path() / ".";
+  std::error_code unknown;  // then all there could be is left
+  const uintmax_t room = std::filesystem::space(folder, unknown).available;
+  CHECK(room >= static_cast<uintmax_t>(weights + state))
+      << "A snapshot under '" << prefix << "' needs " << weights + state << " bytes, and there are "
+      << room << " bytes left: it would fail after hours of training.";
   snapshots_checked_ = true;
 }
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <bit>
@@ -14,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "caffe/util/failure.hpp"
 #include "layrub/base/bytes.hpp"
@@ -36,17 +34,22 @@ void Check(int status, MDB_env* env, const char* action) {
   LOG(FATAL) << "Cannot " << action << " LMDB " << PathOf(env) << ": " << mdb_strerror(status);
 }
 
-// Nothing where that is not known.
-std::optional<int64_t> BytesLeftAt(const string& place) {
-  struct statvfs disk;
-  if (statvfs(place.empty() ? "." : place.c_str(), &disk) != 0) return std::nullopt;
-  return static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+// "; 8.0 KiB are left on its disk", or "" where that is not known. LMDB tells of a disk that is
+// full as of one that is broken.
+string RoomLeft(const std::filesystem::path& place) {
+  std::error_code unknown;
+  const uintmax_t left = std::filesystem::space(place, unknown).available;
+  if (unknown) return "";
+  return "; " + layrub::FormatBytes(static_cast<int64_t>(left)) + " are left on its disk";
 }
 
-// "; 8.0 KiB are left on its disk". LMDB tells of a disk that is full as of one that is broken.
-string RoomLeft(const string& place) {
-  const std::optional<int64_t> left = BytesLeftAt(place);
-  return left ? "; " + layrub::FormatBytes(*left) + " are left on its disk" : "";
+// LMDB maps files into memory, and a page that the disk cannot hold would kill the process.
+void CheckRoomForEmptyOne(const string& source) {
+  constexpr uintmax_t kLeast = 64 << 10;
+  const std::filesystem::path disk = std::filesystem::path(source).parent_path() / ".";
+  std::error_code unknown;  // then all there could be is left
+  CHECK(std::filesystem::space(disk, unknown).available >= kLeast)
+      << "Cannot make LMDB " << source << ": " << strerror(ENOSPC) << RoomLeft(disk);
 }
 
 int64_t FileSize(MDB_env* env) {
@@ -217,15 +220,7 @@ Readers& OpenReaders() {
 
 void LMDB::Open(const string& source, Mode mode) {
   Close();
-  if (mode == NEW) {
-    // An empty one; LMDB maps files into memory, and a page that the disk cannot hold would kill
-    // the process.
-    constexpr int64_t kLeast = 64 << 10;
-    const string parent = std::filesystem::path(source).parent_path().string();
-    const std::optional<int64_t> left = BytesLeftAt(parent);
-    CHECK(!left || *left >= kLeast)
-        << "Cannot make LMDB " << source << ": " << strerror(ENOSPC) << RoomLeft(parent);
-  }
+  if (mode == NEW) CheckRoomForEmptyOne(source);
   if (mode != READ && mkdir(source.c_str(), 0755) != 0 && (mode == NEW || errno != EEXIST)) {
     LOG(FATAL) << "Cannot make LMDB " << source << ": "
                << (errno == EEXIST ? "it exists already; remove it first, or use it as it is."

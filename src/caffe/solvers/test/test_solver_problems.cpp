@@ -12,6 +12,17 @@
 namespace caffe {
 namespace {
 
+/// What the error says that ends `work`; "" without one.
+template <typename Work>
+string Said(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 /// A file that is there, as the net; nobody reads it.
 class SolverProblems : public testing::Test {
  protected:
@@ -29,15 +40,9 @@ class SolverProblems : public testing::Test {
 
   /// "" where there are none. The file's name is left out.
   string Told(const string& text) const {
-    try {
-      CheckSolver(Read(text));
-    } catch (const Error& error) {
-      string told = error.what();
-      for (size_t at = 0; (at = told.find(path_, at)) != string::npos;)
-        told.erase(at, path_.size());
-      return told;
-    }
-    return "";
+    string told = Said([&] { CheckSolver(Read(text)); });
+    for (size_t at = 0; (at = told.find(path_, at)) != string::npos;) told.erase(at, path_.size());
+    return told;
   }
 
   const string folder_ = NewFolder();
@@ -85,30 +90,17 @@ TEST_F(SolverProblems, AreToldAllAtOnceInTheOrderOfTheFile) {
 
 TEST_F(SolverProblems, OfASolverThatNoTextGivesAreSentences) {
   SolverParameter param = ParseSolver("lr_policy: 'fixed' net_param { } max_iter: -1");
-  try {
-    CheckSolver(param);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::StartsWith("max_iter is -1: the number"));
-  }
+  EXPECT_THAT(Said([&] { CheckSolver(param); }), testing::StartsWith("max_iter is -1: the number"));
 }
 
 TEST_F(SolverProblems, AreToldAlikeByConstructorsAndSteps) {
   const string net = "net_param { " + LinearNet() + "}\nlr_policy: 'linear'\n";
-  const auto told = [&](const auto& what) -> string {
-    try {
-      what();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
   const int line = 1 + static_cast<int>(std::count(net.begin(), net.end(), '\n'));
   const SolverParameter param = Read(net + "average_loss: 0");
-  EXPECT_THAT(told([&] { SGDSolver<float> solver(param); }),
+  EXPECT_THAT(Said([&] { SGDSolver<float> solver(param); }),
               testing::StartsWith(path_ + ":" + std::to_string(line) + ": average_loss should"));
   SGDSolver<float> solver(Read(net));
-  EXPECT_THAT(told([&] { solver.Step(1); }),
+  EXPECT_THAT(Said([&] { solver.Step(1); }),
               testing::StartsWith(path_ + ":" + std::to_string(line - 1) +
                                   ": Unknown learning rate policy: \"linear\""));
 }

@@ -35,6 +35,9 @@ function(layrub_add_library name folder)
   if(name MATCHES "^(caffe_kernels|layrub_placement|layrub_bounds)$")
     layrub_optimize(${name} -O3)
   endif()
+  if(NOT name STREQUAL "caffe_kernels")
+    layrub_in_groups(${name})
+  endif()
   if(name MATCHES "^layrub_(base|placement|bounds)$")
     target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
   else()
@@ -48,11 +51,11 @@ function(layrub_add_library name folder)
   set_property(GLOBAL APPEND PROPERTY LAYRUB_OBJECTS ${name})
 endfunction()
 
-# layrub_optimize(<name> <level>): the level that the default build type gives the target instead of its -O2: loops over
-# elements and the planner's search are worth more, tests less, as they are compiled more often than they run.
+# layrub_optimize(<name> <level>): what the default build type gives the target instead of its -O2: loops over elements
+# and the planner's search are worth more; tests and commands, which are compiled more often than they run long, less.
 function(layrub_optimize name level)
   if(NOT SANITIZE)
-    target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level}>)
+    target_compile_options(${name} PRIVATE "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:${level}>")
   endif()
 endfunction()
 
@@ -73,6 +76,14 @@ function(layrub_precompile group name)
   endif()
 endfunction()
 
+# layrub_in_groups(<name>): compiles its files in groups, for which their headers and templates are compiled once
+# (JUMBO). So names in the unnamed namespaces of a target's files must differ.
+function(layrub_in_groups name)
+  if(JUMBO)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  endif()
+endfunction()
+
 # layrub_add_proto(<name> <file>): generates <build>/include/caffe/proto/<file>.pb.h and compiles
 # it into an object library.
 function(layrub_add_proto name file)
@@ -89,6 +100,7 @@ function(layrub_add_proto name file)
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include)
   target_link_libraries(${name} PRIVATE caffe_deps)
   target_compile_options(${name} PRIVATE ${sanitize_flags} ${hardening_flags} -w)
+  layrub_optimize(${name} -O1)
   set_property(GLOBAL APPEND PROPERTY LAYRUB_OBJECTS ${name})
 endfunction()
 
@@ -284,7 +296,6 @@ function(layrub_add_program name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE caffe layrub_flags nlohmann_json::nlohmann_json)
   target_compile_definitions(${name} PRIVATE LAYRUB_VERSION="${PROJECT_VERSION}")
-  layrub_precompile(LAYRUB_PROGRAM_HEADERS ${name} caffe/caffe.hpp nlohmann/json.hpp)
 endfunction()
 
 # The files of the page that reports are made of, as a source file of the program layrub.
@@ -316,6 +327,8 @@ function(layrub_add_tools)
   target_include_directories(layrub_commands PUBLIC ${PROJECT_SOURCE_DIR}/tools)
   target_compile_definitions(layrub_commands PUBLIC LAYRUB_VERSION="${PROJECT_VERSION}")
   target_link_libraries(layrub_commands PUBLIC caffe layrub_flags nlohmann_json::nlohmann_json)
+  layrub_in_groups(layrub_commands)
+  layrub_optimize(layrub_commands -O1)
   target_sources(layrub PRIVATE ${folder}/fail.cpp $<TARGET_OBJECTS:layrub_commands>)
   add_custom_command(TARGET layrub POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E create_symlink layrub ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/caffe

@@ -15,7 +15,6 @@
 #include "caffe/placement.hpp"
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
-#include "caffe/util/fused_loops.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "caffe/util/threads.hpp"
 #include "layrub/base/standard_streams.hpp"
@@ -53,7 +52,6 @@ const std::vector<Command>& Commands() {
        "  --strict_mode          refuse solver_mode: GPU in a build for the CPU only\n"
        "  --deterministic        the same plan in each run: nothing is measured\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
-       "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
@@ -79,7 +77,7 @@ const std::vector<Command>& Commands() {
        "  --max_iter=N           iterations, instead of the solver's max_iter\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n",
-       true, Train},
+       true, RunTrain},
       {"test", "", 0, "score a trained net",
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  its weights (needed)\n"
@@ -96,7 +94,6 @@ const std::vector<Command>& Commands() {
        "  --deterministic        reproducible results, the same under every plan\n"
        "  --gpu=ID               run on this GPU\n"
        "  --threads=N            threads that compute on the CPU (one for each core)\n"
-       "  --fuse_loops=false     on the CPU, run each layer's loops by themselves\n"
        "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
        "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
        "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
@@ -105,7 +102,7 @@ const std::vector<Command>& Commands() {
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
-       true, Test},
+       true, RunTest},
       {"time", "", 0, "measure the time of each layer",
        "  --model=FILE           the model definition (needed)\n"
        "  --weights=FILE[,FILE]  weights\n"
@@ -132,7 +129,7 @@ const std::vector<Command>& Commands() {
        "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub time --model=lenet.prototxt --iterations=10\n",
-       false, Time},
+       false, RunTime},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
        "  --placement=NAME       memory strategy (auto): {strategies}\n"
@@ -163,7 +160,7 @@ const std::vector<Command>& Commands() {
        "  --dump=DIR             write graph.txt and plan.txt there\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
-       false, Plan},
+       false, RunPlan},
       {"compare", "", 0, "compare what the memory strategies take, in bytes and in time",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
        "  --device_memory=SIZE[,SIZE]    compare within these budgets; without any, a strategy "
@@ -189,7 +186,7 @@ const std::vector<Command>& Commands() {
        "  --batch=N              batch size of the data layers\n"
        "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub compare --model=lenet.prototxt --report=lenet\n",
-       false, Compare},
+       false, RunCompare},
       {"draw", "GRAPH.txt PLAN.txt ...", 2, "draw dumped plans, side by side on one scale",
        "  --output=FILE          the picture, an SVG (needed)\n"
        "All plans must be plans of GRAPH.txt. Left to right run the operations of an\n"
@@ -197,7 +194,7 @@ const std::vector<Command>& Commands() {
        "browser names what is under the mouse.\n"
        "Example: layrub plan --model=lenet.prototxt --placement=keep --dump=keep\n"
        "         layrub draw keep/graph.txt keep/plan.txt --output=keep.svg\n",
-       false, Draw},
+       false, RunDraw},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
        "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "
        "differ.\n"
@@ -205,11 +202,11 @@ const std::vector<Command>& Commands() {
        "two\n"
        "solvers (.solverstate) as well.\n"
        "Example: layrub diff keep_iter_500.caffemodel hybrid_iter_500.caffemodel\n",
-       false, Diff},
+       false, RunDiff},
       {"device_query", "", 0, "describe the device",
        "  --gpu=ID[,ID]|all      only these GPUs (all)\n"
        "Example: layrub device_query\n",
-       false, DeviceQuery},
+       false, RunDeviceQuery},
   };
   return commands;
 }
@@ -307,7 +304,6 @@ void SetLoops() {
   caffe::EnableLayerFusion(FLAGS_fuse_layers);
   caffe::EnableChannelBlocks(FLAGS_channel_blocks);
   caffe::EnableCaptures(FLAGS_cuda_graph);
-  caffe::FusedLoops::Enable(FLAGS_fuse_loops);
   if (FLAGS_threads < 0) {
     Fail("--threads=" + std::to_string(FLAGS_threads) +
          ": give the number of threads that may compute on the CPU, or 0 for one for each core.");

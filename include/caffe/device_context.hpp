@@ -1,9 +1,11 @@
 #ifndef CAFFE_DEVICE_CONTEXT_HPP_
 #define CAFFE_DEVICE_CONTEXT_HPP_
 
-#include "caffe/blob.hpp"
-#include "caffe/common.hpp"
-#include "caffe/util/fused_loops.hpp"
+#include <cstddef>
+
+namespace layrub {
+class Device;
+}
 
 namespace caffe {
 
@@ -22,28 +24,6 @@ struct DeviceContext {
 void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes);
 /// Zeroes memory that a body of `context` may write, after what is queued.
 void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes);
-
-// A blob's memory where the body runs, for loops of kernels (FusedLoops::Operands).
-template <typename Dtype>
-const Dtype* Data(const DeviceContext& context, const Blob<Dtype>& blob) {
-  const FusedLoops::Operands operands;
-  return context.gpu ? blob.gpu_data() : blob.cpu_data();
-}
-template <typename Dtype>
-const Dtype* Diff(const DeviceContext& context, const Blob<Dtype>& blob) {
-  const FusedLoops::Operands operands;
-  return context.gpu ? blob.gpu_diff() : blob.cpu_diff();
-}
-template <typename Dtype>
-Dtype* MutableData(const DeviceContext& context, Blob<Dtype>* blob) {
-  const FusedLoops::Operands operands;
-  return context.gpu ? blob->mutable_gpu_data() : blob->mutable_cpu_data();
-}
-template <typename Dtype>
-Dtype* MutableDiff(const DeviceContext& context, Blob<Dtype>* blob) {
-  const FusedLoops::Operands operands;
-  return context.gpu ? blob->mutable_gpu_diff() : blob->mutable_cpu_diff();
-}
 
 }  // namespace caffe
 

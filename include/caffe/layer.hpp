@@ -8,9 +8,9 @@
 
 #include "caffe/blob.hpp"
 #include "caffe/common.hpp"
-#include "caffe/device_context.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/memory_traits.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/pending_reads.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/host_feed.hpp"

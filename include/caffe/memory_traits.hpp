@@ -53,9 +53,6 @@ struct OperandForm {
   int64_t scratch_bytes = 0;  ///< workspace, where there is no choice of it
   double flops = 0;           ///< 0: one per value read or written
   bool tf32 = false;          ///< a GPU may round what they multiply to TF32 (RoundsToTf32)
-  /// Each channel (axis 1 of bottom 0) is computed for itself, by loops of kernels alone: under a
-  /// plan they may be fused with those of operations before and after (FusedLoops).
-  bool channelwise = false;
   /// A backward form that reads a saved copy of what another form reads as it is, for calls that
   /// overwrite that in place. A plan has it only where that other form cannot be used.
   bool from_copy = false;

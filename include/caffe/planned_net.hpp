@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "caffe/net.hpp"
-#include "caffe/util/fused_loops.hpp"
 #include "layrub/device/backend.hpp"
 #include "layrub/runtime/executor.hpp"
 
@@ -42,11 +41,6 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   /// Between passes and in callbacks: whether `memory`, which is planned, can be read; not if its
   /// value was given up or it is of another plan.
   bool Holds(const SyncedMemory& memory) const;
-  /// How many loops of operations have run fused so far (FusedLoops). On a CPU operations that
-  /// compute each channel for itself are fused with those next to them, where no step of the plan
-  /// lies between but allocations, and nobody looks at blobs there: the net has no callbacks and
-  /// prints no debug information.
-  int64_t fused_loops() const;
   /// How many values have their channels in blocks (Blob::channel_block): each layer in place makes
   /// one.
   int values_in_blocks() const;
@@ -100,7 +94,6 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
 
   void Run(const layrub::Step& step) override;
   void Finish() override;
-  void FinishLoops();
   /// Ends in an error where a pass is running: the caller is one of its callbacks or layers.
   void CheckAtRest() const;
   Place Resolve(int tensor, bool write) override;
@@ -122,8 +115,6 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void ClearDerivatives(const layrub::Step& step);
   void NoteSharedDiffs(int layer);
   void ShareDiffs(int layer);
-  bool IsWatched() const;
-  FusedLoops::Shape Fuse(const layrub::Step& step);
   void RunForward(int layer, const layrub::Step& step);
   void RunBackward(int layer, const layrub::Step& step);
   void ShowWritten(const layrub::Step& step);

@@ -36,14 +36,14 @@ struct Command {
 };
 const std::vector<Command>& Commands();
 
-int Train(const std::vector<std::string>& arguments);
-int Test(const std::vector<std::string>& arguments);
-int Time(const std::vector<std::string>& arguments);
-int DeviceQuery(const std::vector<std::string>& arguments);
-int Plan(const std::vector<std::string>& arguments);
-int Compare(const std::vector<std::string>& arguments);
-int Draw(const std::vector<std::string>& arguments);
-int Diff(const std::vector<std::string>& arguments);
+int RunTrain(const std::vector<std::string>& arguments);
+int RunTest(const std::vector<std::string>& arguments);
+int RunTime(const std::vector<std::string>& arguments);
+int RunDeviceQuery(const std::vector<std::string>& arguments);
+int RunPlan(const std::vector<std::string>& arguments);
+int RunCompare(const std::vector<std::string>& arguments);
+int RunDraw(const std::vector<std::string>& arguments);
+int RunDiff(const std::vector<std::string>& arguments);
 
 /// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".
 [[noreturn]] void Fail(const std::string& message);

@@ -40,7 +40,7 @@ std::string PictureOfFlag() {
 
 }  // namespace
 
-int Compare(const std::vector<std::string>&) {
+int RunCompare(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
   RefuseUnknownFormat();

@@ -13,7 +13,7 @@ namespace layrub_tool {
 
 namespace {
 
-constexpr double kWidth = 860, kHeight = 536;
+constexpr double kFigureWidth = 860, kFigureHeight = 536;
 constexpr double kLeft = 56, kRight = 836, kTop = 100, kBottom = 488;  ///< of the axes
 constexpr double kRadius = 5;                                          ///< of a mark
 constexpr double kLetter = 6.7, kLine = 14;                            ///< of text
@@ -77,7 +77,8 @@ class Figure {
       : comparison_(comparison),
         x_(LeastBytes(), MostBytes(), kLeft, kRight),
         y_(LeastTime(), MostTime(), kBottom, kTop),
-        svg_(kWidth, kHeight, comparison.net + ": time of an iteration against device memory") {
+        svg_(kFigureWidth, kFigureHeight,
+             comparison.net + ": time of an iteration against device memory") {
     for (const ComparedPlan& plan : comparison.plans) {
       if (!plan.fits) continue;
       if (drawn_.empty() || drawn_.back().name != plan.strategy)

@@ -137,7 +137,7 @@ bool HoldsWeights(const NetParameter& net) {
 
 }  // namespace
 
-int Diff(const std::vector<std::string>& files) {
+int RunDiff(const std::vector<std::string>& files) {
   FLAGS_minloglevel = google::GLOG_WARNING;
   SnapshotFile a = ReadSnapshotFile(files[0]), b = ReadSnapshotFile(files[1]);
   if (a.state.has_value() != b.state.has_value()) {

@@ -53,7 +53,7 @@ void CheckNamesSvg(const std::filesystem::path& path) {
 
 }  // namespace
 
-int Draw(const std::vector<std::string>& arguments) {
+int RunDraw(const std::vector<std::string>& arguments) {
   Require("draw", "output", FLAGS_output);
   if (const size_t plans = arguments.size() - 1; plans > MostPlansOfAMap()) {
     Fail("'draw' has room for " + std::to_string(MostPlansOfAMap()) + " plans side by side, not " +

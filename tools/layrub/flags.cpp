@@ -30,9 +30,6 @@ DEFINE_bool(deterministic, false,
             "The same memory plan in each run, whatever is measured, and reproducible results.");
 DEFINE_int32(threads, 0,
              "Threads that compute on the CPU; 0: as many as the process may use cores.");
-DEFINE_bool(
-    fuse_loops, true,
-    "On the CPU, neighbouring operations on the same arrays run together, a tile at a time.");
 DEFINE_bool(fuse_layers, true,
             "Under a memory plan, layers that compute in place behind another run in one with it: "
             "BatchNorm, Scale and ReLU.");

@@ -24,7 +24,6 @@ DECLARE_string(device_memory);
 DECLARE_string(host_memory);
 DECLARE_bool(deterministic);
 DECLARE_int32(threads);
-DECLARE_bool(fuse_loops);
 DECLARE_bool(channel_blocks);
 DECLARE_bool(fuse_layers);
 DECLARE_bool(cuda_graph);

@@ -43,7 +43,7 @@ void Report(const std::string& net_name, bool with_tests, const layrub::Graph& g
 
 }  // namespace
 
-int Plan(const std::vector<std::string>&) {
+int RunPlan(const std::vector<std::string>&) {
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_WARNING});
   KeepFreedMemory();
   RefuseUnknownFormat();

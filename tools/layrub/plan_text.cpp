@@ -19,14 +19,14 @@ using layrub::Role;
 
 namespace {
 
-constexpr size_t kWidth = 98;
+constexpr size_t kLineWidth = 98;
 constexpr size_t kLayerRows = 14;
 constexpr size_t kLayerName = 22;
 constexpr size_t kReadableNames = 6;
 constexpr size_t kAnswerColumn = 20;
 /// Times that differ by less count as equal.
 constexpr double kSameTime = 1.01;
-constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNoBudget = std::numeric_limits<int64_t>::max();
 
 const char* RoleText(Role role) {
   switch (role) {
@@ -55,7 +55,7 @@ std::string Wrap(const std::string& text, size_t column, size_t indent) {
   std::istringstream words(text);
   std::string result, word;
   while (words >> word) {
-    if (!result.empty() && column + 1 + word.size() > kWidth) {
+    if (!result.empty() && column + 1 + word.size() > kLineWidth) {
       result += "\n" + std::string(indent, ' ');
       column = indent;
     } else if (!result.empty()) {
@@ -232,7 +232,7 @@ std::string HelpToFit(const PlanReport& report) {
     return "--placement=" + fastest->strategy + " fits, at " +
            Fixed(*fastest->seconds / report.keep_seconds, 2) + " x keep's time";
   }
-  if (smallest && *smallest->smallest_bytes < report.smallest_bytes.value_or(kUnlimited))
+  if (smallest && *smallest->smallest_bytes < report.smallest_bytes.value_or(kNoBudget))
     return Flags(smallest->strategy, *smallest->smallest_bytes) + " is the least of all strategies";
   const std::string budget = report.smallest_bytes
                                  ? "--device_memory=" + std::to_string(*report.smallest_bytes)

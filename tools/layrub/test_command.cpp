@@ -43,7 +43,7 @@ std::string TestText(const caffe::Net<float>& net, int batches, double seconds) 
 
 }  // namespace
 
-int Test(const std::vector<std::string>&) {
+int RunTest(const std::vector<std::string>&) {
   Require("test", "model", FLAGS_model);
   Require("test", "weights", FLAGS_weights);
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
@@ -94,7 +94,7 @@ int Test(const std::vector<std::string>&) {
   return kSuccess;
 }
 
-int DeviceQuery(const std::vector<std::string>&) {
+int RunDeviceQuery(const std::vector<std::string>&) {
   LOG(INFO) << "Querying GPUs " << (FLAGS_gpu.empty() ? "all" : FLAGS_gpu);
   if (FLAGS_gpu.empty() && layrub::GpuCount() > 0) FLAGS_gpu = "all";
   for (layrub::Device* device : ChooseDevices(DeviceKind::kCpu, 0)) {

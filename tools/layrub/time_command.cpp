@@ -115,7 +115,7 @@ void Print(const TimeReport& report) {
 
 }  // namespace
 
-int Time(const std::vector<std::string>&) {
+int RunTime(const std::vector<std::string>&) {
   Require("time", "model", FLAGS_model);
   if (FLAGS_iterations < 1) Fail("--iterations must be at least 1.");
   RefuseUnknownFormat();

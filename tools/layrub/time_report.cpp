@@ -137,7 +137,7 @@ class Table {
   int decimals_ = 0;
 };
 
-void Plan(std::ostream& out, const TimeReport& report) {
+void PlannedPart(std::ostream& out, const TimeReport& report) {
   const PlannedTime& plan = *report.planned;
   out << "One iteration under " << plan.strategy << ": " << FormatSeconds(report.seconds)
       << " measured, " << FormatSeconds(plan.predicted) << " predicted by the model of machine "
@@ -209,7 +209,7 @@ nlohmann::ordered_json OrNull(double value) {
 
 std::string ToText(const TimeReport& report) {
   std::ostringstream out;
-  if (report.planned) Plan(out, report);
+  if (report.planned) PlannedPart(out, report);
   Table(&out, report).Write();
   out << "\n";
   Slowest(out, report);

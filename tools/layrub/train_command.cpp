@@ -176,7 +176,7 @@ void LogSummary(const json& summary) {
 
 }  // namespace
 
-int Train(const std::vector<std::string>&) {
+int RunTrain(const std::vector<std::string>&) {
   Require("train", "solver", FLAGS_solver);
   RefuseLoneDataShape("train");
   if (!FLAGS_snapshot.empty() && !FLAGS_weights.empty()) {

@@ -23,7 +23,7 @@ namespace {
 using layrub::Machine;
 using layrub::Timeline;
 
-constexpr int kWarmUp = 2;
+constexpr int kProfileWarmUp = 2;
 
 std::unique_ptr<caffe::Solver<float>> MakeSolver(const caffe::NetParameter& net,
                                                  const std::string& strategy, int workspace) {
@@ -60,7 +60,7 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   for (int workspace = 0, choices = 1; workspace < choices; ++workspace) {
     const auto solver = MakeSolver(net, "keep", workspace);
     const std::vector<Timeline> timelines =
-        Record(solver.get(), kWarmUp, iterations,
+        Record(solver.get(), kProfileWarmUp, iterations,
                "measuring each operation, workspace " + std::to_string(workspace + 1), &line);
     caffe::PlannedNet<float>& planned = *solver->net()->planned();
     layrub::LearnOperations(planned.graph(), planned.plan(), timelines, &machine);
@@ -73,7 +73,7 @@ void WriteProfile(const caffe::NetParameter& net, int iterations, const std::str
   // With copies beside them.
   const auto solver = MakeSolver(net, "inter", -1);
   const std::vector<Timeline> timelines =
-      Record(solver.get(), kWarmUp, iterations, "measuring operations beside copies", &line);
+      Record(solver.get(), kProfileWarmUp, iterations, "measuring operations beside copies", &line);
   const caffe::PlannedNet<float>& planned = *solver->net()->planned();
   layrub::LearnInterference(planned.graph(), planned.plan(), timelines, &machine);
   WriteMachineFile(path, machine);

@@ -6,7 +6,7 @@
 
 #include "caffe/core/blob_math.hpp"
 #include "caffe/core/mode_device.hpp"
-#include "caffe/util/fused_loops.hpp"
+#include "caffe/util/deferred_work.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -314,7 +314,7 @@ void ScaleValues(int count, Dtype factor, SyncedMemory* memory) {
 template <typename Dtype>
 void Blob<Dtype>::Update() {
   if constexpr (std::is_floating_point_v<Dtype>) {
-    const FusedLoops::Operands operands;
+    const DeferredWork::Operands operands;
     if (OnDevice(*data_)) {
       Subtract(true, count_, gpu_diff(), mutable_gpu_data());
     } else {

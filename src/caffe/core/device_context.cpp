@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "caffe/common.hpp"
+#include "caffe/util/deferred_work.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {
@@ -13,7 +15,7 @@ DeviceContext DeviceContext::Current() {
 }
 
 void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes) {
-  FusedLoops::FinishCurrent();
+  DeferredWork::FinishCurrent();
   if (context.gpu) {
     context.device->Copy(to, from, static_cast<int64_t>(bytes));
   } else {
@@ -22,7 +24,7 @@ void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t 
 }
 
 void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes) {
-  FusedLoops::FinishCurrent();
+  DeferredWork::FinishCurrent();
   if (context.gpu) {
     context.device->Zero(memory, static_cast<int64_t>(bytes));
   } else {

@@ -1,5 +1,7 @@
 #include "caffe/pending_reads.hpp"
 
+#include "caffe/common.hpp"
+
 #include <utility>
 
 #include "layrub/device/device.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "caffe/core/mode_device.hpp"
-#include "caffe/util/fused_loops.hpp"
+#include "caffe/util/deferred_work.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
 
@@ -136,7 +136,7 @@ void SyncedMemory::WriteZeros(bool gpu) {
 }
 
 void SyncedMemory::SetZero() {
-  FusedLoops::FinishCurrent();
+  DeferredWork::FinishBeforeAccess();
   if (user_owned()) {
     // The user may look without asking.
     if (cpu_ptr_) WriteZeros(false);
@@ -157,8 +157,7 @@ bool SyncedMemory::TakeZero() {
 }
 
 void* SyncedMemory::Access(bool write, bool gpu) {
-  FusedLoops::FinishCurrent();
-  if (!gpu) DeferredWork::FinishCurrent();  // a loop of the host is no kernel of a GPU
+  DeferredWork::FinishBeforeAccess();
   if (binding_) return Planned(write, gpu);
   if (zero_) WriteZeros(gpu);
   if (gpu) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/host_device.hpp"
 
 namespace caffe {
@@ -26,14 +25,6 @@ struct Accumulator {
 template <typename Dtype>
 Accumulator<Dtype> NewSum(Dtype* sum) {
   return {sum, false};
-}
-
-/// The diff of `blob`, the gradient of a parameter. The first to add to it since it was cleared
-/// spares the zeros.
-template <typename Dtype>
-Accumulator<Dtype> AccumulatorOf(const DeviceContext& context, Blob<Dtype>* blob) {
-  const bool zero = blob->diff()->TakeZero();
-  return {MutableDiff(context, blob), !zero};
 }
 
 }  // namespace kernels

@@ -5,6 +5,7 @@
 
 #include "caffe/kernels/gemm.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/util/benchmark.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "layrub/device/device.hpp"

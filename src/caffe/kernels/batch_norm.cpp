@@ -194,8 +194,8 @@ template <typename Dtype>
 void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
                const Dtype* mean, const Dtype* inverse, const AfterNormalizing<Dtype>& after,
                Dtype* y, Dtype* copy) {
-  ForChannels(context, shape,
-              EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
+  ForChannelsOf<Dtype>(context, shape,
+                       EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
 }
 
 template <typename Dtype>
@@ -203,7 +203,7 @@ void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, con
                     Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
                     Dtype* inverse, const AfterNormalizing<Dtype>& after, Dtype* y, Dtype* copy) {
   const RunningStatistics<Dtype> follow = running;
-  ForChannels(
+  ForChannelsOf<Dtype>(
       context, shape,
       MomentsOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
                        [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype average, Dtype variance) {
@@ -233,24 +233,24 @@ void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
   Dtype* const mean_h = workspace;
   Dtype* const mean_product = workspace + shape.channels;
   const bool all = to.scale.sum != nullptr || to.bias.sum != nullptr;
-  ForChannels(context, shape,
-              SumOf<Sums<Dtype, 2>>(
-                  GradientSums<Dtype, 2>{given},
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
-                    mean_h[channel] = sums.values[0] / count;
-                    mean_product[channel] = sums.values[1] / count;
-                  },
-                  !all),
-              SumOf<Sums<Dtype, 4>>(
-                  GradientSums<Dtype, 4>{given},
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
-                    mean_h[channel] = sums.values[0] / count;
-                    mean_product[channel] = sums.values[1] / count;
-                    to.scale.Add(channel, sums.values[3]);
-                    to.bias.Add(channel, sums.values[2]);
-                  },
-                  all),
-              EachOf(NormalizedGradient<Dtype>{given, mean_h, mean_product}, To{to.dx}));
+  ForChannelsOf<Dtype>(context, shape,
+                       SumOf<Sums<Dtype, 2>>(
+                           GradientSums<Dtype, 2>{given},
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
+                             mean_h[channel] = sums.values[0] / count;
+                             mean_product[channel] = sums.values[1] / count;
+                           },
+                           !all),
+                       SumOf<Sums<Dtype, 4>>(
+                           GradientSums<Dtype, 4>{given},
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
+                             mean_h[channel] = sums.values[0] / count;
+                             mean_product[channel] = sums.values[1] / count;
+                             to.scale.Add(channel, sums.values[3]);
+                             to.bias.Add(channel, sums.values[2]);
+                           },
+                           all),
+                       EachOf(NormalizedGradient<Dtype>{given, mean_h, mean_product}, To{to.dx}));
 }
 
 template <typename Dtype>
@@ -260,15 +260,15 @@ void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape&
                                const NormalizeGradients<Dtype>& gradients) {
   const GradientSource<Dtype> given{source, after, dy};
   const NormalizeGradients<Dtype> to = gradients;
-  ForChannels(context, shape,
-              SumOf<Sums<Dtype, 4>>(
-                  GradientSums<Dtype, 4>{given},
-                  [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
-                    to.scale.Add(channel, sums.values[3]);
-                    to.bias.Add(channel, sums.values[2]);
-                  },
-                  to.scale.sum != nullptr || to.bias.sum != nullptr),
-              EachOf(ConstantGradient<Dtype>{given}, To{to.dx}, to.dx != nullptr));
+  ForChannelsOf<Dtype>(context, shape,
+                       SumOf<Sums<Dtype, 4>>(
+                           GradientSums<Dtype, 4>{given},
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
+                             to.scale.Add(channel, sums.values[3]);
+                             to.bias.Add(channel, sums.values[2]);
+                           },
+                           to.scale.sum != nullptr || to.bias.sum != nullptr),
+                       EachOf(ConstantGradient<Dtype>{given}, To{to.dx}, to.dx != nullptr));
 }
 
 #define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                      \

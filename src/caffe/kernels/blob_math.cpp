@@ -3,6 +3,7 @@
 #include "caffe/kernels/on_device.hpp"
 #include "caffe/kernels/parallel.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/syncedmem.hpp"
 
 namespace caffe {
 namespace {

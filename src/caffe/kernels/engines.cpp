@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "caffe/kernels/library_kernels.hpp"
+#include "caffe/syncedmem.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #include "caffe/util/benchmark.hpp"
 #include "caffe/util/library_settings.hpp"

@@ -5,15 +5,10 @@
 // accuracies of classifiers work on.
 
 #include <cstdint>
-#include <string>
 
 #include "caffe/device_context.hpp"
-#include "caffe/pending_reads.hpp"
 
 namespace caffe {
-
-class LayerParameter;
-
 namespace kernels {
 
 /// Scores of shape outer x classes x inner. Position p is (p / inner, p % inner).
@@ -24,12 +19,6 @@ struct ScoreShape {
   int64_t positions() const { return outer * inner; }
   int64_t count() const { return outer * classes * inner; }
 };
-
-/// The scores along one axis of a blob.
-template <typename Dtype>
-ScoreShape ScoresAlong(const Blob<Dtype>& scores, int axis) {
-  return {scores.count(0, axis), scores.shape(axis), scores.count(axis + 1)};
-}
 
 /// A class number per position; positions labelled `ignore` do not count when `has_ignore`.
 template <typename Dtype>
@@ -48,11 +37,6 @@ struct LabelCounts {
 template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts);
-
-/// Aborts, naming `layer`, which must live until then, when labels are out of range: as `reads` are
-/// looked at; null: now.
-void CheckLabels(const DeviceContext& context, const ScoreShape& shape, const LabelCounts* counts,
-                 const LayerParameter& layer, PendingReads* reads);
 
 }  // namespace kernels
 }  // namespace caffe

@@ -8,8 +8,6 @@
 #include <cstdint>
 
 #include "caffe/device_context.hpp"
-#include "caffe/util/fused_loops.hpp"
-#include "layrub/device/device.hpp"
 
 #if defined(__CUDACC__)
 #define LAYRUB_LAUNCHES 1
@@ -28,15 +26,18 @@ class HostKernel {
  public:
   explicit HostKernel(const DeviceContext& context)
       : device_(context.gpu ? context.device : nullptr) {
-    if (device_) device_->BeginKernel();
+    if (device_ != nullptr) Begin();
   }
   ~HostKernel() {
-    if (device_) device_->EndKernel();
+    if (device_ != nullptr) End();
   }
   HostKernel(const HostKernel&) = delete;
   HostKernel& operator=(const HostKernel&) = delete;
 
  private:
+  void Begin();
+  void End();
+
   layrub::Device* const device_;
 };
 
@@ -64,12 +65,14 @@ enum class Barriers : uint8_t { kNone, kSome };
 void CheckLaunch();
 #endif
 
+/// Finishes deferred work and makes the device of `context` the calling thread's.
+void PrepareLaunch(const DeviceContext& context);
+
 /// Queues kernel(args...) on the stream of `context`, in `blocks` blocks of `threads` threads.
 template <typename... Params, typename... Args>
 void Launch(const DeviceContext& context, [[maybe_unused]] Barriers barriers, int64_t blocks,
             int threads, void (*kernel)(Params...), const Args&... args) {
-  DeferredWork::FinishCurrent();
-  if (context.device != nullptr) context.device->MakeCurrent();  // whose stream it is
+  PrepareLaunch(context);
   const auto grid = static_cast<unsigned>(blocks);
 #ifdef __CUDACC__
   kernel<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream)>>>(args...);

@@ -7,10 +7,14 @@
 
 #include "caffe/kernels/divider.hpp"
 #include "caffe/kernels/parallel.hpp"
+#include "caffe/kernels/require.hpp"
 #include "caffe/util/channel_shape.hpp"
 
 namespace caffe {
 namespace kernels {
+
+inline constexpr char kBlocksOnHostOnly[] = "Channels lie in blocks in memory of the host alone.";
+inline constexpr char kBlockSizes[] = "Blocks have 1, 8 or 16 channels.";
 
 /// body(row, column) for all rows and columns, in any order, possibly at the same time: rows are
 /// shared among the CPU's threads, on a GPU each pair has a thread of its own.
@@ -115,7 +119,7 @@ void ParallelForChannels(const DeviceContext& context, const ChannelShape& shape
                          Store store) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    CHECK_EQ(1, shape.block) << "channels lie in blocks in memory of the host alone";
+    Require(shape.block == 1, kBlocksOnHostOnly);
     const ChannelOf channel_of(shape.channels, shape.inner);
     ParallelFor(
         context, shape.outer * shape.channels * shape.inner,
@@ -126,7 +130,7 @@ void ParallelForChannels(const DeviceContext& context, const ChannelShape& shape
   if (shape.channels <= 0) return;
   if (shape.block == 1) return HostParallelForChannels<1>(context, shape, value, store);
   if (shape.block == 8) return HostParallelForChannels<8>(context, shape, value, store);
-  CHECK_EQ(16, shape.block);
+  Require(shape.block == 16, kBlockSizes);
   HostParallelForChannels<16>(context, shape, value, store);
 }
 /// The same of an outer x channels x inner array, never in blocks: less code is made of it.
@@ -354,7 +358,7 @@ template <typename... Steps>
 void ForChannels(const DeviceContext& context, const ChannelShape& shape, const Steps&... steps) {
 #if LAYRUB_LAUNCHES
   if (context.launch) {
-    CHECK_EQ(1, shape.block) << "channels lie in blocks in memory of the host alone";
+    Require(shape.block == 1, kBlocksOnHostOnly);
     (LaunchStep(context, steps, shape.outer, shape.channels, shape.inner), ...);
     return;
   }
@@ -362,7 +366,7 @@ void ForChannels(const DeviceContext& context, const ChannelShape& shape, const 
   if (shape.channels <= 0) return;
   if (shape.block == 1) return HostForChannels<1, 1>(context, shape, steps...);
   if (shape.block == 8) return HostForChannels<8, 8>(context, shape, steps...);
-  CHECK_EQ(16, shape.block);
+  Require(shape.block == 16, kBlockSizes);
   // Half a block at a time where there is work for more threads.
   if (shape.channels < 16 * CpuThreads()) return HostForChannels<8, 16>(context, shape, steps...);
   HostForChannels<16, 16>(context, shape, steps...);
@@ -376,6 +380,18 @@ void ForChannels(const DeviceContext& context, int64_t outer, int64_t channels, 
   if (context.launch) return ForChannels(context, shape, steps...);
 #endif
   if (channels > 0) HostForChannels<1, 1>(context, shape, steps...);
+}
+
+/// The same of an array of Dtype: of double precision there are none in blocks, as oneDNN, for
+/// whose convolutions they lie in blocks, has none.
+template <typename Dtype, typename... Steps>
+void ForChannelsOf(const DeviceContext& context, const ChannelShape& shape, const Steps&... steps) {
+  if constexpr (std::is_same_v<Dtype, double>) {
+    Require(shape.block == 1, kBlockSizes);
+    ForChannels(context, shape.outer, shape.channels, shape.inner, steps...);
+  } else {
+    ForChannels(context, shape, steps...);
+  }
 }
 
 /// ForChannels of one sum.

@@ -8,6 +8,7 @@
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/require.hpp"
 #include "caffe/kernels/teams.hpp"
 
 namespace caffe {
@@ -310,7 +311,7 @@ void LrnForward(const DeviceContext& context, const LrnGrid& grid,
   if (scratch.algorithm == kCudnn) {
     if (copy != nullptr) Copy(context, grid.count(), x, copy);
     Dtype* const apart = x == y ? static_cast<Dtype*>(scratch.memory) : y;
-    CHECK(LibraryLrnForward(grid, function, x, apart)) << "cuDNN has no such LRN";
+    Require(LibraryLrnForward(grid, function, x, apart), "cuDNN has no such LRN");
     Copy(context, grid.count(), apart, y);
     return;
   }
@@ -324,8 +325,8 @@ void LrnBackward(const DeviceContext& context, const LrnGrid& grid,
                  const LrnFunction<Dtype>& function, const Dtype* x, const Dtype* dy, Dtype* dx,
                  const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kCudnn) {
-    CHECK(BackwardByLibrary(context, grid, function, x, dy, dx, scratch))
-        << "cuDNN has no such LRN";
+    Require(BackwardByLibrary(context, grid, function, x, dy, dx, scratch),
+            "cuDNN has no such LRN");
     return;
   }
   ForColumns(context, grid,

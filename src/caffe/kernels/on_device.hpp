@@ -1,6 +1,7 @@
 #ifndef CAFFE_KERNELS_ON_DEVICE_HPP_
 #define CAFFE_KERNELS_ON_DEVICE_HPP_
 
+#include "caffe/common.hpp"
 #include "caffe/device_context.hpp"
 #include "layrub/device/device.hpp"
 

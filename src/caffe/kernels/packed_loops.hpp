@@ -63,9 +63,6 @@ void ForwardWithCodes(const DeviceContext& context, int64_t n, Dtype* y, uint8_t
   }
 #endif
   constexpr int kPerByte = 8 / kBits;
-  // A byte may hold codes of two channels: this loop does not fuse.
-  FusedLoops::FinishCurrent();
-  const FusedLoops::Scope alone(nullptr, {});
   ParallelForHeavy(context, PackedBytes(n, kBits), kPerByte, [=] LAYRUB_HOST_DEVICE(int64_t byte) {
     const int64_t begin = byte * kPerByte;
     const int64_t end = begin + kPerByte < n ? begin + kPerByte : n;

@@ -7,14 +7,13 @@
 // they must not sit in a protected or private method (nvcc).
 
 #include <cstdint>
-#include <type_traits>
 
 #include "caffe/device_context.hpp"
 #include "caffe/kernels/host_device.hpp"
 #include "caffe/kernels/interleaved_sums.hpp"
 #include "caffe/kernels/launch.hpp"
 #include "caffe/kernels/partial_sums.hpp"
-#include "caffe/util/fused_loops.hpp"
+#include "caffe/util/deferred_work.hpp"
 #include "caffe/util/threads.hpp"
 
 #if !defined(CPU_ONLY) && !defined(__CUDACC__) && !defined(LAYRUB_LAUNCH_ON_HOST)
@@ -144,17 +143,17 @@ void Loop(const void* body, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) run(i);
 }
 
+/// body(i) for every i in [begin, end), in index order.
+template <typename Body>
+void RunBody(const Body& body, int64_t begin, int64_t end) {
+  (HasWideLoops() ? WideLoop<Body> : Loop<Body>)(&body, begin, end);
+}
+
 /// body(i) for every i in [0, n), in index order within a thread; on one thread unless `parallel`.
-/// Later, where loops of several operations are fused.
 template <typename Body>
 void HostFor(int64_t n, bool parallel, const Body& body) {
-  const auto loop = HasWideLoops() ? WideLoop<Body> : Loop<Body>;
-  if constexpr (std::is_trivially_copyable_v<Body>) {
-    if (FusedLoops::PutOff(n, parallel, &body, sizeof(Body), loop)) return;
-  } else {
-    FusedLoops::FinishCurrent();  // bodies that nvcc has wrapped do not fuse
-  }
-  RunLoop(n, parallel, &body, loop);
+  DeferredWork::FinishCurrent();
+  RunLoop(n, parallel, &body, HasWideLoops() ? WideLoop<Body> : Loop<Body>);
 }
 
 /// body(i) for every i in [0, n), in any order, possibly at the same time. Writes of different i

@@ -1,5 +1,6 @@
 #include "caffe/kernels/partial_sums.hpp"
 
+#include "caffe/common.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/device.hpp"
 

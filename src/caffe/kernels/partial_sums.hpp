@@ -5,6 +5,10 @@
 
 #include "caffe/device_context.hpp"
 
+namespace layrub {
+class Pool;
+}
+
 namespace caffe {
 namespace kernels {
 

@@ -7,6 +7,7 @@
 #include "caffe/kernels/loops.hpp"
 #include "caffe/kernels/pooling_blocks.hpp"
 #include "caffe/kernels/pooling_ranges.hpp"
+#include "caffe/kernels/require.hpp"
 #include "caffe/kernels/spans.hpp"
 
 namespace caffe {
@@ -282,7 +283,7 @@ template <typename Dtype>
 void AveragePoolForward(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
                         Dtype* y, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kCudnn) {
-    CHECK(LibraryAveragePoolForward(window, x, y)) << "cuDNN has no such average pooling";
+    Require(LibraryAveragePoolForward(window, x, y), "cuDNN has no such average pooling");
     return;
   }
   if (window.block > 1) return AverageForwardInBlocks(context, window, x, y);
@@ -309,7 +310,7 @@ template <typename Dtype>
 void AveragePoolBackward(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
                          Dtype* dx, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kCudnn) {
-    CHECK(LibraryAveragePoolBackward(window, dy, dx)) << "cuDNN has no such average pooling";
+    Require(LibraryAveragePoolBackward(window, dy, dx), "cuDNN has no such average pooling");
     return;
   }
   if (window.block > 1) return AverageBackwardInBlocks(context, window, dy, dx);

@@ -14,7 +14,7 @@ namespace {
 template <typename Body>
 void ForRowsOfBlocks(const DeviceContext& context, const PoolingWindow& p, int height, int64_t cost,
                      const Body& body) {
-  CHECK(!context.launch) << "channels lie in blocks in memory of the host alone";
+  Require(!context.launch, kBlocksOnHostOnly);
   const HostKernel scope(context);
   const auto run = [&](auto lanes) {
     const int64_t rows = p.planes / lanes * height;
@@ -25,7 +25,7 @@ void ForRowsOfBlocks(const DeviceContext& context, const PoolingWindow& p, int h
   if (p.block == 8) {
     run(std::integral_constant<int, 8>());
   } else {
-    CHECK_EQ(16, p.block);
+    Require(p.block == 16, kBlockSizes);
     run(std::integral_constant<int, 16>());
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "caffe/device_context.hpp"
 #include "caffe/kernels/accumulator.hpp"
 
 namespace caffe {

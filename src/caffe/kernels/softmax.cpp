@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/library_kernels.hpp"
+#include "caffe/kernels/require.hpp"
 #include "caffe/kernels/softmax_row.hpp"
 
 namespace caffe {
@@ -14,7 +15,7 @@ void SoftmaxForward(const DeviceContext& context, const ScoreShape& shape, const
                     const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kCudnn) {
     Dtype* const apart = x == y ? static_cast<Dtype*>(scratch.memory) : y;
-    CHECK(LibrarySoftmaxForward(shape, x, apart)) << "cuDNN has no such softmax";
+    Require(LibrarySoftmaxForward(shape, x, apart), "cuDNN has no such softmax");
     return Copy(context, shape.count(), apart, y);
   }
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
@@ -30,7 +31,7 @@ void SoftmaxBackward(const DeviceContext& context, const ScoreShape& shape, cons
                      const Dtype* dy, Dtype* dx, const AlgorithmScratch& scratch) {
   if (scratch.algorithm == kCudnn) {
     Dtype* const apart = dx == y ? static_cast<Dtype*>(scratch.memory) : dx;
-    CHECK(LibrarySoftmaxBackward(shape, y, dy, apart)) << "cuDNN has no such softmax";
+    Require(LibrarySoftmaxBackward(shape, y, dy, apart), "cuDNN has no such softmax");
     return Copy(context, shape.count(), apart, dx);
   }
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {

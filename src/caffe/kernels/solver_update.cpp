@@ -1,5 +1,6 @@
 #include "caffe/kernels/solver_update.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "caffe/kernels/parallel.hpp"
@@ -108,6 +109,19 @@ LAYRUB_HOST_DEVICE constexpr bool WritesWeight(Rule rule) { return rule == Rule:
 
 /// One rule by itself, which touches no array that the rule has not.
 template <Rule rule, typename Dtype>
+struct FromArrays {
+  Numbers<Dtype> numbers;
+  Arrays<Dtype> arrays;
+  LAYRUB_HOST_DEVICE Values<Dtype> operator()(int64_t i) const {
+    Values<Dtype> values{0, arrays.gradient[i], 0, 0};
+    if constexpr (HasWeight(rule)) values.weight = arrays.weight[i];
+    if constexpr (HasFirst(rule)) values.first = arrays.first[i];
+    if constexpr (HasSecond(rule)) values.second = arrays.second[i];
+    Apply(rule, numbers, &values);
+    return values;
+  }
+};
+template <Rule rule, typename Dtype>
 struct ToArrays {
   Arrays<Dtype> to;
   LAYRUB_HOST_DEVICE void operator()(int64_t i, const Values<Dtype>& values) const {
@@ -123,17 +137,7 @@ struct ToArrays {
 template <Rule rule, typename Dtype>
 void ForEach(const DeviceContext& context, int64_t n, const Numbers<Dtype>& numbers,
              const Arrays<Dtype>& arrays) {
-  ParallelFor(
-      context, n,
-      [=] LAYRUB_HOST_DEVICE(int64_t i) {
-        Values<Dtype> values{0, arrays.gradient[i], 0, 0};
-        if constexpr (HasWeight(rule)) values.weight = arrays.weight[i];
-        if constexpr (HasFirst(rule)) values.first = arrays.first[i];
-        if constexpr (HasSecond(rule)) values.second = arrays.second[i];
-        Apply(rule, numbers, &values);
-        return values;
-      },
-      ToArrays<rule, Dtype>{arrays});
+  ParallelFor(context, n, FromArrays<rule, Dtype>{numbers, arrays}, ToArrays<rule, Dtype>{arrays});
 }
 
 /// Of one parameter: Normalize, Regularize, ComputeUpdateValue, Update.
@@ -144,6 +148,27 @@ struct UpdateStep {
   Rule rule;
   Numbers<Dtype> numbers;
 };
+
+/// One rule over the values [begin, end), on the CPU.
+template <Rule rule, typename Dtype>
+void RunRule(const Numbers<Dtype>& numbers, const Arrays<Dtype>& arrays, int64_t begin,
+             int64_t end) {
+  const FromArrays<rule, Dtype> from{numbers, arrays};
+  const ToArrays<rule, Dtype> to{arrays};
+  RunBody([=](int64_t i) { to(i, from(i)); }, begin, end);
+}
+template <typename Dtype>
+void RunStep(const UpdateStep<Dtype>& step, const Arrays<Dtype>& arrays, int64_t begin,
+             int64_t end) {
+  using Run = void (*)(const Numbers<Dtype>&, const Arrays<Dtype>&, int64_t, int64_t);
+  static constexpr Run kByRule[] = {
+      RunRule<Rule::kScale, Dtype>,    RunRule<Rule::kDecayL2, Dtype>,
+      RunRule<Rule::kDecayL1, Dtype>,  RunRule<Rule::kSgd, Dtype>,
+      RunRule<Rule::kNesterov, Dtype>, RunRule<Rule::kAdaGrad, Dtype>,
+      RunRule<Rule::kRmsProp, Dtype>,  RunRule<Rule::kAdaDelta, Dtype>,
+      RunRule<Rule::kAdam, Dtype>,     RunRule<Rule::kSubtract, Dtype>};
+  kByRule[static_cast<int>(step.rule)](step.numbers, arrays, begin, end);
+}
 
 template <typename Dtype>
 struct GatheredUpdate {
@@ -172,6 +197,17 @@ struct UpdateTable {
   int first_block[kMostUpdates<Dtype>];
   GatheredUpdate<Dtype> updates[kMostUpdates<Dtype>];
 };
+
+/// On the CPU: values of a tile, whose arrays are in a core's first cache while all steps use them.
+constexpr int64_t kTile = 1024;
+
+template <typename Dtype>
+void RunInTiles(const GatheredUpdate<Dtype>& update) {
+  CpuFor((update.n + kTile - 1) / kTile, update.n > kGrain, [&](int64_t tile) {
+    const int64_t begin = tile * kTile, end = std::min(begin + kTile, update.n);
+    for (int s = 0; s < update.count; ++s) RunStep(update.steps[s], update.arrays, begin, end);
+  });
+}
 
 #if LAYRUB_LAUNCHES
 /// Elements of a block.
@@ -228,9 +264,14 @@ class UpdateBatch<Dtype>::Gathered {
 
   void Finish() {
     if (table_.count == 0) return;
-#if LAYRUB_LAUNCHES
     UpdateTable<Dtype> table = table_;
     table_.count = 0;  // the launch asks for what is deferred
+    if (!context_.launch) {
+      const HostKernel scope(context_);
+      for (int i = 0; i < table.count; ++i) RunInTiles(table.updates[i]);
+      return;
+    }
+#if LAYRUB_LAUNCHES
     int64_t blocks = 0;
     for (int i = 0; i < table.count; ++i) {
       table.first_block[i] = static_cast<int>(blocks);
@@ -298,7 +339,7 @@ template <Rule rule, typename Dtype>
 void Run(const DeviceContext& context, int64_t n, const Numbers<Dtype>& numbers,
          const Arrays<Dtype>& arrays) {
   auto* const batch = dynamic_cast<UpdateBatch<Dtype>*>(DeferredWork::Current());
-  if (context.launch && batch != nullptr) {
+  if (batch != nullptr) {
     batch->gathered().Add(context, n, {rule, numbers}, arrays);
   } else {
     ForEach<rule>(context, n, numbers, arrays);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "caffe/device_context.hpp"
+#include "caffe/util/deferred_work.hpp"
 
 namespace caffe {
 namespace kernels {
@@ -54,18 +55,17 @@ void AdamUpdate(const DeviceContext& context, int64_t n, Dtype rate, Dtype decay
 template <typename Dtype>
 void SubtractStep(const DeviceContext& context, int64_t n, const Dtype* step, Dtype* weight);
 
-/// While it lives, those of the functions above that the calling thread launches on a GPU are
-/// gathered: the steps of one parameter, one after the other, become one pass over its arrays, and
-/// many parameters one kernel. The bits are those of a kernel for each step. They are launched
-/// before any other kernel (DeferredWork), and by Finish; what is left when an error ends the
-/// object's life is dropped. On a CPU nothing is gathered.
+/// While it lives, calls of the functions above by its thread are gathered: the steps of one
+/// parameter, one after the other, become one pass over its arrays, and on a GPU many parameters
+/// one kernel. The bits are those of a kernel for each step. They run before any other kernel
+/// (DeferredWork), and by Finish; what is left when an error ends the object's life is dropped.
 template <typename Dtype>
 class UpdateBatch : public DeferredWork {
  public:
   UpdateBatch();
   virtual ~UpdateBatch();
   void Finish() override;
-  /// How many kernels it has launched.
+  /// How many kernels it has launched on a GPU.
   int64_t launches() const;
 
   class Gathered;

@@ -7,7 +7,7 @@
 namespace caffe {
 namespace {
 
-enum Form { kFromX, kFromSigns };
+enum AbsForm { kAbsFromX, kAbsFromSigns };
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void AbsValLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (this->form() == kFromX) {
+  if (this->form() == kAbsFromX) {
     kernels::AbsValBackward(context, n, Data(context, *bottom[0]), dy, dx);
   } else {
     kernels::AbsValBackwardFromSigns(context, n, this->template SavedBytes<uint8_t>(0), dy, dx);

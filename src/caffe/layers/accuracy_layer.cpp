@@ -1,7 +1,9 @@
 #include "caffe/layers/accuracy_layer.hpp"
 
 #include "caffe/kernels/accuracy.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "derived.hpp"
+#include "label_check.hpp"
 
 namespace caffe {
 
@@ -72,7 +74,7 @@ void AccuracyLayer<Dtype>::ForwardOn(const DeviceContext& context,
   double* found = reinterpret_cast<double*>(counts + 1);
   uint8_t* hits = reinterpret_cast<uint8_t*>(found + (top.size() > 1 ? shape.classes : 0));
   kernels::CountLabels(context, shape, labels, counts);
-  kernels::CheckLabels(context, shape, counts, this->layer_param_, this->reads());
+  CheckLabels(context, shape, counts, this->layer_param_, this->reads());
   kernels::TopKHits(context, shape, top_k_, Data(context, *bottom[0]), labels, hits);
   kernels::MeanAccuracy(context, shape, hits, counts, MutableData(context, top[0]));
   if (top.size() > 1) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "caffe/kernels/argmax.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "derived.hpp"
 #include "sample_loss.hpp"
 

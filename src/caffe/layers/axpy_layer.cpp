@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-enum Bottom { kA, kX, kY };
+enum AxpyBottom { kAxpyA, kAxpyX, kAxpyY };
 
 }  // namespace
 
@@ -16,7 +16,7 @@ template <typename Dtype>
 void AxpyLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
                                const vector<Blob<Dtype>*>& top) {
   const string& name = this->layer_param_.name();
-  const Blob<Dtype>&a = *bottom[kA], &x = *bottom[kX], &y = *bottom[kY];
+  const Blob<Dtype>&a = *bottom[kAxpyA], &x = *bottom[kAxpyX], &y = *bottom[kAxpyY];
   for (const Blob<Dtype>* blob : bottom)
     CHECK(top[0] != blob) << "Layer " << name << ": Axpy cannot run in place.";
   CHECK(x.shape() == y.shape()) << "Layer " << name << ": x and y must have one shape, not "
@@ -32,28 +32,29 @@ template <typename Dtype>
 MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/,
                                       const vector<bool>& propagate_down) const {
-  const double values = bottom[kX]->count();
+  const double values = bottom[kAxpyX]->count();
   MemoryTraits traits;
   traits.declared = true;
   traits.capturable = !IsDerived(*this);
-  traits.forward.reads = {BottomData(kA), BottomData(kX), BottomData(kY)};
+  traits.forward.reads = {BottomData(kAxpyA), BottomData(kAxpyX), BottomData(kAxpyY)};
   traits.forward.writes = {TopData(0)};
-  traits.forward.may_alias = {{TopData(0), BottomData(kX)}, {TopData(0), BottomData(kY)}};
+  traits.forward.may_alias = {{TopData(0), BottomData(kAxpyX)}, {TopData(0), BottomData(kAxpyY)}};
   traits.forward.flops = 2 * values;
   OperandForm backward;
-  backward.flops = (2.0 * propagate_down[kA] + propagate_down[kX] + propagate_down[kY]) * values;
+  backward.flops =
+      (2.0 * propagate_down[kAxpyA] + propagate_down[kAxpyX] + propagate_down[kAxpyY]) * values;
   backward.reads = {TopDiff(0)};
-  if (propagate_down[kA]) {
-    backward.reads.push_back(BottomData(kX));
-    backward.writes.push_back(BottomDiff(kA));
+  if (propagate_down[kAxpyA]) {
+    backward.reads.push_back(BottomData(kAxpyX));
+    backward.writes.push_back(BottomDiff(kAxpyA));
   }
-  if (propagate_down[kX]) backward.reads.push_back(BottomData(kA));
+  if (propagate_down[kAxpyX]) backward.reads.push_back(BottomData(kAxpyA));
   // The gradient of a comes first, that of x last.
-  for (const int i : {kX, kY}) {
+  for (const int i : {kAxpyX, kAxpyY}) {
     if (!propagate_down[i]) continue;
     backward.writes.push_back(BottomDiff(i));
     backward.may_alias.emplace_back(BottomDiff(i), TopDiff(0));
-    if (propagate_down[kA]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(kX));
+    if (propagate_down[kAxpyA]) backward.may_alias.emplace_back(BottomDiff(i), BottomData(kAxpyX));
   }
   if (!backward.writes.empty()) traits.backward.push_back(backward);
   return traits;
@@ -62,27 +63,29 @@ MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
 template <typename Dtype>
 void AxpyLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& bottom,
                                  const vector<Blob<Dtype>*>& top) {
-  const Blob<Dtype>& x = *bottom[kX];
-  kernels::AxpyRows(context, x.count(0, 2), x.count(2), Data(context, *bottom[kA]),
-                    Data(context, x), Data(context, *bottom[kY]), MutableData(context, top[0]));
+  const Blob<Dtype>& x = *bottom[kAxpyX];
+  kernels::AxpyRows(context, x.count(0, 2), x.count(2), Data(context, *bottom[kAxpyA]),
+                    Data(context, x), Data(context, *bottom[kAxpyY]), MutableData(context, top[0]));
 }
 
 template <typename Dtype>
 void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                                   const vector<bool>& propagate_down,
                                   const vector<Blob<Dtype>*>& bottom) {
-  const int rows = bottom[kX]->count(0, 2), length = bottom[kX]->count(2);
+  const int rows = bottom[kAxpyX]->count(0, 2), length = bottom[kAxpyX]->count(2);
   const Dtype* df = Diff(context, *top[0]);
   // x may lie where one of the next two gradients goes.
-  if (propagate_down[kA]) {
-    kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, Data(context, *bottom[kX]), nullptr,
-                                  kernels::NewSum(MutableDiff(context, bottom[kA])), {}, nullptr);
+  if (propagate_down[kAxpyA]) {
+    kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, Data(context, *bottom[kAxpyX]),
+                                  nullptr, kernels::NewSum(MutableDiff(context, bottom[kAxpyA])),
+                                  {}, nullptr);
   }
-  if (propagate_down[kY])
-    kernels::Copy(context, top[0]->count(), df, MutableDiff(context, bottom[kY]));
-  if (propagate_down[kX]) {
-    kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, nullptr, Data(context, *bottom[kA]),
-                                  {}, {}, MutableDiff(context, bottom[kX]));
+  if (propagate_down[kAxpyY])
+    kernels::Copy(context, top[0]->count(), df, MutableDiff(context, bottom[kAxpyY]));
+  if (propagate_down[kAxpyX]) {
+    kernels::ScaleBackward<Dtype>(context, 1, rows, length, df, nullptr,
+                                  Data(context, *bottom[kAxpyA]), {}, {},
+                                  MutableDiff(context, bottom[kAxpyX]));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "conv_workspace.hpp"
 #include "spatial_shapes.hpp"
@@ -9,7 +10,7 @@
 namespace caffe {
 namespace {
 
-enum Parameter { kWeights, kBias };
+enum ConvParam { kConvWeights, kConvBias };
 using Pass = kernels::ConvolutionPass;
 
 }  // namespace
@@ -35,7 +36,7 @@ void BaseConvolutionLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
       << "Layer " << name << ": Number of output should be multiples of group.";
   bias_term_ = param.bias_term();
   SetUpParameters();
-  weight_offset_ = this->blobs_[kWeights]->count() / group_;
+  weight_offset_ = this->blobs_[kConvWeights]->count() / group_;
   is_1x1_ = true;
   for (int i = 0; i < num_spatial_axes_; ++i) {
     is_1x1_ &=
@@ -54,17 +55,17 @@ void BaseConvolutionLayer<Dtype>::SetUpParameters() {
   if (!this->blobs_.empty()) {
     CHECK_EQ(1 + bias_term_, static_cast<int>(this->blobs_.size()))
         << "Layer " << this->layer_param_.name() << ": Incorrect number of weight blobs.";
-    CheckParameterShape(kWeights, weight_shape, "weight");
-    if (bias_term_) CheckParameterShape(kBias, bias_shape, "bias");
+    CheckParameterShape(kConvWeights, weight_shape, "weight");
+    if (bias_term_) CheckParameterShape(kConvBias, bias_shape, "bias");
     LOG(INFO) << "Skipping parameter initialization";
   } else {
     this->blobs_.emplace_back(new Blob<Dtype>(weight_shape));
     shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.weight_filler()))
-        ->Fill(this->blobs_[kWeights].get());
+        ->Fill(this->blobs_[kConvWeights].get());
     if (bias_term_) {
       this->blobs_.emplace_back(new Blob<Dtype>(bias_shape));
       shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.bias_filler()))
-          ->Fill(this->blobs_[kBias].get());
+          ->Fill(this->blobs_[kConvBias].get());
     }
   }
   this->param_propagate_down_.resize(this->blobs_.size(), true);
@@ -110,7 +111,7 @@ void BaseConvolutionLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   std::copy(input.shape().begin() + channel_axis_, input.shape().end(),
             conv_input_shape_.mutable_cpu_data());
   col_buffer_shape_.assign(output.shape().begin() + channel_axis_, output.shape().end());
-  col_buffer_shape_[0] = this->blobs_[kWeights]->count(1) * group_;
+  col_buffer_shape_[0] = this->blobs_[kConvWeights]->count(1) * group_;
 }
 
 template <typename Dtype>
@@ -149,8 +150,8 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
                                                  const vector<Blob<Dtype>*>& top,
                                                  const vector<bool>& propagate_down) const {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
-  const bool weights = this->param_propagate_down(kWeights);
-  const bool bias = bias_term_ && this->param_propagate_down(kBias);
+  const bool weights = this->param_propagate_down(kConvWeights);
+  const bool bias = bias_term_ && this->param_propagate_down(kConvBias);
   const bool data =
       std::find(propagate_down.begin(), propagate_down.end(), true) != propagate_down.end();
   MemoryTraits traits;
@@ -160,10 +161,10 @@ MemoryTraits BaseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
   forward.tf32 = backward.tf32 = RoundsToTf32<Dtype>(Tf32::kConvolutions);
   forward.name = "columns";
   backward.name = string("x");
-  forward.reads.push_back(ParamData(kWeights));
-  if (bias_term_) forward.reads.push_back(ParamData(kBias));
-  if (data) backward.reads.push_back(ParamData(kWeights));
-  for (const auto& [wanted, index] : {pair(weights, kWeights), pair(bias, kBias)}) {
+  forward.reads.push_back(ParamData(kConvWeights));
+  if (bias_term_) forward.reads.push_back(ParamData(kConvBias));
+  if (data) backward.reads.push_back(ParamData(kConvWeights));
+  for (const auto& [wanted, index] : {pair(weights, kConvWeights), pair(bias, kConvBias)}) {
     if (!wanted) continue;
     backward.reads.push_back(ParamDiff(index));
     backward.writes.push_back(ParamDiff(index));
@@ -199,7 +200,7 @@ MemoryTraits BaseConvolutionLayer<Dtype>::TraitsOfOwnBodies(
   if (bottom.size() > 1 || channel_axis_ != 1) return traits;
   vector<Pass> passes = {reversed_ ? Pass::kBackwardData : Pass::kForward};
   if (this->phase_ == TRAIN) {
-    if (this->param_propagate_down(kWeights)) passes.push_back(Pass::kBackwardWeights);
+    if (this->param_propagate_down(kConvWeights)) passes.push_back(Pass::kBackwardWeights);
     if (propagate_down[0]) passes.push_back(reversed_ ? Pass::kForward : Pass::kBackwardData);
   }
   const kernels::ConvolutionBlocks blocks =
@@ -219,7 +220,7 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                             const vector<Blob<Dtype>*>& bottom,
                                             const vector<Blob<Dtype>*>& top) {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
-  const Dtype* weights = Data(context, *this->blobs_[kWeights]);
+  const Dtype* weights = Data(context, *this->blobs_[kConvWeights]);
   const ConvWorkspace<Dtype> workspace(
       context, conv, reversed_ ? Pass::kBackwardData : Pass::kForward, Scratch(0));
   for (size_t i = 0; i < bottom.size(); ++i) {
@@ -233,7 +234,7 @@ void BaseConvolutionLayer<Dtype>::ForwardOn(const DeviceContext& context,
     if (bias_term_) {
       kernels::BiasForward(
           context, {num_, num_output_, top[i]->count(channel_axis_ + 1), top[i]->channel_block()},
-          y, Data(context, *this->blobs_[kBias]), y);
+          y, Data(context, *this->blobs_[kConvBias]), y);
     }
   }
 }
@@ -244,12 +245,12 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                              const vector<bool>& propagate_down,
                                              const vector<Blob<Dtype>*>& bottom) {
   const kernels::Convolution conv = Problem(*bottom[0], *top[0]);
-  const bool weights_wanted = this->param_propagate_down(kWeights);
+  const bool weights_wanted = this->param_propagate_down(kConvWeights);
   for (size_t i = 0; i < bottom.size(); ++i) {
-    if (bias_term_ && this->param_propagate_down(kBias)) {
+    if (bias_term_ && this->param_propagate_down(kConvBias)) {
       kernels::BiasGradient(
           context, {num_, num_output_, top[i]->count(channel_axis_ + 1), top[i]->channel_block()},
-          Diff(context, *top[i]), kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
+          Diff(context, *top[i]), kernels::AccumulatorOf(context, this->blobs_[kConvBias].get()));
     }
     if (weights_wanted) {
       const Dtype* x = Data(context, *bottom[i]);
@@ -257,12 +258,12 @@ void BaseConvolutionLayer<Dtype>::BackwardOn(const DeviceContext& context,
       const ConvWorkspace<Dtype> workspace(context, conv, Pass::kBackwardWeights, Scratch(0));
       kernels::ConvolutionBackwardWeights(
           context, conv, reversed_ ? dy : x, reversed_ ? x : dy,
-          kernels::AccumulatorOf(context, this->blobs_[kWeights].get()), workspace.scratch());
+          kernels::AccumulatorOf(context, this->blobs_[kConvWeights].get()), workspace.scratch());
     }
   }
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (!propagate_down[i]) continue;
-    const Dtype* weights = Data(context, *this->blobs_[kWeights]);
+    const Dtype* weights = Data(context, *this->blobs_[kConvWeights]);
     const Dtype* dy = Diff(context, *top[i]);
     Dtype* dx = MutableDiff(context, bottom[i]);
     const ConvWorkspace<Dtype> workspace(

@@ -6,7 +6,13 @@
 namespace caffe {
 namespace {
 
-enum Parameter { kMeanSum, kVarianceSum, kCount, kScale, kBias };
+enum BatchNormParam {
+  kBatchNormMeanSum,
+  kBatchNormVarianceSum,
+  kBatchNormCount,
+  kBatchNormScale,
+  kBatchNormBias
+};
 
 template <typename Dtype>
 void Fill(const FillerParameter& filler, Blob<Dtype>* blob) {
@@ -25,29 +31,30 @@ void BatchNormLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
       param.has_use_global_stats() ? param.use_global_stats() : this->phase_ == TEST;
   this->eps_ = param.eps();
   this->channels_ = this->ChannelsOf(*bottom[0]);
-  this->statistics_ = {kMeanSum, kVarianceSum, kCount};
+  this->statistics_ = {kBatchNormMeanSum, kBatchNormVarianceSum, kBatchNormCount};
   if (param.scale_bias()) {
-    this->scale_param_ = kScale;
-    this->bias_param_ = kBias;
+    this->scale_param_ = kBatchNormScale;
+    this->bias_param_ = kBatchNormBias;
   }
-  const size_t parameters = param.scale_bias() ? kBias + 1 : kCount + 1;
+  const size_t parameters = param.scale_bias() ? kBatchNormBias + 1 : kBatchNormCount + 1;
   if (!this->blobs_.empty()) {
     CHECK_EQ(this->blobs_.size(), parameters)
         << "Layer " << name << ": Incorrect number of weight blobs.";
     LOG(INFO) << "Skipping parameter initialization";
   } else {
     for (size_t i = 0; i < parameters; ++i) {
-      this->blobs_.emplace_back(new Blob<Dtype>(vector<int>(1, i == kCount ? 1 : this->channels_)));
+      this->blobs_.emplace_back(
+          new Blob<Dtype>(vector<int>(1, i == kBatchNormCount ? 1 : this->channels_)));
     }
     if (param.scale_bias()) {
       FillerParameter scale_filler = param.scale_filler();
       if (!param.has_scale_filler()) scale_filler.set_value(1);
-      Fill(scale_filler, this->blobs_[kScale].get());
-      Fill(param.bias_filler(), this->blobs_[kBias].get());
+      Fill(scale_filler, this->blobs_[kBatchNormScale].get());
+      Fill(param.bias_filler(), this->blobs_[kBatchNormBias].get());
     }
   }
   for (size_t i = 0; i < parameters; ++i) {
-    CHECK_EQ(this->blobs_[i]->count(), i == kCount ? 1 : this->channels_)
+    CHECK_EQ(this->blobs_[i]->count(), i == kBatchNormCount ? 1 : this->channels_)
         << "Layer " << name << ": parameter " << i << " has shape "
         << this->blobs_[i]->shape_string() << ".";
   }
@@ -72,9 +79,10 @@ shared_ptr<ChannelNormLayer<Dtype>> BatchNormLayer<Dtype>::Twin() const {
 template <typename Dtype>
 void BatchNormLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* mean,
                                            Dtype* variance) const {
-  kernels::AverageStatistics(context, this->channels_, Data(context, *this->blobs_[kMeanSum]),
-                             Data(context, *this->blobs_[kVarianceSum]),
-                             Data(context, *this->blobs_[kCount]), mean, variance);
+  kernels::AverageStatistics(context, this->channels_,
+                             Data(context, *this->blobs_[kBatchNormMeanSum]),
+                             Data(context, *this->blobs_[kBatchNormVarianceSum]),
+                             Data(context, *this->blobs_[kBatchNormCount]), mean, variance);
 }
 
 template <typename Dtype>
@@ -85,9 +93,9 @@ kernels::RunningStatistics<Dtype> BatchNormLayer<Dtype>::Running(const DeviceCon
   running.keep = moving_average_fraction_;
   running.mean_weight = 1;
   running.variance_weight = m > 1 ? Dtype(m) / Dtype(m - 1) : Dtype(1);  // unbiased
-  running.mean = MutableData(context, this->blobs_[kMeanSum].get());
-  running.variance = MutableData(context, this->blobs_[kVarianceSum].get());
-  running.count = MutableData(context, this->blobs_[kCount].get());
+  running.mean = MutableData(context, this->blobs_[kBatchNormMeanSum].get());
+  running.variance = MutableData(context, this->blobs_[kBatchNormVarianceSum].get());
+  running.count = MutableData(context, this->blobs_[kBatchNormCount].get());
   return running;
 }
 

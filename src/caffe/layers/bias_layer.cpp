@@ -3,6 +3,7 @@
 #include "axis_run.hpp"
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/copy.hpp"
 #include "derived.hpp"
 
@@ -56,8 +57,6 @@ MemoryTraits BiasLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   OperandForm backward;
-  traits.forward.channelwise = backward.channelwise =
-      learned && IsOfChannels(*bottom[0], outer_dim_, bias_dim_);
   backward.reads = {TopDiff(0)};
   if (BiasGradientWanted(propagate_down)) {
     if (learned) backward.reads.push_back(bias_diff);

@@ -7,7 +7,7 @@
 namespace caffe {
 namespace {
 
-enum Parameter { kSlope, kBias, kMean, kVariance };
+enum BnParam { kBnSlope, kBnBias, kBnMean, kBnVariance };
 
 /// A filler by one of its two names; `value` where none is given.
 FillerParameter OneFiller(const string& layer, const char* names, bool has_first,
@@ -39,12 +39,13 @@ void MakeBlobs(const LayerParameter& layer, int channels, size_t number,
     const auto fill = [&](int i, const FillerParameter& filler) {
       shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(filler))->Fill((*blobs)[i].get());
     };
-    fill(kSlope,
+    fill(kBnSlope,
          OneFiller(name, "slope_filler and scale_filler", param.has_slope_filler(),
                    param.slope_filler(), param.has_scale_filler(), param.scale_filler(), 1));
-    fill(kBias, OneFiller(name, "bias_filler and shift_filler", param.has_bias_filler(),
-                          param.bias_filler(), param.has_shift_filler(), param.shift_filler(), 0));
-    if (number > kVariance) fill(kVariance, one);
+    fill(kBnBias,
+         OneFiller(name, "bias_filler and shift_filler", param.has_bias_filler(),
+                   param.bias_filler(), param.has_shift_filler(), param.shift_filler(), 0));
+    if (number > kBnVariance) fill(kBnVariance, one);
   }
   for (size_t i = 0; i < number; ++i) {
     CHECK_EQ((*blobs)[i]->count(), channels) << "Layer " << name << ": parameter " << i
@@ -65,12 +66,12 @@ void BNLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   this->use_global_stats_ = param.frozen() || this->phase_ == TEST;
   this->eps_ = param.has_var_eps() ? param.var_eps() : param.eps();
   this->channels_ = this->ChannelsOf(*bottom[0]);
-  this->statistics_ = {kMean, kVariance};
-  this->scale_param_ = kSlope;
-  this->bias_param_ = kBias;
-  MakeBlobs(this->layer_param_, this->channels_, kVariance + 1, &this->blobs_);
+  this->statistics_ = {kBnMean, kBnVariance};
+  this->scale_param_ = kBnSlope;
+  this->bias_param_ = kBnBias;
+  MakeBlobs(this->layer_param_, this->channels_, kBnVariance + 1, &this->blobs_);
   // The statistics are not learned: the solver must leave them alone.
-  while (this->layer_param_.param_size() <= kVariance) this->layer_param_.add_param();
+  while (this->layer_param_.param_size() <= kBnVariance) this->layer_param_.add_param();
   for (const int i : this->statistics_) {
     this->layer_param_.mutable_param(i)->set_lr_mult(0);
     this->layer_param_.mutable_param(i)->set_decay_mult(0);
@@ -89,8 +90,8 @@ shared_ptr<ChannelNormLayer<Dtype>> BNLayer<Dtype>::Twin() const {
 template <typename Dtype>
 void BNLayer<Dtype>::ReadStatistics(const DeviceContext& context, Dtype* mean,
                                     Dtype* variance) const {
-  kernels::Copy(context, this->channels_, Data(context, *this->blobs_[kMean]), mean);
-  kernels::Copy(context, this->channels_, Data(context, *this->blobs_[kVariance]), variance);
+  kernels::Copy(context, this->channels_, Data(context, *this->blobs_[kBnMean]), mean);
+  kernels::Copy(context, this->channels_, Data(context, *this->blobs_[kBnVariance]), variance);
 }
 
 template <typename Dtype>
@@ -99,8 +100,8 @@ kernels::RunningStatistics<Dtype> BNLayer<Dtype>::Running(const DeviceContext& c
   kernels::RunningStatistics<Dtype> running;
   running.keep = momentum_;
   running.mean_weight = running.variance_weight = 1 - momentum_;
-  running.mean = MutableData(context, this->blobs_[kMean].get());
-  running.variance = MutableData(context, this->blobs_[kVariance].get());
+  running.mean = MutableData(context, this->blobs_[kBnMean].get());
+  running.variance = MutableData(context, this->blobs_[kBnVariance].get());
   return running;
 }
 
@@ -108,9 +109,9 @@ template <typename Dtype>
 void FoldedBNLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                       const vector<Blob<Dtype>*>& /*top*/) {
   this->bias_term_ = true;
-  this->bias_param_id_ = kBias;
+  this->bias_param_id_ = kBnBias;
   this->scale_dim_ = bottom[0]->num_axes() <= 1 ? 1 : bottom[0]->shape(1);
-  MakeBlobs(this->layer_param_, this->scale_dim_, kBias + 1, &this->blobs_);
+  MakeBlobs(this->layer_param_, this->scale_dim_, kBnBias + 1, &this->blobs_);
   this->param_propagate_down_.resize(this->blobs_.size(), true);
 }
 

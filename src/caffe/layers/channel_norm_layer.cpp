@@ -3,15 +3,16 @@
 #include <typeinfo>
 
 #include "caffe/kernels/batch_norm.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/layers/relu_layer.hpp"
 #include "caffe/layers/scale_layer.hpp"
 
 namespace caffe {
 namespace {
 
-enum SavedIndex { kMean, kInverse, kNormalized };
+enum ChannelNormSavedIndex { kChannelNormMean, kChannelNormInverse, kChannelNormNormalized };
 /// Without the first where the top does not tell what is needed.
-enum Form { kFromTop, kFromBottom, kFromSaved };
+enum ChannelNormForm { kChannelNormFromTop, kChannelNormFromBottom, kChannelNormFromSaved };
 
 }  // namespace
 
@@ -120,13 +121,11 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   }
   forward.may_alias = {{TopData(0), BottomData(0)}};
   forward.scratch_bytes = 2 * channel_bytes;
-  forward.channelwise = true;
   forward.flops =
       ((use_global_stats_ ? 2.0 : 6.0) + Scales() + (bias_param_ >= 0) + rectifies_) * values;
 
   const Wants wants = WantsOf(propagate_down);
   OperandForm backward;
-  backward.channelwise = true;
   if (wants.dx || wants.scale || wants.bias) backward.reads = {TopDiff(0)};
   backward.flops = (2.0 * wants.scale + wants.bias + wants.sign) * values;
   for (const int param : {scale_param_, bias_param_}) {
@@ -135,7 +134,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.writes.push_back(ParamDiff(param));
   }
   if (wants.dx) {
-    backward.reads.push_back(Saved(kInverse));
+    backward.reads.push_back(Saved(kChannelNormInverse));
     if (Scales()) backward.reads.push_back(ParamData(scale_param_));
     backward.writes.push_back(BottomDiff(0));
     backward.may_alias = {{BottomDiff(0), TopDiff(0)}};
@@ -156,8 +155,8 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     // The sums come first.
     if (wants.dx && !only_sign) form.may_alias.emplace_back(BottomDiff(0), source);
     if (source == BottomData(0)) {
-      form.reads.push_back(Saved(kMean));
-      if (!wants.dx) form.reads.push_back(Saved(kInverse));
+      form.reads.push_back(Saved(kChannelNormMean));
+      if (!wants.dx) form.reads.push_back(Saved(kChannelNormInverse));
     }
     if (source == TopData(0) || !wants.sign) return form;
     if (Scales() && !wants.dx) form.reads.push_back(ParamData(scale_param_));
@@ -166,7 +165,7 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   };
   if (wants.top_tells) traits.backward.push_back(with("y", TopData(0)));
   traits.backward.push_back(with("x", BottomData(0)));
-  traits.backward.push_back(with("x_norm", Saved(kNormalized)));
+  traits.backward.push_back(with("x_norm", Saved(kChannelNormNormalized)));
   return traits;
 }
 
@@ -187,13 +186,13 @@ void ChannelNormLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                         const vector<Blob<Dtype>*>& top) {
   const ChannelShape shape = Shape(*bottom[0]);
   Dtype* scratch = this->template ScratchBytes<Dtype>();
-  Dtype* saved_mean = this->template SavedBytes<Dtype>(kMean);
-  Dtype* saved_inverse = this->template SavedBytes<Dtype>(kInverse);
+  Dtype* saved_mean = this->template SavedBytes<Dtype>(kChannelNormMean);
+  Dtype* saved_inverse = this->template SavedBytes<Dtype>(kChannelNormInverse);
   Dtype* mean = saved_mean != nullptr ? saved_mean : scratch;
   Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + channels_;
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
-  Dtype* normalized = this->template SavedBytes<Dtype>(kNormalized);
+  Dtype* normalized = this->template SavedBytes<Dtype>(kChannelNormNormalized);
   const kernels::AfterNormalizing<Dtype> after = After(context, true, true);
   if (use_global_stats_) {
     ReadStatistics(context, mean, inverse);
@@ -218,23 +217,23 @@ void ChannelNormLayer<Dtype>::BackwardOn(const DeviceContext& context,
   const ChannelShape shape = Shape(*bottom[0]);
   const Dtype* dy = Diff(context, *top[0]);
   kernels::NormalizedSource<Dtype> source;
-  source.inverse = this->template SavedBytes<Dtype>(kInverse);
-  const int form = this->form() + (wants.top_tells ? kFromTop : kFromBottom);
+  source.inverse = this->template SavedBytes<Dtype>(kChannelNormInverse);
+  const int form = this->form() + (wants.top_tells ? kChannelNormFromTop : kChannelNormFromBottom);
   if (wants.values || wants.sign) {
     switch (form) {
-      case kFromTop:
+      case kChannelNormFromTop:
         (wants.values ? source.values : source.rectified) = Data(context, *top[0]);
         break;
-      case kFromBottom:
+      case kChannelNormFromBottom:
         source.values = Data(context, *bottom[0]);
-        source.mean = this->template SavedBytes<Dtype>(kMean);
+        source.mean = this->template SavedBytes<Dtype>(kChannelNormMean);
         break;
-      case kFromSaved:
-        source.values = this->template SavedBytes<Dtype>(kNormalized);
+      case kChannelNormFromSaved:
+        source.values = this->template SavedBytes<Dtype>(kChannelNormNormalized);
         break;
     }
   }
-  const bool computes_sign = wants.sign && form != kFromTop;
+  const bool computes_sign = wants.sign && form != kChannelNormFromTop;
   const kernels::AfterNormalizing<Dtype> after =
       After(context, wants.dx || computes_sign, computes_sign);
   kernels::NormalizeGradients<Dtype> gradients;

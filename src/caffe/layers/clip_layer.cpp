@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-enum Form { kFromX, kFromMask };
+enum ClipForm { kClipFromX, kClipFromMask };
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void ClipLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (this->form() == kFromX) {
+  if (this->form() == kClipFromX) {
     kernels::ClipBackward<Dtype>(context, n, param.min(), param.max(), Data(context, *bottom[0]),
                                  dy, dx);
   } else {

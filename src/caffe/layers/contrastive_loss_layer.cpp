@@ -10,7 +10,7 @@ namespace caffe {
 
 namespace {
 
-enum ContrastiveSaved { kDifference, kSquared };
+enum ContrastiveSaved { kContrastiveDifference, kContrastiveSquared };
 
 template <typename Dtype>
 kernels::ContrastivePairs<Dtype> PairsOf(const Blob<Dtype>& a, const Dtype* labels,
@@ -61,14 +61,14 @@ MemoryTraits ContrastiveLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bot
       if (!propagate_down[i]) continue;
       form.writes.push_back(BottomDiff(i));
       for (const Operand& from : vectors) {
-        if (from == Saved(kSquared)) continue;
+        if (from == Saved(kContrastiveSquared)) continue;
         form.may_alias.emplace_back(BottomDiff(i), from);
       }
     }
     traits.backward.push_back(form);
   };
   add_form("bottoms", {BottomData(0), BottomData(1)});
-  add_form("difference", {Saved(kDifference), Saved(kSquared)});
+  add_form("difference", {Saved(kContrastiveDifference), Saved(kContrastiveSquared)});
   return traits;
 }
 
@@ -82,11 +82,12 @@ void ContrastiveLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const int64_t scratch = pairs.count * int64_t{sizeof(Dtype)};
   Dtype* losses = derived ? OwnScratch<Dtype>(context, scratch, &this->own_scratch_)
                           : this->template ScratchBytes<Dtype>();
-  kernels::ContrastiveLosses(
-      context, pairs, Data(context, *bottom[0]), Data(context, *bottom[1]),
-      derived ? MutableData(context, &diff_) : this->template SavedBytes<Dtype>(kDifference),
-      derived ? MutableData(context, &dist_sq_) : this->template SavedBytes<Dtype>(kSquared),
-      losses);
+  kernels::ContrastiveLosses(context, pairs, Data(context, *bottom[0]), Data(context, *bottom[1]),
+                             derived ? MutableData(context, &diff_)
+                                     : this->template SavedBytes<Dtype>(kContrastiveDifference),
+                             derived ? MutableData(context, &dist_sq_)
+                                     : this->template SavedBytes<Dtype>(kContrastiveSquared),
+                             losses);
   const double twice = 2 * static_cast<double>(std::max<int64_t>(pairs.count, 1));
   kernels::TotalLoss(context, pairs.count, losses, {twice, nullptr}, MutableData(context, top[0]));
 }
@@ -101,9 +102,9 @@ void ContrastiveLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
   if (!propagate_down[0] && !propagate_down[1]) return;
   const bool derived = IsDerived(*this);
   const Dtype* const difference =
-      derived ? Data(context, diff_) : this->template SavedBytes<Dtype>(kDifference);
+      derived ? Data(context, diff_) : this->template SavedBytes<Dtype>(kContrastiveDifference);
   const Dtype* const squared =
-      derived ? Data(context, dist_sq_) : this->template SavedBytes<Dtype>(kSquared);
+      derived ? Data(context, dist_sq_) : this->template SavedBytes<Dtype>(kContrastiveSquared);
   kernels::ContrastiveLossBackward(
       context,
       PairsOf(*bottom[0], Data(context, *bottom[2]), this->layer_param_.contrastive_loss_param()),

@@ -98,7 +98,6 @@ OperandForm EltwiseLayer<Dtype>::BackwardForm(const vector<bool>& propagate_down
   form.name = !rectifies_          ? EltwiseParameter_EltwiseOp_Name(op_)
               : sign == TopData(0) ? "y"
                                    : "mask";
-  form.channelwise = true;
   vector<vector<Operand>> factors(bottoms);
   for (int i = 0; i < bottoms; ++i) {
     if (!propagate_down[i]) continue;
@@ -136,7 +135,6 @@ MemoryTraits EltwiseLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   if (rectifies_) traits.saved = {{"mask", kernels::PackedBytes(bottom[0]->count(), 1)}};
   for (size_t i = 0; i < bottom.size(); ++i) traits.forward.reads.push_back(BottomData(i));
   traits.forward.writes = {TopData(0)};
-  traits.forward.channelwise = true;
   // The top is written after the first two bottoms have been read.
   traits.forward.may_alias = {{TopData(0), BottomData(0)}, {TopData(0), BottomData(1)}};
   if (std::none_of(propagate_down.begin(), propagate_down.end(), [](bool down) { return down; }))

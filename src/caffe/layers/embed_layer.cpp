@@ -2,13 +2,14 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/rows.hpp"
 #include "row_numbers.hpp"
 
 namespace caffe {
 namespace {
 
-enum Parameter { kTable, kBias };
+enum EmbedParam { kEmbedTable, kEmbedBias };
 
 }  // namespace
 
@@ -25,21 +26,21 @@ void EmbedLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& /*bottom*/,
   if (!this->blobs_.empty()) {
     CHECK_EQ(1 + bias_term_, static_cast<int>(this->blobs_.size()))
         << "Layer " << name << ": Incorrect number of weight blobs.";
-    CHECK_EQ(int64_t{this->blobs_[kTable]->count()}, int64_t{K_} * N_)
-        << "Layer " << name << ": its table has shape " << this->blobs_[kTable]->shape_string()
+    CHECK_EQ(int64_t{this->blobs_[kEmbedTable]->count()}, int64_t{K_} * N_)
+        << "Layer " << name << ": its table has shape " << this->blobs_[kEmbedTable]->shape_string()
         << ".";
-    CHECK(!bias_term_ || this->blobs_[kBias]->count() == N_)
-        << "Layer " << name << ": its bias has shape " << this->blobs_[kBias]->shape_string()
+    CHECK(!bias_term_ || this->blobs_[kEmbedBias]->count() == N_)
+        << "Layer " << name << ": its bias has shape " << this->blobs_[kEmbedBias]->shape_string()
         << ".";
     LOG(INFO) << "Skipping parameter initialization";
   } else {
     this->blobs_.emplace_back(new Blob<Dtype>({K_, N_}));
     shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.weight_filler()))
-        ->Fill(this->blobs_[kTable].get());
+        ->Fill(this->blobs_[kEmbedTable].get());
     if (bias_term_) {
       this->blobs_.emplace_back(new Blob<Dtype>({N_}));
       shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.bias_filler()))
-          ->Fill(this->blobs_[kBias].get());
+          ->Fill(this->blobs_[kEmbedBias].get());
     }
   }
   this->param_propagate_down_.resize(this->blobs_.size(), true);
@@ -60,19 +61,19 @@ MemoryTraits EmbedLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.forward.reads = {BottomData(0), ParamData(kTable)};
-  if (bias_term_) traits.forward.reads.push_back(ParamData(kBias));
+  traits.forward.reads = {BottomData(0), ParamData(kEmbedTable)};
+  if (bias_term_) traits.forward.reads.push_back(ParamData(kEmbedBias));
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = double{1} * M_ * N_;
   OperandForm backward;
   backward.flops = traits.forward.flops;
-  if (this->param_propagate_down(kTable)) {
-    backward.reads = {BottomData(0), ParamDiff(kTable)};
-    backward.writes = {ParamDiff(kTable)};
+  if (this->param_propagate_down(kEmbedTable)) {
+    backward.reads = {BottomData(0), ParamDiff(kEmbedTable)};
+    backward.writes = {ParamDiff(kEmbedTable)};
   }
-  if (bias_term_ && this->param_propagate_down(kBias)) {
-    backward.reads.push_back(ParamDiff(kBias));
-    backward.writes.push_back(ParamDiff(kBias));
+  if (bias_term_ && this->param_propagate_down(kEmbedBias)) {
+    backward.reads.push_back(ParamDiff(kEmbedBias));
+    backward.writes.push_back(ParamDiff(kEmbedBias));
   }
   if (backward.writes.empty()) return traits;
   backward.reads.push_back(TopDiff(0));
@@ -86,9 +87,9 @@ void EmbedLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blo
   if (!context.gpu) CheckRowNumbers(this->layer_param_.name(), *bottom[0], K_);
   Dtype* y = MutableData(context, top[0]);
   kernels::GatherRows(context, M_, N_, K_, Data(context, *bottom[0]),
-                      Data(context, *this->blobs_[kTable]), y);
+                      Data(context, *this->blobs_[kEmbedTable]), y);
   if (bias_term_)
-    kernels::BiasForward(context, {M_, N_, 1}, y, Data(context, *this->blobs_[kBias]), y);
+    kernels::BiasForward(context, {M_, N_, 1}, y, Data(context, *this->blobs_[kEmbedBias]), y);
 }
 
 template <typename Dtype>
@@ -97,13 +98,13 @@ void EmbedLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
                                    const vector<Blob<Dtype>*>& bottom) {
   CHECK(!propagate_down[0]) << "Layer " << this->layer_param_.name()
                             << ": Can't backpropagate to EmbedLayer input.";
-  if (this->param_propagate_down(kTable)) {
+  if (this->param_propagate_down(kEmbedTable)) {
     kernels::AddRows(context, M_, N_, K_, Data(context, *bottom[0]), Diff(context, *top[0]),
-                     MutableDiff(context, this->blobs_[kTable].get()));
+                     MutableDiff(context, this->blobs_[kEmbedTable].get()));
   }
-  if (bias_term_ && this->param_propagate_down(kBias)) {
+  if (bias_term_ && this->param_propagate_down(kEmbedBias)) {
     kernels::BiasGradient(context, {M_, N_, 1}, Diff(context, *top[0]),
-                          kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
+                          kernels::AccumulatorOf(context, this->blobs_[kEmbedBias].get()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "caffe/kernels/hinge_loss.hpp"
 #include "caffe/kernels/loss_sum.hpp"
 #include "derived.hpp"
+#include "label_check.hpp"
 #include "sample_loss.hpp"
 
 namespace caffe {
@@ -47,7 +48,7 @@ void HingeLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
                        labels, losses);
   const double samples = static_cast<double>(std::max<int64_t>(shape.outer, 1));
   kernels::TotalLoss(context, shape.outer, losses, {samples, counts}, MutableData(context, top[0]));
-  kernels::CheckLabels(context, shape, counts, this->layer_param_, this->reads());
+  CheckLabels(context, shape, counts, this->layer_param_, this->reads());
 }
 
 template <typename Dtype>

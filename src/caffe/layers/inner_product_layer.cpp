@@ -2,6 +2,7 @@
 
 #include "caffe/filler.hpp"
 #include "caffe/kernels/bias.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/gemm.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "derived.hpp"
@@ -9,7 +10,7 @@
 namespace caffe {
 namespace {
 
-enum Parameter { kWeights, kBias };
+enum InnerProductParam { kInnerProductWeights, kInnerProductBias };
 
 }  // namespace
 
@@ -28,22 +29,23 @@ void InnerProductLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
   if (!this->blobs_.empty()) {
     CHECK_EQ(1 + bias_term_, static_cast<int>(this->blobs_.size()))
         << "Layer " << name << ": Incorrect number of weight blobs.";
-    CHECK_EQ(this->blobs_[kWeights]->count(), Blob<Dtype>(weight_shape).count())
-        << "Layer " << name << ": its weights have shape " << this->blobs_[kWeights]->shape_string()
-        << ".";
+    CHECK_EQ(this->blobs_[kInnerProductWeights]->count(), Blob<Dtype>(weight_shape).count())
+        << "Layer " << name << ": its weights have shape "
+        << this->blobs_[kInnerProductWeights]->shape_string() << ".";
     if (bias_term_) {
-      CHECK_EQ(this->blobs_[kBias]->count(), N_) << "Layer " << name << ": its bias has shape "
-                                                 << this->blobs_[kBias]->shape_string() << ".";
+      CHECK_EQ(this->blobs_[kInnerProductBias]->count(), N_)
+          << "Layer " << name << ": its bias has shape "
+          << this->blobs_[kInnerProductBias]->shape_string() << ".";
     }
     LOG(INFO) << "Skipping parameter initialization";
   } else {
     this->blobs_.emplace_back(new Blob<Dtype>(weight_shape));
     shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.weight_filler()))
-        ->Fill(this->blobs_[kWeights].get());
+        ->Fill(this->blobs_[kInnerProductWeights].get());
     if (bias_term_) {
       this->blobs_.emplace_back(new Blob<Dtype>(bias_shape));
       shared_ptr<Filler<Dtype>>(GetFiller<Dtype>(param.bias_filler()))
-          ->Fill(this->blobs_[kBias].get());
+          ->Fill(this->blobs_[kInnerProductBias].get());
     }
   }
   this->param_propagate_down_.resize(this->blobs_.size(), true);
@@ -66,15 +68,15 @@ template <typename Dtype>
 MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
                                               const vector<Blob<Dtype>*>&,
                                               const vector<bool>& propagate_down) const {
-  const bool weights = this->param_propagate_down(kWeights);
-  const bool bias = bias_term_ && this->param_propagate_down(kBias);
+  const bool weights = this->param_propagate_down(kInnerProductWeights);
+  const bool bias = bias_term_ && this->param_propagate_down(kInnerProductBias);
   const double flops = 2.0 * M_ * N_ * K_;
   MemoryTraits traits;
   traits.declared = true;
   traits.capturable = !IsDerived(*this);
   traits.forward.name = "product";
-  traits.forward.reads = {BottomData(0), ParamData(kWeights)};
-  if (bias_term_) traits.forward.reads.push_back(ParamData(kBias));
+  traits.forward.reads = {BottomData(0), ParamData(kInnerProductWeights)};
+  if (bias_term_) traits.forward.reads.push_back(ParamData(kInnerProductBias));
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = flops;
   OperandForm backward;
@@ -84,15 +86,15 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   if (weights || bias || propagate_down[0]) backward.reads.push_back(TopDiff(0));
   if (weights) {
     backward.reads.push_back(BottomData(0));
-    backward.reads.push_back(ParamDiff(kWeights));
-    backward.writes.push_back(ParamDiff(kWeights));
+    backward.reads.push_back(ParamDiff(kInnerProductWeights));
+    backward.writes.push_back(ParamDiff(kInnerProductWeights));
   }
   if (bias) {
-    backward.reads.push_back(ParamDiff(kBias));
-    backward.writes.push_back(ParamDiff(kBias));
+    backward.reads.push_back(ParamDiff(kInnerProductBias));
+    backward.writes.push_back(ParamDiff(kInnerProductBias));
   }
   if (propagate_down[0]) {
-    backward.reads.push_back(ParamData(kWeights));
+    backward.reads.push_back(ParamData(kInnerProductWeights));
     backward.writes.push_back(BottomDiff(0));
     // The weight gradient comes first, so nothing reads the bottom any more when its gradient is
     // written.
@@ -109,10 +111,11 @@ void InnerProductLayer<Dtype>::ForwardOn(const DeviceContext& context,
   using kernels::Transpose;
   Dtype* y = MutableData(context, top[0]);
   kernels::Gemm(context, Transpose::kNo, transpose_ ? Transpose::kNo : Transpose::kYes, M_, N_, K_,
-                Dtype(1), Data(context, *bottom[0]), Data(context, *this->blobs_[kWeights]),
-                Dtype(0), y);
+                Dtype(1), Data(context, *bottom[0]),
+                Data(context, *this->blobs_[kInnerProductWeights]), Dtype(0), y);
   if (bias_term_)
-    kernels::BiasForward(context, {M_, N_, 1}, y, Data(context, *this->blobs_[kBias]), y);
+    kernels::BiasForward(context, {M_, N_, 1}, y, Data(context, *this->blobs_[kInnerProductBias]),
+                         y);
 }
 
 template <typename Dtype>
@@ -121,22 +124,23 @@ void InnerProductLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                           const vector<bool>& propagate_down,
                                           const vector<Blob<Dtype>*>& bottom) {
   using kernels::Transpose;
-  if (this->param_propagate_down(kWeights)) {
+  if (this->param_propagate_down(kInnerProductWeights)) {
     const Dtype* x = Data(context, *bottom[0]);
     const Dtype* dy = Diff(context, *top[0]);
-    const auto dw = kernels::AccumulatorOf(context, this->blobs_[kWeights].get());
+    const auto dw = kernels::AccumulatorOf(context, this->blobs_[kInnerProductWeights].get());
     kernels::Gemm(context, Transpose::kYes, Transpose::kNo, transpose_ ? K_ : N_,
                   transpose_ ? N_ : K_, M_, Dtype(1), transpose_ ? x : dy, transpose_ ? dy : x,
                   Dtype(dw.add), dw.sum);
   }
-  if (bias_term_ && this->param_propagate_down(kBias)) {
+  if (bias_term_ && this->param_propagate_down(kInnerProductBias)) {
     kernels::BiasGradient(context, {M_, N_, 1}, Diff(context, *top[0]),
-                          kernels::AccumulatorOf(context, this->blobs_[kBias].get()));
+                          kernels::AccumulatorOf(context, this->blobs_[kInnerProductBias].get()));
   }
   if (propagate_down[0]) {
     kernels::Gemm(context, Transpose::kNo, transpose_ ? Transpose::kYes : Transpose::kNo, M_, K_,
-                  N_, Dtype(1), Diff(context, *top[0]), Data(context, *this->blobs_[kWeights]),
-                  Dtype(0), MutableDiff(context, bottom[0]));
+                  N_, Dtype(1), Diff(context, *top[0]),
+                  Data(context, *this->blobs_[kInnerProductWeights]), Dtype(0),
+                  MutableDiff(context, bottom[0]));
   }
 }
 

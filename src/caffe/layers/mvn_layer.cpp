@@ -7,8 +7,8 @@
 namespace caffe {
 namespace {
 
-enum SavedIndex { kMean, kInverse, kNormalized };
-enum Form { kFromTop, kFromBottom, kFromSaved };
+enum MvnSavedIndex { kMvnMean, kMvnInverse, kMvnNormalized };
+enum MvnForm { kMvnFromTop, kMvnFromBottom, kMvnFromSaved };
 
 }  // namespace
 
@@ -64,14 +64,14 @@ MemoryTraits MVNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     OperandForm form = backward;
     form.name = name;
     form.from_copy = source.kind == Operand::kSaved;
-    form.reads.insert(form.reads.end(), {source, Saved(kInverse)});
+    form.reads.insert(form.reads.end(), {source, Saved(kMvnInverse)});
     form.may_alias.emplace_back(BottomDiff(0), source);
     traits.backward.push_back(form);
   };
   add_form("y", TopData(0));
   add_form("x", BottomData(0));
-  add_form("x_norm", Saved(kNormalized));
-  traits.backward[kFromBottom].reads.push_back(Saved(kMean));
+  add_form("x_norm", Saved(kMvnNormalized));
+  traits.backward[kMvnFromBottom].reads.push_back(Saved(kMvnMean));
   return traits;
 }
 
@@ -86,12 +86,12 @@ void MVNLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blob<
     kernels::SubtractMeans(context, rows.channels, rows.inner, x, y, scratch);
     return;
   }
-  Dtype* saved_mean = this->template SavedBytes<Dtype>(kMean);
-  Dtype* saved_inverse = this->template SavedBytes<Dtype>(kInverse);
+  Dtype* saved_mean = this->template SavedBytes<Dtype>(kMvnMean);
+  Dtype* saved_inverse = this->template SavedBytes<Dtype>(kMvnInverse);
   Dtype* mean = saved_mean != nullptr ? saved_mean : scratch;
   Dtype* inverse = saved_inverse != nullptr ? saved_inverse : scratch + rows.channels;
   kernels::NormalizeBatch<Dtype>(context, rows, x, kernels::Epsilon::kOfDeviation, eps_, {}, mean,
-                                 inverse, {}, y, this->template SavedBytes<Dtype>(kNormalized));
+                                 inverse, {}, y, this->template SavedBytes<Dtype>(kMvnNormalized));
 }
 
 template <typename Dtype>
@@ -108,17 +108,17 @@ void MVNLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob
     return;
   }
   kernels::NormalizedSource<Dtype> source;
-  source.inverse = this->template SavedBytes<Dtype>(kInverse);
+  source.inverse = this->template SavedBytes<Dtype>(kMvnInverse);
   switch (this->form()) {
-    case kFromTop:
+    case kMvnFromTop:
       source.values = Data(context, *top[0]);
       break;
-    case kFromBottom:
+    case kMvnFromBottom:
       source.values = Data(context, *bottom[0]);
-      source.mean = this->template SavedBytes<Dtype>(kMean);
+      source.mean = this->template SavedBytes<Dtype>(kMvnMean);
       break;
-    case kFromSaved:
-      source.values = this->template SavedBytes<Dtype>(kNormalized);
+    case kMvnFromSaved:
+      source.values = this->template SavedBytes<Dtype>(kMvnNormalized);
       break;
   }
   kernels::NormalizeBackward<Dtype>(context, rows, source, {}, dy, {{}, {}, dx}, scratch);

@@ -9,8 +9,8 @@
 namespace caffe {
 namespace {
 
-enum SavedIndex { kInverse, kInput };
-enum Form { kFromX, kFromSaved };
+enum NormalizeSavedIndex { kNormalizeInverse, kNormalizeInput };
+enum NormalizeForm { kNormalizeFromX, kNormalizeFromSaved };
 
 }  // namespace
 
@@ -74,7 +74,7 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.flops = 4 * values;
   if (!scale_gradient && !propagate_down[0]) return traits;
   OperandForm backward;
-  backward.reads = {TopDiff(0), Saved(kInverse)};
+  backward.reads = {TopDiff(0), Saved(kNormalizeInverse)};
   backward.flops = (3.0 * scale_gradient + 7.0 * propagate_down[0]) * values;
   if (scale_gradient) {
     backward.reads.push_back(ParamDiff(0));
@@ -86,7 +86,7 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.writes.push_back(BottomDiff(0));
     backward.scratch_bytes = std::max(backward.scratch_bytes, value * shape.Norms());
   }
-  for (const Operand& x : {BottomData(0), Saved(kInput)}) {
+  for (const Operand& x : {BottomData(0), Saved(kNormalizeInput)}) {
     OperandForm form = backward;
     form.from_copy = x.kind == Operand::kSaved;
     form.name = form.from_copy ? "saved" : "x";
@@ -104,12 +104,12 @@ void NormalizeLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                       const vector<Blob<Dtype>*>& top) {
   const kernels::L2Shape shape = Shape(*bottom[0]);
   const Dtype* x = Data(context, *bottom[0]);
-  Dtype* saved = this->template SavedBytes<Dtype>(kInverse);
+  Dtype* saved = this->template SavedBytes<Dtype>(kNormalizeInverse);
   Dtype* inverse = saved != nullptr ? saved : this->template ScratchBytes<Dtype>();
   kernels::InverseL2Norms<Dtype>(context, shape, this->layer_param_.norm_param().eps(), x, inverse);
   kernels::L2NormalizeForward(context, shape, x, inverse, Data(context, *this->blobs_[0]),
                               MutableData(context, top[0]),
-                              this->template SavedBytes<Dtype>(kInput));
+                              this->template SavedBytes<Dtype>(kNormalizeInput));
 }
 
 template <typename Dtype>
@@ -120,9 +120,10 @@ void NormalizeLayer<Dtype>::BackwardOn(const DeviceContext& context,
   const bool scale_gradient = this->param_propagate_down(0);
   if (!scale_gradient && !propagate_down[0]) return;
   const kernels::L2Shape shape = Shape(*bottom[0]);
-  const Dtype* x =
-      this->form() == kFromX ? Data(context, *bottom[0]) : this->template SavedBytes<Dtype>(kInput);
-  const Dtype* inverse = this->template SavedBytes<Dtype>(kInverse);
+  const Dtype* x = this->form() == kNormalizeFromX
+                       ? Data(context, *bottom[0])
+                       : this->template SavedBytes<Dtype>(kNormalizeInput);
+  const Dtype* inverse = this->template SavedBytes<Dtype>(kNormalizeInverse);
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* scratch = this->template ScratchBytes<Dtype>();
   if (scale_gradient) {

@@ -6,7 +6,7 @@
 namespace caffe {
 namespace {
 
-enum SavedIndex { kIndex };
+enum PoolingSavedIndex { kPoolingIndex };
 
 /// One value per axis: `size` for both, or `h` and `w`.
 struct Pair {
@@ -142,7 +142,7 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   }
   if (propagate_down[0]) {
     backward.reads = {TopDiff(0)};
-    if (max_pooling_) backward.reads.push_back(Saved(kIndex));
+    if (max_pooling_) backward.reads.push_back(Saved(kPoolingIndex));
     backward.writes = {BottomDiff(0)};
     backward.flops = traits.forward.flops;
     if (!max_pooling_)
@@ -160,7 +160,7 @@ void PoolingLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
   if (max_pooling_) {
-    kernels::MaxPoolForward(context, window, x, y, this->template SavedBytes<void>(kIndex),
+    kernels::MaxPoolForward(context, window, x, y, this->template SavedBytes<void>(kPoolingIndex),
                             top.size() > 1 ? MutableData(context, top[1]) : nullptr);
   } else {
     kernels::AveragePoolForward(context, window, x, y,
@@ -177,7 +177,8 @@ void PoolingLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
   if (max_pooling_) {
-    kernels::MaxPoolBackward(context, window, dy, this->template SavedBytes<void>(kIndex), dx);
+    kernels::MaxPoolBackward(context, window, dy, this->template SavedBytes<void>(kPoolingIndex),
+                             dx);
   } else {
     kernels::AveragePoolBackward(context, window, dy, dx,
                                  {this->template ScratchBytes<void>(), this->workspace()});

@@ -7,7 +7,7 @@
 namespace caffe {
 namespace {
 
-enum Form { kFromX, kFromSaved };
+enum PReLUForm { kPReLUFromX, kPReLUFromSaved };
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void PReLULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   if (!slope_gradient && !propagate_down[0]) return;
   const kernels::PReluShape shape = Shape(*bottom[0]);
   const Dtype* x =
-      this->form() == kFromX ? Data(context, *bottom[0]) : this->template SavedBytes<Dtype>(0);
+      this->form() == kPReLUFromX ? Data(context, *bottom[0]) : this->template SavedBytes<Dtype>(0);
   const Dtype* dy = Diff(context, *top[0]);
   if (slope_gradient) {
     kernels::PReluSlopeGradient(context, shape, x, dy, MutableDiff(context, this->blobs_[0].get()),

@@ -68,6 +68,6 @@ class RecurrentStateLayer : public Layer<Dtype> {
 
 INSTANTIATE_CLASS(RecurrentStateLayer);
 
-static const InternalType<RecurrentStateLayer> registered("RecurrentState");
+static const InternalType<RecurrentStateLayer> registered_recurrent_state("RecurrentState");
 
 }  // namespace caffe

@@ -10,7 +10,7 @@ namespace caffe {
 namespace {
 
 // Backward forms in the order of Traits. A negative slope drops the first.
-enum ReLUForm { kFromY, kFromMask, kFromX };
+enum ReLUForm { kReLUFromY, kReLUFromMask, kReLUFromX };
 
 }  // namespace
 
@@ -48,11 +48,11 @@ void ReLULayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
   const int n = bottom[0]->count();
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (form == kFromMask) {
+  if (form == kReLUFromMask) {
     kernels::ReluBackwardFromMask(context, n, Slope(), this->template SavedBytes<uint8_t>(0), dy,
                                   dx);
   } else {
-    const Blob<Dtype>& source = form == kFromY ? *top[0] : *bottom[0];
+    const Blob<Dtype>& source = form == kReLUFromY ? *top[0] : *bottom[0];
     kernels::ReluBackward(context, n, Slope(), Data(context, source), dy, dx);
   }
 }

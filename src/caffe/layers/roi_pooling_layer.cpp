@@ -8,7 +8,7 @@
 namespace caffe {
 namespace {
 
-enum SavedIndex { kIndex };
+enum RoiPoolingSavedIndex { kRoiPoolingIndex };
 
 }  // namespace
 
@@ -55,7 +55,7 @@ MemoryTraits ROIPoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom
                                             const vector<bool>& propagate_down) const {
   MemoryTraits traits = RegionTraits(propagate_down[0]);
   traits.saved = {{"index", static_cast<int64_t>(top[0]->count() * sizeof(int32_t))}};
-  for (OperandForm& form : traits.backward) form.reads.push_back(Saved(kIndex));
+  for (OperandForm& form : traits.backward) form.reads.push_back(Saved(kRoiPoolingIndex));
   return traits;
 }
 
@@ -67,7 +67,7 @@ void ROIPoolingLayer<Dtype>::ForwardOn(const DeviceContext& context,
   if (!context.gpu) CheckRegionItems(this->layer_param_.name(), *bottom[1], bottom[0]->shape(0));
   kernels::MaxPoolRegions(context, Pooling(bottom), Data(context, *bottom[0]),
                           Data(context, *bottom[1]), MutableData(context, top[0]),
-                          this->template SavedBytes<int32_t>(kIndex));
+                          this->template SavedBytes<int32_t>(kRoiPoolingIndex));
 }
 
 template <typename Dtype>
@@ -78,7 +78,7 @@ void ROIPoolingLayer<Dtype>::BackwardOn(const DeviceContext& context,
   if (!propagate_down[0]) return;
   kernels::MaxPoolRegionsBackward<Dtype>(
       context, Pooling(bottom), Diff(context, *top[0]), Data(context, *bottom[1]),
-      this->template SavedBytes<int32_t>(kIndex), MutableDiff(context, bottom[0]));
+      this->template SavedBytes<int32_t>(kRoiPoolingIndex), MutableDiff(context, bottom[0]));
 }
 
 INSTANTIATE_CLASS(ROIPoolingLayer);

@@ -2,14 +2,15 @@
 
 #include "axis_run.hpp"
 #include "caffe/filler.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/scale.hpp"
 #include "derived.hpp"
 
 namespace caffe {
 namespace {
 
-enum SavedIndex { kBottom };
-enum Form { kFromBottom, kFromSaved };
+enum ScaleSavedIndex { kScaleBottom };
+enum ScaleForm { kScaleFromBottom, kScaleFromSaved };
 
 }  // namespace
 
@@ -92,7 +93,6 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
   traits.forward.flops = (1.0 + bias_term_) * bottom[0]->count();
   OperandForm backward;
-  traits.forward.channelwise = backward.channelwise = ScalesChannels(*bottom[0]);
   backward.flops = (2.0 * scale_gradient + bias_gradient + propagate_down[0]) * bottom[0]->count();
   if (scale_gradient || bias_gradient || propagate_down[0]) backward.reads.push_back(TopDiff(0));
   if (scale_gradient) {
@@ -108,7 +108,7 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
     backward.writes.push_back(BottomDiff(0));
     backward.may_alias.emplace_back(BottomDiff(0), TopDiff(0));
   }
-  for (const Operand& source : {BottomData(0), Saved(kBottom)}) {
+  for (const Operand& source : {BottomData(0), Saved(kScaleBottom)}) {
     OperandForm form = backward;
     form.from_copy = source.kind == Operand::kSaved;
     form.name = form.from_copy ? "saved_x" : "x";
@@ -127,7 +127,7 @@ void ScaleLayer<Dtype>::ForwardOn(const DeviceContext& context, const vector<Blo
   const Dtype* bias = bias_term_ ? Data(context, *this->blobs_[bias_param_id_]) : nullptr;
   kernels::ScaleForward(context, outer_dim_, scale_dim_, inner_dim_, Data(context, *bottom[0]),
                         Data(context, scale), bias, MutableData(context, top[0]),
-                        this->template SavedBytes<Dtype>(kBottom));
+                        this->template SavedBytes<Dtype>(kScaleBottom));
 }
 
 template <typename Dtype>
@@ -140,8 +140,8 @@ void ScaleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
   kernels::Accumulator<Dtype> dscale, dbias;
   Dtype* dx = nullptr;
   if (ScaleGradientWanted(propagate_down)) {
-    x = this->form() == kFromSaved ? this->template SavedBytes<Dtype>(kBottom)
-                                   : Data(context, *bottom[0]);
+    x = this->form() == kScaleFromSaved ? this->template SavedBytes<Dtype>(kScaleBottom)
+                                        : Data(context, *bottom[0]);
     dscale = learned ? kernels::AccumulatorOf(context, scale)
                      : kernels::NewSum(MutableDiff(context, scale));
   }

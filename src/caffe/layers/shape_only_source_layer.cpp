@@ -38,6 +38,6 @@ class ShapeOnlySourceLayer : public Layer<Dtype> {
 
 INSTANTIATE_CLASS(ShapeOnlySourceLayer);
 
-static const InternalType<ShapeOnlySourceLayer> registered("ShapeOnlySource");
+static const InternalType<ShapeOnlySourceLayer> registered_shape_only_source("ShapeOnlySource");
 
 }  // namespace caffe

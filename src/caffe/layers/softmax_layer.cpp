@@ -1,5 +1,6 @@
 #include "caffe/layers/softmax_layer.hpp"
 
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/softmax.hpp"
 #include "derived.hpp"

@@ -1,16 +1,18 @@
 #include "caffe/layers/softmax_scores_loss_layer.hpp"
 
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/softmax.hpp"
 #include "derived.hpp"
 #include "inner_layer.hpp"
+#include "label_check.hpp"
 #include "loss_normalizer.hpp"
 
 namespace caffe {
 
 namespace {
 
-enum SoftmaxLossForm { kFromProb, kFromX };
+enum SoftmaxLossForm { kSoftmaxLossFromProb, kSoftmaxLossFromX };
 
 }  // namespace
 
@@ -120,7 +122,7 @@ void SoftmaxScoresLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
   Losses({context, shape, bottom, labels, prob}, losses);
   kernels::TotalLoss(context, shape.positions(), losses, NormalizerOf(context, counts),
                      MutableData(context, top[0]));
-  kernels::CheckLabels(context, shape, counts, this->layer_param_, this->reads());
+  CheckLabels(context, shape, counts, this->layer_param_, this->reads());
 }
 
 template <typename Dtype>
@@ -140,7 +142,7 @@ void SoftmaxScoresLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
   const Dtype* prob = dx;
   if (derived) {
     prob = Data(context, prob_);
-  } else if (this->form() == kFromX) {
+  } else if (this->form() == kSoftmaxLossFromX) {
     kernels::SoftmaxForward(context, shape, Data(context, *bottom[0]), dx);
   } else {
     prob = top.size() > 1 ? Data(context, *top[1]) : this->template SavedBytes<Dtype>(0);

@@ -31,7 +31,6 @@ MemoryTraits SplitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
     if (i < 2) backward.may_alias.push_back({BottomDiff(0), TopDiff(i)});
   }
   backward.writes = {BottomDiff(0)};
-  backward.channelwise = true;
   if (propagate_down[0]) traits.backward.push_back(backward);
   return traits;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "caffe/blob.hpp"
-#include "caffe/device_context.hpp"
 #include "caffe/memory_traits.hpp"
+#include "caffe/operands.hpp"
 
 namespace caffe {
 
@@ -28,14 +28,12 @@ inline MemoryTraits UnaryTraits(int64_t bytes, const SavedBuffer& saved,
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};
-  traits.forward.channelwise = true;
   if (!propagate_down) return traits;
   for (const DerivativeSource& source : sources) {
     OperandForm form;
     form.name = source.form;
     form.reads = {source.operand, TopDiff(0)};
     form.writes = {BottomDiff(0)};
-    form.channelwise = true;
     form.may_alias = {{BottomDiff(0), TopDiff(0)}};
     form.from_copy = source.operand.kind == Operand::kSaved && saved.bytes == bytes;
     if (source.operand.kind != Operand::kSaved || saved.bytes == bytes)

@@ -73,23 +73,12 @@ void NetGraphBuilder<Dtype>::FindTraits() {
 }
 
 template <typename Dtype>
-OpId NetGraphBuilder<Dtype>::AddOp(Op op, int owner, std::vector<FusedLoops::Shape> fusible) {
+OpId NetGraphBuilder<Dtype>::AddOp(Op op, int owner) {
   op.name = Unique(Word(op.name), &names_);
   for (const Form& form : op.forms) written_.insert(form.writes.begin(), form.writes.end());
-  fusible.resize(op.forms.size());
   out_.graph.ops.push_back(std::move(op));
   out_.op_owner.push_back(owner);
-  out_.fusible.push_back(std::move(fusible));
   return static_cast<OpId>(out_.graph.ops.size() - 1);
-}
-
-template <typename Dtype>
-FusedLoops::Shape NetGraphBuilder<Dtype>::FusibleShape(int layer, const OperandForm& form) const {
-  const auto& flat = flat_.layers[layer];
-  if (!form.channelwise || flat.bottom.empty()) return {};
-  const Blob<Dtype>& blob = *flat_.Blobs({flat.bottom[0]})[0];
-  if (blob.num_axes() < 2 || blob.count() == 0 || blob.channel_block() > 1) return {};
-  return {blob.shape(0), blob.shape(1), blob.count(2)};
 }
 
 template <typename Dtype>
@@ -144,11 +133,9 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   const bool may_end = layer <= last_varying_;
   op.repeatable = traits.repeatable && !traits.user_tops && !may_end;
   Form form = ToForm(layer, traits.forward, op.name);
-  FusedLoops::Shape fusible = FusibleShape(layer, traits.forward);
   for (size_t i = 0; i < entry.top.size(); ++i) {
     // The layer weighs its loss with the top's diff, which holds the loss weight from set-up on.
     if (flat.layer->loss(i) == Dtype(0)) continue;
-    fusible = {};  // it reads the top at once
     AddOnce(DiffTensor(entry.top[i]), &form.reads);
     const TensorId data = out_.versions[entry.top[i]].data;
     const bool written = std::count(form.writes.begin(), form.writes.end(), data) > 0;
@@ -161,7 +148,7 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
     out_.graph.tensors[written].keep |= may_end && !out_.graph.tensors[written].persistent;
   if (traits.fed && form.reads.empty() && !form.writes.empty()) op.kind = OpKind::kFeed;
   op.forms.push_back(std::move(form));
-  AddOp(std::move(op), layer, {fusible});
+  AddOp(std::move(op), layer);
 }
 
 /// `form` reads a value that this layer's forward, or a later one, overwrites at its address.
@@ -204,7 +191,6 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   op.name = flat.name + "/backward";
   op.pass = Pass::kBackward;
   std::vector<int>& forms = out_.layers[layer].backward_forms;
-  std::vector<FusedLoops::Shape> fusible;
   const auto usable = [&](const OperandForm& form) {
     return !traits.declared || !Overwritten(layer, form);
   };
@@ -217,7 +203,6 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
     if (!usable(form) || (direct < 0 && reads_itself && form.from_copy)) continue;
     op.forms.push_back(ToForm(layer, form, op.name));
     forms.push_back(static_cast<int>(i));
-    fusible.push_back(FusibleShape(layer, form));
   }
   CHECK(!op.forms.empty() || traits.backward.empty())
       << "Layer " << flat.name
@@ -240,7 +225,7 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
       AddOp(std::move(fill), layer);
     }
   }
-  out_.layers[layer].backward = AddOp(std::move(op), layer, std::move(fusible));
+  out_.layers[layer].backward = AddOp(std::move(op), layer);
 }
 
 /// A layer without traits may write derivatives in its forward. Where the next operation that

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "caffe/util/fused_loops.hpp"
 #include "flat_net.hpp"
 #include "layrub/placement/ir/graph.hpp"
 
@@ -41,9 +40,6 @@ struct NetGraph {
   std::vector<LayerEntry> layers;
   std::vector<int>
       op_owner;  ///< by OpId: a layer, or for updates an index into Net::learnable_params
-  /// By OpId and form: the arrays of an operation whose loops fuse with those of others; else of no
-  /// channels.
-  std::vector<std::vector<FusedLoops::Shape>> fusible;
   std::vector<layrub::TensorId> param_data, param_diff;  ///< by index into FlatNet::params
   std::vector<std::vector<layrub::TensorId>> history;    ///< likewise, one per history blob
   /// What libraries work in on the device; kNone: they want nothing.
@@ -69,8 +65,7 @@ class NetGraphBuilder {
  private:
   layrub::TensorId AddTensor(const std::string& name, int64_t bytes, layrub::Role role,
                              bool persistent, int32_t group = layrub::kNone);
-  layrub::OpId AddOp(layrub::Op op, int owner, std::vector<FusedLoops::Shape> fusible = {});
-  FusedLoops::Shape FusibleShape(int layer, const OperandForm& form) const;
+  layrub::OpId AddOp(layrub::Op op, int owner);
   bool External(const SyncedMemory& memory) const;
   void FindTraits();
   bool OfOthers(const SyncedMemory& memory) const;

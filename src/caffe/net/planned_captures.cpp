@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "caffe/parameter_callback.hpp"
+#include "caffe/util/deferred_work.hpp"
 #include "flat_net.hpp"
 #include "layrub/device/arena.hpp"
 
@@ -209,6 +210,14 @@ std::vector<bool> PlannedNet<Dtype>::Captures::ZeroGradients() const {
   return zero;
 }
 
+/// Does what has been put off: operations that are captured or repeated, and the updates that the
+/// solver has gathered.
+template <typename Dtype>
+void PlannedNet<Dtype>::Finish() {
+  captures_->End();
+  DeferredWork::FinishCurrent();
+}
+
 template <typename Dtype>
 int64_t PlannedNet<Dtype>::repeated_operations() const {
   return captures_->repeated();
@@ -220,6 +229,7 @@ int64_t PlannedNet<Dtype>::repeated_operations() const {
   template bool PlannedNet<Dtype>::Captures::Begin(const Step&);                            \
   template void PlannedNet<Dtype>::Captures::End();                                         \
   template void PlannedNet<Dtype>::Captures::Abandon() noexcept;                            \
+  template void PlannedNet<Dtype>::Finish();                                                \
   template int64_t PlannedNet<Dtype>::repeated_operations() const
 INSTANTIATE_CAPTURES(float);
 INSTANTIATE_CAPTURES(double);

@@ -32,13 +32,6 @@ struct PlannedNet<Dtype>::Memory {
     int first = -1, last = -1;
   };
 
-  /// Bytes of the device that an operation touches.
-  struct Range {
-    const char* begin = nullptr;
-    int64_t bytes = 0;
-    bool written = false;
-  };
-
   /// What users see of a value in blocks: an array.
   struct Array {
     layrub::TensorId tensor;
@@ -73,8 +66,6 @@ struct PlannedNet<Dtype>::Memory {
   const std::function<void(int)>* update = nullptr;
   PendingReads* reads = nullptr;  // of a forward, and where its loss goes
   Dtype* loss = nullptr;
-  FusedLoops fused;            // loops of operations that have been put off
-  std::vector<Range> touched;  // by them
   bool in_op = false;
   int32_t done = -1;    // the step whose body has run last in this pass
   size_t fed = 0;       // tensors that the Feed at work has copied by the load lane

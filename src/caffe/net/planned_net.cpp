@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-#include "caffe/device_context.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/util/library_workspace.hpp"
 #include "layrub/device/device.hpp"
 #include "planned_captures.hpp"
@@ -277,8 +277,6 @@ void PlannedNet<Dtype>::Run(const Step& step) {
     ShowWritten(step);
     return;
   }
-  const FusedLoops::Shape fusible = Fuse(step);
-  const FusedLoops::Scope fused(fusible.channels > 0 ? &memory_->fused : nullptr, fusible);
   if (op.pass == layrub::Pass::kUpdate) {
     const OpScope scope(this, step);
     (*memory_->update)(owner);

@@ -1,6 +1,6 @@
 // AdaGradSolver: rates by the sum of squared gradients.
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "solver_problems.hpp"
 

@@ -1,8 +1,8 @@
 // AdamSolver: steps by the means of gradients and of their squares.
 #include <cmath>
 
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 
 namespace caffe {

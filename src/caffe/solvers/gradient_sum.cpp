@@ -2,8 +2,8 @@
 #include <map>
 #include <utility>
 
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/parallel.hpp"
 #include "caffe/planned_net.hpp"
 

@@ -1,6 +1,6 @@
 // NesterovSolver: momentum in advance.
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 
 namespace caffe {

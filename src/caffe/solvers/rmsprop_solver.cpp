@@ -1,6 +1,6 @@
 // RMSPropSolver: rates by the mean of squared gradients.
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "solver_problems.hpp"
 

@@ -1,8 +1,7 @@
 // SGDSolver: updates.
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/solver_update.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
-#include "caffe/util/fused_loops.hpp"
 #include "solver_problems.hpp"
 
 namespace caffe {
@@ -62,14 +61,11 @@ void SGDSolver<Dtype>::ApplyUpdate() {
   kernels::UpdateBatch<Dtype> batch;
   this->net_->UpdateParams([&](int param_id) {
     Blob<Dtype>* const param = this->net_->learnable_params()[param_id];
-    FusedLoops loops;  // each value is read and written once, not once for each of these
-    const FusedLoops::Scope fused(Caffe::mode() == Caffe::CPU ? &loops : nullptr,
-                                  {1, param->count(), 1});
     Normalize(param_id);
     Regularize(param_id);
     ComputeUpdateValue(param_id, rate);
     param->Update();
-    loops.Finish();
+    if (Caffe::mode() == Caffe::CPU) batch.Finish();  // while it is in the cache
   });
   batch.Finish();
   TellOfClipping();

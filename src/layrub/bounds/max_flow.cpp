@@ -7,7 +7,7 @@ namespace layrub::bounds {
 namespace {
 
 /// What is left of a capacity by rounding alone does not count.
-constexpr double kRounding = 1e-15;
+constexpr double kFlowRounding = 1e-15;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ bool MaxFlow::FindLevels(int32_t source, int32_t sink) {
   for (size_t i = 0; i < queue.size(); ++i) {
     for (const int32_t e : edges_of_[queue[i]]) {
       const Edge& edge = edges_[e];
-      if (edge.left <= kRounding || level_[edge.to] >= 0) continue;
+      if (edge.left <= kFlowRounding || level_[edge.to] >= 0) continue;
       level_[edge.to] = level_[queue[i]] + 1;
       queue.push_back(edge.to);
     }
@@ -49,12 +49,12 @@ double MaxFlow::Push(int32_t node, int32_t sink, double flow) {
   for (size_t& i = next_[node]; i < edges_of_[node].size(); ++i) {
     const int32_t e = edges_of_[node][i];
     const int32_t to = edges_[e].to;
-    if (edges_[e].left <= kRounding || level_[to] != level_[node] + 1) continue;
+    if (edges_[e].left <= kFlowRounding || level_[to] != level_[node] + 1) continue;
     const double more = Push(to, sink, std::min(flow - pushed, edges_[e].left));
     pushed += more;
     edges_[e].left -= more;
     edges_[e ^ 1].left += more;
-    if (flow - pushed <= kRounding) return pushed;
+    if (flow - pushed <= kFlowRounding) return pushed;
   }
   return pushed;
 }

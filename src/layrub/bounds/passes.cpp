@@ -15,7 +15,7 @@ constexpr double kSteep = 1e3;
 /// Prices that are tried; it takes less than ten in a net of a thousand operations.
 constexpr int kMostTrades = 40;
 /// Less than this part is a matter of rounding.
-constexpr double kRounding = 1e-9;
+constexpr double kPriceRounding = 1e-9;
 
 /// Tensors with a `maker` that some backward operation before `last` reads in each of its forms
 /// that are worth considering.
@@ -106,7 +106,7 @@ double LeastOfPasses(const Passes& passes, const MakingAgain& making, double roo
     const Trade trade =
         making.At((after->seconds - before.seconds) / (before.bytes - after->bytes));
     const double cost = trade.seconds + trade.price * trade.bytes;
-    const bool last = cost >= (before.seconds + trade.price * before.bytes) * (1 - kRounding);
+    const bool last = cost >= (before.seconds + trade.price * before.bytes) * (1 - kPriceRounding);
     trades.insert(after, trade);
     if (last) i = kMostTrades - 1;
   }

@@ -30,9 +30,9 @@ std::string Classes(const MapLook& look) {
          (look.again ? " again" : "");
 }
 
-class Picture {
+class MapPainter {
  public:
-  Picture(const layrub::Graph& graph, const std::vector<MapPlan>& plans)
+  MapPainter(const layrub::Graph& graph, const std::vector<MapPlan>& plans)
       : graph_(graph), plans_(plans) {
     for (const MapPlan& plan : plans) {
       device_bytes_ = std::max(device_bytes_, static_cast<double>(plan.device_bytes));
@@ -256,7 +256,7 @@ size_t MostPlansOfAMap() {
 
 MapPicture DrawMap(const std::string& title, const layrub::Graph& graph,
                    const std::vector<MapPlan>& plans) {
-  return Picture(graph, plans).Draw(title);
+  return MapPainter(graph, plans).Draw(title);
 }
 
 }  // namespace layrub_tool

@@ -12,15 +12,15 @@ using layrub::Role;
 
 namespace {
 
-constexpr double kHeight = 260;
+constexpr double kMemoryHeight = 260;
 constexpr double kHeadroom = 1.14;
 /// A line that is so much higher than the peak is not drawn to scale.
 constexpr double kTooHigh = 2.5;
 constexpr double kLabelRow = 14;
 
-class Picture {
+class MemoryPainter {
  public:
-  Picture(const layrub::Graph& graph, const Stays& stays, std::vector<MemoryLine> lines)
+  MemoryPainter(const layrub::Graph& graph, const Stays& stays, std::vector<MemoryLine> lines)
       : graph_(graph), stays_(stays), lines_(std::move(lines)) {
     peak_ = stays.peak < 0 ? Run() : stays.runs[stays.peak];
     std::sort(lines_.begin(), lines_.end(),
@@ -32,7 +32,7 @@ class Picture {
     frame_ = {kPictureLeft,
               0,
               kPictureWidth - kPictureLeft - kPictureRight,
-              kHeight,
+              kMemoryHeight,
               std::max(static_cast<int>(stays.runs.size()), 1),
               kHeadroom * static_cast<double>(most)};
   }
@@ -155,7 +155,7 @@ std::vector<MemoryColumn> MemoryColumns(const Stays& stays) {
 
 std::string DrawMemory(const std::string& heading, const layrub::Graph& graph, const Stays& stays,
                        std::vector<MemoryLine> lines) {
-  return Picture(graph, stays, std::move(lines)).Draw(heading);
+  return MemoryPainter(graph, stays, std::move(lines)).Draw(heading);
 }
 
 }  // namespace layrub_tool

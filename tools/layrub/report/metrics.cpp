@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 namespace {
 
 /// The double that is written with as few digits as the float: 0.1 rather than 0.10000000149.
-double Short(float value) {
+double ShortestDouble(float value) {
   char text[64];
   double same = value;
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;
@@ -119,9 +119,9 @@ void Metrics::on_update_done() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
   const caffe::PlannedNet<float>* const planned = solver_->net()->planned();
   Write({{"iteration", solver_->iter() - 1},
-         {"loss", Short(solver_->loss())},
-         {"smoothed_loss", Short(solver_->smoothed_loss())},
-         {"lr", Short(solver_->learning_rate())},
+         {"loss", ShortestDouble(solver_->loss())},
+         {"smoothed_loss", ShortestDouble(solver_->smoothed_loss())},
+         {"lr", ShortestDouble(solver_->learning_rate())},
          {"seconds", std::round(seconds.count() * 1e6) / 1e6},
          {"device_bytes", solver_->planned_device_bytes()},
          {"host_bytes", planned != nullptr ? planned->plan().host_bytes : 0}});
@@ -132,11 +132,11 @@ void Metrics::on_test_done(int net) {
   for (const auto& [name, value] : solver_->test_scores()[net]) {
     ordered_json& score = scores[name];
     if (score.is_null()) {
-      score = Short(value);
+      score = ShortestDouble(value);
       continue;
     }
     if (!score.is_array()) score = ordered_json::array({score});  // an output of several values
-    score.push_back(Short(value));
+    score.push_back(ShortestDouble(value));
   }
   Write({{"iteration", solver_->iter()}, {"test", net}, {"scores", scores}});
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "caffe/kernels/batch_norm.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/library_kernels.hpp"
 #include "caffe/kernels/lrn.hpp"
 #include "caffe/kernels/pooling.hpp"

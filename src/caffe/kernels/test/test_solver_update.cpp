@@ -182,7 +182,7 @@ TYPED_TEST_SUITE(UpdateBatches, Precisions);
 
 TYPED_TEST(UpdateBatches, GiveTheBitsOfAKernelForEachStepInFewerKernels) {
   std::vector<std::unique_ptr<Parameter<TypeParam>>> one_by_one, together;
-  const int sizes[] = {1, 7, 8, 31, 32, 33, 100, 0, 1000};
+  const int sizes[] = {1, 7, 1024, 31, 32, 1025, 100, 0, 17000};  // a CPU's tile has 1,024 values
   constexpr int kParameters = 70;
   for (int i = 0; i < kParameters; ++i) {
     one_by_one.push_back(std::make_unique<Parameter<TypeParam>>(sizes[i % 9]));

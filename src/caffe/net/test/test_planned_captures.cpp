@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "caffe/device_context.hpp"
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/solver_update.hpp"
 #include "caffe/net/test/training.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/parameter_callback.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/test/program_data.hpp"

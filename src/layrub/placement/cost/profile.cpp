@@ -7,7 +7,7 @@
 namespace layrub {
 namespace {
 
-constexpr double kTick = 1e-9;  ///< seconds; what is measured is never nothing
+constexpr double kLeastMeasured = 1e-9;  ///< seconds; what is measured is never nothing
 
 /// Stretches of time, disjoint and in order.
 struct Stretch {
@@ -122,7 +122,7 @@ void LearnOperations(const Graph& graph, const Plan& plan, const std::vector<Tim
     const auto& [o, f, scratch] = key;
     const Form& form = graph.ops[o].forms[f];
     machine->measured[graph.ops[o].name][MeasuredName(form, scratch)] = {
-        form.bytes_moved, std::max(Median(samples), kTick)};
+        form.bytes_moved, std::max(Median(samples), kLeastMeasured)};
   }
 }
 

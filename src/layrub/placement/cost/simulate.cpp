@@ -7,7 +7,7 @@
 namespace layrub {
 namespace {
 
-constexpr double kTick = 1e-12;  ///< seconds; shorter than anything a machine does
+constexpr double kShortestSeconds = 1e-12;  ///< seconds; shorter than anything a machine does
 
 bool IsCopy(StepKind kind) {
   return kind == StepKind::kOffload || kind == StepKind::kPrefetch || kind == StepKind::kFeed;
@@ -89,10 +89,10 @@ class Simulation {
     // What would end within the rounding of the clock ends now, so that time always moves on.
     if (queue->moving_bytes()) {
       queue->bytes_left -= pause * speed;
-      if (queue->bytes_left > speed * kTick) return;
+      if (queue->bytes_left > speed * kShortestSeconds) return;
     } else {
       queue->seconds_left -= pause * speed;
-      if (queue->seconds_left > kTick) return;
+      if (queue->seconds_left > kShortestSeconds) return;
       queue->seconds_left = 0;
       if (queue->bytes_left > 0) return;
     }

@@ -33,7 +33,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kHeader[] = "layrub-graph 1";
+constexpr char kGraphHeader[] = "layrub-graph 1";
 
 void Append(std::string* text, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) *text += part;
@@ -78,8 +78,8 @@ class GraphReader {
   explicit GraphReader(std::string_view text) : reader_(text) {}
 
   Result<Graph> Run() {
-    if (!reader_.Next() || reader_.record() != kHeader) {
-      return reader_.Malformed(kHeader);
+    if (!reader_.Next() || reader_.record() != kGraphHeader) {
+      return reader_.Malformed(kGraphHeader);
     }
     while (reader_.Next()) {
       if (Status status = ReadRecord(); !status.ok()) return status;
@@ -223,7 +223,7 @@ class GraphReader {
 
 std::string ToText(const Graph& graph) {
   std::string text;
-  Append(&text, {kHeader, "\ngraph ", OrDash(graph.name), "\n"});
+  Append(&text, {kGraphHeader, "\ngraph ", OrDash(graph.name), "\n"});
   for (const Tensor& tensor : graph.tensors) {
     Append(&text,
            {"tensor ", tensor.name, " ", std::to_string(tensor.bytes), " ", Name(tensor.role)});

@@ -22,7 +22,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kHeader[] = "layrub-plan 1";
+constexpr char kPlanHeader[] = "layrub-plan 1";
 constexpr int kStepKinds = 12;
 
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
@@ -78,8 +78,8 @@ class PlanReader {
   }
 
   Result<Plan> Run() {
-    if (!reader_.Next() || reader_.record() != kHeader) {
-      return reader_.Malformed(kHeader);
+    if (!reader_.Next() || reader_.record() != kPlanHeader) {
+      return reader_.Malformed(kPlanHeader);
     }
     while (reader_.Next()) {
       if (Status status = ReadRecord(); !status.ok()) return status;
@@ -264,7 +264,7 @@ class PlanReader {
 }  // namespace
 
 std::string ToText(const Plan& plan, const Graph& graph) {
-  std::string text = std::string(kHeader) + "\nstrategy ";
+  std::string text = std::string(kPlanHeader) + "\nstrategy ";
   text += OrDash(plan.strategy);
   text += "\ndevice_bytes " + std::to_string(plan.device_bytes) + "\nhost_bytes " +
           std::to_string(plan.host_bytes) + "\npass_end";

@@ -12,18 +12,18 @@ namespace layrub::placement::policies {
 namespace {
 
 /// The segments of a forward pass, and what each drops.
-struct Segments {
+struct CutSegments {
   std::vector<int> of_op;  ///< by operation; those before the first checkpoint are segment 0
   std::vector<OpId> producers;
   std::vector<bool> dropped;  ///< by tensor
   int Of(TensorId t) const { return of_op[producers[t]]; }
 };
 
-Segments Cut(const Graph& graph, const std::vector<Run>& originals) {
+CutSegments Cut(const Graph& graph, const std::vector<Run>& originals) {
   const std::vector<bool> checkpoints = Checkpoints(graph, originals);
   const UseLists uses = FindUses(graph, originals);
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
-  Segments segments{{}, Producers(graph, originals), std::vector<bool>(graph.tensors.size())};
+  CutSegments segments{{}, Producers(graph, originals), std::vector<bool>(graph.tensors.size())};
   std::vector<OpId> ends;  // by segment, the checkpoint that ends it
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     if (checkpoints[o]) ends.push_back(o);
@@ -49,7 +49,7 @@ Segments Cut(const Graph& graph, const std::vector<Run>& originals) {
 
 /// By segment, whether it is computed again for each operation that reads of it.
 std::vector<bool> MemoryCentric(const Graph& graph, const std::vector<Run>& originals,
-                                const Segments& segments) {
+                                const CutSegments& segments) {
   int64_t most = 0;
   std::vector<bool> seen(graph.tensors.size());
   std::vector<int64_t> bytes(segments.of_op.size() + 1);  // by segment, of what backward reads
@@ -90,7 +90,7 @@ std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& origin
 
 Recomputed RecomputeSegments(const Graph& graph, Decision* decision) {
   const std::vector<Run> originals = std::exchange(decision->runs, {});
-  Segments segments = Cut(graph, originals);
+  CutSegments segments = Cut(graph, originals);
   const std::vector<bool> memory_centric = MemoryCentric(graph, originals, segments);
   std::vector<bool> away = segments.dropped;
   decision->runs.reserve(2 * originals.size());

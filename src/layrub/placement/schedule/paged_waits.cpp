@@ -22,7 +22,7 @@ struct Steps {
 };
 
 /// The bytes of a tensor, and of those that lie on it.
-struct Range {
+struct PagedRange {
   int64_t bytes = 0;
   int32_t bound = 1;  ///< so many tensors
   Steps written;  ///< who has to have finished before they are read: who writes them comes first
@@ -56,7 +56,7 @@ class Pager {
 
  private:
   int32_t Count() const { return static_cast<int32_t>(plan_.steps.size()); }
-  Range& Of(Tier tier, TensorId t) { return ranges_[of_[Index(tier)][t]]; }
+  PagedRange& Of(Tier tier, TensorId t) { return ranges_[of_[Index(tier)][t]]; }
   bool Has(Tier tier, TensorId t) const { return of_[Index(tier)][t] != kNone; }
 
   bool Take(const Step& step, int32_t number) {
@@ -85,15 +85,15 @@ class Pager {
     const int64_t bytes = Aligned(graph_.tensors[step.tensor].bytes);
     const bool device = step.tier == Tier::kDevice;
     if (device && Has(Tier::kDevice, step.tensor)) {
-      Range& part = Of(Tier::kDevice, step.tensor);
+      PagedRange& part = Of(Tier::kDevice, step.tensor);
       return TakeBytes(bytes - part.bytes, &part);
     }
     of_[Index(step.tier)][step.tensor] = static_cast<int32_t>(ranges_.size());
-    Range& range = ranges_.emplace_back();
+    PagedRange& range = ranges_.emplace_back();
     return !device || TakeBytes(bytes, &range);
   }
 
-  bool TakeBytes(int64_t need, Range* range) {
+  bool TakeBytes(int64_t need, PagedRange* range) {
     range->bytes += need;
     while (need > 0) {
       if (free_.empty()) return false;
@@ -108,7 +108,7 @@ class Pager {
   }
 
   void Free(const Step& step) {
-    Range& range = Of(step.tier, step.tensor);
+    PagedRange& range = Of(step.tier, step.tensor);
     if (step.bytes > 0) {
       free_.emplace_back(range.bytes - step.bytes, range.touched);
       range.bytes = step.bytes;
@@ -140,7 +140,7 @@ class Pager {
 
   void Wait(const Step& step) {
     Steps needed;
-    ForEach(step, [&](const Range& range, bool writes) {
+    ForEach(step, [&](const PagedRange& range, bool writes) {
       needed.Add(writes ? range.touched : range.written);
     });
     Steps& known = known_[Index(step.lane)];
@@ -156,7 +156,7 @@ class Pager {
   }
 
   void Note(const Step& step, int32_t number) {
-    ForEach(step, [&](Range& range, bool writes) {
+    ForEach(step, [&](PagedRange& range, bool writes) {
       range.touched.Add(step.lane, number);
       if (writes) range.written.Add(step.lane, number);
     });
@@ -165,7 +165,7 @@ class Pager {
   const Graph& graph_;
   Plan& plan_;
   std::array<std::vector<int32_t>, 2> of_;  ///< by tier and tensor: index into ranges_
-  std::vector<Range> ranges_;
+  std::vector<PagedRange> ranges_;
   std::deque<std::pair<int64_t, Steps>> free_;  ///< bytes, and who touched them; free longest first
   std::array<Steps, kLanes> known_;             ///< what the next step of a lane comes after
   std::vector<int32_t> number_;                 ///< by step: its number with the Waits

@@ -6,9 +6,9 @@
 namespace layrub::placement::schedule {
 namespace {
 
-class Clock {
+class StepClock {
  public:
-  Clock(const Graph& graph, int32_t blocks)
+  StepClock(const Graph& graph, int32_t blocks)
       : graph_(graph),
         timings_(static_cast<size_t>(blocks), Timing{kNever, 0}),
         block_of_(graph.tensors.size(), kNone) {}
@@ -47,7 +47,7 @@ class Clock {
 
 std::vector<Timing> TimingsOf(const Graph& graph, const Plan& plan, const Timeline& timeline,
                               int32_t blocks) {
-  Clock clock(graph, blocks);
+  StepClock clock(graph, blocks);
   auto span = timeline.spans.begin();
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const bool timed = span != timeline.spans.end() && span->step == static_cast<int32_t>(i);

@@ -12,8 +12,8 @@ namespace {
 
 /// For each lane, the last of its steps (by number in the plan) that is known to have finished;
 /// kNone: none.
-using Clock = std::array<int32_t, kLanes>;
-constexpr Clock kStart{kNone, kNone, kNone};
+using LaneClock = std::array<int32_t, kLanes>;
+constexpr LaneClock kStart{kNone, kNone, kNone};
 
 /// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
 /// are the offsets of a tier at which some range, or part that is copied, begins or ends, in
@@ -48,7 +48,7 @@ class Touched {
   int64_t OffsetOf(const Range& range) const { return offsets_[range.first]; }
 
   /// Raises `needed` to the steps that have to finish before `access`.
-  void Collect(const Access& access, const std::vector<Step>& steps, Clock* needed) {
+  void Collect(const Access& access, const std::vector<Step>& steps, LaneClock* needed) {
     Cut(access.range.first);
     Cut(access.range.last);
     for (int32_t c = access.range.first; c < access.range.last; c = NextCell(c)) {
@@ -77,8 +77,8 @@ class Touched {
 
  private:
   struct Cell {
-    int32_t writer = kNone;  ///< the last step that wrote these bytes
-    Clock readers = kStart;  ///< per lane, the last step that has read them since
+    int32_t writer = kNone;      ///< the last step that wrote these bytes
+    LaneClock readers = kStart;  ///< per lane, the last step that has read them since
   };
 
   static uint64_t Bit(int32_t place) { return uint64_t{1} << (place % 64); }
@@ -228,12 +228,12 @@ class WaitAdder {
 
   void AddWaitsFor(const Step& step, int32_t number) {
     FindAccesses(step);
-    Clock needed = kStart;
+    LaneClock needed = kStart;
     for (const Access& access : accesses_) {
       touched_[Index(access.tier)].Collect(access, plan_.steps, &needed);
     }
-    Clock& now = lane_clock_[Index(step.lane)];
-    const Clock before = now;
+    LaneClock& now = lane_clock_[Index(step.lane)];
+    const LaneClock before = now;
     for (int lane = 0; lane < kLanes; ++lane) {
       if (needed[lane] <= before[lane] || IsImplied(needed, before, lane)) continue;
       waits_.push_back({number, needed[lane]});
@@ -274,7 +274,7 @@ class WaitAdder {
   }
 
   /// Whether waiting for the step needed of another lane covers the one needed of `lane`.
-  bool IsImplied(const Clock& needed, const Clock& before, int lane) const {
+  bool IsImplied(const LaneClock& needed, const LaneClock& before, int lane) const {
     for (int other = 0; other < kLanes; ++other) {
       if (other == lane || needed[other] <= before[other]) continue;
       if (finished_with_[needed[other]][lane] >= needed[lane]) return true;
@@ -286,8 +286,8 @@ class WaitAdder {
   Plan& plan_;
   std::array<std::vector<Range>, 2> range_of_;  ///< by tier and tensor
   std::array<Touched, 2> touched_;              ///< by tier
-  std::array<Clock, kLanes> lane_clock_;        ///< what the next step of each lane comes after
-  std::vector<Clock> finished_with_;            ///< by step: what has finished once it has
+  std::array<LaneClock, kLanes> lane_clock_;    ///< what the next step of each lane comes after
+  std::vector<LaneClock> finished_with_;        ///< by step: what has finished once it has
   std::vector<Access> accesses_;                ///< of the step at hand
   std::vector<NewWait> waits_;                  ///< in order
   std::vector<int32_t> number_;                 ///< by step: its number with the Waits so far

@@ -1,0 +1,30 @@
+#ifndef CAFFE_KERNELS_BLOB_ARGUMENTS_HPP_
+#define CAFFE_KERNELS_BLOB_ARGUMENTS_HPP_
+
+// What kernels are given, taken from blobs. For layers: kernels themselves know no blobs.
+
+#include "caffe/kernels/accumulator.hpp"
+#include "caffe/kernels/labels.hpp"
+#include "caffe/operands.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// The diff of `blob`, the gradient of a parameter. The first to add to it since it was cleared
+/// spares the zeros.
+template <typename Dtype>
+Accumulator<Dtype> AccumulatorOf(const DeviceContext& context, Blob<Dtype>* blob) {
+  const bool zero = blob->diff()->TakeZero();
+  return {MutableDiff(context, blob), !zero};
+}
+
+/// The scores along one axis of a blob.
+template <typename Dtype>
+ScoreShape ScoresAlong(const Blob<Dtype>& scores, int axis) {
+  return {scores.count(0, axis), scores.shape(axis), scores.count(axis + 1)};
+}
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_BLOB_ARGUMENTS_HPP_

@@ -81,6 +81,8 @@ endfunction()
 function(layrub_in_groups name)
   if(JUMBO)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    # GCC takes each file of a group for a header, in which no type should need an unnamed namespace.
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 

@@ -42,12 +42,6 @@ std::vector<layrub::Device*> UseCpu() {
   return std::vector<layrub::Device*>(SolversFlag());
 }
 
-#ifdef CPU_ONLY
-constexpr bool kCpuOnly = true;
-#else
-constexpr bool kCpuOnly = false;
-#endif
-
 /// Most solvers that people share ask for a GPU: a build for the CPU trains them all the same. One
 /// for GPUs ends where there is none, as training takes many times as long without.
 std::vector<layrub::Device*> UseCpuInsteadOfGpu() {
@@ -84,12 +78,12 @@ std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
   if (ids.empty() && (kind == DeviceKind::kCpu || FLAGS_cpu_solvers > 1)) return UseCpu();
   if (ids.empty() && kind == DeviceKind::kGpuIfAny && layrub::GpuCount() == 0) {
     LOG(INFO) << "solver_mode is not set, and "
-              << (kCpuOnly ? "this build is for the CPU only"
+              << (!layrub::HasGpuBackend() ? "this build is for the CPU only"
                            : "there is no GPU to use (" + layrub::WhyNoGpu() + ")")
               << ": training on the CPU.";
     return UseCpu();
   }
-  if (ids.empty() && kCpuOnly) return UseCpuInsteadOfGpu();
+  if (ids.empty() && !layrub::HasGpuBackend()) return UseCpuInsteadOfGpu();
   const std::string wanted = FLAGS_gpu.empty() ? "solver_mode: GPU" : "--gpu=" + FLAGS_gpu;
   if (layrub::GpuCount() == 0) {
     Fail(wanted + " asks for a GPU, and there is no GPU to use (" + layrub::WhyNoGpu() +

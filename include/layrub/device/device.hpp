@@ -109,6 +109,8 @@ class Device : public MemorySource {
 };
 
 /// The number of usable GPUs; 0 in a build without a GPU backend.
+/// Whether the library was built with a backend for GPUs.
+bool HasGpuBackend();
 int GpuCount();
 /// GPU `id` of [0, GpuCount()). Made at the first call, never destroyed.
 Device& Gpu(int id);

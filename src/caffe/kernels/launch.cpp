@@ -13,12 +13,10 @@ void RequirementFailed(const char* what) { LOG(FATAL) << what; }
 void HostKernel::Begin() { device_->BeginKernel(); }
 void HostKernel::End() { device_->EndKernel(); }
 
-#if LAYRUB_LAUNCHES
 void PrepareLaunch(const DeviceContext& context) {
   DeferredWork::FinishCurrent();
   if (context.device != nullptr) context.device->MakeCurrent();  // whose stream it is
 }
-#endif
 
 }  // namespace kernels
 }  // namespace caffe

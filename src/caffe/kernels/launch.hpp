@@ -41,6 +41,9 @@ class HostKernel {
   layrub::Device* const device_;
 };
 
+/// Finishes deferred work and makes the device of `context` the calling thread's.
+void PrepareLaunch(const DeviceContext& context);
+
 #if LAYRUB_LAUNCHES
 // kBlock: threads of a block. kMostBlocks: blocks of a loop over elements at most; beyond them a
 // thread has more. kFullGrid: blocks that fill a large GPU, one that runs 8 at a time on each of
@@ -64,9 +67,6 @@ enum class Barriers : uint8_t { kNone, kSome };
 /// Reports a failed launch; defined beside the CUDA backend's error handling.
 void CheckLaunch();
 #endif
-
-/// Finishes deferred work and makes the device of `context` the calling thread's.
-void PrepareLaunch(const DeviceContext& context);
 
 /// Queues kernel(args...) on the stream of `context`, in `blocks` blocks of `threads` threads.
 template <typename... Params, typename... Args>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "caffe/device_context.hpp"
+#include "caffe/syncedmem.hpp"
 
 namespace caffe {
 

@@ -12,6 +12,7 @@
 #include "caffe/kernels/conv_dims.hpp"
 #include "caffe/kernels/cuda/cudnn_problem.hpp"
 #include "caffe/kernels/depthwise.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #include "caffe/util/library_settings.hpp"
 #include "layrub/device/cuda/cudnn_library.hpp"

@@ -16,6 +16,7 @@
 #include "caffe/kernels/packed_loops.hpp"
 #include "caffe/kernels/teams.hpp"
 #include "caffe/util/library_workspace.hpp"
+#include "layrub/device/device.hpp"
 
 namespace caffe {
 namespace kernels {

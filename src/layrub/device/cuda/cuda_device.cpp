@@ -332,6 +332,8 @@ const Found& Gpus() {
 
 }  // namespace
 
+bool HasGpuBackend() { return true; }
+
 int GpuCount() { return Gpus().count; }
 
 std::string WhyNoGpu() { return Gpus().why; }

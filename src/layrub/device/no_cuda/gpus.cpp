@@ -5,6 +5,8 @@
 
 namespace layrub {
 
+bool HasGpuBackend() { return false; }
+
 int GpuCount() { return 0; }
 
 Device& Gpu(int) { throw std::logic_error("Gpu: there is none"); }

@@ -267,14 +267,16 @@ function(layrub_add_fake_gpu result)
   set_target_properties(caffe_with_fake_gpu PROPERTIES
     INSTALL_RPATH "$ORIGIN;$ORIGIN/../../bin/fakes_of_test_nccl_communicator")
   set(preload $<TARGET_FILE:caffe_with_fake_gpu>)
-  # The runtime of a sanitizer wants to be the first of all libraries, and opens those that another library asks for, whose
-  # search path does not count then.
+  # GCC's runtime of a sanitizer wants to be the first of all libraries; clang's is in the programs. Either opens those that
+  # another library asks for, whose search path does not count then.
   set(address asan)
   set(thread tsan)
   if(SANITIZE)
-    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${${SANITIZE}}.so OUTPUT_VARIABLE runtime
-                    OUTPUT_STRIP_TRAILING_WHITESPACE)
-    set(preload ${runtime}:${preload})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${${SANITIZE}}.so OUTPUT_VARIABLE runtime
+                      OUTPUT_STRIP_TRAILING_WHITESPACE)
+      set(preload ${runtime}:${preload})
+    endif()
     set(search LD_LIBRARY_PATH=${folder}:${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fakes_of_test_nccl_communicator)
   endif()
   set(${result} LD_PRELOAD=${preload} ${search} PARENT_SCOPE)

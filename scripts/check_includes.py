@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom.
+"""Checks who includes whom, and who asks whether the build is for GPUs.
 
 Every source file belongs to a part, by its path; a part may include itself and the parts that
 MAY_INCLUDE grants it. Tests may include anything. Exits 1 and names each include that breaks the
@@ -66,6 +66,19 @@ CUDA = re.compile(r'(cuda|cublas|curand|cudnn|nccl|nvtx3|driver_types)')
 MAY_MENTION_CUDA = re.compile(
     r'src/layrub/device/cuda|src/caffe/kernels/|include/caffe/util/(device_alternate|cudnn|nccl)\.hpp')
 
+# What takes longer to compile than most kernels do, and must not come with the headers of kernels.
+HEAVY = re.compile(r'<(boost|glog|gflags|google|opencv2?|hdf5)/|<([if]o?|s)stream>|'
+                   r'(include/caffe/(common|error|blob|syncedmem)\.hpp|.*\.pb\.h)$')
+KERNEL_HEADER = re.compile(r'src/caffe/kernels/\w+\.hpp$')
+# Headers in that folder which kernels themselves do not include: for layers, and for the functions called caffe_gpu_*.
+FOR_THE_HOST = re.compile(r'src/caffe/kernels/(blob_arguments|on_device)\.hpp$')
+
+# What is compiled twice, for libcaffe with a backend for GPUs and without: the only files that may ask which it is, besides
+# public headers and examples for users. See LAYRUB_GPU_SOURCES in cmake/Targets.cmake.
+BY_DEVICE = re.compile(r'include/caffe/|examples/|src/caffe/(kernels|core)/|src/caffe/util/im2col\.cpp|'
+                       r'src/caffe/layers/base_conv_image\.cpp')
+CPU_ONLY = re.compile(r'\s*#.*\bCPU_ONLY\b')
+
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE = re.compile(r'\.(cpp|hpp|h|cu|cuh)$')
 
@@ -114,6 +127,22 @@ def complaint(root, path, quote, name):
     return f'{part} may not include {target} ({target_part})'
 
 
+def heavy_header(root, path, seen):
+    """The includes by which `path` comes to a header that is HEAVY, or None."""
+    seen.add(path)
+    with open(os.path.join(root, path), encoding='utf-8') as lines:
+        found = [match.groups() for match in map(INCLUDE.match, lines) if match]
+    for quote, name in found:
+        target = f'<{name}>' if quote == '<' else resolve(root, path, name)
+        if target is None or target in seen:
+            continue
+        if HEAVY.match(target):
+            return [target]
+        if quote == '"' and (further := heavy_header(root, target, seen)):
+            return [target, *further]
+    return None
+
+
 def files_below(root):
     for top in ('include', 'src', 'tools', 'examples', 'python'):
         for folder, folders, names in os.walk(os.path.join(root, top)):
@@ -127,8 +156,12 @@ def check(root):
     """All complaints about the tree below root."""
     found = []
     for path in files_below(root):
+        if KERNEL_HEADER.match(path) and not FOR_THE_HOST.match(path) and (way := heavy_header(root, path, set())):
+            found.append(f'{path}: kernels must be quick to compile, and this comes to {" by way of ".join(reversed(way))}')
         with open(os.path.join(root, path), encoding='utf-8') as lines:
             for number, line in enumerate(lines, 1):
+                if CPU_ONLY.match(line) and not BY_DEVICE.match(path):
+                    found.append(f'{path}:{number}: this file is compiled once, with and without GPUs: it cannot ask CPU_ONLY')
                 match = INCLUDE.match(line)
                 text = match and complaint(root, path, *match.groups())
                 if text:

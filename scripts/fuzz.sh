@@ -2,8 +2,8 @@
 # Gives made-up inputs to every way in for bytes from outside, under the address and undefined behaviour sanitizers.
 # Usage: scripts/fuzz.sh [MINUTES] [TARGET...]: so many minutes (10) for each target (all); 10s are ten seconds.
 #        scripts/fuzz.sh build: only compiles.
-# BUILD names the build folder (default: build-fuzz); what is learned of each target stays in its folder corpus.
-# SEED is where the made-up inputs begin (default: somewhere new each time; it is in build-fuzz/TARGET.log).
+# BUILD names the build folder (default: build-asan, that of scripts/test_asan.sh); what is learned of each target stays in its folder corpus.
+# SEED is where the made-up inputs begin (default: somewhere new each time; it is in build-asan/TARGET.log).
 # An input that ends a target in another way than by a refusal, takes more memory or longer than below is kept
 # in the build folder's found/TARGET; fixed, it belongs into tools/fuzz/inputs/TARGET, which the tests read.
 set -eu
@@ -15,16 +15,12 @@ allocation=1024
 patience=20
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=${BUILD:-$root/build-fuzz}
+build=${BUILD:-$root/build-asan}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 length=${1:-10}
 [ $# -eq 0 ] || shift
 
-generator=
-if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
-# shellcheck disable=SC2086 # no generator: no argument
-cmake $generator -S "$root" -B "$build" -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_C_COMPILER=clang -D SANITIZE=fuzzer \
-  -D CPU_ONLY=ON -D BUILD_TESTS=OFF -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1' > /dev/null
+"$root/scripts/configure_asan.sh" "$build"
 cmake --build "$build" --parallel "$(nproc)" --target fuzz_inputs
 [ "$length" != build ] || exit 0
 

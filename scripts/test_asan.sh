@@ -23,12 +23,7 @@ if [ $# -eq 0 ]; then
     test_cuda_copies test_stream_calls test_nccl_communicator test_nccl_failures $scripts
 fi
 
-generator=
-if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
-# -O1 and no debug information but lines: half the time of a build, and reports name every frame.
-# shellcheck disable=SC2086 # no generator: no argument
-cmake $generator -S "$root" -B "$build" -D SANITIZE=address \
-  -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1 -DNDEBUG' > /dev/null
+"$root/scripts/configure_asan.sh" "$build"
 
 export OPENBLAS_NUM_THREADS=1
 # strict_string_checks and detect_stack_use_after_return find more; abort_on_error=0: death tests see an exit, and not

@@ -56,6 +56,29 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertIn('private to the planner', found[0])
 
+    def test_headers_of_kernels_come_to_nothing_heavy(self):
+        found = self.complaints({
+            'include/caffe/blob.hpp': '',
+            'include/caffe/operands.hpp': '#include "caffe/blob.hpp"\n',
+            'src/caffe/kernels/loops.hpp': '#include <cstdint>\n#include "caffe/operands.hpp"\n',
+            'src/caffe/kernels/rows.hpp': '#include <sstream>\n',
+            'src/caffe/kernels/light.hpp': '#include <vector>\n',
+            'src/caffe/kernels/blob_arguments.hpp': '#include "caffe/operands.hpp"\n',
+            'src/caffe/kernels/rows.cpp': '#include <sstream>\n',
+        })
+        self.assertEqual(len(found), 2)
+        self.assertIn('loops.hpp: kernels must be quick to compile, and this comes to include/caffe/blob.hpp by way of '
+                      'include/caffe/operands.hpp', found[0])
+        self.assertIn('<sstream>', found[1])
+
+    def test_only_what_is_compiled_for_each_device_asks_which_it_is(self):
+        found = self.complaints({
+            'src/caffe/kernels/gemm.cpp': '#ifndef CPU_ONLY\n#endif\n',
+            'src/caffe/net/net.cpp': '// CPU_ONLY\n#ifdef CPU_ONLY\n#endif\n',
+        })
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith('src/caffe/net/net.cpp:2: this file is compiled once'))
+
     def test_net_includes_no_layer(self):
         found = self.complaints({
             'include/caffe/layers/relu_layer.hpp': '',

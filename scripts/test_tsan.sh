@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the tests of the backends, the executor, planned nets, planned and resumed training, several solvers and data that
-# several threads load with the thread sanitizer, in a folder of their own, and runs them. Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
+# several threads load with the thread sanitizer, in a folder of their own, and runs them side by side by ctest.
+# Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -19,6 +20,7 @@ if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
     "$root"/src/caffe/kernels/test/test_host_launch.cpp \
     "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
+    "$root"/src/caffe/net/test/test_channel_blocks.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
     "$root"/src/caffe/layers/test/test_data_threads.cpp; do
@@ -32,17 +34,7 @@ if [ $# -eq 0 ]; then
 fi
 cmake --build "$build" --parallel "$(nproc)" --target "$@"
 
-# What a test tries with many nets, one shows here.
-filter_of() {
-  case $1 in
-  test_planned_training) echo '*/lenet_hybrid:*/lenet_sqrt:*/lenet_vdnn_dyn:*/lenet_auto:*/mini_resnet_hybrid' ;;
-  *) echo '*' ;;
-  esac
-}
-
 export OPENBLAS_NUM_THREADS=1
 export TSAN_OPTIONS="suppressions='$root/scripts/tsan.supp' halt_on_error=1 second_deadlock_stack=1"
-for test in "$@"; do
-  echo "thread sanitizer: $test"
-  LAYRUB_SOURCE_DIR=$root "$build/bin/$test" --gtest_brief=1 --gtest_filter="$(filter_of "$test")"
-done
+cd "$build"
+ctest --output-on-failure --parallel "$(nproc)" --no-tests=error --tests-regex "^($(echo "$*" | tr ' ' '|'))\$"

@@ -8,8 +8,7 @@
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/syncedmem.hpp"
-
-const int kMaxBlobAxes = 32;
+#include "caffe/util/max_blob_axes.hpp"
 
 namespace caffe {
 

@@ -20,7 +20,8 @@ class DeferredWork {
   }
 
   /// While it lives, the calling thread asks blobs for addresses that go to kernels, which finish
-  /// what is deferred or join it. Other requests for an address finish it at once.
+  /// what is deferred or join it. Requests for the other side of memory, and those of anybody else,
+  /// finish it at once.
   class Operands {
    public:
     Operands() { ++count_; }
@@ -32,14 +33,16 @@ class DeferredWork {
     friend class DeferredWork;
     static thread_local int count_;
   };
-  /// To be called before values are touched.
-  static void FinishBeforeAccess() {
-    if (Operands::count_ == 0) FinishCurrent();
+  /// To be called before values on the GPU's side, or the CPU's, are touched.
+  static void FinishBeforeAccess(bool gpu) {
+    if (current_ != nullptr && (Operands::count_ == 0 || current_->gpu_ != gpu)) current_->Finish();
   }
 
  protected:
   DeferredWork() : outer_(current_) { current_ = this; }
   ~DeferredWork() { current_ = outer_; }
+
+  bool gpu_ = false;  ///< on which side of memory the deferred work is
 
  private:
   static thread_local DeferredWork* current_;

@@ -136,7 +136,7 @@ void SyncedMemory::WriteZeros(bool gpu) {
 }
 
 void SyncedMemory::SetZero() {
-  DeferredWork::FinishBeforeAccess();
+  DeferredWork::FinishCurrent();
   if (user_owned()) {
     // The user may look without asking.
     if (cpu_ptr_) WriteZeros(false);
@@ -157,7 +157,7 @@ bool SyncedMemory::TakeZero() {
 }
 
 void* SyncedMemory::Access(bool write, bool gpu) {
-  DeferredWork::FinishBeforeAccess();
+  DeferredWork::FinishBeforeAccess(gpu);
   if (binding_) return Planned(write, gpu);
   if (zero_) WriteZeros(gpu);
   if (gpu) {

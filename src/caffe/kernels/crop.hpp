@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "caffe/blob.hpp"
 #include "caffe/device_context.hpp"
+#include "caffe/util/max_blob_axes.hpp"
 
 namespace caffe {
 namespace kernels {

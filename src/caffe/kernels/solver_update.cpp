@@ -256,6 +256,7 @@ class UpdateBatch<Dtype>::Gathered {
   void Add(const DeviceContext& context, int64_t n, const UpdateStep<Dtype>& step,
            const Arrays<Dtype>& arrays) {
     if (n == 0) return;
+    if (context.gpu != context_.gpu || context.launch != context_.launch) Finish();
     if (Continues(n, step, arrays)) return;
     if (table_.count == kMostUpdates<Dtype> || Touches(table_.count, n, arrays)) Finish();
     context_ = context;
@@ -329,6 +330,11 @@ void UpdateBatch<Dtype>::Finish() {
   gathered_->Finish();
 }
 template <typename Dtype>
+typename UpdateBatch<Dtype>::Gathered& UpdateBatch<Dtype>::Gather(const DeviceContext& context) {
+  this->gpu_ = context.gpu;
+  return *gathered_;
+}
+template <typename Dtype>
 int64_t UpdateBatch<Dtype>::launches() const {
   return gathered_->launches;
 }
@@ -340,7 +346,7 @@ void Run(const DeviceContext& context, int64_t n, const Numbers<Dtype>& numbers,
          const Arrays<Dtype>& arrays) {
   auto* const batch = dynamic_cast<UpdateBatch<Dtype>*>(DeferredWork::Current());
   if (batch != nullptr) {
-    batch->gathered().Add(context, n, {rule, numbers}, arrays);
+    batch->Gather(context).Add(context, n, {rule, numbers}, arrays);
   } else {
     ForEach<rule>(context, n, numbers, arrays);
   }

@@ -69,7 +69,8 @@ class UpdateBatch : public DeferredWork {
   int64_t launches() const;
 
   class Gathered;
-  Gathered& gathered() { return *gathered_; }
+  /// For the functions above.
+  Gathered& Gather(const DeviceContext& context);
 
  private:
   const std::unique_ptr<Gathered> gathered_;

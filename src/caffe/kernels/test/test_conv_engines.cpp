@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "caffe/kernels/conv.hpp"
+#include "caffe/operands.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/library_settings.hpp"
 

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Tells what building and testing takes, by target and by label, from the logs that ninja and ctest leave.
+
+  scripts/test_cost.py build build-tsan build-asan            prints the tables
+  scripts/test_cost.py --limits=scripts/test_cost.json build  fails, too, where a folder takes over 10 % more than it may
+  scripts/test_cost.py --write=scripts/test_cost.json build   writes what the folders may take: what they take now
+
+Seconds are of one job: where as many jobs as cores run side by side, they are processor seconds. As machines differ, limits
+are in units of what the same folder took to compile caffe.pb.cc. Where more is worth its time, say so: write new limits, in a
+commit that gives the reason. Logs must be of one whole build and test run; what ccache had is not counted as it was."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+from script import BadInput, read_text, run_script
+
+RULER = 'caffe.pb.cc.o'
+ROWS = 15
+
+
+def compile_seconds(folder):
+    """Seconds by output: of each the last time that it was made."""
+    seconds = {}
+    for line in read_text(os.path.join(folder, '.ninja_log')).splitlines()[1:]:
+        begin, end, _, output, _ = line.split('\t')
+        seconds[output] = (int(end) - int(begin)) / 1000
+    return seconds
+
+
+def target_of(output):
+    found = re.search(r'CMakeFiles/([^/]+)\.dir/', output)
+    return found[1] if found else 'links and generated files'
+
+
+def test_seconds(folder):
+    """Seconds by entry of ctest, of its last run; none where there was none."""
+    path = os.path.join(folder, 'Testing/Temporary/LastTest.log')
+    if not os.path.exists(path):
+        return {}
+    text = read_text(path)
+    names = re.findall(r'^\d+/\d+ Test: (\S+)$', text, re.M)
+    times = re.findall(r'^Test time = +([\d.]+) sec$', text, re.M)
+    if len(names) != len(times):
+        raise BadInput(f'{path}: {len(names)} tests began and {len(times)} ended; run ctest again')
+    return dict(zip(names, map(float, times)))
+
+
+def labels_of(folder):
+    shown = subprocess.run(['ctest', '--show-only=json-v1'], cwd=folder, check=True, capture_output=True, text=True).stdout
+    labels = {}
+    for test in json.loads(shown)['tests']:
+        named = [p['value'] for p in test.get('properties', []) if p['name'] == 'LABELS']
+        labels[test['name']] = ', '.join(sorted(named[0])) if named else '-'
+    return labels
+
+
+def table(title, seconds):
+    print(f'{title}: {sum(seconds.values()):.0f} s')
+    for name, value in seconds.most_common(ROWS):
+        print(f'  {value:8.1f}  {name}')
+    rest = sum(seconds.values()) - sum(value for _, value in seconds.most_common(ROWS))
+    if len(seconds) > ROWS:
+        print(f'  {rest:8.1f}  ({len(seconds) - ROWS} more)')
+
+
+def measure(folder):
+    """Prints the folder's tables; its compiling and its tests in units of RULER."""
+    compiled = compile_seconds(folder)
+    ruler = [value for output, value in compiled.items() if output.endswith(RULER)]
+    if not ruler:
+        raise BadInput(f'{folder}/.ninja_log does not tell of {RULER}: build all of it with ninja')
+    by_target = Counter()
+    for output, value in compiled.items():
+        by_target[target_of(output)] += value
+    table(f'{folder}: compiling, by target', by_target)
+    tested = test_seconds(folder)
+    result = {'compile': sum(compiled.values()) / ruler[0]}
+    if tested:
+        labels = labels_of(folder)
+        by_label = Counter()
+        for name, value in tested.items():
+            by_label[labels.get(name, '-')] += value
+        table(f'{folder}: tests, by label', by_label)
+        table(f'{folder}: tests', Counter(tested))
+        result['test'] = sum(tested.values()) / ruler[0]
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('folders', nargs='+', metavar='BUILD_FOLDER')
+    parser.add_argument('--limits', metavar='FILE')
+    parser.add_argument('--write', metavar='FILE')
+    args = parser.parse_args()
+    found = {os.path.basename(os.path.normpath(folder)): measure(folder) for folder in args.folders}
+    if args.write:
+        with open(args.write, 'w', encoding='utf-8') as out:
+            json.dump({name: {key: round(value, 1) for key, value in of.items()} for name, of in found.items()}, out, indent=2)
+            out.write('\n')
+    failed = False
+    limits = json.loads(read_text(args.limits)) if args.limits else {}
+    for name, of in found.items():
+        for key, value in of.items():
+            limit = limits.get(name, {}).get(key)
+            verdict = f', of {limit} that it may' if limit else ''
+            print(f'{name}: {key} takes {value:.1f} units{verdict}')
+            if limit and value > 1.1 * limit:
+                failed = True
+                print(f'test_cost: {name} takes {value / limit:.2f} of what {args.limits} lets it take to {key}: make it '
+                      'cheaper, or write new limits with --write and say in the commit why they are worth it', file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(run_script(main))

@@ -1,13 +1,9 @@
 #include <glog/logging.h>
 #include <malloc.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -59,11 +55,7 @@ void MakeFolder(const std::string& flag, const std::string& path) {
 
 void WriteFile(const std::string& path, const std::string& text) {
   caffe::AtomicFile file(path);
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t size = write(file.fd(), text.data() + done, text.size() - done);
-    if (size < 0 && errno != EINTR) file.Fail(std::strerror(errno));
-    done += std::max<ssize_t>(size, 0);
-  }
+  file.Write(text);
   file.Commit();
 }
 

@@ -26,6 +26,8 @@ class AtomicFile {
 
   /// Open for reading and writing, at its beginning; it stays this object's.
   int fd() const { return fd_; }
+  /// Appends all of `bytes`.
+  void Write(const string& bytes);
   const string& path() const { return path_; }
   const string& temp_path() const { return temp_path_; }
   /// Puts what has been written on disk. Commit does, too.

@@ -1,14 +1,12 @@
 #include "caffe/util/algorithm_table.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "caffe/util/atomic_file.hpp"
 #include "layrub/base/workspace.hpp"
 
 namespace caffe {
@@ -58,20 +56,6 @@ const Workspace* Granted(const AlgorithmTable& table) {
     if (!smallest || algorithm.bytes < smallest->bytes) smallest = &algorithm;
   }
   return smallest;
-}
-
-/// Gives the file its new contents at once, so that no other program ever reads half of it, by way
-/// of a new file whose name nobody can foresee. False, and all is as before, where that fails.
-bool WriteAside(const std::string& text, const std::string& path) {
-  std::string aside = path + ".XXXXXX";
-  const int opened = mkstemp(aside.data());
-  if (opened < 0) return false;
-  std::FILE* const file = fdopen(opened, "w");
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written &= std::fclose(file) == 0;
-  written = written && std::rename(aside.c_str(), path.c_str()) == 0;
-  if (!written) unlink(aside.c_str());
-  return written;
 }
 
 }  // namespace
@@ -163,8 +147,13 @@ void AlgorithmCache::Write() const {
   }
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
-  if (!WriteAside(root.dump(1) + "\n", path_)) {
-    LOG(WARNING) << "Cannot write " << path_ << ": what was measured is not kept.";
+  const ThrowOnError scope(ThrowOnError::kUnsaid);
+  try {
+    AtomicFile file(path_);
+    file.Write(root.dump(1) + "\n");
+    file.Commit();
+  } catch (const Error& failure) {
+    LOG(WARNING) << failure.what() << "; what was measured is not kept.";
   }
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -102,6 +103,14 @@ AtomicFile::AtomicFile(const string& path) : path_(path), temp_path_(path) {
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) close(fd_);
   if (!committed_ && !direct()) unlink(temp_path_.c_str());
+}
+
+void AtomicFile::Write(const string& bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t size = write(fd_, bytes.data() + done, bytes.size() - done);
+    if (size < 0 && errno != EINTR) Fail(strerror(errno));
+    done += static_cast<size_t>(std::max<ssize_t>(size, 0));
+  }
 }
 
 void AtomicFile::Sync() {

@@ -1,7 +1,6 @@
 #ifndef CAFFE_SOLVER_VERIFICATION_HPP_
 #define CAFFE_SOLVER_VERIFICATION_HPP_
 
-#include <cstdint>
 #include <string>
 
 #include "caffe/proto/caffe.pb.h"
@@ -9,9 +8,6 @@
 #include "layrub/placement/cost/machine.hpp"
 
 namespace caffe {
-
-/// A number for `bytes` bytes that changes with each of their bits.
-uint64_t Digest(const void* data, int64_t bytes);
 
 /// Trains twice, with the same random numbers (seed 1 where `param` has none): under the memory
 /// plan that `param` asks for, and in a solver of its own without any plan; operations with a
@@ -23,7 +19,7 @@ uint64_t Digest(const void* data, int64_t bytes);
 /// and both values, and, where there is one, with the layer in place whose overwriting a plan does
 /// not repeat. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
 /// .solverstate file to start from; `machine` is planned for. The two trainings do not exist at the
-/// same time: what is kept of the first is a digest of each value in each iteration.
+/// same time: what is kept of the first is the CRC-32 of each value in each iteration.
 layrub::Result<std::string> VerifyPlacement(const SolverParameter& param, int iterations,
                                             const std::string& snapshot = "",
                                             const layrub::Machine& machine = {});

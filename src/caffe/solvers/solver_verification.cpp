@@ -10,26 +10,13 @@
 
 #include "caffe/solver.hpp"
 #include "caffe/solver_factory.hpp"
+#include "caffe/util/checksum.hpp"
 #include "layrub/base/progress_line.hpp"
 
 namespace caffe {
 
 using layrub::Result;
 using layrub::Status;
-
-uint64_t Digest(const void* data, int64_t bytes) {
-  // FNV-1a on words. For a given word each step is one to one in the digest so far, and for a given
-  // digest one to one in the word: no change of a single word can get lost.
-  constexpr uint64_t kPrime = 0x100000001b3;
-  uint64_t digest = 0xcbf29ce484222325;
-  const auto* next = static_cast<const unsigned char*>(data);
-  for (uint64_t word = 0; bytes > 0; bytes -= sizeof(word), next += sizeof(word), word = 0) {
-    std::memcpy(&word, next, std::min<int64_t>(bytes, sizeof(word)));
-    digest = (digest ^ word) * kPrime;
-    digest ^= digest >> 32;
-  }
-  return digest;
-}
 
 namespace {
 
@@ -133,25 +120,25 @@ class Training {
   vector<vector<float>> test_outputs_;
 };
 
-using Digests = vector<uint64_t>;
+using Checksums = vector<uint32_t>;
 
-Digests DigestsOf(const Training& training) {
-  Digests digests;
+Checksums ChecksumsOf(const Training& training) {
+  Checksums checksums;
   for (const Value& value : training.Values())
-    digests.push_back(Digest(value.data, int64_t{value.count} * int64_t{sizeof(float)}));
-  return digests;
+    checksums.push_back(Crc32(0, value.data, static_cast<size_t>(value.count) * sizeof(float)));
+  return checksums;
 }
 
 /// The planned training, up to and with iteration `iterations`.
 Result<std::unique_ptr<Training>> TrainPlanned(const Task& task, int iterations,
-                                               vector<Digests>* digests) {
+                                               vector<Checksums>* checksums) {
   auto training = std::make_unique<Training>(task);
   if (Status status = training->Place(); !status.ok()) return status;
   for (int i = 0; i < iterations; ++i) {
     Show(task, "with the plan", i, iterations);
     training->Iterate();
     LOG_EVERY_T(INFO, kTellSeconds) << "With the plan: iteration " << i + 1 << " of " << iterations;
-    if (digests) digests->push_back(DigestsOf(*training));
+    if (checksums) checksums->push_back(ChecksumsOf(*training));
   }
   return training;
 }
@@ -222,7 +209,7 @@ Result<string> VerifyPlacement(const SolverParameter& param, int iterations, con
                                const layrub::Machine& machine) {
   layrub::ProgressLine line;
   const Task task{param, snapshot, machine, &line};
-  vector<Digests> planned;
+  vector<Checksums> planned;
   if (const auto trained = TrainPlanned(task, iterations, &planned); !trained.ok())
     return trained.status();
   int iteration = 0;
@@ -235,10 +222,11 @@ Result<string> VerifyPlacement(const SolverParameter& param, int iterations, con
       training.Iterate();
       LOG_EVERY_T(INFO, kTellSeconds)
           << "Without a plan: iteration " << iteration + 1 << " of " << iterations;
-      const Digests digests = DigestsOf(training);
-      different = std::mismatch(digests.begin(), digests.end(), planned[iteration].begin()).first -
-                  digests.begin();
-      if (different == digests.size()) continue;
+      const Checksums checksums = ChecksumsOf(training);
+      different =
+          std::mismatch(checksums.begin(), checksums.end(), planned[iteration].begin()).first -
+          checksums.begin();
+      if (different == checksums.size()) continue;
       const Value value = training.Values()[different];
       unplanned.assign(value.data, value.data + value.count);
     }

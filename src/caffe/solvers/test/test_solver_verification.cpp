@@ -137,17 +137,5 @@ TEST(VerifyPlacement, SaysWhatDoesNotFit) {
   EXPECT_EQ(layrub::Code::kDoesNotFit, VerifyPlacement(param, 1).status().code);
 }
 
-TEST(Digest, ChangesWithEveryBit) {
-  vector<unsigned char> bytes(83, 7);
-  const uint64_t before = Digest(bytes.data(), bytes.size());
-  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-    bytes[bit / 8] ^= 1 << bit % 8;
-    EXPECT_NE(before, Digest(bytes.data(), bytes.size())) << bit;
-    bytes[bit / 8] ^= 1 << bit % 8;
-  }
-  EXPECT_EQ(before, Digest(bytes.data(), bytes.size()));
-  EXPECT_NE(before, Digest(bytes.data(), bytes.size() - 1));
-}
-
 }  // namespace
 }  // namespace caffe

@@ -126,6 +126,7 @@ endif()
 
 find_package(nlohmann_json REQUIRED)
 if(BUILD_TESTS)
+  find_package(Boost REQUIRED COMPONENTS context)  # for kernels that are launched on the CPU
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
 endif()

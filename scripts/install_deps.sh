@@ -5,8 +5,8 @@ set -eu
 
 packages='
   ccache clang-format cmake g++ make ninja-build pkg-config protobuf-compiler python3 python3-numpy
-  libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libdnnl-dev libgflags-dev libgoogle-glog-dev
-  libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
+  libboost-context-dev libboost-dev libboost-filesystem-dev libboost-system-dev libboost-thread-dev libdnnl-dev
+  libgflags-dev libgoogle-glog-dev libgtest-dev libhdf5-dev libleveldb-dev liblmdb-dev libopenblas-dev libopencv-core-dev
   libopencv-imgcodecs-dev libopencv-imgproc-dev libprotobuf-dev librapidcheck-dev libsnappy-dev libtbb-dev
   nlohmann-json3-dev valgrind zlib1g-dev'
 # For the Python interface, which a build goes without where it has to.

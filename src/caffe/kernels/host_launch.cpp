@@ -2,11 +2,14 @@
 
 #ifdef LAYRUB_LAUNCH_ON_HOST
 #include <glog/logging.h>
-#include <ucontext.h>
 
 #include <barrier>
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace caffe {
@@ -16,75 +19,35 @@ thread_local LaunchIndex threadIdx, blockIdx, blockDim, gridDim;
 
 namespace {
 
-constexpr size_t kStack = 256 * 1024;
+using boost::context::fiber;
 
-/// The threads of one block: contexts that take turns on the calling thread, in rounds. In each,
-/// every one of them goes on to the next barrier or to its end.
-class Fibers {
- public:
-  /// Stacks are kept from launch to launch.
-  void Resize(unsigned threads) {
-    threads_ = threads;
-    while (fibers_.size() < threads) {
-      fibers_.emplace_back();
-      fibers_.back().stack = std::make_unique<char[]>(kStack);
+/// While a thread of a block runs as a fiber: what goes on when it waits or ends.
+thread_local fiber launcher;
+
+/// The threads of one block, which take turns on the calling thread, in rounds. In each, every one
+/// of them goes on to the next barrier or to its end.
+[[maybe_unused]] void RunOnFibers(unsigned threads, const std::function<void()>& kernel) {
+  static boost::context::pooled_fixedsize_stack stacks(256 * 1024);  // kept from launch to launch
+  std::vector<fiber> fibers;
+  for (unsigned i = 0; i < threads; ++i) {
+    fibers.emplace_back(std::allocator_arg, stacks, [&kernel](fiber&& caller) {
+      launcher = std::move(caller);
+      kernel();
+      return std::move(launcher);
+    });
+  }
+  for (unsigned done = 0; done < threads;) {
+    done = 0;
+    for (unsigned i = threads; i-- > 0;) {
+      threadIdx.x = i;
+      fibers[i] = std::move(fibers[i]).resume();
+      done += fibers[i] ? 0 : 1;
     }
+    CHECK(done == 0 || done == threads)
+        << "A kernel's barrier: " << done << " of " << threads << " threads of block " << blockIdx.x
+        << " have ended without coming to it.";
   }
-
-  void Run(const std::function<void()>& kernel) {
-    kernel_ = &kernel;
-    current_ = this;
-    const unsigned count = threads_;
-    for (unsigned i = 0; i < count; ++i) Begin(&fibers_[i]);
-    for (unsigned done = 0; done < count;) {
-      done = 0;
-      for (unsigned i = count; i-- > 0;) {
-        at_ = i;
-        threadIdx.x = i;
-        CHECK_EQ(swapcontext(&scheduler_, &fibers_[i].context), 0);
-        done += fibers_[i].done;
-      }
-      CHECK(done == 0 || done == count)
-          << "A kernel's barrier: " << done << " of " << count << " threads of block " << blockIdx.x
-          << " have ended without coming to it.";
-    }
-    current_ = nullptr;
-  }
-
-  void Wait() { CHECK_EQ(swapcontext(&fibers_[at_].context, &scheduler_), 0); }
-  static Fibers* Current() { return current_; }
-
- private:
-  struct Fiber {
-    ucontext_t context;
-    std::unique_ptr<char[]> stack;
-    bool done = false;
-  };
-
-  void Begin(Fiber* fiber) {
-    CHECK_EQ(getcontext(&fiber->context), 0);
-    fiber->context.uc_stack.ss_sp = fiber->stack.get();
-    fiber->context.uc_stack.ss_size = kStack;
-    fiber->context.uc_link = &scheduler_;
-    fiber->done = false;
-    makecontext(&fiber->context, &Fibers::Body, 0);
-  }
-
-  static void Body() {
-    Fibers* const block = current_;
-    (*block->kernel_)();
-    block->fibers_[block->at_].done = true;
-  }
-
-  static thread_local Fibers* current_;
-  std::vector<Fiber> fibers_;  ///< at least as many as the block has threads
-  unsigned threads_ = 0;
-  ucontext_t scheduler_;
-  const std::function<void()>* kernel_ = nullptr;
-  unsigned at_ = 0;
-};
-
-thread_local Fibers* Fibers::current_ = nullptr;
+}
 
 thread_local std::barrier<>* system_barrier = nullptr;
 
@@ -114,9 +77,8 @@ void __syncthreads() {
     system_barrier->arrive_and_wait();
     return;
   }
-  CHECK(Fibers::Current() != nullptr)
-      << "A kernel waits that was launched as one without barriers.";
-  Fibers::Current()->Wait();
+  CHECK(launcher) << "A kernel waits that was launched as one without barriers.";
+  launcher = std::move(launcher).resume();
 }
 
 void LaunchOnHost(unsigned blocks, int threads, bool barriers,
@@ -129,9 +91,7 @@ void LaunchOnHost(unsigned blocks, int threads, bool barriers,
 #ifdef __SANITIZE_THREAD__
   const auto run_block = [&] { RunOnSystemThreads(threads, kernel); };
 #else
-  static Fibers fibers;
-  if (barriers) fibers.Resize(blockDim.x);
-  const auto run_block = [&] { fibers.Run(kernel); };
+  const auto run_block = [&] { RunOnFibers(blockDim.x, kernel); };
 #endif
   for (unsigned block = blocks; block-- > 0;) {
     blockIdx.x = block;

@@ -431,7 +431,7 @@ void ClipFactor(const DeviceContext& context, int64_t n, const Dtype* squares, D
     Dtype sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += squares[i];
     norm[0] = std::sqrt(sum);
-    factor[0] = norm[0] <= limit ? Dtype(1) : limit / norm[0];
+    factor[0] = norm[0] > limit ? limit / norm[0] : Dtype(1);
   });
 }
 

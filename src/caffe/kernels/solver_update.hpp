@@ -79,7 +79,8 @@ class UpdateBatch : public DeferredWork {
 /// sum[0] = sum of x * x
 template <typename Dtype>
 void SumSquares(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* sum);
-/// norm[0] = root of the sum of n squares; factor[0] = what makes it `limit`, 1 where it is no more
+/// norm[0] = root of the sum of n squares; factor[0] = what makes it `limit`; 1 where it is no
+/// more, or not a number
 template <typename Dtype>
 void ClipFactor(const DeviceContext& context, int64_t n, const Dtype* squares, Dtype limit,
                 Dtype* norm, Dtype* factor);

@@ -100,7 +100,7 @@ void SGDSolver<Dtype>::TellOfClipping() {
   const Dtype limit = this->param_.clip_gradients();
   if (limit < 0 || clipping_.count() == 0 || !Caffe::root_solver()) return;
   const Dtype* const norm = clipping_.cpu_data() + clipping_.count() - 2;
-  if (norm[0] <= limit) return;
+  if (!(norm[0] > limit)) return;  // not a number, too
   LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm[0] << " > " << limit
             << ") by scale factor " << norm[1];
 }

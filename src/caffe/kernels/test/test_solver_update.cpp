@@ -102,12 +102,13 @@ TEST(SolverUpdate, ClipsToANormWhereItIsMore) {
   }
 }
 
-TEST(SolverUpdate, ANormThatIsNoNumberMakesTheGradientsNone) {
+TEST(SolverUpdate, ANormThatIsNotANumberSpoilsNoOtherGradient) {
   const DeviceContext context = DeviceContext::Current();
-  const Array<float> squares({NAN}), norm({0}), factor({0}), gradient({1});
-  ClipFactor(context, 1, squares.data(), 5.0f, norm.data(), factor.data());
+  const Array<float> squares({NAN, 1}), norm({0}), factor({0}), gradient({1});
+  ClipFactor(context, 2, squares.data(), 5.0f, norm.data(), factor.data());
   ScaleBy(context, 1, factor.data(), gradient.data());
-  EXPECT_TRUE(std::isnan(gradient.values()[0]));
+  EXPECT_TRUE(std::isnan(norm.values()[0]));
+  EXPECT_EQ(gradient.values(), std::vector<float>{1});
 }
 
 TEST(SolverUpdate, SumsSquares) {

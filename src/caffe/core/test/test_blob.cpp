@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "caffe/blob.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {
@@ -37,15 +38,15 @@ TYPED_TEST(BlobTest, ScalarsHaveOneValue) {
 
 TYPED_TEST(BlobTest, ChecksItsCountIn64Bits) {
   Blob<TypeParam> blob;
-  EXPECT_DEATH(blob.Reshape({1 << 16, 1 << 16}), "blob size exceeds INT_MAX");
-  EXPECT_DEATH(blob.Reshape({2, -1}), "negative");
+  EXPECT_ERROR(blob.Reshape({1 << 16, 1 << 16}), "blob size exceeds INT_MAX");
+  EXPECT_ERROR(blob.Reshape({2, -1}), "negative");
   BlobShape far_below;  // whose low 32 bits are 0
   far_below.add_dim(-(int64_t{1} << 40));
-  EXPECT_DEATH(blob.Reshape(far_below), "negative");
+  EXPECT_ERROR(blob.Reshape(far_below), "negative");
   blob.Reshape({0, 1 << 16, 1 << 16});
   EXPECT_EQ(blob.count(), 0);
   EXPECT_EQ(blob.count(0, 2), 0);
-  EXPECT_DEATH(blob.count(1), "more than INT_MAX values");
+  EXPECT_ERROR(blob.count(1), "more than INT_MAX values");
 }
 
 TYPED_TEST(BlobTest, KeepsItsMemoryWhenItShrinks) {
@@ -100,7 +101,7 @@ TYPED_TEST(BlobTest, RejectsMessagesWithTooFewValues) {
   proto.mutable_shape()->add_dim(3);
   proto.add_data(1);
   Blob<TypeParam> blob;
-  EXPECT_DEATH(blob.FromProto(proto), "1 values where its shape needs 3");
+  EXPECT_ERROR(blob.FromProto(proto), "1 values where its shape needs 3");
 }
 
 TYPED_TEST(BlobTest, SharesBytesByHandle) {
@@ -111,7 +112,7 @@ TYPED_TEST(BlobTest, SharesBytesByHandle) {
   EXPECT_EQ(a.data(), b.data());
   EXPECT_NE(a.diff(), b.diff());
   Blob<TypeParam> c({3});
-  EXPECT_DEATH(c.ShareData(a), "same count");
+  EXPECT_ERROR(c.ShareData(a), "same count");
 }
 
 TYPED_TEST(BlobTest, UpdatesByItsDiffAndSumsUp) {
@@ -151,7 +152,7 @@ TYPED_TEST(BlobTest, WorksOnTheHostInGpuModeWithoutAGpu) {
     CaffeMallocHost(&memory, 8, &use_cuda);
     EXPECT_FALSE(use_cuda);
     CaffeFreeHost(memory, use_cuda);
-    EXPECT_DEATH(blob.gpu_data(), "GPU");
+    EXPECT_ERROR(blob.gpu_data(), "GPU");
   })
       .join();
 }

@@ -7,6 +7,7 @@
 #include "caffe/blob.hpp"
 #include "caffe/device_context.hpp"
 #include "caffe/test/device_scope.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {
@@ -103,7 +104,7 @@ TEST_F(DeviceMemory, ComesFromAndGoesBackToTheDevicesPools) {
 
 TEST_F(DeviceMemory, TooLittleOfItIsAnErrorThatSaysWhere) {
   SyncedMemory memory(size_t{2} << 20);
-  EXPECT_DEATH(memory.gpu_data(), "Out of memory on the device: 2097152 bytes");
+  EXPECT_ERROR(memory.gpu_data(), "Out of memory on the device: 2097152 bytes");
 }
 
 /// One planned value, wherever it is.
@@ -210,10 +211,10 @@ TEST_F(DeviceMemory, BlobsComputeWhereTheirValuesAre) {
 }
 
 #ifdef CPU_ONLY
-TEST(DeviceDeathTest, WithoutADeviceTheGpuSideIsRefused) {
+TEST(DeviceErrors, WithoutADeviceTheGpuSideIsRefused) {
   if (Caffe::chosen_device()) GTEST_SKIP() << "A device is chosen for all tests of this program.";
   SyncedMemory memory(4);
-  EXPECT_DEATH(memory.gpu_data(), "Cannot use GPU in CPU-only Caffe: check mode.");
+  EXPECT_ERROR(memory.gpu_data(), "Cannot use GPU in CPU-only Caffe: check mode.");
 }
 #endif
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/math_functions.hpp"
 
 namespace caffe {
@@ -148,11 +149,11 @@ TYPED_TEST(Fillers, BilinearInterpolates) {
 }
 
 TYPED_TEST(Fillers, WhatCannotBeFilledAborts) {
-  EXPECT_DEATH(this->Fill("type: 'magic'", {1}), "Unknown filler name: magic");
-  EXPECT_DEATH(this->Fill("type: 'uniform' sparse: 2", {1}), "Sparsity not supported");
-  EXPECT_DEATH(this->Fill("type: 'xavier'", {2, 0}), "A xavier filler was given an empty blob");
-  EXPECT_DEATH(this->Fill("type: 'bilinear'", {1, 1, 2, 3}), "the kernel must be square");
-  EXPECT_DEATH(this->Fill("type: 'bilinear'", {2, 2}),
+  EXPECT_ERROR(this->Fill("type: 'magic'", {1}), "Unknown filler name: magic");
+  EXPECT_ERROR(this->Fill("type: 'uniform' sparse: 2", {1}), "Sparsity not supported");
+  EXPECT_ERROR(this->Fill("type: 'xavier'", {2, 0}), "A xavier filler was given an empty blob");
+  EXPECT_ERROR(this->Fill("type: 'bilinear'", {1, 1, 2, 3}), "the kernel must be square");
+  EXPECT_ERROR(this->Fill("type: 'bilinear'", {2, 2}),
                "bilinear filler: it fills .* 4 axes, and not 2 2");
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/thread/thread.hpp>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/blocking_queue.hpp"
 #include "caffe/util/math_functions.hpp"
 
@@ -78,8 +79,8 @@ TEST(InternalThread, DrawsNumbersThatTheStartersSeedFixes) {
   EXPECT_NE(caffe_rng_rand(), number);
 }
 
-TEST(InternalThreadDeathTest, StartsOnlyOnce) {
-  EXPECT_DEATH(
+TEST(InternalThreadErrors, StartsOnlyOnce) {
+  EXPECT_ERROR(
       {
         Probe probe;
         probe.StartInternalThread();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "caffe/test/body_memory.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -129,13 +130,13 @@ TEST(Layer, WeighsTheLossOfItsTops) {
 TEST(Layer, NamesItselfWhenItIsWiredWrongly) {
   SquareLayer layer(Named("my_square"));
   Blob<float> x({1}), y({1});
-  EXPECT_DEATH(layer.SetUp({&x, &x}, {&y}), "Layer my_square: Square Layer takes 1 bottom");
+  EXPECT_ERROR(layer.SetUp({&x, &x}, {&y}), "Layer my_square: Square Layer takes 1 bottom");
 }
 
 TEST(LayerRegistry, NamesTheLayerOfAnUnknownType) {
   LayerParameter param = Named("odd");
   param.set_type("NoSuchType");
-  EXPECT_DEATH(LayerRegistry<float>::CreateLayer(param),
+  EXPECT_ERROR(LayerRegistry<float>::CreateLayer(param),
                "Layer odd: unknown layer type: NoSuchType");
 }
 

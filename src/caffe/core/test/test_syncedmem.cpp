@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "caffe/syncedmem.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
 
@@ -164,7 +165,7 @@ TEST(SyncedMemory, RefusesToPlanTheUsersMemory) {
   float mine = 1;
   SyncedMemory memory(sizeof(mine));
   memory.set_cpu_data(&mine);
-  EXPECT_DEATH(memory.Bind(&binding), "belongs to the user");
+  EXPECT_ERROR(memory.Bind(&binding), "belongs to the user");
 }
 
 TEST(SyncedMemory, RefusesTheUsersMemoryWhilePlanned) {
@@ -173,7 +174,7 @@ TEST(SyncedMemory, RefusesTheUsersMemoryWhilePlanned) {
   float mine = 1;
   SyncedMemory memory(sizeof(mine));
   memory.Bind(&binding);
-  EXPECT_DEATH(memory.set_cpu_data(&mine), "memory plan");
+  EXPECT_ERROR(memory.set_cpu_data(&mine), "memory plan");
 }
 
 }  // namespace

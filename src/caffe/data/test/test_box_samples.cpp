@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "caffe/common.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -132,14 +133,14 @@ TEST(BoxSamples, ScalesAndRatiosAreThoseOfTheSampler) {
   }
 }
 
-TEST(BoxSamplesDeathTest, WhatMakesNoSenseIsRefused) {
-  EXPECT_DEATH(
+TEST(BoxSamplesErrors, WhatMakesNoSenseIsRefused) {
+  EXPECT_ERROR(
       BoxesOf(Parsed<AnnotatedDatum>(
                   "annotation_group { group_label: 3 annotation { bbox { xmin: 1 ymax: 1 } } }"),
               "image 7"),
       "image 7 has an object with label 3 and a box from \\(1, 0\\) to \\(0, 1\\)");
   const auto fails = [](const string& sampler, const char* why) {
-    EXPECT_DEATH(CheckSampler(Parsed<BatchSampler>(sampler)), why);
+    EXPECT_ERROR(CheckSampler(Parsed<BatchSampler>(sampler)), why);
   };
   fails("sampler { min_scale: 0.5 max_scale: 0.4 }", "they are 0.5 and 0.4");
   fails("sampler { min_scale: 0 }", "0 < min_scale");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 
@@ -160,7 +161,7 @@ TYPED_TEST(Transformer, SubtractsTheMeanImageAtTheCropsPlace) {
   Datum smaller = ByteDatum();
   smaller.set_height(2);
   smaller.mutable_data()->resize(30);
-  EXPECT_DEATH(this->Transformed("mean_file: '" + path + "'", TEST, smaller),
+  EXPECT_ERROR(this->Transformed("mean_file: '" + path + "'", TEST, smaller),
                "mean image in .* the image is 3 x 2 x 5");
   std::filesystem::remove_all(std::filesystem::path(path).parent_path());
 }
@@ -218,20 +219,20 @@ TYPED_TEST(Transformer, ASubclassMayDrawAnotherWay) {
 }
 
 TYPED_TEST(Transformer, SizesThatDoNotFitAbort) {
-  EXPECT_DEATH(this->Transformed("crop_size: 5", TEST, ByteDatum()),
+  EXPECT_ERROR(this->Transformed("crop_size: 5", TEST, ByteDatum()),
                "crop_size is larger than an image of 4 rows");
-  EXPECT_DEATH(this->Transformed("mean_value: 1 mean_value: 2", TEST, ByteDatum()),
+  EXPECT_ERROR(this->Transformed("mean_value: 1 mean_value: 2", TEST, ByteDatum()),
                "1 mean_value or as many as channels");
-  EXPECT_DEATH(this->Transformed("mean_file: 'm' mean_value: 2", TEST, ByteDatum()),
+  EXPECT_ERROR(this->Transformed("mean_file: 'm' mean_value: 2", TEST, ByteDatum()),
                "at the same time");
   Datum cut = ByteDatum();
   cut.mutable_data()->resize(59);
-  EXPECT_DEATH(this->Transformed("", TEST, cut),
+  EXPECT_ERROR(this->Transformed("", TEST, cut),
                "datum of 3 x 4 x 5 holds another number of values");
   DataTransformer<TypeParam> transformer(Param(""), TEST);
   Blob<TypeParam> wrong(1, kChannels, kHeight, kWidth + 1);
-  EXPECT_DEATH(transformer.Transform(ByteDatum(), &wrong), "does not fit a blob of shape 1 3 4 6");
-  EXPECT_DEATH(
+  EXPECT_ERROR(transformer.Transform(ByteDatum(), &wrong), "does not fit a blob of shape 1 3 4 6");
+  EXPECT_ERROR(
       DataTransformer<TypeParam>(Param("mirror: true"), TEST).Transform(ByteDatum(), &wrong),
       "fit|InitRand");
 }
@@ -307,10 +308,10 @@ TYPED_TEST(Transformer, AnEncodedDatumIsDecoded) {
   EXPECT_EQ(this->Transformed("", TEST, datum), this->Transformed("", TEST, ByteDatum()));
   EXPECT_EQ(this->Transformed("force_gray: true", TEST, datum).size(), 20u);
   EXPECT_EQ(this->Transformed("force_color: true", TEST, datum).size(), 60u);
-  EXPECT_DEATH(this->Transformed("force_gray: true force_color: true", TEST, datum),
+  EXPECT_ERROR(this->Transformed("force_gray: true force_color: true", TEST, datum),
                "cannot set both");
   datum.set_data("garbage");
-  EXPECT_DEATH(this->Transformed("", TEST, datum), "cannot be decoded");
+  EXPECT_ERROR(this->Transformed("", TEST, datum), "cannot be decoded");
 }
 
 #endif  // USE_OPENCV

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "caffe/data_transformer.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -341,7 +342,7 @@ TEST(TransformerOfForks, RandomSizesAndNoiseComeOutInTheCrop) {
   for (float value : values) EXPECT_GE(value, 255 - 12);  // bytes are 1 to 12
 }
 
-TEST(TransformerOfForksDeathTest, RefusesWhatMakesNoSense) {
+TEST(TransformerOfForksErrors, RefusesWhatMakesNoSense) {
   const std::pair<string, string> wrong[] = {
       {"emit_constraint {}", "emit_constraint is for the boxes of AnnotatedData"},
       {"crop_h: 3", "crop_h and crop_w must be set together"},
@@ -371,12 +372,12 @@ TEST(TransformerOfForksDeathTest, RefusesWhatMakesNoSense) {
        "0 <= contrast_lower <= contrast_up"},
   };
   for (const auto& [param, message] : wrong) {
-    EXPECT_DEATH(DataTransformer<float>(Parsed<TransformationParameter>(param), TRAIN), message);
+    EXPECT_ERROR(DataTransformer<float>(Parsed<TransformationParameter>(param), TRAIN), message);
   }
   vector<int> shape;
   const string resize = "resize_param { height: 3 width: 3 }";
-  EXPECT_DEATH(Transformed(resize, Bytes(2, 3, 3), &shape), "bytes with 1 or 3 channels");
-  EXPECT_DEATH(Transformed("crop_h: 9 crop_w: 2", Bytes(1, 3, 3), &shape),
+  EXPECT_ERROR(Transformed(resize, Bytes(2, 3, 3), &shape), "bytes with 1 or 3 channels");
+  EXPECT_ERROR(Transformed("crop_h: 9 crop_w: 2", Bytes(1, 3, 3), &shape),
                "crop_h is larger than an image of 3 rows");
 }
 

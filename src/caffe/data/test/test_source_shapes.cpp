@@ -8,6 +8,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/net.hpp"
 #include "caffe/source_shapes.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
@@ -91,16 +92,16 @@ TEST(SourceShapes, OtherLayersStayAsTheyAre) {
   EXPECT_EQ(net.DebugString(), WithoutSources(net, {}).DebugString());
 }
 
-TEST(SourceShapesDeathTest, AsksForShapesThatItCannotKnow) {
-  EXPECT_DEATH(Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }"),
+TEST(SourceShapesErrors, AsksForShapesThatItCannotKnow) {
+  EXPECT_ERROR(Shapes("type: 'Data' data_param { source: 'none' batch_size: 2 }"),
                "Layer in: the shape of its images is not known .source \"none\" is not there, and "
                "there is no crop_size.; give it with --data_shape=C,H,W");
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       Shapes("type: 'HDF5Data' hdf5_data_param { source: 'none' batch_size: 2 }"),
       "Layer in: the shape of its images is not known .source \"none\" is not there.; give");
-  EXPECT_DEATH(Shapes("type: 'VideoData' data_param { batch_size: 2 }"),
+  EXPECT_ERROR(Shapes("type: 'VideoData' data_param { batch_size: 2 }"),
                "Layer in: the shape of its images is not known .there is no crop_size.; give");
-  EXPECT_DEATH(Shapes("type: 'Data' transform_param { crop_size: 8 }"),
+  EXPECT_ERROR(Shapes("type: 'Data' transform_param { crop_size: 8 }"),
                "Layer in .*batch_size must be 1 to 2147483647");
 }
 
@@ -108,7 +109,7 @@ TEST(SourceShapes, ImageListsNeedNotBeThereWhereTheSizeIsKnown) {
   const string images = "type: 'ImageData' image_data_param { source: 'none' batch_size: 2 ";
   EXPECT_EQ("2 3 8 8, 2", Shapes(images + "} transform_param { crop_size: 8 force_gray: true }"));
   EXPECT_EQ("2 1 6 7, 2", Shapes(images + "}", vector<int>{1, 6, 7}));
-  EXPECT_DEATH(Shapes(images + "}"), "Layer in: .*none.*--data_shape=C,H,W");
+  EXPECT_ERROR(Shapes(images + "}"), "Layer in: .*none.*--data_shape=C,H,W");
   EXPECT_EQ("2 3 9 9, 2", Shapes("type: 'WindowData' window_data_param { source: 'none' "
                                  "batch_size: 2 } transform_param { crop_size: 9 }"));
 }
@@ -139,10 +140,10 @@ TEST(SourceShapes, ImagesAreResizedAndCroppedAsForksSay) {
   EXPECT_EQ("2 3 6 7, 2", Shapes("type: 'VideoData' " + resized + "}"));
   EXPECT_EQ("2 1 4 5, 2",
             Shapes("type: 'Data' " + resized + "crop_h: 4 crop_w: 5 force_gray: true }"));
-  EXPECT_DEATH(Shapes("type: 'AnnotatedData' " + source +
+  EXPECT_ERROR(Shapes("type: 'AnnotatedData' " + source +
                       "resize_param { resize_mode: FIT_SMALL_SIZE height: 6 width: 7 } }"),
                "Layer in: .*--data_shape=C,H,W");
-  EXPECT_DEATH(Shapes("type: 'AnnotatedData' " + resized + "}", Named({{"label", {2147483647}}})),
+  EXPECT_ERROR(Shapes("type: 'AnnotatedData' " + resized + "}", Named({{"label", {2147483647}}})),
                "Layer in: too many boxes");
 }
 
@@ -151,12 +152,12 @@ TEST(SourceShapes, SourcesThatAreNotKnownHaveTheGivenShapes) {
   for (const string type : {"type: 'Python' ", "type: 'OfAFork' "}) {
     EXPECT_EQ("4 3 6 7, 4 1", Shapes(type + "data_param { batch_size: 4 }", given));
     EXPECT_EQ("4 3 6 7, 4", Shapes(type + "data_param { batch_size: 4 }", vector<int>{3, 6, 7}));
-    EXPECT_DEATH(Shapes(type + "data_param { batch_size: 4 }"),
+    EXPECT_ERROR(Shapes(type + "data_param { batch_size: 4 }"),
                  "Layer in .*tops data, label are not known; give them with "
                  "--data_shape=data:C,H,W,label:C,H,W");
-    EXPECT_DEATH(Shapes(type + "data_param { batch_size: 4 }", Named({{"data", {3, 6, 7}}})),
+    EXPECT_ERROR(Shapes(type + "data_param { batch_size: 4 }", Named({{"data", {3, 6, 7}}})),
                  "Layer in .*top label is not known");
-    EXPECT_DEATH(Shapes(type, given), "Layer in .*batch_size.*--batch=N");
+    EXPECT_ERROR(Shapes(type, given), "Layer in .*batch_size.*--batch=N");
   }
   for (const string text : {"{\\'batch_size\\': 5, \\'a\\': 2}", "batch_size=5", "--batch_size: 5"})
     EXPECT_EQ("5 3 6 7, 5 1",
@@ -184,7 +185,7 @@ TEST(SourceShapes, TakesTheShapeOfTheFirstImageOfAList) {
       Net<float>(WithoutSources(Classifier(source + "}"), {})).MemoryGraph(1);
   EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
   std::ofstream(folder + "/list") << "none.png 1\n";
-  EXPECT_DEATH(Shapes(source + "}"), "Layer in: the first image of .*list, .*none.png, cannot be");
+  EXPECT_ERROR(Shapes(source + "}"), "Layer in: the first image of .*list, .*none.png, cannot be");
 }
 #endif
 
@@ -210,9 +211,9 @@ TEST(SourceShapes, ReadsTheFirstRecordOfADatabase) {
   EXPECT_EQ("3 2 6 7, 3", Shapes(source));
   EXPECT_EQ("3 2 5 5, 3", Shapes(source + " transform_param { crop_size: 5 }"));
   EXPECT_EQ("3 2 6 7, 3", Shapes(source + " transform_param { mean_file: 'not_here' }"));
-  EXPECT_DEATH(Shapes(source + " transform_param { crop_size: 7 }"),
+  EXPECT_ERROR(Shapes(source + " transform_param { crop_size: 7 }"),
                "crop_size is larger than an image of 6 rows");
-  EXPECT_DEATH(Shapes(source + " transform_param { mean_value: [1, 2, 3] }"),
+  EXPECT_ERROR(Shapes(source + " transform_param { mean_value: [1, 2, 3] }"),
                "Specify either 1 mean_value or as many as channels: 2");
   const layrub::Graph real = Net<float>(Classifier(source)).MemoryGraph(1);
   const layrub::Graph planned = Net<float>(WithoutSources(Classifier(source), {})).MemoryGraph(1);
@@ -259,12 +260,12 @@ TEST(SourceShapes, GivesTheGraphOfTheRealNet) {
   EXPECT_EQ(layrub::ToText(real), layrub::ToText(planned));
   std::filesystem::copy(folder + "/rows.h5", folder + "/list.txt",
                         std::filesystem::copy_options::overwrite_existing);
-  EXPECT_DEATH(WithoutSources(net, {}),
+  EXPECT_ERROR(WithoutSources(net, {}),
                "Layer in: .*/list.txt is an HDF5 file itself; source must");
-  EXPECT_DEATH(Net<float>{net},
+  EXPECT_ERROR(Net<float>{net},
                "Layer in: .*/list.txt is an HDF5 file itself; source must be a text");
   std::ofstream(folder + "/list.txt") << "rows\x01.h5";
-  EXPECT_DEATH(Net<float>{net}, "Layer in: .*/list.txt is no text; source must be a text file");
+  EXPECT_ERROR(Net<float>{net}, "Layer in: .*/list.txt is no text; source must be a text file");
   EXPECT_EQ("4 5, 4 2", Shapes(WithoutSources(net, Named({{"data", {5}}, {"label", {2}}}))));
 }
 #endif
@@ -294,7 +295,7 @@ TEST(ShapeOnlyScope, FillersWorkAgainAfterTheScope) {
     std::unique_ptr<Filler<float>>(GetFiller<float>(param))->Fill(&blob);
     EXPECT_EQ(SyncedMemory::UNINITIALIZED, blob.data()->head());
     param.set_type("none");
-    EXPECT_DEATH(GetFiller<float>(param), "Unknown filler name: none");
+    EXPECT_ERROR(GetFiller<float>(param), "Unknown filler name: none");
   }
   param.set_type("constant");
   std::unique_ptr<Filler<float>>(GetFiller<float>(param))->Fill(&blob);

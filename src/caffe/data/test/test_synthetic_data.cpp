@@ -7,6 +7,7 @@
 #include <set>
 
 #include "caffe/net.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -179,8 +180,8 @@ TEST(SyntheticData, BoxesOfAnnotatedDataAreNone) {
             std::set<float>(label.cpu_data(), label.cpu_data() + label.count()));
 }
 
-TEST(SyntheticDataDeathTest, AsksForAShapeThatItCannotKnow) {
-  EXPECT_DEATH(WithSyntheticData(Scores("type: 'Data' data_param { batch_size: 2 }"), {}),
+TEST(SyntheticDataErrors, AsksForAShapeThatItCannotKnow) {
+  EXPECT_ERROR(WithSyntheticData(Scores("type: 'Data' data_param { batch_size: 2 }"), {}),
                "Layer in: .*--data_shape=C,H,W");
 }
 

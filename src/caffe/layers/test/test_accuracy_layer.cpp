@@ -1,4 +1,5 @@
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -63,19 +64,19 @@ TEST(Accuracy, TouchesNoDiff) {
   EXPECT_EQ(accuracy.Traits().forward.scratch_bytes, 16 + 4);
 }
 
-TEST(AccuracyDeath, NamesTheLayerOfBadInput) {
+TEST(AccuracyErrors, NamesTheLayerOfBadInput) {
   LayerCase top_k(Accuracy("top_k: 4"), {{4, 3}, {4}}, 1);
-  EXPECT_DEATH(top_k.SetUp(), "Layer acc.*top_k");
+  EXPECT_ERROR(top_k.SetUp(), "Layer acc.*top_k");
   LayerCase count(Accuracy(), {{4, 3}, {3}}, 1);
-  EXPECT_DEATH(count.SetUp(), "Layer acc.*number of labels");
+  EXPECT_ERROR(count.SetUp(), "Layer acc.*number of labels");
   LayerCase range(Accuracy(), {{4, 3}, {4}}, 1);
   SetScores(&range);
   range.SetUp();
   for (const float label : {-1, 3}) {
     range.bottom[1]->mutable_cpu_data()[2] = label;
-    EXPECT_DEATH(range.layer->Forward(range.bottom, range.top), "Layer acc: 1 of 4 labels");
+    EXPECT_ERROR(range.layer->Forward(range.bottom, range.top), "Layer acc: 1 of 4 labels");
   }
-  EXPECT_DEATH(range.layer->Backward(range.top, {true, false}, range.bottom),
+  EXPECT_ERROR(range.layer->Backward(range.top, {true, false}, range.bottom),
                "Layer acc.*no gradient");
 }
 

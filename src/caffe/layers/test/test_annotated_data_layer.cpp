@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/db.hpp"
 
 #if defined(USE_OPENCV) && defined(USE_LMDB)
@@ -41,9 +42,8 @@ string Record(const vector<Box>& boxes) {
 
 class AnnotatedDataLayerTest : public testing::Test {
  protected:
-  AnnotatedDataLayerTest() : source_(testing::TempDir() + "annotated_" + std::to_string(getpid())) {
-    std::filesystem::remove_all(source_);  // left by a test that died, with the same number
-  }
+  AnnotatedDataLayerTest()
+      : source_(testing::TempDir() + "annotated_" + std::to_string(getpid())) {}
   ~AnnotatedDataLayerTest() override { std::filesystem::remove_all(source_); }
 
   void Write(const vector<string>& records) const {
@@ -69,7 +69,6 @@ class AnnotatedDataLayerTest : public testing::Test {
   }
   const string source_;
 };
-typedef AnnotatedDataLayerTest AnnotatedDataLayerDeathTest;
 
 const vector<double> kNone(8, -1);
 
@@ -258,10 +257,10 @@ TEST_F(AnnotatedDataLayerTest, BoxesStayWithTheirPixels) {
   EXPECT_GT(objects, 16);
 }
 
-TEST_F(AnnotatedDataLayerDeathTest, BadRecordsAndParametersAreNamed) {
+TEST_F(AnnotatedDataLayerTest, BadRecordsAndParametersAreNamed) {
   Write({Record({{4, 0.5f, 0, 0.25f, 1}}), "no record"});
   const auto fails = [](const string& param, const char* why) {
-    EXPECT_DEATH(
+    EXPECT_ERROR(
         {
           LayerCase layer(param, {}, 2);
           layer.SetUp();
@@ -294,14 +293,14 @@ TEST_F(AnnotatedDataLayerTest, TakesRecordsWhoseLabelsAreInTheLabelMap) {
   std::filesystem::remove(map);
 }
 
-TEST_F(AnnotatedDataLayerDeathTest, LabelMapsAndTypesThatDoNotFitAreNamed) {
+TEST_F(AnnotatedDataLayerTest, LabelMapsAndTypesThatDoNotFitAreNamed) {
   const string map = source_ + ".labels";
   AnnotatedDatum record;
   CHECK(record.ParseFromString(Record({{4, 0, 0, 1, 1}})));
   Write({record.SerializeAsString()});
   const auto fails = [&](const string& text, const string& why) {
     std::ofstream(map) << text;
-    EXPECT_DEATH(LayerCase(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2).SetUp(), why);
+    EXPECT_ERROR(LayerCase(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2).SetUp(), why);
     std::filesystem::remove(map);
   };
   fails("item { label: 3 } item { label: 3 }", "label_map_file .*labels has label 3 twice");
@@ -309,14 +308,14 @@ TEST_F(AnnotatedDataLayerDeathTest, LabelMapsAndTypesThatDoNotFitAreNamed) {
   fails("", "label_map_file .*labels has no labels");
   fails("item { label: 3 }",
         "the record with key 'key0' has an object with label 4, which is not in label_map_file");
-  EXPECT_DEATH(LayerCase(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2).SetUp(),
+  EXPECT_ERROR(LayerCase(Layer(1, "", "label_map_file: '" + map + "'"), {}, 2).SetUp(),
                "label_map_file .*labels cannot be read");
   std::filesystem::remove_all(source_);
   google::protobuf::UnknownFieldSet* const fields =
       record.GetReflection()->MutableUnknownFields(&record);
   fields->AddVarint(AnnotatedDatum::kTypeFieldNumber, 7);
   Write({record.SerializeAsString()});
-  EXPECT_DEATH(LayerCase(Layer(1), {}, 2).SetUp(),
+  EXPECT_ERROR(LayerCase(Layer(1), {}, 2).SetUp(),
                "the record with key 'key0' has annotations of another type than BBOX");
 }
 

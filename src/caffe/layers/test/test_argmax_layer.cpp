@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "caffe/layers/test/every_form.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -63,16 +64,16 @@ TEST(ArgMax, DeclaresWhatItTouches) {
   EXPECT_TRUE(Workspaces(traits.forward).empty());
 }
 
-TEST(ArgMaxDeath, NamesTheLayerOfBadParameters) {
+TEST(ArgMaxErrors, NamesTheLayerOfBadParameters) {
   LayerCase none(ArgMax("top_k: 0"), {{3, 5}}, 1);
-  EXPECT_DEATH(none.SetUp(), "Layer max: top_k must not be less than 1");
+  EXPECT_ERROR(none.SetUp(), "Layer max: top_k must not be less than 1");
   LayerCase sample(ArgMax("top_k: 6"), {{3, 5}}, 1);
-  EXPECT_DEATH(sample.SetUp(), "Layer max: top_k must be less than or equal to .*of a sample");
+  EXPECT_ERROR(sample.SetUp(), "Layer max: top_k must be less than or equal to .*of a sample");
   LayerCase axis(ArgMax("top_k: 4 axis: 0"), {{3, 5}}, 1);
-  EXPECT_DEATH(axis.SetUp(), "Layer max: top_k must be less than or equal to .*along the axis");
+  EXPECT_ERROR(axis.SetUp(), "Layer max: top_k must be less than or equal to .*along the axis");
   LayerCase backward(ArgMax(""), {{3, 5}}, 1);
   backward.SetUp();
-  EXPECT_DEATH(backward.layer->Backward(backward.top, {true}, backward.bottom),
+  EXPECT_ERROR(backward.layer->Backward(backward.top, {true}, backward.bottom),
                "Layer max: ArgMax has no gradient");
 }
 

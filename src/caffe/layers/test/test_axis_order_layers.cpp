@@ -4,6 +4,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -97,13 +98,13 @@ TEST(Permute, TakesAnEmptyBatch) {
   EXPECT_TRUE(TopOf(Permute("order: 1"), {0, 3, 2}, {3, 0, 2}).empty());
 }
 
-TEST(PermuteDeathTest, BadOrdersNameTheLayer) {
+TEST(PermuteErrors, BadOrdersNameTheLayer) {
   Blob<double> x(vector<int>{2, 3}), y;
-  EXPECT_DEATH(MakeLayer(Permute("order: 1 order: 1"))->SetUp({&x}, {&y}),
+  EXPECT_ERROR(MakeLayer(Permute("order: 1 order: 1"))->SetUp({&x}, {&y}),
                "Layer order: order names axis 1 twice");
-  EXPECT_DEATH(MakeLayer(Permute("order: 2"))->SetUp({&x}, {&y}),
+  EXPECT_ERROR(MakeLayer(Permute("order: 2"))->SetUp({&x}, {&y}),
                "Layer order: order names axis 2, the bottom has shape 2 3");
-  EXPECT_DEATH(MakeLayer(Permute("order: 1"))->SetUp({&x}, {&x}),
+  EXPECT_ERROR(MakeLayer(Permute("order: 1"))->SetUp({&x}, {&x}),
                "Layer order: Permute cannot run in place");
 }
 
@@ -124,12 +125,12 @@ TEST(ShuffleChannel, OneGroupShares) {
   CheckShares("name: 'order' type: 'ShuffleChannel'", {2, 6, 2});
 }
 
-TEST(ShuffleChannelDeathTest, BadGroupsNameTheLayer) {
+TEST(ShuffleChannelErrors, BadGroupsNameTheLayer) {
   Blob<double> x(vector<int>{2, 6, 2}), flat(vector<int>{6}), y;
-  EXPECT_DEATH(MakeLayer(Shuffle(4))->SetUp({&x}, {&y}),
+  EXPECT_ERROR(MakeLayer(Shuffle(4))->SetUp({&x}, {&y}),
                "Layer order: 6 channels cannot be divided into 4 groups");
-  EXPECT_DEATH(MakeLayer(Shuffle(0))->SetUp({&x}, {&y}), "Layer order: .* into 0 groups");
-  EXPECT_DEATH(MakeLayer(Shuffle(2))->SetUp({&flat}, {&y}), "Layer order: .* no channels");
+  EXPECT_ERROR(MakeLayer(Shuffle(0))->SetUp({&x}, {&y}), "Layer order: .* into 0 groups");
+  EXPECT_ERROR(MakeLayer(Shuffle(2))->SetUp({&flat}, {&y}), "Layer order: .* no channels");
 }
 
 TEST(Reorg, ReadsTheBottomAsALargerMapOfFewerChannels) {
@@ -155,13 +156,13 @@ TEST(Reorg, AStrideOfOneShares) {
   CheckShares(Reorg(1, true), {2, 3, 2, 2});
 }
 
-TEST(ReorgDeathTest, BadShapesNameTheLayer) {
+TEST(ReorgErrors, BadShapesNameTheLayer) {
   Blob<double> few(vector<int>{1, 6, 2, 2}), odd(vector<int>{1, 4, 3, 2}), flat(vector<int>{4}), y;
-  EXPECT_DEATH(MakeLayer(Reorg(2))->SetUp({&few}, {&y}), "Layer order: 6 channels cannot be");
-  EXPECT_DEATH(MakeLayer(Reorg(2, true))->SetUp({&few}, {&y}), "Layer order: 6 channels cannot be");
-  EXPECT_DEATH(MakeLayer(Reorg(2))->SetUp({&odd}, {&y}), "Layer order: height and width");
-  EXPECT_DEATH(MakeLayer(Reorg(2))->SetUp({&flat}, {&y}), "Layer order: .*four axes");
-  EXPECT_DEATH(MakeLayer(Reorg(0))->SetUp({&odd}, {&y}), "Layer order: reorg_param.stride");
+  EXPECT_ERROR(MakeLayer(Reorg(2))->SetUp({&few}, {&y}), "Layer order: 6 channels cannot be");
+  EXPECT_ERROR(MakeLayer(Reorg(2, true))->SetUp({&few}, {&y}), "Layer order: 6 channels cannot be");
+  EXPECT_ERROR(MakeLayer(Reorg(2))->SetUp({&odd}, {&y}), "Layer order: height and width");
+  EXPECT_ERROR(MakeLayer(Reorg(2))->SetUp({&flat}, {&y}), "Layer order: .*four axes");
+  EXPECT_ERROR(MakeLayer(Reorg(0))->SetUp({&odd}, {&y}), "Layer order: reorg_param.stride");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/test/body_memory.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -126,16 +127,16 @@ TEST(BatchNormLayer, ItsStatisticsAreNotLearned) {
   ASSERT_EQ(layer->layer_param().param_size(), 3);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(layer->layer_param().param(i).lr_mult(), 0);
   auto learning = MakeLayer(BatchNorm() + " param { lr_mult: 1 }");
-  EXPECT_DEATH(learning->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(learning->SetUp({x.get()}, {&y}),
                "Layer bn: Cannot configure batch normalization statistics");
 }
 
-TEST(BatchNormLayerDeathTest, TheNumberOfChannelsMayNotChange) {
+TEST(BatchNormLayerErrors, TheNumberOfChannelsMayNotChange) {
   auto x = RandomBlob({3, 2}, 6), wide = RandomBlob({3, 4}, 6);
   Blob<double> y;
   auto layer = MakeLayer(BatchNorm());
   layer->SetUp({x.get()}, {&y});
-  EXPECT_DEATH(layer->Forward({wide.get()}, {&y}),
+  EXPECT_ERROR(layer->Forward({wide.get()}, {&y}),
                "Layer bn: the number of channels may not change");
 }
 

@@ -3,6 +3,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -63,13 +64,13 @@ TEST(BiasLayer, TouchesWhatItDeclaresAndRunsInPlace) {
   }
 }
 
-TEST(BiasLayerDeathTest, BadShapesNameTheLayer) {
+TEST(BiasLayerErrors, BadShapesNameTheLayer) {
   auto x = RandomBlob({2, 3}, 10), b = RandomBlob({4}, 11);
   Blob<double> y;
   const auto set_up = [&](const string& param) { MakeLayer(Bias(param))->SetUp({x.get()}, {&y}); };
-  EXPECT_DEATH(set_up("num_axes: 2"), "Layer bias: bias blob's shape extends past");
-  EXPECT_DEATH(set_up("num_axes: -2"), "Layer bias: num_axes must be non-negative");
-  EXPECT_DEATH(MakeLayer(Bias(""))->SetUp({x.get(), b.get()}, {&y}),
+  EXPECT_ERROR(set_up("num_axes: 2"), "Layer bias: bias blob's shape extends past");
+  EXPECT_ERROR(set_up("num_axes: -2"), "Layer bias: num_axes must be non-negative");
+  EXPECT_ERROR(MakeLayer(Bias(""))->SetUp({x.get(), b.get()}, {&y}),
                "Layer bias: axis 0 of the bias, shape 4 .4., must be as long as axis 1");
 }
 

@@ -4,6 +4,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -112,14 +113,14 @@ TEST(BatchNormWithScaleBias, AllFormsGiveTheSameBitsInPlaceToo) {
   }
 }
 
-TEST(BatchNormWithScaleBiasDeathTest, WeightsOfAnotherFormNameTheLayer) {
+TEST(BatchNormWithScaleBiasErrors, WeightsOfAnotherFormNameTheLayer) {
   auto x = RandomBlob({3, 2}, 5);
   Blob<double> y;
   const string blob = " blobs { shape { dim: 2 } data: 1 data: 1 }";
   const string one = " blobs { shape { dim: 1 } data: 1 }";
-  EXPECT_DEATH(MakeLayer(BatchNorm("") + blob + blob + one)->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(BatchNorm("") + blob + blob + one)->SetUp({x.get()}, {&y}),
                "Layer bn: Incorrect number of weight blobs");
-  EXPECT_DEATH(MakeLayer(BatchNorm("") + blob + blob + one + blob + one)->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(BatchNorm("") + blob + blob + one + blob + one)->SetUp({x.get()}, {&y}),
                "Layer bn: parameter 4 has shape 1");
 }
 
@@ -237,11 +238,11 @@ TEST(BN, WithFoldedStatisticsScalesAndShifts) {
   CheckAllForms(BN(filled), {{3, 2, 2, 2}}, 1, 2);
 }
 
-TEST(BNDeathTest, BadParametersNameTheLayer) {
+TEST(BNErrors, BadParametersNameTheLayer) {
   auto x = RandomBlob({3, 2}, 11), wide = RandomBlob({3, 4}, 11);
   Blob<double> y;
   const auto fails = [&](const string& text, const char* said) {
-    EXPECT_DEATH(MakeLayer(text)->SetUp({x.get()}, {&y}), said) << text;
+    EXPECT_ERROR(MakeLayer(text)->SetUp({x.get()}, {&y}), said) << text;
   };
   fails(BN("eps: 1 var_eps: 2"), "Layer bn: eps and var_eps are one number");
   fails(BN("slope_filler { } scale_filler { value: 2 }"),
@@ -254,7 +255,7 @@ TEST(BNDeathTest, BadParametersNameTheLayer) {
   for (const char* mode : {"", "bn_mode: INFERENCE"}) {
     auto layer = MakeLayer(BN(mode));
     layer->SetUp({x.get()}, {&y});
-    EXPECT_DEATH(layer->Forward({wide.get()}, {&y}),
+    EXPECT_ERROR(layer->Forward({wide.get()}, {&y}),
                  "Layer bn: the number of channels may not change");
   }
 }

@@ -1,4 +1,5 @@
 #include "caffe/layers/test/every_form.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -76,16 +77,16 @@ TEST(ContrastiveLoss, TakesNoForcedGradientOfLabelsOnly) {
   EXPECT_FALSE(loss.layer->AllowForceBackward(2));
 }
 
-TEST(ContrastiveLossDeath, NamesTheLayerOfBadBottoms) {
+TEST(ContrastiveLossErrors, NamesTheLayerOfBadBottoms) {
   LayerCase length(Loss(""), {{2, 3}, {2, 4}, {2}}, 1);
-  EXPECT_DEATH(length.SetUp(), "Layer loss: the vectors to compare must have the same length");
+  EXPECT_ERROR(length.SetUp(), "Layer loss: the vectors to compare must have the same length");
   LayerCase labels(Loss(""), {{2, 3}, {2, 3}, {3}}, 1);
-  EXPECT_DEATH(labels.SetUp(), "Layer loss: there must be one label for each pair");
+  EXPECT_ERROR(labels.SetUp(), "Layer loss: there must be one label for each pair");
   LayerCase samples(Loss(""), {{2, 3}, {3, 3}, {2}}, 1);
-  EXPECT_DEATH(samples.SetUp(), "Layer loss: the data and label should have the same first");
+  EXPECT_ERROR(samples.SetUp(), "Layer loss: the data and label should have the same first");
   LayerCase gradient = Pairs("");
   gradient.SetUp();
-  EXPECT_DEATH(gradient.layer->Backward(gradient.top, {true, true, true}, gradient.bottom),
+  EXPECT_ERROR(gradient.layer->Backward(gradient.top, {true, true, true}, gradient.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }
 

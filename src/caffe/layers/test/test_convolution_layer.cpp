@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -151,17 +152,17 @@ TEST(ConvolutionLayer, BackwardWithoutDataGradientDoesNotReadWeights) {
   EXPECT_EQ(std::count(reads.begin(), reads.end(), ParamData(0)), 0);
 }
 
-TEST(ConvolutionLayerDeathTest, BadParametersNameTheLayer) {
+TEST(ConvolutionLayerErrors, BadParametersNameTheLayer) {
   auto x = RandomBlob({1, 3, 4, 4}, 9);
   Blob<double> y;
   const auto set_up = [&](const string& param) { MakeLayer(Conv(param))->SetUp({x.get()}, {&y}); };
-  EXPECT_DEATH(set_up("kernel_size: 7"), "Layer conv: the kernel does not fit");
-  EXPECT_DEATH(set_up("kernel_size: 3 group: 2"),
+  EXPECT_ERROR(set_up("kernel_size: 7"), "Layer conv: the kernel does not fit");
+  EXPECT_ERROR(set_up("kernel_size: 3 group: 2"),
                "Layer conv: group .2. must divide the 3 channels");
-  EXPECT_DEATH(set_up(""), "Layer conv: kernel_size of spatial dimension 0 is missing");
-  EXPECT_DEATH(set_up("kernel_size: 3 kernel_h: 2"), "Layer conv: either kernel_size");
-  EXPECT_DEATH(set_up("kernel_size: 3 stride: 0"), "Layer conv: stride");
-  EXPECT_DEATH(set_up("kernel_size: 1 kernel_size: 1 kernel_size: 1"),
+  EXPECT_ERROR(set_up(""), "Layer conv: kernel_size of spatial dimension 0 is missing");
+  EXPECT_ERROR(set_up("kernel_size: 3 kernel_h: 2"), "Layer conv: either kernel_size");
+  EXPECT_ERROR(set_up("kernel_size: 3 stride: 0"), "Layer conv: stride");
+  EXPECT_ERROR(set_up("kernel_size: 1 kernel_size: 1 kernel_size: 1"),
                "Layer conv: kernel_size must be specified once");
 }
 

@@ -1,4 +1,5 @@
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -43,15 +44,15 @@ TEST(Concat, OfOneBottomIsAView) {
   EXPECT_EQ(concat.bottom[0]->cpu_diff()[5], 4);
 }
 
-TEST(ConcatDeath, NamesTheLayerOfBadShapes) {
+TEST(ConcatErrors, NamesTheLayerOfBadShapes) {
   LayerCase shapes(Layer("Concat"), {{2, 3, 4}, {2, 3, 5}}, 1);
-  EXPECT_DEATH(shapes.SetUp(), "Layer copy.*same shape except at axis 1");
+  EXPECT_ERROR(shapes.SetUp(), "Layer copy.*same shape except at axis 1");
   LayerCase axes(Layer("Concat"), {{2, 3, 4}, {2, 3}}, 1);
-  EXPECT_DEATH(axes.SetUp(), "Layer copy.*same number of axes");
+  EXPECT_ERROR(axes.SetUp(), "Layer copy.*same number of axes");
   LayerCase both(Layer("Concat", "concat_param { axis: 1 concat_dim: 1 }"), {{2, 3}}, 1);
-  EXPECT_DEATH(both.SetUp(), "Layer copy.*not both");
+  EXPECT_ERROR(both.SetUp(), "Layer copy.*not both");
   LayerCase range(Layer("Concat", "concat_param { concat_dim: 2 }"), {{2, 3}}, 1);
-  EXPECT_DEATH(range.SetUp(), "Layer copy.*out of range");
+  EXPECT_ERROR(range.SetUp(), "Layer copy.*out of range");
 }
 
 TEST(Slice, CutsAtItsPoints) {
@@ -84,15 +85,15 @@ TEST(Slice, IntoOneTopIsAView) {
   EXPECT_EQ(slice.bottom[0]->cpu_diff()[1], 7);
 }
 
-TEST(SliceDeath, NamesTheLayerOfBadPoints) {
+TEST(SliceErrors, NamesTheLayerOfBadPoints) {
   LayerCase uneven(Layer("Slice"), {{2, 3}}, 2);
-  EXPECT_DEATH(uneven.SetUp(), "Layer copy.*2 equal parts");
+  EXPECT_ERROR(uneven.SetUp(), "Layer copy.*2 equal parts");
   LayerCase order(Layer("Slice", "slice_param { slice_point: 2 slice_point: 1 }"), {{2, 3}}, 3);
-  EXPECT_DEATH(order.SetUp(), "Layer copy.*must rise");
+  EXPECT_ERROR(order.SetUp(), "Layer copy.*must rise");
   LayerCase outside(Layer("Slice", "slice_param { slice_point: 3 }"), {{2, 3}}, 2);
-  EXPECT_DEATH(outside.SetUp(), "Layer copy.*inside axis 1");
+  EXPECT_ERROR(outside.SetUp(), "Layer copy.*inside axis 1");
   LayerCase number(Layer("Slice", "slice_param { slice_point: 1 }"), {{2, 3}}, 3);
-  EXPECT_DEATH(number.SetUp(), "Layer copy.*3 tops");
+  EXPECT_ERROR(number.SetUp(), "Layer copy.*3 tops");
 }
 
 TEST(Split, SharesDataAndAddsDiffsInOrder) {
@@ -126,17 +127,17 @@ TEST(Tile, GivesTheGradient) {
     CheckAllForms(Layer("Tile", string("tile_param { ") + param + " }"), {{2, 3, 2}}, 1, 1);
 }
 
-TEST(TileDeath, NamesTheLayerOfBadSizes) {
+TEST(TileErrors, NamesTheLayerOfBadSizes) {
   LayerCase none(Layer("Tile"), {{2, 3}}, 1);
-  EXPECT_DEATH(none.SetUp(), "Layer copy: Number of tiles must be positive");
+  EXPECT_ERROR(none.SetUp(), "Layer copy: Number of tiles must be positive");
   LayerCase huge(Layer("Tile", "tile_param { tiles: 2000000000 }"), {{2, 3}}, 1);
-  EXPECT_DEATH(huge.SetUp(), "Layer copy: axis 1 is too large");
+  EXPECT_ERROR(huge.SetUp(), "Layer copy: axis 1 is too large");
 }
 
-TEST(SplitDeath, DoesNotRunInPlace) {
+TEST(SplitErrors, DoesNotRunInPlace) {
   LayerCase split(Layer("Split"), {{2, 3}}, 0);
   split.top = {split.bottom[0]};
-  EXPECT_DEATH(split.SetUp(), "Layer copy.*in place");
+  EXPECT_ERROR(split.SetUp(), "Layer copy.*in place");
 }
 
 }  // namespace

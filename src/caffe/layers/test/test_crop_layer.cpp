@@ -1,6 +1,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -59,15 +60,15 @@ TEST(Crop, TouchesWhatItDeclares) {
   CheckForms(MakeLayer(Crop("offset: 1")).get(), {x.get(), like.get()}, {&y}, {true, false}, false);
 }
 
-TEST(CropDeath, NamesTheLayerOfBadSizes) {
+TEST(CropErrors, NamesTheLayerOfBadSizes) {
   const auto set_up = [](const string& param, const vector<int>& to) {
     LayerCase(Crop(param), {{1, 1, 3, 4}, to}, 1).SetUp();
   };
-  EXPECT_DEATH(set_up("", {1, 1, 4, 4}), "Layer crop: the crop for dimension 2 is out-of-bounds");
-  EXPECT_DEATH(set_up("offset: 4294967295", {1, 1, 2, 2}), "Layer crop: .*offset 4294967295");
-  EXPECT_DEATH(set_up("axis: 1 offset: 0 offset: 0", {1, 1, 2, 2}),
+  EXPECT_ERROR(set_up("", {1, 1, 4, 4}), "Layer crop: the crop for dimension 2 is out-of-bounds");
+  EXPECT_ERROR(set_up("offset: 4294967295", {1, 1, 2, 2}), "Layer crop: .*offset 4294967295");
+  EXPECT_ERROR(set_up("axis: 1 offset: 0 offset: 0", {1, 1, 2, 2}),
                "Layer crop: number of offset values");
-  EXPECT_DEATH(set_up("", {2, 2}), "Layer crop: the bottoms.*same number of axes");
+  EXPECT_ERROR(set_up("", {2, 2}), "Layer crop: the bottoms.*same number of axes");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
 
@@ -58,8 +59,8 @@ class DataLayerTest : public testing::TestWithParam<const char*> {
     return "name: 'data' type: 'Data' data_param { source: '" + source_ + "' backend: " + backend +
            " " + param + " } " + more;
   }
-  void ExpectDeath(const string& param, const string& message) const {
-    EXPECT_DEATH(LayerCase(Layer(param), {}, 2).SetUp(), message);
+  void ExpectError(const string& param, const string& message) const {
+    EXPECT_ERROR(LayerCase(Layer(param), {}, 2).SetUp(), message);
   }
   static vector<double> Labels(LayerCase* layer, int passes) {
     vector<double> labels;
@@ -185,18 +186,18 @@ TEST_P(DataLayerTest, SharesRecordsAmongSolvers) {
   Caffe::set_solver_rank(0);
 }
 
-TEST_P(DataLayerTest, DiesNamingLayerAndSource) {
-  ExpectDeath("batch_size: 1", "Layer data \\(source .*data_layer_.*does not exist");
+TEST_P(DataLayerTest, NamesLayerAndSourceInErrors) {
+  ExpectError("batch_size: 1", "Layer data \\(source .*data_layer_.*does not exist");
   WriteImages({4, 5});
-  ExpectDeath("batch_size: 2", "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
-  ExpectDeath("batch_size: 0", "Layer data \\(source .*batch_size must be 1 to 2147483647");
+  ExpectError("batch_size: 2", "Layer data \\(source .*image key1 of 2 x 5 x 3 does not fit");
+  ExpectError("batch_size: 0", "Layer data \\(source .*batch_size must be 1 to 2147483647");
   for (const char* prefetch : {"0", "1025", "4294967295"})
-    ExpectDeath(string("batch_size: 1 prefetch: ") + prefetch, "Layer data: prefetch must be");
+    ExpectError(string("batch_size: 1 prefetch: ") + prefetch, "Layer data: prefetch must be");
 }
 
-TEST_P(DataLayerTest, DiesOfARecordThatIsNoImage) {
+TEST_P(DataLayerTest, RefusesARecordThatIsNoImage) {
   Write({"\xff\xff\xff"});
-  ExpectDeath("batch_size: 1", "Layer data \\(source .*key0' is no Datum");
+  ExpectError("batch_size: 1", "Layer data \\(source .*key0' is no Datum");
 }
 
 /// Two labels for each record, as users of Caffe have it: their own set-up on the open database.

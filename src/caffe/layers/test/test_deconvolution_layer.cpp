@@ -4,6 +4,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -122,16 +123,16 @@ TEST(DeconvolutionLayer, NeedsOneColumnMatrixOfOneGroupOrNoWorkspace) {
   EXPECT_EQ(DirectWorkspace(layer->Traits({x.get()}, {&y}, {true}).forward).bytes, 0);
 }
 
-TEST(DeconvolutionLayerDeathTest, BadParametersNameTheLayer) {
+TEST(DeconvolutionLayerErrors, BadParametersNameTheLayer) {
   auto x = RandomBlob({1, 3, 1, 1}, 9);
   Blob<double> y;
   const auto set_up = [&](const string& param) {
     MakeLayer(Deconv(param))->SetUp({x.get()}, {&y});
   };
-  EXPECT_DEATH(set_up("kernel_size: 2 pad: 1"), "Layer deconv: spatial axis 0 of its output has");
+  EXPECT_ERROR(set_up("kernel_size: 2 pad: 1"), "Layer deconv: spatial axis 0 of its output has");
   x->Reshape({1, 3, 3, 1});
-  EXPECT_DEATH(set_up("kernel_size: 1 stride: 2147483647"), "Layer deconv: spatial axis 0");
-  EXPECT_DEATH(set_up("kernel_size: 3 group: 2"), "Layer deconv: group .2. must divide the 3");
+  EXPECT_ERROR(set_up("kernel_size: 1 stride: 2147483647"), "Layer deconv: spatial axis 0");
+  EXPECT_ERROR(set_up("kernel_size: 3 group: 2"), "Layer deconv: group .2. must divide the 3");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -63,7 +64,7 @@ TEST_P(DepthwiseConvolution, HasTheGradientOfItsForward) {
 TEST_P(DepthwiseConvolution, DeathOnAnotherNumberOfGroups) {
   auto x = RandomBlob({1, 3, 5, 5}, 4);
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer(Conv(GetParam(), "group: 1"))->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Conv(GetParam(), "group: 1"))->SetUp({x.get()}, {&y}),
                "Layer conv: .* has a group for each channel of its input, 3; group is 1");
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "caffe/layers/test/detection_inputs.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -144,19 +145,19 @@ TEST_F(DetectionOutputTest, FilesAndPicturesAreWarnedOf) {
   EXPECT_EQ(Rows("confidence_threshold: 0.15").size(), rows);
 }
 
-TEST(DetectionOutputDeathTest, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
+TEST(DetectionOutputErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
   Blob<double> offsets({2, 16}), scores({2, 12}), priors({1, 2, 16}), top;
   const auto set_up = [&](const string& param, Blob<double>* loc, Blob<double>* conf,
                           Blob<double>* prior) {
     MakeLayer(Output(param))->SetUp({loc, conf, prior}, {&top});
   };
-  EXPECT_DEATH(set_up("nms_param { eta: 0 }", &offsets, &scores, &priors),
+  EXPECT_ERROR(set_up("nms_param { eta: 0 }", &offsets, &scores, &priors),
                "Layer found: eta must be");
-  EXPECT_DEATH(set_up("share_location: false", &offsets, &scores, &priors),
+  EXPECT_ERROR(set_up("share_location: false", &offsets, &scores, &priors),
                "Layer found: bottom 0, .* 4 offsets for each of 4 priors and each class");
-  EXPECT_DEATH(set_up("", &offsets, &offsets, &priors),
+  EXPECT_ERROR(set_up("", &offsets, &offsets, &priors),
                "Layer found: bottom 1, .* must have 3 scores for each of 4 priors");
-  EXPECT_DEATH(set_up("", &offsets, &scores, &offsets), "Layer found: bottom 2 must be boxes");
+  EXPECT_ERROR(set_up("", &offsets, &scores, &offsets), "Layer found: bottom 2 must be boxes");
 }
 
 string Evaluate(const string& param) {
@@ -276,10 +277,10 @@ TEST_F(SizedEvaluateTest, EachImageHasTheNextLine) {
 }
 
 TEST_F(SizedEvaluateTest, BadFilesNameTheLayer) {
-  EXPECT_DEATH(Rows("name_size_file: '/nowhere/sizes'"), "Layer judge: cannot open name_size_file");
-  EXPECT_DEATH(Rows(Sizes("\n")), "Layer judge: name_size_file .* names no image");
-  EXPECT_DEATH(Rows(Sizes("a 3 4\nb 3\n")), "Layer judge: .*:2: a line is \"name height width\"");
-  EXPECT_DEATH(Rows("resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 3 }"),
+  EXPECT_ERROR(Rows("name_size_file: '/nowhere/sizes'"), "Layer judge: cannot open name_size_file");
+  EXPECT_ERROR(Rows(Sizes("\n")), "Layer judge: name_size_file .* names no image");
+  EXPECT_ERROR(Rows(Sizes("a 3 4\nb 3\n")), "Layer judge: .*:2: a line is \"name height width\"");
+  EXPECT_ERROR(Rows("resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 3 }"),
                "Layer judge: resize_param needs a height and a width");
 }
 
@@ -294,19 +295,19 @@ TEST_F(DetectionEvaluateTest, TheTopsShapeFollowsTheValues) {
   EXPECT_EQ(top_.shape(2), 7);
 }
 
-TEST(DetectionEvaluateDeathTest, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
+TEST(DetectionEvaluateErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
   Blob<double> found(1, 1, 1, 7), truth(1, 1, 1, 8), top;
-  EXPECT_DEATH(MakeLayer(Evaluate("background_label_id: 3"))->SetUp({&found, &truth}, {&top}),
+  EXPECT_ERROR(MakeLayer(Evaluate("background_label_id: 3"))->SetUp({&found, &truth}, {&top}),
                "Layer judge: background_label_id must be");
-  EXPECT_DEATH(MakeLayer(Evaluate(""))->SetUp({&truth, &truth}, {&top}),
+  EXPECT_ERROR(MakeLayer(Evaluate(""))->SetUp({&truth, &truth}, {&top}),
                "Layer judge: bottom 0, the detections, must have rows of 7");
-  EXPECT_DEATH(MakeLayer(Evaluate(""))->SetUp({&found, &found}, {&top}),
+  EXPECT_ERROR(MakeLayer(Evaluate(""))->SetUp({&found, &found}, {&top}),
                "Layer judge: bottom 1, the ground truth, must have rows of 8");
   found.mutable_cpu_data()[1] = 3;
   truth.mutable_cpu_data()[0] = -1;
   auto layer = MakeLayer(Evaluate(""));
   layer->SetUp({&found, &truth}, {&top});
-  EXPECT_DEATH(layer->Forward({&found, &truth}, {&top}), "Layer judge: detection 0 has item 0 and");
+  EXPECT_ERROR(layer->Forward({&found, &truth}, {&top}), "Layer judge: detection 0 has item 0 and");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -152,11 +153,11 @@ TEST(DropoutLayer, CopiesOutsideTraining) {
   EXPECT_EQ(Forward(layer.get(), x.get()), DataOf(*x));
 }
 
-TEST(DropoutLayerDeathTest, RefusesRatiosThatAreNone) {
+TEST(DropoutLayerErrors, RefusesRatiosThatAreNone) {
   Blob<double> x(vector<int>{3}), y;
   for (const char* ratio : {"1", "-0.5", "nan"}) {
     auto layer = MakeLayer(Dropout(string("dropout_ratio: ") + ratio));
-    EXPECT_DEATH(layer->SetUp({&x}, {&y}), "Layer drop: dropout_ratio must be at least 0");
+    EXPECT_ERROR(layer->SetUp({&x}, {&y}), "Layer drop: dropout_ratio must be at least 0");
   }
 }
 

@@ -7,6 +7,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -201,14 +202,14 @@ TEST(ExpAndLog, RefuseABaseWithoutALogarithm) {
   const auto set_up = [](const string& text) { LayerCase(text, {{2}}, 1).SetUp(); };
   for (const char* base : {"0", "-2"}) {
     const string param = string("{ base: ") + base + " }";
-    EXPECT_DEATH(set_up(Named("Exp", "exp_param " + param)),
+    EXPECT_ERROR(set_up(Named("Exp", "exp_param " + param)),
                  "Layer layer: base must be strictly positive");
-    EXPECT_DEATH(set_up(Named("Log", "log_param " + param)),
+    EXPECT_ERROR(set_up(Named("Log", "log_param " + param)),
                  "Layer layer: base must be strictly positive");
   }
-  EXPECT_DEATH(set_up(Named("Exp", "exp_param { base: inf }")),
+  EXPECT_ERROR(set_up(Named("Exp", "exp_param { base: inf }")),
                "Layer layer: base inf has no finite logarithm");
-  EXPECT_DEATH(set_up(Named("Log", "log_param { base: 1 }")),
+  EXPECT_ERROR(set_up(Named("Log", "log_param { base: 1 }")),
                "Layer layer: there is no logarithm with base 1");
 }
 
@@ -239,7 +240,7 @@ TEST(Threshold, ABackwardThatWantsItsGradientEndsTheProgram) {
   EXPECT_TRUE(layer->Traits({x.get()}, {&y}, {false}).backward.empty());
   layer->Forward({x.get()}, {&y});
   layer->Backward({&y}, {false}, {x.get()});
-  EXPECT_DEATH(layer->Backward({&y}, {true}, {x.get()}),
+  EXPECT_ERROR(layer->Backward({&y}, {true}, {x.get()}),
                "Layer layer \\(Threshold\\) has no gradient");
 }
 

@@ -1,4 +1,5 @@
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -103,16 +104,16 @@ TEST(Eltwise, DerivativesMayLieWhereTheTraitsSay) {
   CheckAliases("operation: PROD stable_prod_grad: false", kTwo, 3);
 }
 
-TEST(EltwiseDeath, NamesTheLayerOfABadParameter) {
+TEST(EltwiseErrors, NamesTheLayerOfABadParameter) {
   LayerCase coefficients(Eltwise("coeff: 1"), kTwo, 1);
-  EXPECT_DEATH(coefficients.SetUp(), "Layer elt.*one coefficient per bottom");
+  EXPECT_ERROR(coefficients.SetUp(), "Layer elt.*one coefficient per bottom");
   LayerCase product(Eltwise("operation: PROD coeff: 1 coeff: 1"), kTwo, 1);
-  EXPECT_DEATH(product.SetUp(), "Layer elt.*for sums only");
+  EXPECT_ERROR(product.SetUp(), "Layer elt.*for sums only");
   LayerCase shapes(Eltwise(""), {{2, 3}, {3, 2}}, 1);
-  EXPECT_DEATH(shapes.SetUp(), "Layer elt.*2 3 \\(6\\).*3 2 \\(6\\)");
+  EXPECT_ERROR(shapes.SetUp(), "Layer elt.*2 3 \\(6\\).*3 2 \\(6\\)");
   LayerCase second(Eltwise(""), kTwo, 0);
   second.top = {second.bottom[1]};
-  EXPECT_DEATH(second.SetUp(), "Layer elt.*in place on bottom 0 only");
+  EXPECT_ERROR(second.SetUp(), "Layer elt.*in place on bottom 0 only");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -44,11 +45,11 @@ TEST(EuclideanLossLayer, AllFormsGiveTheSameBits) {
   }
 }
 
-TEST(EuclideanLossLayerDeathTest, BottomsMustAgree) {
+TEST(EuclideanLossLayerErrors, BottomsMustAgree) {
   Blob<double> a(vector<int>{3, 4}), b(vector<int>{3, 5}), c(vector<int>{2, 6}), loss;
-  EXPECT_DEATH(MakeLayer(kLoss)->SetUp({&a, &b}, {&loss}),
+  EXPECT_ERROR(MakeLayer(kLoss)->SetUp({&a, &b}, {&loss}),
                "Layer loss: Inputs must have the same dimension");
-  EXPECT_DEATH(MakeLayer(kLoss)->SetUp({&a, &c}, {&loss}),
+  EXPECT_ERROR(MakeLayer(kLoss)->SetUp({&a, &c}, {&loss}),
                "Layer loss: the data and label should have the same first dimension");
 }
 

@@ -4,6 +4,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -127,13 +128,13 @@ TEST(Normalize, AllFormsGiveTheSameBitsInPlaceToo) {
   }
 }
 
-TEST(NormalizeDeathTest, BadShapesNameTheLayer) {
+TEST(NormalizeErrors, BadShapesNameTheLayer) {
   Blob<double> x(vector<int>{2, 3}), flat(vector<int>{3}), y;
-  EXPECT_DEATH(MakeLayer(Normalize(""))->SetUp({&flat}, {&y}), "Layer norm: .*no channels");
-  EXPECT_DEATH(MakeLayer(Normalize("eps: -1"))->SetUp({&x}, {&y}), "Layer norm: norm_param.eps");
+  EXPECT_ERROR(MakeLayer(Normalize(""))->SetUp({&flat}, {&y}), "Layer norm: .*no channels");
+  EXPECT_ERROR(MakeLayer(Normalize("eps: -1"))->SetUp({&x}, {&y}), "Layer norm: norm_param.eps");
   const string two = " blobs { shape { dim: 2 } data: 1 data: 1 }";
   for (const char* param : {"", "channel_shared: false"}) {
-    EXPECT_DEATH(MakeLayer(Normalize(param) + two)->SetUp({&x}, {&y}),
+    EXPECT_ERROR(MakeLayer(Normalize(param) + two)->SetUp({&x}, {&y}),
                  "Layer norm: the scale has shape 2");
   }
 }
@@ -166,11 +167,11 @@ TEST(Axpy, GivesTheSameBitsWithEveryAlias) {
   }
 }
 
-TEST(AxpyDeathTest, BadShapesNameTheLayer) {
+TEST(AxpyErrors, BadShapesNameTheLayer) {
   Blob<double> a(vector<int>{2, 3}), x(vector<int>{2, 3, 4}), wide(vector<int>{2, 3, 5}), f;
-  EXPECT_DEATH(MakeLayer(kAxpy)->SetUp({&a, &x, &wide}, {&f}), "Layer axpy: x and y");
-  EXPECT_DEATH(MakeLayer(kAxpy)->SetUp({&x, &x, &x}, {&f}), "Layer axpy: a must have one value");
-  EXPECT_DEATH(MakeLayer(kAxpy)->SetUp({&a, &x, &x}, {&x}), "Layer axpy: .*in place");
+  EXPECT_ERROR(MakeLayer(kAxpy)->SetUp({&a, &x, &wide}, {&f}), "Layer axpy: x and y");
+  EXPECT_ERROR(MakeLayer(kAxpy)->SetUp({&x, &x, &x}, {&f}), "Layer axpy: a must have one value");
+  EXPECT_ERROR(MakeLayer(kAxpy)->SetUp({&a, &x, &x}, {&x}), "Layer axpy: .*in place");
 }
 
 const char kSmooth[] = "name: 'loss' type: 'SmoothL1Loss' smooth_l1_loss_param { sigma: 2 }";
@@ -237,17 +238,17 @@ TEST(AbsoluteLosses, OnlyWhatIsComparedTakesAGradient) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(layer->AllowForceBackward(i), i < 2);
 }
 
-TEST(AbsoluteLossesDeathTest, BadInputNamesTheLayer) {
+TEST(AbsoluteLossesErrors, BadInputNamesTheLayer) {
   Blob<double> a(vector<int>{3, 4}), b(vector<int>{3, 5}), loss;
   for (const char* layer : {kL1, kSmooth})
-    EXPECT_DEATH(MakeLayer(layer)->SetUp({&a, &b}, {&loss}), "Layer loss: Inputs must have");
-  EXPECT_DEATH(MakeLayer(kSmooth)->SetUp({&a, &a, &b}, {&loss}), "Layer loss: Inputs must have");
-  EXPECT_DEATH(MakeLayer("name: 'loss' type: 'SmoothL1Loss' smooth_l1_loss_param { sigma: 0 }")
+    EXPECT_ERROR(MakeLayer(layer)->SetUp({&a, &b}, {&loss}), "Layer loss: Inputs must have");
+  EXPECT_ERROR(MakeLayer(kSmooth)->SetUp({&a, &a, &b}, {&loss}), "Layer loss: Inputs must have");
+  EXPECT_ERROR(MakeLayer("name: 'loss' type: 'SmoothL1Loss' smooth_l1_loss_param { sigma: 0 }")
                    ->SetUp({&a, &a}, {&loss}),
                "Layer loss: smooth_l1_loss_param.sigma must be positive");
   auto layer = MakeLayer(kSmooth);
   layer->SetUp({&a, &a, &a}, {&loss});
-  EXPECT_DEATH(layer->Backward({&loss}, {true, false, true}, {&a, &a, &a}),
+  EXPECT_ERROR(layer->Backward({&loss}, {true, false, true}, {&a, &a, &a}),
                "Layer loss .SmoothL1Loss. cannot backpropagate to weights");
 }
 
@@ -298,10 +299,10 @@ TEST(PriorBox, ReadsOnlyShapesAndHasAGradientOfZero) {
   EXPECT_EQ(DiffOf(*map), vector<double>(12, 0));
 }
 
-TEST(PriorBoxDeathTest, BadParametersNameTheLayer) {
+TEST(PriorBoxErrors, BadParametersNameTheLayer) {
   Blob<double> x(vector<int>{1, 1, 2, 2}), flat(vector<int>{1, 2}), y;
   const auto fails = [&](const string& param, const char* said) {
-    EXPECT_DEATH(MakeLayer(PriorBox(param))->SetUp({&x, &x}, {&y}), said) << param;
+    EXPECT_ERROR(MakeLayer(PriorBox(param))->SetUp({&x, &x}, {&y}), said) << param;
   };
   fails("", "Layer prior: prior_box_param needs a min_size");
   fails("min_size: -1", "Layer prior: min_size, .*must be positive");
@@ -315,7 +316,7 @@ TEST(PriorBoxDeathTest, BadParametersNameTheLayer) {
   fails("min_size: 2 step: 1 step_w: 1", "Layer prior: either step or");
   fails("min_size: 2 step_h: 1", "Layer prior: step_h and step_w must be given together");
   fails("min_size: 2 step: 0", "Layer prior: steps must be positive");
-  EXPECT_DEATH(MakeLayer(PriorBox("min_size: 2"))->SetUp({&flat, &x}, {&y}),
+  EXPECT_ERROR(MakeLayer(PriorBox("min_size: 2"))->SetUp({&flat, &x}, {&y}),
                "Layer prior: bottoms must have four axes");
 }
 

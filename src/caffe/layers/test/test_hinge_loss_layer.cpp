@@ -1,4 +1,5 @@
 #include "caffe/layers/test/every_form.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -48,15 +49,15 @@ TEST(HingeLoss, OfAnEmptyBatchIsZero) {
   EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
 }
 
-TEST(HingeLossDeath, NamesTheLayerOfBadLabels) {
+TEST(HingeLossErrors, NamesTheLayerOfBadLabels) {
   LayerCase count(Loss(), {{4, 3}, {4, 2}}, 1);
-  EXPECT_DEATH(count.SetUp(), "Layer loss.*number of labels must match number of predictions");
+  EXPECT_ERROR(count.SetUp(), "Layer loss.*number of labels must match number of predictions");
   LayerCase range = Scores("");
   range.bottom[1]->mutable_cpu_data()[3] = 5;
   range.SetUp();
-  EXPECT_DEATH(range.layer->Forward(range.bottom, range.top),
+  EXPECT_ERROR(range.layer->Forward(range.bottom, range.top),
                "Layer loss: 1 of 4 labels are no class number in 0..4");
-  EXPECT_DEATH(range.layer->Backward(range.top, {true, true}, range.bottom),
+  EXPECT_ERROR(range.layer->Backward(range.top, {true, true}, range.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }
 

@@ -6,6 +6,7 @@
 
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
 #ifdef USE_OPENCV
@@ -69,9 +70,9 @@ class ImageData : public testing::Test {
     LayerCase layer(Source(param, more), {}, 2);
     return Labels(&layer, passes);
   }
-  void ExpectDeath(const string& layer, const string& message) const {
+  void ExpectError(const string& layer, const string& message) const {
     LayerCase bad(layer, {}, 2);
-    EXPECT_DEATH(Labels(&bad, 1), message);
+    EXPECT_ERROR(Labels(&bad, 1), message);
   }
 
   string folder_;
@@ -160,36 +161,34 @@ TEST_F(ImageData, DealsTheListToSolversThatTrain) {
   EXPECT_EQ(test, (vector<double>{0, 1}));
 }
 
-using ImageDataDeath = ImageData;
-
-TEST_F(ImageDataDeath, NamesTheListAndTheLineOfABadImage) {
+TEST_F(ImageData, NamesTheListAndTheLineOfABadImage) {
   WriteList("0.png 0\n\nno such.png 1\n");
-  ExpectDeath(Source("batch_size: 2"), "Layer images: image no such.png .*list:3. cannot be read");
+  ExpectError(Source("batch_size: 2"), "Layer images: image no such.png .*list:3. cannot be read");
   std::ofstream(folder_ + "1.png") << "no image";
   WriteList("1.png 1\n");
-  ExpectDeath(Source("batch_size: 1"), "Layer images: image 1.png .*list:1. cannot be read");
+  ExpectError(Source("batch_size: 1"), "Layer images: image 1.png .*list:1. cannot be read");
   cv::imwrite(folder_ + "2.png", Image(2, 5, 2));
   WriteList("0.png 0\n2.png 1\n");
-  ExpectDeath(Source("batch_size: 2"), "image 2.png .*list:2. of 5 x 2 does not fit into a batch");
-  ExpectDeath(Source("batch_size: 2", "transform_param { crop_size: 3 }"),
+  ExpectError(Source("batch_size: 2"), "image 2.png .*list:2. of 5 x 2 does not fit into a batch");
+  ExpectError(Source("batch_size: 2", "transform_param { crop_size: 3 }"),
               "image 2.png .*list:2. of 5 x 2 is smaller than crop_size, 3");
 }
 
-TEST_F(ImageDataDeath, NamesTheLayerOfABadParameter) {
-  ExpectDeath(Source("new_height: 3"), "Layer images: new_height and new_width must be set toge");
-  ExpectDeath(Source("batch_size: 0"), "Layer images: batch_size must be 1 to 2147483647");
+TEST_F(ImageData, NamesTheLayerOfABadParameter) {
+  ExpectError(Source("new_height: 3"), "Layer images: new_height and new_width must be set toge");
+  ExpectError(Source("batch_size: 0"), "Layer images: batch_size must be 1 to 2147483647");
   Caffe::set_random_seed(1);
-  ExpectDeath(Source("rand_skip: 4000000000"), "Layer images: rand_skip passes the end of .*list");
-  ExpectDeath(Layer("source: 'nowhere'"), "Layer images: cannot open the image list nowhere");
+  ExpectError(Source("rand_skip: 4000000000"), "Layer images: rand_skip passes the end of .*list");
+  ExpectError(Layer("source: 'nowhere'"), "Layer images: cannot open the image list nowhere");
   WriteList("");
-  ExpectDeath(Source(""), "Layer images: the image list .* names no image");
+  ExpectError(Source(""), "Layer images: the image list .* names no image");
 }
 
 #else
 
-TEST(ImageDataDeath, NeedsOpenCV) {
+TEST(ImageData, NeedsOpenCV) {
   LayerCase layer(Layer("source: 'list'"), {}, 2);
-  EXPECT_DEATH(layer.SetUp(), "Layer images: ImageData reads images, which needs .* USE_OPENCV");
+  EXPECT_ERROR(layer.SetUp(), "Layer images: ImageData reads images, which needs .* USE_OPENCV");
 }
 
 #endif  // USE_OPENCV

@@ -1,4 +1,5 @@
 #include "caffe/layers/test/every_form.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -91,20 +92,20 @@ TEST(InfogainLoss, TakesAForcedGradientOfTheScoresOnly) {
   EXPECT_FALSE(loss.layer->AllowForceBackward(2));
 }
 
-TEST(InfogainLossDeath, NamesTheLayerOfBadInput) {
+TEST(InfogainLossErrors, NamesTheLayerOfBadInput) {
   LayerCase none(Loss(), {kShapes[0], kShapes[1]}, 1);
-  EXPECT_DEATH(none.SetUp(), "Layer loss: Infogain matrix source must be specified");
+  EXPECT_ERROR(none.SetUp(), "Layer loss: Infogain matrix source must be specified");
   LayerCase matrix(Loss(), {{2, 5}, {2}, {4, 5}}, 1);
-  EXPECT_DEATH(matrix.SetUp(), "Layer loss: 5 classes need an infogain matrix");
+  EXPECT_ERROR(matrix.SetUp(), "Layer loss: 5 classes need an infogain matrix");
   LayerCase labels(Loss(), {{2, 5}, {2, 2}, {5, 5}}, 1);
-  EXPECT_DEATH(labels.SetUp(), "Layer loss.*number of labels must match number of predictions");
+  EXPECT_ERROR(labels.SetUp(), "Layer loss.*number of labels must match number of predictions");
   LayerCase range = Scores("");
   range.bottom[1]->mutable_cpu_data()[0] = 5;
   range.SetUp();
-  EXPECT_DEATH(range.layer->Forward(range.bottom, range.top), "Layer loss: 1 of 10 labels");
-  EXPECT_DEATH(range.layer->Backward(range.top, {true, true, false}, range.bottom),
+  EXPECT_ERROR(range.layer->Forward(range.bottom, range.top), "Layer loss: 1 of 10 labels");
+  EXPECT_ERROR(range.layer->Backward(range.top, {true, true, false}, range.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
-  EXPECT_DEATH(range.layer->Backward(range.top, {true, false, true}, range.bottom),
+  EXPECT_ERROR(range.layer->Backward(range.top, {true, false, true}, range.bottom),
                "Layer loss .*cannot backpropagate to infogain inputs");
 }
 

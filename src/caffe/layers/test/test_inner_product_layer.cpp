@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -77,14 +78,14 @@ TEST(InnerProductLayer, TouchesWhatItDeclaresAndMayAliasAsDeclared) {
   CheckForms(fixed.get(), {x.get()}, {&y}, {true}, false);
 }
 
-TEST(InnerProductLayerDeathTest, BadShapesNameTheLayer) {
+TEST(InnerProductLayerErrors, BadShapesNameTheLayer) {
   auto x = RandomBlob({2, 3}, 5), wide = RandomBlob({2, 4}, 5);
   Blob<double> y;
   auto layer = MakeLayer(InnerProduct(""));
   layer->SetUp({x.get()}, {&y});
-  EXPECT_DEATH(layer->Forward({wide.get()}, {&y}), "Layer ip: Input size incompatible");
+  EXPECT_ERROR(layer->Forward({wide.get()}, {&y}), "Layer ip: Input size incompatible");
   auto none = MakeLayer("name: 'ip' type: 'InnerProduct'");
-  EXPECT_DEATH(none->SetUp({x.get()}, {&y}), "Layer ip: num_output must be 1 to 2147483647");
+  EXPECT_ERROR(none->SetUp({x.get()}, {&y}), "Layer ip: num_output must be 1 to 2147483647");
 }
 
 }  // namespace

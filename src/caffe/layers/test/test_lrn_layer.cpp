@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -113,11 +114,11 @@ TEST(LRNLayer, IsRightOnManyThreads) {
   }
 }
 
-TEST(LRNLayerDeathTest, RefusesEvenWindowsAndOtherThanFourAxes) {
+TEST(LRNLayerErrors, RefusesEvenWindowsAndOtherThanFourAxes) {
   Blob<double> x(vector<int>{2, 3, 4, 5}), flat(vector<int>{2, 3}), y;
-  EXPECT_DEATH(MakeLayer("name: 'lrn' type: 'LRN' lrn_param { local_size: 4 }")->SetUp({&x}, {&y}),
+  EXPECT_ERROR(MakeLayer("name: 'lrn' type: 'LRN' lrn_param { local_size: 4 }")->SetUp({&x}, {&y}),
                "Layer lrn: LRN only supports odd values for local_size");
-  EXPECT_DEATH(MakeLayer("name: 'lrn' type: 'LRN'")->SetUp({&flat}, {&y}),
+  EXPECT_ERROR(MakeLayer("name: 'lrn' type: 'LRN'")->SetUp({&flat}, {&y}),
                "Layer lrn: Input must have 4 axes");
 }
 

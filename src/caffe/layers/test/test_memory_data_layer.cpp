@@ -4,6 +4,7 @@
 
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -113,7 +114,7 @@ TEST_F(MemoryData, TakesOpenCVImages) {
   }
   layer().AddMatVector(images, {100, 101});
   EXPECT_EQ(Batch(), (vector<double>{100, 101}));
-  EXPECT_DEATH(layer().AddMatVector(images, {1}), "Layer memory: each image needs one label");
+  EXPECT_ERROR(layer().AddMatVector(images, {1}), "Layer memory: each image needs one label");
 }
 #endif
 
@@ -145,34 +146,32 @@ TEST_F(MemoryData, TransformsOpenCVAndEncodedImagesThatAreAdded) {
 }
 #endif
 
-using MemoryDataDeath = MemoryData;
-
-TEST_F(MemoryDataDeath, RefusesWhatMakesNoBatches) {
-  EXPECT_DEATH(Batch(),
+TEST_F(MemoryData, RefusesWhatMakesNoBatches) {
+  EXPECT_ERROR(Batch(),
                "Layer memory: MemoryDataLayer needs to be initialized by calling Reset, "
                "AddDatumVector or AddMatVector, or from Python net.set_input_arrays");
-  EXPECT_DEATH(layer().Reset(pixels_.data(), labels_.data(), 3),
+  EXPECT_ERROR(layer().Reset(pixels_.data(), labels_.data(), 3),
                "Layer memory: n must be a multiple of batch size .2., not 3");
-  EXPECT_DEATH(layer().Reset(nullptr, labels_.data(), 2), "Layer memory: Reset needs data");
-  EXPECT_DEATH(layer().AddDatumVector(Images(3)), "Layer memory: The added data, 3, must be a mul");
-  EXPECT_DEATH(layer().AddDatumVector({}), "Layer memory: There is no datum to add");
-  EXPECT_DEATH(layer().set_batch_size(0), "Layer memory: batch_size must be positive");
+  EXPECT_ERROR(layer().Reset(nullptr, labels_.data(), 2), "Layer memory: Reset needs data");
+  EXPECT_ERROR(layer().AddDatumVector(Images(3)), "Layer memory: The added data, 3, must be a mul");
+  EXPECT_ERROR(layer().AddDatumVector({}), "Layer memory: There is no datum to add");
+  EXPECT_ERROR(layer().set_batch_size(0), "Layer memory: batch_size must be positive");
   layer().Reset(pixels_.data(), labels_.data(), 4);
   layer().set_batch_size(3);
   Batch();
-  EXPECT_DEATH(Batch(), "Layer memory: batches of 3 do not fit the 4 images");
+  EXPECT_ERROR(Batch(), "Layer memory: batches of 3 do not fit the 4 images");
 }
 
-TEST_F(MemoryDataDeath, RefusesNewImagesBeforeTheOldOnesAreUsed) {
+TEST_F(MemoryData, RefusesNewImagesBeforeTheOldOnesAreUsed) {
   layer().AddDatumVector(Images(4));
   Batch();
-  EXPECT_DEATH(layer().AddDatumVector(Images(2)), "Layer memory: Can't add data until");
-  EXPECT_DEATH(layer().set_batch_size(1), "Layer memory: Can't change batch_size until");
+  EXPECT_ERROR(layer().AddDatumVector(Images(2)), "Layer memory: Can't add data until");
+  EXPECT_ERROR(layer().set_batch_size(1), "Layer memory: Can't change batch_size until");
 }
 
-TEST_F(MemoryDataDeath, NamesTheFieldThatIsMissing) {
+TEST_F(MemoryData, NamesTheFieldThatIsMissing) {
   LayerCase none(Layer(""), {}, 2);
-  EXPECT_DEATH(none.SetUp(), "Layer memory: .*batch_size is 0");
+  EXPECT_ERROR(none.SetUp(), "Layer memory: .*batch_size is 0");
 }
 
 }  // namespace

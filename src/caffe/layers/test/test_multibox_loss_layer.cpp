@@ -3,6 +3,7 @@
 
 #include "caffe/layers/test/detection_inputs.hpp"
 #include "caffe/layers/test/form_check.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -231,34 +232,34 @@ TEST(MultiBoxLoss, OffsetsAndScoresTakeGradients) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(layer->AllowForceBackward(i), i < 2);
 }
 
-TEST(MultiBoxLossDeathTest, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
-  const auto dies = [](const string& param, const char* said) {
+TEST(MultiBoxLossErrors, WhatIsNotSupportedOrDoesNotFitNamesTheLayer) {
+  const auto fails = [](const string& param, const char* said) {
     LossCase one(true);
-    EXPECT_DEATH(MakeLayer(Loss(param))->SetUp(one.bottom, {&one.top}), said) << param;
+    EXPECT_ERROR(MakeLayer(Loss(param))->SetUp(one.bottom, {&one.top}), said) << param;
   };
-  dies("mining_type: HARD_EXAMPLE sample_size: 0", "Layer loss: sample_size must be positive");
-  dies("mining_type: HARD_EXAMPLE share_location: false", "Layer loss: without share_location");
-  dies("map_object_to_agnostic: true background_label_id: 1",
-       "Layer loss: map_object_to_agnostic makes the class behind background_label_id");
-  dies("mining_type: NONE do_neg_mining: true", "Layer loss: do_neg_mining and mining_type");
-  dies("share_location: false", "Layer loss: without share_location, mining_type must be NONE");
-  dies("background_label_id: 2", "Layer loss: background_label_id must be one of num_classes");
+  fails("mining_type: HARD_EXAMPLE sample_size: 0", "Layer loss: sample_size must be positive");
+  fails("mining_type: HARD_EXAMPLE share_location: false", "Layer loss: without share_location");
+  fails("map_object_to_agnostic: true background_label_id: 1",
+        "Layer loss: map_object_to_agnostic makes the class behind background_label_id");
+  fails("mining_type: NONE do_neg_mining: true", "Layer loss: do_neg_mining and mining_type");
+  fails("share_location: false", "Layer loss: without share_location, mining_type must be NONE");
+  fails("background_label_id: 2", "Layer loss: background_label_id must be one of num_classes");
   LossCase one(true);
   Blob<double> seven(1, 1, 2, 7);
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       MakeLayer(Loss(""))->SetUp({one.bottom[0], one.bottom[1], one.bottom[2], &seven}, {&one.top}),
       "Layer loss: bottom 3, the ground truth, must have rows of 8");
   auto layer = MakeLayer(Loss(""));
   layer->SetUp(one.bottom, {&one.top});
-  EXPECT_DEATH(layer->Backward({&one.top}, {true, true, true, false}, one.bottom),
+  EXPECT_ERROR(layer->Backward({&one.top}, {true, true, true, false}, one.bottom),
                "Layer loss: priors and ground truth take no gradient");
   for (const double label : {0, 2, -1}) {
     one.truth->mutable_cpu_data()[1] = label;
-    EXPECT_DEATH(layer->Forward(one.bottom, {&one.top}), "Layer loss: row 0 .* has label") << label;
+    EXPECT_ERROR(layer->Forward(one.bottom, {&one.top}), "Layer loss: row 0 .* has label") << label;
   }
   one.truth->mutable_cpu_data()[1] = 1;
   one.truth->mutable_cpu_data()[0] = 2;
-  EXPECT_DEATH(layer->Forward(one.bottom, {&one.top}), "Layer loss: row 0 .* is of item 2");
+  EXPECT_ERROR(layer->Forward(one.bottom, {&one.top}), "Layer loss: row 0 .* is of item 2");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "caffe/layers/loss_layer.hpp"
 #include "caffe/layers/test/every_form.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -31,15 +32,15 @@ TEST(MultinomialLogisticLoss, EveryFormGivesTheGradient) {
   CheckEveryForm([] { return Probabilities({4, 3, 2, 1}); }, {true, false}, 1);
 }
 
-TEST(MultinomialLogisticLossDeath, NamesTheLayerOfBadLabels) {
+TEST(MultinomialLogisticLossErrors, NamesTheLayerOfBadLabels) {
   LayerCase count(kLoss, {{4, 3}, {4, 2}}, 1);
-  EXPECT_DEATH(count.SetUp(), "Layer loss.*number of labels must match number of predictions");
+  EXPECT_ERROR(count.SetUp(), "Layer loss.*number of labels must match number of predictions");
   LayerCase range = Probabilities({4, 5});
   range.bottom[1]->mutable_cpu_data()[3] = -1;
   range.SetUp();
-  EXPECT_DEATH(range.layer->Forward(range.bottom, range.top),
+  EXPECT_ERROR(range.layer->Forward(range.bottom, range.top),
                "Layer loss: 1 of 4 labels are no class number in 0..4");
-  EXPECT_DEATH(range.layer->Backward(range.top, {true, true}, range.bottom),
+  EXPECT_ERROR(range.layer->Backward(range.top, {true, true}, range.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }
 

@@ -7,6 +7,7 @@
 #include "caffe/layers/python_layer.hpp"
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 #include "caffe/util/hdf5.hpp"
 #include "caffe/util/io.hpp"
@@ -63,19 +64,19 @@ TEST(HDF5Output, LeavesAnOlderFileAloneUntilItRuns) {
   EXPECT_EQ(word, "older");
 }
 
-TEST(HDF5OutputDeathTest, NamesTheLayerAndTheFile) {
+TEST(HDF5OutputErrors, NamesTheLayerAndTheFile) {
   auto x = RandomBlob({2, 3}, 1), label = RandomBlob({3}, 2);
   auto nowhere = MakeLayer(Output("/nowhere/at/all.h5"));
   nowhere->SetUp({x.get(), x.get()}, {});
-  EXPECT_DEATH(nowhere->Forward({x.get(), x.get()}, {}),
+  EXPECT_ERROR(nowhere->Forward({x.get(), x.get()}, {}),
                "Layer out: Failed to open HDF5 file '/nowhere/at/all.h5'");
   string folder;
   MakeTempDir(&folder);
   ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
   auto pipe = MakeLayer(Output(folder + "/pipe"));
   pipe->SetUp({x.get(), x.get()}, {});
-  EXPECT_DEATH(pipe->Forward({x.get(), x.get()}, {}), "Layer out: '.*/pipe' is a pipe");
-  EXPECT_DEATH(MakeLayer(Output(folder + "/a.h5"))->SetUp({x.get(), label.get()}, {}),
+  EXPECT_ERROR(pipe->Forward({x.get(), x.get()}, {}), "Layer out: '.*/pipe' is a pipe");
+  EXPECT_ERROR(MakeLayer(Output(folder + "/a.h5"))->SetUp({x.get(), label.get()}, {}),
                "Layer out: bottom 0, .* must have as many items as bottom 1");
 }
 #endif
@@ -133,14 +134,14 @@ TEST(Python, DoesWhatItsBodyDoes) {
       .CheckGradientExhaustive(MakeLayer(kPython).get(), {x.get()}, {&y});
 }
 
-TEST(PythonDeathTest, SaysWhatIsMissing) {
+TEST(PythonErrors, SaysWhatIsMissing) {
   auto x = BlobOf({2}, {4, 6});
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer(kPython)->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(kPython)->SetUp({x.get()}, {&y}),
                "Layer py is of class half.Half, but this program has no Python: .* Run the net "
                "from Python");
   const Installed installed;
-  EXPECT_DEATH(MakeLayer("name: 'py' type: 'Python' python_param { module: 'm' layer: 'No' }")
+  EXPECT_ERROR(MakeLayer("name: 'py' type: 'Python' python_param { module: 'm' layer: 'No' }")
                    ->SetUp({x.get()}, {&y}),
                "Layer py: there is no class m.No");
 }

@@ -7,6 +7,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -211,21 +212,21 @@ TEST(PoolingLayer, SavesTheSmallestIndexThatHoldsAWindow) {
   EXPECT_EQ(x->cpu_diff()[299 * 300 + 299], 1);
 }
 
-TEST(PoolingLayerDeathTest, BadParametersNameTheLayer) {
+TEST(PoolingLayerErrors, BadParametersNameTheLayer) {
   auto x = RandomBlob({1, 1, 4, 4}, 5), flat = RandomBlob({4, 4}, 5);
   Blob<double> y;
   const auto set_up = [&](const string& param) { MakeLayer(Pool(param))->SetUp({x.get()}, {&y}); };
-  EXPECT_DEATH(set_up("pool: STOCHASTIC kernel_size: 2"),
+  EXPECT_ERROR(set_up("pool: STOCHASTIC kernel_size: 2"),
                "Layer pool: STOCHASTIC pooling is not implemented");
-  EXPECT_DEATH(set_up("kernel_size: 2 pad: 2"), "Layer pool: the padding must be smaller");
-  EXPECT_DEATH(set_up("kernel_size: 5"), "Layer pool: a kernel of 5 does not fit an input of 4");
-  EXPECT_DEATH(set_up(""), "Layer pool: the kernel is missing, zero or too large");
-  EXPECT_DEATH(set_up("kernel_size: 2 stride: 0"), "Layer pool: the stride must be positive");
-  EXPECT_DEATH(set_up("kernel_size: 2 kernel_h: 2 kernel_w: 2"),
+  EXPECT_ERROR(set_up("kernel_size: 2 pad: 2"), "Layer pool: the padding must be smaller");
+  EXPECT_ERROR(set_up("kernel_size: 5"), "Layer pool: a kernel of 5 does not fit an input of 4");
+  EXPECT_ERROR(set_up(""), "Layer pool: the kernel is missing, zero or too large");
+  EXPECT_ERROR(set_up("kernel_size: 2 stride: 0"), "Layer pool: the stride must be positive");
+  EXPECT_ERROR(set_up("kernel_size: 2 kernel_h: 2 kernel_w: 2"),
                "Layer pool: kernel is given twice");
-  EXPECT_DEATH(set_up("global_pooling: true kernel_size: 2"),
+  EXPECT_ERROR(set_up("global_pooling: true kernel_size: 2"),
                "Layer pool: global_pooling: true takes no kernel size");
-  EXPECT_DEATH(MakeLayer(Pool("kernel_size: 2"))->SetUp({flat.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Pool("kernel_size: 2"))->SetUp({flat.get()}, {&y}),
                "Layer pool: Input must have 4 axes");
 }
 
@@ -243,10 +244,10 @@ TEST(PoolingLayer, AKernelLargerThanItsInputHasTheWindowThatRoundingLeaves) {
   EXPECT_EQ(pooled("kernel_size: 3 stride: 2 pad: 1 round_mode: FLOOR"), (vector<double>{5}));
   for (const char* none :
        {"kernel_size: 3 stride: 2 round_mode: FLOOR", "kernel_size: 4 stride: 2", "kernel_size: 3"})
-    EXPECT_DEATH(pooled(none), "Layer pool: a kernel of . does not fit an input of 2 with pad 0");
+    EXPECT_ERROR(pooled(none), "Layer pool: a kernel of . does not fit an input of 2 with pad 0");
   for (const char* both :
        {"ceil_mode: true round_mode: FLOOR", "ceil_mode: false round_mode: CEIL"})
-    EXPECT_DEATH(pooled(string("kernel_size: 2 ") + both),
+    EXPECT_ERROR(pooled(string("kernel_size: 2 ") + both),
                  "Layer pool: ceil_mode and round_mode contradict each other");
 }
 

@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -121,20 +122,20 @@ TEST(PReLULayer, TakesAnEmptyBatch) {
   }
 }
 
-TEST(PReLULayerDeathTest, BadShapesNameTheLayer) {
+TEST(PReLULayerErrors, BadShapesNameTheLayer) {
   auto flat = RandomBlob({6}, 6), x = RandomBlob({2, 3}, 7), wide = RandomBlob({2, 4}, 8);
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer(PReLU())->SetUp({flat.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(PReLU())->SetUp({flat.get()}, {&y}),
                "Layer prelu: Number of axes of bottom blob must be >=2");
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       MakeLayer(PReLU() + " blobs { shape { dim: 2 } data: 1 data: 1 }")->SetUp({x.get()}, {&y}),
       "Layer prelu: Negative slope size is inconsistent");
-  EXPECT_DEATH(MakeLayer(PReLU(kShared) + " blobs { shape { dim: 2 } data: 1 data: 1 }")
+  EXPECT_ERROR(MakeLayer(PReLU(kShared) + " blobs { shape { dim: 2 } data: 1 data: 1 }")
                    ->SetUp({x.get()}, {&y}),
                "Layer prelu: Negative slope size is inconsistent");
   auto layer = MakeLayer(PReLU());
   layer->SetUp({x.get()}, {&y});
-  EXPECT_DEATH(layer->Forward({wide.get()}, {&y}),
+  EXPECT_ERROR(layer->Forward({wide.get()}, {&y}),
                "Layer prelu: Negative slope size is inconsistent");
 }
 

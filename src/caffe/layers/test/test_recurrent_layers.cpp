@@ -2,6 +2,7 @@
 #include "caffe/layers/recurrent_layer.hpp"
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -95,7 +96,7 @@ TEST(LSTMUnit, SaysWhichShapeItNeeds) {
   const auto cells = RandomBlob({1, 3, 2}, 1), gates = RandomBlob({1, 3, 6}, 2);
   const auto cont = RandomBlob({1, 3}, 3);
   Blob<double> c, h;
-  EXPECT_DEATH(layer->SetUp({cells.get(), gates.get(), cont.get()}, {&c, &h}),
+  EXPECT_ERROR(layer->SetUp({cells.get(), gates.get(), cont.get()}, {&c, &h}),
                "Layer unit: bottom 1, the gates, must be 1 x 3 x 4 \\* 2");
 }
 
@@ -192,23 +193,23 @@ TEST_P(Recurrences, TakeTheBlobsTheyAreMadeWith) {
   EXPECT_EQ(second.Forward(), first.Forward());
   param.mutable_blobs()->RemoveLast();
   second.layer = LayerRegistry<double>::CreateLayer(param);
-  EXPECT_DEATH(second.SetUp(), "Layer r: Incorrect number of weight blobs");
+  EXPECT_ERROR(second.SetUp(), "Layer r: Incorrect number of weight blobs");
 }
 
 TEST_P(Recurrences, SayWhatIsWrong) {
   Sequence sequence(Recurrent(GetParam()), 3, 2);
   sequence.SetUp();
-  EXPECT_DEATH(sequence.layer->Backward(sequence.top, {true, true}, sequence.bottom),
+  EXPECT_ERROR(sequence.layer->Backward(sequence.top, {true, true}, sequence.bottom),
                "Layer r: Cannot backpropagate to sequence indicators");
   sequence.bottom[0]->Reshape({4, 2, 3});
-  EXPECT_DEATH(sequence.Forward(), "Layer r: bottom 1, the continuation indicators, must be 4 x 2");
+  EXPECT_ERROR(sequence.Forward(), "Layer r: bottom 1, the continuation indicators, must be 4 x 2");
   sequence.bottom[1]->Reshape({4, 2});
-  EXPECT_DEATH(sequence.Forward(), "Layer r was set up for 3 steps");
+  EXPECT_ERROR(sequence.Forward(), "Layer r was set up for 3 steps");
   sequence.bottom[0]->Reshape({3, 2, 5});
   sequence.bottom[1]->Reshape({3, 2});
-  EXPECT_DEATH(sequence.Forward(), "Layer r: bottom 0 has other features than at set-up");
+  EXPECT_ERROR(sequence.Forward(), "Layer r: bottom 0 has other features than at set-up");
   Sequence none("name: 'r' type: '" + GetParam() + "'", 3, 2);
-  EXPECT_DEATH(none.SetUp(), "Layer r: num_output must be positive");
+  EXPECT_ERROR(none.SetUp(), "Layer r: num_output must be positive");
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Recurrences, ::testing::Values("LSTM", "RNN"),

@@ -5,6 +5,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -162,21 +163,21 @@ TEST(PSROIPooling, GivesTheGradient) {
   }
 }
 
-TEST(RegionPoolingDeathTest, BadInputNamesTheLayer) {
+TEST(RegionPoolingErrors, BadInputNamesTheLayer) {
   Blob<double> x(vector<int>{1, 4, 2, 2}), flat(vector<int>{4}), four(vector<int>{3, 4}), y;
   auto regions = BlobOf({2, 5}, {0, 0, 0, 1, 1, 1, 0, 0, 1, 1});
   const string roi = ROIPooling("pooled_h: 1 pooled_w: 1");
   const string parts = PSROIPooling("output_dim: 1 group_size: 2 spatial_scale: 1");
   for (const string& text : {roi, parts}) {
-    EXPECT_DEATH(MakeLayer(text)->SetUp({&flat, regions.get()}, {&y}),
+    EXPECT_ERROR(MakeLayer(text)->SetUp({&flat, regions.get()}, {&y}),
                  "Layer roi: the maps must have four axes");
-    EXPECT_DEATH(MakeLayer(text)->SetUp({&x, &four}, {&y}),
+    EXPECT_ERROR(MakeLayer(text)->SetUp({&x, &four}, {&y}),
                  "Layer roi: a region is five values.*have shape 3 4");
     auto layer = MakeLayer(text);
     layer->SetUp({&x, regions.get()}, {&y});
     // In GPU mode the host does not look.
     if (Caffe::mode() == Caffe::CPU) {
-      EXPECT_DEATH(layer->Forward({&x, regions.get()}, {&y}),
+      EXPECT_ERROR(layer->Forward({&x, regions.get()}, {&y}),
                    "Layer roi: region 1 is of item 1, but must be of 0 to 0");
     } else {
       layer->Forward({&x, regions.get()}, {&y});
@@ -184,7 +185,7 @@ TEST(RegionPoolingDeathTest, BadInputNamesTheLayer) {
     }
   }
   const auto fails = [&](const string& text, const char* said) {
-    EXPECT_DEATH(MakeLayer(text)->SetUp({&x, regions.get()}, {&y}), said) << text;
+    EXPECT_ERROR(MakeLayer(text)->SetUp({&x, regions.get()}, {&y}), said) << text;
   };
   fails(ROIPooling("pooled_h: 1"), "Layer roi: roi_pooling_param needs pooled_h and pooled_w");
   fails(ROIPooling("pooled_h: 1 pooled_w: 1 spatial_scale: 0"),

@@ -2,6 +2,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -78,10 +79,10 @@ TEST(Interp, TheSecondBottomGivesOnlyItsShape) {
   EXPECT_FALSE(layer->AllowForceBackward(1));
 }
 
-TEST(InterpDeathTest, BadParametersNameTheLayer) {
+TEST(InterpErrors, BadParametersNameTheLayer) {
   Blob<double> x(vector<int>{1, 1, 2, 3}), flat(vector<int>{4}), y;
   const auto fails = [&](const string& param, const char* said) {
-    EXPECT_DEATH(MakeLayer(Interp(param))->SetUp({&x}, {&y}), said) << param;
+    EXPECT_ERROR(MakeLayer(Interp(param))->SetUp({&x}, {&y}), said) << param;
   };
   fails("", "Layer size: the size of the top must be given once");
   fails("height: 2 width: 2 zoom_factor: 2", "Layer size: the size of the top must be given once");
@@ -91,9 +92,9 @@ TEST(InterpDeathTest, BadParametersNameTheLayer) {
   fails("zoom_factor: 2147483647", "Layer size: zoom_factor 2147483647 makes the top too large");
   fails("zoom_factor: 2 pad_beg: 1", "Layer size: pad_beg and pad_end must be 0 or less");
   fails("zoom_factor: 2 pad_beg: -1 pad_end: -1", "Layer size: pad_beg -1 and pad_end -1 leave");
-  EXPECT_DEATH(MakeLayer(Interp("zoom_factor: 2"))->SetUp({&flat}, {&y}),
+  EXPECT_ERROR(MakeLayer(Interp("zoom_factor: 2"))->SetUp({&flat}, {&y}),
                "Layer size: bottoms must have four axes");
-  EXPECT_DEATH(MakeLayer(Interp("zoom_factor: 2"))->SetUp({&x}, {&x}),
+  EXPECT_ERROR(MakeLayer(Interp("zoom_factor: 2"))->SetUp({&x}, {&x}),
                "Layer size: Interp cannot run in place");
 }
 
@@ -180,10 +181,10 @@ TEST(Upsample, PlacedValuesGiveTheGradient) {
   EXPECT_FALSE(layer->AllowForceBackward(1));
 }
 
-TEST(UpsampleDeathTest, BadInputNamesTheLayer) {
+TEST(UpsampleErrors, BadInputNamesTheLayer) {
   Blob<double> x(vector<int>{1, 1, 2, 3}), other(vector<int>{1, 1, 2, 2}), flat(vector<int>{4}), y;
   const auto fails = [&](const string& param, const char* said) {
-    EXPECT_DEATH(MakeLayer(Upsample(param))->SetUp({&x}, {&y}), said) << param;
+    EXPECT_ERROR(MakeLayer(Upsample(param))->SetUp({&x}, {&y}), said) << param;
   };
   fails("scale: 0", "Layer size: a scale must be from 1 to");
   fails("scale: 2147483647", "Layer size: the top cannot have");
@@ -192,18 +193,18 @@ TEST(UpsampleDeathTest, BadInputNamesTheLayer) {
   fails("upsample_h: 2", "Layer size: upsample_h and upsample_w must be given together");
   fails("upsample_h: 2 upsample_w: 2", "Layer size: .*need a mask");
   fails("pad_out_w: true", "Layer size: .*need a mask");
-  EXPECT_DEATH(MakeLayer(Upsample(""))->SetUp({&flat}, {&y}),
+  EXPECT_ERROR(MakeLayer(Upsample(""))->SetUp({&flat}, {&y}),
                "Layer size: bottoms must have four axes");
-  EXPECT_DEATH(MakeLayer(Upsample(""))->SetUp({&x, &other}, {&y}),
+  EXPECT_ERROR(MakeLayer(Upsample(""))->SetUp({&x, &other}, {&y}),
                "Layer size: the mask has shape 1 1 2 2");
-  EXPECT_DEATH(MakeLayer(Upsample(""))->SetUp({&x}, {&x}),
+  EXPECT_ERROR(MakeLayer(Upsample(""))->SetUp({&x}, {&x}),
                "Layer size: Upsample cannot run in place");
   auto layer = MakeLayer(Upsample(""));
   auto mask = BlobOf({1, 1, 2, 3}, {0, 1, 2, 24, 4, 5});
   layer->SetUp({&x, mask.get()}, {&y});
   // In GPU mode the host does not look.
   if (Caffe::mode() == Caffe::CPU) {
-    EXPECT_DEATH(layer->Forward({&x, mask.get()}, {&y}), "Layer size: value 3 .* is 24");
+    EXPECT_ERROR(layer->Forward({&x, mask.get()}, {&y}), "Layer size: value 3 .* is 24");
   } else {
     layer->Forward({&x, mask.get()}, {&y});
     EXPECT_EQ(y.cpu_data()[4], x.cpu_data()[4]);

@@ -3,6 +3,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -46,7 +47,7 @@ TEST(BatchReindex, OfAnEmptyListHasNoItemsAndNoGradient) {
   EXPECT_EQ(DiffOf(*x), vector<double>(6, 0));
 }
 
-TEST(BatchReindexDeathTest, RefusesWhatIsNoItem) {
+TEST(BatchReindexErrors, RefusesWhatIsNoItem) {
   auto x = RandomBlob({2, 3}, 2), flat = RandomBlob({1, 2}, 3);
   Blob<double> y;
   for (const double bad : {-1., 2., double{NAN}}) {
@@ -55,7 +56,7 @@ TEST(BatchReindexDeathTest, RefusesWhatIsNoItem) {
     layer->SetUp({x.get(), list.get()}, {&y});
     // In GPU mode the host does not look.
     if (Caffe::mode() == Caffe::CPU) {
-      EXPECT_DEATH(layer->Forward({x.get(), list.get()}, {&y}),
+      EXPECT_ERROR(layer->Forward({x.get(), list.get()}, {&y}),
                    "Layer reindex: value 1 of its list of numbers is");
     } else {
       layer->Forward({x.get(), list.get()}, {&y});
@@ -63,7 +64,7 @@ TEST(BatchReindexDeathTest, RefusesWhatIsNoItem) {
       EXPECT_EQ(y.cpu_data()[2], x->cpu_data()[5]);
     }
   }
-  EXPECT_DEATH(MakeLayer(kReindex)->SetUp({x.get(), flat.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(kReindex)->SetUp({x.get(), flat.get()}, {&y}),
                "Layer reindex: bottom 1, the list of items, must have one axis");
 }
 
@@ -110,20 +111,20 @@ TEST(Embed, AddsGradientsOfOneRowInTheOrderOfTheValues) {
   EXPECT_EQ(layer->blobs()[0]->cpu_diff()[2 * 3], 1);  // 0 if the last two were added first
 }
 
-TEST(EmbedDeathTest, NamesTheLayerOfBadSizesAndValues) {
+TEST(EmbedErrors, NamesTheLayerOfBadSizesAndValues) {
   auto x = BlobOf({2}, {1, 4});
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer("name: 'embed' type: 'Embed'")->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer("name: 'embed' type: 'Embed'")->SetUp({x.get()}, {&y}),
                "Layer embed: num_output must be");
-  EXPECT_DEATH(MakeLayer("name: 'embed' type: 'Embed' embed_param { num_output: 1 }")
+  EXPECT_ERROR(MakeLayer("name: 'embed' type: 'Embed' embed_param { num_output: 1 }")
                    ->SetUp({x.get()}, {&y}),
                "Layer embed: input_dim must be");
   auto layer = MakeLayer(Embed(""));
   layer->SetUp({x.get()}, {&y});
   if (Caffe::mode() == Caffe::CPU) {
-    EXPECT_DEATH(layer->Forward({x.get()}, {&y}), "Layer embed: value 1 .* is 4");
+    EXPECT_ERROR(layer->Forward({x.get()}, {&y}), "Layer embed: value 1 .* is 4");
   }
-  EXPECT_DEATH(layer->Backward({&y}, {true}, {x.get()}), "Can't backpropagate to EmbedLayer input");
+  EXPECT_ERROR(layer->Backward({&y}, {true}, {x.get()}), "Can't backpropagate to EmbedLayer input");
 }
 
 TEST(Filter, LetsChosenItemsThrough) {
@@ -171,14 +172,14 @@ TEST(Filter, GradientsAgreeWithDifferencesAndUseWhatIsDeclared) {
   EXPECT_EQ(result.bottom_diff[1], (vector<double>{0, 0, 1, 2, 3, 4, 0, 0}));
 }
 
-TEST(FilterDeathTest, NamesTheLayerOfBadShapes) {
+TEST(FilterErrors, NamesTheLayerOfBadShapes) {
   auto x = RandomBlob({4, 2}, 1), wide = RandomBlob({4, 2}, 2), other = RandomBlob({3}, 3);
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer(kFilter)->SetUp({x.get(), x.get(), other.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(kFilter)->SetUp({x.get(), x.get(), other.get()}, {&y}),
                "Layer filter: Filter has a top for each bottom but the last");
-  EXPECT_DEATH(MakeLayer(kFilter)->SetUp({x.get(), wide.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(kFilter)->SetUp({x.get(), wide.get()}, {&y}),
                "Layer filter: the selector must have one value for each item");
-  EXPECT_DEATH(MakeLayer(kFilter)->SetUp({x.get(), other.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(kFilter)->SetUp({x.get(), other.get()}, {&y}),
                "Layer filter: bottom 0, .* must have as many items as the selector");
 }
 

@@ -2,6 +2,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
@@ -103,13 +104,13 @@ TEST(ScaleLayer, WithoutAScaleGradientNothingIsSaved) {
   }
 }
 
-TEST(ScaleLayerDeathTest, BadShapesNameTheLayer) {
+TEST(ScaleLayerErrors, BadShapesNameTheLayer) {
   auto x = RandomBlob({2, 3}, 10), s = RandomBlob({4}, 11);
   Blob<double> y;
   const auto set_up = [&](const string& param) { MakeLayer(Scale(param))->SetUp({x.get()}, {&y}); };
-  EXPECT_DEATH(set_up("num_axes: 2"), "Layer scale: scale blob's shape extends past");
-  EXPECT_DEATH(set_up("num_axes: -2"), "Layer scale: num_axes must be non-negative");
-  EXPECT_DEATH(MakeLayer(Scale(""))->SetUp({x.get(), s.get()}, {&y}),
+  EXPECT_ERROR(set_up("num_axes: 2"), "Layer scale: scale blob's shape extends past");
+  EXPECT_ERROR(set_up("num_axes: -2"), "Layer scale: num_axes must be non-negative");
+  EXPECT_ERROR(MakeLayer(Scale(""))->SetUp({x.get(), s.get()}, {&y}),
                "Layer scale: axis . of the scale, shape .*, must be as long");
 }
 

@@ -1,4 +1,5 @@
 #include "caffe/layers/test/every_form.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -74,12 +75,12 @@ TEST(SigmoidCrossEntropyLoss, OfIgnoredTargetsOnlyIsZero) {
   EXPECT_EQ(loss.DiffsOfForm(0, {true, false}), vector<double>(4, 0));
 }
 
-TEST(SigmoidCrossEntropyLossDeath, NamesTheLayerOfBadBottoms) {
+TEST(SigmoidCrossEntropyLossErrors, NamesTheLayerOfBadBottoms) {
   LayerCase count(Loss(), {{2, 3}, {2, 4}}, 1);
-  EXPECT_DEATH(count.SetUp(), "Layer loss.*inputs must have the same count");
+  EXPECT_ERROR(count.SetUp(), "Layer loss.*inputs must have the same count");
   LayerCase gradient = Scores("");
   gradient.SetUp();
-  EXPECT_DEATH(gradient.layer->Backward(gradient.top, {true, true}, gradient.bottom),
+  EXPECT_ERROR(gradient.layer->Backward(gradient.top, {true, true}, gradient.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }
 

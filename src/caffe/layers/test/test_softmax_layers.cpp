@@ -1,5 +1,6 @@
 #include "caffe/layers/softmax_loss_layer.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -107,15 +108,15 @@ TEST(SoftmaxWithLoss, TakesNoForcedGradientOfLabels) {
   EXPECT_FALSE(loss.AllowForceBackward(1));
 }
 
-TEST(SoftmaxWithLossDeath, NamesTheLayerOfBadLabels) {
+TEST(SoftmaxWithLossErrors, NamesTheLayerOfBadLabels) {
   LayerCase count(Loss(), {{2, 3}, {2, 2}}, 1);
-  EXPECT_DEATH(count.SetUp(), "Layer loss.*number of labels must match number of predictions");
+  EXPECT_ERROR(count.SetUp(), "Layer loss.*number of labels must match number of predictions");
   LayerCase range(Loss(), {{2, 3}, {2}}, 1);
   range.bottom[1]->mutable_cpu_data()[0] = 0;
   range.bottom[1]->mutable_cpu_data()[1] = 3;
   range.SetUp();
-  EXPECT_DEATH(range.layer->Forward(range.bottom, range.top), "Layer loss: 1 of 2 labels");
-  EXPECT_DEATH(range.layer->Backward(range.top, {true, true}, range.bottom),
+  EXPECT_ERROR(range.layer->Forward(range.bottom, range.top), "Layer loss: 1 of 2 labels");
+  EXPECT_ERROR(range.layer->Backward(range.top, {true, true}, range.bottom),
                "Layer loss .*cannot backpropagate to label inputs");
 }
 

@@ -9,6 +9,7 @@
 #ifdef USE_HDF5
 #include <filesystem>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/hdf5.hpp"
 #endif
 
@@ -39,9 +40,9 @@ TEST(Input, LeavesTopsToTheUser) {
   EXPECT_EQ(input.top[0]->cpu_data()[2], 7);
 }
 
-TEST(InputDeath, NamesTheLayerOfABadNumberOfShapes) {
+TEST(InputErrors, NamesTheLayerOfABadNumberOfShapes) {
   LayerCase input("name: 'in' type: 'Input' input_param { shape { } shape { } }", {}, 3);
-  EXPECT_DEATH(input.SetUp(), "Layer in: must specify 'shape' once");
+  EXPECT_ERROR(input.SetUp(), "Layer in: must specify 'shape' once");
 }
 
 string Dummy(const string& param) {
@@ -93,15 +94,15 @@ TEST(DummyData, FillsOnceIfToldSoAndLeavesTheStreamAlone) {
   EXPECT_EQ(Values(*dummy.top[1]), vector<double>(50, 2));
 }
 
-TEST(DummyDataDeath, NamesTheLayerOfABadParameter) {
+TEST(DummyDataErrors, NamesTheLayerOfABadParameter) {
   LayerCase fillers(Dummy("shape { dim: 2 } data_filler { } data_filler { }"), {}, 3);
-  EXPECT_DEATH(fillers.SetUp(), "Layer dummy: number of data fillers");
+  EXPECT_ERROR(fillers.SetUp(), "Layer dummy: number of data fillers");
   LayerCase shapes(Dummy(""), {}, 1);
-  EXPECT_DEATH(shapes.SetUp(), "Layer dummy: must specify 'shape'");
+  EXPECT_ERROR(shapes.SetUp(), "Layer dummy: must specify 'shape'");
   LayerCase both(Dummy("shape { dim: 2 } num: 1"), {}, 1);
-  EXPECT_DEATH(both.SetUp(), "Layer dummy: both");
+  EXPECT_ERROR(both.SetUp(), "Layer dummy: both");
   LayerCase legacy(Dummy("num: 1 channels: 1 height: 1"), {}, 1);
-  EXPECT_DEATH(legacy.SetUp(), "Layer dummy: must specify 'width'");
+  EXPECT_ERROR(legacy.SetUp(), "Layer dummy: must specify 'width'");
 }
 
 #ifdef USE_HDF5
@@ -185,17 +186,17 @@ TEST_F(HDF5Data, LeavesTopsWithoutADatasetAsTheyAre) {
   EXPECT_EQ(layer.Traits().forward.writes.size(), 2u);
 }
 
-TEST_F(HDF5Data, DiesNamingLayerAndFile) {
+TEST_F(HDF5Data, NamesLayerAndFileInErrors) {
   LayerCase rows(Layer("batch_size: 0"), {}, 2);
-  EXPECT_DEATH(rows.SetUp(), "Layer h5: batch_size");
+  EXPECT_ERROR(rows.SetUp(), "Layer h5: batch_size");
   LayerCase tops(Layer("batch_size: 1"), {}, 1);
-  EXPECT_DEATH(tops.SetUp(), "Layer h5: 2 datasets are named for 1 tops");
+  EXPECT_ERROR(tops.SetUp(), "Layer h5: 2 datasets are named for 1 tops");
   std::ofstream(folder_ + "/a.h5") << "no HDF5";
   LayerCase corrupt(Layer("batch_size: 1"), {}, 2);
-  EXPECT_DEATH(corrupt.SetUp(), "Layer h5: .*a.h5 is no HDF5 file, or damaged");
+  EXPECT_ERROR(corrupt.SetUp(), "Layer h5: .*a.h5 is no HDF5 file, or damaged");
   std::filesystem::remove(folder_ + "/list");
   LayerCase missing(Layer("batch_size: 1"), {}, 2);
-  EXPECT_DEATH(missing.SetUp(), "Layer h5: cannot open source file .*list");
+  EXPECT_ERROR(missing.SetUp(), "Layer h5: cannot open source file .*list");
 }
 
 #endif  // USE_HDF5

@@ -1,5 +1,6 @@
 // Flatten and Reshape.
 #include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -76,21 +77,21 @@ TEST_P(Views, GiveTheGradient) {
 INSTANTIATE_TEST_SUITE_P(FlattenAndReshape, Views,
                          testing::Values(Flatten(""), Reshape("shape { dim: -1 dim: 2 }")));
 
-TEST(ViewsDeath, NameTheLayerOfABadShape) {
+TEST(ViewsErrors, NameTheLayerOfABadShape) {
   const auto set_up = [](const string& layer) { TopShape(layer, {2, 3, 4}); };
-  EXPECT_DEATH(set_up(Flatten("axis: 2 end_axis: 1")), "Layer view: axis 2 comes after end_axis 1");
-  EXPECT_DEATH(set_up(Reshape("shape { dim: 5 }")),
+  EXPECT_ERROR(set_up(Flatten("axis: 2 end_axis: 1")), "Layer view: axis 2 comes after end_axis 1");
+  EXPECT_ERROR(set_up(Reshape("shape { dim: 5 }")),
                "Layer view: output count must match input count.*5 .5..*2 3 4 .24.");
-  EXPECT_DEATH(set_up(Reshape("shape { dim: -1 dim: -1 }")), "Layer view: .*multiple -1");
-  EXPECT_DEATH(set_up(Reshape("shape { dim: -1 dim: 5 }")), "Layer view: .*must be divisible");
-  EXPECT_DEATH(set_up(Reshape("shape { dim: -2 }")), "Layer view: a dimension cannot be -2");
-  EXPECT_DEATH(set_up(Reshape("shape { dim: 1 dim: 0 } axis: 2")), "Layer view: .*contains a 0");
-  EXPECT_DEATH(set_up(Reshape("axis: 4")), "Layer view: axis 4 out of range");
-  EXPECT_DEATH(set_up(Reshape("axis: 2 num_axes: 2")), "Layer view: axis . num_axes exceeds");
-  EXPECT_DEATH(set_up(Reshape("num_axes: -2")), "Layer view: num_axes must be");
+  EXPECT_ERROR(set_up(Reshape("shape { dim: -1 dim: -1 }")), "Layer view: .*multiple -1");
+  EXPECT_ERROR(set_up(Reshape("shape { dim: -1 dim: 5 }")), "Layer view: .*must be divisible");
+  EXPECT_ERROR(set_up(Reshape("shape { dim: -2 }")), "Layer view: a dimension cannot be -2");
+  EXPECT_ERROR(set_up(Reshape("shape { dim: 1 dim: 0 } axis: 2")), "Layer view: .*contains a 0");
+  EXPECT_ERROR(set_up(Reshape("axis: 4")), "Layer view: axis 4 out of range");
+  EXPECT_ERROR(set_up(Reshape("axis: 2 num_axes: 2")), "Layer view: axis . num_axes exceeds");
+  EXPECT_ERROR(set_up(Reshape("num_axes: -2")), "Layer view: num_axes must be");
   LayerCase in_place(Flatten(""), {{2, 3}}, 0);
   in_place.top = {in_place.bottom[0]};
-  EXPECT_DEATH(in_place.SetUp(), "Layer view: Flatten does not allow in-place");
+  EXPECT_ERROR(in_place.SetUp(), "Layer view: Flatten does not allow in-place");
 }
 
 }  // namespace

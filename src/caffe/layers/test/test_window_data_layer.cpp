@@ -5,6 +5,7 @@
 
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
 #ifdef USE_OPENCV
@@ -140,8 +141,8 @@ class WindowData : public testing::Test {
     values.insert(values.end(), data.begin(), data.end());
     return values;
   }
-  void ExpectDeath(const string& layer, const string& message) const {
-    EXPECT_DEATH(Batch(layer), message);
+  void ExpectError(const string& layer, const string& message) const {
+    EXPECT_ERROR(Batch(layer), message);
   }
 
   string folder_;
@@ -215,61 +216,59 @@ TEST_F(WindowData, SubtractsTheMeanThenScales) {
          [](int c, int h, int w) { return 144. * c + 12 * (2 + h) + 2 + w; });
 }
 
-using WindowDataDeath = WindowData;
-
-TEST_F(WindowDataDeath, NamesFileAndImage) {
+TEST_F(WindowData, NamesFileAndImage) {
   const string layer = Layer("batch_size: 4");
   WriteWindows("# 0\nnone.png\n3 20 30\n1\n0 0 0 0 1 1\n");
-  ExpectDeath(Layer("batch_size: 1 fg_fraction: 0"),
+  ExpectError(Layer("batch_size: 1 fg_fraction: 0"),
               "Layer w .*windows.: image # 0, .*none.png, ca");
-  ExpectDeath(Layer("batch_size: 1 cache_images: true"),
+  ExpectError(Layer("batch_size: 1 cache_images: true"),
               "Layer w: .*windows:2: .*none.png cannot be read");
   WriteWindows("# 0\na.png\n1 20 30\n0\n");
-  ExpectDeath(layer, "Layer w: .*windows:2: .*a.png: windows are cut from images of 3 channels");
+  ExpectError(layer, "Layer w: .*windows:2: .*a.png: windows are cut from images of 3 channels");
   WriteWindows("# 0\na.png\n3 20 30\n1\n0 0.7 0 0 1 1\n");
-  ExpectDeath(layer, "Layer w: .*windows:2: .*a.png: a foreground window has label 0");
+  ExpectError(layer, "Layer w: .*windows:2: .*a.png: a foreground window has label 0");
   WriteWindows("# 0\na.png\n3 20 30\n1\n0 0.1 25 0 30 1\n");
-  ExpectDeath(Layer("batch_size: 1 fg_fraction: 0"),
+  ExpectError(Layer("batch_size: 1 fg_fraction: 0"),
               "the window 25 0 30 1 does not lie in image # 0, .*a.png of 20 x 30");
 }
 
-TEST_F(WindowDataDeath, NamesTheLineOfABadFile) {
+TEST_F(WindowData, NamesTheLineOfABadFile) {
   const string layer = Layer("batch_size: 4");
   WriteWindows("# 0\na.png\n3 20 30\n2\n0 0.7 0 0 1 1\n");
-  ExpectDeath(layer, "Layer w: .*windows:5: the file ends where the label of a window should be");
+  ExpectError(layer, "Layer w: .*windows:5: the file ends where the label of a window should be");
   WriteWindows("# 0\na.png\n3 20 wide\n");
-  ExpectDeath(layer, "Layer w: .*windows:3: this is not the width of an image");
+  ExpectError(layer, "Layer w: .*windows:3: this is not the width of an image");
   WriteWindows("# 0\na.png\n3 20 30\n0\n1 0.7 0 0 1 1\n");
-  ExpectDeath(layer, "Layer w: .*windows:5: an image begins with .# index.");
+  ExpectError(layer, "Layer w: .*windows:5: an image begins with .# index.");
   WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 5 0 4 1\n");
-  ExpectDeath(layer, "Layer w: .*windows:5: the second corner of a window lies right of");
+  ExpectError(layer, "Layer w: .*windows:5: the second corner of a window lies right of");
   WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 0 0 2147483647 1\n");
-  ExpectDeath(layer, "Layer w: .*windows:5: 2147483647 is no corner of a window");
+  ExpectError(layer, "Layer w: .*windows:5: 2147483647 is no corner of a window");
   WriteWindows("");
-  ExpectDeath(layer, "Layer w: the window file .*windows names no image");
+  ExpectError(layer, "Layer w: the window file .*windows names no image");
   std::filesystem::remove(folder_ + "windows");
-  ExpectDeath(layer, "Layer w: cannot open the window file .*windows");
+  ExpectError(layer, "Layer w: cannot open the window file .*windows");
 }
 
-TEST_F(WindowDataDeath, NamesTheLayerOfABadParameter) {
-  ExpectDeath(Layer(""), "Layer w .*batch_size must be");
-  ExpectDeath(Layer("batch_size: 4", ""), "Layer w .*crop_size of transform_param must be");
-  ExpectDeath(Layer("batch_size: 4 context_pad: 4"), "Layer w .*context_pad on both sides leaves");
-  ExpectDeath(Layer("batch_size: 4 crop_mode: 'round'"), "Layer w .*crop_mode is warp or square");
-  ExpectDeath(Layer("batch_size: 4 fg_fraction: 2"), "Layer w .*fg_fraction must be from 0 to 1");
-  ExpectDeath(Layer("batch_size: 4 fg_threshold: 1.5"), "Layer w .*no window is foreground");
+TEST_F(WindowData, NamesTheLayerOfABadParameter) {
+  ExpectError(Layer(""), "Layer w .*batch_size must be");
+  ExpectError(Layer("batch_size: 4", ""), "Layer w .*crop_size of transform_param must be");
+  ExpectError(Layer("batch_size: 4 context_pad: 4"), "Layer w .*context_pad on both sides leaves");
+  ExpectError(Layer("batch_size: 4 crop_mode: 'round'"), "Layer w .*crop_mode is warp or square");
+  ExpectError(Layer("batch_size: 4 fg_fraction: 2"), "Layer w .*fg_fraction must be from 0 to 1");
+  ExpectError(Layer("batch_size: 4 fg_threshold: 1.5"), "Layer w .*no window is foreground");
   WriteWindows("# 0\na.png\n3 20 30\n1\n1 0.7 0 0 1 1\n");
-  ExpectDeath(Layer("batch_size: 4"), "Layer w .*no window is background .*3 of each batch");
+  ExpectError(Layer("batch_size: 4"), "Layer w .*no window is background .*3 of each batch");
   WriteWindows(kWindows);
-  ExpectDeath(Layer("batch_size: 4", "crop_size: 4 mean_value: 1 mean_value: 2"),
+  ExpectError(Layer("batch_size: 4", "crop_size: 4 mean_value: 1 mean_value: 2"),
               "Layer w .*specify 1 mean_value or 3");
 }
 
 #else
 
-TEST(WindowDataDeath, NeedsOpenCV) {
+TEST(WindowData, NeedsOpenCV) {
   LayerCase layer("name: 'w' type: 'WindowData' window_data_param { source: 'list' }", {}, 2);
-  EXPECT_DEATH(layer.SetUp(), "Layer w: WindowData reads images, which needs .* USE_OPENCV");
+  EXPECT_ERROR(layer.SetUp(), "Layer w: WindowData reads images, which needs .* USE_OPENCV");
 }
 
 #endif  // USE_OPENCV

@@ -2,6 +2,7 @@
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -57,15 +58,15 @@ TEST(Im2col, OfEitherKindIsTheSame) {
   EXPECT_EQ(DataOf(plane), DataOf(general));
 }
 
-TEST(Im2colDeathTest, NamesTheLayerOfAKernelThatDoesNotFit) {
+TEST(Im2colErrors, NamesTheLayerOfAKernelThatDoesNotFit) {
   auto x = RandomBlob({1, 1, 2, 4}, 1), flat = RandomBlob({2, 3}, 1);
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer(Im2col("kernel_size: 3"))->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Im2col("kernel_size: 3"))->SetUp({x.get()}, {&y}),
                "Layer columns: the kernel does not fit spatial axis 0");
-  EXPECT_DEATH(MakeLayer(Im2col("kernel_size: 3 stride: 9"))->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Im2col("kernel_size: 3 stride: 9"))->SetUp({x.get()}, {&y}),
                "Layer columns: the kernel does not fit spatial axis 0");
-  EXPECT_DEATH(MakeLayer(Im2col(""))->SetUp({x.get()}, {&y}), "Layer columns: kernel_size");
-  EXPECT_DEATH(MakeLayer(Im2col("kernel_size: 1"))->SetUp({flat.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Im2col(""))->SetUp({x.get()}, {&y}), "Layer columns: kernel_size");
+  EXPECT_ERROR(MakeLayer(Im2col("kernel_size: 1"))->SetUp({flat.get()}, {&y}),
                "Layer columns: its input, .* has no spatial axes after axis 1");
 }
 
@@ -107,16 +108,16 @@ TEST(Spp, GivesTheGradientAndUsesWhatIsDeclared) {
   }
 }
 
-TEST(SppDeathTest, NamesTheLayerOfAPyramidThatCannotBe) {
+TEST(SppErrors, NamesTheLayerOfAPyramidThatCannotBe) {
   auto x = RandomBlob({1, 1, 5, 8}, 1), flat = RandomBlob({2, 3}, 1);
   Blob<double> y;
-  EXPECT_DEATH(MakeLayer(Spp("pyramid_height: 3 pool: STOCHASTIC"))->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Spp("pyramid_height: 3 pool: STOCHASTIC"))->SetUp({x.get()}, {&y}),
                "Layer spp: STOCHASTIC pooling is not implemented");
-  EXPECT_DEATH(MakeLayer(Spp(""))->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Spp(""))->SetUp({x.get()}, {&y}),
                "Layer spp: pyramid_height must be 1 to 31, not 0");
-  EXPECT_DEATH(MakeLayer(Spp("pyramid_height: 4"))->SetUp({x.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Spp("pyramid_height: 4"))->SetUp({x.get()}, {&y}),
                "Layer spp: level 2 of the pyramid does not divide an input of 5 x 8");
-  EXPECT_DEATH(MakeLayer(Spp("pyramid_height: 1"))->SetUp({flat.get()}, {&y}),
+  EXPECT_ERROR(MakeLayer(Spp("pyramid_height: 1"))->SetUp({flat.get()}, {&y}),
                "Layer spp: Input must have 4 axes");
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -79,7 +80,7 @@ TEST(NetGraph, KeepsNamedBlobsAndRefusesUnknownOnes) {
   const string net = string(kData) + kConv + kEnd;
   EXPECT_FALSE(Find(GraphOf(net), "conv")->keep);
   EXPECT_TRUE(Find(GraphOf(net, 1, {"conv"}), "conv")->keep);
-  EXPECT_DEATH(GraphOf(net, 1, {"cnov"}), "keep names blob 'cnov', which the net lacks");
+  EXPECT_ERROR(GraphOf(net, 1, {"cnov"}), "keep names blob 'cnov', which the net lacks");
 }
 
 TEST(NetGraph, HasNoUpdatesWithoutASolverAndNoBackwardInTest) {

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {
@@ -24,25 +25,25 @@ string Loss(const string& bottom) {
 }
 
 TEST(Net, NamesTheLayerWhoseBottomIsUnknown) {
-  EXPECT_DEATH(Net<float>(ParseNet(kInput + Ip("ip", "nothing"))),
+  EXPECT_ERROR(Net<float>(ParseNet(kInput + Ip("ip", "nothing"))),
                "Unknown bottom blob 'nothing' \\(layer 'ip', bottom index 0\\)");
 }
 
 TEST(Net, RefusesCyclesAsUnknownBottoms) {
-  EXPECT_DEATH(Net<float>(ParseNet("name: 'bare'")), "Net 'bare' has no layers in phase TRAIN");
-  EXPECT_DEATH(Net<float>(ParseNet(Ip("a", "b") + Ip("b", "a"))),
+  EXPECT_ERROR(Net<float>(ParseNet("name: 'bare'")), "Net 'bare' has no layers in phase TRAIN");
+  EXPECT_ERROR(Net<float>(ParseNet(Ip("a", "b") + Ip("b", "a"))),
                "Unknown bottom blob 'b' \\(layer 'a'");
 }
 
 TEST(Net, RefusesTwoSourcesOfOneBlob) {
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       Net<float>(ParseNet(kInput + Ip("ip", "data") +
                           "layer { name: 'again' type: 'ReLU' bottom: 'data' top: 'ip' }")),
       "Top blob 'ip' produced by multiple sources");
 }
 
 TEST(Net, RefusesInPlaceLayersThatChangeTheShape) {
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       Net<float>(ParseNet(kInput + Ip("ip", "data") +
                           "layer { name: 'few' type: 'InnerProduct' bottom: 'ip' top: 'ip'"
                           " inner_product_param { num_output: 2 } }")),
@@ -55,14 +56,14 @@ TEST(Net, SaysWhichLayerNeedsAPlanWhereAnotherRunsInPlace) {
       " eltwise_param { operation: PROD stable_prod_grad: false } }";
   const string swish = "layer { name: 'swish' type: 'Swish' bottom: 'product' top: 'product' }";
   Net<float> other(ParseNet(kInput + Ip("ip", "data") + product + swish + Loss("product")));
-  EXPECT_DEATH(other.Forward(),
+  EXPECT_ERROR(other.Forward(),
                "Layer product \\(Eltwise\\) cannot run without a memory plan: its backward needs "
                "values that a layer in place overwrites");
   const string again =
       "layer { name: 'again' type: 'InnerProduct' bottom: 'ip' top: 'ip'"
       " inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }";
   Net<float> self(ParseNet(kInput + Ip("ip", "data") + again + Loss("ip")));
-  EXPECT_DEATH(self.Forward(),
+  EXPECT_ERROR(self.Forward(),
                "Layer again \\(InnerProduct\\) cannot run in place without a memory plan");
   for (Net<float>* net : {&other, &self}) {
     ASSERT_TRUE(net->Place(PlacementOptions()).ok());
@@ -90,7 +91,7 @@ TEST(Net, ForwardCopiesAsManyInputsAsItIsGiven) {
   EXPECT_GT(loss, 0);
   net.Forward(vector<Blob<float>*>(), &loss);
   EXPECT_EQ(3, net.input_blobs()[0]->cpu_data()[0]);
-  EXPECT_DEATH(net.Forward(vector<Blob<float>*>(3, &data), &loss),
+  EXPECT_ERROR(net.Forward(vector<Blob<float>*>(3, &data), &loss),
                "has fewer inputs than it is given");
 }
 
@@ -150,7 +151,7 @@ TEST(Net, RefusesToShareParametersOfAnotherShape) {
   const string wide =
       "layer { name: 'wide' type: 'InnerProduct' bottom: 'ip' top: 'wide' param { name: 'w' } "
       "inner_product_param { num_output: 7 weight_filler { type: 'xavier' } } }";
-  EXPECT_DEATH(Net<float>(ParseNet(kInput + Ip("ip", "data", "param { name: 'w' }") + wide)),
+  EXPECT_ERROR(Net<float>(ParseNet(kInput + Ip("ip", "data", "param { name: 'w' }") + wide)),
                "Cannot share param 'w' owned by layer 'ip' with layer 'wide'; shape mismatch");
 }
 
@@ -213,7 +214,7 @@ TEST(Net, SaysWhichWeightsHaveAnotherShape) {
   net.ToProto(&weights);
   weights.mutable_layer(1)->mutable_blobs(0)->mutable_shape()->set_dim(0, 1);
   weights.mutable_layer(1)->mutable_blobs(0)->mutable_data()->Truncate(3);
-  EXPECT_DEATH(net.CopyTrainedLayersFrom(weights),
+  EXPECT_ERROR(net.CopyTrainedLayersFrom(weights),
                "Cannot copy param 0 weights from layer 'ip'; shape mismatch");
 }
 
@@ -238,7 +239,7 @@ TEST(Net, IsMadeAndFilledInGpuModeWithoutAGpu) {
     net.input_blobs()[0]->mutable_cpu_data()[0] = 1;
     net.input_blobs()[0]->mutable_cpu_diff()[0] = 1;
     EXPECT_EQ(net.params()[0]->cpu_data()[0], 2);
-    EXPECT_DEATH(net.Forward(), "GPU");
+    EXPECT_ERROR(net.Forward(), "GPU");
     Caffe::set_mode(Caffe::CPU);
     EXPECT_EQ(net.Forward()[0]->cpu_data()[0], 2);
   })

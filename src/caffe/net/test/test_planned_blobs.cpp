@@ -4,6 +4,7 @@
 
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -180,7 +181,7 @@ TEST_P(PlannedBlobs, SayThatTheirNetWasPlannedForItsForwardOnly) {
   Net<float> net(param);
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
   net.Forward();
-  EXPECT_DEATH(net.Backward(),
+  EXPECT_ERROR(net.Backward(),
                "plan of a net in the TEST phase has no backward. Run the forward in parts");
 }
 
@@ -257,9 +258,9 @@ TEST_P(PlannedBlobs, AreNotCopiedAtTheNetsEndForNobody) {
 TEST_P(PlannedBlobs, SayThatABackwardNeedsAForwardBeforeIt) {
   Net<float> net(ParseNet(kDeep));
   ASSERT_TRUE(net.Place(Options(GetParam())).ok());
-  EXPECT_DEATH(net.Backward(), "needs a Forward\\(\\) just before it");
+  EXPECT_ERROR(net.Backward(), "needs a Forward\\(\\) just before it");
   net.ForwardBackward();
-  EXPECT_DEATH(net.Backward(), "needs a Forward\\(\\) just before it");
+  EXPECT_ERROR(net.Backward(), "needs a Forward\\(\\) just before it");
 }
 
 TEST_P(PlannedBlobs, AreSharedBetweenTwoPlannedNetsAlsoAfterTheFirstOnesEnd) {
@@ -335,14 +336,14 @@ TEST_P(PlannedBlobs, WeighLossesOfSplitTops) {
 INSTANTIATE_TEST_SUITE_P(EveryStrategy, PlannedBlobs, ::testing::ValuesIn(layrub::StrategyNames()),
                          [](const auto& test) { return test.param; });
 
-TEST(PlannedBlobsDeathTest, NeverGiveZerosForAValueThatAPlanHasDropped) {
+TEST(PlannedBlobsErrors, NeverGiveZerosForAValueThatAPlanHasDropped) {
   Net<float> net(ParseNet(kDeep));
   ASSERT_TRUE(net.Place(Options("hybrid")).ok());
   net.ForwardBackward();
   net.ForwardFromTo(0, 0);
   EXPECT_EQ(net.planned(), nullptr);
-  EXPECT_DEATH(net.ForwardFrom(4), "value of 'conv3' is gone");
-  EXPECT_DEATH(net.blob_by_name("conv3")->cpu_data(), "value of 'conv3' is gone");
+  EXPECT_ERROR(net.ForwardFrom(4), "value of 'conv3' is gone");
+  EXPECT_ERROR(net.blob_by_name("conv3")->cpu_data(), "value of 'conv3' is gone");
   Blob<float>* data = net.input_blobs()[0];
   Fill(data->count(), 1, data->mutable_cpu_data());
   net.ForwardFromTo(0, 3);

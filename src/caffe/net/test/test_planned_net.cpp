@@ -2,6 +2,7 @@
 // shapes.
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -206,7 +207,7 @@ TEST(PlannedNet, SaysHowToKeepABlobWhoseValueIsGone) {
   Net<float> net(ReadNet("lenet"));
   ASSERT_TRUE(net.Place(Options("hybrid")).ok());
   net.ForwardBackward();
-  EXPECT_DEATH(net.blob_by_name("conv2")->cpu_data(), "placement \\{ keep: \"conv2\" \\}");
+  EXPECT_ERROR(net.blob_by_name("conv2")->cpu_data(), "placement \\{ keep: \"conv2\" \\}");
 }
 
 TEST(PlannedNet, KeepsTheBlobsThatTheUserNames) {
@@ -311,7 +312,7 @@ TEST(PlannedNet, RefusesAChangeThatComputingAgainWouldUndo) {
   plain.ForwardBackward();
   liveness.ForwardBackward();
   EXPECT_EQ(liveness.params()[0]->asum_diff(), plain.params()[0]->asum_diff());
-  EXPECT_DEATH(sqrt.ForwardBackward(),
+  EXPECT_ERROR(sqrt.ForwardBackward(),
                "The value of 'b' cannot be changed here: strategy sqrt computes it again");
 }
 
@@ -352,7 +353,7 @@ TEST(PlannedNet, CatchesALayerThatReadsWhatItDoesNotDeclare) {
   ASSERT_TRUE(net.Place(Options("keep")).ok());
   FillInput(&net);
   net.Forward();
-  EXPECT_DEATH(net.Backward(),
+  EXPECT_ERROR(net.Backward(),
                "norm/backward .* reads 'ip', which the layer's memory traits do not declare");
 }
 

@@ -1,6 +1,7 @@
 // Test nets run under plans too, in bytes of their own or in the train net's, and change nothing in
 // training.
 #include "caffe/net/test/training.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/long_tests.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
@@ -200,8 +201,8 @@ TEST(PlannedTestNets, TakeAwayWhatTheTrainNetLeftWhereTheyShareItsBytes) {
   const Blob<float>& loss = *solver.net()->output_blobs().back();
   EXPECT_TRUE(std::isfinite(loss.cpu_data()[0]));
   solver.test_nets()[0]->Forward();
-  EXPECT_DEATH(loss.cpu_data(), "another net has run in its place");
-  EXPECT_DEATH(solver.net()->Backward(), "needs a Forward");
+  EXPECT_ERROR(loss.cpu_data(), "another net has run in its place");
+  EXPECT_ERROR(solver.net()->Backward(), "needs a Forward");
   solver.net()->ForwardBackward();
   EXPECT_TRUE(std::isfinite(loss.cpu_data()[0]));
 }

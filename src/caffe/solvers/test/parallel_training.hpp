@@ -80,7 +80,6 @@ class Items {
  public:
   explicit Items(int count = 48)
       : path_(::testing::TempDir() + "items_" + std::to_string(getpid())) {
-    std::filesystem::remove_all(path_);
     std::unique_ptr<db::DB> database(db::GetDB(DataParameter_DB_LMDB));
     database->Open(path_, db::NEW);
     std::unique_ptr<db::Transaction> transaction(database->NewTransaction());

@@ -3,6 +3,7 @@
 #include <boost/algorithm/string.hpp>
 #include <cmath>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "solver_fixture.hpp"
 
@@ -146,13 +147,13 @@ TEST(AdaptiveSolvers, AreAllThatCaffeHas) {
             (vector<string>{"AdaDelta", "AdaGrad", "Adam", "Nesterov", "RMSProp", "SGD"}));
 }
 
-TEST(AdaptiveSolversDeathTest, RefuseSettingsThatMakeNoSense) {
+TEST(AdaptiveSolversErrors, RefuseSettingsThatMakeNoSense) {
   const auto make = [](const string& fields) { MakeSolver(LeastSquaresNet(), fields); };
-  EXPECT_DEATH(make("type: 'AdaGrad' momentum: 0.9"), "Momentum cannot be used with AdaGrad");
-  EXPECT_DEATH(make("type: 'RMSProp' momentum: 0.9"), "Momentum cannot be used with RMSProp");
-  EXPECT_DEATH(make("type: 'RMSProp' rms_decay: 1"), "rms_decay should lie between 0 and 1");
-  EXPECT_DEATH(make("type: 'RMSProp' rms_decay: -0.1"), "rms_decay should lie between 0 and 1");
-  EXPECT_DEATH(make("type: 'Adamax'"), "Unknown solver type: Adamax.*AdaDelta, AdaGrad, Adam, Nes");
+  EXPECT_ERROR(make("type: 'AdaGrad' momentum: 0.9"), "Momentum cannot be used with AdaGrad");
+  EXPECT_ERROR(make("type: 'RMSProp' momentum: 0.9"), "Momentum cannot be used with RMSProp");
+  EXPECT_ERROR(make("type: 'RMSProp' rms_decay: 1"), "rms_decay should lie between 0 and 1");
+  EXPECT_ERROR(make("type: 'RMSProp' rms_decay: -0.1"), "rms_decay should lie between 0 and 1");
+  EXPECT_ERROR(make("type: 'Adamax'"), "Unknown solver type: Adamax.*AdaDelta, AdaGrad, Adam, Nes");
 }
 
 }  // namespace

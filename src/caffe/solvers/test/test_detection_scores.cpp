@@ -1,6 +1,7 @@
 // eval_type: "detection": what a solver makes of the tops of DetectionEvaluate.
 #include "caffe/solvers/detection_scores.hpp"
 
+#include "caffe/test/expect_error.hpp"
 #include "solver_fixture.hpp"
 
 namespace caffe {
@@ -76,14 +77,14 @@ TEST(DetectionScores, AreWhatASolverTests) {
   EXPECT_NE(string::npos, said.find("    Test net output #0: map = 0.5\n")) << said;
 }
 
-TEST(DetectionScoresDeathTest, WhatIsNoneIsRefused) {
+TEST(DetectionScoresErrors, WhatIsNoneIsRefused) {
   const string net = Detector({-1, 1, 1, -1, -1});
-  EXPECT_DEATH(MakeSolver<float>(net, "eval_type: 'segmentation' test_iter: 1 test_interval: 1"),
+  EXPECT_ERROR(MakeSolver<float>(net, "eval_type: 'segmentation' test_iter: 1 test_interval: 1"),
                "eval_type may be classification or detection; it is \"segmentation\"");
-  EXPECT_DEATH(MakeSolver<float>(net, "ap_version: '12point' test_iter: 1 test_interval: 1"),
+  EXPECT_ERROR(MakeSolver<float>(net, "ap_version: '12point' test_iter: 1 test_interval: 1"),
                "ap_version may be 11point, MaxIntegral or Integral; it is \"12point\"");
   DetectionScores scores;
-  EXPECT_DEATH(scores.Add("loss", Blob<float>(vector<int>{1, 4})), "rows of 5; loss has shape 1 4");
+  EXPECT_ERROR(scores.Add("loss", Blob<float>(vector<int>{1, 4})), "rows of 5; loss has shape 1 4");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "caffe/solvers/test/parallel_training.hpp"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -121,23 +122,16 @@ TEST(NCCL, SumsAndBroadcastsOnTheGpusOfThisMachine) {
 }
 
 TEST(NCCL, SaysWhatIsMissing) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Items items;
   shared_ptr<Solver<float>> solver(new OpenSolver(ParamOf(items)));
   NCCL<float> alone(solver);
-  EXPECT_DEATH(alone.Broadcast(), "in no group: give a uid, or call InitSingleProcess");
-  EXPECT_DEATH(
-      {
-        Caffe::set_multiprocess(true);
-        NCCL<float>(solver, "uid");
-      },
-      "Solvers in several processes cannot train together");
-  EXPECT_DEATH(
-      {
-        Caffe::set_solver_rank(3);
-        NCCL<float>(solver, "uid");
-      },
-      "Solver rank 3 is none of 0..0");
+  EXPECT_ERROR(alone.Broadcast(), "in no group: give a uid, or call InitSingleProcess");
+  Caffe::set_multiprocess(true);
+  EXPECT_ERROR(NCCL<float>(solver, "uid"), "Solvers in several processes cannot train together");
+  Caffe::set_multiprocess(false);
+  Caffe::set_solver_rank(3);
+  EXPECT_ERROR(NCCL<float>(solver, "uid"), "Solver rank 3 is none of 0..0");
+  Caffe::set_solver_rank(0);
 }
 
 TEST(GPUParams, TrainingInThemGivesTheSameBits) {

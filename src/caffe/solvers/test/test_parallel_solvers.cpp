@@ -4,6 +4,7 @@
 
 #include "caffe/layer_factory.hpp"
 #include "caffe/net/test/tight_training.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "parallel_training.hpp"
 
@@ -139,7 +140,7 @@ TEST(ParallelSolvers, SayWhichOfThemDoesNotFit) {
 
 TEST(ParallelSolvers, NeedTheirNumberBeforeTheFirst) {
   OpenSolver root(SolverFor(ReadNet("lenet")));
-  EXPECT_DEATH(ParallelSolvers<float>(&root, Threads(2)), "set_solver_count");
+  EXPECT_ERROR(ParallelSolvers<float>(&root, Threads(2)), "set_solver_count");
 }
 
 TEST(ParallelSolvers, EndWithTheRootWhenItIsStopped) {

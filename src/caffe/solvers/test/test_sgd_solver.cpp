@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "caffe/solvers/learning_rate.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "solver_fixture.hpp"
 
 namespace caffe {
@@ -130,9 +131,9 @@ TEST(SGDSolver, LowersTheRateWhereTheLossStaysOnAPlateau) {
   for (const auto& [loss, rate] : rates_by_loss) EXPECT_FLOAT_EQ(rate, net.RateWithLoss(loss));
 }
 
-TEST(SGDSolverDeathTest, RefusesRatesThatMakeNoSense) {
+TEST(SGDSolverErrors, RefusesRatesThatMakeNoSense) {
   const auto fails = [](const string& fields, const char* why) {
-    EXPECT_DEATH(MakeSolver(LinearNet(), fields)->Step(1), why);
+    EXPECT_ERROR(MakeSolver(LinearNet(), fields)->Step(1), why);
   };
   fails("lr_policy: 'plateau' gamma: 0.5", "needs a gamma, and a plateau_winsize");
   fails("lr_policy: 'plateau' plateau_winsize: 3", "needs a gamma, and a plateau_winsize");
@@ -175,12 +176,12 @@ TEST(SGDSolver, WarnsOfARateThatIsNotWhatItsPolicySays) {
             "stepvalue: 500 stands behind 1000 and counts from that iteration on.");
 }
 
-TEST(SGDSolverDeathTest, NamesWhatItDoesNotKnow) {
-  EXPECT_DEATH(MakeSolver(LinearNet(), "lr_policy: 'linear'")->Step(1),
+TEST(SGDSolverErrors, NamesWhatItDoesNotKnow) {
+  EXPECT_ERROR(MakeSolver(LinearNet(), "lr_policy: 'linear'")->Step(1),
                "Unknown learning rate policy.*linear");
-  EXPECT_DEATH(MakeSolver(LinearNet(), "weight_decay: 1 regularization_type: 'L3'")->Step(1),
+  EXPECT_ERROR(MakeSolver(LinearNet(), "weight_decay: 1 regularization_type: 'L3'")->Step(1),
                "Unknown regularization type.*L3");
-  EXPECT_DEATH(MakeSolver(LinearNet(), "lr_policy: 'step' gamma: 1")->Step(1), "stepsize");
+  EXPECT_ERROR(MakeSolver(LinearNet(), "lr_policy: 'step' gamma: 1")->Step(1), "stepsize");
 }
 
 TEST(SGDSolver, LeavesTheWorkspaceOfSubclassesUntouched) {
@@ -225,16 +226,16 @@ TEST(SGDSolver, ResumesFromABinarySnapshot) { ExpectResumes("BINARYPROTO", ""); 
 TEST(SGDSolver, ResumesFromAnHDF5Snapshot) { ExpectResumes("HDF5", ".h5"); }
 #endif
 
-TEST(SGDSolverDeathTest, RefusesFilesThatAreNoStateOfThisNet) {
+TEST(SGDSolverErrors, RefusesFilesThatAreNoStateOfThisNet) {
   const string prefix = NewFolder() + "/run";
   const auto solver = MakeSolver(LinearNet(), "snapshot_prefix: '" + prefix + "'");
   solver->Snapshot();
-  EXPECT_DEATH(solver->Restore((prefix + "_iter_0.caffemodel").c_str()),
+  EXPECT_ERROR(solver->Restore((prefix + "_iter_0.caffemodel").c_str()),
                "it holds weights only.*--weights");
   const auto other = MakeSolver(ClassifierNet(), "");
-  EXPECT_DEATH(other->Restore((prefix + "_iter_0.solverstate").c_str()),
+  EXPECT_ERROR(other->Restore((prefix + "_iter_0.solverstate").c_str()),
                "written by another solver or net");
-  EXPECT_DEATH(solver->Restore((prefix + "_iter_9.solverstate").c_str()), "run_iter_9.solverstate");
+  EXPECT_ERROR(solver->Restore((prefix + "_iter_9.solverstate").c_str()), "run_iter_9.solverstate");
 }
 
 }  // namespace

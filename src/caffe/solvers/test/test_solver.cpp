@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "caffe/planned_net.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "solver_fixture.hpp"
 
 namespace caffe {
@@ -47,7 +48,7 @@ TEST(Solver, SaysWhenNoPlanFits) {
   EXPECT_NE(string::npos, status.message.find("--device_memory=")) << status.message;
   const auto unknown = MakeSolver(ClassifierNet(), "placement { strategy: 'magic' }");
   EXPECT_EQ(layrub::Code::kInvalid, unknown->Place().code);
-  EXPECT_DEATH(small->Step(1), "--device_memory=");
+  EXPECT_ERROR(small->Step(1), "--device_memory=");
 }
 
 TEST(Solver, AccumulatesGradientsOfSeveralBatchesUnderAPlan) {
@@ -156,12 +157,12 @@ TEST(Solver, WritesSnapshotsAtItsInterval) {
   EXPECT_TRUE(FileExists(prefix + "_iter_4.caffemodel"));
 }
 
-TEST(SolverDeathTest, ChecksAtTheStartThatSnapshotsCanBeWritten) {
+TEST(SolverErrors, ChecksAtTheStartThatSnapshotsCanBeWritten) {
   const string prefix = NewFolder() + "/missing/run";
-  EXPECT_DEATH(MakeSolver(LinearNet(), "snapshot: 5 snapshot_prefix: '" + prefix + "'"),
+  EXPECT_ERROR(MakeSolver(LinearNet(), "snapshot: 5 snapshot_prefix: '" + prefix + "'"),
                "Cannot write to snapshot prefix '.*missing/run'");
-  EXPECT_DEATH(MakeSolver(LinearNet(), "snapshot: 5"), "snapshot_prefix is not");
-  EXPECT_DEATH(
+  EXPECT_ERROR(MakeSolver(LinearNet(), "snapshot: 5"), "snapshot_prefix is not");
+  EXPECT_ERROR(
       MakeSolver(LinearNet(), "snapshot_after_train: true snapshot_prefix: '" + prefix + "'")
           ->Solve(),
       "Cannot write to snapshot prefix");
@@ -193,14 +194,14 @@ TEST(Solver, TestsDoNotChangeTraining) {
   EXPECT_EQ(bits[0], bits[1]);
 }
 
-TEST(SolverDeathTest, RefusesANumberOfIterationsBelowZero) {
-  EXPECT_DEATH(MakeSolver(LinearNet(), "max_iter: -5"), "max_iter is -5: .* at least 0");
+TEST(SolverErrors, RefusesANumberOfIterationsBelowZero) {
+  EXPECT_ERROR(MakeSolver(LinearNet(), "max_iter: -5"), "max_iter is -5: .* at least 0");
 }
 
-TEST(SolverDeathTest, KnowsItsTypes) {
+TEST(SolverErrors, KnowsItsTypes) {
   SolverParameter param;
   param.set_type("SDG");
-  EXPECT_DEATH(SolverRegistry<float>::CreateSolver(param),
+  EXPECT_ERROR(SolverRegistry<float>::CreateSolver(param),
                "Unknown solver type: SDG \\(known types: .*SGD");
   CHECK(google::protobuf::TextFormat::ParseFromString(LinearNet(), param.mutable_net_param()));
   param.set_type("SGD");

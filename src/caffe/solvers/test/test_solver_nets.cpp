@@ -1,4 +1,5 @@
 #include "caffe/solver_nets.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "solver_fixture.hpp"
 
 namespace caffe {
@@ -26,10 +27,10 @@ TEST(SolverNets, ReadsNetsFromFiles) {
   EXPECT_NE(string::npos, TrainNetOf(param).source.find(folder));
 }
 
-TEST(SolverNetsDeathTest, WantsExactlyOneTrainNet) {
-  EXPECT_DEATH(TrainNetOf(ParseSolver("base_lr: 1")),
+TEST(SolverNetsErrors, WantsExactlyOneTrainNet) {
+  EXPECT_ERROR(TrainNetOf(ParseSolver("base_lr: 1")),
                "must specify a train net.*net, net_param, train_net");
-  EXPECT_DEATH(TrainNetOf(ParseSolver("net: 'a' train_net: 'b'")), "not contain more than one");
+  EXPECT_ERROR(TrainNetOf(ParseSolver("net: 'a' train_net: 'b'")), "not contain more than one");
 }
 
 TEST(SolverNets, TestNetsComeInTheOrderOfTheirFields) {
@@ -54,13 +55,13 @@ TEST(SolverNets, WithoutTestIterThereAreNoTestNets) {
   EXPECT_TRUE(TestNetsOf(ParseSolver("net_param { name: 'n' }")).empty());
 }
 
-TEST(SolverNetsDeathTest, NumbersOfTestsMustAgree) {
-  EXPECT_DEATH(TestNetsOf(ParseSolver("test_net: 'a' test_net: 'b' test_iter: 1 test_interval: 1")),
+TEST(SolverNetsErrors, NumbersOfTestsMustAgree) {
+  EXPECT_ERROR(TestNetsOf(ParseSolver("test_net: 'a' test_net: 'b' test_iter: 1 test_interval: 1")),
                "test_iter");
-  EXPECT_DEATH(TestNetsOf(ParseSolver(
+  EXPECT_ERROR(TestNetsOf(ParseSolver(
                    "net_param {} test_iter: 1 test_iter: 1 test_state {} test_interval: 1")),
                "test_state");
-  EXPECT_DEATH(TestNetsOf(ParseSolver("net_param {} test_iter: 1")), "test_interval");
+  EXPECT_ERROR(TestNetsOf(ParseSolver("net_param {} test_iter: 1")), "test_interval");
 }
 
 }  // namespace

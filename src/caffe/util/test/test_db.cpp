@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/io.hpp"
 
@@ -67,7 +68,6 @@ class Database : public ::testing::TestWithParam<string> {
   string source_;
 };
 
-typedef Database DatabaseDeathTest;
 typedef std::vector<std::pair<string, string>> Records;
 
 TEST_P(Database, GivesRecordsBackInOrderOfKey) {
@@ -120,18 +120,17 @@ TEST_P(Database, AnEmptyDatabaseHasNoValidCursor) {
   EXPECT_TRUE(Contents().empty());
 }
 
-TEST_P(DatabaseDeathTest, AMissingDatabaseIsNamed) { EXPECT_DEATH(Open(db::READ), source_); }
+TEST_P(Database, AMissingDatabaseIsNamed) { EXPECT_ERROR(Open(db::READ), source_); }
 
-TEST_P(DatabaseDeathTest, NewRefusesAnExistingDatabase) {
+TEST_P(Database, NewRefusesAnExistingDatabase) {
   Fill(db::NEW, {{"a", "1"}});
-  EXPECT_DEATH(Open(db::NEW), source_ + ": it exists already; remove it first");
+  EXPECT_ERROR(Open(db::NEW), source_ + ": it exists already; remove it first");
   EXPECT_EQ(Contents().size(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Database, ::testing::ValuesIn(Backends()));
-INSTANTIATE_TEST_SUITE_P(Backends, DatabaseDeathTest, ::testing::ValuesIn(Backends()));
 
-TEST(GetDbDeathTest, AnUnknownBackendIsNamed) { EXPECT_DEATH(db::GetDB("sqlite"), "sqlite"); }
+TEST(GetDbErrors, AnUnknownBackendIsNamed) { EXPECT_ERROR(db::GetDB("sqlite"), "sqlite"); }
 
 #ifdef USE_LMDB
 class LmdbFolder : public ::testing::Test {
@@ -159,31 +158,30 @@ class LmdbFolder : public ::testing::Test {
   string folder_;
   string source_;
 };
-typedef LmdbFolder LmdbFolderDeathTest;
 
-TEST_F(LmdbFolderDeathTest, AFileOfAnotherKindIsNamed) {
+TEST_F(LmdbFolder, AFileOfAnotherKindIsNamed) {
   fs::create_directory(source_);
   std::ofstream(source_ + "/data.mdb") << string(100000, 'z');
-  EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": MDB_INVALID");
+  EXPECT_ERROR(Read(), "Cannot open LMDB " + source_ + ": MDB_INVALID");
 }
 
-TEST_F(LmdbFolderDeathTest, AFolderWithoutItsFileAndAnEmptyFileAreExplained) {
+TEST_F(LmdbFolder, AFolderWithoutItsFileAndAnEmptyFileAreExplained) {
   fs::create_directory(source_);
-  EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": the folder has no data.mdb");
+  EXPECT_ERROR(Read(), "Cannot open LMDB " + source_ + ": the folder has no data.mdb");
   std::ofstream(source_ + "/data.mdb").flush();
-  EXPECT_DEATH(Read(), "Cannot open LMDB " + source_ + ": data.mdb is empty");
+  EXPECT_ERROR(Read(), "Cannot open LMDB " + source_ + ": data.mdb is empty");
 }
 
-TEST_F(LmdbFolderDeathTest, ACutFileIsNamedAndDoesNotKillByBusError) {
+TEST_F(LmdbFolder, ACutFileIsNamedAndDoesNotKillByBusError) {
   Create();
   const auto size = fs::file_size(source_ + "/data.mdb");
   fs::resize_file(source_ + "/data.mdb", size / 2);
-  EXPECT_DEATH(Read(), "LMDB " + source_ + " is cut off");
+  EXPECT_ERROR(Read(), "LMDB " + source_ + " is cut off");
 }
 
-TEST_F(LmdbFolderDeathTest, ARefusedKeyIsExplained) {
+TEST_F(LmdbFolder, ARefusedKeyIsExplained) {
   Create();
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       {
         std::unique_ptr<db::DB> database(db::GetDB(DataParameter::LMDB));
         database->Open(source_, db::WRITE);
@@ -275,6 +273,8 @@ TEST_F(LmdbFolder, AFileCutOffWhileItIsReadIsAnErrorThatNamesIt) {
   }
   EXPECT_FALSE(cursor->valid());
 }
+
+using LmdbFolderDeathTest = LmdbFolder;
 
 TEST_F(LmdbFolderDeathTest, ARecordCutOffInTheMomentOfReadingItEndsTheProgramInASentence) {
   Create();

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 
 #include "caffe/error.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/test/expect_error.hpp"
 
 namespace caffe {
 namespace {
@@ -83,6 +85,19 @@ TEST(FatalMessage, AnErrorInAPartOfItIsThrownInItsPlace) {
   EXPECT_EQ(ErrorOf([&] { CHECK_EQ(one, 2); }), "Check failed: one == 2 (1 vs. 2)");
   EXPECT_EQ(ErrorOf([&] { CHECK(one == 2) << "late"; }), "late");
   EXPECT_EQ(ErrorOf([&] { CHECK(one == 2); }), "Check failed: one == 2 ");
+}
+
+TEST(ExpectError, TakesTheExpectedMessageAndNothingElse) {
+  const auto said = [](const auto& action) {
+    return std::string(FailsWith(action, "size [0-9]+ of .* large").message());
+  };
+  const std::string expected = "\nExpected: an error that matches \"size [0-9]+ of .* large\"\n   ";
+  EXPECT_ERROR(CHECK_EQ(1, 2) << "The size 20 of the blob\nis too large.",
+               "size [0-9]+ of .* large");
+  EXPECT_EQ(said([] { LOG(FATAL) << "too small"; }), expected + "Error: too small");
+  EXPECT_EQ(said([] { throw std::bad_alloc(); }), expected + "Other exception: std::bad_alloc");
+  EXPECT_EQ(said([] {}), expected + "No check fails.");
+  EXPECT_FALSE(ThrowsOnError());
 }
 
 TEST(ExitOnFailureDeathTest, AFatalMessageEndsTheProgramAndTheLayerIsNamedOnce) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/checksum.hpp"
 #include "caffe/util/io.hpp"
@@ -59,12 +60,12 @@ TYPED_TEST(Hdf5, WrongShapesAndKindsAreNamed) {
                            bool reshape) {
     hdf5_load_nd_dataset(this->file_, name, min, max, target, reshape);
   };
-  EXPECT_DEATH(load("none", 1, 4, &blob, true), "Failed to find HDF5 dataset none");
-  EXPECT_DEATH(load("data", 1, 4, &other, false),
+  EXPECT_ERROR(load("none", 1, 4, &blob, true), "Failed to find HDF5 dataset none");
+  EXPECT_ERROR(load("data", 1, 4, &other, false),
                "dataset data has shape 2 3 where the blob has 3 2");
-  EXPECT_DEATH(load("data", 3, 4, &blob, true), "dataset data has too few axes");
-  EXPECT_DEATH(load("data", 1, 1, &blob, true), "dataset data has too many axes");
-  EXPECT_DEATH(load("text", 0, 4, &blob, true), "dataset text holds no numbers");
+  EXPECT_ERROR(load("data", 3, 4, &blob, true), "dataset data has too few axes");
+  EXPECT_ERROR(load("data", 1, 1, &blob, true), "dataset data has too many axes");
+  EXPECT_ERROR(load("text", 0, 4, &blob, true), "dataset text holds no numbers");
 }
 
 TYPED_TEST(Hdf5, ADatasetLargerThanABlobIsRefused) {
@@ -76,7 +77,7 @@ TYPED_TEST(Hdf5, ADatasetLargerThanABlobIsRefused) {
   H5Dclose(dataset);
   H5Sclose(space);
   Blob<TypeParam> blob;
-  EXPECT_DEATH(hdf5_load_nd_dataset(this->file_, "huge", 1, 4, &blob, true),
+  EXPECT_ERROR(hdf5_load_nd_dataset(this->file_, "huge", 1, 4, &blob, true),
                "huge is larger than a blob can be");
 }
 
@@ -131,8 +132,8 @@ TYPED_TEST(Hdf5, KeepsStringsAndIntegers) {
   EXPECT_EQ(hdf5_load_string(this->file_, "text"), "a longer text");
   EXPECT_EQ(hdf5_load_string(this->file_, "empty"), "");
   EXPECT_EQ(hdf5_load_int(this->file_, "number"), -7);
-  EXPECT_DEATH(hdf5_load_int(this->file_, "text"), "dataset text is not one integer");
-  EXPECT_DEATH(hdf5_load_string(this->file_, "number"), "dataset number holds no string");
+  EXPECT_ERROR(hdf5_load_int(this->file_, "text"), "dataset text is not one integer");
+  EXPECT_ERROR(hdf5_load_string(this->file_, "number"), "dataset number holds no string");
 }
 
 TYPED_TEST(Hdf5, KeepsBytes) {
@@ -142,14 +143,14 @@ TYPED_TEST(Hdf5, KeepsBytes) {
   EXPECT_EQ(hdf5_load_bytes(this->file_, "bytes"), bytes);
   EXPECT_TRUE(hdf5_has(this->file_, "bytes"));
   EXPECT_FALSE(hdf5_has(this->file_, "none"));
-  EXPECT_DEATH(hdf5_load_bytes(this->file_, "number"), "dataset number holds no bytes");
+  EXPECT_ERROR(hdf5_load_bytes(this->file_, "number"), "dataset number holds no bytes");
 }
 
 TYPED_TEST(Hdf5, RefusesAnIntegerThatIsTooLarge) {
   const int64_t large = int64_t{1} << 40;
   const hsize_t one = 1;
   H5LTmake_dataset(this->file_, "large", 1, &one, H5T_NATIVE_INT64, &large);
-  EXPECT_DEATH(hdf5_load_int(this->file_, "large"), "dataset large holds 1099511627776, which is");
+  EXPECT_ERROR(hdf5_load_int(this->file_, "large"), "dataset large holds 1099511627776, which is");
 }
 
 TYPED_TEST(Hdf5, ChecksumsAreOfTheValues) {
@@ -165,7 +166,7 @@ TYPED_TEST(Hdf5, ListsAGroupByName) {
   ASSERT_EQ(hdf5_get_num_links(this->file_), 3);
   EXPECT_EQ(hdf5_get_name_by_idx(this->file_, 0), "a");
   EXPECT_EQ(hdf5_get_name_by_idx(this->file_, 2), "c");
-  EXPECT_DEATH(hdf5_get_name_by_idx(this->file_, 3), "member 3 of an HDF5 group");
+  EXPECT_ERROR(hdf5_get_name_by_idx(this->file_, 3), "member 3 of an HDF5 group");
 }
 
 TEST(Hdf5Names, AreEscapedOnlyWhereTheyMustBeAndComeBack) {
@@ -220,8 +221,8 @@ TEST(Hdf5Files, OnAFullDiskAreAnErrorWithItsReasonThatHdf5Forgets) {
 }
 
 TEST(Hdf5Files, ThatAreNoFilesAreNotOpened) {
-  EXPECT_DEATH(hdf5_open_file("/dev/null"), "Cannot read /dev/null: it is no regular file");
-  EXPECT_DEATH(hdf5_open_file(string(300, 'x')), "File not found: xxx");  // a name that is too long
+  EXPECT_ERROR(hdf5_open_file("/dev/null"), "Cannot read /dev/null: it is no regular file");
+  EXPECT_ERROR(hdf5_open_file(string(300, 'x')), "File not found: xxx");  // a name that is too long
 }
 
 typedef Hdf5<float> Hdf5String;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -46,16 +47,14 @@ TEST_F(ImageList, WarnsOfLinesWithoutALabel) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-using ImageListDeath = ImageList;
-
-TEST_F(ImageListDeath, NamesFileAndLine) {
-  EXPECT_DEATH(Read("a.png 3\nb.png cat\n"), "Layer x: .*/list:2: 'cat' is no label");
-  EXPECT_DEATH(Read("a.png 3.5\n"), "list:1: '3.5' is no label");
-  EXPECT_DEATH(Read("a.png 99999999999\n"), "list:1: '99999999999' is no label");
-  EXPECT_DEATH(Read("a.png 1\n\x89PNG\x1a 2\n"),
+TEST_F(ImageList, NamesFileAndLine) {
+  EXPECT_ERROR(Read("a.png 3\nb.png cat\n"), "Layer x: .*/list:2: 'cat' is no label");
+  EXPECT_ERROR(Read("a.png 3.5\n"), "list:1: '3.5' is no label");
+  EXPECT_ERROR(Read("a.png 99999999999\n"), "list:1: '99999999999' is no label");
+  EXPECT_ERROR(Read("a.png 1\n\x89PNG\x1a 2\n"),
                "Layer x: .*/list:2: this is no text; an image list");
-  EXPECT_DEATH(Read("\n \n"), "Layer x: the image list .*/list names no image");
-  EXPECT_DEATH(ReadImageList(folder_ + "/none", "Layer x: "),
+  EXPECT_ERROR(Read("\n \n"), "Layer x: the image list .*/list names no image");
+  EXPECT_ERROR(ReadImageList(folder_ + "/none", "Layer x: "),
                "Layer x: cannot open the image list .*/none");
 }
 

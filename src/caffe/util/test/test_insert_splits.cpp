@@ -1,3 +1,4 @@
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/insert_splits.hpp"
 
 #include <google/protobuf/text_format.h>
@@ -110,10 +111,10 @@ TEST(InsertSplits, LeavesNoLossWeightToALayerThatIsNoLoss) {
   ExpectSplits(zero, zero);
 }
 
-TEST(InsertSplitsDeathTest, AnUnknownBottomIsNamedWithItsLayer) {
+TEST(InsertSplitsErrors, AnUnknownBottomIsNamedWithItsLayer) {
   NetParameter split;
   const NetParameter net = Parse("layer { name: 'ip' bottom: 'nowhere' top: 'ip' }");
-  EXPECT_DEATH(InsertSplits(net, &split),
+  EXPECT_ERROR(InsertSplits(net, &split),
                "Unknown bottom blob 'nowhere' .layer 'ip', bottom index 0");
 }
 

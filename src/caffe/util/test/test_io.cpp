@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/checksum.hpp"
 #include "caffe/util/format.hpp"
@@ -50,8 +51,6 @@ class Io : public ::testing::Test {
   string folder_;
 };
 
-typedef Io IoDeathTest;
-
 NetParameter SmallNet() {
   NetParameter net;
   net.set_name("small");
@@ -77,52 +76,52 @@ TEST_F(Io, BinaryFilesKeepAMessage) {
   EXPECT_EQ(read.SerializeAsString(), net.SerializeAsString());
 }
 
-TEST_F(IoDeathTest, AnUnknownFieldIsNamedWithFileLineAndColumn) {
+TEST_F(Io, AnUnknownFieldIsNamedWithFileLineAndColumn) {
   const string path = Write("bad.prototxt", "name: \"n\"\nlayer {\n  typo: 1\n}\n");
   NetParameter net;
   EXPECT_FALSE(ReadProtoFromTextFile(path, &net));
-  EXPECT_DEATH(ReadProtoFromTextFileOrDie(path, &net),
+  EXPECT_ERROR(ReadProtoFromTextFileOrDie(path, &net),
                "bad.prototxt:3:7: .*no field named \"typo\"");
 }
 
-TEST_F(IoDeathTest, ASyntaxErrorIsNamedWithFileLineAndColumn) {
+TEST_F(Io, ASyntaxErrorIsNamedWithFileLineAndColumn) {
   const string path = Write("open.prototxt", "layer {\n  name: \"a\"\n");
   NetParameter net;
-  EXPECT_DEATH(ReadProtoFromTextFileOrDie(path, &net), "open.prototxt:3:1: ");
+  EXPECT_ERROR(ReadProtoFromTextFileOrDie(path, &net), "open.prototxt:3:1: ");
 }
 
-TEST_F(IoDeathTest, AMissingFileIsNamed) {
+TEST_F(Io, AMissingFileIsNamed) {
   NetParameter net;
   EXPECT_FALSE(ReadProtoFromTextFile(Path("none.prototxt"), &net));
   EXPECT_FALSE(ReadProtoFromBinaryFile(Path("none.caffemodel"), &net));
-  EXPECT_DEATH(ReadProtoFromTextFileOrDie(Path("none.prototxt"), &net),
+  EXPECT_ERROR(ReadProtoFromTextFileOrDie(Path("none.prototxt"), &net),
                "not found: .*none.prototxt");
-  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(folder_, &net), "it is a folder");
+  EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(folder_, &net), "it is a folder");
 }
 
-TEST_F(IoDeathTest, ACorruptModelIsRefused) {
+TEST_F(Io, ACorruptModelIsRefused) {
   const string whole = SmallNet().SerializeAsString();
   NetParameter net;
   const string cut = Write("cut.caffemodel", whole.substr(0, whole.size() - 3));
   EXPECT_FALSE(ReadProtoFromBinaryFile(cut, &net));
-  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(cut, &net), "cut.caffemodel: no binary NetParameter");
+  EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(cut, &net), "cut.caffemodel: no binary NetParameter");
   const string text = Write("text.caffemodel", "name: \"small\"\n");
   EXPECT_FALSE(ReadProtoFromBinaryFile(text, &net));
 }
 
-TEST_F(IoDeathTest, AFileAboveTheBinaryLimitIsRefusedBeforeItIsRead) {
+TEST_F(Io, AFileAboveTheBinaryLimitIsRefusedBeforeItIsRead) {
   const string path = Write("large.caffemodel", "");
   ASSERT_EQ(truncate(path.c_str(), int64_t{3} << 30), 0);
   NetParameter net;
-  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(path, &net), "large.caffemodel: has 3221225472 bytes");
+  EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(path, &net), "large.caffemodel: has 3221225472 bytes");
 }
 
-TEST_F(IoDeathTest, AMissingRequiredFieldIsNamed) {
+TEST_F(Io, AMissingRequiredFieldIsNamed) {
   LayerParameter layer;
   layer.mutable_clip_param()->set_min(0);
   const string path = Write("clip.binaryproto", layer.SerializePartialAsString());
   LayerParameter read;
-  EXPECT_DEATH(ReadProtoFromBinaryFileOrDie(path, &read), "clip.binaryproto: lacks clip_param.max");
+  EXPECT_ERROR(ReadProtoFromBinaryFileOrDie(path, &read), "clip.binaryproto: lacks clip_param.max");
 }
 
 TEST_F(Io, APipeIsReadUnlessNobodyWritesToIt) {
@@ -170,10 +169,10 @@ TEST_F(Io, AWriteGoesThroughALinkAndToAPipe) {
   EXPECT_FALSE(fs::is_regular_file("/dev/null"));
 }
 
-TEST_F(IoDeathTest, AWriteIntoNowhereIsNamed) {
-  EXPECT_DEATH(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")),
+TEST_F(Io, AWriteIntoNowhereIsNamed) {
+  EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")),
                "Cannot write .*none/net.prototxt: No such file");
-  EXPECT_DEATH(WriteProtoToBinaryFile(SmallNet(), folder_), "it is a folder");
+  EXPECT_ERROR(WriteProtoToBinaryFile(SmallNet(), folder_), "it is a folder");
 }
 
 TEST_F(Io, AnUncommittedAtomicFileLeavesTheOldOne) {
@@ -186,9 +185,9 @@ TEST_F(Io, AnUncommittedAtomicFileLeavesTheOldOne) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(IoDeathTest, AFailedAtomicFileLeavesTheOldOne) {
+TEST_F(Io, AFailedAtomicFileLeavesTheOldOne) {
   const string path = Write("state", "old");
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       {
         AtomicFile file(path);
         std::ofstream(file.temp_path()) << "half of the n";
@@ -270,9 +269,9 @@ TEST_F(Io, ChecksumsAreThoseOfZip) {
   EXPECT_THAT(ChecksumOf(Path("pipe")).status().message, testing::HasSubstr("no regular file"));
 }
 
-TEST_F(IoDeathTest, AFullDiskIsReported) {
+TEST_F(Io, AFullDiskIsReported) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
-  EXPECT_DEATH(WriteProtoToBinaryFile(SmallNet(), "/dev/full"),
+  EXPECT_ERROR(WriteProtoToBinaryFile(SmallNet(), "/dev/full"),
                "Cannot write /dev/full: No space left");
 }
 

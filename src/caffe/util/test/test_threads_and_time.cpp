@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/benchmark.hpp"
 #include "caffe/util/blocking_queue.hpp"
 #include "caffe/util/signal_handler.h"
@@ -112,7 +113,7 @@ TEST(SignalHandler, ReportsEachSignalOnce) {
   EXPECT_EQ(action(), SolverAction::NONE);
 }
 
-TEST(SignalHandlerDeathTest, GivesSignalsBackAndAllowsNoSecond) {
+TEST(SignalHandlerErrors, GivesSignalsBackAndAllowsNoSecond) {
   EXPECT_EXIT(
       {
         { SignalHandler handler(SolverAction::STOP, SolverAction::SNAPSHOT); }
@@ -120,7 +121,7 @@ TEST(SignalHandlerDeathTest, GivesSignalsBackAndAllowsNoSecond) {
       },
       ::testing::KilledBySignal(SIGINT), "");
   SignalHandler first(SolverAction::STOP, SolverAction::STOP);
-  EXPECT_DEATH(SignalHandler(SolverAction::STOP, SolverAction::STOP), "a SignalHandler already");
+  EXPECT_ERROR(SignalHandler(SolverAction::STOP, SolverAction::STOP), "a SignalHandler already");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/test/upgrade_check.hpp"
 
@@ -119,11 +120,11 @@ TEST(UpgradeProto, InputsBecomeAnInputLayerInFront) {
   ExpectUpgrade("input: 'x'" + layer, layer);
 }
 
-TEST(UpgradeProtoDeathTest, InputsWithoutEnoughShapesAbort) {
+TEST(UpgradeProtoErrors, InputsWithoutEnoughShapesAbort) {
   NetParameter net = Parse<NetParameter>("input: 'x' input_dim: 1 input_dim: 2");
-  EXPECT_DEATH(UpgradeNetInput(&net), "Each input needs four of input_dim");
+  EXPECT_ERROR(UpgradeNetInput(&net), "Each input needs four of input_dim");
   NetParameter shapes = Parse<NetParameter>("input: 'x' input: 'y' input_shape { dim: 1 }");
-  EXPECT_DEATH(UpgradeNetInput(&shapes), "Each input needs an input_shape");
+  EXPECT_ERROR(UpgradeNetInput(&shapes), "Each input needs an input_shape");
 }
 
 TEST(UpgradeProto, BatchNormStatisticsAreNotLearned) {
@@ -148,9 +149,9 @@ TEST(UpgradeProto, SolverTypeBecomesAName) {
   }
 }
 
-TEST(UpgradeProtoDeathTest, BothSolverTypesAbort) {
+TEST(UpgradeProtoErrors, BothSolverTypesAbort) {
   SolverParameter solver = Parse<SolverParameter>("type: 'SGD' solver_type: SGD");
-  EXPECT_DEATH(UpgradeSolverAsNeeded("solver.prototxt", &solver), "cannot be both specified");
+  EXPECT_ERROR(UpgradeSolverAsNeeded("solver.prototxt", &solver), "cannot be both specified");
 }
 
 /// The lines that are logged while `body` runs.
@@ -206,7 +207,6 @@ class ReadParams : public ::testing::Test {
   }
   string folder_;
 };
-typedef ReadParams ReadParamsDeathTest;
 
 TEST_F(ReadParams, NetsAreUpgradedOnReading) {
   NetParameter text, binary;
@@ -230,19 +230,19 @@ TEST_F(ReadParams, SnapshotPrefixIsCompleted) {
   EXPECT_EQ(directory.snapshot_prefix(), folder_ + "/b");
 }
 
-TEST_F(ReadParamsDeathTest, WeightsWithoutLayersAreRefused) {
+TEST_F(ReadParams, WeightsWithoutLayersAreRefused) {
   NetParameter net;
-  EXPECT_DEATH(ReadNetParamsFromBinaryFileOrDie(Write("empty.caffemodel", ""), &net),
+  EXPECT_ERROR(ReadNetParamsFromBinaryFileOrDie(Write("empty.caffemodel", ""), &net),
                "empty.caffemodel holds no layers");
 }
 
-TEST_F(ReadParamsDeathTest, MistakesAreNamedWithFileLineAndColumn) {
+TEST_F(ReadParams, MistakesAreNamedWithFileLineAndColumn) {
   NetParameter net;
   SolverParameter solver;
-  EXPECT_DEATH(
+  EXPECT_ERROR(
       ReadNetParamsFromTextFileOrDie(Write("n.prototxt", "\nlayer { tpye: 'ReLU' }"), &net),
       "n.prototxt:2:.*tpye");
-  EXPECT_DEATH(ReadSolverParamsFromTextFileOrDie(Write("s.prototxt", "base_lr: fast"), &solver),
+  EXPECT_ERROR(ReadSolverParamsFromTextFileOrDie(Write("s.prototxt", "base_lr: fast"), &solver),
                "s.prototxt:1:");
 }
 

@@ -1,6 +1,7 @@
 // Nets of the oldest format, in which one message holds the options of every layer type.
 #include <map>
 
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/test/upgrade_check.hpp"
 
 namespace caffe {
@@ -146,16 +147,16 @@ TEST(UpgradeV0, AFieldOfAnotherLayerTypeIsReported) {
   EXPECT_FALSE(UpgradeNetAsNeeded("net.prototxt", &net));
 }
 
-TEST(UpgradeV0DeathTest, MistakesAreNamed) {
+TEST(UpgradeV0Errors, MistakesAreNamed) {
   NetParameter net = Parse<NetParameter>("layers { layer { name: 'r' type: 'rleu' } }");
-  EXPECT_DEATH(UpgradeNetAsNeeded("net.prototxt", &net), "Unknown layer name: rleu");
+  EXPECT_ERROR(UpgradeNetAsNeeded("net.prototxt", &net), "Unknown layer name: rleu");
   NetParameter unknown =
       Parse<NetParameter>("layers { layer { name: 'r' type: 'relu' } bottom: 'no' }");
-  EXPECT_DEATH(UpgradeNetAsNeeded("net.prototxt", &unknown), "Unknown bottom blob 'no' .layer 'r'");
+  EXPECT_ERROR(UpgradeNetAsNeeded("net.prototxt", &unknown), "Unknown bottom blob 'no' .layer 'r'");
   NetParameter padding = Parse<NetParameter>(
       "input: 'x' layers { layer { name: 'p' type: 'padding' pad: 1 } bottom: 'x' top: 'p' }"
       " layers { layer { name: 'r' type: 'relu' } bottom: 'p' top: 'r' }");
-  EXPECT_DEATH(UpgradeNetAsNeeded("net.prototxt", &padding),
+  EXPECT_ERROR(UpgradeNetAsNeeded("net.prototxt", &padding),
                "Layer 'r' of type relu reads a padding layer");
 }
 

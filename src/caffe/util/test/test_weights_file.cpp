@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "caffe/net.hpp"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
 namespace caffe {
@@ -71,7 +72,6 @@ class WeightsFile : public ::testing::Test {
   }
   string folder_;
 };
-typedef WeightsFile WeightsFileDeathTest;
 
 const vector<float> kWeights{3, 5, 7};
 
@@ -138,11 +138,11 @@ TEST_F(WeightsFile, HasOfEachLayerWhatWeightsNeed) {
   EXPECT_EQ(net.DebugString(), read.DebugString());
 }
 
-TEST_F(WeightsFileDeathTest, FilesThatAreNoWeightsAreNamed) {
+TEST_F(WeightsFile, FilesThatAreNoWeightsAreNamed) {
   NetParameter read;
   const string whole = Nested(100, Layer(""));
   const auto refuse = [&](const string& bytes, const string& why) {
-    EXPECT_DEATH(ReadWeightsFromBinaryFileOrDie(Write(bytes), &read), "w.caffemodel" + why);
+    EXPECT_ERROR(ReadWeightsFromBinaryFileOrDie(Write(bytes), &read), "w.caffemodel" + why);
   };
   refuse("", " holds no layers");
   for (size_t cut = 1; cut < whole.size(); cut += 5)
@@ -154,7 +154,7 @@ TEST_F(WeightsFileDeathTest, FilesThatAreNoWeightsAreNamed) {
   refuse(last.substr(0, last.size() - 1), ": no binary NetParameter");
   refuse(string(8, '\0'), ": no binary NetParameter");
   refuse(Varint(100 << 3 | 2) + Varint(0xffffffff) + whole, ": no binary NetParameter");
-  EXPECT_DEATH(ReadWeightsFromBinaryFileOrDie(folder_ + "/none", &read), "none");
+  EXPECT_ERROR(ReadWeightsFromBinaryFileOrDie(folder_ + "/none", &read), "none");
 }
 
 TEST_F(WeightsFile, MayBeLargerThanTwoGiB) {

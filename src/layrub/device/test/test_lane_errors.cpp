@@ -9,7 +9,7 @@
 
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/cpu_backend.hpp"
-#include "layrub/device/failure.hpp"
+#include "layrub/device/test/failures_throw.hpp"
 #include "layrub/device/test/file_size_limit.hpp"
 
 namespace layrub {
@@ -43,10 +43,8 @@ TEST(LaneErrors, EitherLaneEndsTheWorkOfABackend) {
   }
 }
 
-void Throw(const char*, int, const std::string& message) { throw std::runtime_error(message); }
-
 TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
-  SetFailureHandler(Throw);
+  const testing::FailuresThrow throws;  // in the lane's thread too
   char folder[] = "/tmp/lane_errors.XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   {
@@ -66,7 +64,6 @@ TEST(LaneErrors, ASpillFileThatCannotBeWrittenIsNamed) {
     backend->Free(Tier::kDevice, device);
   }
   EXPECT_EQ(rmdir(folder), 0) << "something is left there";
-  SetFailureHandler(nullptr);
 }
 
 }  // namespace

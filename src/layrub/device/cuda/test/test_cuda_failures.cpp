@@ -13,7 +13,7 @@
 
 #include "layrub/device/cuda/test/cuda_job.hpp"
 #include "layrub/device/cuda/test/fake_runtime.hpp"
-#include "layrub/device/failure.hpp"
+#include "layrub/device/test/failures_throw.hpp"
 
 namespace layrub {
 namespace {
@@ -21,6 +21,7 @@ namespace {
 using fake_cuda::Alive;
 using fake_cuda::Call;
 using testing::Chain;
+using testing::FailuresThrow;
 using testing::Job;
 using testing::Nothing;
 using testing::PlanTightly;
@@ -89,16 +90,6 @@ TEST_F(CudaFailuresTest, AFailingAllocationIsToldWhereverItHappens) {
     }
   }
 }
-
-/// While it lives, failures are exceptions.
-class FailuresThrow {
- public:
-  FailuresThrow() {
-    SetFailureHandler(
-        [](const char*, int, const std::string& message) { throw std::runtime_error(message); });
-  }
-  ~FailuresThrow() { SetFailureHandler(nullptr); }
-};
 
 TEST_F(CudaFailuresTest, AProcessThatGoesOnAfterFailuresHasNothingLeftOfThem) {
   const FailuresThrow throws;

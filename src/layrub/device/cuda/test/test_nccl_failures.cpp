@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "layrub/device/cuda/test/nccl_group.hpp"
-#include "layrub/device/failure.hpp"
+#include "layrub/device/test/failures_throw.hpp"
 
 // How a group of GPUs ends when a member ends it, or leaves, or when a call fails.
 namespace layrub {
@@ -192,26 +192,16 @@ TEST_F(NcclTest, ACallThatFailsAsAnotherEndsTheGroupGivesTheOthersReason) {
   other.join();
 }
 
-[[noreturn]] void ThrowIt(const char*, int, const std::string& message) {
-  throw std::runtime_error(message);
-}
-
 TEST_F(NcclTest, WhereItFindsNoMemoryTheMessageSaysWhatHelps) {
   fake_cuda::Reset({.devices = kMembers, .nccl_bytes = int64_t{1} << 40});
-  SetFailureHandler(ThrowIt);
   Gpus gpus;
-  std::string why_not, message;
-  try {
-    ConnectGpus(gpus.list(), &why_not);
-  } catch (const std::exception& error) {
-    message = error.what();
-  }
-  SetFailureHandler(nullptr);
+  std::string why_not;
+  const std::string message = FailureOf([&] { ConnectGpus(gpus.list(), &why_not); });
   EXPECT_NE(message.find("smaller --device_memory"), std::string::npos) << message;
 }
 
 TEST_F(NcclTest, ACallThatFailsInTheMiddleOfAGroupClosesIt) {
-  SetFailureHandler(ThrowIt);
+  const FailuresThrow throws;
   for (const std::string failing : {"ncclAllReduce", "ncclGroupEnd"}) {
     SCOPED_TRACE(failing);
     int made = 0, failing_time = 2;
@@ -234,7 +224,6 @@ TEST_F(NcclTest, ACallThatFailsInTheMiddleOfAGroupClosesIt) {
     group.clear();
     fake_cuda::ForgetCalls();
   }
-  SetFailureHandler(nullptr);
 }
 
 TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
@@ -257,7 +246,7 @@ TEST_F(NcclTest, ACallThatFailsEndsTheProgramNamingIt) {
 }
 
 TEST_F(NcclTest, AMemberThatCannotBeMadeLeavesNothingBehind) {
-  SetFailureHandler(ThrowIt);
+  const FailuresThrow throws;
   int taken = 0, failing = -1;
   fake_cuda::Reset({.devices = kMembers, .fail = [&](const std::string& call) {
                       const bool takes =
@@ -277,7 +266,6 @@ TEST_F(NcclTest, AMemberThatCannotBeMadeLeavesNothingBehind) {
     EXPECT_EQ(fake_cuda::WhatIsAlive(), before) << failing;
   }
   failing = -1;
-  SetFailureHandler(nullptr);
 }
 
 }  // namespace

@@ -15,11 +15,17 @@
 namespace layrub {
 namespace {
 
-char* Map(int file, int64_t bytes, int protection) {
-  void* const at =
-      mmap(nullptr, static_cast<size_t>(bytes), protection, MAP_SHARED | MAP_NORESERVE, file, 0);
-  if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-  return static_cast<char*>(at);
+constexpr int kReadAndWrite = PROT_READ | PROT_WRITE;
+constexpr int64_t kReachStep = 2 << 20;
+
+/// Maps that part of the file, or only reserves addresses where `file` is -1: anywhere, or at `at`
+/// in place of what is there.
+char* Map(void* at, int64_t bytes, int protection, int file, int64_t offset = 0) {
+  const int flags = (file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) |
+                    (at == nullptr ? 0 : MAP_FIXED) | MAP_NORESERVE;
+  void* const mapped = mmap(at, static_cast<size_t>(bytes), protection, flags, file, offset);
+  if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  return static_cast<char*>(mapped);
 }
 
 }  // namespace
@@ -32,8 +38,8 @@ EmulatedDevice::EmulatedDevice(int64_t bytes, int64_t context_bytes, int64_t lib
   if (file_ < 0 || ftruncate(file_, bytes_) != 0) {
     throw std::system_error(errno, std::generic_category(), "memfd_create");
   }
-  device_ = Map(file_, bytes_, PROT_NONE);
-  alias_ = Map(file_, bytes_, PROT_READ | PROT_WRITE);
+  device_ = Map(nullptr, bytes_, PROT_NONE, -1);
+  alias_ = Map(nullptr, bytes_, kReadAndWrite, file_);
   free_[0] = bytes_;
   if (context_bytes > 0) Allocate(context_bytes);
 }
@@ -58,7 +64,15 @@ void* EmulatedDevice::Allocate(int64_t bytes) {
   used_[offset] = size;
   allocated_ += size;
   peak_ = std::max(peak_, allocated_);
+  Reach(offset + size);
   return device_ + offset;
+}
+
+void EmulatedDevice::Reach(int64_t end) {
+  if (end <= reach_) return;
+  const int64_t reach = std::min(bytes_, (end + kReachStep - 1) / kReachStep * kReachStep);
+  Map(device_ + reach_, reach - reach_, kernels_ > 0 ? kReadAndWrite : PROT_NONE, file_, reach_);
+  reach_ = reach;
 }
 
 void EmulatedDevice::Free(void* memory) {
@@ -115,12 +129,12 @@ void EmulatedDevice::CopyLater(void* to, const void* from, int64_t bytes) {
 
 void EmulatedDevice::BeginKernel() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (kernels_++ == 0) mprotect(device_, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE);
+  if (kernels_++ == 0) mprotect(device_, static_cast<size_t>(reach_), kReadAndWrite);
 }
 
 void EmulatedDevice::EndKernel() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (--kernels_ == 0) mprotect(device_, static_cast<size_t>(bytes_), PROT_NONE);
+  if (--kernels_ == 0) mprotect(device_, static_cast<size_t>(reach_), PROT_NONE);
 }
 
 int64_t EmulatedDevice::free_bytes() const {

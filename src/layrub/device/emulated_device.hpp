@@ -59,6 +59,10 @@ class EmulatedDevice final : public Device {
   int64_t host_reads() const { return host_reads_; }
 
  private:
+  /// Maps the device's addresses below `end`. Opening and closing them for kernels takes time by
+  /// how many there are, and most of a large device is never allocated.
+  void Reach(int64_t end);
+
   const int64_t bytes_;
   int file_ = -1;
   char* device_ = nullptr;
@@ -69,6 +73,7 @@ class EmulatedDevice final : public Device {
   const int64_t context_bytes_;
   std::atomic<int64_t> library_bytes_;  ///< that are expected
   int64_t peak_ = 0;
+  int64_t reach_ = 0;  ///< the addresses below are mapped, those above only reserved
   std::atomic<int64_t> host_reads_ = 0;
   std::atomic<int64_t> until_failure_ = std::numeric_limits<int64_t>::max();
   int kernels_ = 0;  ///< that run now

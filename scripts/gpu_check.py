@@ -41,7 +41,6 @@ from script import BadInput, run_script, write_whole
 # Seconds of each piece of the quick check. With what it takes to begin and to end, they stay below 540.
 QUICK = {'versions': 15, 'copies': 25, 'tests': 150, 'sanitizer': 60, 'bits': 110, 'steps': 165}
 FULL = [name for name in gpu_pieces.PIECES if name not in ('lenet', 'resnet18')]
-TINY = 0.3  # of that time
 MOST_LOGS = 6
 LOG_BYTES = 64 << 10
 
@@ -54,7 +53,6 @@ class Check:
         self.options, self.clock = options, clock
         self.begin = self.end = clock()
         self.device = [] if options.cpu else [f'--gpu={options.gpu}']
-        self.scale = TINY if options.tiny else 1.0
         self.memory_mib = 0
         self.versions = {}
         self.environment = dict(os.environ)  # as it was: PyTorch brings libraries of its own
@@ -65,7 +63,7 @@ class Check:
     def left(self, limit=None):
         """Seconds that a command may take: what is left to the piece, and in the quick check `limit` at most."""
         left = max(0.01, self.end - self.clock())
-        return min(left, limit * self.scale) if limit and self.options.quick else left
+        return min(left, limit) if limit and self.options.quick else left
 
     def run(self, *arguments, limit=None, on_line=None):
         """Runs the program; one that outlasts the piece, or `limit` seconds, is stopped: subprocess.TimeoutExpired."""
@@ -107,9 +105,8 @@ class Piece:
 
     def work(self, job):
         left = max(0, self.check.end - self.check.clock())
-        if left < job.least * self.check.scale:
-            self.missing(f'{job.name}: there were {left:.0f} s left for it, and it needs '
-                         f'{job.least * self.check.scale:.0f}', late=True)
+        if left < job.least:
+            self.missing(f'{job.name}: there were {left:.0f} s left for it, and it needs {job.least:.0f}', late=True)
             return
         try:
             job.run(self)
@@ -151,7 +148,7 @@ def run_check(check, shares, result, save):
     save()
     check.end = check.clock()
     for name, seconds in shares.items():
-        check.end += seconds * check.scale
+        check.end += seconds
         print(f'{name}:', flush=True)
         Piece(check, name, result, save).run()
         result['seconds'] = round(check.clock() - check.begin, 1)
@@ -218,8 +215,8 @@ def arguments():
     parser.add_argument('--iterations', type=int, default=11, help='to train in each run of a net')
     parser.add_argument('--limit', type=float, default=480, help='seconds for each piece, unless --quick')
     parser.add_argument('--cpu', action='store_true', help='without a GPU, to try this script')
-    parser.add_argument('--tiny', action='store_true', help='small nets instead of ResNet-50, and little time: to try this '
-                        'script')
+    parser.add_argument('--tiny', action='store_true', help='small nets instead of ResNet-50: to try this script')
+    parser.add_argument('--patience', type=float, default=60, help='seconds for each test program, after which it hangs')
     options = parser.parse_args()
     table = QUICK if options.quick else dict.fromkeys(FULL, options.limit)
     names = options.only.split(',') if options.only else list(table)

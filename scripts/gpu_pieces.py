@@ -29,7 +29,6 @@ MINI_NETS = ['mini_resnet', 'lenet', 'mini_googlenet', 'mini_alexnet', 'mini_fcn
 # What single precision products are rounded to -> the flags of layrub.
 PRECISIONS = {'fp32': ['--tf32=off'], 'TF32': ['--tf32=all']}
 SANITIZED = ['test_batch_norm_layer', 'test_softmax_layers', 'test_solver_update']
-TEST_SECONDS = 60  # after which a test program hangs
 
 
 class Missing(Exception):
@@ -92,7 +91,7 @@ def run_test(check, command, **environment):
     environment = dict(os.environ, LAYRUB_SOURCE_DIR=ROOT, LAYRUB_BIN_DIR=run_layrub.BIN, LAYRUB_TEST_DEVICE=device,
                        **environment)
     with tempfile.TemporaryDirectory() as folder:
-        return run_layrub.run_command(command, timeout=check.left(TEST_SECONDS),
+        return run_layrub.run_command(command, timeout=check.left(check.options.patience),
                                       cwd=folder, env=environment)
 
 
@@ -241,7 +240,7 @@ def verify(check, piece, name, solver, wanted, flags, limit):
             log, message = late.output + late.stderr, f'took too long and was stopped after {late.timeout:.0f} s'
         if rest:
             piece.failed(f'{name}, {rest.pop(0)}', message, log)
-        if rest and check.end - check.clock() < 5 * check.scale:
+        if rest and check.end - check.clock() < 5:
             piece.missing(f'{name}, {", ".join(rest)}: there was no time left', late=True)
             return
 

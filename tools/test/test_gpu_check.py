@@ -27,6 +27,7 @@ import gpu_pieces  # noqa: E402
 SCRIPT = os.path.join(SOURCE, 'scripts/gpu_check.sh')
 GPU = os.environ.get('LAYRUB_TEST_DEVICE') == 'cuda'
 PRELOAD = os.environ.get('LAYRUB_CHECK_PRELOAD', '')
+PATIENCE = 4  # seconds, of which scripts that only print need next to nothing
 
 
 class Programs(unittest.TestCase):
@@ -106,6 +107,7 @@ class Quick(Programs):
         super().setUp()
         self.out = os.path.join(self.folder, 'out')
         self.hanging = os.path.join(self.folder, 'hanging')
+        self.plant('test_blob', '[ -n "$LAYRUB_TEST_DEVICE" ] && echo "[  SKIPPED ] one (0 ms)"\n')
         self.plant('test_filler', 'echo "[  FAILED  ] Filler.IsPlanted, where T = float"; exit 1\n')
         self.plant('test_gemm', 'echo last words >&2; kill -SEGV $$\n')
         self.plant('test_layer', f'echo $$ > {self.hanging}; echo it hangs; exec sleep 600\n')
@@ -126,9 +128,7 @@ class Quick(Programs):
         return False
 
     def test_each_phase_has_its_turn_whatever_fails_or_hangs_before_it(self):
-        began = time.monotonic()
-        done = self.check('--quick', '--tiny', '--iterations=3')
-        self.assertLess(time.monotonic() - began, 540 * gpu_check.TINY)
+        done = self.check('--quick', '--tiny', '--iterations=3', f'--patience={PATIENCE}')
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertTrue(self.hangs_no_longer())
         result = self.result()
@@ -142,7 +142,7 @@ class Quick(Programs):
                          {'test_blob': True, 'test_filler': False, 'test_gemm': False, 'test_layer': False})
         self.assertEqual(tests['test_filler']['message'], 'Filler.IsPlanted')
         self.assertEqual(tests['test_gemm']['message'], 'exit code -11: last words')
-        self.assertEqual(tests['test_layer']['message'], 'took too long and was stopped after 18 s')
+        self.assertEqual(tests['test_layer']['message'], f'took too long and was stopped after {PATIENCE} s')
         self.assertRegex(pieces['tests']['missing'][0], r'^\d+ of \d+ test programs: not there')
         self.assertEqual(sorted(os.listdir(self.out)), ['gpu_check.json', 'gpu_check.md', 'tests_test_filler.log',
                                                         'tests_test_gemm.log', 'tests_test_layer.log'])
@@ -270,7 +270,7 @@ class Shares(unittest.TestCase):
     def check(self, take, jobs=3, shares=None):
         """A check of pieces of so many jobs, each of which calls take(check, piece). (result, seconds taken, saved states)"""
         clock = Clock()
-        options = types.SimpleNamespace(cpu=True, gpu=0, tiny=False, quick=True)
+        options = types.SimpleNamespace(cpu=True, gpu=0, tiny=False, quick=True, patience=60)
         check = gpu_check.Check(options, clock)
         shares = shares or gpu_check.QUICK
         kind = gpu_pieces.Kind(lambda check: [gpu_pieces.Job(f'job {number}', lambda piece: take(check, piece))

@@ -420,30 +420,31 @@ endfunction()
 # see public headers only.
 #
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
-# GPU (<name>_cuda, label gpu), where they are skipped if there is none, and on the emulated device
-# (<name>_emulated): all of core, kernels and layers, and those in LAYRUB_EMULATED_TESTS, these once more where
-# a context and libraries take some of its memory (<name>_occupied). In a build without CUDA the same run on a
-# fake GPU (<name>_fake_gpu).
-set(LAYRUB_EMULATED_TESTS test_fused_layers test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
-                          test_planned_net test_planned_training test_planned_user_layers
-                          test_planned_workspaces test_parallel_solvers test_sgd_solver
-                          test_adaptive_solvers test_losses test_exact_resume test_solver test_solver_memory)
+# GPU (<name>_cuda, label gpu), where they are skipped if there is none. All of core, kernels and layers, and those in
+# LAYRUB_DEVICE_TESTS, run on a fake GPU whose memory the host cannot reach (<name>_fake_gpu), where there is one; in the
+# nightly tier also on the emulated device (<name>_emulated), and those in LAYRUB_DEVICE_TESTS where a context and
+# libraries take some of its memory (<name>_occupied).
+set(LAYRUB_DEVICE_TESTS test_fused_layers test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
+                        test_planned_net test_planned_training test_planned_user_layers
+                        test_planned_workspaces test_parallel_solvers test_sgd_solver
+                        test_adaptive_solvers test_losses test_exact_resume test_solver test_solver_memory)
 # On the fake GPU, whose kernels are launched, there is more to see.
-set(LAYRUB_FAKE_GPU_TESTS ${LAYRUB_EMULATED_TESTS} test_planned_captures test_gradient_sum)
-# Opening and closing the device's memory for each kernel takes its time where there are many.
-set(LAYRUB_EMULATED_FILTER_test_planned_training *GivesTheBitsOfUnplannedTraining/lenet_*)
-set(LAYRUB_EMULATED_FILTER_test_planned_user_layers */hybrid)
-set(LAYRUB_EMULATED_FILTER_test_planned_blobs EveryStrategy/*/hybrid)
-set(LAYRUB_EMULATED_FILTER_test_activation_layers -Sigmoid.AllForms*:TanH.AllForms*)
-set(LAYRUB_EMULATED_FILTER_test_recurrent_layers -*HaveTheGradient*)
-# Where a context and libraries have taken their part of the device, budgets are what is to be seen.
-set(LAYRUB_OCCUPIED_FILTER_test_planned_training *UnderItsSmallestBudget/lenet_*)
-foreach(name test_planned_user_layers test_planned_blobs)
-  set(LAYRUB_OCCUPIED_FILTER_${name} ${LAYRUB_EMULATED_FILTER_${name}})
-endforeach()
+set(LAYRUB_FAKE_GPU_TESTS ${LAYRUB_DEVICE_TESTS} test_planned_captures test_gradient_sum)
 # These run once more under valgrind, where there is one (<name>_valgrind): whether memory that is gone is used.
 set(LAYRUB_VALGRIND_FILTER_test_planned_user_layers *MayKeep*)
 set(LAYRUB_VALGRIND_FILTER_test_channel_blocks *AreArraysTo*/residual)
+
+# The tiers (docs/testing.md). The commit tier has every entry but those in LAYRUB_NIGHTLY_TESTS. Of those in
+# LAYRUB_SAMPLED_TESTS it runs a sample: what the program chooses where LAYRUB_SAMPLE is set, and of that what the filter
+# LAYRUB_SAMPLE_OF_<name> lets through, if there is one.
+set(LAYRUB_NIGHTLY_TESTS)
+set(LAYRUB_SAMPLED_TESTS test_net_plans test_planned_training test_planned_types test_executor_plans test_planned_captures
+                         test_models_ladders test_models_deep test_bench_placement test_file_faults
+                         test_fake_gpu_training test_fake_gpu_failing_calls)
+set(LAYRUB_SAMPLE_OF_test_planned_training_fake_gpu *GivesTheBitsOfUnplannedTraining/*)
+set(LAYRUB_SAMPLE_OF_test_planned_training_occupied *UnderItsSmallestBudget/lenet_*)
+set(LAYRUB_SAMPLE_OF_test_planned_user_layers_fake_gpu */hybrid)
+set(LAYRUB_SAMPLE_OF_test_planned_blobs_fake_gpu EveryStrategy/*/hybrid)
 function(layrub_add_tests)
   layrub_add_fake_cuda()
   if(CPU_ONLY)
@@ -514,22 +515,19 @@ function(layrub_add_tests)
       get_property(programs GLOBAL PROPERTY LAYRUB_PROGRAMS)
       add_dependencies(${name} ${programs})
     endif()
-    layrub_register_test(${name} ${name})
+    layrub_register_test(${name} "" ${name})
     if(LAYRUB_VALGRIND_FILTER_${name} AND VALGRIND AND NOT SANITIZE)
-      layrub_register_test(${name}_valgrind ${VALGRIND} -q --error-exitcode=1
+      layrub_register_test(${name}_valgrind "GTEST_FILTER=${LAYRUB_VALGRIND_FILTER_${name}}"
+                           ${VALGRIND} -q --error-exitcode=1
                            --suppressions=${PROJECT_SOURCE_DIR}/scripts/valgrind.supp $<TARGET_FILE:${name}>)
-      set_property(TEST ${name}_valgrind APPEND PROPERTY ENVIRONMENT
-                   "GTEST_FILTER=${LAYRUB_VALGRIND_FILTER_${name}}")
     endif()
     if(folder MATCHES "/src/caffe/(core|kernels|layers|net|solvers)/test$")
-      if(name IN_LIST LAYRUB_EMULATED_TESTS OR folder MATCHES "/(core|kernels|layers)/test$")
-        layrub_register_device_test(${name} emulated cpu "${LAYRUB_EMULATED_FILTER_${name}}")
-      endif()
-      if(name IN_LIST LAYRUB_EMULATED_TESTS)
-        layrub_register_device_test(${name} occupied cpu "${LAYRUB_OCCUPIED_FILTER_${name}}")
+      set(everywhere FALSE)
+      if(name IN_LIST LAYRUB_DEVICE_TESTS OR folder MATCHES "/(core|kernels|layers)/test$")
+        set(everywhere TRUE)
       endif()
       if(NOT CPU_ONLY)
-        layrub_register_device_test(${name} cuda gpu "")
+        layrub_register_device_test(${name} cuda commit gpu)
       elseif(name STREQUAL "test_gpu_math_functions" AND fake_gpu)
         # Functions that no build without CUDA declares: the one test that is compiled for a GPU.
         add_executable(${name}_fake_gpu ${test} ${helper_objects})
@@ -538,11 +536,17 @@ function(layrub_add_tests)
         target_compile_definitions(${name}_fake_gpu PRIVATE LAYRUB_LAUNCH_ON_HOST)
         target_compile_options(${name}_fake_gpu PRIVATE -UCPU_ONLY)
         set_target_properties(${name}_fake_gpu PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/fake_gpu")
-        layrub_register_test(${name}_fake_gpu ${name}_fake_gpu)
-        set_property(TEST ${name}_fake_gpu APPEND PROPERTY ENVIRONMENT LAYRUB_TEST_DEVICE=cuda LAYRUB_FAKE_GPU=seed=1)
-      elseif(fake_gpu AND (name IN_LIST LAYRUB_FAKE_GPU_TESTS OR folder MATCHES "/(core|kernels|layers)/test$"))
-        layrub_register_device_test(${name} fake_gpu cpu "${LAYRUB_EMULATED_FILTER_${name}}")
-        set_property(TEST ${name}_fake_gpu APPEND PROPERTY ENVIRONMENT "LAYRUB_FAKE_GPU=devices=2,seed=1" ${fake_gpu})
+        layrub_register_test(${name}_fake_gpu "LAYRUB_TEST_DEVICE=cuda;LAYRUB_FAKE_GPU=seed=1" ${name}_fake_gpu)
+      elseif(fake_gpu AND (everywhere OR name IN_LIST LAYRUB_FAKE_GPU_TESTS))
+        layrub_register_device_test(${name} fake_gpu sampled cpu ${fake_gpu} "LAYRUB_FAKE_GPU=devices=2,seed=1,protect")
+      endif()
+      if(everywhere)
+        layrub_register_device_test(${name} emulated nightly cpu)
+      endif()
+      if(name STREQUAL "test_planned_training")
+        layrub_register_device_test(${name} occupied sampled cpu)
+      elseif(name IN_LIST LAYRUB_DEVICE_TESTS)
+        layrub_register_device_test(${name} occupied nightly cpu)
       endif()
     endif()
   endforeach()
@@ -553,41 +557,78 @@ function(layrub_add_tests)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     if(PYTHON3)
-      layrub_register_test(${name} ${PYTHON3} ${script})
+      layrub_register_test(${name} "" ${PYTHON3} ${script})
     endif()
   endforeach()
 endfunction()
 
-# layrub_register_test(<name> <command>...): a ctest entry. Programs find the folder of the built
-# programs in the environment, LAYRUB_BIN_DIR. What rapidcheck tries at random is always the same
-# here; a test run by itself tries something new each time. Those in LAYRUB_LONG_TESTS have one more
-# entry, <name>_long, which tries much more: ctest -C long -L long (docs/testing.md).
+# layrub_add_entry(<name> <tier> <labels> <environment> <command>...): an entry of ctest with the tier as a label. Programs
+# find the folder of the built programs in the environment, LAYRUB_BIN_DIR. Plain ctest runs the tier commit; those of any
+# other tier run with ctest -C <tier> -L <tier>. The tier sampled: a sample as <name> in the tier commit, and all of it as
+# <name>_nightly in the tier nightly.
+function(layrub_add_entry name tier labels environment)
+  set(configurations)
+  set(seconds 600)
+  if(tier STREQUAL "sampled")
+    layrub_add_entry(${name}_nightly nightly "${labels}" "${environment}" ${ARGN})
+    list(APPEND environment LAYRUB_SAMPLE=1)
+    if(LAYRUB_SAMPLE_OF_${name})
+      list(APPEND environment "GTEST_FILTER=${LAYRUB_SAMPLE_OF_${name}}")
+    endif()
+    set(tier commit)
+  elseif(NOT tier STREQUAL "commit")
+    set(configurations CONFIGURATIONS ${tier})
+    set(seconds 3600)
+  endif()
+  list(APPEND environment LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR} LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+                          PYTHONDONTWRITEBYTECODE=1)
+  add_test(NAME ${name} COMMAND ${ARGN} ${configurations})
+  set_tests_properties(${name} PROPERTIES LABELS "${tier};${labels}" TIMEOUT ${seconds} ENVIRONMENT "${environment}")
+endfunction()
+
+# layrub_tier(<result> <name>): the tier of an entry that is in no other list.
+function(layrub_tier result name)
+  set(tier commit)
+  if(name IN_LIST LAYRUB_NIGHTLY_TESTS)
+    set(tier nightly)
+  elseif(name IN_LIST LAYRUB_SAMPLED_TESTS)
+    set(tier sampled)
+  endif()
+  set(${result} ${tier} PARENT_SCOPE)
+endfunction()
+
+# layrub_register_test(<name> <environment> <command>...): the entry of a test program. What rapidcheck tries at random is
+# always the same here; a test run by itself tries something new each time. Those in LAYRUB_LONG_TESTS have one more
+# entry, <name>_long, which tries much more: ctest -C long -L long.
 set(LAYRUB_LONG_TESTS test_net_plans test_pack test_pack_compacting test_planned_test_nets
                       test_random_plans test_ready_times test_time_floor)
-function(layrub_register_test name)
-  set(environment "LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR};LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-  add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 600
-                                          ENVIRONMENT "${environment};RC_PARAMS=seed=20181018 max_success=40")
+set(LONG_EXAMPLES 1000 CACHE STRING "What the entries with the label long try of everything random")
+function(layrub_register_test name environment)
+  # Of what the library logs by the way nobody reads megabytes; a test that reads it asks for it.
+  list(APPEND environment GLOG_minloglevel=1)
+  layrub_tier(tier ${name})
+  layrub_add_entry(${name} ${tier} cpu "${environment};RC_PARAMS=seed=20181018 max_success=40" ${ARGN})
   if(name IN_LIST LAYRUB_LONG_TESTS)
-    add_test(NAME ${name}_long COMMAND ${ARGN} CONFIGURATIONS long)
-    set_tests_properties(${name}_long PROPERTIES LABELS long TIMEOUT 36000
-                         ENVIRONMENT "${environment};LAYRUB_LONG_TESTS=1;RC_PARAMS=max_success=1000")
+    layrub_add_entry(${name}_long long "" "${environment};LAYRUB_LONG_TESTS=${LONG_EXAMPLES};RC_PARAMS=max_success=${LONG_EXAMPLES}"
+                     ${ARGN})
+    set_property(TEST ${name}_long PROPERTY TIMEOUT 36000)
   endif()
 endfunction()
 
-# layrub_register_device_test(<name> <device> <label> <filter>): the test <name> once more, on another device; of its cases
-# those that the filter lets through, unless it is empty.
-function(layrub_register_device_test name device label filter)
+# layrub_register_device_test(<name> <device> <tier> <label> [<environment>...]): the test <name> once more, on another device.
+function(layrub_register_device_test name device tier label)
   set(entry ${name}_${device})
-  layrub_register_test(${entry} ${name})
-  set_property(TEST ${entry} PROPERTY LABELS ${label})
   string(REPLACE fake_gpu cuda device ${device})
-  set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT LAYRUB_TEST_DEVICE=${device})
-  if(filter)
-    set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=${filter}")
+  if(NOT fake_gpu AND CPU_ONLY AND device STREQUAL "emulated")
+    set(tier sampled)  # it stands in for the fake GPU
   endif()
-  set_property(TEST ${entry} PROPERTY SKIP_REGULAR_EXPRESSION "Cannot use a GPU")
+  set(environment ${ARGN} LAYRUB_TEST_DEVICE=${device} GLOG_minloglevel=1 "RC_PARAMS=seed=20181018 max_success=40")
+  layrub_add_entry(${entry} ${tier} ${label} "${environment}" ${name})
+  foreach(each ${entry} ${entry}_nightly)
+    if(TEST ${each})
+      set_property(TEST ${each} PROPERTY SKIP_REGULAR_EXPRESSION "Cannot use a GPU")
+    endif()
+  endforeach()
 endfunction()
 
 # Compiles the helpers of a test folder once; sets <result> to their objects, or to nothing.

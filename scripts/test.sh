@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing, builds, and runs all tests.
+# Installs what is missing, builds, and runs the commit tier of the tests (docs/testing.md).
 # BUILD names the build folder (default: build); arguments go to cmake, such as -D WERROR=ON.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac

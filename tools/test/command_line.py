@@ -1,5 +1,6 @@
 """What the tests of the command line share. The programs lie in the folder named by the environment variable
 LAYRUB_BIN_DIR, build/bin by default."""
+import concurrent.futures
 import gzip
 import json
 import os
@@ -11,6 +12,9 @@ import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.abspath(os.environ.get("LAYRUB_BIN_DIR", os.path.join(SOURCE, "build/bin")))
+# Whether a sample of what is tried is enough, as the nightly tier tries everything (docs/testing.md).
+SAMPLED = "LAYRUB_SAMPLE" in os.environ
+nightly = unittest.skipIf(SAMPLED, "only in the nightly tier")
 SOLVER = """
 net: "examples/digits/train_test.prototxt"
 test_iter: 1
@@ -46,6 +50,17 @@ def run(*args, program="layrub"):
     env = dict(os.environ, GLOG_log_dir=os.getcwd())
     done = subprocess.run([os.path.join(BIN, program), *args], capture_output=True, text=True, timeout=120, env=env)
     return Result(done)
+
+
+def sample(things, step, first=0):
+    """The list of things, sampled: one in `step` of them, from that with the number `first` on."""
+    return list(things)[first::step] if SAMPLED else list(things)
+
+
+def at_once(function, things):
+    """[function(thing), ...], several at a time: for programs that wait more than they compute."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return list(pool.map(function, things))
 
 
 def write(path, text):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from command_line import BIN, SOURCE, Result, write
+from command_line import BIN, SAMPLED, SOURCE, Result, sample, write
 
 sys.path.insert(0, os.path.join(SOURCE, "scripts"))
 import run_layrub  # noqa: E402
@@ -74,8 +74,8 @@ class Training(FakeGpuTest):
             self.assertAlmostEqual(a, b, delta=1e-3 * abs(b))
 
     def test_every_strategy_gives_the_bits_of_keep_by_cudnn(self):
-        strategies = run_layrub.strategies()
-        for net in ("mini_alexnet", "mini_resnet"):
+        for number, net in enumerate(("mini_alexnet", "mini_resnet")):
+            strategies = sample(run_layrub.strategies(), 2, number)
             with self.subTest(net=net):
                 result = run("pace=random,seed=7", "train", self.solver(net), "--gpu=0", "--machine=h200",
                              "--deterministic", f"--placement={','.join(strategies)}", "--verify_placement=3")
@@ -137,8 +137,8 @@ class FailingCalls(FakeGpuTest):
                 failed += result.code
             if result.code == 0 and "Optimization Done" in result.err and n > 1000:
                 break
-            n += 1 + n // 3
-        self.assertGreater(failed, 15)
+            n += 1 + (n if SAMPLED else n // 3)
+        self.assertGreater(failed, 6 if SAMPLED else 15)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from command_line import BIN, SOLVER, DigitsTest, Result, run, write
+from command_line import BIN, SOLVER, DigitsTest, Result, at_once, run, write
 
 MODEL = "--model=examples/digits/train_test.prototxt"
 
@@ -185,9 +185,9 @@ class Inputs(FilesTest):
                    ["test", MODEL, "--weights=pipe.h5"], ["train", "--solver=solver.prototxt", "--weights=pipe"],
                    ["train", "--solver=solver.prototxt", "--snapshot=pipe"], ["diff", "pipe", "pipe"],
                    ["train", "--solver=solver.prototxt", "--snapshot=pipe.h5"]]
-        for args in reading:
+        for args, result in zip(reading, at_once(run_with, reading)):
             with self.subTest(args=args):
-                self.fails(run_with(args), "pipe(.h5)?: it is (a pipe that nobody writes to|no regular file)")
+                self.fails(result, "pipe(.h5)?: it is (a pipe that nobody writes to|no regular file)")
         self.fails(run_with(["pipe", "new"], "upgrade_net_proto_text"), "pipe: it is a pipe that nobody writes to")
         self.fails_as("convert_digits", ["pipe", "."], "pipe: it is a pipe that nobody writes to")
         self.fails_as("time_plans", ["pipe", "cpu", "1", "1"], "pipe: it is a pipe that nobody writes to")
@@ -196,16 +196,17 @@ class Inputs(FilesTest):
         os.mkfifo("pipe")
         write("list", "pipe\n")
         write("labels", "pipe 1\n")
-        for source in ("type: 'ImageData' image_data_param { source: 'pipe' }",
-                       "type: 'ImageData' image_data_param { source: 'labels' }",
-                       "type: 'WindowData' window_data_param { source: 'pipe' }",
-                       "type: 'HDF5Data' hdf5_data_param { source: 'pipe' batch_size: 1 }",
-                       "type: 'HDF5Data' hdf5_data_param { source: 'list' batch_size: 1 }",
-                       "type: 'Data' data_param { source: 'pipe' backend: LMDB }",
-                       "type: 'Data' data_param { source: 'pipe' backend: LEVELDB }"):
-            write("net", "layer { name: 'd' top: 'x' top: 'y' %s }" % source)
+        sources = ("type: 'ImageData' image_data_param { source: 'pipe' }",
+                   "type: 'ImageData' image_data_param { source: 'labels' }",
+                   "type: 'WindowData' window_data_param { source: 'pipe' }",
+                   "type: 'HDF5Data' hdf5_data_param { source: 'pipe' batch_size: 1 }",
+                   "type: 'HDF5Data' hdf5_data_param { source: 'list' batch_size: 1 }",
+                   "type: 'Data' data_param { source: 'pipe' backend: LMDB }",
+                   "type: 'Data' data_param { source: 'pipe' backend: LEVELDB }")
+        nets = [write("net%d" % i, "layer { name: 'd' top: 'x' top: 'y' %s }" % source) for i, source in enumerate(sources)]
+        for source, result in zip(sources, at_once(lambda net: run_with(["time", "--model=" + net]), nets)):
             with self.subTest(source=source):
-                self.fails(run_with(["time", "--model=net"]), "pipe")
+                self.fails(result, "pipe")
 
     def fails_as(self, program, args, pattern):
         result = run_with(args, program)

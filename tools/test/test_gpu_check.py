@@ -178,7 +178,7 @@ class Quick(Programs):
                 time.sleep(0.05)
             check.send_signal(signal.SIGTERM)
             check.stdout.read()
-            self.assertEqual(check.wait(timeout=20), 128 + signal.SIGTERM)
+            self.assertEqual(check.wait(timeout=60), 128 + signal.SIGTERM)
         pieces = self.result()['pieces']
         self.assertTrue(pieces['versions']['ok'] and pieces['copies']['ok'], pieces)
         self.assertIn('test_gemm', [row['name'] for row in pieces['tests']['rows']])

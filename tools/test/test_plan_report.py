@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from command_line import SOURCE, DigitsTest, run, write
+from command_line import DigitsTest, SOURCE, nightly, run, write
 
 MIB = 2 ** 20
 
@@ -169,6 +169,7 @@ class PlanReport(DigitsTest):
         batch = self.plan(RESNET, "--placement=hybrid", "--device_memory=1TiB")["largest_batch"]
         self.assertEqual((2**31 - 1) // (64 * 112 * 112), batch)
 
+    @nightly
     def test_a_search_finds_the_largest_batch_but_for_hardly_more_than_a_hundredth(self):
         for budget in (400 * MIB, 2000 * MIB):
             batch = self.plan(RESNET, f"--device_memory={budget}")["largest_batch"]

@@ -90,7 +90,7 @@ class Tutorial(unittest.TestCase):
         """What the commands print; they have to succeed."""
         text = "\n".join(line for line in text.splitlines() if not line.startswith(BUILD_STEPS))
         done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=120, check=False, env=self.environment)
+                              stderr=subprocess.STDOUT, text=True, timeout=500, check=False, env=self.environment)
         self.assertEqual(0, done.returncode, f"{text}\n{done.stdout}")
         lines = [line.rstrip() for line in PREFIX.sub("", done.stdout).splitlines()]
         return [line for line in lines if line != READ_AHEAD]

@@ -12,10 +12,10 @@
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/policies/conv_like.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/long_tests.hpp"
 #include "layrub/placement/test/mutate.hpp"
 #include "layrub/placement/test/slides.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/placement/test/tiers.hpp"
 
 namespace caffe {
 namespace {
@@ -60,7 +60,8 @@ TEST_P(NetPlans, AreProvedAtEveryBudgetOrSayThatTheyDoNotFit) {
   std::mt19937 random(7);
   std::uniform_int_distribution<int64_t> bytes(smallest_ / 2, smallest_ * 2);
   std::vector<int64_t> budgets = {0, smallest_ - 1, smallest_, smallest_ + 1};
-  for (int i = layrub::testing::Long() ? 40 : 1; i > 0; --i) budgets.push_back(bytes(random));
+  for (int i = 1 + layrub::testing::LongExamples() / 25; i > 0; --i)
+    budgets.push_back(bytes(random));
   for (int64_t budget : budgets) {
     const auto plan = layrub::MakePlan(graph_, {}, {budget}, strategy_);
     // A search within a budget may find a little more than one without.
@@ -127,12 +128,10 @@ TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
   std::filesystem::remove_all(folder);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, NetPlans,
-                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
-                                            ::testing::ValuesIn(layrub::StrategyNames())),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    EveryNetAndStrategy, NetPlans,
+    ::testing::ValuesIn(layrub::testing::Pairs(SmallNets(), layrub::StrategyNames())),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 class SmallNet : public ::testing::TestWithParam<std::string> {};
 

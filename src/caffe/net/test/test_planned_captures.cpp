@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "caffe/parameter_callback.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/test/program_data.hpp"
+#include "layrub/placement/test/tiers.hpp"
 
 namespace caffe {
 namespace {
@@ -61,26 +63,27 @@ void ExpectTheSame(const Trained& with, const Trained& without) {
   }
 }
 
-class PlannedCaptures : public ::testing::TestWithParam<std::string> {};
+class PlannedCaptures : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(PlannedCaptures, GiveTheBitsOfLayersThatAreAsked) {
-  for (const string strategy : {"keep", "liveness", "hybrid", "superneurons"}) {
-    const SolverParameter param = Changing(ReadNet(GetParam()), strategy);
-    const Trained with = Train(param, true);
-    ExpectTheSame(with, Train(param, false));
-    if (GpuRepeats() && strategy == "keep") {
-      EXPECT_GT(with.repeated, 0);
-    }
+  const auto& [net, strategy] = GetParam();
+  const SolverParameter param = Changing(ReadNet(net), strategy);
+  const Trained with = Train(param, true);
+  ExpectTheSame(with, Train(param, false));
+  if (GpuRepeats() && strategy == "keep") {
+    EXPECT_GT(with.repeated, 0);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNet, PlannedCaptures,
-                         ::testing::Values("lenet", "mini_resnet", "mini_googlenet", "mini_alexnet",
-                                           "shared_weights", "mini_fcn", "recurrent",
-                                           "types/activations", "types/shapes", "types/fork_shapes",
-                                           "types/losses", "types/recurrent"),
+                         ::testing::ValuesIn(layrub::testing::Pairs(
+                             {"lenet", "mini_resnet", "mini_googlenet", "mini_alexnet",
+                              "shared_weights", "mini_fcn", "recurrent", "types/activations",
+                              "types/shapes", "types/fork_shapes", "types/losses",
+                              "types/recurrent"},
+                             {"keep", "liveness", "hybrid", "superneurons"})),
                          [](const auto& test) {
-                           string name = test.param;
+                           string name = std::get<0>(test.param) + "_" + std::get<1>(test.param);
                            for (char& c : name) c = c == '/' ? '_' : c;
                            return name;
                          });

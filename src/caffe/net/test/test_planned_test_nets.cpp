@@ -3,8 +3,8 @@
 #include "caffe/net/test/training.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
-#include "layrub/placement/test/long_tests.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/placement/test/tiers.hpp"
 
 namespace caffe {
 namespace {
@@ -123,7 +123,7 @@ TEST_P(TightPlannedTests, RunInTheTrainNetsBytesWhereTheBudgetNeedsIt) {
 
 INSTANTIATE_TEST_SUITE_P(
     SomeNetsAndEveryStrategy, TightPlannedTests,
-    ::testing::Combine(::testing::ValuesIn(layrub::testing::Long()
+    ::testing::Combine(::testing::ValuesIn(layrub::testing::LongExamples() > 0
                                                ? SmallNets()
                                                : std::vector<std::string>{"lenet", "mini_fcn",
                                                                           "shared_weights"}),

@@ -14,6 +14,7 @@
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
 #include "layrub/placement/test/strategy_kinds.hpp"
+#include "layrub/placement/test/tiers.hpp"
 
 // Sees the allocations of the whole program, unless a sanitizer has an allocator of its own. Those
 // for products of matrices are not device bytes and do not count: OpenBLAS takes a job table for
@@ -182,12 +183,10 @@ TEST_P(PlannedTraining, AllocatesNothingLargeInAnIteration) {
 #endif
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, PlannedTraining,
-                         ::testing::Combine(::testing::ValuesIn(SmallNets()),
-                                            ::testing::ValuesIn(layrub::StrategyNames())),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    EveryNetAndStrategy, PlannedTraining,
+    ::testing::ValuesIn(layrub::testing::Pairs(SmallNets(), layrub::StrategyNames())),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 class HybridTraining : public ::testing::TestWithParam<std::string> {};
 

@@ -20,6 +20,7 @@ TEST(PlannedTypes, TrainUnderEveryStrategy) {
 #include "caffe/net/test/tight_training.hpp"
 #include "caffe/test/program_data.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
+#include "layrub/placement/test/tiers.hpp"
 
 namespace caffe {
 namespace {
@@ -133,12 +134,10 @@ TEST_P(EveryType, TrainsToTheBitsOfUnplannedTrainingUnderPoison) {
   EXPECT_TRUE(SameBits(state, Unplanned(net())));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryNetAndStrategy, EveryType,
-                         ::testing::Combine(::testing::ValuesIn(TypeNets()),
-                                            ::testing::ValuesIn(layrub::StrategyNames())),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" + std::get<1>(test.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    EveryNetAndStrategy, EveryType,
+    ::testing::ValuesIn(layrub::testing::Pairs(TypeNets(), layrub::StrategyNames())),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 class EveryTypeNet : public PlannedTypes, public ::testing::WithParamInterface<std::string> {};
 

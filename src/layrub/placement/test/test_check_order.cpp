@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -204,9 +204,9 @@ TEST(CheckSpeed, ProvesAHundredThousandStepsInSeconds) {
   }
   p.EndPass(Pass::kForward);
   ASSERT_GE(p.plan.steps.size(), 100000u);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_EQ(Join(Check(net.graph, p.plan)), "");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC);  // of the processor
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <limits>
 #include <random>
@@ -189,10 +188,9 @@ TEST(Pack, GivesOffsetsThatAreSumsOfSizes) {
 
 TEST(Pack, TakesAtMostSecondsForThirtyThousandIntervals) {
   const std::vector<Interval> intervals = TrainingLike(30000, 1);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const Packing packing = Pack(intervals);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 5.0);  // measured: 0.05 s
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);  // processor seconds; measured: 0.05
   EXPECT_LE(static_cast<double>(packing.bytes),
             1.02 * static_cast<double>(LargestLiveSum(intervals)));
 }

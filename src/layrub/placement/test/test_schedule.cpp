@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 
 #include "layrub/placement/check/check.hpp"
 #include "layrub/placement/ir/uses.hpp"
@@ -377,12 +377,12 @@ TEST(Schedule, PlansFiftyThousandOperationsInSeconds) {
     const TensorId dy = layers + 1 + i;
     net.Backward("b" + std::to_string(i), Uses({i - 1, i, dy}, {dy - 1}, {{dy - 1, dy}}));
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   for (const std::string& strategy : StrategyNames()) {
     ASSERT_TRUE(MakePlan(net.graph, {}, {}, strategy).ok());
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 20.0);  // measured: well under a second each
+  EXPECT_LT(std::clock() - start,
+            20 * CLOCKS_PER_SEC);  // processor seconds; measured: below 1 each
 }
 
 }  // namespace

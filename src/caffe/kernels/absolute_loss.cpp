@@ -29,7 +29,7 @@ void AbsoluteLossForward(const DeviceContext& context, const AbsoluteLoss<Dtype>
         return WeightAt(l.outer, i) * value;
       },
       [=] LAYRUB_HOST_DEVICE(int64_t, double total) {
-        sum[0] = static_cast<Dtype>(total / static_cast<double>(l.samples));
+        sum[0] = static_cast<Dtype>(total / static_cast<double>(l.samples > 0 ? l.samples : 1));
       });
 }
 

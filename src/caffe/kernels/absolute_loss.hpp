@@ -9,7 +9,8 @@ namespace caffe {
 namespace kernels {
 
 /// A loss of n values: the sum of outer * f(inner * (a - b)) / samples, where f(d) is
-/// d^2 / (2 * bend) where |d| < bend, and |d| - bend / 2 elsewhere. Weights that are null are 1.
+/// d^2 / (2 * bend) where |d| < bend, and |d| - bend / 2 elsewhere; 0 where there is no sample.
+/// Weights that are null are 1.
 template <typename Dtype>
 struct AbsoluteLoss {
   int64_t n = 0;

@@ -15,7 +15,7 @@ void EuclideanLossForward(const DeviceContext& context, int64_t n, int64_t sampl
         return difference * difference;
       },
       [=] LAYRUB_HOST_DEVICE(int64_t, double sum) {
-        loss[0] = static_cast<Dtype>(sum / 2 / static_cast<double>(samples));
+        loss[0] = static_cast<Dtype>(sum / 2 / static_cast<double>(samples > 0 ? samples : 1));
       });
 }
 

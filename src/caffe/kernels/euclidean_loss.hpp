@@ -8,7 +8,7 @@
 namespace caffe {
 namespace kernels {
 
-/// loss = sum of (a - b)^2 / (2 * samples), over n values.
+/// loss = sum of (a - b)^2 / (2 * samples), over n values; 0 where there is no sample.
 template <typename Dtype>
 void EuclideanLossForward(const DeviceContext& context, int64_t n, int64_t samples, const Dtype* a,
                           const Dtype* b, Dtype* loss);

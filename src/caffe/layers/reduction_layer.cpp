@@ -1,5 +1,7 @@
 #include "caffe/layers/reduction_layer.hpp"
 
+#include <algorithm>
+
 #include "caffe/kernels/reduction.hpp"
 #include "derived.hpp"
 
@@ -29,7 +31,7 @@ void ReductionLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   num_ = bottom[0]->count(0, axis_);
   dim_ = bottom[0]->count(axis_);
   coeff_ = static_cast<Dtype>(param.coeff());
-  if (op_ == ReductionParameter_ReductionOp_MEAN) coeff_ /= static_cast<Dtype>(dim_);
+  if (op_ == ReductionParameter_ReductionOp_MEAN) coeff_ /= static_cast<Dtype>(std::max(dim_, 1));
   const vector<int>& shape = bottom[0]->shape();
   top[0]->Reshape(vector<int>(shape.begin(), shape.begin() + axis_));
   if (!IsDerived(*this) || SummandOf(op_) != kernels::Summand::kValue) return;

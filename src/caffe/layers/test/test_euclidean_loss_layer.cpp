@@ -23,6 +23,12 @@ TEST(EuclideanLossLayer, IsHalfTheSquaredDistancePerSample) {
   EXPECT_EQ(DiffOf(*b), (vector<double>{-0.125, 0.25, 0, -0.375}));
 }
 
+TEST(EuclideanLossLayer, OfAnEmptyBatchIsZero) {
+  LayerCase loss(kLoss, {{0, 3}, {0, 3}}, 1);
+  loss.SetUp();
+  EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0);
+}
+
 TEST(EuclideanLossLayer, BothBottomsMayTakeAGradient) {
   auto layer = MakeLayer(kLoss);
   EXPECT_TRUE(layer->AllowForceBackward(0));

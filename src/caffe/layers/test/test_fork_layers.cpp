@@ -206,6 +206,14 @@ TEST(SmoothL1Loss, GivesTheGradient) {
   }
 }
 
+TEST(AbsoluteLosses, OfAnEmptyBatchAreZero) {
+  for (const char* text : {kSmooth, kL1}) {
+    LayerCase loss(text, {{0, 3}, {0, 3}}, 1);
+    loss.SetUp();
+    EXPECT_EQ(loss.layer->Forward(loss.bottom, loss.top), 0) << text;
+  }
+}
+
 TEST(L1Loss, IsTheDistancePerSample) {
   auto a = BlobOf({2, 2}, {0, 0.5, 5, -2}), b = BlobOf({2, 2}, {0, 0, 4, 1});
   Blob<double> loss;

@@ -48,6 +48,14 @@ TEST(Reduction, MayBeALoss) {
   EXPECT_EQ(Values(sum.bottom[0]->cpu_diff(), 6), (vector<double>{3, -6, 9, -12, 1.5, 18}));
 }
 
+TEST(Reduction, OfAnEmptyBatchIsZero) {
+  for (const string operation : {"SUM", "ASUM", "SUMSQ", "MEAN"}) {
+    LayerCase sum(Reduction("operation: " + operation) + " loss_weight: 1", {{0, 3}}, 1);
+    sum.SetUp();
+    EXPECT_EQ(sum.layer->Forward(sum.bottom, sum.top), 0) << operation;
+  }
+}
+
 TEST(Reduction, OfAZeroHasNoSign) {
   LayerCase sum(Reduction("operation: ASUM"), {{3}}, 1);
   Assign({0, -2, 3}, sum.bottom[0]);

@@ -79,7 +79,7 @@ std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu) {
   if (ids.empty() && kind == DeviceKind::kGpuIfAny && layrub::GpuCount() == 0) {
     LOG(INFO) << "solver_mode is not set, and "
               << (!layrub::HasGpuBackend() ? "this build is for the CPU only"
-                           : "there is no GPU to use (" + layrub::WhyNoGpu() + ")")
+                                           : "there is no GPU to use (" + layrub::WhyNoGpu() + ")")
               << ": training on the CPU.";
     return UseCpu();
   }

@@ -6,8 +6,9 @@
 
 namespace caffe {
 
-void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape, const kernels::LabelCounts* counted,
-                 const LayerParameter& layer, PendingReads* reads) {
+void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
+                 const kernels::LabelCounts* counted, const LayerParameter& layer,
+                 PendingReads* reads) {
   const auto look = [&layer, shape](const void* copy) {
     const FailureScope scope(layer);
     const auto& counts = *static_cast<const kernels::LabelCounts*>(copy);

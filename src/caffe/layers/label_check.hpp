@@ -8,8 +8,8 @@ namespace caffe {
 class LayerParameter;
 class PendingReads;
 
-/// Fails, naming `layer`, when labels are out of range: as `reads` are looked at, until when `layer`
-/// must live; null: now.
+/// Fails, naming `layer`, when labels are out of range: as `reads` are looked at, until when
+/// `layer` must live; null: now.
 void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
                  const kernels::LabelCounts* counts, const LayerParameter& layer,
                  PendingReads* reads);

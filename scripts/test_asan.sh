@@ -19,7 +19,8 @@ if [ $# -eq 0 ]; then
     test_outside_layers test_failure test_client_errors test_solver_errors test_lane_errors \
     test_cpu_backend test_pool test_spill_file test_syncedmem test_executor test_plan_text test_golden \
     test_planned_types test_planned_net test_planned_user_layers test_exact_resume test_snapshot \
-    test_parallel_solvers test_host_launch test_kernels_in_blocks test_solver_update test_fused_updates test_cuda_backend test_cuda_failures \
+    test_parallel_solvers test_host_launch test_kernels_in_blocks test_channel_blocks test_conv_onednn \
+    test_solver_update test_fused_updates test_cuda_backend test_cuda_failures \
     test_cuda_copies test_stream_calls test_nccl_communicator test_nccl_failures $scripts
 fi
 

@@ -11,16 +11,16 @@ build=${1:-$root/build-tsan}
 
 generator=
 if [ ! -f "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator='-G Ninja'; fi
-# -O1 takes less time than -O2 to compile, and the sanitizer sees as much.
+# -O1 takes less time than -O2 to compile, and the sanitizer sees as much. Of oneDNN, which makes its code as it runs, on
+# OpenMP's threads, it sees nothing.
 # shellcheck disable=SC2086 # no generator: no argument
-cmake $generator -S "$root" -B "$build" -D SANITIZE=thread -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1 -DNDEBUG' \
+cmake $generator -S "$root" -B "$build" -D SANITIZE=thread -D USE_ONEDNN=OFF -D CMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g1 -DNDEBUG' \
   > /dev/null
 
 if [ $# -eq 0 ]; then
   for source in "$root"/src/layrub/device/test/test_*.cpp "$root"/src/layrub/runtime/test/test_*.cpp \
     "$root"/src/caffe/kernels/test/test_host_launch.cpp \
     "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
-    "$root"/src/caffe/net/test/test_channel_blocks.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
     "$root"/src/caffe/layers/test/test_data_threads.cpp; do

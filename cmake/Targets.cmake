@@ -421,9 +421,9 @@ endfunction()
 #
 # Tests of core, kernels, layers, nets and solvers run on the CPU, in a build with CUDA once more on a
 # GPU (<name>_cuda, label gpu), where they are skipped if there is none. All of core, kernels and layers, and those in
-# LAYRUB_DEVICE_TESTS, run on a fake GPU whose memory the host cannot reach (<name>_fake_gpu), where there is one; in the
-# nightly tier also on the emulated device (<name>_emulated), and those in LAYRUB_DEVICE_TESTS where a context and
-# libraries take some of its memory (<name>_occupied).
+# LAYRUB_DEVICE_TESTS, run on a fake GPU (<name>_fake_gpu), where there is one, and on the emulated device, whose memory the
+# host cannot reach (<name>_emulated; of nets and solvers nightly); those in LAYRUB_DEVICE_TESTS also where a context and
+# libraries take some of its memory (<name>_occupied, nightly).
 set(LAYRUB_DEVICE_TESTS test_fused_layers test_inner_nets test_net_wiring test_planned_blobs test_planned_custom_layers
                         test_planned_net test_planned_training test_planned_user_layers
                         test_planned_workspaces test_parallel_solvers test_sgd_solver
@@ -538,9 +538,11 @@ function(layrub_add_tests)
         set_target_properties(${name}_fake_gpu PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/fake_gpu")
         layrub_register_test(${name}_fake_gpu "LAYRUB_TEST_DEVICE=cuda;LAYRUB_FAKE_GPU=seed=1" ${name}_fake_gpu)
       elseif(fake_gpu AND (everywhere OR name IN_LIST LAYRUB_FAKE_GPU_TESTS))
-        layrub_register_device_test(${name} fake_gpu sampled cpu ${fake_gpu} "LAYRUB_FAKE_GPU=devices=2,seed=1,protect")
+        layrub_register_device_test(${name} fake_gpu sampled cpu ${fake_gpu} "LAYRUB_FAKE_GPU=devices=2,seed=1")
       endif()
-      if(everywhere)
+      if(folder MATCHES "/(core|kernels|layers)/test$")
+        layrub_register_device_test(${name} emulated sampled cpu)
+      elseif(everywhere)
         layrub_register_device_test(${name} emulated nightly cpu)
       endif()
       if(name STREQUAL "test_planned_training")

@@ -5,6 +5,7 @@
 #include "caffe/net/test/growing_source.hpp"
 #include "caffe/net/test/training.hpp"
 #include "caffe/test/expect_error.hpp"
+#include "caffe/test/info_lines.hpp"
 #include "layrub/device/device.hpp"
 #include "layrub/device/pool.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
@@ -401,6 +402,9 @@ class DebugLines : public google::LogSink {
     if (line.compare(0, 5, "    [") == 0) lines.push_back(line);
   }
   vector<string> lines;
+
+ private:
+  const InfoLines info_;
 };
 
 TEST_P(LateSource, DebugInfoSaysTheSameWithAndWithoutAPlan) {

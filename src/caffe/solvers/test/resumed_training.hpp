@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/test/info_lines.hpp"
 #include "caffe/test/program_data.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/hdf5.hpp"
@@ -221,6 +222,7 @@ class TrainingLog : public google::LogSink {
   const vector<string>& lines() const { return lines_; }
 
  private:
+  const InfoLines info_;
   vector<string> lines_;
 };
 

@@ -2,6 +2,7 @@
 #include "caffe/solvers/detection_scores.hpp"
 
 #include "caffe/test/expect_error.hpp"
+#include "caffe/test/info_lines.hpp"
 #include "solver_fixture.hpp"
 
 namespace caffe {
@@ -67,6 +68,7 @@ TEST(DetectionScores, AreWhatASolverTests) {
       Detector({-1, 1, 1, -1, -1, 0, 1, 0.9f, 1, 0, 0, 1, 0.95f, 0, 1}),
       "eval_type: 'detection' ap_version: 'MaxIntegral' show_per_class_result: true "
       "test_iter: 2 test_interval: 10");
+  const InfoLines info;
   testing::internal::CaptureStderr();
   FLAGS_logtostderr = true;
   solver->Step(1);

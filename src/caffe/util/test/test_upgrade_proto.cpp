@@ -1,3 +1,4 @@
+#include "caffe/test/info_lines.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 
 #include <gtest/gtest.h>
@@ -167,6 +168,7 @@ string Logged(const Body& body) {
     }
     string text;
   } lines;
+  const InfoLines info;
   google::AddLogSink(&lines);
   body();
   google::RemoveLogSink(&lines);

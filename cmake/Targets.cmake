@@ -82,7 +82,8 @@ endfunction()
 # layrub_in_groups(<name>): compiles its files in groups, for which their headers and templates are compiled once
 # (JUMBO). So names in the unnamed namespaces of a target's files must differ.
 function(layrub_in_groups name)
-  if(JUMBO)
+  # Of a class whose members are instantiated in several files clang refuses to see more than one.
+  if(JUMBO AND NOT (name MATCHES "^caffe_(net|solvers)$" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang"))
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
     # GCC takes each file of a group for a header, in which no type should need an unnamed namespace.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)

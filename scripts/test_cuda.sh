@@ -34,7 +34,7 @@ cmake --build "$build" --parallel "$(nproc)" --target "$target" >> "$log" 2>&1 |
 # device_query says whether there is a GPU; the tests of memory run on it, or say why not.
 if [ "$target" = cuda ]; then
   cmake --build "$build" --parallel "$(nproc)" --target layrub test_syncedmem > /dev/null
-  LD_PRELOAD=$(ls "$build"/lib*/gpu/libcaffe.so.1)
+  LD_PRELOAD=$(ls "$build"/lib*/gpu/libcaffe.so)
   export LD_PRELOAD
 fi
 LAYRUB_TEST_DEVICE=cuda "$build/bin/test_syncedmem"

@@ -27,7 +27,7 @@ import gpu_pieces  # noqa: E402
 SCRIPT = os.path.join(SOURCE, 'scripts/gpu_check.sh')
 GPU = os.environ.get('LAYRUB_TEST_DEVICE') == 'cuda'
 PRELOAD = os.environ.get('LAYRUB_CHECK_PRELOAD', '')
-PATIENCE = 4  # seconds, of which scripts that only print need next to nothing
+PATIENCE = 4  # seconds; scripts that only print take far less
 
 
 class Programs(unittest.TestCase):

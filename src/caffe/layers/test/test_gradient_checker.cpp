@@ -10,7 +10,7 @@
 namespace caffe {
 namespace {
 
-/// y = 2 x, of which it says that the derivative is 3.
+/// Computes y = 2 x, and claims that the derivative is 3.
 class WrongLayer : public Layer<double> {
  public:
   using Layer::Layer;

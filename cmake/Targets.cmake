@@ -435,10 +435,8 @@ set(LAYRUB_FAKE_GPU_TESTS ${LAYRUB_DEVICE_TESTS} test_planned_captures test_grad
 set(LAYRUB_VALGRIND_FILTER_test_planned_user_layers *MayKeep*)
 set(LAYRUB_VALGRIND_FILTER_test_channel_blocks *AreArraysTo*/residual)
 
-# The tiers (docs/testing.md). The commit tier has every entry but those in LAYRUB_NIGHTLY_TESTS. Of those in
-# LAYRUB_SAMPLED_TESTS it runs a sample: what the program chooses where LAYRUB_SAMPLE is set, and of that what the filter
-# LAYRUB_SAMPLE_OF_<name> lets through, if there is one.
-set(LAYRUB_NIGHTLY_TESTS)
+# The tiers (docs/testing.md). Of tests in LAYRUB_SAMPLED_TESTS the commit tier runs a sample: what the program chooses where
+# LAYRUB_SAMPLE is set, and of that what the filter LAYRUB_SAMPLE_OF_<name> lets through, if there is one.
 set(LAYRUB_SAMPLED_TESTS test_net_plans test_planned_training test_planned_types test_executor_plans test_planned_captures
                          test_models_ladders test_models_deep test_bench_placement test_file_faults
                          test_fake_gpu_training test_fake_gpu_failing_calls)
@@ -594,16 +592,15 @@ function(layrub_add_entry name tier labels environment)
   endif()
   list(APPEND environment LAYRUB_SOURCE_DIR=${PROJECT_SOURCE_DIR} LAYRUB_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
                           PYTHONDONTWRITEBYTECODE=1)
+  list(PREPEND labels ${tier})
   add_test(NAME ${name} COMMAND ${ARGN} ${configurations})
-  set_tests_properties(${name} PROPERTIES LABELS "${tier};${labels}" TIMEOUT ${seconds} ENVIRONMENT "${environment}")
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} ENVIRONMENT "${environment}")
 endfunction()
 
-# layrub_tier(<result> <name>): the tier of an entry that is in no other list.
+# layrub_tier(<result> <name>): the tier of an entry that is registered without one.
 function(layrub_tier result name)
   set(tier commit)
-  if(name IN_LIST LAYRUB_NIGHTLY_TESTS)
-    set(tier nightly)
-  elseif(name IN_LIST LAYRUB_SAMPLED_TESTS)
+  if(name IN_LIST LAYRUB_SAMPLED_TESTS)
     set(tier sampled)
   endif()
   set(${result} ${tier} PARENT_SCOPE)

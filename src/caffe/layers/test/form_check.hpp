@@ -1,10 +1,11 @@
 #ifndef CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
 #define CAFFE_LAYERS_TEST_FORM_CHECK_HPP_
 
-// Proves a layer's memory traits: every backward form gives the same bits, also when operands share
-// bytes as may_alias allows, and touches nothing that it does not declare; a repeatable forward
-// repeats itself.
+// Proves a layer's gradient and memory traits: every backward form gives the gradient, all of them
+// the same bits, also when operands share bytes as may_alias allows or the layer runs in place, and
+// touches nothing that it does not declare; a repeatable forward repeats itself.
 
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,12 +13,14 @@
 #include <cstring>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "caffe/layer.hpp"
 #include "caffe/test/body_memory.hpp"
+#include "caffe/test/test_gradient_check_util.hpp"
 
 namespace caffe {
 
@@ -39,7 +42,7 @@ struct PassResult {
 
 /// Runs a layer that is set up the way a plan does: forward and backward each see operands in
 /// memory of their own, filled with NaN (all bits set) unless their traits say that the value is
-/// read. Layers with views are not supported.
+/// read. Layers with views of parameters are not supported.
 template <typename Dtype>
 class PlannedPass {
  public:
@@ -47,6 +50,7 @@ class PlannedPass {
   using Blobs = vector<Blob<Dtype>*>;
   /// What gradients of parameters are before: they must be added to.
   static constexpr Dtype kGradient = 0.25;
+  static constexpr int kDirect = -1;
 
   /// `bottom` and `top` give shapes, bottom data and top diffs; they are left as they are.
   PlannedPass(Layer<Dtype>* layer, const Blobs& bottom, const Blobs& top,
@@ -56,11 +60,19 @@ class PlannedPass {
         top_(top),
         propagate_down_(propagate_down),
         traits_(layer->Traits(bottom, top, propagate_down)) {
-    CHECK(traits_.declared && traits_.data_views.empty() && traits_.diff_views.empty())
-        << layer->type();
+    CHECK(traits_.declared && traits_.param_views.empty()) << layer->type();
+    // What a view shows is there.
+    for (const View& view : traits_.data_views)
+      traits_.forward.reads.push_back(BottomData(view.bottom));
+    for (OperandForm& form : traits_.backward) {
+      for (const View& view : traits_.diff_views) form.reads.push_back(TopDiff(view.top));
+    }
   }
 
   const MemoryTraits& traits() const { return traits_; }
+  static bool Lists(const vector<Operand>& list, const Operand& operand) {
+    return std::find(list.begin(), list.end(), operand) != list.end();
+  }
 
   /// One forward and backward in form `form`; a pair of null is for no alias. Gradients of
   /// parameters begin with kGradient or, if `cleared`, have just been cleared.
@@ -119,24 +131,44 @@ class PlannedPass {
     return result;
   }
 
-  /// One forward and backward called directly with bottom[0] == top[0]; with `overwritten`, as if a
-  /// later layer in place on the same blob ran between them.
-  PassResult<Dtype> RunInPlace(bool overwritten) {
+  /// One forward and backward with bottom[0] == top[0], whose data in backward are NaN if
+  /// `overwritten`: called directly if `form` is kDirect, as if a later layer in place on the same
+  /// blob ran between them, else as under a plan, in a form that reads neither.
+  PassResult<Dtype> RunInPlace(int form, bool overwritten) {
     const vector<vector<Dtype>> params = ParamValues();
+    const vector<Dtype> input = Values(bottom_[0], false);
     Blobs bottom = bottom_;
     Blob<Dtype> shared(bottom_[0]->shape());
     bottom[0] = &shared;
-    Copy(Values(bottom_[0], false), shared.mutable_cpu_data());
-    PassResult<Dtype> result;
+    const bool planned = form != kDirect;
+    const FormBuffers buffers(traits_, planned ? form : 0);
+    const auto forward = [&](bool again) {
+      Copy(input, shared.mutable_cpu_data());
+      LayerRun run = buffers.forward();
+      run.recompute = again;
+      if (planned) layer_->EnterPlan(run);
+      layer_->Forward(bottom, {&shared});
+      PassResult<Dtype> result;
+      result.top_data = {Values(&shared, false)};
+      result.param_data = ParamValues();
+      return result;
+    };
     layer_->set_overwritten(vector<bool>(bottom.size(), false), {overwritten});
-    layer_->Forward(bottom, {&shared});
-    result.top_data = {Values(&shared, false)};
-    result.param_data = ParamValues();
-    if (overwritten) SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
-    Copy(Values(top_[0], true), shared.mutable_cpu_diff());
-    for (const auto& blob : layer_->blobs())
-      std::fill_n(blob->mutable_cpu_diff(), blob->count(), kGradient);
-    layer_->Backward({&shared}, propagate_down_, bottom);
+    PassResult<Dtype> result = forward(false);
+    if (planned && traits_.repeatable) {
+      EXPECT_TRUE(forward(true) == result) << layer_->type() << " does not repeat itself in place";
+    }
+    {
+      std::optional<HideUndeclaredData<Dtype>> hide;
+      if (planned) hide.emplace(traits_.backward.at(form), bottom, Blobs{&shared}, layer_->blobs());
+      if (overwritten) SetNaN(shared.mutable_cpu_data(), shared.count() * sizeof(Dtype));
+      Copy(Values(top_[0], true), shared.mutable_cpu_diff());
+      for (const auto& blob : layer_->blobs())
+        std::fill_n(blob->mutable_cpu_diff(), blob->count(), kGradient);
+      if (planned) layer_->EnterPlan(buffers.backward());
+      layer_->Backward({&shared}, propagate_down_, bottom);
+      if (planned) layer_->LeavePlan();
+    }
     layer_->set_overwritten({}, {});
     for (size_t i = 0; i < bottom.size(); ++i) {
       if (propagate_down_[i]) result.bottom_diff.push_back(Values(bottom[i], true));
@@ -161,9 +193,6 @@ class PlannedPass {
     }
   };
 
-  static bool Lists(const vector<Operand>& list, const Operand& operand) {
-    return std::find(list.begin(), list.end(), operand) != list.end();
-  }
   static void SetNaN(void* memory, size_t bytes) { std::memset(memory, 0xFF, bytes); }
   static void Copy(const vector<Dtype>& from, Dtype* to) {
     std::copy(from.begin(), from.end(), to);
@@ -227,6 +256,11 @@ class PlannedPass {
     }
     for (const SavedBuffer& saved : traits_.saved)
       binding->address.push_back(Allocate(saved.bytes));
+    vector<void*>& address = binding->address;
+    for (const View& view : traits_.data_views)
+      address[Index(TopData(view.top))] = address[Index(BottomData(view.bottom))];
+    for (const View& view : traits_.diff_views)
+      address[Index(BottomDiff(view.bottom))] = address[Index(TopDiff(view.top))];
     if (alias != nullptr) {
       EXPECT_TRUE(Lists(form.writes, alias->first) || alias->first.kind == Operand::kSaved)
           << form.name;
@@ -290,8 +324,8 @@ class PlannedPass {
 };
 
 /// Sets the layer up and compares all of its backward forms, every alias they allow and, where
-/// `in_place`, direct calls with bottom[0] == top[0], bit by bit with the first form without
-/// aliases.
+/// `in_place`, passes with bottom[0] == top[0], called directly and in each form that reads
+/// neither, bit by bit with the first form without aliases.
 template <typename Dtype>
 void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
                 const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
@@ -319,13 +353,10 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
   const MemoryTraits& traits = pass.traits();
   for (size_t form = 0; form < traits.backward.size(); ++form) {
     const string& name = traits.backward[form].name;
+    const vector<Operand>& reads = traits.backward[form].reads;
     EXPECT_TRUE(pass.Run(form, nullptr, nullptr) == expected) << layer->type() << ", form " << name;
     for (const auto& alias : traits.forward.may_alias) {
-      if (alias.first.kind == Operand::kSaved &&
-          !std::count(traits.backward[form].reads.begin(), traits.backward[form].reads.end(),
-                      alias.first)) {
-        continue;
-      }
+      if (alias.first.kind == Operand::kSaved && !pass.Lists(reads, alias.first)) continue;
       EXPECT_TRUE(pass.Run(form, &alias, nullptr) == expected)
           << layer->type() << ", form " << name << ", forward alias";
     }
@@ -335,11 +366,119 @@ void CheckForms(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
           << int{alias.second.kind};
     }
   }
+  if (!in_place) return;
   for (const bool overwritten : {false, true}) {
-    if (!in_place) break;
-    EXPECT_TRUE(pass.RunInPlace(overwritten) == expected)
+    EXPECT_TRUE(pass.RunInPlace(pass.kDirect, overwritten) == expected)
         << layer->type() << " in place" << (overwritten ? ", overwritten by a later layer" : "");
   }
+  int forms = 0;
+  for (size_t form = 0; form < traits.backward.size(); ++form) {
+    const vector<Operand>& reads = traits.backward[form].reads;
+    if (pass.Lists(reads, BottomData(0)) || pass.Lists(reads, TopData(0))) continue;
+    EXPECT_TRUE(pass.RunInPlace(static_cast<int>(form), true) == expected)
+        << layer->type() << " in place, form " << traits.backward[form].name;
+    ++forms;
+  }
+  EXPECT_GT(forms, 0) << layer->type() << ": no form for running in place";
+}
+
+inline LayerParameter ParseLayer(const string& text) {
+  LayerParameter param;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &param)) << text;
+  return param;
+}
+
+/// A layer, its blobs (owned) and how to run it.
+class LayerCase {
+ public:
+  LayerCase(const string& text, const vector<vector<int>>& bottom_shapes, int tops) {
+    layer = LayerRegistry<double>::CreateLayer(ParseLayer(text));
+    for (const vector<int>& shape : bottom_shapes) {
+      bottom.push_back(Own(new Blob<double>(shape)));
+      FillAt(bottom.back()->mutable_cpu_data(), bottom.back()->count());
+    }
+    for (int i = 0; i < tops; ++i) top.push_back(Own(new Blob<double>()));
+  }
+
+  void SetUp() { layer->SetUp(bottom, top); }
+  MemoryTraits Traits() const {
+    return layer->Traits(bottom, top, vector<bool>(bottom.size(), true));
+  }
+
+  /// The bottoms' diffs, one after the other, for top diffs 1, 2, 3, ... After SetUp.
+  vector<double> DiffsOfForm(int form, const vector<bool>& propagate_down) {
+    for (Blob<double>* blob : top) {
+      for (int i = 0; i < blob->count(); ++i) blob->mutable_cpu_diff()[i] = i + 1;
+    }
+    PlannedPass<double> pass(layer.get(), bottom, top, propagate_down);
+    const PassResult<double> result = pass.Run(form, nullptr, nullptr);
+    outputs = Joined(result.top_data);
+    return Joined(result.bottom_diff);
+  }
+  vector<double> DiffsOfForm(int form) {
+    return DiffsOfForm(form, vector<bool>(bottom.size(), true));
+  }
+
+  shared_ptr<Layer<double>> layer;
+  vector<Blob<double>*> bottom, top;
+  vector<double> outputs;  ///< the tops' data after the last DiffsOfForm
+
+ private:
+  Blob<double>* Own(Blob<double>* blob) {
+    owned_.emplace_back(blob);
+    return blob;
+  }
+  static vector<double> Joined(const vector<vector<double>>& parts) {
+    vector<double> all;
+    for (const vector<double>& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }
+  /// Values in [-2, 2], none near another's or near 0, other ones for each blob.
+  void FillAt(double* values, int n) {
+    for (int i = 0; i < n; ++i) values[i] = (filled_++ % 83 * 7919 % 83 - 41) / 20.5 + 0.011;
+  }
+
+  vector<shared_ptr<Blob<double>>> owned_;
+  int filled_ = 0;
+};
+
+/// CheckForms for the layer that `make` gives a LayerCase of, not set up, with `forms` backward
+/// forms; and `check_gradient` with a checker of direct calls and of each form.
+template <typename Make, typename CheckGradient>
+void CheckFormsAndGradients(const Make& make, const vector<bool>& wanted, size_t forms,
+                            GradientChecker<double> checker, const CheckGradient& check_gradient) {
+  LayerCase all = make();
+  CheckForms(all.layer.get(), all.bottom, all.top, wanted, false);
+  const MemoryTraits traits = all.layer->Traits(all.bottom, all.top, wanted);
+  ASSERT_EQ(traits.backward.size(), forms);
+  for (int form = -1; form < static_cast<int>(forms); ++form) {
+    SCOPED_TRACE(form < 0 ? string("called directly") : "form " + traits.backward[form].name);
+    checker.set_form(form);
+    check_gradient(&checker);
+  }
+}
+
+/// Gradient of every form by finite differences, and CheckForms. `kink_range`: inputs this near to
+/// 0 are left out.
+inline void CheckAllForms(const string& text, const vector<vector<int>>& bottom_shapes, int tops,
+                          size_t expected_forms, int check_bottom = -1, double kink_range = -1) {
+  SCOPED_TRACE(text);
+  vector<bool> wanted(bottom_shapes.size(), check_bottom == -1);
+  if (check_bottom >= 0) wanted[check_bottom] = true;
+  const auto make = [&] { return LayerCase(text, bottom_shapes, tops); };
+  CheckFormsAndGradients(
+      make, wanted, expected_forms, GradientChecker<double>(1e-4, 1e-6, 1701, 0., kink_range),
+      [&](GradientChecker<double>* checker) {
+        LayerCase one = make();
+        checker->CheckGradientExhaustive(one.layer.get(), one.bottom, one.top, check_bottom);
+      });
+}
+
+/// CheckForms, in place as well.
+inline void CheckInPlace(const string& text, const vector<vector<int>>& bottom_shapes) {
+  SCOPED_TRACE(text);
+  const LayerCase one(text, bottom_shapes, 1);
+  CheckForms(one.layer.get(), one.bottom, one.top, vector<bool>(bottom_shapes.size(), true), true);
 }
 
 }  // namespace caffe

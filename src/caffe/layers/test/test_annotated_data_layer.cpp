@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/layers/test/form_check.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/db.hpp"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "caffe/layers/base_data_layer.hpp"
-#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/io.hpp"

@@ -140,7 +140,7 @@ TEST(DropoutLayer, NeedsNothingButTheGradientAndRunsInPlace) {
   for (const bool overwritten : {false, true}) {
     auto layer = Seeded(6, Dropout(), x.get(), &y);
     PlannedPass<double> pass(layer.get(), {x.get()}, {&y}, {true});
-    EXPECT_TRUE(pass.RunInPlace(overwritten) == expected);
+    EXPECT_TRUE(pass.RunInPlace(pass.kDirect, overwritten) == expected);
   }
 }
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "caffe/layers/test/form_check.hpp"
-#include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/test/expect_error.hpp"
 

@@ -1,6 +1,5 @@
 // Interp and Upsample: layers that give maps another size.
 #include "caffe/layers/test/form_check.hpp"
-#include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/test/expect_error.hpp"
 

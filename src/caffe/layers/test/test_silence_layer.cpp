@@ -1,4 +1,4 @@
-#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/layers/test/form_check.hpp"
 
 namespace caffe {
 namespace {

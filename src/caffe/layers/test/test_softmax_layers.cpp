@@ -1,5 +1,5 @@
 #include "caffe/layers/softmax_loss_layer.hpp"
-#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/layers/test/form_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {

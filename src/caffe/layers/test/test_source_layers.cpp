@@ -3,7 +3,7 @@
 #include <fstream>
 #include <set>
 
-#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/layers/test/form_check.hpp"
 #include "caffe/util/math_functions.hpp"
 
 #ifdef USE_HDF5

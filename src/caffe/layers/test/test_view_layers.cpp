@@ -1,5 +1,5 @@
 // Flatten and Reshape.
-#include "caffe/layers/test/layer_forms.hpp"
+#include "caffe/layers/test/form_check.hpp"
 #include "caffe/test/expect_error.hpp"
 
 namespace caffe {

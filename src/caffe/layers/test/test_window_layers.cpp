@@ -1,6 +1,5 @@
 // Layers that are made of a convolution's or a pooling's windows: Im2col, SPP.
 #include "caffe/layers/test/form_check.hpp"
-#include "caffe/layers/test/layer_forms.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
 #include "caffe/test/expect_error.hpp"
 

@@ -91,6 +91,7 @@ elseif(SANITIZE STREQUAL "address")
   set(sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     set(sanitize_flags -fsanitize=fuzzer-no-link ${sanitize_flags})
+    add_compile_definitions(__SANITIZE_ADDRESS__)  # as GCC defines it
   endif()
 elseif(SANITIZE)
   message(FATAL_ERROR "SANITIZE=${SANITIZE}: must be thread, address or empty")

@@ -28,9 +28,10 @@ fi
 
 export OPENBLAS_NUM_THREADS=1
 # strict_string_checks and detect_stack_use_after_return find more; abort_on_error=0: death tests see an exit, and not
-# that of a program that fails; allocator_may_return_null=1: what cannot be had is said as without a sanitizer.
+# that of a program that fails; allocator_may_return_null=1: what cannot be had is said as without a sanitizer;
+# intercept_tls_get_addr=0: oneDNN, opened while the program runs, would end clang's search for leaks.
 export ASAN_OPTIONS="detect_leaks=1 strict_string_checks=1 detect_stack_use_after_return=1 abort_on_error=0 \
-  exitcode=99 allocator_may_return_null=1"
+  exitcode=99 allocator_may_return_null=1 intercept_tls_get_addr=0"
 export LSAN_OPTIONS="suppressions=$root/scripts/lsan.supp print_suppressions=0"
 export UBSAN_OPTIONS="print_stacktrace=1 halt_on_error=1"
 run() { (cd "$build" && ctest --output-on-failure --parallel "$(nproc)" --no-tests=error "$@"); }

@@ -20,7 +20,7 @@ class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
  public:
   explicit SoftmaxWithLossLayer(const LayerParameter& param)
       : SoftmaxScoresLossLayer<Dtype>(param, typeid(SoftmaxWithLossLayer)) {}
-  virtual inline const char* type() const { return "SoftmaxWithLoss"; }
+  const char* type() const override { return "SoftmaxWithLoss"; }
 
  protected:
   int softmax_axis_;

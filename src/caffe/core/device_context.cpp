@@ -16,6 +16,7 @@ DeviceContext DeviceContext::Current() {
 
 void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t bytes) {
   DeferredWork::FinishCurrent();
+  if (bytes == 0) return;
   if (context.gpu) {
     context.device->Copy(to, from, static_cast<int64_t>(bytes));
   } else {
@@ -25,6 +26,7 @@ void CopyBytes(const DeviceContext& context, void* to, const void* from, size_t 
 
 void ZeroBytes(const DeviceContext& context, void* memory, size_t bytes) {
   DeferredWork::FinishCurrent();
+  if (bytes == 0) return;
   if (context.gpu) {
     context.device->Zero(memory, static_cast<int64_t>(bytes));
   } else {

@@ -57,7 +57,7 @@ class ParallelSolvers<Dtype>::Gate {
 };
 
 template <typename Dtype>
-class ParallelSolvers<Dtype>::Leader : public Solver<Dtype>::Callback {
+class ParallelSolvers<Dtype>::Leader final : public Solver<Dtype>::Callback {
  public:
   Leader(Solver<Dtype>* root, Gate* gate) : root_(root), gate_(gate) { root->add_callback(this); }
 

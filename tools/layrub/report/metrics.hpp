@@ -15,7 +15,7 @@ namespace layrub_tool {
 /// Appends a line to a file of metrics (JSON Lines) after each iteration and each test of a solver,
 /// at once: however training ends, the file has whole lines. docs/report.md tells
 /// what they hold. Where the disk fails, the log has a warning, and training goes on.
-class Metrics : public caffe::Solver<float>::Callback {
+class Metrics final : public caffe::Solver<float>::Callback {
  public:
   /// Follows the solver, which has been placed. Lines are added to the file at `path`. From that of
   /// one that has been resumed, the lines of its iteration and of later ones are cut; with them, it

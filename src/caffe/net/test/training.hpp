@@ -100,7 +100,8 @@ inline std::vector<float> TrainUnplanned(OpenSolver* solver, int iterations) {
 }
 
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 inline bool AllFinite(const std::vector<float>& values) {

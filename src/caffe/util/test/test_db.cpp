@@ -185,7 +185,7 @@ TEST_F(LmdbFolder, ARefusedKeyIsExplained) {
       {
         std::unique_ptr<db::DB> database(db::GetDB(DataParameter::LMDB));
         database->Open(source_, db::WRITE);
-        database->NewTransaction()->Put(string(600, 'k'), "v");
+        std::unique_ptr<db::Transaction>(database->NewTransaction())->Put(string(600, 'k'), "v");
       },
       "An LMDB key has 1 to 511 bytes; this one has 600");
 }

@@ -4,15 +4,9 @@
 #include <cerrno>
 #include <cstdlib>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define LAYRUB_OWN_ALLOCATOR 0
-#endif
-#endif
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define LAYRUB_OWN_ALLOCATOR 0
-#endif
-#ifndef LAYRUB_OWN_ALLOCATOR
+#else
 #define LAYRUB_OWN_ALLOCATOR 1
 #endif
 

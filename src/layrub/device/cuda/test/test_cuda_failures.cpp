@@ -53,9 +53,11 @@ void FailTaking(int n) {
   }});
 }
 
+__attribute__((noreturn)) void Exit() { std::_Exit(1); }
+
 /// RunChain, as a program would: says what cannot be had and exits with 1.
 [[noreturn]] void RunChainAndExit(bool file) {
-  google::InstallFailureFunction([] { std::_Exit(1); });
+  google::InstallFailureFunction(&Exit);
   try {
     RunChain(file);
   } catch (const std::bad_alloc& error) {

@@ -6,20 +6,25 @@
   scripts/test_cost.py --write=scripts/test_cost.json build   writes what the folders may take: what they take now
 
 Seconds are of one job: where as many jobs as cores run side by side, they are processor seconds. As machines differ, limits
-are in units of what the same folder took to compile caffe.pb.cc. Where more is worth its time, say so: write new limits, in a
-commit that gives the reason. Logs must be of one whole build and test run; what ccache had is not counted as it was."""
+are in units of what it takes to compile caffe.pb.cc, which is tried once more on each core. --write lets them be a tenth
+above what was found, since two runs differ by some percent. Where more is worth its time, say so: write new limits, in a commit
+that gives the reason. Logs must be of one whole build and test run; what ccache had counts as little as it took."""
 
 import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
+import time
 from collections import Counter
 
 from script import BadInput, read_text, run_script
 
-RULER = 'caffe.pb.cc.o'
+RULER = 'caffe.pb.cc'
+NOISE = 1.1
 ROWS = 15
 
 
@@ -68,18 +73,36 @@ def table(title, seconds):
         print(f'  {rest:8.1f}  ({len(seconds) - ROWS} more)')
 
 
-def measure(folder):
-    """Prints the folder's tables; its compiling and its tests in units of RULER."""
+def ruler_seconds(folder):
+    """Seconds to compile RULER as the folder does, while each core does so."""
+    path = os.path.join(folder, 'compile_commands.json')
+    commands = [entry['command'] for entry in json.loads(read_text(path)) if entry['file'].endswith(RULER)]
+    if not commands:
+        raise BadInput(f'{path} does not tell of {RULER}')
+    with tempfile.TemporaryDirectory() as out:
+        begin = time.monotonic()
+        jobs = []
+        for core in range(os.cpu_count()):
+            command = shlex.split(commands[0])
+            command[command.index('-o') + 1] = f'{out}/{core}.o'
+            jobs.append(subprocess.Popen(command, cwd=folder, env=dict(os.environ, CCACHE_DISABLE='1')))
+        for job in jobs:
+            if job.wait() != 0:
+                raise BadInput(f'{RULER} does not compile')
+        return time.monotonic() - begin
+
+
+def measure(folder, ruler):
+    """Prints the folder's tables; its compiling and its tests in units of `ruler` seconds."""
     compiled = compile_seconds(folder)
-    ruler = [value for output, value in compiled.items() if output.endswith(RULER)]
-    if not ruler:
-        raise BadInput(f'{folder}/.ninja_log does not tell of {RULER}: build all of it with ninja')
+    if not compiled:
+        raise BadInput(f'{folder}/.ninja_log is empty: build all of it with ninja')
     by_target = Counter()
     for output, value in compiled.items():
         by_target[target_of(output)] += value
     table(f'{folder}: compiling, by target', by_target)
     tested = test_seconds(folder)
-    result = {'compile': sum(compiled.values()) / ruler[0]}
+    result = {'compile': sum(compiled.values()) / ruler}
     if tested:
         labels = labels_of(folder)
         by_label = Counter()
@@ -87,7 +110,7 @@ def measure(folder):
             by_label[labels.get(name, '-')] += value
         table(f'{folder}: tests, by label', by_label)
         table(f'{folder}: tests', Counter(tested))
-        result['test'] = sum(tested.values()) / ruler[0]
+        result['test'] = sum(tested.values()) / ruler
     return result
 
 
@@ -96,11 +119,14 @@ def main():
     parser.add_argument('folders', nargs='+', metavar='BUILD_FOLDER')
     parser.add_argument('--limits', metavar='FILE')
     parser.add_argument('--write', metavar='FILE')
+    parser.add_argument('--ruler', metavar='SECONDS', type=float, help=f'what {RULER} takes to compile, if that is known')
     args = parser.parse_args()
-    found = {os.path.basename(os.path.normpath(folder)): measure(folder) for folder in args.folders}
+    ruler = args.ruler or min(ruler_seconds(args.folders[0]) for _ in range(3))
+    print(f'one unit: {ruler:.1f} s')
+    found = {os.path.basename(os.path.normpath(folder)): measure(folder, ruler) for folder in args.folders}
     if args.write:
         with open(args.write, 'w', encoding='utf-8') as out:
-            json.dump({name: {key: round(value, 1) for key, value in of.items()} for name, of in found.items()}, out, indent=2)
+            json.dump({name: {key: round(NOISE * value, 1) for key, value in of.items()} for name, of in found.items()}, out, indent=2)
             out.write('\n')
     failed = False
     limits = json.loads(read_text(args.limits)) if args.limits else {}

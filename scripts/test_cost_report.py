@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,7 @@ class TestCost(unittest.TestCase):
             out.write(text)
 
     def run_script(self, *flags):
-        return subprocess.run([sys.executable, SCRIPT, *flags, 'build'], cwd=self.root.name, capture_output=True, text=True,
+        return subprocess.run([sys.executable, SCRIPT, '--ruler=5', *flags, 'build'], cwd=self.root.name, capture_output=True, text=True,
                               check=False)
 
     def test_sums_are_of_the_last_time_that_each_output_was_made(self):
@@ -73,7 +74,18 @@ class TestCost(unittest.TestCase):
         self.assertEqual(self.run_script('--write=limits.json').returncode, 0)
         ended = self.run_script('--limits=limits.json')
         self.assertEqual(ended.returncode, 0)
-        self.assertIn('compile takes 3.2 units, of 3.2 that it may', ended.stdout)
+        self.assertIn('compile takes 3.2 units, of 3.5 that it may', ended.stdout)
+
+    def test_the_unit_is_what_a_file_takes_to_compile_here(self):
+        self.write('build/compile_commands.json', json.dumps(
+            [{'file': 'other.cc', 'command': 'false -o x'}, {'file': 'proto/caffe.pb.cc', 'command': 'cp caffe.pb.cc -o x'}]))
+        self.write('build/caffe.pb.cc', '')
+        self.assertIn('does not compile', self.run_script('--ruler=0').stderr)
+        self.write('build/compile_commands.json', json.dumps([{'file': 'caffe.pb.cc', 'command': 'sleep -o 0.2'}]))
+        self.assertIn('does not compile', self.run_script('--ruler=0').stderr)
+        self.write('build/compile_commands.json', json.dumps([{'file': 'caffe.pb.cc', 'command': "sh -c 'sleep 0.2' -o x"}]))
+        unit = float(re.search(r'one unit: ([\d.]+) s', self.run_script('--ruler=0').stdout)[1])
+        self.assertGreaterEqual(unit, 0.2)
 
     def test_logs_that_cannot_be_used_are_told(self):
         self.write('build/.ninja_log', '# ninja log v5\n')

@@ -1,4 +1,6 @@
 #include <glog/logging.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -99,6 +101,22 @@ class StepTimes : public Solver<float>::Callback {
   bool started_ = false;
   Clock::time_point last_;
   std::vector<double> seconds_;
+};
+
+/// Says in the log file when nobody reads the standard error any more.
+class LogReader : public Solver<float>::Callback {
+ protected:
+  void on_start() override {
+    pollfd standard_error = {STDERR_FILENO, 0, 0};
+    if (gone_ || poll(&standard_error, 1, 0) != 1) return;
+    gone_ = true;
+    LOG(WARNING) << "Nobody reads the standard error any more. Training goes on, and its log goes "
+                    "to the log file alone.";
+  }
+  void on_gradients_ready() override {}
+
+ private:
+  bool gone_ = false;
 };
 
 /// The memory of what no plan has.
@@ -239,6 +257,8 @@ int RunTrain(const std::vector<std::string>&) {
   signals.BeginTraining();
   StepTimes steps;
   solver->add_callback(&steps);
+  LogReader reader;
+  solver->add_callback(&reader);
   std::unique_ptr<Metrics> metrics;
   if (!FLAGS_report.empty()) {
     const bool resumed = !snapshot.empty();

@@ -59,8 +59,12 @@ class Outputs(FilesTest):
         shutil.copy("examples/digits/digits.csv", "digits.csv")
         full = open("/dev/full", "w")
         self.addCleanup(full.close)
+        reader, unread = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, unread)
         for program, args in self.each_that_prints():
             for name, reason, options in (("full", "No space left on device", {"stdout": full}),
+                                          ("unread", "Broken pipe", {"stdout": unread}),
                                           ("closed", "Bad file descriptor", {"preexec_fn": lambda: os.close(1)})):
                 shutil.rmtree("new", ignore_errors=True)
                 os.mkdir("new")

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from command_line import BIN, TINY_NET, write
@@ -24,12 +25,12 @@ class Signals(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         write(self.folder + "/net.prototxt", TINY_NET)
 
-    def start(self, line, *flags, solver=""):
+    def start(self, line, *flags, solver="", **environment):
         """Starts training, and waits until it has logged `line`."""
         write(self.folder + "/solver.prototxt", SOLVER + solver)
         self.process = subprocess.Popen([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", *flags],
                                         cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-                                        env=dict(os.environ, GLOG_logtostderr="1", OPENBLAS_NUM_THREADS="1"))
+                                        env={**os.environ, "GLOG_logtostderr": "1", "OPENBLAS_NUM_THREADS": "1", **environment})
         self.addCleanup(self.process.kill)
         self.said = ""
         self.read_to(line)
@@ -60,6 +61,19 @@ class Signals(unittest.TestCase):
             self.ends_with_a_snapshot()
             for name in self.files():
                 os.remove(os.path.join(self.folder, name))
+
+    def test_training_goes_on_when_nobody_reads_its_log_any_more(self):
+        self.start("Iteration 10 ", solver="display: 10", GLOG_logtostderr="0", GLOG_log_dir=self.folder)
+        self.process.stderr.close()
+        log = os.path.join(self.folder, "layrub.INFO")
+        deadline = time.monotonic() + 60
+        while "Nobody reads the standard error any more" not in open(log).read():
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(self.process.poll())
+            time.sleep(0.1)
+        self.process.send_signal(signal.SIGTERM)
+        self.assertEqual(0, self.process.wait(60))
+        self.assertRegex(" ".join(self.files()), r"^run_iter_(\d+)\.caffemodel run_iter_\1\.solverstate$")
 
     def test_the_effect_of_sigterm_can_be_chosen(self):
         self.start("Iteration 10 ", "--sigterm_effect=snapshot", solver="display: 10")

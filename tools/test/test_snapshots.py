@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import tempfile
@@ -158,14 +159,19 @@ class Snapshots(SnapshotTest):
         write("precious", "mine")
         process = subprocess.Popen(["true"])
         process.wait()  # its number is nobody's now
-        for name in ("run_iter_0.tempfile", "run.tempfile", "run_iter_2.caffemodel.tmp.%d" % process.pid):
+        place = "%s-%d" % (socket.gethostname(), os.stat("/proc/self/ns/pid").st_ino)
+        dead, alive = (f".tmp.{place}.{number}.1-1" for number in (process.pid, os.getpid()))
+        elsewhere = f".tmp.another-{place}.{process.pid}.1-1"
+        for name in ("run_iter_0.tempfile", "run.tempfile", "run_iter_2.caffemodel" + dead):
             os.symlink("precious", name)
-        write("run_iter_3.solverstate.tmp.%d" % process.pid, "left by a kill")
-        write("run_iter_3.solverstate.tmp.%d" % os.getpid(), "of a process that lives")
+        write("run_iter_3.solverstate" + dead, "left by a kill")
+        write("run_iter_3.solverstate" + alive, "of a process that lives")
+        write("run_iter_3.solverstate" + elsewhere, "of a process of another host")
         self.train()
         self.assertEqual(b"mine", read("precious"))
-        self.assertEqual(["run.tempfile", "run_iter_0.tempfile", "run_iter_3.solverstate.tmp.%d" % os.getpid()],
-                         [name for name in self.runs() if "temp" in name or "tmp" in name])
+        self.assertEqual(sorted(["run.tempfile", "run_iter_0.tempfile", "run_iter_3.solverstate" + alive,
+                                 "run_iter_3.solverstate" + elsewhere]),
+                         sorted(name for name in self.runs() if "temp" in name or "tmp" in name))
 
     def test_names_with_slashes_are_kept_in_hdf5(self):
         for name in ("inception_3a/1x1", "a/b%2Fc%", ".", "50%25"):

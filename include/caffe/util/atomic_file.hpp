@@ -10,11 +10,13 @@ namespace caffe {
 
 /// A file that appears under its name only when it is complete. Until Commit, and if anything
 /// fails, a file that was there before is untouched. A path that exists and is no regular file
-/// (/dev/stdout, a pipe) is written directly.
+/// (/dev/stdout, a pipe) is written directly. Through a symbolic link the file that it names is
+/// replaced; a link that neither this user nor root has made is refused.
 ///
-/// What is written meanwhile is <path>.tmp.<process id>, a file that is made anew and never opened
-/// through a link. Those that processes left which are dead are removed when `path` is written
-/// again.
+/// What is written meanwhile is <path>.tmp.<place>.<process id>.<random number>-<number>, a file
+/// that is made anew and never opened through a link. The place is the host and its namespace of
+/// process ids. Those that processes of this place left which are dead are removed when `path` is
+/// written again.
 ///
 /// Failures abort with a message that names the file; the temporary file is removed first. Not
 /// thread safe.
@@ -54,8 +56,8 @@ class AtomicFile {
 /// Touches nothing that is there.
 string WhyNotWritable(const string& path);
 
-/// Removes the temporary files in `folder` ("": the current one) that processes left which are
-/// dead, of those targets (names in the folder) that `of` says.
+/// Removes the temporary files in `folder` ("": the current one) that processes of this place left
+/// which are dead, of those targets (names in the folder) that `of` says.
 void RemoveStrayFiles(const string& folder, const std::function<bool(const string& target)>& of);
 
 }  // namespace caffe

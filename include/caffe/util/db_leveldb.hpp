@@ -56,7 +56,8 @@ class LevelDBTransaction : public Transaction {
 };
 
 /// A database that is read is open once in the process, for all who read it, in any thread; LevelDB
-/// lets no other process open it meanwhile.
+/// lets no other process open it meanwhile. A database that has taken the place of one that is read
+/// is another one.
 class LevelDB : public DB {
  public:
   LevelDB() {}

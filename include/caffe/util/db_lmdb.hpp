@@ -68,7 +68,8 @@ class LMDBTransaction : public Transaction {
 };
 
 /// All that read one database share its environment, since LMDB must not open a database twice in a
-/// process; different threads may open and read it at the same time.
+/// process; different threads may open and read it at the same time. A database that has taken the
+/// place of one that is read is another one.
 class LMDB : public DB {
  public:
   LMDB() : mdb_env_(NULL) {}

@@ -122,8 +122,8 @@ cv::Mat WithSaturation(const DistortionParameter& param, const cv::Mat& image, r
 cv::Mat WithHue(const DistortionParameter& param, const cv::Mat& image, rng_t* random) {
   if (image.channels() != 3 || !DrawnByChance(random, param.hue_prob())) return image;
   constexpr int kHues = 180;  // OpenCV's, of 8 bits
-  const int delta =
-      static_cast<int>(std::lround(UniformDraw(random, -param.hue_delta(), param.hue_delta())));
+  const double drawn = UniformDraw(random, -param.hue_delta(), param.hue_delta());
+  const int delta = static_cast<int>(std::lround(std::fmod(drawn, kHues)));
   return ChangedHsvPlane(image, 0, [=](uint8_t hue) {
     return static_cast<uint8_t>(((hue + delta) % kHues + kHues) % kHues);
   });
@@ -205,12 +205,15 @@ void CheckDistortion(const DistortionParameter& param) {
   CheckChance(param.hue_prob(), "distort_param.hue_prob");
   CheckChance(param.saturation_prob(), "distort_param.saturation_prob");
   CheckChance(param.random_order_prob(), "distort_param.random_order_prob");
-  CHECK(param.brightness_delta() >= 0 && param.hue_delta() >= 0)
-      << "brightness_delta and hue_delta of distort_param must not be negative";
-  CHECK(param.contrast_lower() >= 0 && param.contrast_lower() <= param.contrast_upper())
-      << "distort_param needs 0 <= contrast_lower <= contrast_upper";
-  CHECK(param.saturation_lower() >= 0 && param.saturation_lower() <= param.saturation_upper())
-      << "distort_param needs 0 <= saturation_lower <= saturation_upper";
+  const auto ordered = [](float lower, float upper) {
+    return lower >= 0 && lower <= upper && std::isfinite(upper);
+  };
+  CHECK(ordered(0, param.brightness_delta()) && ordered(0, param.hue_delta()))
+      << "brightness_delta and hue_delta of distort_param must be numbers from 0 on";
+  CHECK(ordered(param.contrast_lower(), param.contrast_upper()))
+      << "distort_param needs numbers with 0 <= contrast_lower <= contrast_upper";
+  CHECK(ordered(param.saturation_lower(), param.saturation_upper()))
+      << "distort_param needs numbers with 0 <= saturation_lower <= saturation_upper";
 }
 
 void CheckExpansion(const ExpansionParameter& param) {

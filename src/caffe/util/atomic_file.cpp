@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 namespace caffe {
 
@@ -23,20 +26,55 @@ const char kMark[] = ".tmp.";
 
 string FolderOf(const string& path) { return fs::path(path).parent_path().string(); }
 
-/// Nobody writes it any more: its process is gone, or is this one, which begins anew.
-bool IsStray(const string& digits) {
+/// Where process ids mean what they mean to this process: its host, and its container there.
+const string& Place() {
+  static const string& place = *new string([] {
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    struct stat ids = {};
+    stat("/proc/self/ns/pid", &ids);
+    string text = string(host) + "-" + std::to_string(ids.st_ino);
+    std::replace(text.begin(), text.end(), '/', '_');
+    return text;
+  }());
+  return place;
+}
+
+/// A random number of this process, which may have the id of one that is dead.
+const string& RandomPart() {
+  static const string& number = *new string(std::to_string(std::random_device()()));
+  return number;
+}
+
+/// Nobody writes it any more: its process, of this place, is gone. `writer` is what stands behind
+/// kMark: <place>.<process id>.<random number>-<number of the file>.
+bool IsStray(const string& writer) {
+  const string here = Place() + ".";
+  if (writer.compare(0, here.size(), here) != 0) return false;
   pid_t id = 0;
-  const char* const end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, id).ptr != end || id <= 0) return false;
-  return id == getpid() || (kill(id, 0) != 0 && errno == ESRCH);
+  const char* const end = writer.data() + writer.size();
+  const char* const rest = std::from_chars(writer.data() + here.size(), end, id).ptr;
+  if (rest == end || *rest != '.' || id <= 0) return false;
+  const string own = "." + RandomPart() + "-";
+  if (id == getpid()) return string(rest, end).compare(0, own.size(), own) != 0;
+  return kill(id, 0) != 0 && errno == ESRCH;
 }
 
 /// The temporary file of `target`, made anew: its descriptor, or -1 and errno.
 int MakeTemporary(const string& target, string* temp_path) {
+  static std::atomic<uint64_t> files{0};
   RemoveStrayFiles(FolderOf(target), [name = fs::path(target).filename().string()](
                                          const string& found) { return found == name; });
-  *temp_path = target + kMark + std::to_string(getpid());
+  *temp_path = target + kMark + Place() + "." + std::to_string(getpid()) + "." + RandomPart() +
+               "-" + std::to_string(++files);
   return open(temp_path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
+/// In a folder that is shared, it may lead to any file that this user may write.
+bool IsLinkOfAnother(const string& path) {
+  struct stat link;
+  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != geteuid() &&
+         link.st_uid != 0;
 }
 
 /// What is no regular file, open for writing, or -1 and errno: ENXIO for a pipe that nobody reads,
@@ -80,6 +118,9 @@ string WhyNotWritable(const string& path) {
 }
 
 AtomicFile::AtomicFile(const string& path) : path_(path), temp_path_(path) {
+  if (IsLinkOfAnother(path)) {
+    Fail("it is a symbolic link that another user has made. Remove it, or name another file.");
+  }
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) Fail("it is a folder");

@@ -1,9 +1,13 @@
 #ifdef USE_LEVELDB
 #include "caffe/util/db_leveldb.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <utility>
+
+#include "caffe/util/file_id.hpp"
 
 namespace caffe {
 namespace db {
@@ -38,16 +42,27 @@ std::shared_ptr<leveldb::DB> OpenDatabase(const string& source, Mode mode) {
   return std::shared_ptr<leveldb::DB>(db);
 }
 
-/// The databases that are open to be read, by path.
+struct OpenLevelDB {
+  std::weak_ptr<leveldb::DB> db;
+  string name;  ///< that it was opened by
+};
+
+/// The databases that are open to be read, by their file LOCK.
 std::shared_ptr<leveldb::DB> OpenToRead(const string& source) {
   static auto& mutex = *new std::mutex;
-  static auto& known = *new std::map<string, std::weak_ptr<leveldb::DB>>;
-  std::error_code unknown;
-  const string path = std::filesystem::weakly_canonical(source, unknown);
+  static auto& databases = *new std::map<FileId, OpenLevelDB>;
   const std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<leveldb::DB>& open = known[path];
-  std::shared_ptr<leveldb::DB> db = open.lock();
-  if (!db) open = db = OpenDatabase(source, READ);
+  std::erase_if(databases, [](const auto& entry) { return entry.second.db.expired(); });
+  const auto found = databases.find(FileIdOf(source + "/LOCK"));
+  if (found != databases.end()) {
+    if (std::shared_ptr<leveldb::DB> db = found->second.db.lock()) return db;
+  }
+  // LevelDB knows by its name what it has open: one that has taken its place needs another one.
+  string name = source;
+  const auto is_taken = [&](const auto& entry) { return entry.second.name == name; };
+  while (std::any_of(databases.begin(), databases.end(), is_taken)) name += "/.";
+  std::shared_ptr<leveldb::DB> db = OpenDatabase(name, READ);
+  databases[FileIdOf(source + "/LOCK")] = {db, name};
   return db;
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "caffe/util/failure.hpp"
+#include "caffe/util/file_id.hpp"
 #include "layrub/base/bytes.hpp"
 
 namespace caffe {
@@ -171,18 +172,20 @@ MDB_env* OpenEnvironment(const string& source, Mode mode) {
   return env;
 }
 
-// The environments that are open for reading, and how many read each. Closing one of two that a
-// process had of a database would take away the locks of the other.
+// The environments that are open for reading, by their files, and how many read each. Closing one
+// of two that a process had of a database would take away the locks of the other.
 class Readers {
  public:
   MDB_env* Open(const string& source) {
-    std::error_code unknown;
-    const string place = std::filesystem::weakly_canonical(source, unknown).string();
+    const string file = source + "/data.mdb";
     const std::lock_guard<std::mutex> lock(mutex_);
-    Environment& environment = environments_[unknown ? source : place];
-    if (environment.readers == 0) environment.env = OpenEnvironment(source, READ);
-    ++environment.readers;
-    return environment.env;
+    auto found = environments_.find(FileIdOf(file));
+    if (found == environments_.end()) {
+      MDB_env* const env = OpenEnvironment(source, READ);
+      found = environments_.emplace(FileIdOf(file), Environment{env}).first;
+    }
+    ++found->second.readers;
+    return found->second.env;
   }
 
   // False: it is not one of these.
@@ -208,7 +211,7 @@ class Readers {
     int readers = 0;
   };
   std::mutex mutex_;
-  std::map<string, Environment> environments_;
+  std::map<FileId, Environment> environments_;
 };
 
 Readers& OpenReaders() {

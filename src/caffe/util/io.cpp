@@ -60,6 +60,10 @@ class InputFile {
 /// No input is read further, be it a device or a pipe without an end.
 constexpr int64_t kMostBytes = INT_MAX, kMostTextBytes = 1 << 30;
 
+/// How deeply messages of a text lie in each other at most, as those of a binary file. A parser
+/// calls itself for each.
+constexpr int kDeepest = 100;
+
 string TooLarge(const string& filename, int64_t most) {
   return filename + ": has more than " + std::to_string(most) + " bytes";
 }
@@ -86,6 +90,7 @@ string ParseText(const string& filename, Message* proto, TextFormat::ParseInfoTr
   TextProblems problems(filename, *proto);
   TextFormat::Parser parser;
   parser.AllowUnknownField(true);  // all of them are told, not the first
+  parser.SetRecursionLimit(kDeepest);
   parser.RecordErrorsTo(&problems);
   parser.WriteLocationsTo(places);
   const bool parsed = parser.Parse(&limited, proto);

@@ -73,6 +73,9 @@ void TextProblems::AddError(int line, int column, const string& text) {
   if (std::regex_match(text, at_end)) {
     problems_.push_back(Place(line, column) + ": the file ends in the middle of a message: " +
                         text + " Is a closing brace missing?");
+  } else if (text.find("too deep") != string::npos) {
+    problems_.push_back(Place(line, column) + ": messages lie in each other more deeply than any " +
+                        "that is known here. Is a closing brace missing?");
   } else {
     problems_.push_back(Place(line, column) + ": " + text + ValuesFor(text));
   }

@@ -7,9 +7,11 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <opencv2/imgproc/imgproc.hpp>
 #include <set>
 #include <string>
 
+#include "caffe/data/draws.hpp"
 #include "caffe/data_transformer.hpp"
 #include "caffe/test/expect_error.hpp"
 
@@ -153,6 +155,18 @@ TEST_F(ImageTransforms, HueTurnsColoursAndLeavesTheirBrightness) {
     green.insert(pixel[1]);
   }
   EXPECT_GT(green.size(), 5u);
+}
+
+TEST_F(ImageTransforms, HuesTurnAroundAsOftenAsTheyAreAskedTo) {
+  rng_t same = random_;
+  const cv::Mat red(1, 1, CV_8UC3, cv::Scalar(0, 0, 200));
+  const cv::Mat changed = Distort("hue_prob: 1 hue_delta: 1e12", red);
+  same();  // for the order of contrast and hue
+  const double turned = std::fmod(UniformDraw(&same, -float(1e12), float(1e12)), 180);
+  const cv::Mat hsv(1, 1, CV_8UC3, cv::Scalar(std::lround(turned + 180) % 180, 255, 200));
+  cv::Mat expected;
+  cv::cvtColor(hsv, expected, cv::COLOR_HSV2BGR);
+  EXPECT_TRUE(Equal(changed, expected)) << changed << " " << expected;
 }
 
 TEST_F(ImageTransforms, ChannelsChangePlaces) {

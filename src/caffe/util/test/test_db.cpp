@@ -115,6 +115,21 @@ TEST_P(Database, GrowsWithItsRecords) {
   EXPECT_EQ(Contents().size(), 24u);
 }
 
+TEST_P(Database, OneThatTakesThePlaceOfOneThatIsReadIsReadInItsTurn) {
+  Fill(db::NEW, {{"a", "old"}});
+  const std::unique_ptr<db::DB> reader = Open(db::READ);
+  const string place = source_;
+  for (const string value : {"new", "newer"}) {
+    source_ = folder_ + "/" + value;
+    Fill(db::NEW, {{"a", value}});
+    fs::remove_all(place);
+    fs::rename(source_, place);
+    source_ = place;
+    const std::unique_ptr<db::DB> same = Open(db::READ);
+    EXPECT_EQ(Contents(), (std::vector<std::pair<string, string>>{{"a", value}}));
+  }
+}
+
 TEST_P(Database, AnEmptyDatabaseHasNoValidCursor) {
   Fill(db::NEW, {});
   EXPECT_TRUE(Contents().empty());

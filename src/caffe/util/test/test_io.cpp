@@ -90,6 +90,17 @@ TEST_F(Io, ASyntaxErrorIsNamedWithFileLineAndColumn) {
   EXPECT_ERROR(ReadProtoFromTextFileOrDie(path, &net), "open.prototxt:3:1: ");
 }
 
+TEST_F(Io, ATextWithoutAnEndOfMessagesInEachOtherIsRefused) {
+  for (const string begin : {"layer {\n", "unknown: {", "layer { unknown < "}) {
+    string text;
+    for (int i = 0; i < 200000; ++i) text += begin;
+    const string path = Write("deep.prototxt", text);
+    NetParameter net;
+    EXPECT_ERROR(ReadProtoFromTextFileOrDie(path, &net),
+                 "deep.prototxt:[0-9]+:[0-9]+: messages lie in each other more deeply");
+  }
+}
+
 TEST_F(Io, AMissingFileIsNamed) {
   NetParameter net;
   EXPECT_FALSE(ReadProtoFromTextFile(Path("none.prototxt"), &net));
@@ -169,6 +180,20 @@ TEST_F(Io, AWriteGoesThroughALinkAndToAPipe) {
   EXPECT_FALSE(fs::is_regular_file("/dev/null"));
 }
 
+TEST_F(Io, ALinkThatAnotherUserHasMadeIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "Only root can make the link of another user.";
+  const string target = Write("target", "old");
+  for (const string& to : {target, Path("none")}) {
+    const string link = Path("link");
+    ASSERT_EQ(symlink(to.c_str(), link.c_str()), 0);
+    ASSERT_EQ(lchown(link.c_str(), 12345, 12345), 0);
+    EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), link), "link: it is a symbolic link that another");
+    unlink(link.c_str());
+  }
+  EXPECT_EQ(Read(target), "old");
+  EXPECT_EQ(FileCount(), 1u);
+}
+
 TEST_F(Io, AWriteIntoNowhereIsNamed) {
   EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")),
                "Cannot write .*none/net.prototxt: No such file");
@@ -198,32 +223,50 @@ TEST_F(Io, AFailedAtomicFileLeavesTheOldOne) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, ATemporaryFileIsNeverOpenedThroughALink) {
-  const string target = Write("precious", "old"), path = Path("state");
-  const string temp_path = path + ".tmp." + std::to_string(getpid());
-  ASSERT_EQ(symlink(target.c_str(), temp_path.c_str()), 0);
-  AtomicFile file(path);
-  EXPECT_FALSE(fs::is_symlink(temp_path));
-  EXPECT_EQ(write(file.fd(), "new", 3), 3);
-  file.Commit();
-  EXPECT_EQ(Read(path), "new");
-  EXPECT_EQ(Read(target), "old");
+TEST_F(Io, TwoThatWriteOneFileAtATimeDoNotDisturbEachOther) {
+  const string path = Path("state");
+  AtomicFile first(path), second(path);
+  first.Write("first");
+  second.Write("second");
+  first.Commit();
+  EXPECT_EQ(Read(path), "first");
+  second.Commit();
+  EXPECT_EQ(Read(path), "second");
+  EXPECT_EQ(FileCount(), 1u);
 }
 
-TEST_F(Io, WhatDeadProcessesLeftIsRemovedWithTheNextWrite) {
+TEST_F(Io, WhatDeadProcessesOfThisHostLeftIsRemovedWithTheNextWrite) {
+  int lives[2], made[2];
+  ASSERT_EQ(pipe(lives), 0);
+  ASSERT_EQ(pipe(made), 0);
   const pid_t child = fork();
-  if (child == 0) _exit(0);
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  const string dead = ".tmp." + std::to_string(child);
-  Write("state" + dead, "half");
-  Write("other" + dead, "of another file");
-  Write("state.tmp." + std::to_string(getppid()), "of a process that lives");
+  if (child == 0) {
+    close(lives[1]);
+    const AtomicFile state(Path("state")), other(Path("other"));
+    char byte = 0;
+    if (write(made[1], &byte, 1) == 1 && read(lives[0], &byte, 1) == 0) _exit(0);
+    _exit(1);
+  }
+  char byte;
+  ASSERT_EQ(read(made[0], &byte, 1), 1);
+  string name;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const string found = entry.path().filename().string();
+    if (found.starts_with("state.tmp.")) name = found;
+  }
+  ASSERT_NE(name, "");
+  name.insert(strlen("state.tmp."), "another-");
+  Write(name, "of another host");
   Write("state.tmp.x", "a name that is not ours");
   WriteProtoToTextFile(SmallNet(), Path("state"));
-  EXPECT_FALSE(fs::exists(Path("state" + dead)));
+  EXPECT_EQ(FileCount(), 5u);
+  close(lives[1]);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  WriteProtoToTextFile(SmallNet(), Path("state"));
   EXPECT_EQ(FileCount(), 4u);
   RemoveStrayFiles(folder_, [](const string& target) { return target == "other"; });
   EXPECT_EQ(FileCount(), 3u);
+  for (const int fd : {lives[0], made[0], made[1]}) close(fd);
 }
 
 TEST_F(Io, AFailureMayBeCaughtAndLeavesNothing) {
@@ -233,7 +276,7 @@ TEST_F(Io, AFailureMayBeCaughtAndLeavesNothing) {
   {
     AtomicFile file(path);
     unlink(file.temp_path().c_str());
-    Write("state.tmp." + std::to_string(getpid()), "of somebody else");
+    Write(fs::path(file.temp_path()).filename().string(), "of somebody else");
     EXPECT_THROW(file.Commit(), Error);
   }
   EXPECT_EQ(Read(path), "old");

@@ -26,7 +26,7 @@ std::string MetricsFile(const std::string& folder) { return folder + "/metrics.j
 
 void CheckTrainingReport(const std::string& folder) {
   CheckReportFolder(folder);
-  CheckWritable(MetricsFile(folder));
+  CheckMetricsFile(MetricsFile(folder));
 }
 
 void PutReportAside(const std::string& folder) {

@@ -169,6 +169,16 @@ class Metrics(DigitsTest):
             with open("report/metrics.jsonl") as file:
                 self.assertEqual(text, file.read())
 
+    def test_what_is_no_file_is_refused_before_training(self):
+        write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 snapshot: 2"))
+        self.report()
+        for replace in (os.mkfifo, lambda path: os.symlink("/dev/zero", path), os.mkdir):
+            os.remove("report/metrics.jsonl") if os.path.lexists("report/metrics.jsonl") else None
+            replace("report/metrics.jsonl")
+            for flags in ([], ["--snapshot=run_iter_2.solverstate"]):
+                result = run("train", "--solver=solver.prototxt", "--report=report", *flags)
+                self.fails(result, "report/metrics.jsonl is no regular file")
+
     def test_values_that_are_not_finite_are_null(self):
         write("net.prototxt", TINY_NET)
         write("solver.prototxt", TINY_SOLVER % (1e30, 6))

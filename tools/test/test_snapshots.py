@@ -121,6 +121,12 @@ class Snapshots(SnapshotTest):
         self.assertEqual(sorted(before + new), self.runs())
         self.train(more="snapshot_keep: -1", code=1, pattern="snapshot_keep should be at least 1, or 0 for all")
 
+    def test_latest_is_the_newest_and_not_that_of_the_largest_iteration(self):
+        self.train()
+        self.train("--max_iter=4")
+        log = self.train("--snapshot=latest", pattern="run_iter_4.solverstate is the newest state, although run_iter_6")
+        self.assertIn("Resuming from run_iter_4.solverstate", log)
+
     def test_an_empty_variable_does_not_train_from_scratch(self):
         for flag in ("--snapshot=", "--weights="):
             self.train(flag, code=1, pattern=flag + " names no file")

@@ -56,6 +56,10 @@ class AtomicFile {
 /// Touches nothing that is there.
 string WhyNotWritable(const string& path);
 
+/// `path` is a symbolic link that neither this user nor root has made. In a folder that is shared,
+/// it may lead to any file that this user may write.
+bool IsLinkOfAnother(const string& path);
+
 /// Removes the temporary files in `folder` ("": the current one) that processes of this place left
 /// which are dead, of those targets (names in the folder) that `of` says.
 void RemoveStrayFiles(const string& folder, const std::function<bool(const string& target)>& of);

@@ -21,6 +21,7 @@ SolverState SGDSolver<Dtype>::MakeHead(const string& model_filename) {
     head.mutable_resume()->set_lowest_loss(lowest_loss_);
     head.mutable_resume()->set_plateau_iter(plateau_iter_);
   }
+  head.set_has_checksum(true);
   uint32_t crc = HeadCrc32(head);
   for (const auto& blob : history_)
     crc = Crc32(crc, blob->cpu_data(), static_cast<size_t>(blob->count()) * sizeof(Dtype));
@@ -110,6 +111,7 @@ void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string& model_filename) {
     for (size_t i = 0; i < history_.size(); ++i)
       hdf5_save_nd_dataset<Dtype>(history.id(), std::to_string(i), *history_[i]);
     hdf5_save_bytes(file, "resume", head.resume().SerializeAsString());
+    hdf5_save_int(file, "has_checksum", head.has_checksum());
   };
   AtomicFile file(filename);
   hdf5_write_file(write, &file);

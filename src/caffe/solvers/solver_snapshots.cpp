@@ -145,10 +145,19 @@ string WhyNotWhole(const string& state_file) {
 }
 
 Result<string> LatestSnapshot(const string& prefix) {
-  const vector<SnapshotFiles> states = FindSnapshots(prefix);
+  struct Candidate {
+    SnapshotFiles files;
+    int64_t written;
+  };
+  vector<Candidate> states;
+  for (const SnapshotFiles& files : FindSnapshots(prefix))
+    states.push_back({files, WrittenAt(files.state)});
+  // Of equal times the larger iteration.
+  std::stable_sort(states.begin(), states.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.written > b.written; });
   string latest;
   int best = -1;
-  for (const SnapshotFiles& files : states) {
+  for (const auto& [files, written] : states) {
     int iteration = files.iteration;
     string fault = FaultOrFailure(files.state, &iteration);
     if (fault.empty() && iteration != files.iteration)
@@ -160,6 +169,13 @@ Result<string> LatestSnapshot(const string& prefix) {
     }
     LOG(WARNING) << "Skipping " << files.state << ": " << fault;
   }
+  const auto further = std::max_element(
+      states.begin(), states.end(), [](const Candidate& a, const Candidate& b) {
+        return a.files.iteration < b.files.iteration;
+      });
+  LOG_IF(WARNING, !latest.empty() && further->files.iteration > best)
+      << latest << " is the newest state, although " << further->files.state
+      << ", which is older, is of a later iteration. Give that as --snapshot to resume from it.";
   ForEachName(prefix, [&](const Name& name) {
     const SnapshotFiles files = FilesOf(prefix, name);
     if (name.is_state || name.iteration <= best || fs::exists(files.state)) return;

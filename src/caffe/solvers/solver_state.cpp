@@ -1,5 +1,7 @@
 // Solver: snapshots and resuming.
+#include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
+#include <chrono>
 #include <filesystem>
 
 #include "caffe/net/net_hdf5.hpp"
@@ -8,6 +10,7 @@
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/checksum.hpp"
 #include "caffe/util/io.hpp"
+#include "state_file.hpp"
 
 namespace caffe {
 
@@ -73,6 +76,9 @@ ResumeState Solver<Dtype>::MakeResumeState(const string& model_filename) {
                        << checksum.status().message;
   resume.set_weights_bytes(checksum.value().bytes);
   resume.set_weights_crc32(checksum.value().crc32);
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t last = last_snapshot_.empty() ? 0 : WrittenAt(last_snapshot_);
+  resume.set_written(std::max<int64_t>(now.count(), last + 1));
   return resume;
 }
 

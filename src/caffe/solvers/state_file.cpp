@@ -1,8 +1,17 @@
 #include "state_file.hpp"
 
+#include <fcntl.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/wire_format_lite.h>
+#include <sys/stat.h>
+
+#include <boost/algorithm/string/predicate.hpp>
+#include <climits>
 #include <filesystem>
 
 #include "caffe/util/checksum.hpp"
+#include "caffe/util/failure.hpp"
 
 namespace caffe {
 
@@ -12,6 +21,7 @@ SolverState TakeHead(const SolverState& state) {
   if (state.has_learned_net()) head.set_learned_net(state.learned_net());
   if (state.has_current_step()) head.set_current_step(state.current_step());
   if (state.has_resume()) *head.mutable_resume() = state.resume();
+  if (state.has_has_checksum()) head.set_has_checksum(state.has_checksum());
   return head;
 }
 
@@ -43,6 +53,8 @@ SolverState LoadHead(hid_t file, const string& state_file) {
     CHECK(head.mutable_resume()->ParseFromString(hdf5_load_bytes(file, "resume")))
         << state_file << " is damaged: its dataset 'resume' cannot be read.";
   }
+  if (hdf5_has(file, "has_checksum"))
+    head.set_has_checksum(hdf5_load_int(file, "has_checksum") != 0);
   return head;
 }
 
@@ -53,6 +65,56 @@ uint32_t HistoryCrc32(hid_t history, uint32_t crc) {
 }
 #endif
 
+namespace {
+
+/// The field `resume` of a binary state, by whose other fields it goes without reading them.
+ResumeState ResumeOf(const string& state_file) {
+  using google::protobuf::internal::WireFormatLite;
+  ResumeState resume;
+  const int fd = open(state_file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return resume;
+  google::protobuf::io::FileInputStream file(fd);
+  file.SetCloseOnDelete(true);
+  google::protobuf::io::CodedInputStream input(&file);
+  while (const uint32_t tag = input.ReadTag()) {
+    uint32_t bytes = 0;
+    if (WireFormatLite::GetTagFieldNumber(tag) != SolverState::kResumeFieldNumber) {
+      if (!WireFormatLite::SkipField(&input, tag)) break;
+    } else if (!input.ReadVarint32(&bytes) || bytes > INT_MAX) {
+      break;
+    } else {
+      const auto limit = input.PushLimit(static_cast<int>(bytes));
+      if (!resume.MergeFromCodedStream(&input)) break;
+      input.PopLimit(limit);
+    }
+  }
+  return resume;
+}
+
+}  // namespace
+
+int64_t WrittenAt(const string& state_file) {
+  ResumeState resume;
+  const ThrowOnError scope;
+  try {
+    if (boost::ends_with(state_file, ".h5")) {
+#ifdef USE_HDF5
+      const FailureScope at_work{FileAtWork{state_file}}, believed(state_file.c_str());
+      const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
+      resume = LoadHead(file.id(), state_file).resume();
+#endif
+    } else {
+      resume = ResumeOf(state_file);
+    }
+  } catch (const Error&) {
+    // Damaged: who reads all of it says so.
+  }
+  struct stat file;
+  if (resume.has_written()) return resume.written();
+  if (stat(state_file.c_str(), &file) != 0) return 0;
+  return file.st_mtim.tv_sec * int64_t{1'000'000'000} + file.st_mtim.tv_nsec;
+}
+
 string StateFault(const string& state_file, const SolverState& head, uint32_t crc32) {
   if (!head.has_iter())
     return state_file + " holds no solver state: it is empty, or no .solverstate.";
@@ -60,7 +122,7 @@ string StateFault(const string& state_file, const SolverState& head, uint32_t cr
     return state_file + " holds no solver state: it says iteration " + std::to_string(head.iter()) +
            ", step " + std::to_string(head.current_step()) + ".";
   }
-  if (head.has_resume() &&
+  if ((head.has_resume() || head.has_checksum()) &&
       (!head.resume().has_state_crc32() || head.resume().state_crc32() != crc32))
     return state_file + " is damaged: it does not have the checksum that it was written with.";
   return "";

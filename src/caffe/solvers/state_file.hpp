@@ -26,6 +26,10 @@ SolverState LoadHead(hid_t file, const string& state_file);
 uint32_t HistoryCrc32(hid_t history, uint32_t crc);
 #endif
 
+/// When it was written, in nanoseconds since 1970: as it says or, where it does not, its file. Of a
+/// binary file, little more than the head is read.
+int64_t WrittenAt(const string& state_file);
+
 /// What is wrong with the state, in a sentence; "" where nothing is. `crc32` is that of head and
 /// history as they were read.
 string StateFault(const string& state_file, const SolverState& head, uint32_t crc32);

@@ -70,13 +70,6 @@ int MakeTemporary(const string& target, string* temp_path) {
   return open(temp_path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-/// In a folder that is shared, it may lead to any file that this user may write.
-bool IsLinkOfAnother(const string& path) {
-  struct stat link;
-  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != geteuid() &&
-         link.st_uid != 0;
-}
-
 /// What is no regular file, open for writing, or -1 and errno: ENXIO for a pipe that nobody reads,
 /// which would let the process wait for ever.
 int OpenDirectly(const string& path) {
@@ -115,6 +108,12 @@ string WhyNotWritable(const string& path) {
   close(fd);
   unlink(temp_path.c_str());
   return "";
+}
+
+bool IsLinkOfAnother(const string& path) {
+  struct stat link;
+  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != geteuid() &&
+         link.st_uid != 0;
 }
 
 AtomicFile::AtomicFile(const string& path) : path_(path), temp_path_(path) {

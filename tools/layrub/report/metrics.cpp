@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "caffe/planned_net.hpp"
+#include "caffe/util/atomic_file.hpp"
 #include "layrub/commands.hpp"
 #include "layrub/report/put_aside.hpp"
 
@@ -101,11 +102,21 @@ std::string_view CurveOf(std::string_view line) {
 
 }  // namespace
 
+void CheckMetricsFile(const std::string& path) {
+  std::error_code missing;
+  const fs::file_status status = fs::status(path, missing);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    Fail(path + " is no regular file, so no metrics can be added to it. Remove it.");
+  if (caffe::IsLinkOfAnother(path))
+    Fail(path + " is a symbolic link that another user has made. Remove it.");
+  CheckWritable(path);
+}
+
 Metrics::Metrics(caffe::Solver<float>* solver, const std::string& path, bool resumed)
     : solver_(solver), path_(path) {
   std::error_code missing;
   if (resumed && fs::file_size(path, missing) > 0 && !missing) CutLines(path, solver->iter());
-  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file_ < 0) Fail("cannot write " + path + ": " + std::strerror(errno));
   bytes_ = lseek(file_, 0, SEEK_END);
   solver->add_callback(this);

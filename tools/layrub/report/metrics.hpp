@@ -12,6 +12,9 @@
 
 namespace layrub_tool {
 
+/// Ends the program where no metrics can be added to the file, or none can be made.
+void CheckMetricsFile(const std::string& path);
+
 /// Appends a line to a file of metrics (JSON Lines) after each iteration and each test of a solver,
 /// at once: however training ends, the file has whole lines. docs/report.md tells
 /// what they hold. Where the disk fails, the log has a warning, and training goes on.

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "caffe/solver_snapshots.hpp"
+#include "caffe/solvers/state_file.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/test/most_bytes.hpp"
 #include "solver_fixture.hpp"
@@ -84,6 +85,53 @@ void ExpectWholeSnapshots() {
 TEST(Snapshot, IsWholeInEitherPrecision) {
   ExpectWholeSnapshots<float>();
   ExpectWholeSnapshots<double>();
+}
+
+TEST(Snapshot, OfOneChangedBitIsNoticedWhereverItLies) {
+  const string prefix = NewFolder() + "/run", state = prefix + "_iter_2.solverstate";
+  MakeSolver(LinearNet(), "momentum: 0.9 snapshot: 2 snapshot_prefix: '" + prefix + "'")->Step(2);
+  const string whole = Contents(state);
+  constexpr size_t kBegin = 256, kEnd = 32;  // between them are values of the resume
+  ASSERT_GT(whole.size(), kBegin + kEnd);
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    if (byte == kBegin) byte = whole.size() - kEnd;
+    for (int bit = 0; bit < 8; ++bit) {
+      string changed = whole;
+      changed[byte] = static_cast<char>(changed[byte] ^ 1 << bit);
+      std::ofstream(state, std::ios::binary) << changed;
+      EXPECT_NE(WhyNotWhole(state), "") << "byte " << byte << ", bit " << bit;
+    }
+  }
+  std::ofstream(state, std::ios::binary) << whole;
+  EXPECT_EQ(WhyNotWhole(state), "");
+}
+
+TEST(Snapshot, IsTheLatestIfItIsTheNewestWhateverItsIteration) {
+  for (const string& format : SnapshotFormats()) {
+    const string prefix = NewFolder() + "/run", ending = format == "HDF5" ? ".h5" : "";
+    const string fields = "momentum: 0.9 snapshot: 2 snapshot_prefix: '" + prefix + "'";
+    MakeSolver(LinearNet(), fields + " snapshot_format: " + format)->Step(6);
+    MakeSolver(LinearNet(), fields)->Step(4);
+    EXPECT_EQ(LatestSnapshot(prefix).value(), prefix + "_iter_4.solverstate");
+    MakeSolver(LinearNet(), fields + " snapshot_format: " + format)->Step(2);
+    EXPECT_EQ(LatestSnapshot(prefix).value(), prefix + "_iter_2.solverstate" + ending);
+  }
+}
+
+TEST(Snapshot, IsNewerThanTheOneThatTrainingWasResumedFromWhateverTheClockSays) {
+  const string prefix = NewFolder() + "/run", file = prefix + "_iter_2.solverstate";
+  const string fields = "momentum: 0.9 snapshot: 2 snapshot_prefix: '" + prefix + "'";
+  MakeSolver(LinearNet(), fields)->Step(2);
+  SolverState state;
+  ReadProtoFromBinaryFileOrDie(file, &state);
+  ResumeState* const resume = state.mutable_resume();
+  resume->set_written(resume->written() + int64_t{3'600'000'000'000});  // the clock was set back
+  resume->set_state_crc32(HistoryCrc32(state, HeadCrc32(TakeHead(state))));
+  WriteProtoToBinaryFile(state, file);
+  const auto solver = MakeSolver(LinearNet(), fields);
+  solver->Restore(file.c_str());
+  solver->Step(2);
+  EXPECT_EQ(LatestSnapshot(prefix).value(), prefix + "_iter_4.solverstate");
 }
 
 TEST(Snapshot, OfOnePrecisionIsRestoredInTheOther) {

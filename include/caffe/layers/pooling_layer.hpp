@@ -1,6 +1,7 @@
 #ifndef CAFFE_POOLING_LAYER_HPP_
 #define CAFFE_POOLING_LAYER_HPP_
 
+#include <cstdint>
 #include <vector>
 
 #include "caffe/blob.hpp"
@@ -13,9 +14,14 @@ namespace kernels {
 struct PoolingWindow;
 }
 
-/// Takes the maximum (MAX) or the mean (AVE) over windows of each channel's plane. With MAX, an
-/// optional second top receives where in its plane each maximum was found. Where backward follows,
-/// MAX saves that place within the window, one byte per top value for kernels of up to 256 values.
+/// Takes the maximum (MAX) or the mean (AVE) over windows of each channel's plane, or a value that
+/// is drawn with the probability of its share of the window's sum (STOCHASTIC; in the TEST phase
+/// the value that is to be expected). With MAX, an optional second top receives where in its plane
+/// each maximum was found. Where backward follows, MAX and STOCHASTIC save that place within the
+/// window, one byte per top value for kernels of up to 256 values.
+///
+/// What STOCHASTIC draws follows from a key that each forward in training takes from the random
+/// stream (Caffe::set_random_seed); a forward that repeats itself draws the same.
 template <typename Dtype>
 class PoolingLayer : public Layer<Dtype> {
  public:
@@ -39,7 +45,7 @@ class PoolingLayer : public Layer<Dtype> {
   void BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 
-  bool max_pooling_ = true;
+  PoolingParameter_PoolMethod method_ = PoolingParameter_PoolMethod_MAX;
   bool global_pooling_ = false;
   PoolingParameter_RoundMode round_mode_ = PoolingParameter_RoundMode_CEIL;
   int kernel_h_ = 0, kernel_w_ = 0;
@@ -53,6 +59,8 @@ class PoolingLayer : public Layer<Dtype> {
   /// The number of windows along one axis.
   int PooledDim(int size, int kernel, int stride, int pad) const;
   kernels::PoolingWindow Window(const Blob<Dtype>& bottom) const;
+
+  uint64_t key_ = 0;  ///< of the latest forward pass that drew values
 };
 
 }  // namespace caffe

@@ -1,6 +1,7 @@
 #include "caffe/layers/pooling_layer.hpp"
 
-#include "caffe/kernels/pooling.hpp"
+#include "caffe/kernels/stochastic_pooling.hpp"
+#include "caffe/util/math_functions.hpp"
 #include "derived.hpp"
 
 namespace caffe {
@@ -30,9 +31,7 @@ template <typename Dtype>
 void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<Blob<Dtype>*>&) {
   const PoolingParameter& param = this->layer_param_.pooling_param();
   const string& name = this->layer_param_.name();
-  CHECK_NE(param.pool(), PoolingParameter_PoolMethod_STOCHASTIC)
-      << "Layer " << name << ": STOCHASTIC pooling is not implemented.";
-  max_pooling_ = param.pool() == PoolingParameter_PoolMethod_MAX;
+  method_ = param.pool();
   round_mode_ = param.ceil_mode() ? param.round_mode() : PoolingParameter_RoundMode_FLOOR;
   CHECK(!param.has_ceil_mode() || !param.has_round_mode() ||
         param.ceil_mode() == (param.round_mode() == PoolingParameter_RoundMode_CEIL))
@@ -56,6 +55,8 @@ void PoolingLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>&, const vector<B
     CHECK(pad.h >= 0 && pad.h < kernel.h && pad.w >= 0 && pad.w < kernel.w)
         << "Layer " << name << ": the padding must be smaller than the kernel.";
   }
+  CHECK(method_ != PoolingParameter_PoolMethod_STOCHASTIC || (pad.h == 0 && pad.w == 0))
+      << "Layer " << name << ": STOCHASTIC pooling takes no padding.";
   CHECK(stride.h > 0 && stride.w > 0) << "Layer " << name << ": the stride must be positive.";
   kernel_h_ = kernel.h;
   kernel_w_ = kernel.w;
@@ -124,29 +125,35 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const kernels::PoolingWindow window = Window(*bottom[0]);
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  const bool average = method_ == PoolingParameter_PoolMethod_AVE;
+  const bool stochastic = method_ == PoolingParameter_PoolMethod_STOCHASTIC;
+  const bool expected = stochastic && this->phase_ == TEST;
+  const bool has_index = !average && !expected;
+  traits.capturable = !IsDerived(*this) && !stochastic;
   traits.takes_blocks = traits.capturable && top.size() == 1;
-  traits.forward.name = max_pooling_ ? "max" : "average";
+  traits.forward.name = average      ? "average"
+                        : expected   ? "expected"
+                        : stochastic ? "stochastic"
+                                     : "max";
   traits.forward.reads = {BottomData(0)};
   for (int i = 0; i < static_cast<int>(top.size()); ++i)
     traits.forward.writes.push_back(TopData(i));
   traits.forward.flops = static_cast<double>(top[0]->count()) * window.KernelSize();
   const DeviceContext context = DeviceContext::Current();
-  if (!max_pooling_)
+  if (average)
     traits.forward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, false);
   OperandForm backward;
-  backward.name = max_pooling_ ? "index" : "shape";
-  if (max_pooling_) {
+  backward.name = has_index ? "index" : average ? "shape" : "none";
+  if (has_index) {
     traits.saved.push_back(
         {"index", int64_t{top[0]->count()} * kernels::PoolingIndexBytes(window)});
   }
   if (propagate_down[0]) {
     backward.reads = {TopDiff(0)};
-    if (max_pooling_) backward.reads.push_back(Saved(kPoolingIndex));
+    if (has_index) backward.reads.push_back(Saved(kPoolingIndex));
     backward.writes = {BottomDiff(0)};
     backward.flops = traits.forward.flops;
-    if (!max_pooling_)
-      backward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, true);
+    if (average) backward.workspaces = kernels::AveragePoolEngines<Dtype>(context, window, true);
   }
   traits.backward.push_back(backward);
   return traits;
@@ -159,12 +166,18 @@ void PoolingLayer<Dtype>::ForwardOn(const DeviceContext& context,
   const kernels::PoolingWindow window = Window(*bottom[0]);
   const Dtype* x = Data(context, *bottom[0]);
   Dtype* y = MutableData(context, top[0]);
-  if (max_pooling_) {
+  if (method_ == PoolingParameter_PoolMethod_MAX) {
     kernels::MaxPoolForward(context, window, x, y, this->template SavedBytes<void>(kPoolingIndex),
                             top.size() > 1 ? MutableData(context, top[1]) : nullptr);
-  } else {
+  } else if (method_ == PoolingParameter_PoolMethod_AVE) {
     kernels::AveragePoolForward(context, window, x, y,
                                 {this->template ScratchBytes<void>(), this->workspace()});
+  } else if (this->phase_ == TEST) {
+    kernels::ExpectedPoolForward(context, window, x, y);
+  } else {
+    if (!this->recomputing()) key_ = caffe_rng_rand();
+    kernels::StochasticPoolForward(context, window, key_, x, y,
+                                   this->template SavedBytes<void>(kPoolingIndex));
   }
 }
 
@@ -173,10 +186,14 @@ void PoolingLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<
                                      const vector<bool>& propagate_down,
                                      const vector<Blob<Dtype>*>& bottom) {
   if (!propagate_down[0]) return;
+  CHECK(method_ != PoolingParameter_PoolMethod_STOCHASTIC || this->phase_ == TRAIN)
+      << "Layer " << this->layer_param_.name()
+      << ": STOCHASTIC pooling has no gradient in the TEST "
+      << "phase, in which it draws nothing.";
   const kernels::PoolingWindow window = Window(*bottom[0]);
   const Dtype* dy = Diff(context, *top[0]);
   Dtype* dx = MutableDiff(context, bottom[0]);
-  if (max_pooling_) {
+  if (method_ != PoolingParameter_PoolMethod_AVE) {
     kernels::MaxPoolBackward(context, window, dy, this->template SavedBytes<void>(kPoolingIndex),
                              dx);
   } else {

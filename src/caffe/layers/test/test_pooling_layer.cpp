@@ -212,12 +212,83 @@ TEST(PoolingLayer, SavesTheSmallestIndexThatHoldsAWindow) {
   EXPECT_EQ(x->cpu_diff()[299 * 300 + 299], 1);
 }
 
+const char kStochastic[] = "pool: STOCHASTIC kernel_size: 2 stride: 2";
+
+TEST(StochasticPooling, DrawsEachValueAsOftenAsItsShareOfTheWindow) {
+  constexpr int kWindows = 20000;
+  Blob<double> x(vector<int>{1, kWindows, 2, 2}), y;
+  for (int i = 0; i < x.count(); ++i) x.mutable_cpu_data()[i] = vector<double>{1, 0, 3, 4}[i % 4];
+  Caffe::set_random_seed(1);
+  auto layer = MakeLayer(Pool(kStochastic));
+  layer->SetUp({&x}, {&y});
+  layer->Forward({&x}, {&y});
+  const vector<double> first = DataOf(y);
+  for (const double value : {0., 1., 3., 4.}) {
+    const double share = value / 8;
+    // Within five standard deviations.
+    EXPECT_NEAR(std::count(first.begin(), first.end(), value), kWindows * share,
+                5 * std::sqrt(kWindows * share * (1 - share)))
+        << value;
+  }
+  std::fill_n(y.mutable_cpu_diff(), y.count(), 2.0);
+  layer->Backward({&y}, {true}, {&x});
+  for (int i = 0; i < x.count(); ++i)
+    ASSERT_EQ(x.cpu_diff()[i], x.cpu_data()[i] == first[i / 4] ? 2 : 0) << i;
+  layer->Forward({&x}, {&y});
+  EXPECT_NE(DataOf(y), first);
+}
+
+TEST(StochasticPooling, TakesTheFirstOfZerosAndNothingBehindThePlane) {
+  auto x = BlobOf({1, 1, 3, 3}, {0, 0, 5, 0, 0, 0, 7, 0, 0});
+  Blob<double> y;
+  auto layer = MakeLayer(Pool("pool: STOCHASTIC kernel_size: 1 stride: 3"));  // 2 x 2 windows
+  layer->SetUp({x.get()}, {&y});
+  layer->Forward({x.get()}, {&y});
+  EXPECT_EQ(DataOf(y), (vector<double>{0, 0, 0, 0}));
+  auto whole = MakeLayer(Pool(kStochastic));
+  whole->SetUp({x.get()}, {&y});
+  whole->Forward({x.get()}, {&y});
+  EXPECT_EQ(DataOf(y), (vector<double>{0, 5, 7, 0}));
+  std::fill_n(y.mutable_cpu_diff(), 4, 1.0);
+  whole->Backward({&y}, {true}, {x.get()});
+  EXPECT_EQ(DiffOf(*x), (vector<double>{1, 0, 1, 0, 0, 0, 1, 0, 1}));
+}
+
+TEST(StochasticPooling, GivesWhatIsToBeExpectedOutsideTraining) {
+  auto x = BlobOf({1, 1, 2, 4}, {1, 0, 0, 0, 3, 4, 0, 0});
+  Blob<double> y;
+  auto layer = MakeLayer(Pool(kStochastic), TEST);
+  layer->SetUp({x.get()}, {&y});
+  layer->Forward({x.get()}, {&y});
+  EXPECT_EQ(DataOf(y), (vector<double>{26 / 8.0, 0}));
+  EXPECT_ERROR(layer->Backward({&y}, {true}, {x.get()}),
+               "Layer pool: STOCHASTIC pooling has no gradient in the TEST phase");
+}
+
+TEST(StochasticPooling, AForwardThatRepeatsItselfDrawsTheSame) {
+  auto x = RandomBlob({2, 3, 6, 6}, 6);
+  for (int i = 0; i < x->count(); ++i) x->mutable_cpu_data()[i] = std::abs(x->cpu_data()[i]);
+  Blob<double> y(vector<int>{2, 3, 3, 3});
+  for (int i = 0; i < y.count(); ++i) y.mutable_cpu_diff()[i] = i + 1;
+  auto layer = MakeLayer(Pool(kStochastic));
+  layer->SetUp({x.get()}, {&y});
+  PlannedPass<double> pass(layer.get(), {x.get()}, {&y}, {true});
+  EXPECT_TRUE(pass.traits().repeatable);
+  Caffe::set_random_seed(7);
+  const PassResult<double> planned = pass.Run(0, nullptr, nullptr);
+  Caffe::set_random_seed(7);
+  layer->Forward({x.get()}, {&y});
+  layer->Backward({&y}, {true}, {x.get()});
+  EXPECT_EQ(planned.top_data.at(0), DataOf(y));
+  EXPECT_EQ(planned.bottom_diff.at(0), DiffOf(*x));
+}
+
 TEST(PoolingLayerErrors, BadParametersNameTheLayer) {
   auto x = RandomBlob({1, 1, 4, 4}, 5), flat = RandomBlob({4, 4}, 5);
   Blob<double> y;
   const auto set_up = [&](const string& param) { MakeLayer(Pool(param))->SetUp({x.get()}, {&y}); };
-  EXPECT_ERROR(set_up("pool: STOCHASTIC kernel_size: 2"),
-               "Layer pool: STOCHASTIC pooling is not implemented");
+  EXPECT_ERROR(set_up("pool: STOCHASTIC kernel_size: 2 pad: 1"),
+               "Layer pool: STOCHASTIC pooling takes no padding");
   EXPECT_ERROR(set_up("kernel_size: 2 pad: 2"), "Layer pool: the padding must be smaller");
   EXPECT_ERROR(set_up("kernel_size: 5"), "Layer pool: a kernel of 5 does not fit an input of 4");
   EXPECT_ERROR(set_up(""), "Layer pool: the kernel is missing, zero or too large");

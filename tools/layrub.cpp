@@ -1,4 +1,5 @@
 // The program layrub, also installed as caffe: trains, tests, times, plans and compares nets.
+#include <dlfcn.h>
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -33,6 +34,7 @@ const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
       {"train", "", 0, "train a net, or go on training or fine-tune one",
        "  --solver=FILE          the solver definition (needed)\n"
+       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
        "  --snapshot=FILE        resume from this .solverstate; not together with --weights\n"
        "  --snapshot=latest      resume from the newest whole snapshot under snapshot_prefix; "
        "where\n"
@@ -80,6 +82,7 @@ const std::vector<Command>& Commands() {
        true, RunTrain},
       {"test", "", 0, "score a trained net",
        "  --model=FILE           the model definition (needed)\n"
+       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
        "  --weights=FILE[,FILE]  its weights (needed)\n"
        "  --iterations=N         batches to run (50)\n"
        "  --synthetic            random data of the right shape instead of the data set\n"
@@ -105,6 +108,7 @@ const std::vector<Command>& Commands() {
        true, RunTest},
       {"time", "", 0, "measure the time of each layer",
        "  --model=FILE           the model definition (needed)\n"
+       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
        "  --weights=FILE[,FILE]  weights\n"
        "  --iterations=N         passes to average over (50)\n"
        "  --format=text|json     how to print the table of layers (text)\n"
@@ -132,6 +136,7 @@ const std::vector<Command>& Commands() {
        false, RunTime},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
+       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
        "  --placement=NAME       memory strategy (auto): {strategies}\n"
        "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
        "  --host_memory=SIZE     limit for what is moved off the device\n"
@@ -163,6 +168,7 @@ const std::vector<Command>& Commands() {
        false, RunPlan},
       {"compare", "", 0, "compare what the memory strategies take, in bytes and in time",
        "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
+       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
        "  --device_memory=SIZE[,SIZE]    compare within these budgets; without any, a strategy "
        "that\n"
        "                         looks at its budget is tried in several\n"
@@ -290,12 +296,23 @@ int Help(const std::vector<std::string>& words) {
 /// is empty: without the flag, what is done may be something else altogether.
 void RefuseEmptyFlags() {
   for (const char* flag : {"solver", "model", "weights", "snapshot", "machine", "profile",
-                           "spill_file", "json_summary", "dump", "report", "output"}) {
+                           "spill_file", "json_summary", "dump", "report", "output", "load"}) {
     if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
       Fail(std::string("--") + flag + "= names no file: give it one, or leave it out.");
   }
   for (const std::string& file : SplitList(FLAGS_weights)) {
     if (file.empty()) Fail("--weights=" + FLAGS_weights + ": a name in the list is empty.");
+  }
+}
+
+/// Loads the libraries that --load names: what they register is there for all nets.
+void LoadLibraries() {
+  if (FLAGS_load.empty()) return;
+  for (const std::string& file : SplitList(FLAGS_load)) {
+    // A name without a slash is looked for in the system's folders alone.
+    const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
+    if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL))
+      Fail("--load=" + FLAGS_load + ": " + file + " cannot be loaded: " + dlerror());
   }
 }
 
@@ -343,6 +360,7 @@ int Run(const std::vector<std::string>& words) {
   }
   RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
+  LoadLibraries();
   SetLoops();
   SetTf32();
   return command.run(arguments);

@@ -9,6 +9,7 @@ DECLARE_string(model);
 DECLARE_string(weights);
 DECLARE_string(snapshot);
 DECLARE_string(gpu);
+DECLARE_string(load);
 DECLARE_bool(strict_mode);
 DECLARE_int32(cpu_solvers);
 DECLARE_string(phase);

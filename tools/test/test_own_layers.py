@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Layers of users from a library that --load names."""
+import os
+import shutil
+import tempfile
+import unittest
+
+from command_line import BIN, run, write
+
+LIBRARY = os.path.join(BIN, "own_layers/own_layer.so")
+NET = """layer { name: "x" type: "DummyData" top: "x" top: "t" dummy_data_param { shape { dim: 4 dim: 3 }
+  data_filler { type: "gaussian" } } }
+layer { name: "a" type: "InnerProduct" bottom: "x" top: "a" inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+layer { name: "b" bottom: "a" top: "b" %s }
+layer { name: "l" type: "EuclideanLoss" bottom: "b" bottom: "t" top: "l" }
+"""
+SOLVER = 'net: "%s" base_lr: 0.1 lr_policy: "fixed" momentum: 0.9 max_iter: 5 random_seed: 1 snapshot_prefix: "%s" solver_mode: CPU'
+
+
+class OwnLayers(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        self.addCleanup(os.chdir, "/")
+        os.chdir(folder)
+        write("own.prototxt", NET % 'type: "Twice"')
+        write("ours.prototxt", NET % 'type: "Power" power_param { scale: 2 }')
+        for name in ("own", "ours"):
+            write(name + ".solver", SOLVER % (name + ".prototxt", name))
+
+    def test_train_with_the_values_of_a_layer_that_does_the_same(self):
+        shutil.copy(LIBRARY, "own_layer.so")
+        self.assertEqual(0, run("train", "--solver=own.solver", "--load=own_layer.so").code)
+        self.assertEqual(0, run("train", "--solver=ours.solver").code)
+        same = run("diff", "own_iter_5.caffemodel", "ours_iter_5.caffemodel")
+        self.assertIn("weights bit-equal: yes", same.out)
+
+    def test_are_known_to_each_command_that_reads_a_net(self):
+        for command in ("plan", "compare", "time"):
+            flags = ["--iterations=1"] if command == "time" else []
+            done = run(command, "--model=own.prototxt", "--load=" + LIBRARY, *flags)
+            self.assertEqual(0, done.code, done.last)
+
+    def test_are_told_where_they_are_missing(self):
+        done = run("train", "--solver=own.solver")
+        self.assertEqual(1, done.code)
+        self.assertRegex(done.last, "Twice.*--load")
+
+    def test_a_library_that_cannot_be_loaded_is_named(self):
+        write("text.so", "no library")
+        for name in ("none.so", "text.so"):
+            done = run("train", "--solver=own.solver", "--load=" + LIBRARY + "," + name)
+            self.assertEqual(1, done.code)
+            self.assertRegex(done.last, f"layrub: --load=.*: {name} cannot be loaded: .*{name}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -105,7 +105,7 @@ std::string_view CurveOf(std::string_view line) {
 void CheckMetricsFile(const std::string& path) {
   std::error_code missing;
   const fs::file_status status = fs::status(path, missing);
-  if (fs::exists(status) && !fs::is_regular_file(status))
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
     Fail(path + " is no regular file, so no metrics can be added to it. Remove it.");
   if (caffe::IsLinkOfAnother(path))
     Fail(path + " is a symbolic link that another user has made. Remove it.");

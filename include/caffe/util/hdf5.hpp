@@ -78,6 +78,7 @@ string hdf5_load_bytes(hid_t loc_id, const string& dataset_name);
 void hdf5_save_bytes(hid_t loc_id, const string& dataset_name, const string& bytes);
 
 bool hdf5_has(hid_t loc_id, const string& name);
+vector<int> hdf5_shape(hid_t loc_id, const string& dataset_name);
 /// Goes on with the CRC-32 `crc` over a dataset's numbers: as floats, or as doubles where it has
 /// them.
 uint32_t hdf5_crc32(hid_t loc_id, const string& dataset_name, uint32_t crc);

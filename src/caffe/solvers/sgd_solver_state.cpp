@@ -23,8 +23,10 @@ SolverState SGDSolver<Dtype>::MakeHead(const string& model_filename) {
   }
   head.set_has_checksum(true);
   uint32_t crc = HeadCrc32(head);
-  for (const auto& blob : history_)
+  for (const auto& blob : history_) {
+    crc = ShapeCrc32(blob->shape(), crc);
     crc = Crc32(crc, blob->cpu_data(), static_cast<size_t>(blob->count()) * sizeof(Dtype));
+  }
   head.mutable_resume()->set_state_crc32(crc);
   return head;
 }
@@ -129,7 +131,7 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
     const Hdf5Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose,
                              "group history of " + state_file);
     const int histories = hdf5_get_num_links(history.id());
-    CheckHead(state_file, head, HistoryCrc32(history.id(), HeadCrc32(head)), histories);
+    CheckHead(state_file, head, HistoryCrc32(history.id(), head, HeadCrc32(head)), histories);
     const auto name = [](size_t i) { return std::to_string(i); };
     for (size_t i = 0; i < history_.size(); ++i) {
       hdf5_load_nd_dataset_helper<Dtype>(history.id(), name(i).c_str(), 0, kMaxBlobAxes,

@@ -89,7 +89,7 @@ string FaultOf(const string& state_file, int* iteration) {
     const Hdf5Handle file(hdf5_open_file(state_file), H5Fclose, state_file);
     head = LoadHead(file.id(), state_file);
     const Hdf5Handle history(H5Gopen2(file.id(), "history", H5P_DEFAULT), H5Gclose, state_file);
-    crc = HistoryCrc32(history.id(), HeadCrc32(head));
+    crc = HistoryCrc32(history.id(), head, HeadCrc32(head));
 #else
     return "this build has no HDF5 (USE_HDF5=OFF)";
 #endif
@@ -170,9 +170,8 @@ Result<string> LatestSnapshot(const string& prefix) {
     LOG(WARNING) << "Skipping " << files.state << ": " << fault;
   }
   const auto further = std::max_element(
-      states.begin(), states.end(), [](const Candidate& a, const Candidate& b) {
-        return a.files.iteration < b.files.iteration;
-      });
+      states.begin(), states.end(),
+      [](const Candidate& a, const Candidate& b) { return a.files.iteration < b.files.iteration; });
   LOG_IF(WARNING, !latest.empty() && further->files.iteration > best)
       << latest << " is the newest state, although " << further->files.state
       << ", which is older, is of a later iteration. Give that as --snapshot to resume from it.";

@@ -32,8 +32,22 @@ uint32_t HeadCrc32(const SolverState& head) {
   return Crc32(0, bytes.data(), bytes.size());
 }
 
+namespace {
+
+uint32_t DimsCrc32(const vector<int64_t>& dims, uint32_t crc) {
+  return dims.empty() ? crc : Crc32(crc, dims.data(), dims.size() * sizeof(int64_t));
+}
+
+}  // namespace
+
+uint32_t ShapeCrc32(const vector<int>& shape, uint32_t crc) {
+  return DimsCrc32({shape.begin(), shape.end()}, crc);
+}
+
 uint32_t HistoryCrc32(const SolverState& state, uint32_t crc) {
   for (const BlobProto& blob : state.history()) {
+    const auto& dims = blob.shape().dim();
+    if (state.has_checksum()) crc = DimsCrc32({dims.begin(), dims.end()}, crc);
     crc = blob.double_data_size() > 0
               ? Crc32(crc, blob.double_data().data(), blob.double_data_size() * sizeof(double))
               : Crc32(crc, blob.data().data(), blob.data_size() * sizeof(float));
@@ -58,9 +72,12 @@ SolverState LoadHead(hid_t file, const string& state_file) {
   return head;
 }
 
-uint32_t HistoryCrc32(hid_t history, uint32_t crc) {
-  for (int i = 0; i < hdf5_get_num_links(history); ++i)
-    crc = hdf5_crc32(history, std::to_string(i), crc);
+uint32_t HistoryCrc32(hid_t history, const SolverState& head, uint32_t crc) {
+  for (int i = 0; i < hdf5_get_num_links(history); ++i) {
+    const string name = std::to_string(i);
+    if (head.has_checksum()) crc = ShapeCrc32(hdf5_shape(history, name), crc);
+    crc = hdf5_crc32(history, name, crc);
+  }
   return crc;
 }
 #endif

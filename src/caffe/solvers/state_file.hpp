@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/hdf5.hpp"
@@ -11,19 +12,21 @@ namespace caffe {
 
 // What a solver state says, and whether it is right. A head is a state without its history.
 
-/// The CRC-32 of a head, without its field for that, with which that of the history's values goes
-/// on: of each blob in turn, as floats or doubles.
+/// The CRC-32 of a head, without its field for that, with which that of the history goes on: of each
+/// blob in turn its shape, where the head has_checksum, and its values, as floats or doubles.
 uint32_t HeadCrc32(const SolverState& head);
+
+uint32_t ShapeCrc32(const vector<int>& shape, uint32_t crc);
 
 /// Takes the history out of `state`.
 SolverState TakeHead(const SolverState& state);
-/// Goes on with `crc` over the values of its history.
+/// Goes on with `crc` over the history.
 uint32_t HistoryCrc32(const SolverState& state, uint32_t crc);
 
 #ifdef USE_HDF5
 /// Aborts where the file holds no solver state.
 SolverState LoadHead(hid_t file, const string& state_file);
-uint32_t HistoryCrc32(hid_t history, uint32_t crc);
+uint32_t HistoryCrc32(hid_t history, const SolverState& head, uint32_t crc);
 #endif
 
 /// When it was written, in nanoseconds since 1970: as it says or, where it does not, its file. Of a

@@ -230,6 +230,11 @@ uint32_t Crc32OfValues(hid_t loc_id, const string& dataset_name, int64_t count, 
 
 }  // namespace
 
+vector<int> hdf5_shape(hid_t loc_id, const string& dataset_name) {
+  const QuietHdf5 quiet;
+  return ShapeOf(loc_id, dataset_name.c_str(), Describe(loc_id, dataset_name.c_str()));
+}
+
 uint32_t hdf5_crc32(hid_t loc_id, const string& dataset_name, uint32_t crc) {
   const QuietHdf5 quiet;
   const DatasetInfo info = Describe(loc_id, dataset_name.c_str());

@@ -127,6 +127,16 @@ class Snapshots(SnapshotTest):
         log = self.train("--snapshot=latest", pattern="run_iter_4.solverstate is the newest state, although run_iter_6")
         self.assertIn("Resuming from run_iter_4.solverstate", log)
 
+    def test_a_link_under_the_name_of_a_snapshot_is_replaced(self):
+        for form, ending in FORMATS.items():
+            write("precious", "mine")
+            names = ["run_iter_4." + kind + ending for kind in ("caffemodel", "solverstate")]
+            for name in names:
+                os.symlink("precious", name)
+            self.train(more="snapshot_format: " + form)
+            self.assertEqual(b"mine", read("precious"))
+            self.assertFalse(any(os.path.islink(name) for name in names))
+
     def test_an_empty_variable_does_not_train_from_scratch(self):
         for flag in ("--snapshot=", "--weights="):
             self.train(flag, code=1, pattern=flag + " names no file")

@@ -10,8 +10,8 @@ namespace caffe {
 
 /// A file that appears under its name only when it is complete. Until Commit, and if anything
 /// fails, a file that was there before is untouched. A path that exists and is no regular file
-/// (/dev/stdout, a pipe) is written directly. Through a symbolic link the file that it names is
-/// replaced; a link that neither this user nor root has made is refused.
+/// (/dev/stdout, a pipe) is written directly. Of a symbolic link the file that it leads to is
+/// replaced, unless the link is to be; one that neither this user nor root has made is refused.
 ///
 /// What is written meanwhile is <path>.tmp.<place>.<process id>.<random number>-<number>, a file
 /// that is made anew and never opened through a link. The place is the host and its namespace of
@@ -22,7 +22,8 @@ namespace caffe {
 /// thread safe.
 class AtomicFile {
  public:
-  explicit AtomicFile(const string& path);
+  enum Links { kFollow, kReplace };
+  explicit AtomicFile(const string& path, Links links = kFollow);
   /// Removes the temporary file of an uncommitted write.
   ~AtomicFile();
 

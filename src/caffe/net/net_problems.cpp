@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <map>
 #include <vector>
 
@@ -106,8 +107,10 @@ void Search::CheckFillers(const LayerParameter& layer, const Message& message) {
     if (filler == nullptr) return CheckFillers(layer, part);
     const string& type = filler->type();
     if (std::find(fillers_.begin(), fillers_.end(), type) != fillers_.end()) return;
+    string hint = DidYouMean(type, fillers_);
+    if (hint.empty()) hint = " (there are " + boost::algorithm::join(fillers_, ", ") + ")";
     Add(layer, "Layer " + layer.name() + ": " + field->name() + ": Unknown filler name: " + type +
-                   DidYouMean(type, fillers_));
+                   hint);
   };
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);

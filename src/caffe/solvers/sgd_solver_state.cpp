@@ -36,7 +36,7 @@ void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string& model_file
   const string filename = this->SnapshotFilename(".solverstate");
   LOG(INFO) << "Snapshotting solver state to binary proto file " << filename;
   const SolverState head = MakeHead(model_filename);
-  AtomicFile file(filename);
+  AtomicFile file(filename, AtomicFile::kReplace);
   const auto pieces = [&](const auto& write) {
     SolverState first, last = head;
     first.set_iter(head.iter());
@@ -115,7 +115,7 @@ void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string& model_filename) {
     hdf5_save_bytes(file, "resume", head.resume().SerializeAsString());
     hdf5_save_int(file, "has_checksum", head.has_checksum());
   };
-  AtomicFile file(filename);
+  AtomicFile file(filename, AtomicFile::kReplace);
   hdf5_write_file(write, &file);
   this->CommitSnapshot(&file);
 }

@@ -49,7 +49,7 @@ void Solver<Dtype>::WriteWeights(AtomicFile* file) {
 template <typename Dtype>
 void Solver<Dtype>::Snapshot() {
   CHECK(Caffe::root_solver());
-  AtomicFile weights(WeightsFilename());
+  AtomicFile weights(WeightsFilename(), AtomicFile::kReplace);
   WriteWeights(&weights);
   weights.Sync();
   const struct Scope {

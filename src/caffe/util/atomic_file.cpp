@@ -116,12 +116,14 @@ bool IsLinkOfAnother(const string& path) {
          link.st_uid != 0;
 }
 
-AtomicFile::AtomicFile(const string& path) : path_(path), temp_path_(path) {
-  if (IsLinkOfAnother(path)) {
+AtomicFile::AtomicFile(const string& path, Links links) : path_(path), temp_path_(path) {
+  std::error_code ignored;
+  fs::file_status status = fs::status(path, ignored);
+  if (links == kReplace && fs::is_symlink(fs::symlink_status(path, ignored))) {
+    status = fs::file_status(fs::file_type::not_found);
+  } else if (IsLinkOfAnother(path)) {
     Fail("it is a symbolic link that another user has made. Remove it, or name another file.");
   }
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) Fail("it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     fd_ = OpenDirectly(path);

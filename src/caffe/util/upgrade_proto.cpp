@@ -79,6 +79,21 @@ bool NetNeedsUpgrade(const NetParameter& net_param) {
          NetNeedsBatchNormUpgrade(net_param);
 }
 
+namespace {
+
+/// What forks write inside of data_param goes to the layer, whose own fields count.
+void MoveInnerTransformations(NetParameter* net_param) {
+  for (LayerParameter& layer : *net_param->mutable_layer()) {
+    if (!layer.data_param().has_transform_param()) continue;
+    TransformationParameter moved = layer.data_param().transform_param();
+    layer.mutable_data_param()->clear_transform_param();
+    moved.MergeFrom(layer.transform_param());
+    layer.mutable_transform_param()->Swap(&moved);
+  }
+}
+
+}  // namespace
+
 bool UpgradeNetAsNeeded(const string& param_file, NetParameter* param) {
   bool complete = true;
   if (NetNeedsV0ToV1Upgrade(*param)) {
@@ -121,6 +136,7 @@ bool UpgradeNetAsNeeded(const string& param_file, NetParameter* param) {
                                 return true;
                               });
   }
+  MoveInnerTransformations(param);
   return complete;
 }
 

@@ -57,9 +57,11 @@ TEST(NetProblems, NameTheNearestFiller) {
   EXPECT_EQ(
       "Layer x: weight_filler: Unknown filler name: xaver; did you mean \"xavier\"?",
       Problems(Layer("Convolution", "data", "y", conv + "weight_filler { type: 'xaver' } }")));
-  EXPECT_EQ("Layer x: data_filler: Unknown filler name: q",
-            Problems(Layer("DummyData", "data", "y",
-                           "dummy_data_param { data_filler { } data_filler { type: 'q' } }")));
+  EXPECT_EQ(
+      "Layer x: data_filler: Unknown filler name: gabor (there are bilinear, constant, gaussian, "
+      "integer, msra, positive_unitball, uniform, xavier)",
+      Problems(Layer("DummyData", "data", "y",
+                     "dummy_data_param { data_filler { } data_filler { type: 'gabor' } }")));
 }
 
 TEST(NetProblems, NameTheNearestBlob) {

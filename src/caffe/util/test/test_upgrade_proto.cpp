@@ -100,6 +100,16 @@ TEST(UpgradeProto, OldTransformationsMoveToTransformParam) {
                     transform + " }");
 }
 
+TEST(UpgradeProto, ATransformationInsideOfDataParamIsTheLayers) {
+  NetParameter net = Parse<NetParameter>(
+      "layer { type: 'Data' data_param { source: 's' transform_param { scale: 2 crop_size: 4 } } "
+      "        transform_param { scale: 3 } }");
+  EXPECT_TRUE(UpgradeNetAsNeeded("net.prototxt", &net));
+  EXPECT_EQ(net.ShortDebugString(),
+            "layer { type: \"Data\" transform_param { scale: 3 crop_size: 4 } "
+            "data_param { source: \"s\" } }");
+}
+
 TEST(UpgradeProto, InputsBecomeAnInputLayerInFront) {
   const string layer =
       " layer { name: 'ip' type: 'InnerProduct' bottom: 'x' bottom: 'y' top: 'z' }";

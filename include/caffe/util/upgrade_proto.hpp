@@ -1,6 +1,7 @@
 #ifndef CAFFE_UTIL_UPGRADE_PROTO_H_
 #define CAFFE_UTIL_UPGRADE_PROTO_H_
 
+#include <functional>
 #include <string>
 
 #include "caffe/common.hpp"
@@ -21,6 +22,11 @@ namespace caffe {
 /// Reads a net or solver and upgrades it. A file that cannot be read or parsed aborts, naming file,
 /// line and column.
 void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param);
+/// The same, but of layers for which `only_shapes_matter`, fields that are not known, and types of
+/// the V1 format, are passed over with a warning.
+void ReadNetParamsFromTextFileOrDie(
+    const string& param_file, NetParameter* param,
+    const std::function<bool(const LayerParameter&)>& only_shapes_matter);
 void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* param);
 /// Also completes snapshot_prefix: by default it is the file's path without its extension, and a
 /// folder stands for the file's stem in that folder.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +19,6 @@
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/text_file.hpp"
-#include "caffe/util/text_problems.hpp"
 #include "layrub/base/input.hpp"
 
 namespace caffe {
@@ -68,36 +68,59 @@ string TooLarge(const string& filename, int64_t most) {
   return filename + ": has more than " + std::to_string(most) + " bytes";
 }
 
-/// Goes to the text behind UTF-8's byte order mark, if the stream, which is at its beginning, has
-/// one.
-void SkipByteOrderMark(google::protobuf::io::ZeroCopyInputStream* stream) {
-  const void* data;
-  int size;
-  if (!stream->Next(&data, &size)) return;
-  const bool marked = size >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0;
-  stream->BackUp(marked ? size - 3 : size);
+/// What a file is that begins like this, where it is no text that protobuf could parse; else "".
+string NoText(const string& begin) {
+  const auto begins = [&](const char* bytes) { return begin.rfind(bytes, 0) == 0; };
+  if (begins("\xFF\xFE") || begins("\xFE\xFF"))
+    return "is text in UTF-16; save it as UTF-8 or ASCII";
+  if (begins("\x89HDF")) return "is an HDF5 file; a prototxt, which is text, is needed here";
+  const auto binary = [](char c) {
+    return (c >= 0 && c < ' ' && strchr("\t\n\v\f\r", c) == nullptr) || c == '\0';
+  };
+  if (std::none_of(begin.begin(), begin.end(), binary)) return "";
+  return "is a binary file, as .caffemodel and .solverstate are; a prototxt, which is text, is "
+         "needed here";
 }
 
 // The readers return an error text, empty when all went well.
 
-/// `places` may be null.
-string ParseText(const string& filename, Message* proto, TextFormat::ParseInfoTree* places) {
+/// The whole file as text, without UTF-8's byte order mark.
+string ReadText(const string& filename, string* text) {
   const InputFile file(filename);
   if (!file.error().empty()) return file.error();
   FileInputStream stream(file.fd());
-  LimitingInputStream limited(&stream, kMostTextBytes + 1);
-  SkipByteOrderMark(&limited);
-  TextProblems problems(filename, *proto);
-  TextFormat::Parser parser;
-  parser.AllowUnknownField(true);  // all of them are told, not the first
-  parser.SetRecursionLimit(kDeepest);
-  parser.RecordErrorsTo(&problems);
-  parser.WriteLocationsTo(places);
-  const bool parsed = parser.Parse(&limited, proto);
+  const void* data;
+  for (int size; stream.Next(&data, &size);) {
+    const string piece(static_cast<const char*>(data), size);
+    if (const string what = NoText(piece); !what.empty()) return filename + ": " + what;
+    *text += piece;
+    if (static_cast<int64_t>(text->size()) > kMostTextBytes)
+      return TooLarge(filename, kMostTextBytes);
+  }
   if (stream.GetErrno() != 0) return "Cannot read " + filename + ": " + strerror(stream.GetErrno());
-  if (limited.ByteCount() > kMostTextBytes) return TooLarge(filename, kMostTextBytes);
-  const string text = problems.text();
-  if (!text.empty()) return text;
+  if (text->rfind("\xEF\xBB\xBF", 0) == 0) text->erase(0, 3);
+  return "";
+}
+
+string ParseText(const string& filename, Message* proto, TextPlaces* places,
+                 const ReviewProblems& review) {
+  string text;
+  if (const string error = ReadText(filename, &text); !error.empty()) return error;
+  TextProblems problems(filename, *proto);
+  bool parsed;
+  do {
+    google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+    places->reset(new TextFormat::ParseInfoTree);
+    TextFormat::Parser parser;
+    parser.AllowUnknownField(true);  // all of them are told, not the first
+    parser.SetRecursionLimit(kDeepest);
+    parser.RecordErrorsTo(&problems);
+    parser.WriteLocationsTo(places->get());
+    parsed = parser.Parse(&stream, proto);
+  } while (!parsed && problems.TakeOutUnknownValue(&text));
+  if (review) review(*places, &problems);
+  const string told = problems.text();
+  if (!told.empty()) return told;
   if (!parsed) return filename + ": cannot be parsed";
   problems.WarnOfForks();
   return "";
@@ -184,15 +207,18 @@ void MakeTempFilename(string* temp_filename) {
 }
 
 bool ReadProtoFromTextFile(const char* filename, Message* proto) {
-  return Succeeded(ParseText(filename, proto, nullptr));
+  TextPlaces places;
+  return Succeeded(ParseText(filename, proto, &places, {}));
 }
 
 void ReadProtoFromTextFileOrDie(const char* filename, Message* proto) {
-  SucceededOrDie(ParseText(filename, proto, nullptr));
+  TextPlaces places;
+  ReadTextFileOrDie(filename, proto, &places);
 }
 
-void ReadTextFileOrDie(const string& filename, Message* proto, TextFormat::ParseInfoTree* places) {
-  SucceededOrDie(ParseText(filename, proto, places));
+void ReadTextFileOrDie(const string& filename, Message* proto, TextPlaces* places,
+                       const ReviewProblems& review) {
+  SucceededOrDie(ParseText(filename, proto, places, review));
 }
 
 namespace {

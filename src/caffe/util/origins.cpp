@@ -13,22 +13,28 @@ Origins::Origins(const std::string& file, const TextFormat::ParseInfoTree& place
   const auto add = [&](const char* field, int index, const std::string& name) {
     const auto place =
         places.GetLocation(NetParameter::descriptor()->FindFieldByName(field), index);
-    layers_.emplace_back(name, file + ":" + std::to_string(place.line + 1));
+    layers_.push_back({name, file + ":" + std::to_string(place.line + 1), ""});
   };
   for (int i = 0; i < net.layer_size(); ++i) add("layer", i, net.layer(i).name());
+  new_layers_ = layers_.size();
   for (int i = 0; i < net.layers_size(); ++i) {
     const V1LayerParameter& layer = net.layers(i);
     add("layers", i, layer.has_layer() ? layer.layer().name() : layer.name());
   }
 }
 
+void Origins::AddUnknownType(int index, const std::string& type) {
+  layers_[new_layers_ + index].unknown_type = type;
+}
+
 void Origins::Set(NetParameter* net) const {
   auto next = layers_.begin();
   for (LayerParameter& layer : *net->mutable_layer()) {
-    const auto found = std::find_if(
-        next, layers_.end(), [&](const auto& origin) { return origin.first == layer.name(); });
+    const auto found = std::find_if(next, layers_.end(),
+                                    [&](const Entry& entry) { return entry.name == layer.name(); });
     if (found == layers_.end()) continue;
-    layer.set_origin(found->second);
+    layer.set_origin(found->origin);
+    if (!found->unknown_type.empty()) layer.set_type(found->unknown_type);
     next = found + 1;
   }
 }

@@ -1,10 +1,13 @@
 #include "caffe/util/text_problems.hpp"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <regex>
+#include <utility>
 
 #include "caffe/common.hpp"
 #include "caffe/proto/caffe.pb.h"
@@ -45,13 +48,9 @@ std::map<string, string> EnumsOf(const string& field) {
   return messages;
 }
 
-// " Known are MAX, AVE, STOCHASTIC." for what protobuf says of a value that an enumeration has not;
-// else "".
-string ValuesFor(const string& text) {
-  static const std::regex unknown("Unknown enumeration value of \".*\" for field \"(.*)\"\\.");
-  std::smatch match;
-  if (!std::regex_match(text, match, unknown)) return "";
-  const std::map<string, string> messages = EnumsOf(match[1]);
+// " Known are MAX, AVE, STOCHASTIC."
+string ValuesFor(const string& field) {
+  const std::map<string, string> messages = EnumsOf(field);
   string known;
   for (const auto& [values, names] : messages) {
     known += (known.empty() ? " Known are " : "; ") + values;
@@ -60,6 +59,19 @@ string ValuesFor(const string& text) {
   return known.empty() ? "" : known + ".";
 }
 
+// Where the tokenizer's line and column are in the text. It goes on to the next multiple of 8 at a
+// tab.
+size_t OffsetOf(const string& text, int line, int column) {
+  size_t at = 0;
+  for (; line > 0; --line) at = text.find('\n', at) + 1;
+  for (int now = 0; now < column; ++at) now += text[at] == '\t' ? 8 - now % 8 : 1;
+  return at;
+}
+
+class NoErrors : public google::protobuf::io::ErrorCollector {
+  void AddError(int, int, const string&) override {}
+};
+
 }  // namespace
 
 string TextProblems::Place(int line, int column) const {
@@ -67,17 +79,37 @@ string TextProblems::Place(int line, int column) const {
   return file_ + ":" + std::to_string(line + 1) + ":" + std::to_string(column + 1);
 }
 
+void TextProblems::Add(int line, int column, const string& text) {
+  problems_.push_back({{line, column, "", "", ""}, Place(line, column) + ": " + text});
+}
+
 void TextProblems::AddError(int line, int column, const string& text) {
   // What protobuf found is the empty token at the end.
   static const std::regex at_end(".*(found \"\"\\.?|got: )");
+  static const std::regex value("Unknown enumeration value of \"(.*)\" for field \"(.*)\"\\.");
+  std::smatch found;
   if (std::regex_match(text, at_end)) {
-    problems_.push_back(Place(line, column) + ": the file ends in the middle of a message: " +
-                        text + " Is a closing brace missing?");
+    Add(line, column,
+        "the file ends in the middle of a message: " + text + " Is a closing brace missing?");
   } else if (text.find("too deep") != string::npos) {
-    problems_.push_back(Place(line, column) + ": messages lie in each other more deeply than any " +
-                        "that is known here. Is a closing brace missing?");
+    Add(line, column,
+        "messages lie in each other more deeply than any that is known here. Is a closing brace "
+        "missing?");
+  } else if (text.starts_with("Interpreting non ascii codepoint")) {
+    // One for each byte, and then what the parser makes of them.
+    if (problems_.empty()) {
+      Add(line, column,
+          "a character outside of ASCII where none may be; quotes must be straight ones, \" or '");
+      broken_ = true;
+    }
+  } else if (broken_) {
+    return;
+  } else if (std::regex_match(text, found, value)) {
+    Add(line, column, text + ValuesFor(found[2]));
+    problems_.back().unknown.field = found[2];
+    problems_.back().unknown.value = found[1];
   } else {
-    problems_.push_back(Place(line, column) + ": " + text + ValuesFor(text));
+    Add(line, column, text);
   }
 }
 
@@ -85,13 +117,13 @@ void TextProblems::AddWarning(int line, int column, const string& text) {
   static const std::regex unknown("Message type \"(.*)\" has no field named \"(.*)\"\\.");
   std::smatch found;
   if (std::regex_match(text, found, unknown)) {
-    AddUnknown(Place(line, column), found[1], found[2]);
+    AddUnknown(line, column, found[1], found[2]);
   } else {
     LOG(WARNING) << Place(line, column) << ": " << text;
   }
 }
 
-void TextProblems::AddUnknown(const string& place, const string& type, const string& field) {
+void TextProblems::AddUnknown(int line, int column, const string& type, const string& field) {
   const Descriptor* known = DescriptorPool::generated_pool()->FindMessageTypeByName(type);
   const string message = known == nullptr ? type : known->name();
   if (known == message_) unknown_.insert(field);
@@ -99,15 +131,76 @@ void TextProblems::AddUnknown(const string& place, const string& type, const str
   if (fork != nullptr && fork->without_effect != nullptr) {
     Hint& hint = hints_[message + "." + field];
     if (hint.times++ > 0) return;
-    hint.place = place;
+    hint.place = Place(line, column);
     hint.text =
         string(field) + " of " + fork->fork + " has no effect here: " + fork->without_effect;
     return;
   }
-  string problem = place + ": Message type \"" + type + "\" has no field named \"" + field + "\"";
+  string problem = "Message type \"" + type + "\" has no field named \"" + field + "\"";
   problem += fork != nullptr ? string("; ") + fork->fork + " has it, and it is not supported here"
                              : DidYouMean(field, FieldsOf(known));
-  problems_.push_back(problem);
+  Add(line, column, problem);
+  problems_.back().unknown.message = message;
+  problems_.back().unknown.field = field;
+}
+
+bool TextProblems::TakeOutUnknownValue(string* text) {
+  constexpr size_t kMost = 1000;
+  if (problems_.empty() || values_.size() == kMost) return false;
+  Problem problem = problems_.back();
+  Unknown& unknown = problem.unknown;
+  if (unknown.value.empty()) return false;
+  // Protobuf tells of the token behind the value.
+  using google::protobuf::io::Tokenizer;
+  google::protobuf::io::ArrayInputStream stream(text->data(), static_cast<int>(text->size()));
+  NoErrors ignored;
+  Tokenizer tokens(&stream, &ignored);
+  tokens.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
+  Tokenizer::Token field, colon, last;
+  while (tokens.Next() && std::make_pair(tokens.current().line, tokens.current().column) <
+                              std::make_pair(unknown.line, unknown.column)) {
+    field = colon;
+    colon = last;
+    last = tokens.current();
+  }
+  if (last.text != unknown.value || colon.text != ":") return false;
+  const Tokenizer::Token& next = tokens.current();
+  size_t end = OffsetOf(*text, last.line, last.column) + last.text.size();
+  if (next.text == "," || next.text == ";") end = OffsetOf(*text, next.line, next.column) + 1;
+  for (size_t i = OffsetOf(*text, field.line, field.column); i < end; ++i) {
+    if (!isspace(static_cast<unsigned char>((*text)[i]))) (*text)[i] = ' ';
+  }
+  const string what = problem.text.substr(Place(unknown.line, unknown.column).size());
+  unknown.line = last.line;
+  unknown.column = last.column;
+  problem.text = Place(unknown.line, unknown.column) + what;
+  values_.push_back(problem);
+  problems_.clear();
+  hints_.clear();
+  unknown_.clear();
+  return true;
+}
+
+void TextProblems::Excuse(const std::function<bool(const Unknown&)>& excused, const string& why) {
+  std::vector<string> names;
+  string place;
+  for (std::vector<Problem>* problems : {&values_, &problems_}) {
+    const auto first =
+        std::stable_partition(problems->begin(), problems->end(), [&](const Problem& problem) {
+          return problem.unknown.field.empty() || !excused(problem.unknown);
+        });
+    for (auto problem = first; problem != problems->end(); ++problem) {
+      const Unknown& unknown = problem->unknown;
+      if (place.empty()) place = Place(unknown.line, unknown.column);
+      const string& name = unknown.value.empty() ? unknown.field : unknown.value;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    problems->erase(first, problems->end());
+  }
+  if (names.empty()) return;
+  string list;
+  for (const string& name : names) list += (list.empty() ? "" : ", ") + name;
+  LOG(WARNING) << place << ": not known here: " << list << "; " << why;
 }
 
 void TextProblems::WarnOfForks() const {
@@ -136,9 +229,18 @@ string TextProblems::OfAnotherMessage() const {
 }
 
 string TextProblems::text() const {
-  if (problems_.empty()) return "";
+  std::vector<Problem> all = values_;
+  all.insert(all.end(), problems_.begin(), problems_.end());
+  if (all.empty()) return "";
   if (const string other = OfAnotherMessage(); !other.empty()) return other;
-  return ProblemList(problems_);
+  const auto place = [](const Problem& problem) {
+    return std::make_pair(problem.unknown.line, problem.unknown.column);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
+  std::vector<string> texts;
+  for (const Problem& problem : all) texts.push_back(problem.text);
+  return ProblemList(texts);
 }
 
 }  // namespace caffe

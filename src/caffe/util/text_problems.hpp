@@ -4,6 +4,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/message.h>
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,10 +12,10 @@
 
 namespace caffe {
 
-/// What is wrong with a text that protobuf parses, all of it: fields that are not known, up to the
-/// first place where the text is none. The parser must allow unknown fields: it then tells of them
-/// as warnings, and skips them. Fields that a fork of Caffe has, and that have no effect here, are
-/// warned of instead.
+/// What is wrong with a text that protobuf parses, all of it: fields and values of enumerations
+/// that are not known, up to the first place where the text is none. The parser must allow unknown
+/// fields: it then tells of them as warnings, and skips them. Fields that a fork of Caffe has, and
+/// that have no effect here, are warned of instead.
 class TextProblems : public google::protobuf::io::ErrorCollector {
  public:
   /// `file` is what is parsed as `message`.
@@ -23,6 +24,21 @@ class TextProblems : public google::protobuf::io::ErrorCollector {
 
   void AddError(int line, int column, const std::string& text) override;
   void AddWarning(int line, int column, const std::string& text) override;
+
+  /// Whether the parse has ended at a value that its enumeration does not have. The field is then
+  /// blank in `text`, and another parse comes to what is behind it.
+  bool TakeOutUnknownValue(std::string* text);
+
+  /// Something that the text has and that is not known. Lines and columns are counted from 0.
+  struct Unknown {
+    int line, column;
+    std::string message;  ///< that should have the field: "ConvolutionParameter"; "" for a value
+    std::string field;
+    std::string value;  ///< of an enumeration; "" for a field
+  };
+  /// What is unknown and excused is no problem, but all of it is one warning, which ends with
+  /// `why`.
+  void Excuse(const std::function<bool(const Unknown&)>& excused, const std::string& why);
 
   /// Logs a warning for each fork's field without effect: its first place, and how often it is
   /// there.
@@ -36,14 +52,21 @@ class TextProblems : public google::protobuf::io::ErrorCollector {
     std::string place, text;
     int times = 0;
   };
+  struct Problem {
+    Unknown unknown;  ///< without a field where it is something else
+    std::string text;
+  };
 
-  void AddUnknown(const std::string& place, const std::string& type, const std::string& field);
+  void Add(int line, int column, const std::string& text);
+  void AddUnknown(int line, int column, const std::string& type, const std::string& field);
   std::string Place(int line, int column) const;
   std::string OfAnotherMessage() const;
 
   const std::string file_;
   const google::protobuf::Descriptor* const message_;
-  std::vector<std::string> problems_;
+  bool broken_ = false;                ///< a character is outside of what may be there
+  std::vector<Problem> problems_;      ///< of the last parse
+  std::vector<Problem> values_;        ///< unknown ones, taken out of the text
   std::map<std::string, Hint> hints_;  ///< by message and field
   std::set<std::string> unknown_;      ///< fields of message_ itself
 };

@@ -3,8 +3,11 @@
 #include <google/protobuf/descriptor.h>
 
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "caffe/util/failure.hpp"
@@ -15,7 +18,6 @@
 namespace caffe {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::TextFormat;
 
 namespace {
 
@@ -50,12 +52,83 @@ void CompleteSnapshotPrefix(const string& param_file, SolverParameter* param) {
 
 }  // namespace
 
-void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param) {
-  TextFormat::ParseInfoTree places;
-  ReadTextFileOrDie(param_file, param, &places);
-  const Origins origins(param_file, places, *param);
+namespace {
+
+// Finds, by the places of a net's layers in a text, those that unknown parts of it belong to.
+class LayersOfText {
+ public:
+  LayersOfText(const TextPlaces& places, const NetParameter& net) {
+    const auto add = [&](const char* field, int index, LayerParameter layer) {
+      const auto place =
+          places->GetLocation(NetParameter::descriptor()->FindFieldByName(field), index);
+      layers_[{place.line, place.column}] = {index, std::move(layer)};
+    };
+    for (int i = 0; i < net.layer_size(); ++i) add("layer", i, net.layer(i));
+    for (int i = 0; i < net.layers_size(); ++i) {
+      LayerParameter layer;
+      const V1LayerParameter& v1 = net.layers(i);
+      if (!v1.has_layer()) UpgradeV1LayerParameter(v1, &layer);
+      add("layers", i, layer);
+    }
+  }
+
+  // A layer whose type is not known has the unknown name of it.
+  bool Has(const TextProblems::Unknown& part,
+           const std::function<bool(const LayerParameter&)>& is_wanted) {
+    Found* found = At(part);
+    if (found == nullptr) return false;
+    if (part.value.empty()) return is_wanted(found->layer);
+    if (part.field != "type" || !found->layer.type().empty()) return false;
+    found->layer.set_type(part.value);
+    if (!is_wanted(found->layer)) return false;
+    unknown_types_[found->index] = part.value;
+    return true;
+  }
+
+  // By the index of the V1 layer.
+  const std::map<int, string>& unknown_types() const { return unknown_types_; }
+
+ private:
+  struct Found {
+    int index;
+    LayerParameter layer;
+  };
+
+  Found* At(const TextProblems::Unknown& part) {
+    if (part.message == "NetParameter") return nullptr;
+    const auto next = layers_.upper_bound({part.line, part.column});
+    return next == layers_.begin() ? nullptr : &std::prev(next)->second;
+  }
+
+  std::map<std::pair<int, int>, Found> layers_;
+  std::map<int, string> unknown_types_;
+};
+
+}  // namespace
+
+void ReadNetParamsFromTextFileOrDie(
+    const string& param_file, NetParameter* param,
+    const std::function<bool(const LayerParameter&)>& only_shapes_matter) {
+  TextPlaces places;
+  std::map<int, string> unknown_types;
+  const auto review = [&](const TextPlaces& of_layers, TextProblems* problems) {
+    LayersOfText layers(of_layers, *param);
+    problems->Excuse(
+        [&](const TextProblems::Unknown& part) { return layers.Has(part, only_shapes_matter); },
+        "it is passed over, as nothing but shapes matters of the layers that have it.");
+    unknown_types = layers.unknown_types();
+  };
+  ReadTextFileOrDie(param_file, param, &places, review);
+  CHECK(param->layer_size() + param->layers_size() + param->input_size() > 0)
+      << param_file << ": there is no layer in it.";
+  Origins origins(param_file, *places, *param);
+  for (const auto& [index, type] : unknown_types) origins.AddUnknownType(index, type);
   UpgradeNetAsNeeded(param_file, param);
   origins.Set(param);
+}
+
+void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param) {
+  ReadNetParamsFromTextFileOrDie(param_file, param, [](const LayerParameter&) { return false; });
 }
 
 void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* param) {
@@ -66,9 +139,9 @@ void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* pa
 }
 
 void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter* param) {
-  TextFormat::ParseInfoTree places;
+  TextPlaces places;
   ReadTextFileOrDie(param_file, param, &places);
-  SetOrigins(param_file, places, param);
+  SetOrigins(param_file, *places, param);
   UpgradeSolverAsNeeded(param_file, param);
   CompleteSnapshotPrefix(param_file, param);
 }

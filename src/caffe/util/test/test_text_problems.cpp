@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/test/expect_error.hpp"
 #include "caffe/util/fork_fields.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/problem_list.hpp"
+#include "caffe/util/upgrade_proto.hpp"
 
 namespace caffe {
 namespace {
@@ -33,12 +36,17 @@ class Warnings : public google::LogSink {
 
 template <typename Message>
 string ProblemsOf(const string& text, Message* message) {
-  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  string rest = text;
   TextProblems problems("file", *message);
-  google::protobuf::TextFormat::Parser parser;
-  parser.AllowUnknownField(true);
-  parser.RecordErrorsTo(&problems);
-  EXPECT_EQ(parser.Parse(&stream, message) || !problems.text().empty(), true);
+  bool parsed;
+  do {
+    google::protobuf::io::ArrayInputStream stream(rest.data(), static_cast<int>(rest.size()));
+    google::protobuf::TextFormat::Parser parser;
+    parser.AllowUnknownField(true);
+    parser.RecordErrorsTo(&problems);
+    parsed = parser.Parse(&stream, message);
+  } while (!parsed && problems.TakeOutUnknownValue(&rest));
+  EXPECT_EQ(parsed || !problems.text().empty(), true);
   problems.WarnOfForks();
   return problems.text();
 }
@@ -55,13 +63,78 @@ TEST(TextProblems, AreNoneInAGoodText) {
 TEST(TextProblems, AnUnknownValueIsToldWithThoseThatThereAre) {
   EXPECT_EQ(
       NetProblems("layer {\n  pooling_param { pool: AVERAGE }\n}\n"),
-      "file:2:33: Unknown enumeration value of \"AVERAGE\" for field \"pool\". Known are MAX, "
+      "file:2:25: Unknown enumeration value of \"AVERAGE\" for field \"pool\". Known are MAX, "
       "AVE, STOCHASTIC.");
   const string many = NetProblems("layer { reduction_param { operation: PRODUCT } }");
   EXPECT_NE(many.find("PROD, SUM, MAX (EltwiseParameter)"), string::npos) << many;
   EXPECT_NE(many.find("SUM, ASUM, SUMSQ, MEAN (ReductionParameter)"), string::npos) << many;
   const string old = NetProblems("layers { type: RELUU }");
   EXPECT_NE(old.find(", RELU, "), string::npos) << old;
+}
+
+TEST(TextProblems, UnknownValuesHideNothing) {
+  const string text = NetProblems(
+      "layer {\n\tpooling_param { pool: AVERAGE, kernel_size: 2, kernal_size: 2 }\n}\n"
+      "layers { type: BN; name: 'a' } # type: BN\nlayers { type: # BN\n  BN }\n"
+      "layers { type: [RELUU] }\n");
+  std::vector<string> places;
+  std::istringstream lines(text);
+  for (string line; std::getline(lines, line);) places.push_back(line.substr(0, line.find(": ")));
+  EXPECT_EQ(places,
+            (std::vector<string>{"file:2:31", "file:2:67", "file:4:16", "file:6:3", "file:7:16"}))
+      << text;
+}
+
+TEST(TextProblems, LayersOfShapesAloneMayHaveUnknownPartsAfterAWarning) {
+  string path;
+  MakeTempFilename(&path);
+  std::ofstream(path) << "layers { name: 'd' type: MY_DATA top: 'x' data_param { speed: 2 } }\n"
+                         "layers { name: 'i' type: INNER_PRODUCT bottom: 'x' top: 'y' }\n"
+                         "layers { name: 'e' type: MY_DATA top: 'z' my_param { source: 'a' } }\n";
+  NetParameter net;
+  const Warnings warnings;
+  ReadNetParamsFromTextFileOrDie(
+      path, &net, [](const LayerParameter& layer) { return layer.type() == "MY_DATA"; });
+  ASSERT_EQ(net.layer_size(), 3);
+  EXPECT_EQ(net.layer(0).type(), "MY_DATA");
+  EXPECT_EQ(net.layer(1).type(), "InnerProduct");
+  EXPECT_EQ(net.layer(2).type(), "MY_DATA");
+  EXPECT_EQ(warnings.lines,
+            std::vector<string>{path + ":1:26: not known here: MY_DATA, speed, my_param; it is "
+                                       "passed over, as nothing but shapes matters of the layers "
+                                       "that have it."});
+  std::ofstream(path, std::ios::app) << "layers { type: RELU relu_param { speed: 2 } }\n";
+  EXPECT_ERROR(
+      ReadNetParamsFromTextFileOrDie(
+          path, &net, [](const LayerParameter& layer) { return layer.type() == "MY_DATA"; }),
+      "file:4:39: .*no field named \"speed\"");
+}
+
+TEST(TextProblems, AFileThatIsNoTextIsCalledWhatItIs) {
+  string path;
+  MakeTempFilename(&path);
+  const auto said = [&](const string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    NetParameter net;
+    return "^" + path + ": ";
+  };
+  NetParameter net;
+  string where = said(string("\x0a\x04name\x12\x00\x01", 9));
+  EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net), where + "is a binary file");
+  where = said(string("\xFF\xFEn\0a\0", 6));
+  EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net), where + "is text in UTF-16");
+  where = said("\x89HDF\r\n");
+  EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net), where + "is an HDF5 file");
+  where = said("");
+  EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net), where + "there is no layer in it");
+}
+
+TEST(TextProblems, CurlyQuotesAreToldToBeStraightened) {
+  const string text = NetProblems("name: \xE2\x80\x9Cn\xE2\x80\x9D\n");
+  EXPECT_EQ(
+      text,
+      "file:1:7: a character outside of ASCII where none may be; quotes must be straight ones, "
+      "\" or '");
 }
 
 TEST(TextProblems, EveryUnknownFieldIsToldWithItsPlaceAndTheNearestName) {

@@ -37,6 +37,12 @@ std::string WhereItIs(const LayerParameter& param) {
          "\" } names it, and Python looks for modules in PYTHONPATH and in the folder one is in";
 }
 
+/// For messages.
+std::string Unusable(const LayerParameter& param, const py::error_already_set& error) {
+  return "Layer " + param.name() + ": its class cannot be used; " + WhereItIs(param) +
+         ". Python says: " + error.what();
+}
+
 /// The class that python_param names. Throws what importing it throws.
 py::object ClassOf(const LayerParameter& param) {
   const caffe::PythonParameter& python = param.python_param();
@@ -152,13 +158,29 @@ std::unique_ptr<PythonBody<float>> MakeBody(Layer<float>* layer) {
   } catch (const py::builtin_exception& error) {  // ours
     if (!Embedded()) throw;
     LOG(FATAL) << error.what();
-  } catch (const py::error_already_set& error) {
-    if (!Embedded()) throw;
-    const LayerParameter& param = layer->layer_param();
-    LOG(FATAL) << "Layer " << param.name() << ": its class cannot be used; " << WhereItIs(param)
-               << ". Python says: " << error.what();
+  } catch (py::error_already_set& error) {
+    const std::string text = Unusable(layer->layer_param(), error);
+    if (Embedded()) LOG(FATAL) << text;
+    if (!error.matches(PyExc_ImportError)) throw;
+    const py::object type = error.type();
+    py::raise_from(error, type.ptr(), text.c_str());
+    throw py::error_already_set();
   }
   return nullptr;
+}
+
+/// Of a program's own interpreter. Who has imported this package gets the exceptions themselves.
+std::string ClassProblem(const LayerParameter& param) {
+  if (!Embedded()) return "";
+  const py::gil_scoped_acquire lock;
+  try {
+    ClassOf(param);
+  } catch (const py::builtin_exception& error) {
+    return error.what();
+  } catch (const py::error_already_set& error) {
+    return Unusable(param, error);
+  }
+  return "";
 }
 
 BlobPtr BlobAt(const LayerBlobs& blobs, int index) {
@@ -214,7 +236,7 @@ void DefineLayers(py::module_* module) {
                                return LayerBlobs{layer};
                              })
       .def_property_readonly("type", [](const LayerHandle& layer) { return layer.get().type(); });
-  caffe::PythonLayer<float>::SetBodyMaker(MakeBody);
+  caffe::PythonLayer<float>::SetBodyMaker(MakeBody, ClassProblem);
 }
 
 }  // namespace pycaffe

@@ -2,6 +2,7 @@
 #define TOOLS_LAYRUB_COMMANDS_HPP_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,10 @@ void ApplyStateFlags(caffe::NetState* state);
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
 /// What --data_shape says. Ends the program where it makes no sense.
 caffe::DataShapes DataShapeFlag();
-/// Ends the program when --data_shape names a top that no data layer of these nets has.
+/// What --top_shape says. Ends the program where it makes no sense.
+std::map<std::string, std::vector<int>> TopShapeFlag();
+/// Ends the program when --data_shape names a top that no data layer of these nets has, or
+/// --top_shape one of a layer that is known.
 void RefuseUnknownTops(const std::vector<caffe::NetParameter>& nets);
 /// --batch and --synthetic, where given: changes the sources of the net, in all of its phases. A
 /// command that reads data, without --synthetic, needs a source with a batch_size for --batch.

@@ -1,4 +1,7 @@
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "caffe/source_shapes.hpp"
 #include "caffe/synthetic_data.hpp"
@@ -13,15 +16,27 @@ namespace {
 using caffe::NetParameter;
 using caffe::SolverParameter;
 
-NetParameter ReadNet(const std::string& file) {
+/// `reads_data` and `runs`: what is done with the net. Where shapes of sources, or of layers that
+/// are not here, are all that is wanted, nothing else that they have need be known.
+NetParameter ReadNet(const std::string& file, bool reads_data, bool runs) {
   NetParameter net;
-  caffe::ReadNetParamsFromTextFileOrDie(file, &net);
+  caffe::ReadNetParamsFromTextFileOrDie(file, &net, [&](const caffe::LayerParameter& layer) {
+    return (!reads_data && caffe::ReadsOutside(layer)) || (!runs && caffe::MayBeMissing(layer));
+  });
   return net;
 }
 
-[[noreturn]] void RefuseDataShape(const std::string& why) {
-  Fail("--data_shape=" + FLAGS_data_shape + ": " + why);
-}
+/// A flag with shapes.
+struct ShapeFlag {
+  std::string name, value;
+
+  [[noreturn]] void Refuse(const std::string& why) const {
+    Fail("--" + name + "=" + value + ": " + why);
+  }
+};
+
+ShapeFlag DataShape() { return {"data_shape", FLAGS_data_shape}; }
+ShapeFlag TopShape() { return {"top_shape", FLAGS_top_shape}; }
 
 /// `text` as a number of 1 or more, or 0.
 int Dim(const std::string& text) {
@@ -34,40 +49,61 @@ int Dim(const std::string& text) {
   }
 }
 
+/// NAME:N,N,NAME:N: shapes by name, and under "" what comes before the first name.
+std::map<std::string, std::vector<int>> Shapes(const ShapeFlag& flag, const std::string& example) {
+  std::map<std::string, std::vector<int>> shapes;
+  std::vector<int>* shape = nullptr;
+  for (std::string part : SplitList(flag.value)) {
+    if (const size_t colon = part.rfind(':'); colon != std::string::npos) {
+      const std::string top = part.substr(0, colon);
+      if (top.empty()) flag.Refuse("the name of a top is needed before ':'.");
+      if (shapes.count(top) > 0) flag.Refuse("top " + top + " is given twice.");
+      shape = &shapes[top];
+      part.erase(0, colon + 1);
+    }
+    const int dim = Dim(part);
+    if (dim == 0)
+      flag.Refuse("'" + part + "' is not a number from 1 upwards; an example: " + example + ".");
+    if (shape == nullptr) shape = &shapes[""];
+    shape->push_back(dim);
+  }
+  return shapes;
+}
+
 }  // namespace
 
 caffe::DataShapes DataShapeFlag() {
   caffe::DataShapes shapes;
-  std::vector<int>* shape = &shapes.first;
-  for (std::string part : SplitList(FLAGS_data_shape)) {
-    if (const size_t colon = part.rfind(':'); colon != std::string::npos) {
-      const std::string top = part.substr(0, colon);
-      if (top.empty()) RefuseDataShape("the name of a top is needed before ':'.");
-      if (shapes.tops.count(top) > 0) RefuseDataShape("top " + top + " is given twice.");
-      shape = &shapes.tops[top];
-      part.erase(0, colon + 1);
-    }
-    const int dim = Dim(part);
-    if (dim == 0 && shapes.tops.empty()) RefuseDataShape("three numbers are needed: C,H,W.");
-    if (dim == 0)
-      RefuseDataShape("'" + part +
-                      "' is not a number from 1 upwards; an example: data:3,8,8,label:1.");
-    shape->push_back(dim);
+  shapes.tops = Shapes(DataShape(), "3,8,8 or data:3,8,8,label:1");
+  if (const auto first = shapes.tops.find(""); first != shapes.tops.end()) {
+    shapes.first = first->second;
+    shapes.tops.erase(first);
+    if (shapes.first.size() != 3) DataShape().Refuse("three numbers are needed: C,H,W.");
   }
-  if (!shapes.first.empty() && shapes.first.size() != 3)
-    RefuseDataShape("three numbers are needed: C,H,W.");
+  return shapes;
+}
+
+std::map<std::string, std::vector<int>> TopShapeFlag() {
+  std::map<std::string, std::vector<int>> shapes = Shapes(TopShape(), "rois:300,5");
+  if (shapes.count("") > 0)
+    TopShape().Refuse("the name of a top is needed before its shape, as rois:300,5.");
   return shapes;
 }
 
 void RefuseUnknownTops(const std::vector<NetParameter>& nets) {
-  std::set<std::string> tops;
+  std::set<std::string> read, missing;
   for (const NetParameter& net : nets) {
     for (const caffe::LayerParameter& layer : net.layer()) {
-      if (caffe::ReadsOutside(layer)) tops.insert(layer.top().begin(), layer.top().end());
+      if (caffe::ReadsOutside(layer)) read.insert(layer.top().begin(), layer.top().end());
+      if (caffe::MayBeMissing(layer)) missing.insert(layer.top().begin(), layer.top().end());
     }
   }
   for (const auto& [top, shape] : DataShapeFlag().tops) {
-    if (tops.count(top) == 0) RefuseDataShape("no data layer of the net has a top " + top + ".");
+    if (read.count(top) == 0) DataShape().Refuse("no data layer of the net has a top " + top + ".");
+  }
+  for (const auto& [top, shape] : TopShapeFlag()) {
+    if (missing.count(top) == 0)
+      TopShape().Refuse("no layer that is not known here has a top " + top + ".");
   }
 }
 
@@ -82,10 +118,13 @@ void ApplyDataFlags(bool reads_data, NetParameter* net) {
 
 void ApplyDataFlags(bool reads_data, SolverParameter* solver) {
   if (FLAGS_synthetic && solver->random_seed() < 0) solver->set_random_seed(kSyntheticSeed);
-  if (!FLAGS_synthetic && !Given("batch")) return;
-  if (solver->has_net()) *solver->mutable_net_param() = ReadNet(solver->net());
-  if (solver->has_train_net()) *solver->mutable_train_net_param() = ReadNet(solver->train_net());
-  for (const std::string& file : solver->test_net()) *solver->add_test_net_param() = ReadNet(file);
+  if (reads_data && !FLAGS_synthetic && !Given("batch")) return;
+  const auto read = [&](const std::string& file) {
+    return ReadNet(file, reads_data && !FLAGS_synthetic, reads_data);
+  };
+  if (solver->has_net()) *solver->mutable_net_param() = read(solver->net());
+  if (solver->has_train_net()) *solver->mutable_train_net_param() = read(solver->train_net());
+  for (const std::string& file : solver->test_net()) *solver->add_test_net_param() = read(file);
   solver->clear_net();
   solver->clear_train_net();
   solver->clear_test_net();
@@ -105,7 +144,7 @@ void RefuseLoneDataShape(const std::string& command) {
 
 NetParameter NetOfFlags(const std::string& command, caffe::Phase phase) {
   RefuseLoneDataShape(command);
-  NetParameter net = ReadNet(FLAGS_model);
+  NetParameter net = ReadNet(FLAGS_model, !FLAGS_synthetic, true);
   net.mutable_state()->set_phase(phase);
   ApplyStateFlags(net.mutable_state());
   if (FLAGS_synthetic) RefuseUnknownTops({net});

@@ -66,6 +66,8 @@ DEFINE_string(output, "", "The file to write.");
 DEFINE_string(report, "", "A folder for the report: a page, pictures and data of the plan.");
 DEFINE_string(data_shape, "",
               "Shape C,H,W of one item, whatever the data source has, or of tops by name.");
+DEFINE_string(top_shape, "",
+              "Shapes, by name, of the tops of layers that are not here, to plan without them.");
 DEFINE_bool(synthetic, false, "Random data of the right shape instead of what data layers read.");
 DEFINE_int32(batch, 0, "The batch size of data layers; wins over the prototxt's.");
 DEFINE_int32(max_iter, 0, "Iterations to train; wins over the solver's max_iter.");

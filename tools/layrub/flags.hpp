@@ -43,6 +43,7 @@ DECLARE_string(dump);
 DECLARE_string(output);
 DECLARE_string(report);
 DECLARE_string(data_shape);
+DECLARE_string(top_shape);
 DECLARE_bool(synthetic);
 DECLARE_int32(batch);
 DECLARE_int32(max_iter);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "caffe/caffe.hpp"
 #include "caffe/solver_check.hpp"
@@ -42,7 +43,33 @@ SolverParameter WantedSolver(const std::string& command) {
 NetParameter ShapesOf(const NetParameter& net) {
   NetParameter filtered;
   caffe::Net<float>::FilterNet(net, &filtered);
-  return caffe::WithoutSources(filtered, DataShapeFlag());
+  NetParameter shapes =
+      caffe::WithoutSources(caffe::WithOpaqueLayers(filtered, TopShapeFlag()), DataShapeFlag());
+  // The layers of other states stay, for messages.
+  NetParameter one = net;
+  for (const caffe::LayerParameter& layer : net.layer()) {
+    one.clear_layer();
+    *one.add_layer() = layer;
+    caffe::Net<float>::FilterNet(one, &filtered);
+    if (filtered.layer_size() == 0) *shapes.add_layer() = layer;
+  }
+  return shapes;
+}
+
+void WarnOfOpaqueLayers(const std::vector<NetParameter>& nets) {
+  std::set<std::string> layers;
+  for (const NetParameter& net : nets) {
+    const NetParameter opaque = caffe::WithOpaqueLayers(net, TopShapeFlag());
+    for (int i = 0; i < net.layer_size(); ++i) {
+      const std::string &type = net.layer(i).type(), name = net.layer(i).name();
+      if (opaque.layer(i).type() != type) layers.insert(name + " (" + type + ")");
+    }
+  }
+  std::string names;
+  for (const std::string& layer : layers) names += (names.empty() ? "" : ", ") + layer;
+  LOG_IF(WARNING, !names.empty())
+      << "Planned by the shapes of their tops alone: " << names
+      << "; parameters and workspace that these layers may have do not count.";
 }
 
 }  // namespace
@@ -73,6 +100,7 @@ WantedNets NetsOfFlags(const std::string& command) {
   std::vector<NetParameter> nets = wanted.tests;
   nets.push_back(wanted.net);
   if (!FLAGS_synthetic) RefuseUnknownTops(nets);
+  WarnOfOpaqueLayers(nets);
   return wanted;
 }
 

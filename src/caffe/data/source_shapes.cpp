@@ -225,27 +225,25 @@ string NameOf(const LayerParameter& layer) {
          (known ? ")" : ", no type that is known here)");
 }
 
-/// Shape of one item of a top of a source that says nothing of its tops; the message has all tops
-/// whose shapes are not given.
-vector<int> UnknownShape(const LayerParameter& layer, int top, const DataShapes& given) {
-  const auto is_known = [&](int i) {
-    return !GivenShape(layer, i, given).empty() || (i > 0 && !given.first.empty());
-  };
+/// The message, where something is not known of a source that says nothing of its tops, has all of
+/// it: tops whose shapes are not given, and the batch size.
+void RequireShapes(const LayerParameter& layer, bool has_batch, const DataShapes& given) {
   string names, example;
   int unknown = 0;
   for (int i = 0; i < layer.top_size(); ++i) {
-    if (is_known(i)) continue;
+    if (!GivenShape(layer, i, given).empty() || (i > 0 && !given.first.empty())) continue;
     names += (unknown == 0 ? " " : ", ") + layer.top(i);
     example += (unknown == 0 ? "" : ",") + layer.top(i) + ":C,H,W";
     ++unknown;
   }
   const string unread = Unread(Declare(layer).source);
-  CHECK(is_known(top)) << NameOf(layer) << ": the shape" << (unknown > 1 ? "s" : "")
-                       << " of its top" << (unknown > 1 ? "s" : "") << names
-                       << (unknown > 1 ? " are" : " is") << " not known"
-                       << (unread.empty() ? "" : " (" + unread + ")") << "; give "
-                       << (unknown > 1 ? "them" : "it") << " with --data_shape=" << example << ".";
-  return GivenShape(layer, top, given);
+  const string batch = has_batch ? "" : " --batch=N";
+  CHECK(unknown == 0) << NameOf(layer) << ": the shape" << (unknown > 1 ? "s" : "") << " of its top"
+                      << (unknown > 1 ? "s" : "") << names << (unknown > 1 ? " are" : " is")
+                      << " not known" << (unread.empty() ? "" : " (" + unread + ")")
+                      << (has_batch ? "" : ", nor is its batch size") << "; give "
+                      << (unknown > 1 || !has_batch ? "them" : "it")
+                      << " with --data_shape=" << example << batch << ".";
 }
 
 }  // namespace
@@ -264,18 +262,18 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
   const FailureScope scope(layer);
   const Declared known = Declare(layer);
   const bool images = ReadsImages(layer.type());
-  CHECK(known.batch > 0 && known.batch <= INT_MAX)
-      << NameOf(layer) << ": batch_size must be 1 to 2147483647"
-      << (images ? "." : "; give it with --batch=N.");
+  const bool has_batch = known.batch > 0 && known.batch <= INT_MAX;
+  if (!images) RequireShapes(layer, has_batch, given);
+  CHECK(has_batch) << NameOf(layer) << ": batch_size must be 1 to 2147483647"
+                   << (images ? "." : "; give it with --batch=N.");
   const int batch = static_cast<int>(known.batch);
 #ifdef USE_HDF5
   if (layer.type() == "HDF5Data" && Exists(known.source)) return DatasetShapes(layer, batch, given);
 #endif
   vector<vector<int>> shapes;
   for (int i = 0; i < layer.top_size(); ++i) {
-    vector<int> shape = !images  ? UnknownShape(layer, i, given)
-                        : i == 0 ? ImageShape(layer, known, given)
-                                 : GivenShape(layer, i, given);
+    vector<int> shape =
+        images && i == 0 ? ImageShape(layer, known, given) : GivenShape(layer, i, given);
     if (i == 1 && layer.type() == "AnnotatedData") {
       int64_t boxes = batch;
       if (shape.empty()) shape = {kAnnotatedBoxes};
@@ -307,16 +305,51 @@ void SetSourceBatch(int batch, LayerParameter* layer) {
   }
 }
 
+namespace {
+
+/// Makes it a layer of `type`, whose tops have the shapes of input_param alone.
+void ReplaceByShapes(const string& type, const vector<vector<int>>& shapes, LayerParameter* layer) {
+  layer->set_type(type);
+  layer->clear_input_param();
+  for (const vector<int>& shape : shapes) {
+    BlobShape* added = layer->mutable_input_param()->add_shape();
+    for (int dim : shape) added->add_dim(dim);
+  }
+}
+
+/// Caffe's losses have the weight 1 by themselves, and are called so.
+bool IsCalledALoss(const string& type) { return type.ends_with("Loss") || type.ends_with("_LOSS"); }
+
+}  // namespace
+
+bool MayBeMissing(const LayerParameter& layer) {
+  return layer.type() == "Python" || !IsRegistered(layer.type());
+}
+
+NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vector<int>>& shapes) {
+  NetParameter result = param;
+  for (LayerParameter& layer : *result.mutable_layer()) {
+    vector<vector<int>> tops;
+    for (const string& top : layer.top()) {
+      if (const auto shape = shapes.find(top); shape != shapes.end()) tops.push_back(shape->second);
+    }
+    if (!MayBeMissing(layer) || tops.empty() || tops.size() < static_cast<size_t>(layer.top_size()))
+      continue;
+    if (IsCalledALoss(layer.type()) && layer.loss_weight_size() == 0) {
+      for (int i = 0; i < layer.top_size(); ++i) layer.add_loss_weight(i == 0 ? 1 : 0);
+    }
+    layer.clear_param();
+    layer.clear_blobs();
+    ReplaceByShapes(layer.bottom_size() > 0 ? "Opaque" : "ShapeOnlySource", tops, &layer);
+  }
+  return result;
+}
+
 NetParameter WithoutSources(const NetParameter& param, const DataShapes& given) {
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
-    if (!ReadsOutside(layer)) continue;
-    const vector<vector<int>> shapes = SourceTopShapes(layer, given);
-    layer.set_type("ShapeOnlySource");
-    for (const vector<int>& shape : shapes) {
-      BlobShape* added = layer.mutable_input_param()->add_shape();
-      for (int dim : shape) added->add_dim(dim);
-    }
+    if (ReadsOutside(layer))
+      ReplaceByShapes("ShapeOnlySource", SourceTopShapes(layer, given), &layer);
   }
   return result;
 }

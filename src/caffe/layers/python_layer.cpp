@@ -12,23 +12,55 @@ namespace {
 std::mutex maker_mutex;
 
 template <typename Dtype>
-PythonBodyMaker<Dtype>& Installed() {
-  static PythonBodyMaker<Dtype> maker;
-  return maker;
-}
+struct Python {
+  PythonBodyMaker<Dtype> maker;
+  PythonClassCheck check;
+};
 
 template <typename Dtype>
-PythonBodyMaker<Dtype> Maker() {
-  const std::lock_guard<std::mutex> lock(maker_mutex);
-  return Installed<Dtype>();
+Python<Dtype>& Installed() {
+  static Python<Dtype> python;
+  return python;
 }
+
+/// Starts an interpreter where nothing else brings Python; `problem` is why it cannot.
+template <typename Dtype>
+Python<Dtype> FindPython(string* problem) {
+  const auto installed = [] {
+    const std::lock_guard<std::mutex> lock(maker_mutex);
+    return Installed<Dtype>();
+  };
+  Python<Dtype> python = installed();
+  *problem = "Python's layers are of single precision";
+  if (!python.maker && std::is_same<Dtype, float>::value) {
+    *problem = StartPython();
+    python = installed();
+  }
+  return python;
+}
+
+string WithoutPython(const LayerParameter& layer, const string& problem) {
+  const PythonParameter& param = layer.python_param();
+  return "Layer " + layer.name() + " is of class " + param.module() + "." + param.layer() +
+         ", but this program has no Python: " + problem +
+         ". Run the net from Python (import caffe), or install a PythonLayer::SetBodyMaker.";
+}
+
+string ProblemOfClass(const LayerParameter& layer) {
+  string problem;
+  const Python<float> python = FindPython<float>(&problem);
+  if (!python.maker) return WithoutPython(layer, problem);
+  return python.check ? python.check(layer) : "";
+}
+
+const bool check_installed = (SetPythonClassCheck(ProblemOfClass), true);
 
 }  // namespace
 
 template <typename Dtype>
-void PythonLayer<Dtype>::SetBodyMaker(PythonBodyMaker<Dtype> maker) {
+void PythonLayer<Dtype>::SetBodyMaker(PythonBodyMaker<Dtype> maker, PythonClassCheck check) {
   const std::lock_guard<std::mutex> lock(maker_mutex);
-  Installed<Dtype>() = std::move(maker);
+  Installed<Dtype>() = {std::move(maker), std::move(check)};
 }
 
 template <typename Dtype>
@@ -36,16 +68,9 @@ void PythonLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                     const vector<Blob<Dtype>*>& top) {
   const PythonParameter& param = this->layer_param_.python_param();
   const string& name = this->layer_param_.name();
-  PythonBodyMaker<Dtype> maker = Maker<Dtype>();
-  string problem = "Python's layers are of single precision";
-  if (!maker && std::is_same<Dtype, float>::value) {
-    problem = StartPython();
-    maker = Maker<Dtype>();
-  }
-  CHECK(maker) << "Layer " << name << " is of class " << param.module() << "." << param.layer()
-               << ", but this program has no Python: " << problem
-               << ". Run the net from Python (import caffe), or install a "
-                  "PythonLayer::SetBodyMaker.";
+  string problem;
+  const PythonBodyMaker<Dtype> maker = FindPython<Dtype>(&problem).maker;
+  CHECK(maker) << WithoutPython(this->layer_param_, problem);
   body_ = maker(this);
   CHECK(body_) << "Layer " << name << ": there is no class " << param.module() << "."
                << param.layer() << ".";

@@ -11,8 +11,10 @@
 #include "caffe/filler.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/python_class.hpp"
 #include "caffe/util/nearest_name.hpp"
 #include "caffe/util/problem_list.hpp"
+#include "caffe/util/shape_only.hpp"
 
 namespace caffe {
 
@@ -39,6 +41,7 @@ class Search {
   void CheckBottom(const LayerParameter& layer, int index);
   void CheckFillers(const LayerParameter& layer, const Message& message);
   void AddTops(const LayerParameter& layer);
+  string Remedy() const;
 
   const NetParameter& net_;
   const NetParameter& unfiltered_;
@@ -52,6 +55,7 @@ class Search {
   };
   std::map<string, Value> values_;
   bool lists_types_ = false;
+  std::vector<const LayerParameter*> missing_;  ///< but for types that may be misspelt
 };
 
 void Search::FindProblemsOf(const LayerParameter& layer) {
@@ -66,19 +70,44 @@ void Search::FindProblemsOf(const LayerParameter& layer) {
 }
 
 void Search::CheckType(const LayerParameter& layer) {
-  if (LayerRegistry<float>::Registry().count(layer.type()) > 0) return;
+  if (LayerRegistry<float>::Registry().count(layer.type()) > 0) {
+    if (layer.type() != "Python") return;
+    const string problem = PythonClassProblem(layer);
+    if (problem.empty()) return;
+    missing_.push_back(&layer);
+    return Add(layer, problem);
+  }
   const string like = DidYouMean(layer.type(), types_);
   lists_types_ |= like.empty();
+  if (like.empty()) missing_.push_back(&layer);
   Add(layer, "Layer " + layer.name() + ": unknown layer type: " + layer.type() + like);
 }
 
-/// What is known of a blob that no layer above makes, but the net does.
-string Elsewhere(const NetParameter& net, const string& blob) {
+/// The layer of the net that makes the blob, or null.
+const LayerParameter* MakerOf(const NetParameter& net, const string& blob) {
   for (const LayerParameter& layer : net.layer()) {
-    if (std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end())
-      return layer.name() + (layer.origin().empty() ? "" : " (" + layer.origin() + ")");
+    if (std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end()) return &layer;
   }
-  return "";
+  return nullptr;
+}
+
+string NameOf(const LayerParameter& layer) {
+  return "layer " + layer.name() + (layer.origin().empty() ? "" : " (" + layer.origin() + ")");
+}
+
+/// Why the layer, which the net has, is not there in `phase`.
+string WhyLeftOut(const LayerParameter& layer, Phase phase) {
+  const Phase other = phase == TRAIN ? TEST : TRAIN;
+  const auto names = [](const auto& rules, Phase wanted) {
+    return std::any_of(rules.begin(), rules.end(), [wanted](const NetStateRule& rule) {
+      return rule.has_phase() && rule.phase() == wanted;
+    });
+  };
+  if (names(layer.include(), other) || names(layer.exclude(), phase)) {
+    return ", but only in phase " + Phase_Name(other) +
+           ": plan, compare and time take --phase=" + Phase_Name(other);
+  }
+  return ", but its rules leave it out: see --level and --stage";
 }
 
 void Search::CheckBottom(const LayerParameter& layer, int index) {
@@ -89,10 +118,10 @@ void Search::CheckBottom(const LayerParameter& layer, int index) {
   }
   string problem = "Unknown bottom blob '" + blob + "' (layer '" + layer.name() +
                    "', bottom index " + std::to_string(index) + "): no layer above produces it";
-  if (const string below = Elsewhere(net_, blob); !below.empty()) {
-    problem += "; layer " + below + " does";
-  } else if (const string other = Elsewhere(unfiltered_, blob); !other.empty()) {
-    problem += "; layer " + other + " does, and is not in this phase";
+  if (const LayerParameter* below = MakerOf(net_, blob)) {
+    problem += "; " + NameOf(*below) + " does";
+  } else if (const LayerParameter* other = MakerOf(unfiltered_, blob)) {
+    problem += "; " + NameOf(*other) + " does" + WhyLeftOut(*other, net_.state().phase());
   } else {
     std::vector<string> blobs;
     for (const auto& [name, value] : values_) blobs.push_back(name);
@@ -145,15 +174,38 @@ void Search::AddTops(const LayerParameter& layer) {
   }
 }
 
+/// What to do about layers that are not here.
+string Search::Remedy() const {
+  if (missing_.empty()) return "";
+  if (!ShapeOnlyScope::Active()) {
+    // What lacks for a Python layer is told of each.
+    if (std::all_of(missing_.begin(), missing_.end(),
+                    [](const LayerParameter* layer) { return layer->type() == "Python"; }))
+      return "";
+    return "\nTo run the net, compile the layers that are missing into the program, or preload a "
+           "library that has them (LD_PRELOAD). 'layrub plan' can do without them.";
+  }
+  string shapes;
+  for (const LayerParameter* layer : missing_) {
+    for (const string& top : layer->top()) shapes += (shapes.empty() ? "" : ",") + top + ":SHAPE";
+  }
+  if (shapes.empty()) return "";
+  return "\nTo plan without the layers that are missing, give the shapes of their tops, batch "
+         "included, as rois:300,5: --top_shape=" +
+         shapes;
+}
+
 string Search::Text() const {
   if (problems_.empty()) return "";
   const bool one = problems_.size() == 1;
   string text = one ? "" : "The net has " + std::to_string(problems_.size()) + " problems:\n";
   text += ProblemList(problems_);
-  if (!lists_types_) return text;
-  text += one ? " (known types: " : "\n(known types: ";
-  for (const string& type : types_) text += (&type == &types_.front() ? "" : ", ") + type;
-  return text + ")";
+  if (lists_types_) {
+    text += one ? " (known types: " : "\n(known types: ";
+    for (const string& type : types_) text += (&type == &types_.front() ? "" : ", ") + type;
+    text += ")";
+  }
+  return text + Remedy();
 }
 
 }  // namespace

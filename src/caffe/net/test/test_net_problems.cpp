@@ -6,6 +6,7 @@
 #include "caffe/net/test/training.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/origins.hpp"
+#include "caffe/util/shape_only.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 
 namespace caffe {
@@ -52,6 +53,16 @@ TEST(NetProblems, ListTheTypesWhereNoneIsLikeIt) {
   EXPECT_EQ(string::npos, text.find("ShapeOnlySource")) << text;
 }
 
+TEST(NetProblems, SayWhatToDoAboutLayersThatAreNotHere) {
+  const string layers = Layer("Zzzzzzzzz", "data", "y") + Layer("Relu", "data", "z") +
+                        Layer("Qqqqqqqqq", "data", "w", "top: 'v'");
+  EXPECT_NE(string::npos, Problems(layers).find("\nTo run the net, compile the layers that are "
+                                                "missing into the program"));
+  const ShapeOnlyScope planned;
+  EXPECT_NE(string::npos, Problems(layers).find(": --top_shape=y:SHAPE,w:SHAPE,v:SHAPE"))
+      << Problems(layers);
+}
+
 TEST(NetProblems, NameTheNearestFiller) {
   const string conv = "convolution_param { num_output: 1 kernel_size: 1 ";
   EXPECT_EQ(
@@ -77,11 +88,18 @@ TEST(NetProblems, SayWhereABlobIsMadeTooLateOrInAnotherPhase) {
       "maker does",
       Problems(Layer("ReLU", "late", "y") +
                "layer { name: 'maker' type: 'ReLU' bottom: 'data' top: 'late' }"));
-  const NetParameter all = ParseNet("layer { name: 'train' type: 'Input' top: 'data' }");
-  EXPECT_EQ(
+  const auto elsewhere = [](const string& rules) {
+    const NetParameter all =
+        ParseNet("layer { name: 'in' type: 'Input' top: 'data' " + rules + "}");
+    return NetProblems(ParseNet(Layer("ReLU", "data", "y")), all);
+  };
+  const string unknown =
       "Unknown bottom blob 'data' (layer 'x', bottom index 0): no layer above produces it; layer "
-      "train does, and is not in this phase",
-      NetProblems(ParseNet(Layer("ReLU", "data", "y")), all));
+      "in does, but ";
+  EXPECT_EQ(unknown + "only in phase TEST: plan, compare and time take --phase=TEST",
+            elsewhere("include { phase: TEST }"));
+  EXPECT_EQ(unknown + "its rules leave it out: see --level and --stage",
+            elsewhere("include { stage: 'deploy' }"));
 }
 
 TEST(NetProblems, NameBothMakersOfABlob) {

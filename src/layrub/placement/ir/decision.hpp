@@ -71,6 +71,9 @@ struct TensorDecision {
   /// use.
   bool whole = false;
   ShortList<Gap> gaps;  ///< in order; empty when `whole`
+  /// It is marked keep, and not `whole`: from its last use on its value is in the host tier alone.
+  bool ends_on_host = false;
+  LAYRUB_COMPARABLE(TensorDecision)
 };
 
 /// What happens to each tensor; the scheduler says when and the packer where. A strategy returns

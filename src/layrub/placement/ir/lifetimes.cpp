@@ -87,6 +87,8 @@ class Builder {
     const Tensor& tensor = graph_.tensors[t];
     const TensorDecision& decision = decision_.tensors[t];
     const std::span<const Use> uses = uses_[t];
+    if (decision.ends_on_host && (tensor.persistent || decision.whole || !tensor.keep))
+      return BadTensor(t, "it cannot end in the host tier");
     if (!decision.gaps.empty() && (tensor.persistent || decision.whole)) {
       return BadTensor(t, "it stays resident, so it cannot have a gap");
     }
@@ -150,7 +152,11 @@ class Builder {
     while (use != uses.end()) pass_use();
     RunId end = uses.back().run;
     if (graph_.tensors[t].keep) {
-      const bool host_is_valid = !stay.offloads.empty() && last_write <= stay.offloads.back();
+      bool host_is_valid = !stay.offloads.empty() && last_write <= stay.offloads.back();
+      if (!host_is_valid && decision_.tensors[t].ends_on_host) {
+        stay.offloads.push_back(end);
+        host_is_valid = true;
+      }
       (host_is_valid ? stay.end : end) = run_count_;
     }
     Add(t, begin, end, fetched_for);
@@ -222,14 +228,15 @@ class Builder {
         return BadAlias(at, pair, "another output lies on the input");
       }
     }
-    if (decision_.tensors[pair.input].gaps.empty()) return Status::Ok();
+    const TensorDecision& decision = decision_.tensors[pair.input];
+    if (decision.gaps.empty() && !decision.ends_on_host) return Status::Ok();
     const auto stay = std::lower_bound(lives_.host.begin(), lives_.host.end(), pair.input,
                                        [](const HostStay& a, TensorId t) { return a.tensor < t; });
     if (stay != lives_.host.end() && stay->tensor == pair.input &&
         std::find(stay->offloads.begin(), stay->offloads.end(), at) != stay->offloads.end()) {
       return BadAlias(at, pair, "the input is to be copied to the host after this operation");
     }
-    for (const Gap& gap : decision_.tensors[pair.input].gaps) {
+    for (const Gap& gap : decision.gaps) {
       if (gap.after == at && gap.stays > 0)
         return BadAlias(at, pair, "a part of the input stays after this operation");
     }

@@ -159,10 +159,7 @@ class Search {
   }
 
   static bool IsSame(const Decision& a, const Decision& b) {
-    return a.runs == b.runs && std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(),
-                                          b.tensors.end(), [](const auto& x, const auto& y) {
-                                            return x.whole == y.whole && x.gaps == y.gaps;
-                                          });
+    return a.runs == b.runs && a.tensors == b.tensors;
   }
 
   /// From all that is ever needed down to half of the largest working set (what does not fill the

@@ -42,7 +42,11 @@ class Runner {
   void Store(Decision* decision) {
     decision->runs = std::move(runs_);
     for (size_t t = 0; t < graph_.tensors.size(); ++t) {
-      decision->tensors[t].gaps = std::move(device_[static_cast<TensorId>(t)].gaps);
+      TensorState& state = device_[static_cast<TensorId>(t)];
+      decision->tensors[t].gaps = std::move(state.gaps);
+      const Tensor& tensor = graph_.tensors[t];
+      const bool used = state.last != kNone && !tensor.persistent;
+      decision->tensors[t].ends_on_host = tensor.keep && used && !state.resident;
     }
   }
 

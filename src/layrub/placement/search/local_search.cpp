@@ -270,19 +270,22 @@ bool LocalSearch::LetLeave(const std::vector<int64_t>& loads, const std::vector<
     const auto uses = residency->uses[t];
     const auto next = std::partition_point(uses.begin(), uses.end(),
                                            [run](const Use& use) { return use.run < run; });
-    if (next == uses.begin() || next == uses.end() || next->run == run) continue;
+    const bool ends = next == uses.end();
+    if (next == uses.begin() || (ends ? !graph_.tensors[t].keep : next->run == run)) continue;
     const auto i = static_cast<size_t>(next - uses.begin()) - 1;
+    const auto until = ends ? static_cast<RunId>(loads.size()) : next->run;
     const bool pinned = std::any_of(pins.begin(), pins.end(), [&](const Pin& pin) {
       return pin.tensor == static_cast<TensorId>(t) && pin.after == uses[i].run;
     });
     if (residency->evictions[t][i] || pinned) continue;
     const int64_t bytes = std::min(Aligned(graph_.tensors[t].bytes), *fullest - room_);
     idle.emplace_back(t, i);
-    chances.push_back(static_cast<double>(bytes) * (next->run - uses[i].run));
+    chances.push_back(static_cast<double>(bytes) * (until - uses[i].run));
   }
   if (idle.empty()) return false;
   const auto [t, i] = idle[Choose(chances, Fraction())];
-  residency->evictions[t][i] = MayLeaveInPart(t) ? kPartlyEvicted : kEvicted;
+  residency->evictions[t][i] =
+      MayLeaveInPart(t) && !graph_.tensors[t].keep ? kPartlyEvicted : kEvicted;
   return true;
 }
 

@@ -79,11 +79,15 @@ Residency ResidencyOf(const Graph& graph, const Decision& decision) {
   Buckets<Eviction> away(uses.size(), [&](const auto& add) {
     for (size_t t = 0; t < uses.size(); ++t) {
       if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses[t])) continue;
-      const ShortList<Gap>& gaps = decision.tensors[t].gaps;
+      const auto& [whole, gaps, ends_on_host] = decision.tensors[t];
       const Gap* next = gaps.begin();
       for (const Use& use : uses[t]) {
         const bool leaves = next != gaps.end() && next->after == use.run;
-        add(t, !leaves ? kNotEvicted : next->stays > 0 ? kPartlyEvicted : kEvicted);
+        const bool ends = ends_on_host && &use == &uses[t].back();
+        add(t, ends              ? kEvicted
+               : !leaves         ? kNotEvicted
+               : next->stays > 0 ? kPartlyEvicted
+                                 : kEvicted);
         if (leaves) ++next;
       }
     }
@@ -154,6 +158,8 @@ Decision Lower(const Graph& graph, const Residency& residency) {
   decision.tensors.resize(graph.tensors.size());
   for (size_t t = 0; t < residency.evictions.size(); ++t) {
     const std::span<const Use> uses = residency.uses[t];
+    const std::span<const Eviction> away = residency.evictions[t];
+    decision.tensors[t].ends_on_host = graph.tensors[t].keep && !away.empty() && away.back();
     for (size_t i = 0; i + 1 < residency.evictions[t].size(); ++i) {
       if (!residency.evictions[t][i]) continue;
       const RunId after = uses[i].run, before = uses[i + 1].run;

@@ -106,6 +106,7 @@ class Dice {
       }
       choice.gaps.push_back(gap);
     }
+    choice.ends_on_host = tensor.keep && !choice.whole && Chance(50);
   }
 
   /// The bytes of `id` come to run `run` with no value in them.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/cost/timeline.hpp"
 #include "layrub/placement/ir/decision.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
@@ -45,6 +46,34 @@ TEST(Auto, KeepsEverythingWhereItFits) {
       EXPECT_EQ(plan.host_bytes, 0);
     }
   }
+}
+
+TEST(Auto, WhatIsReadableAfterThePassMayEndInTheHostTier) {
+  constexpr int64_t kBytes = 1 << 20;
+  Graph graph;
+  graph.name = "unread";
+  for (const char* name : {"unread", "a", "b"}) {
+    graph.tensors.emplace_back().name = name;
+    graph.tensors.back().bytes = kBytes;
+  }
+  graph.tensors[0].keep = true;
+  const auto add = [&](const char* name, const std::vector<TensorId>& reads, TensorId write) {
+    Op& op = graph.ops.emplace_back();
+    op.name = name;
+    op.forms.resize(1);
+    op.forms[0].name = "all";
+    op.forms[0].reads = reads;
+    op.forms[0].writes = {write};
+  };
+  add("unread/forward", {}, 0);
+  add("a/forward", {}, 1);
+  add("b/forward", {1}, 2);
+  ASSERT_TRUE(Validate(graph).ok());
+  EXPECT_EQ(FloorBytes(graph), 2 * kBytes);
+  const Plan plan = PlanWithin(graph, {}, 2 * kBytes);
+  EXPECT_EQ(plan.device_bytes, 2 * kBytes);
+  EXPECT_EQ(plan.readable, std::vector<TensorId>{0});
+  EXPECT_EQ(Check(graph, plan), std::vector<std::string>());
 }
 
 TEST(Auto, FitsFromItsSmallestBudgetUpward) {

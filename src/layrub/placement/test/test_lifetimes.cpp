@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "layrub/placement/check/check.hpp"
 #include "layrub/placement/ir/lifetimes.hpp"
 #include "layrub/placement/ir/uses.hpp"
 #include "layrub/placement/schedule/schedule.hpp"
@@ -167,6 +168,20 @@ TEST(Lifetimes, RefusesPartsThatCannotStay) {
   EXPECT_TRUE(Schedule(net.graph, PartOfX(net.graph)).ok());
   net.graph.tensors[1].keep = true;
   EXPECT_NE(Refusal(net.graph, PartOfX(net.graph)).find(refusal), std::string::npos);
+}
+
+TEST(Lifetimes, LetsOnlyWhatIsKeptEndInTheHostTier) {
+  HandMade net = Chain();
+  Decision decision = DefaultDecision(net.graph);
+  decision.tensors[1].ends_on_host = true;
+  const std::string refusal = "tensor x: it cannot end in the host tier";
+  EXPECT_NE(Refusal(net.graph, decision).find(refusal), std::string::npos);
+  net.graph.tensors[1].keep = true;
+  const Plan plan = Schedule(net.graph, decision).value();
+  EXPECT_EQ(Check(net.graph, plan), std::vector<std::string>());
+  EXPECT_EQ(plan.host_bytes, Aligned(net.graph.tensors[1].bytes));
+  decision.tensors[1].whole = true;
+  EXPECT_NE(Refusal(net.graph, decision).find(refusal), std::string::npos);
 }
 
 TEST(Lifetimes, RefusesAPartOfWhatIsDropped) {

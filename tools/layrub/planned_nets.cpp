@@ -72,6 +72,21 @@ void WarnOfOpaqueLayers(const std::vector<NetParameter>& nets) {
       << "; parameters and workspace that these layers may have do not count.";
 }
 
+/// Tells which layers make a plan for training keep all that comes before them.
+void WarnOfVaryingShapes(const caffe::Net<float>& net) {
+  std::string names;
+  for (size_t i = 0; i < net.layers().size(); ++i) {
+    const auto &bottom = net.bottom_vecs()[i], &top = net.top_vecs()[i];
+    const caffe::Layer<float>& layer = *net.layers()[i];
+    if (!layer.Traits(bottom, top, net.bottom_need_backward()[i]).varying) continue;
+    names += (names.empty() ? "" : ", ") + net.layer_names()[i] + " (" + layer.type() + ")";
+  }
+  LOG_IF(WARNING, !names.empty())
+      << "The shapes of what these layers make depend on values: " << names
+      << ". A pass in which they are other ones goes on without the plan, which therefore keeps "
+         "all that comes before.";
+}
+
 }  // namespace
 
 WantedNets NetsOfFlags(const std::string& command) {
@@ -129,6 +144,7 @@ layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const Placement
   }
   const std::unique_ptr<caffe::Solver<float>> solver(
       caffe::SolverRegistry<float>::CreateSolver(param));
+  WarnOfVaryingShapes(*solver->net());
   return solver->MemoryGraphs(options);
 }
 

@@ -30,6 +30,7 @@ NetGraph NetGraphBuilder<Dtype>::Build(int histories, const std::vector<string>&
   AddParams();
   AddLibraryWorkspace();
   for (int i = 0; i < layers; ++i) AddForward(i);
+  KeepForRestOfPass();
   if (net_.phase_ == TRAIN) {
     FindOutputDiffs();
     for (int i = layers - 1; i >= 0; --i) {
@@ -144,11 +145,38 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   for (TensorId saved : entry.saved) {
     if (saved != kNone) AddOnce(saved, &form.writes);
   }
-  for (TensorId written : form.writes)
-    out_.graph.tensors[written].keep |= may_end && !out_.graph.tensors[written].persistent;
   if (traits.fed && form.reads.empty() && !form.writes.empty()) op.kind = OpKind::kFeed;
   op.forms.push_back(std::move(form));
   AddOp(std::move(op), layer);
+}
+
+/// A pass that goes on without the plan after a layer of varying shapes finds all that it needs of
+/// what came before. A backward may need anything, a forward what the layers behind read.
+template <typename Dtype>
+void NetGraphBuilder<Dtype>::KeepForRestOfPass() {
+  std::set<TensorId> made, needed;
+  for (const layrub::Op& op : out_.graph.ops) {
+    const int layer = out_.op_owner[&op - out_.graph.ops.data()];
+    const std::vector<TensorId>& writes = op.forms[0].writes;
+    if (layer <= last_varying_) made.insert(writes.begin(), writes.end());
+  }
+  if (net_.phase_ == TRAIN) needed = made;
+  for (size_t i = 0; i < traits_.size(); ++i) {
+    if (!traits_[i].varying) continue;
+    std::set<TensorId> before;
+    for (size_t k = 0; k < traits_.size(); ++k) {
+      const NetGraph::LayerEntry& entry = out_.layers[k];
+      for (const int version : k <= i ? entry.top : entry.bottom) {
+        const TensorId data = out_.versions[version].data;
+        if (k <= i) before.insert(data);
+        if (k > i && before.count(data) > 0) needed.insert(data);
+      }
+    }
+  }
+  for (const TensorId tensor : needed) {
+    Tensor& kept = out_.graph.tensors[tensor];
+    kept.keep |= made.count(tensor) > 0 && !kept.persistent;
+  }
 }
 
 /// `form` reads a value that this layer's forward, or a later one, overwrites at its address.

@@ -73,6 +73,7 @@ class NetGraphBuilder {
   void AddParams();
   void AddLibraryWorkspace();
   void AddForward(int layer);
+  void KeepForRestOfPass();
   int AddTop(int layer, int top, const MemoryTraits& traits);
   void AddBackward(int layer);
   bool Overwritten(int layer, const OperandForm& form);

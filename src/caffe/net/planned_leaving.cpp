@@ -94,6 +94,10 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
       if (!executor_->Find(entry.saved[operand.index])) lacking[i] = true;
     }
   }
+  // Behind a layer of varying shapes, a forward needs what the plan has kept for that alone.
+  const auto& end = layers[last];
+  const auto bottom = memory_->flat.Blobs(end.bottom), top = memory_->flat.Blobs(end.top);
+  if (net_->phase_ == TEST && end.layer->Traits(bottom, top, end.propagate_down).varying) return {};
   // Of those that write a blob all run again, or none.
   const auto spread = [&](std::vector<bool>* layers_with, bool value) {
     std::set<int> blobs;

@@ -62,7 +62,9 @@ void Net<Dtype>::RunForward(PendingReads* reads, Dtype* loss) {
   const int last = static_cast<int>(layers_.size()) - 1;
   if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
     LeavePlan(true);
-    const layrub::Status status = Place(placement_, history_);
+    PlacementOptions options = placement_;
+    options.plan.reset();  // is of other shapes
+    const layrub::Status status = Place(options, history_);
     CHECK(status.ok()) << status.message;
   }
   const int next = planned_ ? planned_->Forward(reads, loss) : 0;

@@ -101,6 +101,10 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
                                   ? Result<layrub::Plan>(*options.plan)
                                   : layrub::MakePlan(graph.graph, options.machine, options.budget,
                                                      options.strategy, options.padding);
+  // Of tensors that are smaller than before, the earlier plan needs no more than it did.
+  if (plan.status().code == layrub::Code::kDoesNotFit && placement_.plan &&
+      layrub::Check(graph.graph, *placement_.plan, options.budget).empty())
+    plan = *placement_.plan;
   if (!plan.ok()) return plan.status();
   for (const string& objection : layrub::Check(graph.graph, plan.value(), options.budget)) {
     LOG(FATAL) << "The memory plan of net " << name_ << " (strategy " << plan.value().strategy
@@ -108,8 +112,11 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
   }
   LeavePlan();
   placement_wanted_ = true;
+  std::shared_ptr<const layrub::Plan> largest = placement_.plan;
+  if (!largest || plan.value().device_bytes >= largest->device_bytes)
+    largest = std::make_shared<const layrub::Plan>(plan.value());
   placement_ = options;
-  placement_.plan.reset();  // of these shapes only
+  placement_.plan = largest;
   history_ = history;
   planned_.reset(new PlannedNet<Dtype>(this, builder.TakeFlat(), std::move(graph),
                                        std::move(plan.value()), options, history));

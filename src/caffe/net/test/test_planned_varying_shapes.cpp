@@ -1,5 +1,8 @@
 // Layers whose tops' shapes depend on values, in the middle of a planned net: Filter.
+#include <set>
+
 #include "caffe/net/test/training.hpp"
+#include "caffe/solver_plans.hpp"
 
 namespace caffe {
 namespace {
@@ -26,9 +29,11 @@ const char kNet[] = R"(
 )";
 
 struct Seeded {
-  explicit Seeded(const string& strategy) {
+  explicit Seeded(const string& strategy, Phase phase = TRAIN) {
     Caffe::set_random_seed(1);
-    net.reset(new Net<float>(ParseNet(kNet)));
+    NetParameter param = ParseNet(kNet);
+    param.mutable_state()->set_phase(phase);
+    net.reset(new Net<float>(param));
     PlacementOptions options;
     options.strategy = strategy;
     if (!strategy.empty()) {
@@ -47,7 +52,10 @@ struct Seeded {
       x->mutable_cpu_data()[i] = static_cast<float>((i * 7 + chosen) % 11 - 5) / 3;
     for (int i = 0; i < items; ++i) s->mutable_cpu_data()[i] = static_cast<float>(chosen >> i & 1);
     net->ClearParamDiffs();
-    vector<float> values = {net->ForwardBackward()};
+    float loss = 0;
+    net->Forward(&loss);
+    if (net->phase() == TRAIN) net->Backward();
+    vector<float> values = {loss};
     for (const Blob<float>* param : net->learnable_params())
       values.insert(values.end(), param->cpu_diff(), param->cpu_diff() + param->count());
     const Blob<float>& last = *net->blob_by_name("loss1");
@@ -62,10 +70,40 @@ TEST(VaryingShapes, GiveUnderEveryPlanWhatTheyGiveWithout) {
   // Items and choices: the planned number, others, the same again, a batch of another size.
   const pair<int, int> passes[] = {{6, 63}, {6, 63}, {6, 9}, {6, 18}, {6, 18},
                                    {6, 2},  {4, 15}, {4, 6}, {6, 63}};
-  for (const char* strategy : {"keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all",
-                               "superneurons", "auto"}) {
-    Seeded plain(""), planned(strategy);
-    for (const auto& [items, chosen] : passes) {
+  for (const Phase phase : {TRAIN, TEST}) {
+    for (const char* strategy : {"keep", "liveness", "intra", "inter", "hybrid", "sqrt", "vdnn_all",
+                                 "superneurons", "auto"}) {
+      Seeded plain("", phase), planned(strategy, phase);
+      for (const auto& [items, chosen] : passes) {
+        EXPECT_TRUE(SameBits(plain.Pass(items, chosen), planned.Pass(items, chosen)))
+            << strategy << ", " << items << " items, chosen " << chosen;
+      }
+    }
+  }
+}
+
+TEST(VaryingShapes, KeepInTheTestPhaseWhatLayersBehindThemReadAlone) {
+  const auto kept = [](Phase phase) {
+    std::set<string> names;
+    for (const layrub::Tensor& tensor : Seeded("", phase).net->MemoryGraph(-1, {}).tensors) {
+      if (tensor.keep) names.insert(tensor.name);
+    }
+    return names;
+  };
+  EXPECT_EQ(kept(TEST), (std::set<string>{"f", "h@2", "loss1", "loss2"}));
+  EXPECT_EQ(kept(TRAIN).count("select"), 1u);
+}
+
+TEST(VaryingShapes, NeverNeedMoreThanTheLargest) {
+  for (const char* strategy : {"liveness", "hybrid", "auto"}) {
+    Seeded plain(""), planned("");
+    PlacementOptions options;
+    options.strategy = strategy;
+    const auto smallest = SmallestPlans({planned.net->MemoryGraph(-1, {}), {}}, options);
+    options.budget.device = smallest.value().device_bytes;
+    ASSERT_TRUE(planned.net->Place(options).ok());
+    for (const auto& [items, chosen] :
+         {pair{6, 63}, {6, 1}, {6, 2}, {6, 3}, {4, 1}, {4, 2}, {2, 3}, {1, 1}, {6, 63}, {6, 31}}) {
       EXPECT_TRUE(SameBits(plain.Pass(items, chosen), planned.Pass(items, chosen)))
           << strategy << ", " << items << " items, chosen " << chosen;
     }

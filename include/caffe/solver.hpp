@@ -161,6 +161,10 @@ class Solver {
   /// What a solver state that is written now holds for exact resume: Progress, and the checksum of
   /// `model_filename`.
   ResumeState MakeResumeState(const string& model_filename);
+  // Each writes the weights to <prefix>_iter_<n>.caffemodel or .caffemodel.h5, complete or not at
+  // all, and gives the name. Snapshot does not call them: its files appear together.
+  string SnapshotToBinaryProto();
+  string SnapshotToHDF5();
   /// Gives the weights of the snapshot at work their name, and then `state`, when both are on disk.
   void CommitSnapshot(AtomicFile* state);
   /// Takes up what `head`, a state without its history, says; a subclass's last call when it
@@ -198,7 +202,8 @@ class Solver {
   void PlanAgain();
   void LogPlacement() const;
   string WeightsFilename();
-  void WriteWeights(AtomicFile* file);
+  void WriteWeightsInBinary(const string& name, AtomicFile* file);
+  void WriteWeightsInHdf5(const string& name, AtomicFile* file);
   /// About what weights and state take as files, without what Progress() says: it waits for the
   /// sources.
   pair<int64_t, int64_t> SnapshotBytes() const;

@@ -26,13 +26,14 @@ string Solver<Dtype>::WeightsFilename() {
 }
 
 template <typename Dtype>
-void Solver<Dtype>::WriteWeights(AtomicFile* file) {
-  if (param_.snapshot_format() != SolverParameter_SnapshotFormat_BINARYPROTO) {
-    LOG(INFO) << "Snapshotting to HDF5 file " << WeightsFilename();
-    WriteNetToHdf5(*net_, param_.snapshot_diff(), file);
-    return;
-  }
-  LOG(INFO) << "Snapshotting to binary proto file " << WeightsFilename();
+void Solver<Dtype>::WriteWeightsInHdf5(const string& name, AtomicFile* file) {
+  LOG(INFO) << "Snapshotting to HDF5 file " << name;
+  WriteNetToHdf5(*net_, param_.snapshot_diff(), file);
+}
+
+template <typename Dtype>
+void Solver<Dtype>::WriteWeightsInBinary(const string& name, AtomicFile* file) {
+  LOG(INFO) << "Snapshotting to binary proto file " << name;
   const auto pieces = [this](const auto& write) {  // what Net::ToProto gives
     NetParameter head;
     head.set_name(net_->name());
@@ -47,23 +48,48 @@ void Solver<Dtype>::WriteWeights(AtomicFile* file) {
 }
 
 template <typename Dtype>
+string Solver<Dtype>::SnapshotToBinaryProto() {
+  const string name = SnapshotFilename(".caffemodel");
+  AtomicFile file(name);
+  WriteWeightsInBinary(name, &file);
+  file.Sync();
+  file.Commit();
+  return name;
+}
+
+template <typename Dtype>
+string Solver<Dtype>::SnapshotToHDF5() {
+  const string name = SnapshotFilename(".caffemodel.h5");
+  AtomicFile file(name);
+  WriteWeightsInHdf5(name, &file);
+  file.Sync();
+  file.Commit();
+  return name;
+}
+
+template <typename Dtype>
 void Solver<Dtype>::Snapshot() {
   CHECK(Caffe::root_solver());
-  AtomicFile weights(WeightsFilename(), AtomicFile::kReplace);
-  WriteWeights(&weights);
+  const string weights_name = WeightsFilename();
+  AtomicFile weights(weights_name, AtomicFile::kReplace);
+  const bool hdf5 = param_.snapshot_format() == SolverParameter_SnapshotFormat_HDF5;
+  if (hdf5) {
+    WriteWeightsInHdf5(weights_name, &weights);
+  } else {
+    WriteWeightsInBinary(weights_name, &weights);
+  }
   weights.Sync();
   const struct Scope {
     ~Scope() { *file = nullptr; }
     AtomicFile** file;
   } scope{&weights_file_};
   weights_file_ = &weights;
-  SnapshotSolverState(WeightsFilename());
+  SnapshotSolverState(weights_name);
   if (!weights.committed())
     weights.Commit();  // a subclass has written its state in a way of its own
-  const bool hdf5 = param_.snapshot_format() == SolverParameter_SnapshotFormat_HDF5;
   const string state = SnapshotFilename(hdf5 ? ".solverstate.h5" : ".solverstate");
   std::error_code unknown;
-  last_snapshot_ = std::filesystem::exists(state, unknown) ? state : WeightsFilename();
+  last_snapshot_ = std::filesystem::exists(state, unknown) ? state : weights_name;
   RemoveOlder();
 }
 
@@ -120,7 +146,8 @@ void Solver<Dtype>::FinishRestore(const SolverState& head, const string& state_f
 #define INSTANTIATE_STATE(Dtype)                                      \
   template string Solver<Dtype>::SnapshotFilename(const string&);     \
   template string Solver<Dtype>::WeightsFilename();                   \
-  template void Solver<Dtype>::WriteWeights(AtomicFile*);             \
+  template string Solver<Dtype>::SnapshotToBinaryProto();             \
+  template string Solver<Dtype>::SnapshotToHDF5();                    \
   template void Solver<Dtype>::Snapshot();                            \
   template ResumeState Solver<Dtype>::MakeResumeState(const string&); \
   template void Solver<Dtype>::CommitSnapshot(AtomicFile*);           \

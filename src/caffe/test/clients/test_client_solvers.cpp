@@ -116,6 +116,14 @@ class ClientSignSolver : public SGDSolver<Dtype> {
 INSTANTIATE_CLASS(ClientSignSolver);
 REGISTER_SOLVER_CLASS(ClientSign);
 
+/// Writes its weights when it wants to.
+template <typename Dtype>
+class ClientSavingSolver : public SGDSolver<Dtype> {
+ public:
+  explicit ClientSavingSolver(const SolverParameter& param) : SGDSolver<Dtype>(param) {}
+  string Save(bool hdf5) { return hdf5 ? this->SnapshotToHDF5() : this->SnapshotToBinaryProto(); }
+};
+
 namespace {
 
 // y = w . x with w = (1, 1, 1) at first, loss = mean over the batch of (y - label)^2 / 2. Batch k:
@@ -225,6 +233,24 @@ TEST(ClientSolver, WritesAndRestoresItsOwnState) {
   }
   restored.Solve();
   EXPECT_EQ(restored.updates(), param.max_iter());
+}
+
+TEST_P(ClientSolverTest, SubclassWritesTheWeights) {
+  const SolverParameter param = Param("SGD", GetParam());
+  ClientSavingSolver<float> solver(param);
+  for (const bool hdf5 : {false, true}) {
+#ifndef USE_HDF5
+    if (hdf5) continue;
+#endif
+    solver.Step(1);
+    const string file = solver.Save(hdf5);
+    EXPECT_EQ(file, param.snapshot_prefix() + "_iter_" + std::to_string(solver.iter()) +
+                        (hdf5 ? ".caffemodel.h5" : ".caffemodel"));
+    Net<float> net(param.net_param());
+    net.CopyTrainedLayersFrom(file);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(net.params()[0]->cpu_data()[i], solver.net()->params()[0]->cpu_data()[i]);
+  }
 }
 
 class ClientRecorder : public Solver<float>::Callback, public Net<float>::Callback {

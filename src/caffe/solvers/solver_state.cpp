@@ -50,9 +50,8 @@ void Solver<Dtype>::WriteWeightsInBinary(const string& name, AtomicFile* file) {
 template <typename Dtype>
 string Solver<Dtype>::SnapshotToBinaryProto() {
   const string name = SnapshotFilename(".caffemodel");
-  AtomicFile file(name);
+  AtomicFile file(name, AtomicFile::kReplace);
   WriteWeightsInBinary(name, &file);
-  file.Sync();
   file.Commit();
   return name;
 }
@@ -60,9 +59,8 @@ string Solver<Dtype>::SnapshotToBinaryProto() {
 template <typename Dtype>
 string Solver<Dtype>::SnapshotToHDF5() {
   const string name = SnapshotFilename(".caffemodel.h5");
-  AtomicFile file(name);
+  AtomicFile file(name, AtomicFile::kReplace);
   WriteWeightsInHdf5(name, &file);
-  file.Sync();
   file.Commit();
   return name;
 }

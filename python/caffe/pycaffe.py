@@ -48,8 +48,8 @@ def layer_dict(self):
 
 @_lasting
 def params(self):
-    """For each layer that has parameters its list of blobs: weights, then biases."""
-    return OrderedDict((name, list(layer.blobs)) for name, layer in self.layer_dict.items() if len(layer.blobs) > 0)
+    """For each layer that has parameters its blobs: weights, then biases."""
+    return OrderedDict((name, layer.blobs) for name, layer in self.layer_dict.items() if len(layer.blobs) > 0)
 
 
 @_lasting

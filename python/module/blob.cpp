@@ -2,11 +2,40 @@
 
 #include <pybind11/stl.h>
 
+#include <boost/weak_ptr.hpp>
+#include <map>
 #include <string>
 
 #include "array_view.hpp"
 
 namespace pycaffe {
+
+namespace {
+
+/// The handles of owned blobs.
+std::map<const Blob<float>*, boost::weak_ptr<BlobHandle>>& Handles() {
+  static auto* const handles = new std::map<const Blob<float>*, boost::weak_ptr<BlobHandle>>;
+  return *handles;  // blobs may live until the program ends
+}
+
+}  // namespace
+
+BlobPtr HandleOf(const boost::shared_ptr<Blob<float>>& blob) {
+  boost::weak_ptr<BlobHandle>& known = Handles()[blob.get()];
+  BlobPtr handle = known.lock();
+  if (!handle) known = handle = BlobPtr(new BlobHandle(blob));
+  return handle;
+}
+
+BlobHandle::~BlobHandle() {
+  if (owned_) Handles().erase(owned_.get());
+}
+
+const boost::shared_ptr<Blob<float>>& BlobHandle::owned() const {
+  if (!owned_)
+    throw py::type_error("This blob is the net's, and cannot be a parameter of a layer as well.");
+  return owned_;
+}
 
 Blob<float>& BlobHandle::get() const {
   if (!blob_) throw std::runtime_error("This blob was lent to a layer whose net is gone.");
@@ -32,11 +61,10 @@ void DefineBlobs(py::module_* module) {
   const auto legacy = [](int axis) {
     return [axis](const BlobHandle& blob) { return blob.get().LegacyShape(axis); };
   };
-  py::class_<BlobHandle, BlobPtr>(*module, "Blob",
-                                  "An array of float32 values (data) and their derivatives (diff).")
+  Class<BlobHandle, BlobPtr>(*module, "Blob",
+                             "An array of float32 values (data) and their derivatives (diff).")
       .def(py::init([](const std::vector<int>& dims) {
-             return std::make_shared<BlobHandle>(
-                 boost::shared_ptr<Blob<float>>(new Blob<float>(dims)));
+             return HandleOf(boost::shared_ptr<Blob<float>>(new Blob<float>(dims)));
            }),
            py::arg("shape"))
       .def_property_readonly("shape", shape)

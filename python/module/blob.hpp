@@ -3,14 +3,13 @@
 
 #include <pybind11/pybind11.h>
 
-#include <memory>
 #include <vector>
 
 #include "caffe/layer.hpp"
+#include "exported.hpp"
 
 namespace pycaffe {
 
-namespace py = pybind11;
 using caffe::Blob;
 using caffe::Layer;
 
@@ -18,18 +17,27 @@ using caffe::Layer;
 /// layer, until its net ends (Forget).
 class BlobHandle {
  public:
-  explicit BlobHandle(boost::shared_ptr<Blob<float>> blob)
-      : owned_(std::move(blob)), blob_(owned_.get()) {}
   explicit BlobHandle(Blob<float>* lent) : blob_(lent) {}
+  ~BlobHandle();
+  BlobHandle(const BlobHandle&) = delete;
+  BlobHandle& operator=(const BlobHandle&) = delete;
   void Forget() { blob_ = nullptr; }
   /// Throws where it is forgotten.
   Blob<float>& get() const;
+  /// Throws where the blob is lent.
+  const boost::shared_ptr<Blob<float>>& owned() const;
 
  private:
-  boost::shared_ptr<Blob<float>> owned_;
+  friend boost::shared_ptr<BlobHandle> HandleOf(const boost::shared_ptr<Blob<float>>& blob);
+  explicit BlobHandle(const boost::shared_ptr<Blob<float>>& blob)
+      : owned_(blob), blob_(blob.get()) {}
+
+  const boost::shared_ptr<Blob<float>> owned_;
   Blob<float>* blob_;
 };
-using BlobPtr = std::shared_ptr<BlobHandle>;
+using BlobPtr = boost::shared_ptr<BlobHandle>;
+/// The same one, and so the same object of Python, each time, while somebody holds it.
+BlobPtr HandleOf(const boost::shared_ptr<Blob<float>>& blob);
 
 /// The shape that arguments give, one integer each. Throws TypeError where they are others.
 std::vector<int> ShapeOf(const py::args& dims);
@@ -50,6 +58,24 @@ class LayerHandle {
   boost::shared_ptr<Layer<float>> owned_;
   Layer<float>* layer_ = nullptr;
 };
+using LayerPtr = boost::shared_ptr<LayerHandle>;
+
+/// caffe._caffe.BlobVec: the parameters of a layer, which it shows and makes longer.
+class BlobVec {
+ public:
+  /// Throws where the layer is of no net.
+  explicit BlobVec(LayerPtr layer);
+  size_t size() const { return blobs().size(); }
+  /// Throws IndexError.
+  BlobPtr At(int index) const;
+  py::list Slice(const py::slice& slice) const;
+  BlobPtr Append(const boost::shared_ptr<Blob<float>>& blob);
+
+ private:
+  std::vector<boost::shared_ptr<Blob<float>>>& blobs() const { return layer_->get().blobs(); }
+
+  LayerPtr layer_;
+};
 
 void DefineBlobs(py::module_* module);
 void DefineLayers(py::module_* module);
@@ -57,7 +83,5 @@ void DefineLayers(py::module_* module);
 py::object LayerObject(const boost::shared_ptr<Layer<float>>& layer);
 
 }  // namespace pycaffe
-
-PYBIND11_DECLARE_HOLDER_TYPE(T, boost::shared_ptr<T>)
 
 #endif  // PYTHON_MODULE_BLOB_HPP_

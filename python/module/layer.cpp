@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <boost/make_shared.hpp>
 #include <map>
 #include <string>
 #include <utility>
@@ -18,11 +19,6 @@ using caffe::PythonBody;
 using std::vector;
 
 namespace {
-
-/// The parameters of a layer, to be made longer in setup().
-struct LayerBlobs {
-  std::shared_ptr<LayerHandle> layer;
-};
 
 /// The objects of Python layers that live.
 std::map<const Layer<float>*, py::handle>& PythonLayers() {
@@ -67,6 +63,15 @@ void Renew(const boost::shared_ptr<caffe::SyncedMemory>& memory) {
   if (!Readable(*memory)) memory->mutable_cpu_data();
 }
 
+/// The class of the lists of bottoms and tops.
+const py::object& RawBlobVec() {
+  static const auto* const type = new py::object(py::handle((PyObject*)&PyType_Type)(
+      "RawBlobVec", py::make_tuple(py::handle((PyObject*)&PyList_Type)),
+      py::dict(py::arg("__module__") = "caffe._caffe",
+               py::arg("__doc__") = "The bottoms or tops of a layer: a list of blobs.")));
+  return *type;
+}
+
 /// Runs the methods of an object of the user's class.
 class Body : public PythonBody<float> {
  public:
@@ -76,6 +81,7 @@ class Body : public PythonBody<float> {
     object_ = found(py::none());
     object_.cast<LayerHandle*>()->Tie(layer);
     object_.attr("param_str") = param.python_param().param_str();
+    object_.attr("param_str_") = object_.attr("param_str");  // as in the Caffe of py-faster-rcnn
     object_.attr("phase") = static_cast<int>(param.phase());
     if (!py::hasattr(found, "name")) object_.attr("name") = param.name();
     PythonLayers()[layer] = object_;
@@ -136,14 +142,14 @@ class Body : public PythonBody<float> {
     python.Return();
   }
 
-  py::list List(const vector<Blob<float>*>& blobs) {
+  py::object List(const vector<Blob<float>*>& blobs) {
     py::list list;
     for (Blob<float>* const blob : blobs) {
       BlobPtr& known = blobs_[blob];
-      if (!known) known = std::make_shared<BlobHandle>(blob);
+      if (!known) known = boost::make_shared<BlobHandle>(blob);
       list.append(known);
     }
-    return list;
+    return RawBlobVec()(list);
   }
 
   Layer<float>* const layer_;
@@ -183,22 +189,52 @@ std::string ClassProblem(const LayerParameter& param) {
   return "";
 }
 
-BlobPtr BlobAt(const LayerBlobs& blobs, int index) {
-  const auto& all = blobs.layer->get().blobs();
-  const int size = static_cast<int>(all.size());
-  if (index < 0) index += size;
-  if (index < 0 || index >= size) throw py::index_error();
-  return std::make_shared<BlobHandle>(all[index]);
-}
+using Blobs = vector<BlobPtr>;
+using Method = void (Layer<float>::*)(const vector<Blob<float>*>&, const vector<Blob<float>*>&);
 
-py::list BlobsAt(const LayerBlobs& blobs, const py::slice& slice) {
-  const auto& all = blobs.layer->get().blobs();
-  py::list found;
-  for (const auto& blob : all) found.append(std::make_shared<BlobHandle>(blob));
-  return found[slice];
+/// A method of a layer of the library, called from Python with lists of blobs.
+template <Method method>
+void CallLayer(const LayerHandle& handle, const Blobs& bottom, const Blobs& top) {
+  Layer<float>& layer = handle.get();
+  if (dynamic_cast<caffe::PythonLayer<float>*>(&layer)) {
+    throw py::attribute_error("Layer " + layer.layer_param().name() +
+                              ": its class must define setup(bottom, top) and "
+                              "reshape(bottom, top).");
+  }
+  const auto all = [](const Blobs& handles) {
+    vector<Blob<float>*> blobs;
+    for (const BlobPtr& each : handles) blobs.push_back(&each->get());
+    return blobs;
+  };
+  const vector<Blob<float>*> bottoms = all(bottom), tops = all(top);
+  Owners owners;
+  for (const auto* const blobs : {&bottoms, &tops})
+    owners.blobs.insert(owners.blobs.end(), blobs->begin(), blobs->end());
+  const InLibrary scope(std::move(owners));
+  (layer.*method)(bottoms, tops);
 }
 
 }  // namespace
+
+BlobVec::BlobVec(LayerPtr layer) : layer_(std::move(layer)) { blobs(); }
+
+BlobPtr BlobVec::At(int index) const {
+  const int length = static_cast<int>(size());
+  if (index < 0) index += length;
+  if (index < 0 || index >= length) throw py::index_error();
+  return HandleOf(blobs()[static_cast<size_t>(index)]);
+}
+
+py::list BlobVec::Slice(const py::slice& slice) const {
+  py::list all;
+  for (const auto& blob : blobs()) all.append(HandleOf(blob));
+  return all[slice];
+}
+
+BlobPtr BlobVec::Append(const boost::shared_ptr<Blob<float>>& blob) {
+  blobs().push_back(blob);
+  return HandleOf(blob);
+}
 
 Layer<float>& LayerHandle::get() const {
   if (!layer_)
@@ -209,32 +245,34 @@ Layer<float>& LayerHandle::get() const {
 py::object LayerObject(const boost::shared_ptr<Layer<float>>& layer) {
   const auto found = PythonLayers().find(layer.get());
   if (found != PythonLayers().end()) return py::reinterpret_borrow<py::object>(found->second);
-  return py::cast(std::make_shared<LayerHandle>(layer));
+  return py::cast(boost::make_shared<LayerHandle>(layer));
 }
 
 void DefineLayers(py::module_* module) {
-  const auto add_blob = [](const LayerBlobs& blobs, const py::args& dims) {
-    auto& all = blobs.layer->get().blobs();
-    all.emplace_back(new Blob<float>(ShapeOf(dims)));
-    return BlobAt(blobs, -1);
+  const auto add_blob = [](BlobVec* blobs, const py::args& dims) {
+    return blobs->Append(boost::shared_ptr<Blob<float>>(new Blob<float>(ShapeOf(dims))));
   };
-  py::class_<LayerBlobs>(*module, "LayerBlobs", "The parameters of a layer, as blobs.")
-      .def("__len__", [](const LayerBlobs& blobs) { return blobs.layer->get().blobs().size(); })
-      .def("__getitem__", &BlobAt)
-      .def("__getitem__", &BlobsAt)
+  const auto extend = [](BlobVec* blobs, const Blobs& others) {
+    for (const BlobPtr& each : others) blobs->Append(each->owned());
+  };
+  module->attr("RawBlobVec") = RawBlobVec();
+  Class<BlobVec>(*module, "BlobVec", "The parameters of a layer, as blobs.")
+      .def("__len__", &BlobVec::size)
+      .def("__getitem__", &BlobVec::At)
+      .def("__getitem__", &BlobVec::Slice)
+      .def("append", [](BlobVec* blobs, const BlobHandle& blob) { blobs->Append(blob.owned()); })
+      .def("extend", extend)
       .def("add_blob", add_blob, "add_blob(*dims): one more, in setup().");
-  py::class_<LayerHandle, std::shared_ptr<LayerHandle>>(
+  Class<LayerHandle, LayerPtr>(
       *module, "Layer", py::dynamic_attr(),
       "A layer of a net. A class derived from it, with the methods setup(bottom, top), "
       "reshape(bottom, top), forward(bottom, top) and backward(top, propagate_down, bottom), is a "
       "layer of type Python, which python_param names; param_str is its parameter.")
       .def(py::init<>())
-      .def(py::init([](const py::object&) { return std::make_shared<LayerHandle>(); }))
-      .def_property_readonly("blobs",
-                             [](const std::shared_ptr<LayerHandle>& layer) {
-                               layer->get();
-                               return LayerBlobs{layer};
-                             })
+      .def(py::init([](const py::object&) { return boost::make_shared<LayerHandle>(); }))
+      .def("setup", &CallLayer<&Layer<float>::LayerSetUp>, py::arg("bottom"), py::arg("top"))
+      .def("reshape", &CallLayer<&Layer<float>::Reshape>, py::arg("bottom"), py::arg("top"))
+      .def_property_readonly("blobs", [](const LayerPtr& layer) { return BlobVec(layer); })
       .def_property_readonly("type", [](const LayerHandle& layer) { return layer.get().type(); });
   caffe::PythonLayer<float>::SetBodyMaker(MakeBody, ClassProblem);
 }

@@ -74,12 +74,13 @@ using Adder = void (Net<float>::*)(Net<float>::Callback*);
 
 /// The Python object of the net, which lives as long as the net, keeps callback and function.
 template <Adder add>
-void AddCallback(const py::object& net, const py::function& function) {
-  auto* const callback = new LayerCallback(net.cast<Net<float>*>(), function);
+void AddCallback(Net<float>* net, const py::function& function) {
+  auto* const callback = new LayerCallback(net, function);
   const py::capsule owner(callback, [](void* held) { delete static_cast<LayerCallback*>(held); });
-  if (!py::hasattr(net, "_callbacks")) net.attr("_callbacks") = py::list();
-  net.attr("_callbacks").cast<py::list>().append(py::make_tuple(owner, function));
-  (net.cast<Net<float>*>()->*add)(callback);
+  const py::object object = ObjectOf(net);
+  if (!py::hasattr(object, "_callbacks")) object.attr("_callbacks") = py::list();
+  object.attr("_callbacks").cast<py::list>().append(py::make_tuple(owner, function));
+  (net->*add)(callback);
 }
 
 /// `in_part`: layers are named, even if it is the first and the last.
@@ -107,8 +108,8 @@ void CheckInput(const Array& array, const char* name, const vector<int>& item) {
 }
 
 /// The arrays stay the user's; the net's Python object keeps them alive.
-void SetInputArrays(const py::object& object, const Array& data, const Array& labels) {
-  const auto& layers = object.cast<Net<float>*>()->layers();
+void SetInputArrays(Net<float>* net, const Array& data, const Array& labels) {
+  const auto& layers = net->layers();
   auto* const layer =
       layers.empty() ? nullptr : dynamic_cast<caffe::MemoryDataLayer<float>*>(layers[0].get());
   if (!layer) throw py::type_error("set_input_arrays: the first layer must be MemoryData.");
@@ -123,11 +124,11 @@ void SetInputArrays(const py::object& object, const Array& data, const Array& la
                           " images are no multiple of the batch of " +
                           std::to_string(layer->batch_size()) + ".");
   {
-    const InLibrary scope(Of(*object.cast<Net<float>*>()));
+    const InLibrary scope(Of(*net));
     layer->Reset(const_cast<float*>(data.data()), const_cast<float*>(labels.data()),
                  static_cast<int>(count));
   }
-  object.attr("_input_arrays") = py::make_tuple(data, labels);
+  ObjectOf(net).attr("_input_arrays") = py::make_tuple(data, labels);
 }
 
 void Save(const Net<float>& net, const Path& file) {
@@ -161,7 +162,7 @@ void Place(Net<float>* net, const py::object& strategy, const py::object& device
 
 vector<BlobPtr> Blobs(const Net<float>& net) {
   vector<BlobPtr> blobs;
-  for (const auto& blob : net.blobs()) blobs.push_back(std::make_shared<BlobHandle>(blob));
+  for (const auto& blob : net.blobs()) blobs.push_back(HandleOf(blob));
   return blobs;
 }
 
@@ -182,8 +183,7 @@ void DefineNet(py::module_* module) {
     };
   };
   const py::object none = py::none();
-  py::class_<Net<float>, NetPtr>(*module, "Net", py::dynamic_attr(),
-                                 "A net of layers, from a prototxt.")
+  Class<Net<float>, NetPtr>(*module, "Net", py::dynamic_attr(), "A net of layers, from a prototxt.")
       .def(py::init(&MakeNet), py::arg("network_file"), py::arg("phase"), py::arg("level") = 0,
            py::arg("stages") = none, py::arg("weights") = none)
       .def(py::init(&MakeNetWithWeights))

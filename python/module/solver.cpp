@@ -101,32 +101,33 @@ class SolverCallback : public Solver<float>::Callback {
 };
 
 /// The Python object of the solver keeps callback and functions.
-void AddCallback(const py::object& solver, const py::function& on_start,
+void AddCallback(Solver<float>* solver, const py::function& on_start,
                  const py::function& on_gradients_ready) {
-  auto* const callback =
-      new SolverCallback(solver.cast<Solver<float>*>(), on_start, on_gradients_ready);
+  auto* const callback = new SolverCallback(solver, on_start, on_gradients_ready);
   const py::capsule owner(callback, [](void* held) { delete static_cast<SolverCallback*>(held); });
-  if (!py::hasattr(solver, "_callbacks")) solver.attr("_callbacks") = py::list();
-  solver.attr("_callbacks")
+  const py::object object = ObjectOf(solver);
+  if (!py::hasattr(object, "_callbacks")) object.attr("_callbacks") = py::list();
+  object.attr("_callbacks")
       .cast<py::list>()
       .append(py::make_tuple(owner, on_start, on_gradients_ready));
-  solver.cast<Solver<float>*>()->add_callback(callback);
+  solver->add_callback(callback);
 }
 
 /// The Python objects of nets live as long as the solver's: what is kept in them stays.
-py::object TrainNet(const py::object& solver) {
-  if (!py::hasattr(solver, "_net"))
-    solver.attr("_net") = py::cast(solver.cast<Solver<float>*>()->net());
-  return solver.attr("_net");
+py::object TrainNet(Solver<float>* solver) {
+  const py::object object = ObjectOf(solver);
+  if (!py::hasattr(object, "_net")) object.attr("_net") = py::cast(solver->net());
+  return object.attr("_net");
 }
 
-py::object TestNets(const py::object& solver) {
-  if (!py::hasattr(solver, "_test_nets")) {
+py::object TestNets(Solver<float>* solver) {
+  const py::object object = ObjectOf(solver);
+  if (!py::hasattr(object, "_test_nets")) {
     py::list nets;
-    for (const auto& net : solver.cast<Solver<float>*>()->test_nets()) nets.append(py::cast(net));
-    solver.attr("_test_nets") = nets;
+    for (const auto& net : solver->test_nets()) nets.append(py::cast(net));
+    object.attr("_test_nets") = nets;
   }
-  return solver.attr("_test_nets");
+  return object.attr("_test_nets");
 }
 
 float LearningRate(Solver<float>* solver) {
@@ -149,7 +150,7 @@ py::tuple Plan(Solver<float>* solver, const py::object& strategy, const py::obje
 template <typename Type>
 void DefineSolver(py::module_* module, const char* name) {
   const py::object none = py::none();
-  py::class_<Type, Solver<float>, boost::shared_ptr<Type>>(*module, name, py::dynamic_attr())
+  Class<Type, Solver<float>, boost::shared_ptr<Type>>(*module, name, py::dynamic_attr())
       .def(py::init([](const Path& file, const py::object& strategy,
                        const py::object& device_memory, const py::object& host_memory) {
              const SolverParameter param = ReadSolver(file, strategy, device_memory, host_memory);
@@ -166,7 +167,7 @@ void DefineSolver(py::module_* module, const char* name) {
 
 void DefineSolvers(py::module_* module) {
   const py::object none = py::none();
-  py::class_<SolverParameter>(*module, "SolverParameter")
+  Class<SolverParameter>(*module, "SolverParameter")
       .def_property("max_iter", &SolverParameter::max_iter, &SolverParameter::set_max_iter)
       .def_property_readonly("display", &SolverParameter::display)
       .def_property_readonly("base_lr", &SolverParameter::base_lr)
@@ -182,8 +183,8 @@ void DefineSolvers(py::module_* module) {
                     &SolverParameter::set_layer_wise_reduce)
       .def("__repr__", [](const SolverParameter& param) { return param.DebugString(); });
 
-  py::class_<Solver<float>, SolverPtr>(*module, "Solver", py::dynamic_attr(),
-                                       "Trains a net; Ctrl-C ends after the iteration.")
+  Class<Solver<float>, SolverPtr>(*module, "Solver", py::dynamic_attr(),
+                                  "Trains a net; Ctrl-C ends after the iteration.")
       .def_property_readonly("net", &TrainNet)
       .def_property_readonly("test_nets", &TestNets)
       .def_property_readonly("iter", &Solver<float>::iter)
@@ -245,7 +246,7 @@ void DefineSolvers(py::module_* module) {
               "The solver of the type that the file names. strategy, device_memory and host_memory "
               "are those of placement { } and win over the file's.");
 
-  py::class_<NCCL<float>, boost::shared_ptr<NCCL<float>>>(
+  Class<NCCL<float>, boost::shared_ptr<NCCL<float>>>(
       *module, "NCCL", "A group of solvers, each in a thread of its own, that sum their gradients.")
       .def(py::init([](const SolverPtr& solver, const string& uid) {
              const InLibrary scope(OfSolver(solver.get()));  // waits for the others
@@ -258,7 +259,7 @@ void DefineSolvers(py::module_* module) {
         nccl->Broadcast();
       });
 
-  py::class_<caffe::Timer>(*module, "Timer", "A stopwatch.")
+  Class<caffe::Timer>(*module, "Timer", "A stopwatch.")
       .def(py::init<>())
       .def("start", &caffe::Timer::Start)
       .def("stop", &caffe::Timer::Stop)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 import numpy as np
 
 from common import DEPLOY_NET, TRAIN_NET, CaffeTest, caffe
+from caffe.proto import caffe_pb2
 
 
 class Wiring(CaffeTest):
@@ -34,6 +35,39 @@ class Wiring(CaffeTest):
         self.assertEqual([(6, 3, 3, 3)], [blob.shape for blob in blobs[0:1]])
         self.assertEqual([(6,), (6, 3, 3, 3)], [blob.shape for blob in blobs[::-1]])
         self.assertEqual([], blobs[2:])
+
+    def test_parameters_are_those_of_the_layer_itself(self):
+        net = self.net()
+        blobs = net.params['ip']
+        self.assertIs(caffe._caffe.BlobVec, type(blobs))
+        self.assertIs(blobs[0], net.params['ip'][0])
+        self.assertIs(blobs[0], net.layer_dict['ip'].blobs[0])
+        self.assertEqual([(5, 216), (5,)], [blob.shape for blob in blobs])
+        self.assertIn(blobs[-1], blobs)
+        more = [caffe.Blob([2]), caffe.Blob([3]), caffe.Blob([4])]
+        blobs.append(more[0])
+        blobs.extend(more[1:])
+        self.assertEqual([(5, 216), (5,), (2,), (3,), (4,)], [blob.shape for blob in net.layer_dict['ip'].blobs])
+        self.assertIs(more[2], blobs[4])
+        more[2].data[...] = 7
+        net.save(self.path('longer.caffemodel'))
+        net_param = caffe_pb2.NetParameter()
+        with open(self.path('longer.caffemodel'), 'rb') as file:
+            net_param.ParseFromString(file.read())
+        self.assertEqual([7] * 4, list(next(layer for layer in net_param.layer if layer.name == 'ip').blobs[4].data))
+        with self.assertRaises(IndexError):
+            blobs[5]  # pylint: disable=pointless-statement
+
+    def test_layers_are_set_up_and_reshaped_for_other_blobs(self):
+        net, bottom, top = self.net(), caffe.Blob([7, 6, 6, 6]), caffe.Blob([1])
+        layer = net.layer_dict['ip']
+        layer.setup([bottom], [top])
+        layer.reshape(caffe._caffe.RawBlobVec([bottom]), [top])
+        self.assertEqual((7, 5), top.shape)
+        with self.assertRaisesRegex(caffe.Error, 'Input size incompatible'):
+            layer.reshape([caffe.Blob([7, 6, 6, 5])], [top])
+        with self.assertRaises(TypeError):
+            layer.reshape([None], [top])
 
     def test_loss_weights_by_name(self):
         net = self.net(TRAIN_NET, caffe.TRAIN)
@@ -223,6 +257,36 @@ class Errors(CaffeTest):
             net.forward_all(data=[])
         with self.assertRaisesRegex(ValueError, 'as many items'):
             net.forward_backward_all(data=np.zeros((4, 3, 8, 8)), prob=np.zeros((3, 5)))
+
+    def test_none_and_objects_without_init_are_type_errors(self):
+        library = caffe._caffe
+        classes = [each for each in vars(library).values() if type(each) is type(caffe.Blob)]
+        self.assertIn(caffe.SGDSolver, classes)
+        for each in classes:
+            bare = each.__new__(each)
+            for name, member in vars(each).items():
+                if isinstance(member, property):
+                    for wrong in (None, bare):
+                        with self.subTest(f'{each.__name__}.{name}'), self.assertRaises((TypeError, AttributeError)):
+                            member.fget(wrong)
+        net, solver = self.net(), caffe.get_solver(self.solver_file())
+        for wrong in (None, caffe.Net.__new__(caffe.Net)):
+            for call in (lambda: net.share_with(wrong), lambda: solver.share_weights(wrong), lambda: caffe.Net.reshape(wrong),
+                         lambda: net.params['ip'].append(wrong)):
+                with self.assertRaises(TypeError):
+                    call()
+        for wrong in (None, caffe.SGDSolver.__new__(caffe.SGDSolver)):
+            for call in (lambda: caffe.NCCL(wrong, 'x'), lambda: caffe.Solver.step(wrong, 1)):
+                with self.assertRaises(TypeError):
+                    call()
+        with self.assertRaisesRegex(TypeError, r'Net is not initialised: .*Net.__init__ was not called\.'):
+            net.share_with(caffe.Net.__new__(caffe.Net))
+
+        class Forgetful(caffe.Net):
+            def __init__(self):  # pylint: disable=super-init-not-called
+                pass
+        with self.assertRaisesRegex(TypeError, r'__init__\(\) must be called'):
+            Forgetful()
 
     def test_a_net_that_is_gone_leaves_its_arrays_and_blobs(self):
         net = self.net()

@@ -132,6 +132,11 @@ class Fails(Scale):
         raise ZeroDivisionError('as it must')
 
 
+class HasNoReshape(caffe.Layer):
+    def setup(self, bottom, top):
+        assert type(bottom) is type(top) is caffe._caffe.RawBlobVec
+
+
 class NoLayer:
     pass
 '''
@@ -176,7 +181,7 @@ class PythonLayers(CaffeTest):
         values = np.random.rand(2, 3).astype(np.float32)
         np.testing.assert_array_equal(3 * values, net.forward(x=values)['y'])
         self.assertEqual(1, net.layers[1].passes)  # the object of the user's class
-        self.assertEqual(('Python', '3'), (net.layers[1].type, net.layers[1].param_str))
+        self.assertEqual(('Python', '3', '3'), (net.layers[1].type, net.layers[1].param_str, net.layers[1].param_str_))
         net.blobs['x'].reshape(5, 3)
         net.reshape()
         self.assertEqual((5, 3), net.blobs['y'].shape)
@@ -269,6 +274,8 @@ class PythonLayers(CaffeTest):
             self.net(layer('py', 'Nothing', '', 'y'))
         with self.assertRaisesRegex(TypeError, 'must be a class derived from caffe.Layer'):
             self.net(layer('py', 'NoLayer', '', 'y'))
+        with self.assertRaisesRegex(AttributeError, 'Layer py: its class must define .*reshape'):
+            self.net(layer('py', 'HasNoReshape', '', 'y'))
         with self.assertRaisesRegex(ModuleNotFoundError, "Layer py: (.|\n)*No module named 'no_such_module'"):
             self.net('layer { name: "py" type: "Python" top: "y" python_param { module: "no_such_module" layer: "A" } }')
         solver = caffe.get_solver(self.solver_file(train_net('Fails')))

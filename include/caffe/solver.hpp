@@ -59,7 +59,9 @@ class Solver {
   void Step(int iters);
   /// Continues from a file that Snapshot wrote (.solverstate or .solverstate.h5), which is held to
   /// its checksums before anything changes, or from one of Caffe. caffe/solver_snapshots.hpp finds
-  /// the newest one.
+  /// the newest one. Data and random numbers stay where they are until the first Step or Solve, which goes
+  /// on where the training that wrote the file had come, whatever has been read by then: a program
+  /// that brings the data there itself, as Caffe wants it, skips none.
   void Restore(const char* resume_file);
   /// Writes parameters and solver state to <prefix>_iter_<n>.*, and removes older snapshots where
   /// snapshot_keep asks for it. A file is complete or not there at all, and the state comes last:
@@ -72,11 +74,12 @@ class Solver {
   /// and after one that was interrupted, as it was before the test, which a resumed run begins
   /// again; after Solve, as it was after the last iteration.
   ResumeState Progress();
-  /// Takes up what Progress gave when `state_file` was written, each solver what is its own;
-  /// Restore calls it last. What does not fit begins anew, with a line in the log.
+  /// Takes up what Progress gave when `state_file` was written, each solver what is its own: the
+  /// losses now, the rest at the first Step or when somebody asks for Progress. Restore calls it
+  /// last. What does not fit begins anew, with a line in the log.
   void RestoreProgress(const ResumeState& progress, const string& state_file);
   /// What Progress says of this solver alone. For its thread, between iterations.
-  SolverProgress OwnProgress() const;
+  SolverProgress OwnProgress();
   /// Where Progress gets that of the other solvers from, by rank from 1 on; none at first.
   void set_others_progress(std::function<vector<SolverProgress>()> others) {
     others_progress_ = std::move(others);
@@ -158,13 +161,13 @@ class Solver {
 
  protected:
   string SnapshotFilename(const string& extension);
-  /// What a solver state that is written now holds for exact resume: Progress, and the checksum of
-  /// `model_filename`.
-  ResumeState MakeResumeState(const string& model_filename);
   // Each writes the weights to <prefix>_iter_<n>.caffemodel or .caffemodel.h5, complete or not at
   // all, and gives the name. Snapshot does not call them: its files appear together.
   string SnapshotToBinaryProto();
   string SnapshotToHDF5();
+  /// What a solver state that is written now holds for exact resume: Progress, and the checksum of
+  /// `model_filename`.
+  ResumeState MakeResumeState(const string& model_filename);
   /// Gives the weights of the snapshot at work their name, and then `state`, when both are on disk.
   void CommitSnapshot(AtomicFile* state);
   /// Takes up what `head`, a state without its history, says; a subclass's last call when it
@@ -196,6 +199,9 @@ class Solver {
  private:
   void KeepProgress() { kept_progress_ = {iter_, Progress()}; }
   void RestoreLosses(const SolverProgress& progress);
+  /// Brings sources and random generators where RestoreProgress has said, once; not where the
+  /// program has trained since then, without Step.
+  void GoWhereRestored();
   void EnsurePlaced();
   layrub::Status PlaceNets(PlacementOptions options);
   void RecordIteration();
@@ -231,6 +237,12 @@ class Solver {
   int first_loss_ = 0;  ///< the iteration of the first loss that smoothed_loss_ has known
   /// The losses are those of the iterations before a snapshot: the next Step goes on with them.
   bool losses_restored_ = false;
+  struct Restored {
+    SolverProgress progress;
+    string file;
+    int iter;
+  };
+  std::optional<Restored> restored_;  ///< to be taken up
   std::function<vector<SolverProgress>()> others_progress_;
   /// What Progress gives while tests, and the display after the last iteration, read and draw:
   /// training that never stopped would not have these, or a resumed one has them again.

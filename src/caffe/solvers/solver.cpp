@@ -123,6 +123,7 @@ template <typename Dtype>
 void Solver<Dtype>::Step(int iters) {
   CHECK_LE(iters, INT_MAX - iter_) << "No solver goes beyond iteration " << INT_MAX << ".";
   if (param_.snapshot() > 0 && !snapshots_checked_) CheckSnapshotWritePermissions();
+  GoWhereRestored();
   EnsurePlaced();
   const int stop_iter = iter_ + iters;
   if (!std::exchange(losses_restored_, false)) {

@@ -1,6 +1,7 @@
 // Solver: what a resumed run needs besides weights and history, to be the run that never stopped.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "caffe/solver.hpp"
 #include "caffe/util/rng.hpp"
@@ -66,7 +67,8 @@ ResumeState Solver<Dtype>::Progress() {
 }
 
 template <typename Dtype>
-SolverProgress Solver<Dtype>::OwnProgress() const {
+SolverProgress Solver<Dtype>::OwnProgress() {
+  GoWhereRestored();
   SolverProgress progress;
   progress.set_smoothed_loss(smoothed_loss_);
   // Once there are average_loss of them, each takes the place of the oldest.
@@ -92,18 +94,26 @@ void Solver<Dtype>::RestoreLosses(const SolverProgress& progress) {
 template <typename Dtype>
 void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& state_file) {
   kept_progress_.reset();
+  restored_.reset();
   losses_restored_ = false;
-  const bool logs = Caffe::root_solver();
   const int saved = progress.solver_size(), rank = Caffe::solver_rank();
   if (saved > 0 && rank == 0) RestoreLosses(progress.solver(0));
   if (saved != Caffe::solver_count()) {
-    LOG_IF(WARNING, logs) << state_file << " says how far " << saved
-                          << (saved == 1 ? " solver" : " solvers")
-                          << " had come, and this training has " << Caffe::solver_count()
-                          << ": data and random numbers begin anew.";
+    LOG_IF(WARNING, Caffe::root_solver())
+        << state_file << " says how far " << saved << (saved == 1 ? " solver" : " solvers")
+        << " had come, and this training has " << Caffe::solver_count()
+        << ": data and random numbers begin anew.";
     return;
   }
-  const SolverProgress& own = progress.solver(rank);
+  restored_ = Restored{progress.solver(rank), state_file, iter_};
+}
+
+template <typename Dtype>
+void Solver<Dtype>::GoWhereRestored() {
+  const auto restored = std::exchange(restored_, std::nullopt);
+  if (!restored || restored->iter != iter_) return;
+  const auto& [own, state_file, iter] = *restored;
+  const bool logs = Caffe::root_solver();
   const int nets = static_cast<int>(test_nets_.size()) + 1;
   LOG_IF(WARNING, logs && own.net_size() != nets)
       << state_file << " says how far " << own.net_size() << " nets had come; this solver has "
@@ -119,11 +129,12 @@ void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& s
       << state_file << ": the state of the random generator cannot be read: it begins anew.";
 }
 
-#define INSTANTIATE_PROGRESS(Dtype)                                  \
-  template ResumeState Solver<Dtype>::Progress();                    \
-  template SolverProgress Solver<Dtype>::OwnProgress() const;        \
-  template void Solver<Dtype>::RestoreLosses(const SolverProgress&); \
-  template void Solver<Dtype>::RestoreProgress(const ResumeState&, const string&)
+#define INSTANTIATE_PROGRESS(Dtype)                                                \
+  template ResumeState Solver<Dtype>::Progress();                                  \
+  template SolverProgress Solver<Dtype>::OwnProgress();                            \
+  template void Solver<Dtype>::RestoreLosses(const SolverProgress&);               \
+  template void Solver<Dtype>::RestoreProgress(const ResumeState&, const string&); \
+  template void Solver<Dtype>::GoWhereRestored()
 INSTANTIATE_PROGRESS(float);
 INSTANTIATE_PROGRESS(double);
 

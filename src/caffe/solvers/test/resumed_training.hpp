@@ -273,6 +273,11 @@ class Trainer {
 
   Trained Train(const string& resume = "") {
     if (!resume.empty()) solver_->Restore(resume.c_str());
+    return GoOn(resume);
+  }
+
+  /// Without Restore, where the solver has been restored from `resume` already.
+  Trained GoOn(const string& resume) {
     std::unique_ptr<ParallelSolvers<Dtype>> all;
     if (way_.solvers > 1) {
       all.reset(new ParallelSolvers<Dtype>(solver_.get(), Threads(way_.solvers)));
@@ -292,6 +297,7 @@ class Trainer {
  private:
   void Unplanned() {
     Net<Dtype>& net = *solver_->net();
+    solver_->Progress();  // a loop of its own brings the data where they were
     while (solver_->iter() < kIterations) {
       net.ClearParamDiffs();
       for (int i = 0; i < solver_->param().iter_size(); ++i) net.ForwardBackward();

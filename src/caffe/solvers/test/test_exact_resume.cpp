@@ -222,6 +222,56 @@ TEST(ExactResume, RewindsASolverThatHasGoneOn) {
   }
 }
 
+/// In Caffe sources begin anew, and programs read as many batches as were read before.
+TEST(ExactResume, SkipsNothingWhereTheProgramBringsTheDataThereItself) {
+  for (const auto& [name, layer] : Files().Sources()) {
+    for (const int solvers : {1, 2}) {
+      if (solvers > 1 && (name == "memory" || name == "input" || name == "leveldb")) continue;
+      SCOPED_TRACE(name + " " + std::to_string(solvers));
+      const string folder = NewFolder();
+      Way way;
+      way.net = NetOf(layer);
+      way.fields = kTested;
+      way.solvers = solvers;
+      Trainer<float> trainer(way, folder + "/run", 1), again(way, folder + "/again", 2);
+      const Trained whole = trainer.Train();
+      again.solver().Restore(trainer.File().c_str());
+      for (int i = 0; i < again.solver().iter(); ++i) again.solver().net()->Forward();
+      const Trained resumed = again.GoOn(trainer.File());
+      EXPECT_TRUE(resumed.bits == whole.bits);
+      EXPECT_TRUE(resumed.progress == whole.progress);
+      std::filesystem::remove_all(folder);
+    }
+  }
+}
+
+/// A loop of the program's own has the data where it has brought them, before a Step and a snapshot.
+TEST(ExactResume, LeavesTheDataToALoopOfTheProgramsOwn) {
+  const string folder = NewFolder();
+  Way way;
+  way.net = NetOf(Files().Sources().at("dummy"));
+  string expected;
+  for (const bool restored : {false, true}) {
+    Trainer<float> trainer(way, folder + "/run" + std::to_string(restored), 1);
+    if (restored) {
+      Trainer<float> other(way, folder + "/other", 2);
+      other.Train();
+      trainer.solver().Restore(other.File().c_str());
+      Caffe::set_random_seed(3);
+    } else {
+      Caffe::set_random_seed(3);
+    }
+    Net<float>& net = *trainer.solver().net();
+    net.ClearParamDiffs();
+    net.ForwardBackward();
+    trainer.solver().ApplyUpdate();
+    const string random = trainer.solver().Progress().solver(0).random();
+    if (expected.empty()) expected = random;
+    EXPECT_EQ(random, expected);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 /// A source of a user's that says where it is.
 template <typename Dtype>
 class CountingLayer : public BasePrefetchingDataLayer<Dtype> {

@@ -85,6 +85,7 @@ TEST_F(ResumeOfChanged, TypesBeginsAnew) {
       Trainer<float> trainer(WayOf(to), folder_ + "/again", 2);
       const Warnings warnings;
       trainer.solver().RestoreProgress(kept, "file");
+      trainer.solver().Progress();
       ASSERT_FALSE(warnings.lines().empty()) << from << " to " << to;
       EXPECT_EQ(warnings.lines().back(),
                 "file, train net: what was kept of layer 'source' does not fit it: it begins anew.")
@@ -195,6 +196,7 @@ TEST_F(ResumeOfChanged, MessagesAreRefusedWithoutHarm) {
     no_generator.mutable_solver(0)->mutable_net(0)->clear_layer();
     const Warnings warnings;
     trainer.solver().RestoreProgress(no_generator, "file");
+    trainer.solver().Progress();
     EXPECT_TRUE(warnings.Have("file: the state of the random generator cannot be read"));
     trainer.solver().RestoreProgress(ResumeState(), "file");
     EXPECT_TRUE(warnings.Have("file says how far 0 solvers had come, and this training has 1:"));

@@ -1,6 +1,7 @@
 // Net: parameters to and from other nets, messages and files.
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
+#include <map>
 
 #include "caffe/net.hpp"
 #include "caffe/planned_net.hpp"
@@ -12,6 +13,9 @@ namespace caffe {
 template <typename Dtype>
 void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
   borrowed_.clear();
+  // By owner, what those share that `other` does not have: it may have any of them.
+  std::map<int, const Blob<Dtype>*> of_owners;
+  std::vector<bool> given(params_.size());
   for (size_t i = 0; i < other->layers().size(); ++i) {
     const string& source = other->layer_names()[i];
     const auto target = layer_names_index_.find(source);
@@ -27,9 +31,21 @@ void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
           << "Cannot share param " << j << " weights from layer '" << source
           << "'; shape mismatch.  Source param shape is " << theirs[j]->shape_string()
           << "; target param shape is " << mine[j]->shape_string();
+      const int param = param_id_vecs_[target->second][j], owner = param_owners_[param];
+      given[param] = true;
+      if (owner < 0) {
+        of_owners[param] = theirs[j].get();
+      } else {
+        of_owners.emplace(owner, theirs[j].get());
+      }
       mine[j]->ShareData(*theirs[j]);
       borrowed_.insert(theirs[j]->data().get());
     }
+  }
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const int owner = param_owners_[i] < 0 ? static_cast<int>(i) : param_owners_[i];
+    const auto shared = of_owners.find(owner);
+    if (!given[i] && shared != of_owners.end()) params_[i]->ShareData(*shared->second);
   }
   ShareWeightsWithin();
 }

@@ -169,6 +169,29 @@ TEST(Net, CarriesWeightsToAnotherNet) {
   EXPECT_EQ(shared.params()[0]->data(), from.params()[0]->data());
 }
 
+/// Layers that share by name use the weights of the other net, whichever of them that has.
+TEST(Net, SharesParametersByNameWithAnotherNetThatHasOneOfTheLayers) {
+  const string named = "param { name: 'w' } param { name: 'b' }";
+  const string first = Ip("first", "data", named), second = Ip("second", "data", named);
+  for (const string& known : {first, second, first + second}) {
+    Net<float> from(ParseNet(kInput + known)), to(ParseNet(kInput + first + second));
+    for (int time = 0; time < 2; ++time) {
+      to.ShareTrainedLayersWith(&from);
+      for (const auto& layer : to.layers()) {
+        for (size_t i = 0; i < layer->blobs().size(); ++i)
+          EXPECT_EQ(layer->blobs()[i]->data(), from.params()[i]->data()) << known;
+      }
+    }
+  }
+  // The other net does not share: each layer has its own.
+  Net<float> from(ParseNet(kInput + Ip("first", "data") + Ip("second", "data")));
+  Net<float> to(ParseNet(kInput + first + second));
+  to.ShareTrainedLayersWith(&from);
+  for (const string name : {"first", "second"})
+    EXPECT_EQ(to.layer_by_name(name)->blobs()[0]->data(),
+              from.layer_by_name(name)->blobs()[0]->data());
+}
+
 TEST(Net, SurvivesHdf5) {
   const string file = ::testing::TempDir() + "net_weights.caffemodel.h5";
   NetParameter param = ReadNet("shared_weights");

@@ -14,6 +14,7 @@
 #include "caffe/layer_factory.hpp"
 #include "caffe/solver_plans.hpp"
 #include "caffe/util/io.hpp"
+#include "layrub/device/communicator.hpp"
 #include "layrub/plan_report.hpp"
 #include "module.hpp"
 
@@ -87,8 +88,9 @@ void DefineSettings(py::module_* module) {
   module->def("layer_type_list", &caffe::LayerRegistry<float>::LayerTypeList,
               "The types that a net may name.");
   module->def(
-      "has_nccl", [] { return true; },
-      "Whether NCCL can be used: solvers on CPUs and GPUs without the library sum through memory.");
+      "has_nccl", &layrub::HasNccl,
+      "Whether solvers on several GPUs exchange their gradients by the library NCCL; without "
+      "it, and on CPUs, caffe.NCCL works through the host's memory.");
   module->def("_read_image", &ReadImage);
 }
 

@@ -253,7 +253,7 @@ void DefineSolvers(py::module_* module) {
              return boost::shared_ptr<NCCL<float>>(new NCCL<float>(solver, uid));
            }),
            py::arg("solver"), py::arg("uid"))
-      .def_static("new_uid", &NCCL<float>::new_uid)
+      .def_static("new_uid", [] { return py::bytes(NCCL<float>::new_uid()); })
       .def("bcast", [](NCCL<float>* nccl) {
         const InLibrary scope(OfSolver(nccl->solver()));
         nccl->Broadcast();

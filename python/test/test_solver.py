@@ -1,4 +1,5 @@
 """caffe's solvers: training, state, Ctrl-C, several solvers."""
+import ctypes
 import os
 import pathlib
 import subprocess
@@ -151,6 +152,19 @@ layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc
 
 class SeveralSolvers(CaffeTest):
 
+    def test_nccl_is_there_only_where_its_library_is(self):
+        try:
+            ctypes.CDLL('libnccl.so.2')
+        except OSError:
+            self.assertIs(False, caffe.has_nccl())
+        self.assertIsInstance(caffe.has_nccl(), bool)
+
+    def test_a_uid_is_bytes_and_may_be_given_as_a_string(self):
+        uid = caffe.NCCL.new_uid()
+        self.assertIs(bytes, type(uid))
+        for each in (uid, uid.decode()):
+            caffe.NCCL(caffe.SGDSolver(self.solver_file()), each).bcast()
+
     def test_solvers_in_threads_train_as_one(self):
         uid, found, errors = caffe.NCCL.new_uid(), {}, []
         file = self.solver_file()
@@ -198,7 +212,6 @@ class Settings(CaffeTest):
         self.assertEqual('1.0.0', caffe.__version__)
         self.assertIn('Convolution', caffe.layer_type_list())
         self.assertIn('Python', caffe.layer_type_list())
-        self.assertTrue(caffe.has_nccl())
         arrays = []
         for seed in (1, 1, 2):
             caffe.set_random_seed(seed)

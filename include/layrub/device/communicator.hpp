@@ -70,6 +70,8 @@ Group ConnectThreads(const std::vector<Device*>& devices);
 /// the GPUs, which their DeviceUsage tells: the group comes before plans. It is empty where there
 /// is no NCCL, and `*why_not` a sentence that says what to do about it.
 Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not);
+/// Whether this build and this machine have NCCL.
+bool HasNccl();
 /// The fastest that there is for `devices`: several GPUs by NCCL, or else, which is said in the
 /// log, through host memory.
 Group Connect(const std::vector<Device*>& devices);

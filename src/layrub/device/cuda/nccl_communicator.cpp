@@ -280,6 +280,11 @@ Group ConnectGpus(const std::vector<Device*>& gpus, std::string* why_not) {
   return ConnectByNccl(*nccl, gpus);
 }
 
+bool HasNccl() {
+  std::string why_not;
+  return OpenNccl(kNcclFile, &why_not).has_value();
+}
+
 }  // namespace layrub
 
 #else
@@ -292,6 +297,8 @@ Group ConnectGpus(const std::vector<Device*>&, std::string* why_not) {
   *why_not = "this build has no NCCL, as there was no nccl.h.";
   return {};
 }
+
+bool HasNccl() { return false; }
 
 }  // namespace layrub
 

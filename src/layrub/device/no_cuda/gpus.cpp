@@ -16,6 +16,8 @@ Group ConnectGpus(const std::vector<Device*>&, std::string* why_not) {
   return {};
 }
 
+bool HasNccl() { return false; }
+
 std::string WhyNoGpu() { return "Cannot use GPU in CPU-only Caffe: check mode."; }
 
 }  // namespace layrub

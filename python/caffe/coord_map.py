@@ -22,23 +22,23 @@ class AxisMismatchException(Exception):
 
 
 def _window(fn):
-    """(axis, stride, kernel, pad) of a layer that slides a window, of both axes; each a number or one for each axis."""
+    """(axis, stride, kernel, pad) of a layer that slides a window; each an array of one number, or of one for each
+    axis."""
     fields = {**fn.params, **fn.params.get('convolution_param', {}), **fn.params.get('pooling_param', {}),
               **fn.params.get('crop_param', {})}
 
-    def of_both(name, otherwise):
+    def of_axes(name, otherwise):
         if f'{name}_h' in fields or f'{name}_w' in fields:
             return np.array([fields.get(f'{name}_h', otherwise), fields.get(f'{name}_w', otherwise)])
-        value = np.atleast_1d(np.array(fields.get(name, otherwise)))
-        return np.repeat(value, 2) if len(value) == 1 else value
-    kernel = of_both('kernel', 1) if 'kernel_h' in fields else of_both('kernel_size', 1)
-    dilation = of_both('dilation', 1)
-    return fields.get('axis', 1), of_both('stride', 1), dilation * (kernel - 1) + 1, of_both('pad', 0)
+        return np.array(fields.get(name, otherwise), ndmin=1)
+    kernel = of_axes('kernel', 1) if 'kernel_h' in fields else of_axes('kernel_size', 1)
+    dilation = of_axes('dilation', 1)
+    return fields.get('axis', 1), of_axes('stride', 1), dilation * (kernel - 1) + 1, of_axes('pad', 0)
 
 
 def coord_map(fn):
     """(axis, a, b) of a layer: a coordinate x of its bottom is a * x + b of its top, on the axes behind `axis`; axis
-    None: all of them."""
+    None: all of them. a and b have one number for all axes, or one for each."""
     if fn.type_name in ('Convolution', 'Pooling', 'Im2col', 'ConvolutionDepthwise', 'DepthwiseConvolution'):
         axis, stride, kernel, pad = _window(fn)
         return axis, 1 / stride, (pad - (kernel - 1) / 2) / stride
@@ -49,18 +49,17 @@ def coord_map(fn):
         return None, 1, 0
     if fn.type_name == 'Crop':
         fields = {**fn.params, **fn.params.get('crop_param', {})}
-        offset = np.atleast_1d(np.array(fields.get('offset', 0)))
-        return fields.get('axis', 2) - 1, 1, -(np.repeat(offset, 2) if len(offset) == 1 else offset)
+        return fields.get('axis', 2) - 1, 1, -np.array(fields.get('offset', 0), ndmin=1)
     raise UndefinedMapException(fn.type_name)
 
 
 def compose(base_map, next_map):
-    """The map of one layer after another."""
+    """The map that is `next_map` first, then `base_map`."""
     axis1, a1, b1 = base_map
     axis2, a2, b2 = next_map
     if axis1 is not None and axis2 is not None and axis1 != axis2:
         raise AxisMismatchException(f'axis {axis1} and axis {axis2}')
-    return axis2 if axis1 is None else axis1, a1 * a2, a2 * b1 + b2
+    return axis2 if axis1 is None else axis1, a1 * a2, a1 * b2 + b1
 
 
 def inverse(coord_map):
@@ -85,7 +84,7 @@ def _maps_down(top):
             continue  # nothing below is aligned with what is above
         for bottom in _bottoms(blob.fn):
             if bottom not in maps:
-                maps[bottom] = compose(step, maps[blob])
+                maps[bottom] = compose(maps[blob], step)
                 waiting.append(bottom)
     return maps
 
@@ -95,19 +94,20 @@ def coord_map_from_to(top_from, top_to):
     from_maps, to_maps = _maps_down(top_from), _maps_down(top_to)
     for blob, to_map in to_maps.items():
         if blob in from_maps:
-            return compose(inverse(from_maps[blob]), to_map)
+            return compose(to_map, inverse(from_maps[blob]))
     raise RuntimeError('the two blobs have no common bottom whose points can be followed')
 
 
 def crop(top_from, top_to):
-    """A Crop layer that cuts top_from to the size and place of top_to. Both must be of one scale."""
+    """A Crop layer that cuts top_from to the size and place of top_to. Both must be of one scale, and top_from must
+    begin before top_to, by a whole number of points: else it is an AssertionError, as in Caffe."""
     axis, a, b = coord_map_from_to(top_from, top_to)
-    a, b = np.broadcast_to(a, (2,)), np.broadcast_to(b, (2,))
+    a, b = np.array(a, ndmin=1), np.array(b, ndmin=1)
     if not np.allclose(a, 1):
-        raise ValueError(f'the scales differ: {a.tolist()}')
+        raise AssertionError(f'scale mismatch: one point of the blob to be cropped is {a.tolist()} of the other')
     if (b > 1e-6).any():
-        raise ValueError(f'the blob to be cropped begins behind the other: {b.tolist()}')
+        raise AssertionError(f'negative crop: the blob to be cropped begins {b.tolist()} points behind the other')
     if not np.allclose(b, b.round()):
-        raise ValueError(f'the offset is no whole number of points: {b.tolist()}')
+        raise AssertionError(f'the offset is no whole number of points: {(-b).tolist()}')
     offset = [int(value) for value in -b.round()]
     return layers.Crop(top_from, top_to, crop_param={'axis': (1 if axis is None else axis) + 1, 'offset': offset})

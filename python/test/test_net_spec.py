@@ -98,7 +98,7 @@ class CoordMaps(unittest.TestCase):
         # pad - (kernel - 1) / 2 points at the front, in two steps, and half of the bilinear kernel
         self.assertTrue((b == -9).all(), b)
         net = caffe.to_proto(coord_map.crop(up, data))
-        self.assertEqual([9, 9], list(net.layer[-1].crop_param.offset))
+        self.assertEqual([9], list(net.layer[-1].crop_param.offset))
         self.assertEqual(2, net.layer[-1].crop_param.axis)
 
     def test_a_crop_shows_the_points_of_its_reference(self):
@@ -116,13 +116,61 @@ class CoordMaps(unittest.TestCase):
 
     def test_what_cannot_be_aligned_is_refused(self):
         data, up = self.fcn(stride=4)
-        with self.assertRaisesRegex(ValueError, 'scales differ'):
+        with self.assertRaisesRegex(AssertionError, 'scale mismatch'):
             coord_map.crop(up, data)
         with self.assertRaisesRegex(RuntimeError, 'no common bottom'):
             coord_map.crop(L.InnerProduct(data, num_output=3), data)
-        with self.assertRaisesRegex(ValueError, 'begins behind'):
+        with self.assertRaisesRegex(AssertionError, 'no whole number of points'):
+            coord_map.crop(L.Convolution(data, kernel_size=2, pad=4, num_output=1), data)
+        with self.assertRaisesRegex(AssertionError, r'negative crop: .* begins \[4.0\] points behind'):
             coord_map.crop(data, L.Convolution(data, kernel_size=1, pad=4, num_output=1))
         with self.assertRaises(coord_map.AxisMismatchException):
+    def scaled(self, kernel=3, stride=1, pad=0, pool=2, up=2, up_pad=0):
+        """A net whose last blob has the points of `data`, where `pool` and `up` are the same."""
+        n = caffe.NetSpec()
+        n.data = L.Input(shape=dict(dim=[2, 1, 100, 100]))
+        n.conv = L.Convolution(n.data, num_output=10, kernel_size=kernel, stride=stride, pad=pad)
+        n.pool = L.Pooling(n.conv, pool=P.Pooling.MAX, kernel_size=pool, stride=pool)
+        n.up = L.Deconvolution(n.pool, num_output=10, kernel_size=2 * up, stride=up, pad=up_pad)
+        return n
+
+    def test_maps_of_square_windows_compare_with_numbers(self):
+        n = self.scaled()
+        axis, a, b = coord_map.coord_map_from_to(n.up, n.data)
+        self.assertEqual((1, 1, 0), (axis, float(a), float(b)))
+        self.assertTrue(a == 1 and b == 0)
+        self.assertEqual(1, len(a))
+        _, a, b = coord_map.coord_map_from_to(n.data, n.up)
+        self.assertTrue(a == 1 and b == 0)
+        padded = self.scaled(pad=2)
+        self.assertTrue(coord_map.coord_map_from_to(padded.up, padded.data)[2] == -2)
+
+    def test_each_axis_has_a_map_of_its_own(self):
+        square, wide = self.scaled(kernel=3), self.scaled(kernel=5)
+        both = self.scaled(kernel=[3, 5], stride=[1, 1], pad=[0, 0])
+        maps = [coord_map.coord_map_from_to(n.up, n.data) for n in (square, wide, both)]
+        self.assertEqual({1}, {axis for axis, _, _ in maps})
+        self.assertEqual((maps[0][1], maps[1][1]), tuple(maps[2][1]))
+        self.assertEqual((maps[0][2], maps[1][2]), tuple(maps[2][2]))
+
+    def test_three_axes(self):
+        n = caffe.NetSpec()
+        n.data = L.Input(shape=dict(dim=[2, 3, 100, 100, 100]))
+        n.conv = L.Convolution(n.data, num_output=10, kernel_size=[3, 3, 3], stride=[1, 1, 1], pad=[0, 1, 2])
+        n.pool = L.Pooling(n.conv, kernel_size=2, stride=2)
+        n.up = L.Deconvolution(n.pool, num_output=10, kernel_size=4, stride=2)
+        axis, a, b = coord_map.coord_map_from_to(n.up, n.data)
+        self.assertEqual((1, [1, 1, 1], [0, -1, -2]), (axis, a.tolist(), b.tolist()))
+        crop = caffe.to_proto(coord_map.crop(n.up, n.data)).layer[-1].crop_param
+        self.assertEqual((2, [0, 1, 2]), (crop.axis, list(crop.offset)))
+
+    def test_a_crop_moves_the_map_by_its_offset(self):
+        n = self.scaled()
+        before = coord_map.coord_map_from_to(n.up, n.data)
+        n.crop = L.Crop(n.up, n.data, axis=2, offset=2)
+        after = coord_map.coord_map_from_to(n.crop, n.data)
+        self.assertEqual((before[0], before[1], before[2] + 2), after)
+
             coord_map.coord_map_from_to(L.Convolution(L.Convolution(data, kernel_size=1, axis=2), kernel_size=1), data)
 
 

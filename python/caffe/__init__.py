@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
                           f'-D Python_EXECUTABLE={sys.executable}') from None
     raise ImportError(f'{folder} is the source of the package, without the library; run the programs of build/python, '
                       'such as build/python/draw_net.py, or run `make pycaffe` first') from None
+from google.protobuf import text_format as _text_format  # noqa: F401  programs find it in google.protobuf, as in Caffe
 from .proto.caffe_pb2 import TEST, TRAIN
 from . import pycaffe
 from . import coord_map, draw, io

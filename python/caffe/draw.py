@@ -105,8 +105,8 @@ def graph_of_net(net):
     return graph_of(param)
 
 
-def dot(nodes, name='net', rankdir='TB'):
-    """The text for Graphviz."""
+def dot(nodes, name='net', rankdir='TB', label_edges=True):
+    """The text for Graphviz. label_edges: with the names of the blobs."""
     lines = [f'digraph {quoteattr(name)} {{', f'  rankdir={rankdir};',
              '  node [shape=box, style="filled,rounded", fontname="sans-serif", fontsize=10];']
     for number, node in enumerate(nodes):
@@ -114,7 +114,7 @@ def dot(nodes, name='net', rankdir='TB'):
         lines.append(f'  n{number} [label="{label}", fillcolor="{node.lines[0][1]}"];')
     for number, node in enumerate(nodes):
         for bottom, blob in node.bottoms:
-            label = blob.replace('\\', '\\\\').replace('"', '\\"')
+            label = blob.replace('\\', '\\\\').replace('"', '\\"') if label_edges else ''
             lines.append(f'  n{bottom} -> n{number} [label="{label}", fontsize=8];')
     return '\n'.join(lines + ['}', ''])
 
@@ -155,6 +155,17 @@ def svg(nodes):
                          f'<title>{escape(blob)}</title></path>')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{total:.0f}" height="{top}" '
             f'viewBox="0 0 {total:.0f} {top}"><style>{STYLE}</style>' + ''.join(lines + boxes) + '</svg>\n')
+
+
+def get_pydot_graph(caffe_net, rankdir, label_edges=True, phase=None, display_lrm=False):
+    """The picture of a NetParameter as a graph of pydot, which must be installed."""
+    try:
+        import pydot
+    except ImportError:
+        raise ImportError('get_pydot_graph makes a graph of pydot, which is not installed: pip install pydot, or take '
+                          'caffe.draw.draw_net, which needs no pydot') from None
+    text = dot(graph_of(caffe_net, phase, display_lrm), caffe_net.name, rankdir or 'TB', label_edges)
+    return pydot.graph_from_dot_data(text)[0]
 
 
 def draw_net(caffe_net, rankdir='TB', ext='png', phase=None, display_lrm=False):

@@ -54,6 +54,12 @@ class Messages(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'three axes'):
             io.array_to_datum(np.zeros((3, 4)))
         with self.assertRaisesRegex(ValueError, 'encoded'):
+    def test_the_package_brings_protobufs_text_format(self):
+        """Programs use it by its full name without importing it."""
+        run = subprocess.run([sys.executable, '-c', 'import google.protobuf as pb, caffe; pb.text_format.Merge'],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual((0, ''), (run.returncode, run.stderr))
+
             io.datum_to_array(caffe_pb2.Datum(encoded=True))
 
 

@@ -1,8 +1,12 @@
 """Nets written in Python: NetSpec, layers, params; coordinate maps; drawings."""
 import os
 import shutil
+import sys
+import types
 import unittest
 import xml.dom.minidom
+from collections import Counter, OrderedDict
+from unittest import mock
 
 from google.protobuf import text_format
 
@@ -216,3 +220,16 @@ class Drawings(CaffeTest):
 
 if __name__ == '__main__':
     unittest.main()
+    def test_a_graph_of_pydot_is_made_where_pydot_is(self):
+        net = lenet().to_proto()
+        asked = []
+        pydot = types.SimpleNamespace(graph_from_dot_data=lambda text: asked.append(text) or ['graph'])
+        with mock.patch.dict(sys.modules, {'pydot': pydot}):
+            self.assertEqual('graph', draw.get_pydot_graph(net, 'LR'))
+            draw.get_pydot_graph(net, 'TB', label_edges=False)
+        self.assertEqual(draw.draw_net(net, 'LR', 'dot').decode(), asked[0])
+        self.assertIn('[label="pool1"', asked[0])
+        self.assertNotIn('[label="pool1"', asked[1])
+        with mock.patch.dict(sys.modules, {'pydot': None}), self.assertRaisesRegex(ImportError, 'pip install pydot'):
+            draw.get_pydot_graph(net, 'TB')
+

@@ -30,25 +30,44 @@ _PARAMETERS_OF = {'Deconvolution': 'convolution', 'LSTM': 'recurrent', 'RNN': 'r
                   'SoftmaxWithLoss': 'softmax', 'EuclideanLoss': 'loss'}
 
 
-def assign_proto(message, name, value):
-    """Sets a field: of a message by a dictionary, a repeated one by a list (of dictionaries)."""
+def _wanted(field):
+    """What the value of a field must be, in words."""
+    if field.message_type:
+        return f'a dictionary with fields of {field.message_type.name}'
+    if field.enum_type:
+        return f'one of {", ".join(field.enum_type.values_by_name)}, as in params.Type.NAME'
+    return {field.CPPTYPE_INT32: 'an integer', field.CPPTYPE_INT64: 'an integer',
+            field.CPPTYPE_UINT32: 'an integer of at least 0', field.CPPTYPE_UINT64: 'an integer of at least 0',
+            field.CPPTYPE_BOOL: 'True or False', field.CPPTYPE_STRING: 'a string'}.get(field.cpp_type, 'a number')
+
+
+def assign_proto(message, name, value, where=''):
+    """Sets a field: of a message by a dictionary, a repeated one by a list (of dictionaries). Errors name the field,
+    after `where`."""
     field = message.DESCRIPTOR.fields_by_name.get(name)
     if field is None:
-        raise AttributeError(f'{message.DESCRIPTOR.name} has no field {name}')
+        raise AttributeError(f'{where}{message.DESCRIPTOR.name} has no field {name}')
     repeated = field.label == field.LABEL_REPEATED
     values = value if isinstance(value, (list, tuple)) else [value]
+
+    def set_by(setter, *arguments):
+        try:
+            setter(*arguments)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f'{where}{name} is {arguments[-1]!r}, and must be {_wanted(field)}') from None
+
     if field.message_type:
         for item in values:
             target = getattr(message, name).add() if repeated else getattr(message, name)
             if isinstance(item, dict):
                 for key, inner in item.items():
-                    assign_proto(target, key, inner)
+                    assign_proto(target, key, inner, f'{where}{name}.')
             else:
-                target.CopyFrom(item)
+                set_by(target.CopyFrom, item)
     elif repeated:
-        getattr(message, name).extend(values)
+        set_by(getattr(message, name).extend, values)
     else:
-        setattr(message, name, value)
+        set_by(setattr, message, name, value)
 
 
 class Top:
@@ -74,31 +93,20 @@ class Function:
     def __init__(self, type_name, inputs, params):
         for number, bottom in enumerate(inputs):
             if not isinstance(bottom, Top):
-                raise TypeError(f'{type_name}: bottom {number} is a {type(bottom).__name__}, and no top of a layer'
-                                + (' (of a layer with several tops, take one)' if isinstance(bottom, tuple) else ''))
+                raise TypeError(f'{type_name} input {number} is not a Top (type is {type(bottom)})')
         self.type_name, self.inputs, self.params = type_name, inputs, dict(params)
         self.ntop = self.params.pop('ntop', 1)
         self.in_place = self.params.pop('in_place', False)
-        if self.in_place and (self.ntop != 1 or not inputs):
-            raise ValueError(f'{type_name}: in place is a layer with a bottom and one top')
+        if self.in_place and (self.ntop != 1 or len(inputs) != 1):
+            raise ValueError(f'{type_name}: in place is a layer with one bottom and one top')
         self.tops = tuple(Top(self, n) for n in range(self.ntop))
 
-    def _name(self, names, autonames):
-        if self not in names:
+    def _named(self, thing, names, autonames):
+        """The name of a top, or of this layer: the one that was given, or the type with the next number."""
+        if thing not in names:
             autonames[self.type_name] += 1
-            names[self] = f'{self.type_name}{autonames[self.type_name]}'
-        return names[self]
-
-    def _top_name(self, top, names, autonames):
-        if top in names:
-            return names[top]
-        if self.in_place:
-            bottom = self.inputs[0]
-            name = bottom.fn._top_name(bottom, names, autonames)
-        else:
-            name = self._name(names, autonames) + (chr(ord('a') + top.n) if top.n or self.ntop > 1 else '')
-        names[top] = name
-        return name
+            names[thing] = f'{self.type_name}{autonames[self.type_name]}'
+        return names[thing]
 
     def _to_proto(self, layers, names, autonames):
         if self in layers:
@@ -106,17 +114,20 @@ class Function:
         for bottom in self.inputs:
             bottom._to_proto(layers, names, autonames)
         layer = caffe_pb2.LayerParameter(type=self.type_name)
-        layer.bottom.extend(bottom.fn._top_name(bottom, names, autonames) for bottom in self.inputs)
-        layer.name = self._name(names, autonames)
-        layer.top.extend(self._top_name(top, names, autonames) for top in self.tops)
+        layer.bottom.extend(layers[bottom.fn].top[bottom.n] for bottom in self.inputs)
+        tops = [self._named(top, names, autonames) for top in self.tops]
+        layer.top.extend(layer.bottom if self.in_place else tops)
+        layer.name = tops[0] if tops else self._named(self, names, autonames)
+        where = f'layer {layer.name}: '
         own = {**param_name_dict(), **_PARAMETERS_OF}.get(self.type_name)
         for key, value in self.params.items():
             if key in caffe_pb2.LayerParameter.DESCRIPTOR.fields_by_name:
-                assign_proto(layer, key, value)
+                assign_proto(layer, key, value, where)
                 continue
             if own is None:
-                raise AttributeError(f'{self.type_name} has no parameters of its own, and LayerParameter no field {key}')
-            assign_proto(getattr(layer, own + '_param'), key, value)
+                raise AttributeError(f'{where}{self.type_name} has no parameters of its own, and LayerParameter no field '
+                                     f'{key}')
+            assign_proto(getattr(layer, own + '_param'), key, value, f'{where}{own}_param.')
         layers[self] = layer
 
 
@@ -161,10 +172,7 @@ class NetSpec:
         for name, top in self.tops.items():
             if not isinstance(top, (Top, Function)):
                 raise TypeError(f'{name} is a {type(top).__name__}, and no top of a layer')
-            function = top.fn if isinstance(top, Top) else top
-            if not function.in_place:  # its top has the name of the bottom
-                names[top] = name
-            names.setdefault(function, name)
+            names[top] = name
         for top in self.tops.values():
             top._to_proto(net_layers, names, autonames)
         return caffe_pb2.NetParameter(layer=net_layers.values())

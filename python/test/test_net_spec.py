@@ -55,8 +55,25 @@ class NetSpecs(CaffeTest):
         data, label = L.DummyData(shape=[dict(dim=[2, 3])], ntop=2)
         net = caffe.to_proto(L.SoftmaxWithLoss(L.InnerProduct(data, num_output=4), label))
         self.assertEqual(['DummyData1', 'InnerProduct1', 'SoftmaxWithLoss1'], [layer.name for layer in net.layer])
-        self.assertEqual(['DummyData1a', 'DummyData1b'], list(net.layer[0].top))
+        self.assertEqual(['DummyData1', 'DummyData2'], list(net.layer[0].top))
+        self.assertEqual(['InnerProduct1', 'DummyData2'], list(net.layer[2].bottom))
         self.assertEqual(net, text_format.Parse(str(net), caffe_pb2.NetParameter()))
+
+    def test_blobs_and_layers_without_blobs_count_together(self):
+        n = caffe.NetSpec()
+        n.data, n.label = L.DummyData(ntop=2)
+        more = L.DummyData(ntop=3)
+        n.sum = L.Eltwise(L.ReLU(n.data, in_place=True), more[1], L.Power(more[0]), L.Power(more[2]))
+        n.quiet = L.Silence(n.label, ntop=0)
+        self.assertEqual([('data', [], ['data', 'label']), ('ReLU1', ['data'], ['data']),
+                          ('DummyData1', [], ['DummyData1', 'DummyData2', 'DummyData3']),
+                          ('Power1', ['DummyData1'], ['Power1']), ('Power2', ['DummyData3'], ['Power2']),
+                          ('sum', ['data', 'DummyData2', 'Power1', 'Power2'], ['sum']), ('quiet', ['label'], [])],
+                         [(layer.name, list(layer.bottom), list(layer.top)) for layer in n.to_proto().layer])
+        silent = L.Silence(*L.DummyData(ntop=2), ntop=0)
+        net_layers = OrderedDict()
+        silent._to_proto(net_layers, {}, Counter())
+        self.assertEqual(['DummyData1', 'Silence1'], [layer.name for layer in net_layers.values()])
 
     def test_layers_without_tops_and_names_that_are_no_attributes(self):
         n = caffe.NetSpec()
@@ -71,10 +88,25 @@ class NetSpecs(CaffeTest):
     def test_mistakes_are_named(self):
         with self.assertRaisesRegex(AttributeError, 'ConvolutionParameter has no field kernle'):
             L.Convolution(L.Input(), kernle=3).to_proto()
-        with self.assertRaisesRegex(TypeError, 'ReLU: bottom 0 is a str'):
-            L.ReLU('data')
-        with self.assertRaisesRegex(TypeError, 'take one'):
+        with self.assertRaisesRegex(TypeError, r"^Silence input 1 is not a Top \(type is <class 'str'>\)$"):
+            L.Silence(L.Input(), 'data', ntop=0)
+        with self.assertRaisesRegex(TypeError, r"^ReLU input 0 is not a Top \(type is <class 'tuple'>\)$"):
             L.ReLU(L.DummyData(ntop=2))
+        n = caffe.NetSpec()
+        n.data = L.Input(shape=dict(dim=[1, 3]))
+        for fields, says in (
+                (dict(num_output=64 / 4), r'convolution_param\.num_output is 16\.0, and must be an integer of at least 0'),
+                (dict(num_output=-1), r'convolution_param\.num_output is -1, and must be an integer of at least 0'),
+                (dict(kernel_size=[3, 1.5]), r'convolution_param\.kernel_size is \[3, 1\.5\], and must be an integer of'),
+                (dict(weight_filler=dict(std='x')), r"convolution_param\.weight_filler\.std is 'x', and must be a number"),
+                (dict(weight_filler=dict(type=3)), r'convolution_param\.weight_filler\.type is 3, and must be a string'),
+                (dict(weight_filler=7), 'weight_filler is 7, and must be a dictionary with fields of FillerParameter'),
+                (dict(weight_filler=dict(sdt=1)), r'convolution_param\.weight_filler\.FillerParameter has no field sdt'),
+                (dict(engine=1.5), r'engine is 1\.5, and must be one of DEFAULT, CAFFE, CUDNN, as in params.Type.NAME'),
+                (dict(param=[dict(lr_mult=1), dict(lr_mult='2')]), r"param\.lr_mult is '2', and must be a number")):
+            n.conv = L.Convolution(n.data, **fields)
+            with self.assertRaisesRegex((TypeError, ValueError, AttributeError), '^layer conv: .*' + says):
+                n.to_proto()
         with self.assertRaisesRegex(AttributeError, 'no blob nothing yet'):
             caffe.NetSpec().nothing  # pylint: disable=expression-not-assigned
         with self.assertRaisesRegex(AttributeError, 'PoolingParameter has no value MEDIAN'):
@@ -91,44 +123,6 @@ class CoordMaps(unittest.TestCase):
         pool = L.Pooling(L.ReLU(conv, in_place=True), kernel_size=2, stride=2)
         return data, L.Deconvolution(pool, convolution_param=dict(kernel_size=4, stride=stride, num_output=1))
 
-    def test_a_blob_is_at_itself(self):
-        data, _ = self.fcn()
-        self.assertEqual((None, 1, 0), coord_map.coord_map_from_to(data, data))
-
-    def test_a_crop_aligns_what_was_scaled_down_and_up(self):
-        data, up = self.fcn()
-        _, a, b = coord_map.coord_map_from_to(up, data)
-        self.assertTrue((a == 1).all())
-        # pad - (kernel - 1) / 2 points at the front, in two steps, and half of the bilinear kernel
-        self.assertTrue((b == -9).all(), b)
-        net = caffe.to_proto(coord_map.crop(up, data))
-        self.assertEqual([9], list(net.layer[-1].crop_param.offset))
-        self.assertEqual(2, net.layer[-1].crop_param.axis)
-
-    def test_a_crop_shows_the_points_of_its_reference(self):
-        data = L.Input(input_param=dict(shape=dict(dim=[1, 1, 9, 9])))
-        one = dict(type='constant', value=1)
-        conv = L.Convolution(data, kernel_size=1, pad=4, num_output=1, weight_filler=one)
-        text = str(caffe.to_proto(coord_map.crop(conv, data)))
-        path = os.path.join(os.environ.get('TMPDIR', '/tmp'), f'crop_{os.getpid()}.prototxt')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
-        self.addCleanup(os.remove, path)
-        net = caffe.Net(path, caffe.TEST)
-        image = [[[list(range(9 * i, 9 * i + 9)) for i in range(9)]]]
-        self.assertTrue((net.forward(**{net.inputs[0]: image})[net.outputs[0]] == image).all())
-
-    def test_what_cannot_be_aligned_is_refused(self):
-        data, up = self.fcn(stride=4)
-        with self.assertRaisesRegex(AssertionError, 'scale mismatch'):
-            coord_map.crop(up, data)
-        with self.assertRaisesRegex(RuntimeError, 'no common bottom'):
-            coord_map.crop(L.InnerProduct(data, num_output=3), data)
-        with self.assertRaisesRegex(AssertionError, 'no whole number of points'):
-            coord_map.crop(L.Convolution(data, kernel_size=2, pad=4, num_output=1), data)
-        with self.assertRaisesRegex(AssertionError, r'negative crop: .* begins \[4.0\] points behind'):
-            coord_map.crop(data, L.Convolution(data, kernel_size=1, pad=4, num_output=1))
-        with self.assertRaises(coord_map.AxisMismatchException):
     def scaled(self, kernel=3, stride=1, pad=0, pool=2, up=2, up_pad=0):
         """A net whose last blob has the points of `data`, where `pool` and `up` are the same."""
         n = caffe.NetSpec()
@@ -175,6 +169,44 @@ class CoordMaps(unittest.TestCase):
         after = coord_map.coord_map_from_to(n.crop, n.data)
         self.assertEqual((before[0], before[1], before[2] + 2), after)
 
+    def test_a_blob_is_at_itself(self):
+        data, _ = self.fcn()
+        self.assertEqual((None, 1, 0), coord_map.coord_map_from_to(data, data))
+
+    def test_a_crop_aligns_what_was_scaled_down_and_up(self):
+        data, up = self.fcn()
+        _, a, b = coord_map.coord_map_from_to(up, data)
+        self.assertTrue((a == 1).all())
+        # pad - (kernel - 1) / 2 points at the front, in two steps, and half of the bilinear kernel
+        self.assertTrue((b == -9).all(), b)
+        net = caffe.to_proto(coord_map.crop(up, data))
+        self.assertEqual([9], list(net.layer[-1].crop_param.offset))
+        self.assertEqual(2, net.layer[-1].crop_param.axis)
+
+    def test_a_crop_shows_the_points_of_its_reference(self):
+        data = L.Input(input_param=dict(shape=dict(dim=[1, 1, 9, 9])))
+        one = dict(type='constant', value=1)
+        conv = L.Convolution(data, kernel_size=1, pad=4, num_output=1, weight_filler=one)
+        text = str(caffe.to_proto(coord_map.crop(conv, data)))
+        path = os.path.join(os.environ.get('TMPDIR', '/tmp'), f'crop_{os.getpid()}.prototxt')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        self.addCleanup(os.remove, path)
+        net = caffe.Net(path, caffe.TEST)
+        image = [[[list(range(9 * i, 9 * i + 9)) for i in range(9)]]]
+        self.assertTrue((net.forward(**{net.inputs[0]: image})[net.outputs[0]] == image).all())
+
+    def test_what_cannot_be_aligned_is_refused(self):
+        data, up = self.fcn(stride=4)
+        with self.assertRaisesRegex(AssertionError, 'scale mismatch'):
+            coord_map.crop(up, data)
+        with self.assertRaisesRegex(RuntimeError, 'no common bottom'):
+            coord_map.crop(L.InnerProduct(data, num_output=3), data)
+        with self.assertRaisesRegex(AssertionError, 'no whole number of points'):
+            coord_map.crop(L.Convolution(data, kernel_size=2, pad=4, num_output=1), data)
+        with self.assertRaisesRegex(AssertionError, r'negative crop: .* begins \[4.0\] points behind'):
+            coord_map.crop(data, L.Convolution(data, kernel_size=1, pad=4, num_output=1))
+        with self.assertRaises(coord_map.AxisMismatchException):
             coord_map.coord_map_from_to(L.Convolution(L.Convolution(data, kernel_size=1, axis=2), kernel_size=1), data)
 
 
@@ -205,6 +237,19 @@ class Drawings(CaffeTest):
         self.assertIn(b'score', draw.draw_net(net, ext='dot', phase=caffe.TEST))
         self.assertNotIn(b'score', draw.draw_net(net, ext='dot', phase=caffe.TRAIN))
 
+    def test_a_graph_of_pydot_is_made_where_pydot_is(self):
+        net = lenet().to_proto()
+        asked = []
+        pydot = types.SimpleNamespace(graph_from_dot_data=lambda text: asked.append(text) or ['graph'])
+        with mock.patch.dict(sys.modules, {'pydot': pydot}):
+            self.assertEqual('graph', draw.get_pydot_graph(net, 'LR'))
+            draw.get_pydot_graph(net, 'TB', label_edges=False)
+        self.assertEqual(draw.draw_net(net, 'LR', 'dot').decode(), asked[0])
+        self.assertIn('[label="pool1"', asked[0])
+        self.assertNotIn('[label="pool1"', asked[1])
+        with mock.patch.dict(sys.modules, {'pydot': None}), self.assertRaisesRegex(ImportError, 'pip install pydot'):
+            draw.get_pydot_graph(net, 'TB')
+
     def test_graphviz_is_asked_for_the_rest_or_said_to_be_missing(self):
         net = lenet().to_proto()
         if shutil.which('dot'):
@@ -220,16 +265,3 @@ class Drawings(CaffeTest):
 
 if __name__ == '__main__':
     unittest.main()
-    def test_a_graph_of_pydot_is_made_where_pydot_is(self):
-        net = lenet().to_proto()
-        asked = []
-        pydot = types.SimpleNamespace(graph_from_dot_data=lambda text: asked.append(text) or ['graph'])
-        with mock.patch.dict(sys.modules, {'pydot': pydot}):
-            self.assertEqual('graph', draw.get_pydot_graph(net, 'LR'))
-            draw.get_pydot_graph(net, 'TB', label_edges=False)
-        self.assertEqual(draw.draw_net(net, 'LR', 'dot').decode(), asked[0])
-        self.assertIn('[label="pool1"', asked[0])
-        self.assertNotIn('[label="pool1"', asked[1])
-        with mock.patch.dict(sys.modules, {'pydot': None}), self.assertRaisesRegex(ImportError, 'pip install pydot'):
-            draw.get_pydot_graph(net, 'TB')
-

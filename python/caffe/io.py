@@ -10,9 +10,13 @@ def blobproto_to_array(blob, return_diff=False):
     values = blob.diff if return_diff else blob.data
     doubles = blob.double_diff if return_diff else blob.double_data
     array = np.array(doubles if len(doubles) else values)
-    if blob.HasField('shape'):
-        return array.reshape(tuple(blob.shape.dim))
-    return array.reshape(blob.num, blob.channels, blob.height, blob.width)
+    old_axes = ('num', 'channels', 'height', 'width')
+    old = any(blob.HasField(axis) for axis in old_axes)
+    shape = tuple(getattr(blob, axis) for axis in old_axes) if old else tuple(blob.shape.dim)
+    if array.size != np.prod(shape):
+        raise ValueError(f'the BlobProto has {array.size} {"derivatives" if return_diff else "values"}, and its shape, '
+                         f'{" x ".join(map(str, shape)) or "a single number"}, has {int(np.prod(shape))}')
+    return array.reshape(shape)
 
 
 def array_to_blobproto(arr, diff=None):

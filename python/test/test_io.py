@@ -41,10 +41,24 @@ class Messages(unittest.TestCase):
         np.testing.assert_allclose(diff, io.blobproto_to_array(blob, True), rtol=1e-6)
         old = caffe_pb2.BlobProto(num=1, channels=2, height=1, width=3, data=range(6))
         self.assertEqual((1, 2, 1, 3), io.blobproto_to_array(old).shape)
+        old.shape.dim.extend([3, 2])  # the old axes win, as in the library
+        self.assertEqual((1, 2, 1, 3), io.blobproto_to_array(old).shape)
+        number = io.blobproto_to_array(caffe_pb2.BlobProto(data=[123]))
+        self.assertEqual(((), 123), (number.shape, number))
+        with self.assertRaisesRegex(ValueError, '100 values, and its shape, a single number, has 1'):
+            io.blobproto_to_array(caffe_pb2.BlobProto(data=[0] * 100))
+        with self.assertRaisesRegex(ValueError, '0 derivatives, and its shape, 1 x 2 x 1 x 3, has 6'):
+            io.blobproto_to_array(old, return_diff=True)
         lists = io.blobprotovector_str_to_arraylist(io.arraylist_to_blobprotovector_str([values, diff]))
         np.testing.assert_allclose([values, diff], lists, rtol=1e-6)
         with self.assertRaisesRegex(ValueError, 'derivatives are'):
             io.array_to_blobproto(values, diff[0])
+
+    def test_the_package_brings_protobufs_text_format(self):
+        """Programs use it by its full name without importing it."""
+        run = subprocess.run([sys.executable, '-c', 'import google.protobuf as pb, caffe; pb.text_format.Merge'],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual((0, ''), (run.returncode, run.stderr))
 
     def test_datums_and_arrays(self):
         for values in (np.random.randint(0, 256, (3, 4, 5)).astype(np.uint8), np.random.rand(3, 4, 5)):
@@ -54,12 +68,6 @@ class Messages(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'three axes'):
             io.array_to_datum(np.zeros((3, 4)))
         with self.assertRaisesRegex(ValueError, 'encoded'):
-    def test_the_package_brings_protobufs_text_format(self):
-        """Programs use it by its full name without importing it."""
-        run = subprocess.run([sys.executable, '-c', 'import google.protobuf as pb, caffe; pb.text_format.Merge'],
-                             capture_output=True, text=True, check=False)
-        self.assertEqual((0, ''), (run.returncode, run.stderr))
-
             io.datum_to_array(caffe_pb2.Datum(encoded=True))
 
 

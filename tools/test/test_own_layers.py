@@ -44,7 +44,7 @@ class OwnLayers(unittest.TestCase):
     def test_are_told_where_they_are_missing(self):
         done = run("train", "--solver=own.solver")
         self.assertEqual(1, done.code)
-        self.assertRegex(done.last, "Twice.*--load")
+        self.assertRegex(done.err, "unknown layer type: Twice(.|\\n)*--load=my_layers.so")
 
     def test_a_library_that_cannot_be_loaded_is_named(self):
         write("text.so", "no library")

@@ -26,6 +26,19 @@ class ParallelTraining(DigitsTest):
         self.assertEqual(0, again.code, again.last)
         self.assertIn("Iteration 6, loss", again.err)
 
+    def test_a_finished_training_that_is_resumed_writes_the_same_state(self):
+        write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 4 average_loss: 3"))
+        self.train("--cpu_solvers=2")
+        os.rename("run_iter_4.solverstate", "first.solverstate")
+        os.rename("run_iter_4.caffemodel", "first.caffemodel")
+        with open("first.solverstate", "rb") as file:
+            state = file.read()
+        self.assertIn(b"run_iter_4.caffemodel", state)
+        os.link("first.caffemodel", "run_iter_4.caffemodel")
+        self.train("--cpu_solvers=2", "--snapshot=first.solverstate")
+        same = run("diff", "first.solverstate", "run_iter_4.solverstate")
+        self.assertEqual(0, same.code, same.out)
+
     def test_a_signal_ends_all_solvers(self):
         write("solver.prototxt", SOLVER.replace("max_iter: 4", "max_iter: 1000000"))
         process = subprocess.Popen([os.path.join(BIN, "layrub"), "train", "--solver=solver.prototxt", "--cpu_solvers=2"],

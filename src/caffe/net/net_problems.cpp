@@ -182,8 +182,8 @@ string Search::Remedy() const {
     if (std::all_of(missing_.begin(), missing_.end(),
                     [](const LayerParameter* layer) { return layer->type() == "Python"; }))
       return "";
-    return "\nTo run the net, compile the layers that are missing into the program, or preload a "
-           "library that has them (LD_PRELOAD). 'layrub plan' can do without them.";
+    return "\nTo run the net, compile the layers that are missing into the program, or give layrub a "
+           "library that has them: --load=my_layers.so. 'layrub plan' can do without them.";
   }
   string shapes;
   for (const LayerParameter* layer : missing_) {

@@ -97,7 +97,7 @@ void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& s
   restored_.reset();
   losses_restored_ = false;
   const int saved = progress.solver_size(), rank = Caffe::solver_rank();
-  if (saved > 0 && rank == 0) RestoreLosses(progress.solver(0));
+  if (rank < saved) RestoreLosses(progress.solver(rank));
   if (saved != Caffe::solver_count()) {
     LOG_IF(WARNING, Caffe::root_solver())
         << state_file << " says how far " << saved << (saved == 1 ? " solver" : " solvers")

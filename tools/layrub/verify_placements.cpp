@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <vector>
@@ -53,7 +54,9 @@ layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double fa
   const int64_t overhead = caffe::Caffe::mode() == caffe::Caffe::GPU
                                ? caffe::Caffe::device().Usage().overhead_bytes()
                                : 0;
-  return static_cast<int64_t>(factor * static_cast<double>(floor)) + overhead;
+  // All that a plan takes is a multiple of the alignment.
+  return layrub::Aligned(static_cast<int64_t>(std::ceil(factor * static_cast<double>(floor)))) +
+         overhead;
 }
 
 /// Trains with and without the plan, and tells whether there is a difference; `name` begins the
@@ -100,6 +103,8 @@ WantedPlacement ParsePlacement(const std::string& item) {
 }  // namespace
 
 int VerifyPlacements(caffe::SolverParameter param, const std::string& snapshot) {
+  param.clear_snapshot();  // nothing is written
+  param.set_snapshot_after_train(false);
   const std::vector<std::string> items = SplitList(FLAGS_placement);
   if (items.size() < 2 && FLAGS_placement.find(':') == std::string::npos)
     return Verify(param, snapshot, "");

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from command_line import BIN, SOLVER, SOURCE, DigitsTest, run, write
+from command_line import BIN, SOLVER, SOURCE, TINY_NET, DigitsTest, run, write
 
 PLAN_KEYS = ["verdict", "strategy", "device_peak_bytes", "total_device_bytes", "persistent_bytes", "keep_peak_bytes",
              "floor_bytes", "smallest_budget_bytes", "largest_batch", "moved_bytes", "recomputed_ops", "recomputed_flops",
@@ -338,6 +338,14 @@ class CommandLine(DigitsTest):
         result = run(*solver, "--placement=keep,best")
         self.fails(result, "--placement=best: there is no placement strategy 'best'")
         self.assertEqual("", result.out, "nothing has been trained")
+
+    def test_a_comparison_writes_no_snapshots_and_needs_no_folder_for_them(self):
+        write("net.prototxt", TINY_NET)
+        write("small.prototxt", 'net: "net.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 2 snapshot: 1 '
+                                'snapshot_prefix: "nowhere/at/all"')
+        result = run("train", "--solver=small.prototxt", "--verify_placement=2", "--placement=auto:1.1,auto:1,hybrid")
+        self.assertEqual([f"{name}: Placement verified: 2 iterations bit-equal" for name in ("auto:1.1", "auto:1", "hybrid")],
+                         result.out.splitlines(), result.last)
 
     def test_a_budget_in_times_of_the_least_has_room_for_the_test_net(self):
         net = "examples/digits/train_test.prototxt"

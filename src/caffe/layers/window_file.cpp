@@ -9,6 +9,7 @@ namespace caffe {
 
 namespace {
 
+constexpr char kBlanks[] = " \t\r\v\f";
 constexpr int64_t kFarthestCorner = 1 << 24;  ///< so that windows are exact as floats
 
 /// The words of a text file, with the lines that they stand on.
@@ -41,6 +42,15 @@ class Words {
     CHECK(ends) << what_ << source_ << ":" << line_ << ": this is not " << name << ".";
     return value;
   }
+  /// The next word, or the rest of its line where it is the first there: a path may have blanks.
+  string NextPath(const char* name) {
+    More();
+    const string line = text_.str();
+    const size_t first = line.find_first_not_of(kBlanks);
+    if (text_.eof() || static_cast<size_t>(text_.tellg()) != first) return Next<string>(name);
+    text_.str("");
+    return line.substr(first, line.find_last_not_of(kBlanks) + 1 - first);
+  }
   int line() const { return line_; }
 
  private:
@@ -61,7 +71,7 @@ vector<WindowedImage> ReadWindowFile(const string& source, const string& what) {
                         << ": an image begins with \"# index\".";
     words.Next<int>("the index of an image");
     WindowedImage image;
-    image.path = words.Next<string>("the path of an image");
+    image.path = words.NextPath("the path of an image");
     image.line = words.line();
     image.channels = words.Next<int>("the number of channels");
     image.height = words.Next<int>("the height of an image");

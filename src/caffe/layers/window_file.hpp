@@ -31,8 +31,9 @@ struct WindowedImage {
 ///     number of windows
 ///     label overlap x1 y1 x2 y2     (for each window)
 ///
-/// with any blanks between the words. The index is not looked at: images count from 0. Aborts where
-/// the file cannot be read or has another form; `what` begins the message: "Layer data: ".
+/// with any blanks between the words; a path that begins a line is the whole line, blanks included.
+/// The index is not looked at: images count from 0. Aborts where the file cannot be read or has
+/// another form; `what` begins the message: "Layer data: ".
 vector<WindowedImage> ReadWindowFile(const string& source, const string& what);
 
 }  // namespace caffe

@@ -17,7 +17,12 @@ vector<string> ReadHdf5List(const string& source, const string& what) {
   CHECK(!HasControlCharacters(list)) << what << source << " is no text; " << needed;
   std::istringstream text(list);
   vector<string> files;
-  for (string file; text >> file;) files.push_back(file);
+  const char blanks[] = " \t\r";
+  for (string file; std::getline(text, file);) {
+    file.erase(file.find_last_not_of(blanks) + 1);
+    file.erase(0, file.find_first_not_of(blanks));
+    if (!file.empty()) files.push_back(file);
+  }
   CHECK(!files.empty()) << what << source << " names no HDF5 file; " << needed;
   return files;
 }

@@ -154,6 +154,13 @@ class HDF5Data : public testing::Test {
   string folder_;
 };
 
+TEST_F(HDF5Data, ReadsFilesWithBlanksInTheirNames) {
+  std::filesystem::rename(folder_ + "/a.h5", folder_ + "/my a.h5");
+  std::ofstream(folder_ + "/list") << "  " << folder_ << "/my a.h5 \t\r\n\n" << folder_ << "/b.h5";
+  LayerCase layer(Layer("batch_size: 5"), {}, 2);
+  EXPECT_EQ(Labels(&layer, 1), (vector<double>{0, 1, 2, 3, 4}));
+}
+
 TEST_F(HDF5Data, ReadsFileAfterFileAndAgain) {
   LayerCase layer(Layer("batch_size: 4"), {}, 2);
   EXPECT_EQ(Labels(&layer, 3), (vector<double>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1}));

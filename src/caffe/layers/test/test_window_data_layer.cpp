@@ -5,6 +5,7 @@
 
 #include "caffe/layers/test/form_check.hpp"
 #include "caffe/layers/test/layer_test_util.hpp"
+#include "caffe/layers/window_file.hpp"
 #include "caffe/test/expect_error.hpp"
 #include "caffe/util/io.hpp"
 
@@ -230,6 +231,20 @@ TEST_F(WindowData, NamesFileAndImage) {
   WriteWindows("# 0\na.png\n3 20 30\n1\n0 0.1 25 0 30 1\n");
   ExpectError(Layer("batch_size: 1 fg_fraction: 0"),
               "the window 25 0 30 1 does not lie in image # 0, .*a.png of 20 x 30");
+}
+
+TEST_F(WindowData, TakesPathsWithBlanks) {
+  const string path = folder_ + "my pictures/a b.png";
+  std::filesystem::create_directory(folder_ + "my pictures");
+  std::filesystem::copy(folder_ + "a.png", path);
+  for (const string line : {"\n  my pictures/a b.png \t\r\n3\n20\n30\n", " a.png 3 20 30 "}) {
+    WriteWindows("# 0" + line + "1\n1 0.9 0 0 9 9\n");
+    const vector<WindowedImage> images = ReadWindowFile(folder_ + "windows", "");
+    ASSERT_EQ(images.size(), 1u);
+    EXPECT_EQ(images[0].path, line[0] == '\n' ? "my pictures/a b.png" : "a.png");
+    EXPECT_EQ(images[0].width, 30);
+    EXPECT_EQ(images[0].windows.size(), 1u);
+  }
 }
 
 TEST_F(WindowData, NamesTheLineOfABadFile) {

@@ -2,6 +2,7 @@
 #define CAFFE_INTERNAL_THREAD_HPP_
 
 #include "caffe/common.hpp"
+#include "layrub/base/of_process.hpp"
 
 // boost::thread is named here only, so that nvcc does not see its headers.
 namespace boost {
@@ -15,7 +16,7 @@ namespace caffe {
 /// the starter's.
 ///
 /// Where checks throw (Caffe::set_throw_on_error), one that fails in the thread ends it, not the
-/// process.
+/// process. In a child process made by fork it is not started.
 ///
 /// The subclass's destructor must call StopInternalThread, before its members go.
 class InternalThread {
@@ -39,7 +40,7 @@ class InternalThread {
   void Entry(layrub::Device* device, Caffe::Brew mode, unsigned int seed, int solver_count,
              int solver_rank, bool multiprocess);
 
-  shared_ptr<boost::thread> thread_;
+  shared_ptr<layrub::OfProcess<boost::thread>> thread_;
 };
 
 }  // namespace caffe

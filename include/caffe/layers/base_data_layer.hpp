@@ -91,7 +91,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
 
   /// How many threads decode and transform; what comes out is the same with any number. Before
   /// LayerSetUp. At first CpuThreads(), divided among the solvers.
-  void set_load_threads(int threads) { workers_.set_threads(threads); }
+  void set_load_threads(int threads) { workers_->set_threads(threads); }
   /// By any thread, at any time.
   LoadedData loaded() const;
 
@@ -113,7 +113,7 @@ class BasePrefetchingDataLayer : public BaseDataLayer<Dtype>, public InternalThr
   /// For the work of item i, in order: the first gives the batch the shape of its image, 1 x C x H
   /// x W. False: this image has another.
   bool GiveShape(int item, int items, const vector<int>& image, Blob<Dtype>* batch) const;
-  BatchWorkers workers_;
+  layrub::OfProcess<BatchWorkers> workers_;
   vector<shared_ptr<Batch<Dtype>>> prefetch_;
   BlockingQueue<Batch<Dtype>*> prefetch_free_;
   BlockingQueue<Batch<Dtype>*> prefetch_full_;

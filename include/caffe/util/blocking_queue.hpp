@@ -8,12 +8,13 @@
 #include <string>
 
 #include "caffe/common.hpp"
+#include "layrub/base/of_process.hpp"
 
 namespace caffe {
 
 /// An unbounded first-in, first-out queue between threads. All methods may be called from any
 /// thread. A wait ends with boost::thread_interrupted when the waiting thread is interrupted, and
-/// with the exception that was given to fail.
+/// with the exception that was given to fail. In a child process made by fork all methods throw.
 template <typename T>
 class BlockingQueue {
  public:
@@ -21,78 +22,81 @@ class BlockingQueue {
 
   void push(const T& t) {
     {
-      boost::mutex::scoped_lock lock(mutex_);
-      queue_.push(t);
+      boost::mutex::scoped_lock lock(sync_->mutex);
+      sync_->queue.push(t);
     }
     // All: a waiting peek leaves the element to the others.
-    not_empty_.notify_all();
+    sync_->not_empty.notify_all();
   }
 
   /// Nothing comes any more, because of `error`: when the elements that are there are taken, every
   /// pop and peek throws it. Null: something comes again.
   void fail(const std::exception_ptr& error) {
     {
-      boost::mutex::scoped_lock lock(mutex_);
-      error_ = error;
+      boost::mutex::scoped_lock lock(sync_->mutex);
+      sync_->error = error;
     }
-    not_empty_.notify_all();
+    sync_->not_empty.notify_all();
   }
 
   /// Takes the first element if there is one.
   bool try_pop(T* t) {
-    boost::mutex::scoped_lock lock(mutex_);
+    boost::mutex::scoped_lock lock(sync_->mutex);
     return First(t, true);
   }
 
   /// Waits for an element and takes it. While it has to wait, `log_on_wait` is logged now and then.
   T pop(const string& log_on_wait = "") {
-    boost::mutex::scoped_lock lock(mutex_);
-    while (queue_.empty()) {
-      if (error_) std::rethrow_exception(error_);
+    boost::mutex::scoped_lock lock(sync_->mutex);
+    while (sync_->queue.empty()) {
+      if (sync_->error) std::rethrow_exception(sync_->error);
       if (!log_on_wait.empty()) {
         LOG_EVERY_N(INFO, 1000) << log_on_wait;
       }
-      not_empty_.wait(lock);
+      sync_->not_empty.wait(lock);
     }
-    const T first = queue_.front();
-    queue_.pop();
+    const T first = sync_->queue.front();
+    sync_->queue.pop();
     return first;
   }
 
   /// Copies the first element if there is one.
   bool try_peek(T* t) {
-    boost::mutex::scoped_lock lock(mutex_);
+    boost::mutex::scoped_lock lock(sync_->mutex);
     return First(t, false);
   }
 
   /// Waits for an element and copies it.
   T peek() const {
-    boost::mutex::scoped_lock lock(mutex_);
-    while (queue_.empty()) {
-      if (error_) std::rethrow_exception(error_);
-      not_empty_.wait(lock);
+    boost::mutex::scoped_lock lock(sync_->mutex);
+    while (sync_->queue.empty()) {
+      if (sync_->error) std::rethrow_exception(sync_->error);
+      sync_->not_empty.wait(lock);
     }
-    return queue_.front();
+    return sync_->queue.front();
   }
 
   size_t size() const {
-    boost::mutex::scoped_lock lock(mutex_);
-    return queue_.size();
+    boost::mutex::scoped_lock lock(sync_->mutex);
+    return sync_->queue.size();
   }
 
  protected:
   // The lock is held.
   bool First(T* t, bool remove) {
-    if (queue_.empty()) return false;
-    *t = queue_.front();
-    if (remove) queue_.pop();
+    if (sync_->queue.empty()) return false;
+    *t = sync_->queue.front();
+    if (remove) sync_->queue.pop();
     return true;
   }
 
-  std::queue<T> queue_;
-  std::exception_ptr error_;
-  mutable boost::mutex mutex_;
-  mutable boost::condition_variable not_empty_;
+  struct Sync {
+    std::queue<T> queue;
+    std::exception_ptr error;
+    boost::mutex mutex;
+    boost::condition_variable not_empty;
+  };
+  layrub::OfProcess<Sync> sync_;
 
   DISABLE_COPY_AND_ASSIGN(BlockingQueue);
 };

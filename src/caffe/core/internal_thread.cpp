@@ -9,7 +9,9 @@ namespace caffe {
 
 InternalThread::~InternalThread() { StopInternalThread(); }
 
-bool InternalThread::is_started() const { return thread_ && thread_->joinable(); }
+bool InternalThread::is_started() const {
+  return thread_ && thread_->here() && (*thread_)->joinable();
+}
 
 bool InternalThread::must_stop() { return boost::this_thread::interruption_requested(); }
 
@@ -22,8 +24,8 @@ void InternalThread::StartInternalThread() {
   const int solver_rank = Caffe::solver_rank();
   const bool multiprocess = Caffe::multiprocess();
   try {
-    thread_.reset(new boost::thread(&InternalThread::Entry, this, device, mode, seed, solver_count,
-                                    solver_rank, multiprocess));
+    thread_.reset(new layrub::OfProcess<boost::thread>(
+        &InternalThread::Entry, this, device, mode, seed, solver_count, solver_rank, multiprocess));
   } catch (std::exception& e) {
     LOG(FATAL) << "Cannot start a thread: " << e.what();
   }
@@ -46,11 +48,11 @@ void InternalThread::Entry(layrub::Device* device, Caffe::Brew mode, unsigned in
 
 void InternalThread::StopInternalThread() {
   if (!is_started()) return;
-  thread_->interrupt();
+  (*thread_)->interrupt();
   // Whoever asks the caller itself to stop is heard at its next wait: here the thread still uses
   // what is about to go.
   const boost::this_thread::disable_interruption uninterrupted;
-  thread_->join();
+  (*thread_)->join();
 }
 
 }  // namespace caffe

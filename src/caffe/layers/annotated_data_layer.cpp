@@ -292,7 +292,7 @@ template <typename Dtype>
 void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
   vector<vector<LabeledBox>> boxes(static_cast<size_t>(batch_size));
-  this->workers_.Run(batch_size, [&](int i) -> BatchWorkers::Work {
+  this->workers_->Run(batch_size, [&](int i) -> BatchWorkers::Work {
     while (this->Skip()) this->Next();
     const string key = this->cursor_->key(), value = this->cursor_->value();
     this->Next();
@@ -313,7 +313,7 @@ void AnnotatedDataLayer<Dtype>::LoadItem(int item, const string& key, const stri
   cv::Mat image;
   typename DataTransformer<Dtype>::Window window;
   Dtype* place = nullptr;
-  this->workers_.InOrder(item, [&] {
+  this->workers_->InOrder(item, [&] {
     changed.Distort();
     changed.Expand();
     changed.Sample(this->layer_param_.annotated_data_param().batch_sampler());

@@ -148,7 +148,7 @@ template <typename Dtype>
 void DataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
   Dtype* const labels = this->output_labels_ ? batch->label_.mutable_cpu_data() : nullptr;
-  this->workers_.Run(batch_size, [this, batch, labels](int i) {
+  this->workers_->Run(batch_size, [this, batch, labels](int i) {
     while (Skip()) Next();
     string value = cursor_->value();
     const bool worth_handing = value.size() >= kWorthHanding;
@@ -179,7 +179,7 @@ void DataLayer<Dtype>::LoadItem(int item, const string& key, Image image, Batch<
   const int batch_size = static_cast<int>(this->layer_param_.data_param().batch_size());
   typename DataTransformer<Dtype>::Window window;
   Dtype* place = nullptr;
-  this->workers_.InOrder(item, [&] {
+  this->workers_->InOrder(item, [&] {
     Blob<Dtype>& data = batch->data_;
     CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
         << Name() << ": image " << key << " of " << SizeOf(image)

@@ -115,7 +115,7 @@ void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.image_data_param().batch_size());
   const bool shuffle = this->layer_param_.image_data_param().shuffle();
   Dtype* const labels = batch->label_.mutable_cpu_data();
-  this->workers_.Run(batch_size, [=, this](int i) -> BatchWorkers::Work {
+  this->workers_->Run(batch_size, [=, this](int i) -> BatchWorkers::Work {
     // Each solver shuffles an order of its own: there is nothing to deal out.
     while (!shuffle && BelongsToAnotherSolver(this->phase_, offset_)) Next();
     labels[i] = static_cast<Dtype>(lines_[lines_id_].second);
@@ -132,7 +132,7 @@ void ImageDataLayer<Dtype>::LoadItem(int item, const string& path, Batch<Dtype>*
   cv::Mat image = Image(path);
   typename DataTransformer<Dtype>::Window window;
   Dtype* place = nullptr;
-  this->workers_.InOrder(item, [&] {
+  this->workers_->InOrder(item, [&] {
     Blob<Dtype>& data = batch->data_;
     CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
         << Name(path) << " of " << image.rows << " x " << image.cols

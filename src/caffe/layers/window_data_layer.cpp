@@ -218,7 +218,7 @@ void WindowDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   Dtype* const data = batch->data_.mutable_cpu_data();
   caffe_set(batch->data_.count(), Dtype(0), data);
   Dtype* const labels = batch->label_.mutable_cpu_data();
-  this->workers_.Run(batch_size, [&](int i) -> BatchWorkers::Work {
+  this->workers_->Run(batch_size, [&](int i) -> BatchWorkers::Work {
     const vector<vector<float>>& windows = i < background ? bg_windows_ : fg_windows_;
     const vector<float>& window = windows[PrefetchRand() % windows.size()];
     const bool mirror = mirrors && PrefetchRand() % 2 == 1;

@@ -11,6 +11,7 @@
 #include "caffe/internal_thread.hpp"
 #include "caffe/parallel.hpp"
 #include "caffe/util/rng.hpp"
+#include "layrub/base/of_process.hpp"
 
 namespace caffe {
 
@@ -23,34 +24,39 @@ class ParallelSolvers<Dtype>::Gate {
  public:
   enum class Turn { kStep, kAnswer, kEnd };
 
+  /// False in a child process made by fork, which has only the root.
+  bool here() const { return sync_.here(); }
   void Open(int iteration) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(sync_->mutex);
     begun_ = iteration + 1;
-    changed_.notify_all();
+    sync_->changed.notify_all();
   }
   void Close() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(sync_->mutex);
     closed_ = true;
-    changed_.notify_all();
+    sync_->changed.notify_all();
   }
   /// The number of a new question; the first is 1.
   int Ask() {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
+    const std::lock_guard lock(sync_->mutex);
+    sync_->changed.notify_all();
     return ++asked_;
   }
   /// Waits until the root has begun `iteration`, or asks more than the `answered` questions, or
   /// will do neither.
   Turn Wait(int iteration, int answered) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return closed_ || iteration < begun_ || answered < asked_; });
+    std::unique_lock lock(sync_->mutex);
+    sync_->changed.wait(lock, [&] { return closed_ || iteration < begun_ || answered < asked_; });
     if (iteration < begun_) return Turn::kStep;
     return answered < asked_ ? Turn::kAnswer : Turn::kEnd;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  struct Sync {
+    std::mutex mutex;
+    std::condition_variable changed;
+  };
+  layrub::OfProcess<Sync> sync_;
   int begun_ = std::numeric_limits<int>::min();
   int asked_ = 0;
   bool closed_ = false;
@@ -227,7 +233,7 @@ ParallelSolvers<Dtype>::ParallelSolvers(Solver<Dtype>* root, layrub::Group group
 template <typename Dtype>
 ParallelSolvers<Dtype>::~ParallelSolvers() {
   root_->set_others_progress({});
-  if (finished_) return;
+  if (finished_ || !gate_->here()) return;
   group_[0]->Abort("training has ended early");
   gate_->Close();
   followers_.clear();

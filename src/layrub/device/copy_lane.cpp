@@ -72,9 +72,12 @@ void CopyLane::Await(uint64_t ticket) const {
   marked_.wait(lock, reached);
 }
 
+bool CopyLane::idle() const {
+  return done_.load(std::memory_order_acquire) == pushed_.load(std::memory_order_relaxed);
+}
+
 void CopyLane::Finish() {
-  if (done_.load(std::memory_order_acquire) == pushed_.load(std::memory_order_relaxed)) return;
-  Await(Record());
+  if (!idle()) Await(Record());
 }
 
 double CopyLane::SecondsOf(uint64_t ticket) const {

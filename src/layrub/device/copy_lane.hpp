@@ -59,6 +59,8 @@ class CopyLane {
   /// Blocks the caller until all that has been queued is done; wakes no lane that has nothing to
   /// do.
   void Finish();
+  /// Whether all that has been queued is done.
+  bool idle() const;
   /// Throws what a copy or a call has thrown: no copy that was queued behind it is made.
   void Rethrow() const { error_.Rethrow(); }
   /// When `ticket` was reached; NaN if it has not been, or more than TicketTimes::kKept tickets

@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "layrub/base/of_process.hpp"
 #include "layrub/device/aligned_memory.hpp"
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/emulated_device.hpp"
@@ -42,7 +43,9 @@ class CpuBackend final : public Backend {
     }
   }
   // A lane may wait for the other one, so both are idle before either is taken down.
-  ~CpuBackend() override { AwaitLanes(); }
+  ~CpuBackend() override {
+    if (save_.here()) AwaitLanes();
+  }
 
   void* Allocate(Tier tier, int64_t bytes) override {
     void* memory = TierOf(tier).Allocate(bytes);
@@ -121,14 +124,15 @@ class CpuBackend final : public Backend {
 
  private:
   void AwaitLanes() {
-    save_.Finish();
-    load_.Finish();
+    for (const OfProcess<CopyLane>* lane : {&save_, &load_}) {
+      if (!lane->copy().idle()) (*lane)->Finish();
+    }
   }
 
   /// What one lane could not do the other one may have gone on with.
   void Rethrow() const {
-    save_.Rethrow();
-    load_.Rethrow();
+    save_.copy().Rethrow();
+    load_.copy().Rethrow();
   }
 
   HostTier& TierOf(Tier tier) { return tier == Tier::kHost ? *host_ : *device_; }
@@ -136,7 +140,7 @@ class CpuBackend final : public Backend {
   CopyLane& CopyLaneOf(Lane lane) {
     if (lane == Lane::kCompute)
       throw std::invalid_argument("CpuBackend: the compute lane does not call");
-    return lane == Lane::kSave ? save_ : load_;
+    return lane == Lane::kSave ? *save_ : *load_;
   }
 
   template <typename Memory>
@@ -154,8 +158,8 @@ class CpuBackend final : public Backend {
   const CopyLane::Copier copier_ = [this](void* to, const void* from, int64_t bytes) {
     host_->Copy(Reachable(to), Reachable(from), bytes);
   };
-  CopyLane save_{copier_};
-  CopyLane load_{copier_};
+  OfProcess<CopyLane> save_{copier_};
+  OfProcess<CopyLane> load_{copier_};
 };
 
 }  // namespace

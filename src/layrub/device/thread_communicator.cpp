@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "layrub/base/of_process.hpp"
 #include "layrub/device/communicator.hpp"
 
 namespace layrub {
@@ -181,34 +182,36 @@ class Exchange {
 
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<Exchange> exchange, int rank)
+  ThreadCommunicator(std::shared_ptr<OfProcess<Exchange>> exchange, int rank)
       : exchange_(std::move(exchange)), rank_(rank) {}
-  ~ThreadCommunicator() override { exchange_->Leave(rank_); }
+  ~ThreadCommunicator() override {
+    if (exchange_->here()) (*exchange_)->Leave(rank_);
+  }
 
   int rank() const override { return rank_; }
-  int size() const override { return exchange_->size(); }
-  Device* device() const override { return exchange_->device(rank_); }
+  int size() const override { return exchange_->copy().size(); }
+  Device* device() const override { return exchange_->copy().device(rank_); }
   void Broadcast(const std::vector<Values>& values) override {
-    exchange_->Push(rank_, {Task::Kind::kBroadcast, values});
+    (*exchange_)->Push(rank_, {Task::Kind::kBroadcast, values});
   }
   void Sum(const std::vector<Values>& values) override {
-    exchange_->Push(rank_, {Task::Kind::kSum, values});
+    (*exchange_)->Push(rank_, {Task::Kind::kSum, values});
   }
-  void Wait() override { exchange_->Await(rank_); }
+  void Wait() override { (*exchange_)->Await(rank_); }
   void Synchronize() override { Wait(); }
-  void Abort(const std::string& reason) override { exchange_->Abort(reason); }
+  void Abort(const std::string& reason) override { (*exchange_)->Abort(reason); }
 
  private:
-  const std::shared_ptr<Exchange> exchange_;
+  const std::shared_ptr<OfProcess<Exchange>> exchange_;
   const int rank_;
 };
 
 }  // namespace
 
 Group ConnectThreads(const std::vector<Device*>& devices) {
-  const auto exchange = std::make_shared<Exchange>(devices);
+  const auto exchange = std::make_shared<OfProcess<Exchange>>(devices);
   Group group;
-  for (int rank = 0; rank < exchange->size(); ++rank) {
+  for (int rank = 0; rank < (*exchange)->size(); ++rank) {
     group.push_back(std::make_unique<ThreadCommunicator>(exchange, rank));
   }
   return group;

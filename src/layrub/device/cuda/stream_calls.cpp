@@ -61,7 +61,7 @@ StreamThread::StreamThread(CudaDevice* device, cudaStream_t stream, FirstError* 
 }
 
 StreamThread::~StreamThread() {
-  thread_.Finish();
+  if (thread_.here()) thread_->Finish();
   device_->FreeHost(done_);
 }
 
@@ -84,7 +84,7 @@ void StreamThread::Call(std::function<void()> function) {
   };
   host_functions_.Call(stream_, [this, count, call = std::move(call)] {
     try {
-      thread_.Call(call);
+      thread_->Call(call);
     } catch (...) {
       count();
       throw;

@@ -65,9 +65,9 @@ class StreamThread {
   FirstError* const error_;
   decltype(&cuStreamWaitValue32) wait_ = nullptr;  ///< null: host functions call
   HostFunctions host_functions_;
-  uint32_t* done_ = nullptr;  ///< pinned: the number of the last call that has returned
-  uint32_t queued_ = 0;       ///< and of the last one that was queued; they wrap around
-  CopyLane thread_;           ///< last: it uses all of the above
+  uint32_t* done_ = nullptr;    ///< pinned: the number of the last call that has returned
+  uint32_t queued_ = 0;         ///< and of the last one that was queued; they wrap around
+  OfProcess<CopyLane> thread_;  ///< last: it uses all of the above
 };
 
 }  // namespace layrub

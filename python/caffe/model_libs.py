@@ -1,0 +1,221 @@
+"""Parts of SSD's nets for a NetSpec, by the names that SSD's scripts (ssd_pascal.py and others) call them by.
+
+    from caffe.model_libs import *
+
+    net = caffe.NetSpec()
+    net.data, net.label = CreateAnnotatedDataLayer('train_lmdb', label_map_file='labelmap.prototxt')
+    VGGNetBody(net, from_layer='data', fully_conv=True, reduced=True, dilated=True, dropout=False)
+    boxes = CreateMultiBoxHead(net, num_classes=21, from_layers=['conv4_3', 'fc7'], min_sizes=[30, 60], use_batchnorm=False)
+"""
+import os
+
+import caffe  # noqa: F401  pylint: disable=unused-import  scripts take it from here
+from caffe import layers as L
+from caffe import params as P
+from caffe.proto import caffe_pb2
+
+
+def check_if_exist(path):
+    """Whether there is such a file or folder."""
+    return os.path.exists(path)
+
+
+def make_if_not_exist(path):
+    """Makes a folder, and those above it."""
+    os.makedirs(path, exist_ok=True)
+
+
+def UnpackVariable(var, num):
+    """A list of `num` values: of a value, or a list of one, that many times."""
+    values = list(var) if isinstance(var, (list, tuple)) else [var]
+    if len(values) not in (1, num):
+        raise ValueError(f'{var} must be one value, or {num}')
+    return values if len(values) == num else values * num
+
+
+def _learned(lr_mult=1):
+    """The parameters of a convolution with a bias."""
+    return {'param': [{'lr_mult': lr_mult, 'decay_mult': 1}, {'lr_mult': 2 * lr_mult, 'decay_mult': 0}],
+            'weight_filler': {'type': 'xavier'}, 'bias_filler': {'type': 'constant', 'value': 0}}
+
+
+def _same(kernel, dilation=1):
+    """The padding that keeps the size of an image."""
+    return dilation * (kernel - 1) // 2
+
+
+def ConvBNLayer(net, from_layer, out_layer, use_bn, use_relu, num_output, kernel_size, pad, stride, dilation=1,
+                use_scale=True, lr_mult=1, conv_prefix='', conv_postfix='', bn_prefix='', bn_postfix='_bn',
+                scale_prefix='', scale_postfix='_scale', bias_prefix='', bias_postfix='_bias', **bn_params):
+    """A convolution, then BatchNorm with Scale or Bias (use_bn), then ReLU (use_relu), all on one blob.
+
+    bn_params: eps, moving_average_fraction; use_global_stats keeps statistics and scale as they are."""
+    fields = _learned(lr_mult)
+    if use_bn:
+        fields = {'param': fields['param'][:1], 'weight_filler': {'type': 'gaussian', 'std': 0.01}, 'bias_term': False}
+    sizes = {'kernel': UnpackVariable(kernel_size, 2), 'pad': UnpackVariable(pad, 2), 'stride': UnpackVariable(stride, 2)}
+    if sizes['kernel'][0] == sizes['kernel'][1]:
+        fields.update(kernel_size=sizes['kernel'][0], pad=sizes['pad'][0], stride=sizes['stride'][0])
+    else:
+        fields.update({f'{name}_{axis}': value for name, pair in sizes.items() for axis, value in zip('hw', pair)})
+    if dilation > 1:
+        fields['dilation'] = dilation
+    name = conv_prefix + out_layer + conv_postfix
+    net[name] = L.Convolution(net[from_layer], num_output=num_output, **fields)
+    if use_bn:
+        frozen = bn_params.get('use_global_stats', False)
+        learned = {'lr_mult': 0 if frozen else lr_mult, 'decay_mult': 0}
+        how = ({'use_global_stats': True} if frozen else
+               {'moving_average_fraction': bn_params.get('moving_average_fraction', 0.999)})
+        bn_name = bn_prefix + out_layer + bn_postfix
+        net[bn_name] = L.BatchNorm(net[name], in_place=True, param=[{'lr_mult': 0, 'decay_mult': 0}] * 3,
+                                   eps=bn_params.get('eps', 0.001), **how)
+        if use_scale:
+            net[scale_prefix + out_layer + scale_postfix] = L.Scale(
+                net[bn_name], in_place=True, param=[learned] * 2, bias_term=True,
+                filler={'type': 'constant', 'value': 1}, bias_filler={'type': 'constant', 'value': 0})
+        else:
+            net[bias_prefix + out_layer + bias_postfix] = L.Bias(
+                net[bn_name], in_place=True, param=[learned], filler={'type': 'constant', 'value': 0})
+    if use_relu:
+        net[name + '_relu'] = L.ReLU(net[name], in_place=True)
+
+
+def CreateAnnotatedDataLayer(source, batch_size=32, backend=P.Data.LMDB, output_label=True, train=True,
+                             label_map_file='', anno_type=None, transform_param=None, batch_sampler=None):
+    """The data of the phase TRAIN or TEST, and their boxes (output_label), from what convert_annoset has written."""
+    annotated = {'label_map_file': label_map_file, 'batch_sampler': [{}] if batch_sampler is None else batch_sampler}
+    if anno_type is not None:
+        annotated['anno_type'] = anno_type
+    return L.AnnotatedData(
+        name='data', ntop=2 if output_label else 1, include={'phase': caffe_pb2.TRAIN if train else caffe_pb2.TEST},
+        transform_param=transform_param or {}, annotated_data_param=annotated,
+        data_param={'batch_size': batch_size, 'backend': backend, 'source': source})
+
+
+def VGGNetBody(net, from_layer, need_fc=True, fully_conv=False, reduced=False, dilated=False, nopool=False, dropout=True,
+               freeze_layers=(), dilate_pool4=False):
+    """The 16 layers of VGG, without the last one; without the three last if not need_fc.
+
+    fully_conv: fc6 and fc7 are convolutions, small ones if `reduced`; dilated: pool5 and fc6 keep the size; nopool:
+    convolutions of stride 2 in place of pooling; freeze_layers: layers that do not learn."""
+    below, dilation = net[from_layer], 1
+
+    def convolve(name, relu, below, **fields):
+        net[name] = L.Convolution(below, **fields, **_learned())
+        net[relu] = L.ReLU(net[name], in_place=True)
+        return net[relu]
+
+    for block, (channels, count) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), 1):
+        more = {'dilation': dilation} if block == 5 else {}
+        for number in range(1, count + 1):
+            below = convolve(f'conv{block}_{number}', f'relu{block}_{number}', below, num_output=channels,
+                             pad=_same(3, dilation), kernel_size=3, **more)
+        if block == 5 and not need_fc:
+            break
+        keeps_size = (block == 4 and dilate_pool4) or (block == 5 and dilated)
+        if nopool:
+            name = f'conv{block}_{count + 1}'
+            net[name] = L.Convolution(below, num_output=channels, pad=1, kernel_size=3,
+                                      stride=1 if block == 5 and dilated else 2, **_learned())
+        else:
+            name = f'pool{block}'
+            window = {'kernel_size': 3, 'stride': 1, 'pad': 1} if keeps_size else {'kernel_size': 2, 'stride': 2}
+            net[name] = L.Pooling(below, pool=P.Pooling.MAX, **window)
+            dilation = 2 if block == 4 and dilate_pool4 else dilation
+        below = net[name]
+    if need_fc:
+        channels, kernel = (1024, 3) if reduced and fully_conv else (4096, 7)
+        dilation *= {(True, True): 6, (True, False): 2, (False, True): 3, (False, False): 1}[dilated, reduced]
+        convolutions = {'fc6': {'pad': _same(kernel, dilation), 'kernel_size': kernel, 'dilation': dilation},
+                        'fc7': {'kernel_size': 1}}
+        for number, (name, fields) in enumerate(convolutions.items(), 6):
+            if fully_conv:
+                below = convolve(name, f'relu{number}', below, num_output=channels, **fields)
+            else:
+                net[name] = L.InnerProduct(below, num_output=channels)
+                net[f'relu{number}'] = L.ReLU(net[name], in_place=True)
+                below = net[f'relu{number}']
+            if dropout:
+                net[f'drop{number}'] = L.Dropout(below, dropout_ratio=0.5, in_place=True)
+    for name in freeze_layers:
+        if name in net.keys():
+            net.update(name, {**_learned(), 'param': [{'lr_mult': 0, 'decay_mult': 0}] * 2})
+    return net
+
+
+def _of_layer(values, number, what, count):
+    """Those of one of `count` layers, as a list; empty where there are none for any."""
+    if not values:
+        return []
+    if len(values) != count:
+        raise ValueError(f'{what} has {len(values)} entries, and from_layers {count}')
+    value = values[number]
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def CreateMultiBoxHead(net, data_layer='data', num_classes=0, from_layers=(), use_objectness=False, normalizations=(),
+                       use_batchnorm=True, lr_mult=1, use_scale=True, min_sizes=(), max_sizes=(), prior_variance=(0.1,),
+                       aspect_ratios=(), steps=(), img_height=0, img_width=0, share_location=True, flip=True, clip=True,
+                       offset=0.5, inter_layer_depth=(), kernel_size=1, pad=0, conf_postfix='', loc_postfix='',
+                       **bn_param):
+    """The boxes that SSD finds on `from_layers`: the blobs mbox_loc, mbox_conf and mbox_priorbox of all of them, and
+    mbox_objectness if asked for, in a list, as MultiBoxLoss and DetectionOutput read them.
+
+    For each layer there may be: min_sizes and max_sizes (one or several, in pixels) and aspect_ratios of its priors, the
+    step between them, a scale to normalize by (normalizations; -1: not), a convolution before (inter_layer_depth)."""
+    if not num_classes or num_classes < 0:
+        raise ValueError(f'num_classes is {num_classes}, and must be at least 1')
+    if data_layer not in net.keys():
+        raise ValueError(f"data_layer is '{data_layer}', and the net has no such blob")
+    if not min_sizes:
+        raise ValueError('min_sizes must have an entry for each of from_layers')
+    found = {'loc': [], 'conf': [], 'priorbox': [], 'objectness': []}
+
+    def predict(kind, below, postfix, values):
+        name = f'{below}_mbox_{kind}{postfix}'
+        ConvBNLayer(net, below, name, use_bn=use_batchnorm, use_relu=False, lr_mult=lr_mult, num_output=values,
+                    kernel_size=kernel_size, pad=pad, stride=1, use_scale=use_scale, **bn_param)
+        net[name + '_perm'] = L.Permute(net[name], order=[0, 2, 3, 1])
+        net[name + '_flat'] = L.Flatten(net[name + '_perm'], axis=1)
+        found[kind].append(net[name + '_flat'])
+
+    for number, below in enumerate(from_layers):
+        def of_layer(values, what, number=number):
+            return _of_layer(values, number, what, len(from_layers))
+        normalization, depth = of_layer(normalizations, 'normalizations'), of_layer(inter_layer_depth, 'inter_layer_depth')
+        if normalization and normalization[0] != -1:
+            net[below + '_norm'] = L.Normalize(net[below], scale_filler={'type': 'constant', 'value': normalization[0]},
+                                               across_spatial=False, channel_shared=False)
+            below += '_norm'
+        if depth and depth[0] > 0:
+            ConvBNLayer(net, below, below + '_inter', use_bn=use_batchnorm, use_relu=True, lr_mult=lr_mult,
+                        num_output=depth[0], kernel_size=3, pad=1, stride=1, use_scale=use_scale, **bn_param)
+            below += '_inter'
+        smallest, largest = of_layer(min_sizes, 'min_sizes'), of_layer(max_sizes, 'max_sizes')
+        if largest and len(largest) != len(smallest):
+            raise ValueError(f'layer {below}: {len(smallest)} min_sizes and {len(largest)} max_sizes; each needs the other')
+        ratios, step = of_layer(aspect_ratios, 'aspect_ratios'), of_layer(steps, 'steps')
+        priors = len(smallest) * (1 + bool(largest) + len(ratios) * (2 if flip else 1))
+        predict('loc', below, loc_postfix, priors * 4 * (1 if share_location else num_classes))
+        predict('conf', below, conf_postfix, priors * num_classes)
+        fields = {'min_size': smallest, 'clip': clip, 'variance': list(prior_variance), 'offset': offset}
+        if largest:
+            fields['max_size'] = largest
+        if ratios:
+            fields.update(aspect_ratio=ratios, flip=flip)
+        if step and step[0]:
+            fields['step'] = step[0]
+        if img_height and img_width:
+            fields.update({'img_size': img_height} if img_height == img_width else
+                          {'img_h': img_height, 'img_w': img_width})
+        name = f'{below}_mbox_priorbox'
+        net[name] = L.PriorBox(net[below], net[data_layer], **fields)
+        found['priorbox'].append(net[name])
+        if use_objectness:
+            predict('objectness', below, '', priors * 2)
+
+    for kind, blobs in found.items():
+        if blobs:
+            net[f'mbox_{kind}'] = L.Concat(*blobs, axis=2 if kind == 'priorbox' else 1)
+    return [net[f'mbox_{kind}'] for kind, blobs in found.items() if blobs]

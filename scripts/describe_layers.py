@@ -38,7 +38,7 @@ def sources():
     """{type: its .cpp file}"""
     found = {}
     for path in sorted(glob.glob(os.path.join(ROOT, 'src/caffe/layers/*.cpp'))):
-        for name in re.findall(r'^REGISTER_LAYER_(?:CLASS|CREATOR)\((\w+)', read(path), re.MULTILINE):
+        for name in re.findall(r'^REGISTER_(?:FORK_)?LAYER_(?:CLASS|CREATOR)\((\w+)', read(path), re.MULTILINE):
             found[name] = path
     return found
 

@@ -15,6 +15,13 @@ namespace caffe {
 template <typename Dtype>
 class Layer;
 
+/// Whose a registered layer type is.
+enum class LayerOrigin {
+  kCaffe,    ///< Caffe's, or a program's own: it is registered once
+  kFork,     ///< the library's, of a type that Caffe lacks: a program's takes its place
+  kInternal  ///< the library alone puts such layers into nets; in no list
+};
+
 /// Layer types by name. Filled before main by the REGISTER_LAYER macros; read-only afterwards.
 template <typename Dtype>
 class LayerRegistry {
@@ -27,12 +34,20 @@ class LayerRegistry {
     return registry;
   }
 
-  /// Aborts when `type` is registered already. A type that the library alone puts into nets is
-  /// `internal`, and in no list.
-  static void AddCreator(const string& type, Creator creator, bool internal = false) {
-    CHECK(Registry().emplace(type, creator).second)
-        << "Layer type " << type << " already registered.";
-    if (internal) Internal().insert(type);
+  /// Aborts when `type` is registered already, unless one of the two is kFork: then the other one
+  /// counts, whichever comes first.
+  static void AddCreator(const string& type, Creator creator,
+                         LayerOrigin origin = LayerOrigin::kCaffe) {
+    if (const bool fresh = Registry().emplace(type, creator).second; !fresh) {
+      const auto known = Origins().find(type);
+      const bool replaces = known != Origins().end() && known->second == LayerOrigin::kFork;
+      CHECK(replaces != (origin == LayerOrigin::kFork))
+          << "Layer type " << type << " already registered.";
+      Replaced().insert(type);
+      if (!replaces) return;
+      Registry()[type] = creator;
+    }
+    Origins()[type] = origin;
   }
 
   /// Aborts, listing the known types, when param.type() is not registered.
@@ -44,6 +59,9 @@ class LayerRegistry {
     CHECK(found != Registry().end())
         << "Layer " << param.name() << ": unknown layer type: " << param.type()
         << " (known types: " << LayerTypeListString() << ")";
+    LOG_IF(WARNING, Caffe::root_solver() && Replaced().erase(param.type()) > 0)
+        << "Layers of type " << param.type() << " are the program's own: it has registered the "
+        << "type, which the library has too.";
     return found->second(param);
   }
 
@@ -51,7 +69,7 @@ class LayerRegistry {
   static vector<string> LayerTypeList() {
     vector<string> types;
     for (const auto& entry : Registry()) {
-      if (Internal().count(entry.first) == 0) types.push_back(entry.first);
+      if (Origins().at(entry.first) != LayerOrigin::kInternal) types.push_back(entry.first);
     }
     return types;
   }
@@ -59,7 +77,13 @@ class LayerRegistry {
  private:
   LayerRegistry() {}
 
-  static std::set<string>& Internal() {
+  static std::map<string, LayerOrigin>& Origins() {
+    static std::map<string, LayerOrigin> origins;
+    return origins;
+  }
+
+  /// Types of the library that the program has replaced, and that nobody has been told of.
+  static std::set<string>& Replaced() {
     static std::set<string> types;
     return types;
   }
@@ -75,8 +99,8 @@ template <typename Dtype>
 class LayerRegisterer {
  public:
   LayerRegisterer(const string& type, shared_ptr<Layer<Dtype>> (*creator)(const LayerParameter&),
-                  bool internal = false) {
-    LayerRegistry<Dtype>::AddCreator(type, creator, internal);
+                  LayerOrigin origin = LayerOrigin::kCaffe) {
+    LayerRegistry<Dtype>::AddCreator(type, creator, origin);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "caffe/source_shapes.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "fork_type.hpp"
 
 #ifdef USE_OPENCV
 #include <opencv2/core/core.hpp>
@@ -375,6 +376,6 @@ void AnnotatedDataLayer<Dtype>::load_batch(Batch<Dtype>* /*batch*/) {}
 #endif  // USE_OPENCV
 
 INSTANTIATE_CLASS(AnnotatedDataLayer);
-REGISTER_LAYER_CLASS(AnnotatedData);
+REGISTER_FORK_LAYER_CLASS(AnnotatedData);
 
 }  // namespace caffe

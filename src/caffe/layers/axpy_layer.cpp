@@ -4,6 +4,7 @@
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/scale.hpp"
 #include "derived.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 namespace {
@@ -90,6 +91,6 @@ void AxpyLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blo
 }
 
 INSTANTIATE_CLASS(AxpyLayer);
-REGISTER_LAYER_CLASS(Axpy);
+REGISTER_FORK_LAYER_CLASS(Axpy);
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/kernels/batch_norm.hpp"
 #include "caffe/kernels/copy.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 namespace {
@@ -136,6 +137,6 @@ shared_ptr<Layer<Dtype>> MakeBNLayer(const LayerParameter& param) {
 
 INSTANTIATE_CLASS(BNLayer);
 INSTANTIATE_CLASS(FoldedBNLayer);
-REGISTER_LAYER_CREATOR(BN, MakeBNLayer);
+REGISTER_FORK_LAYER_CREATOR(BN, MakeBNLayer);
 
 }  // namespace caffe

@@ -3,6 +3,7 @@
 #include <typeinfo>
 
 #include "caffe/layer_factory.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 
@@ -29,7 +30,7 @@ MemoryTraits DepthwiseConvolutionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>
 }
 
 INSTANTIATE_CLASS(DepthwiseConvolutionLayer);
-REGISTER_LAYER_CLASS(DepthwiseConvolution);
-REGISTER_LAYER_CREATOR(ConvolutionDepthwise, Creator_DepthwiseConvolutionLayer);
+REGISTER_FORK_LAYER_CLASS(DepthwiseConvolution);
+REGISTER_FORK_LAYER_CREATOR(ConvolutionDepthwise, Creator_DepthwiseConvolutionLayer);
 
 }  // namespace caffe

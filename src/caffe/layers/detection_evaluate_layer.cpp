@@ -9,6 +9,8 @@
 
 #include "box_inputs.hpp"
 #include "caffe/util/io.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 namespace {
@@ -235,6 +237,6 @@ void DetectionEvaluateLayer<Dtype>::Backward_cpu(const vector<Blob<Dtype>*>& /*t
 }
 
 INSTANTIATE_CLASS(DetectionEvaluateLayer);
-REGISTER_LAYER_CLASS(DetectionEvaluate);
+REGISTER_FORK_LAYER_CLASS(DetectionEvaluate);
 
 }  // namespace caffe

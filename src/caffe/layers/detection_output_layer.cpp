@@ -6,6 +6,8 @@
 
 #include "box_inputs.hpp"
 #include "caffe/util/threads.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 namespace {
@@ -154,6 +156,6 @@ void DetectionOutputLayer<Dtype>::Backward_cpu(const vector<Blob<Dtype>*>& /*top
 }
 
 INSTANTIATE_CLASS(DetectionOutputLayer);
-REGISTER_LAYER_CLASS(DetectionOutput);
+REGISTER_FORK_LAYER_CLASS(DetectionOutput);
 
 }  // namespace caffe

@@ -10,7 +10,8 @@ template <template <typename> class Type>
 class InternalType {
  public:
   explicit InternalType(const string& name)
-      : float_(name, Create<float>, true), double_(name, Create<double>, true) {}
+      : float_(name, Create<float>, LayerOrigin::kInternal),
+        double_(name, Create<double>, LayerOrigin::kInternal) {}
 
  private:
   template <typename Dtype>

@@ -4,6 +4,7 @@
 
 #include "caffe/kernels/interp.hpp"
 #include "derived.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 
@@ -118,6 +119,6 @@ void InterpLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<B
 }
 
 INSTANTIATE_CLASS(InterpLayer);
-REGISTER_LAYER_CLASS(Interp);
+REGISTER_FORK_LAYER_CLASS(Interp);
 
 }  // namespace caffe

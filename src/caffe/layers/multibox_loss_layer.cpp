@@ -9,6 +9,8 @@
 
 #include "box_inputs.hpp"
 #include "caffe/util/threads.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 #include "loss_normalizer.hpp"
 
 namespace caffe {
@@ -321,6 +323,6 @@ void MultiBoxLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
 }
 
 INSTANTIATE_CLASS(MultiBoxLossLayer);
-REGISTER_LAYER_CLASS(MultiBoxLoss);
+REGISTER_FORK_LAYER_CLASS(MultiBoxLoss);
 
 }  // namespace caffe

@@ -5,6 +5,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/kernels/l2_normalize.hpp"
 #include "derived.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 namespace {
@@ -137,6 +138,6 @@ void NormalizeLayer<Dtype>::BackwardOn(const DeviceContext& context,
 }
 
 INSTANTIATE_CLASS(NormalizeLayer);
-REGISTER_LAYER_CLASS(Normalize);
+REGISTER_FORK_LAYER_CLASS(Normalize);
 
 }  // namespace caffe

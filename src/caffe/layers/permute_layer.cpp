@@ -1,5 +1,7 @@
 #include "caffe/layers/permute_layer.hpp"
 
+#include "fork_type.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -26,6 +28,6 @@ typename PermuteLayer<Dtype>::AxisOrder PermuteLayer<Dtype>::OrderOf(
 }
 
 INSTANTIATE_CLASS(PermuteLayer);
-REGISTER_LAYER_CLASS(Permute);
+REGISTER_FORK_LAYER_CLASS(Permute);
 
 }  // namespace caffe

@@ -6,6 +6,8 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/prior_box.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 
 namespace caffe {
 namespace {
@@ -160,6 +162,6 @@ void PriorBoxLayer<Dtype>::BackwardOn(const DeviceContext& context,
 }
 
 INSTANTIATE_CLASS(PriorBoxLayer);
-REGISTER_LAYER_CLASS(PriorBox);
+REGISTER_FORK_LAYER_CLASS(PriorBox);
 
 }  // namespace caffe

@@ -3,6 +3,8 @@
 #include <climits>
 
 #include "caffe/kernels/region_pooling.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 #include "regions.hpp"
 
 namespace caffe {
@@ -78,6 +80,6 @@ void PSROIPoolingLayer<Dtype>::BackwardOn(const DeviceContext& context,
 }
 
 INSTANTIATE_CLASS(PSROIPoolingLayer);
-REGISTER_LAYER_CLASS(PSROIPooling);
+REGISTER_FORK_LAYER_CLASS(PSROIPooling);
 
 }  // namespace caffe

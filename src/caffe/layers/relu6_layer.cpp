@@ -3,6 +3,7 @@
 #include "caffe/kernels/packed_codes.hpp"
 #include "caffe/kernels/relu6.hpp"
 #include "derived.hpp"
+#include "fork_type.hpp"
 #include "unary_traits.hpp"
 
 namespace caffe {
@@ -48,6 +49,6 @@ void ReLU6Layer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Bl
 }
 
 INSTANTIATE_CLASS(ReLU6Layer);
-REGISTER_LAYER_CLASS(ReLU6);
+REGISTER_FORK_LAYER_CLASS(ReLU6);
 
 }  // namespace caffe

@@ -1,5 +1,7 @@
 #include "caffe/layers/reorg_layer.hpp"
 
+#include "fork_type.hpp"
+
 #include <climits>
 
 namespace caffe {
@@ -41,6 +43,6 @@ typename ReorgLayer<Dtype>::AxisOrder ReorgLayer<Dtype>::OrderOf(const Blob<Dtyp
 }
 
 INSTANTIATE_CLASS(ReorgLayer);
-REGISTER_LAYER_CLASS(Reorg);
+REGISTER_FORK_LAYER_CLASS(Reorg);
 
 }  // namespace caffe

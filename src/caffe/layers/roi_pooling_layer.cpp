@@ -3,6 +3,8 @@
 #include <climits>
 
 #include "caffe/kernels/region_pooling.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 #include "regions.hpp"
 
 namespace caffe {
@@ -82,6 +84,6 @@ void ROIPoolingLayer<Dtype>::BackwardOn(const DeviceContext& context,
 }
 
 INSTANTIATE_CLASS(ROIPoolingLayer);
-REGISTER_LAYER_CLASS(ROIPooling);
+REGISTER_FORK_LAYER_CLASS(ROIPooling);
 
 }  // namespace caffe

@@ -1,5 +1,7 @@
 #include "caffe/layers/shuffle_channel_layer.hpp"
 
+#include "fork_type.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -23,6 +25,6 @@ typename ShuffleChannelLayer<Dtype>::AxisOrder ShuffleChannelLayer<Dtype>::Order
 }
 
 INSTANTIATE_CLASS(ShuffleChannelLayer);
-REGISTER_LAYER_CLASS(ShuffleChannel);
+REGISTER_FORK_LAYER_CLASS(ShuffleChannel);
 
 }  // namespace caffe

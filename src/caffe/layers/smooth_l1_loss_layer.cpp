@@ -1,5 +1,7 @@
 #include "caffe/layers/smooth_l1_loss_layer.hpp"
 
+#include "fork_type.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -17,6 +19,6 @@ Dtype SmoothL1LossLayer<Dtype>::Bend() const {
 }
 
 INSTANTIATE_CLASS(SmoothL1LossLayer);
-REGISTER_LAYER_CLASS(SmoothL1Loss);
+REGISTER_FORK_LAYER_CLASS(SmoothL1Loss);
 
 }  // namespace caffe

@@ -3,6 +3,8 @@
 #include <climits>
 
 #include "caffe/kernels/upsample.hpp"
+#include "derived.hpp"
+#include "fork_type.hpp"
 #include "row_numbers.hpp"
 
 namespace caffe {
@@ -109,6 +111,6 @@ void UpsampleLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector
 }
 
 INSTANTIATE_CLASS(UpsampleLayer);
-REGISTER_LAYER_CLASS(Upsample);
+REGISTER_FORK_LAYER_CLASS(Upsample);
 
 }  // namespace caffe

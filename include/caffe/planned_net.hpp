@@ -109,6 +109,13 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   void SetAddresses(const layrub::Step& step, bool set);
   void LeaveIfReshaped(int layer);
   int GoOnWithoutPlan(const ShapeChange& change);
+  /// Before a backward of some layers, or one from derivatives that the user has written: the net
+  /// leaves the plan with all that such a backward reads. Destroys this object.
+  void LeaveForBackward();
+  void LeaveInPass(int complete, int ran);
+  bool KeepsAllBlobs() const;
+  bool UserHasWrittenDerivatives() const;
+  bool SetApart(layrub::TensorId derivative);
   std::vector<int> LayersToRunAgain(int last);
   static bool IsDropped(const Net<Dtype>& net, const SyncedMemory& memory);
   void Settle(int version, Blob<Dtype>* blob);

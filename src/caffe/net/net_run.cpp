@@ -86,10 +86,7 @@ template <typename Dtype>
 void Net<Dtype>::BackwardFromTo(int start, int end) {
   CHECK_GE(end, 0);
   CHECK_LT(start, static_cast<int>(layers_.size()));
-  CHECK(!planned_) << "Net " << name_
-                   << ": a partial backward cannot follow a forward that ran under a memory plan; "
-                   << "run the forward with ForwardFromTo (Python: net.forward(start=FIRST, "
-                      "end=LAST)), or the whole Backward().";
+  if (planned_) planned_->LeaveForBackward();
   const auto is_computed = [&](int layer, int blob) {
     for (size_t i = layer + 1; i < layers_.size(); ++i) {
       for (size_t bottom = 0; bottom < bottom_vecs_[i].size(); ++bottom) {
@@ -127,7 +124,7 @@ void Net<Dtype>::BackwardTo(int end) {
 
 template <typename Dtype>
 void Net<Dtype>::Backward() {
-  if (planned_) {
+  if (planned_ && !planned_->UserHasWrittenDerivatives()) {
     planned_->Backward();
   } else {
     BackwardFromTo(static_cast<int>(layers_.size()) - 1, 0);

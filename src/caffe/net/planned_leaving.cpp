@@ -1,6 +1,7 @@
 // PlannedNet: a pass that goes on without the plan.
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <set>
 
 #include "planned_captures.hpp"
@@ -122,18 +123,18 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   return again;
 }
 
-/// The pass goes on with public blobs after the layer that gave other shapes than planned. Destroys
-/// this object.
+/// The net leaves the plan in the middle of a pass, with all that the rest of it reads without one.
+/// `ran` layers of the flat net have run forward; what the first `complete` of them have made, and
+/// the plan would have computed again, is computed now. Destroys this object.
 template <typename Dtype>
-int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
+void PlannedNet<Dtype>::LeaveInPass(int complete, int ran) {
   Net<Dtype>* const net = net_;
-  const int layer = change.layer;
-  const int owner = memory_->flat.layers[layer].owner;
   std::vector<int> again;
   try {
-    again = LayersToRunAgain(layer);
+    again = LayersToRunAgain(complete);
     const FlatNet<Dtype>& flat = memory_->flat;
-    for (int i = 0; i <= layer; ++i) {
+    for (int i = 0; i < ran; ++i) {
+      if (!memory_->net.layers[i].declared) continue;  // it has buffers of its own already
       if (flat.layers[i].fused || flat.TouchesBlocks(flat.layers[i])) continue;
       vector<pair<const void*, size_t>> saved;
       for (TensorId tensor : memory_->net.layers[i].saved) {
@@ -157,6 +158,15 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
     if (there) RunAgain(net->layers_[i].get(), bottom, top, net->bottom_need_backward_[i]);
     if (!there) missing.insert(top.begin(), top.end());
   }
+}
+
+/// The pass goes on with public blobs after the layer that gave other shapes than planned. Destroys
+/// this object.
+template <typename Dtype>
+int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
+  Net<Dtype>* const net = net_;
+  const int owner = memory_->flat.layers[change.layer].owner;
+  LeaveInPass(change.layer, change.layer + 1);
   for (size_t i = 0; i < change.shapes.size(); ++i) {
     Blob<Dtype>* blob = net->top_vecs_[owner][i];
     blob->Reshape(change.shapes[i]);
@@ -165,6 +175,55 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   if (net->debug_info_) net->ForwardDebugInfo(owner);
   for (auto* callback : net->after_forward_) callback->run(owner);
   return owner + 1;
+}
+
+/// Whether each blob has its value until the iteration ends. Not so where layers are nets
+/// themselves: what is inside has no value outside the plan.
+template <typename Dtype>
+bool PlannedNet<Dtype>::KeepsAllBlobs() const {
+  for (const auto& layer : memory_->flat.layers) {
+    if (!layer.fused && layer.layer != net_->layers_[layer.owner].get()) return false;
+  }
+  const NetGraph& graph = memory_->net;
+  const std::vector<TensorId>& readable = plan().readable;
+  std::map<int, TensorId> newest;  // by blob: versions come in order
+  for (const NetGraph::Version& version : graph.versions) newest[version.blob] = version.data;
+  return std::all_of(newest.begin(), newest.end(), [&](const auto& blob) {
+    const layrub::Tensor& tensor = graph.graph.tensors[blob.second];
+    return tensor.persistent || tensor.role == layrub::Role::kUser || tensor.bytes == 0 ||
+           std::binary_search(readable.begin(), readable.end(), blob.second);
+  });
+}
+
+template <typename Dtype>
+void PlannedNet<Dtype>::LeaveForBackward() {
+  CheckAtRest();
+  CHECK(dead_.empty()) << dead_;
+  CHECK(memory_->keeps_all && net_->phase_ == TRAIN)
+      << "Net " << net_->name_
+      << ": a partial backward can follow a forward that ran under a memory plan only where the "
+         "plan keeps every blob (--placement=keep) and no layer is a net itself (LSTM, RNN); run "
+         "the forward with ForwardFromTo (Python: net.forward(start=FIRST, end=LAST)), or the "
+         "whole Backward().";
+  CHECK(!memory_->updated)
+      << "Net " << net_->name_
+      << ": a backward under a memory plan needs a forward just before it: the parameters have "
+         "changed since the last one.";
+  const int layers = static_cast<int>(memory_->flat.layers.size());
+  LeaveInPass(layers, layers);
+}
+
+/// Whether the user has written derivatives that a planned backward would not read: those of net
+/// outputs have their place in the plan.
+template <typename Dtype>
+bool PlannedNet<Dtype>::UserHasWrittenDerivatives() const {
+  if (!memory_->keeps_all || !executor_->ready_for_backward()) return false;
+  const NetGraph& graph = memory_->net;
+  return std::any_of(graph.versions.begin(), graph.versions.end(), [&](const auto& version) {
+    if (version.diff == kNone || graph.outside.count(version.diff)) return false;
+    const SyncedMemory& diff = *memory_->flat.blobs[version.blob].blob->diff();
+    return !diff.binding() && diff.head() != SyncedMemory::UNINITIALIZED;
+  });
 }
 
 template <typename Dtype>
@@ -202,6 +261,9 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
   template bool PlannedNet<Dtype>::IsDropped(const Net<Dtype>&, const SyncedMemory&); \
   template std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int);                 \
   template int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange&);                \
+  template bool PlannedNet<Dtype>::KeepsAllBlobs() const;                             \
+  template void PlannedNet<Dtype>::LeaveForBackward();                                \
+  template bool PlannedNet<Dtype>::UserHasWrittenDerivatives() const;                 \
   template void PlannedNet<Dtype>::LeaveAfterError() noexcept;                        \
   template void PlannedNet<Dtype>::LeaveIfReshaped(int)
 INSTANTIATE_LEAVING(float);

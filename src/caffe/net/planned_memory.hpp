@@ -67,6 +67,8 @@ struct PlannedNet<Dtype>::Memory {
   PendingReads* reads = nullptr;  // of a forward, and where its loss goes
   Dtype* loss = nullptr;
   bool in_op = false;
+  bool keeps_all = false;  ///< after a forward, every blob is readable
+  bool updated = false;    ///< since the last forward
   int32_t done = -1;    // the step whose body has run last in this pass
   size_t fed = 0;       // tensors that the Feed at work has copied by the load lane
   int backward_at = 0;  // the layer of the net whose backward began last

@@ -109,6 +109,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
     const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
     if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
   }
+  memory_->keeps_all = KeepsAllBlobs();
   captures_ = std::make_unique<Captures>(this, options.executor.transient);
   try {
     MakePrivateBlobs();
@@ -171,6 +172,7 @@ int PlannedNet<Dtype>::Forward(PendingReads* reads, Dtype* loss) {
   memory_->reads = reads;
   memory_->loss = loss;
   memory_->done = -1;
+  memory_->updated = false;
   try {
     DropCopies();
     memory_->arrays.clear();
@@ -216,6 +218,7 @@ void PlannedNet<Dtype>::Update(const std::function<void(int)>& update) {
   CHECK(dead_.empty()) << dead_;
   try {
     WriteZeroGradients();
+    memory_->updated = true;
     memory_->update = &update;
     DropCopies();
     executor_->Run(layrub::Pass::kUpdate, this);

@@ -149,11 +149,32 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
       << " computes it again in the backward pass, and the change would be lost. Use "
          "--placement=keep, which computes nothing again.";
   const void* value = Value(tensor);
+  if (!value && write && SetApart(tensor)) return {};
   CHECK(value) << Gone(tensor);
   if (memory_->layouts[tensor].block > 1)
     return {AsArray(tensor, static_cast<Dtype*>(const_cast<void*>(value)), write)};
   const bool on_device = value == executor_->Address(tensor);
   return {const_cast<void*>(value), on_device ? backend_->device() : nullptr};
+}
+
+/// The user writes a derivative between a forward and its backward, which the plan has no place for
+/// yet: it gets memory of its own, zeros at first. False: not under this plan.
+template <typename Dtype>
+bool PlannedNet<Dtype>::SetApart(TensorId derivative) {
+  const layrub::Role role = memory_->net.graph.tensors[derivative].role;
+  if (role != layrub::Role::kActivationGradient || !memory_->keeps_all || executor_->running() ||
+      !executor_->ready_for_backward())
+    return false;
+  auto& bound = memory_->bound;
+  for (auto each = bound.begin(); each != bound.end();) {
+    if (each->second == derivative) {
+      each->first->Unbind(nullptr, 0);
+      each = bound.erase(each);
+    } else {
+      ++each;
+    }
+  }
+  return true;
 }
 
 template <typename Dtype>
@@ -191,10 +212,16 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
   const auto& versions = memory_->net.versions;
   if (executor_->ready_for_backward() &&
       std::any_of(versions.begin(), versions.end(), is_derivative)) {
+    const string remedy =
+        memory_->keeps_all
+            ? "To go backward from a layer, write the derivatives of its tops before."
+            : "To set them and go backward in parts, run the forward in parts before: "
+              "ForwardFromTo "
+              "(Python: net.forward(start=FIRST, end=LAST)); or plan with --placement=keep.";
     return "The value of '" + memory_->net.graph.tensors[tensor].name +
            "' is gone: the forward has run under a memory plan, in which derivatives come with the "
-           "whole Backward(). To set them and go backward in parts, run the forward in parts "
-           "before: ForwardFromTo (Python: net.forward(start=FIRST, end=LAST)).";
+           "whole Backward(). " +
+           remedy;
   }
   return "The value of '" + memory_->net.graph.tensors[tensor].name + "' is gone: strategy " +
          plan().strategy +
@@ -209,6 +236,7 @@ string PlannedNet<Dtype>::Gone(TensorId tensor) const {
 #define INSTANTIATE_VALUES(Dtype)                                               \
   template Resolver::Place PlannedNet<Dtype>::Resolve(int, bool);               \
   template void PlannedNet<Dtype>::Copied(int, bool);                           \
+  template bool PlannedNet<Dtype>::SetApart(TensorId);                          \
   template bool PlannedNet<Dtype>::Holds(const SyncedMemory&) const;            \
   template string PlannedNet<Dtype>::Gone(TensorId) const;                      \
   template void PlannedNet<Dtype>::DropCopies();                                \

@@ -1,0 +1,175 @@
+// Backwards of some layers, and from derivatives that the program writes, on the net of a solver:
+// as without a plan, where the plan gives nothing up.
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
+#include "caffe/test/expect_error.hpp"
+#include "training.hpp"
+
+namespace caffe {
+namespace {
+
+void AppendDiff(const Blob<float>& blob, vector<float>* values) {
+  values->insert(values->end(), blob.cpu_diff(), blob.cpu_diff() + blob.count());
+}
+
+/// The layers from which a backward may begin, but for those with a loss.
+vector<int> Beginnings(const Net<float>& net) {
+  vector<int> layers;
+  for (size_t i = 0; i < net.layers().size(); ++i) {
+    if (net.layer_need_backward()[i] && net.layers()[i]->loss(0) == 0)
+      layers.push_back(static_cast<int>(i));
+  }
+  return layers;
+}
+
+void WriteDerivatives(int seed, const vector<Blob<float>*>& blobs) {
+  for (Blob<float>* blob : blobs) {
+    float* const diff = blob->mutable_cpu_diff();
+    for (int i = 0; i < blob->count(); ++i)
+      diff[i] = static_cast<float>((i * 7 + seed * 5) % 11 - 5) / 50;
+  }
+}
+
+/// What the rounds of training come to, in each of which the program goes backward from a layer and
+/// updates by the gradients of that. `step` trains one iteration.
+vector<float> Rounds(OpenSolver* solver, const std::function<void()>& step) {
+  Net<float>& net = *solver->net();
+  const vector<int> beginnings = Beginnings(net);
+  vector<float> values;
+  for (size_t round = 0; round < 4; ++round) {
+    step();
+    const int from = beginnings[(beginnings.size() - 1) * round / 3];
+    net.ClearParamDiffs();
+    net.Forward();
+    // Of all blobs: those that layers above would have computed count where branches meet.
+    for (const int layer : beginnings)
+      WriteDerivatives(static_cast<int>(round) + layer, net.top_vecs()[layer]);
+    net.BackwardFrom(from);
+    if (round == 2) {  // once more, from above, in two parts
+      const int above = beginnings.back(), middle = beginnings[beginnings.size() / 2];
+      WriteDerivatives(1, net.top_vecs()[above]);
+      net.BackwardFromTo(above, middle);
+      net.BackwardFrom(middle - 1);
+    }
+    for (const Blob<float>* param : net.learnable_params()) AppendDiff(*param, &values);
+    for (const Blob<float>* bottom : net.bottom_vecs()[from]) AppendDiff(*bottom, &values);
+    solver->ApplyUpdate();
+    // Without a plan the next backward would begin from what no layer overwrites.
+    for (const int layer : beginnings) {
+      for (Blob<float>* top : net.top_vecs()[layer])
+        caffe_set(top->count(), 0.0f, top->mutable_cpu_diff());
+    }
+  }
+  step();
+  const vector<float> state = TrainedState(solver);
+  values.insert(values.end(), state.begin(), state.end());
+  return values;
+}
+
+class PlannedBackward : public ::testing::TestWithParam<std::tuple<string, string>> {
+ protected:
+  NetParameter TheNet() const { return ReadNet(std::get<0>(GetParam())); }
+  string Strategy() const { return std::get<1>(GetParam()); }
+};
+
+TEST_P(PlannedBackward, BeginsAtALayerWithTheBitsOfAnUnplannedOne) {
+  OpenSolver plain(SolverFor(TheNet()));
+  const vector<float> expected = Rounds(&plain, [&] { TrainUnplanned(&plain, 1); });
+  OpenSolver planned(SolverFor(TheNet(), Strategy()));
+  const vector<float> found = Rounds(&planned, [&] {
+    planned.Step(1);
+    EXPECT_NE(planned.net()->planned(), nullptr);
+  });
+  EXPECT_TRUE(AllFinite(expected));
+  EXPECT_TRUE(SameBits(found, expected));
+}
+
+vector<string> NetsWithoutNetsInside() {
+  vector<string> names = SmallNets();
+  names.erase(std::find(names.begin(), names.end(), "recurrent"));
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, PlannedBackward,
+                         ::testing::Combine(::testing::ValuesIn(NetsWithoutNetsInside()),
+                                            ::testing::Values("", "keep")),
+                         [](const auto& test) {
+                           const string strategy = std::get<1>(test.param);
+                           return std::get<0>(test.param) + "_" +
+                                  (strategy.empty() ? "default" : strategy);
+                         });
+
+/// "aside" is read by a layer that has no gradient for it.
+const char kAside[] = R"(
+  force_backward: true
+  layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 } } }
+  layer { name: "a" type: "InnerProduct" bottom: "data" top: "a"
+          inner_product_param { num_output: 4 weight_filler { type: "xavier" } } }
+  layer { name: "relu" type: "ReLU" bottom: "a" top: "a" }
+  layer { name: "aside" type: "InnerProduct" bottom: "a" top: "aside"
+          inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+  layer { name: "p" type: "InnerProduct" bottom: "a" top: "p"
+          inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+  layer { name: "loss" type: "SigmoidCrossEntropyLoss" bottom: "p" bottom: "aside" top: "loss"
+          propagate_down: true propagate_down: false }
+  layer { name: "q" type: "InnerProduct" bottom: "a" top: "q"
+          inner_product_param { num_output: 1 weight_filler { type: "xavier" } } }
+)";
+
+/// Whole backwards from derivatives of an output and of a blob inside.
+vector<float> WholeBackwards(OpenSolver* solver, const std::function<void()>& step) {
+  Net<float>& net = *solver->net();
+  for (int i = 0; i < 6; ++i) net.blob_by_name("data")->mutable_cpu_data()[i] = 0.25f * (i - 2);
+  vector<float> values;
+  for (int round = 0; round < 3; ++round) {
+    step();
+    net.ClearParamDiffs();
+    net.Forward();
+    WriteDerivatives(round, {net.blob_by_name("q").get()});
+    if (round > 0) WriteDerivatives(round, {net.blob_by_name("aside").get()});
+    net.Backward();
+    for (const Blob<float>* param : net.learnable_params()) AppendDiff(*param, &values);
+    AppendDiff(*net.blob_by_name("data"), &values);
+    solver->ApplyUpdate();
+    for (const string blob : {"q", "aside"})  // no layer overwrites it
+      caffe_set(net.blob_by_name(blob)->count(), 0.0f, net.blob_by_name(blob)->mutable_cpu_diff());
+  }
+  return values;
+}
+
+TEST(PlannedBackwards, BeginFromTheDerivativesThatTheProgramHasWritten) {
+  OpenSolver plain(SolverFor(ParseNet(kAside)));
+  const vector<float> expected = WholeBackwards(&plain, [&] { TrainUnplanned(&plain, 1); });
+  for (const string strategy : {"", "keep"}) {
+    OpenSolver planned(SolverFor(ParseNet(kAside), strategy));
+    EXPECT_TRUE(SameBits(WholeBackwards(&planned, [&] { planned.Step(1); }), expected)) << strategy;
+  }
+}
+
+TEST(PlannedBackwards, OfSomeLayersAreRefusedWhereThePlanGivesValuesUp) {
+  for (const auto& [net, strategy] :
+       {std::pair<string, string>("lenet", "hybrid"), {"recurrent", "keep"}}) {
+    OpenSolver solver(SolverFor(ReadNet(net), strategy));
+    solver.Step(1);
+    solver.net()->Forward();
+    EXPECT_ERROR(solver.net()->BackwardFrom(3), "only where the plan keeps every blob");
+  }
+}
+
+TEST(PlannedBackwards, OfSomeLayersWantDerivatives) {
+  OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));
+  solver.Step(1);
+  solver.net()->Forward();
+  EXPECT_ERROR(solver.net()->BackwardFrom(3), "write the derivatives of its tops before");
+}
+
+TEST(PlannedBackwards, OfSomeLayersWantTheParametersOfTheForward) {
+  OpenSolver solver(SolverFor(ReadNet("lenet"), "keep"));
+  solver.Step(1);
+  EXPECT_ERROR(solver.net()->BackwardFrom(3), "needs a forward just before it");
+}
+
+}  // namespace
+}  // namespace caffe

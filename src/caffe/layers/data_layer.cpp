@@ -34,20 +34,23 @@ string SizeOf(const cv::Mat& image) { return SizeOf(image.channels(), image.rows
 }  // namespace
 
 template <typename Dtype>
-DataLayer<Dtype>::DataLayer(const LayerParameter& param) : BasePrefetchingDataLayer<Dtype>(param) {
-  const string& source = param.data_param().source();
-  std::error_code unknown;
-  CHECK(std::filesystem::exists(source, unknown))
-      << Name() << ": the source does not exist" << layrub::LookedIn(source) << ".";
-  db_.reset(db::GetDB(param.data_param().backend()));
-  db_->Open(source, db::READ);
-  cursor_.reset(db_->NewCursor());
-  CHECK(cursor_->valid()) << Name() << ": the database is empty.";
+DataLayer<Dtype>::~DataLayer() {
+  this->StopInternalThread();
 }
 
 template <typename Dtype>
-DataLayer<Dtype>::~DataLayer() {
-  this->StopInternalThread();
+void DataLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
+                                  const vector<Blob<Dtype>*>& top) {
+  const DataParameter& param = this->layer_param_.data_param();
+  std::error_code unknown;
+  CHECK(std::filesystem::exists(param.source(), unknown))
+      << Name() << ": the source does not exist" << layrub::LookedIn(param.source()) << ".";
+  cursor_.reset();
+  db_.reset(db::GetDB(param.backend()));
+  db_->Open(param.source(), db::READ);
+  cursor_.reset(db_->NewCursor());
+  CHECK(cursor_->valid()) << Name() << ": the database is empty.";
+  BasePrefetchingDataLayer<Dtype>::LayerSetUp(bottom, top);
 }
 
 template <typename Dtype>

@@ -9,7 +9,7 @@ namespace caffe {
 
 /// A loss of absolute differences: bottoms a and b of one size and, for subclasses that take them,
 /// weights of that size inside and outside of the function; N, the extent of axis 0, divides it. a
-/// and b may take gradients.
+/// and b may take gradients; that of weights is 0, whatever they come from.
 template <typename Dtype>
 class AbsoluteLossLayer : public LossLayer<Dtype> {
  public:

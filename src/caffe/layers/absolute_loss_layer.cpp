@@ -70,10 +70,6 @@ void AbsoluteLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
                                           const vector<Blob<Dtype>*>& top,
                                           const vector<bool>& propagate_down,
                                           const vector<Blob<Dtype>*>& bottom) {
-  for (size_t i = 2; i < bottom.size(); ++i) {
-    CHECK(!propagate_down[i]) << "Layer " << this->layer_param_.name() << " (" << this->type()
-                              << ") cannot backpropagate to weights.";
-  }
   if (!propagate_down[0] && !propagate_down[1]) return;
   kernels::AbsoluteLossBackward(context, LossOf(context, bottom, Bend()), Diff(context, *top[0]),
                                 propagate_down[0] ? MutableDiff(context, bottom[0]) : nullptr,

@@ -253,10 +253,23 @@ TEST(AbsoluteLossesErrors, BadInputNamesTheLayer) {
   EXPECT_ERROR(MakeLayer("name: 'loss' type: 'SmoothL1Loss' smooth_l1_loss_param { sigma: 0 }")
                    ->SetUp({&a, &a}, {&loss}),
                "Layer loss: smooth_l1_loss_param.sigma must be positive");
+}
+
+/// They may come from layers that learn, as those of Faster R-CNN's nets do.
+TEST(AbsoluteLosses, GiveWeightsNoGradient) {
+  auto a = RandomBlob({3, 4}, 8), b = RandomBlob({3, 4}, 9), weights = RandomBlob({3, 4}, 10);
+  Blob<double> loss;
+  const vector<Blob<double>*> bottom = {a.get(), b.get(), weights.get()};
   auto layer = MakeLayer(kSmooth);
-  layer->SetUp({&a, &a, &a}, {&loss});
-  EXPECT_ERROR(layer->Backward({&loss}, {true, false, true}, {&a, &a, &a}),
-               "Layer loss .SmoothL1Loss. cannot backpropagate to weights");
+  layer->SetUp(bottom, {&loss});
+  layer->Forward(bottom, {&loss});
+  layer->Backward({&loss}, {true, false, false}, bottom);
+  const vector<double> expected = DiffOf(*a);
+  layer->Backward({&loss}, {true, false, true}, bottom);
+  EXPECT_EQ(DiffOf(*a), expected);
+  EXPECT_EQ(DiffOf(*weights), vector<double>(12));
+  const MemoryTraits traits = layer->Traits(bottom, {&loss}, {false, false, true});
+  EXPECT_TRUE(traits.backward.empty());
 }
 
 string PriorBox(const string& param) {

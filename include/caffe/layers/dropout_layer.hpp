@@ -10,10 +10,13 @@ namespace caffe {
 
 /// In training, sets each value to 0 with probability dropout_ratio and multiplies the others by
 /// 1 / (1 - dropout_ratio); a copy otherwise. May run in place. N. Srivastava et al., Dropout, 2014
-/// (scaled in training instead of testing).
+/// (scaled in training instead of testing). With `scale_train: false` as there: in training the
+/// others stay as they are, and in testing all are multiplied by 1 - dropout_ratio. With
+/// `sample_weights_test: true` values are dropped in testing as in training (A. Kendall et al.,
+/// Bayesian SegNet, 2015).
 ///
-/// The mask is stored nowhere: forward and backward derive it from a key, which each forward in
-/// training draws from the random stream (Caffe::set_random_seed). A forward that repeats itself
+/// The mask is stored nowhere: forward and backward derive it from a key, which each forward that
+/// drops draws from the random stream (Caffe::set_random_seed). A forward that repeats itself
 /// has the mask of the pass that it repeats. Backward reads neither x nor y.
 template <typename Dtype>
 class DropoutLayer : public NeuronLayer<Dtype> {
@@ -34,6 +37,8 @@ class DropoutLayer : public NeuronLayer<Dtype> {
   Dtype scale_ = 1;      ///< of what is kept
 
  private:
+  const DropoutParameter& Param() const;
+  bool Drops() const;
   /// y = x with the mask of the latest forward pass.
   void Apply(const DeviceContext& context, int64_t n, const Dtype* x, Dtype* y) const;
 

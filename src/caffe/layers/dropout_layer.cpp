@@ -9,12 +9,22 @@ template <typename Dtype>
 void DropoutLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                      const vector<Blob<Dtype>*>& top) {
   NeuronLayer<Dtype>::LayerSetUp(bottom, top);
-  const float ratio = this->layer_param_.dropout_param().dropout_ratio();
+  const float ratio = Param().dropout_ratio();
   CHECK(ratio >= 0 && ratio < 1) << "Layer " << this->layer_param_.name()
                                  << ": dropout_ratio must be at least 0 and below 1, not " << ratio
                                  << ".";
   threshold_ = ratio;
-  scale_ = 1 / (1 - threshold_);
+  scale_ = Param().scale_train() ? 1 / (1 - threshold_) : 1;
+}
+
+template <typename Dtype>
+const DropoutParameter& DropoutLayer<Dtype>::Param() const {
+  return this->layer_param_.dropout_param();
+}
+
+template <typename Dtype>
+bool DropoutLayer<Dtype>::Drops() const {
+  return this->phase_ == TRAIN || Param().sample_weights_test();
 }
 
 template <typename Dtype>
@@ -39,10 +49,13 @@ MemoryTraits DropoutLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
 template <typename Dtype>
 void DropoutLayer<Dtype>::Apply(const DeviceContext& context, int64_t n, const Dtype* x,
                                 Dtype* y) const {
-  if (this->phase_ == TRAIN) {
+  if (Drops()) {
     kernels::Dropout(context, n, kernels::MakeDropoutMask(key_, threshold_), scale_, x, y);
-  } else {
+  } else if (Param().scale_train()) {
     kernels::Copy(context, n, x, y);
+  } else {
+    const kernels::PowerFunction<Dtype> mean{1, 1 - threshold_, 0};
+    kernels::PowerForward<Dtype>(context, n, mean, x, y, nullptr);
   }
 }
 
@@ -50,7 +63,7 @@ template <typename Dtype>
 void DropoutLayer<Dtype>::ForwardOn(const DeviceContext& context,
                                     const vector<Blob<Dtype>*>& bottom,
                                     const vector<Blob<Dtype>*>& top) {
-  if (this->phase_ == TRAIN && !this->recomputing()) key_ = caffe_rng_rand();
+  if (Drops() && !this->recomputing()) key_ = caffe_rng_rand();
   Apply(context, bottom[0]->count(), Data(context, *bottom[0]), MutableData(context, top[0]));
 }
 

@@ -153,6 +153,42 @@ TEST(DropoutLayer, CopiesOutsideTraining) {
   EXPECT_EQ(Forward(layer.get(), x.get()), DataOf(*x));
 }
 
+TEST(DropoutLayer, ScalesInTestingWhereItDoesNotInTraining) {
+  auto x = RandomBlob({2, 3, 5}, 7);
+  Blob<double> y;
+  const string text = Dropout("dropout_ratio: 0.25 scale_train: false");
+  auto trained = Seeded(1, text, x.get(), &y);
+  const vector<double> dropped = Forward(trained.get(), x.get());
+  for (int i = 0; i < x->count(); ++i)
+    EXPECT_TRUE(dropped[i] == 0 || dropped[i] == x->cpu_data()[i]) << i;
+  EXPECT_NE(dropped, DataOf(*x));
+  CheckForms(MakeLayer(text, TEST).get(), {x.get()}, {&y}, {true}, true);
+  auto tested = MakeLayer(text, TEST);
+  tested->SetUp({x.get()}, {&y});
+  tested->Forward({x.get()}, {&y});
+  std::fill_n(y.mutable_cpu_diff(), y.count(), 2);
+  tested->Backward({&y}, {true}, {x.get()});
+  for (int i = 0; i < x->count(); ++i) {
+    EXPECT_EQ(y.cpu_data()[i], 0.75 * x->cpu_data()[i]);
+    EXPECT_EQ(x->cpu_diff()[i], 1.5);
+  }
+}
+
+TEST(DropoutLayer, DropsInTestingWhereWeightsAreSampled) {
+  auto x = RandomBlob({2, 3, 5}, 7);
+  Blob<double> y;
+  const string text = Dropout("sample_weights_test: true");
+  for (const Phase phase : {TRAIN, TEST}) {
+    Caffe::set_random_seed(3);
+    auto layer = MakeLayer(text, phase);
+    layer->SetUp({x.get()}, {&y});
+    const vector<double> first = Forward(layer.get(), x.get());
+    EXPECT_NE(Forward(layer.get(), x.get()), first);
+    auto trained = Seeded(3, Dropout(), x.get(), &y);
+    EXPECT_EQ(Forward(trained.get(), x.get()), first);
+  }
+}
+
 TEST(DropoutLayerErrors, RefusesRatiosThatAreNone) {
   Blob<double> x(vector<int>{3}), y;
   for (const char* ratio : {"1", "-0.5", "nan"}) {

@@ -8,7 +8,9 @@
 namespace caffe {
 
 /// The mean of -log(softmax(x)[label]) over the positions that are not ignored, or as
-/// loss_param.normalization says. The optional second top is the softmax.
+/// loss_param.normalization says. The optional second top is the softmax. With
+/// loss_param.weight_by_label_freqs a position counts class_weighting[label] times, in the sum but
+/// not in what divides it.
 ///
 /// Backward forms: "prob" (the saved softmax; the second top where there is one), "x" (the softmax
 /// once more).
@@ -20,6 +22,8 @@ class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
  public:
   explicit SoftmaxWithLossLayer(const LayerParameter& param)
       : SoftmaxScoresLossLayer<Dtype>(param, typeid(SoftmaxWithLossLayer)) {}
+  void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
+  void Reshape(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;
   const char* type() const override { return "SoftmaxWithLoss"; }
 
  protected:
@@ -32,6 +36,9 @@ class SoftmaxWithLossLayer : public SoftmaxScoresLossLayer<Dtype> {
   void Losses(const LabelledScores<Dtype>& scores, Dtype* losses) override;
   void Gradient(const LabelledScores<Dtype>& scores, const kernels::Normalizer& normalizer,
                 const Dtype* weight, Dtype* dx) override;
+  bool Weighs() const { return this->layer_param_.loss_param().weight_by_label_freqs(); }
+
+  Blob<Dtype> class_weights_;  ///< where they count
 };
 
 }  // namespace caffe

@@ -12,7 +12,8 @@ namespace kernels {
 
 template <typename Dtype>
 void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
-                   const Dtype* prob, const Labels<Dtype>& labels, Dtype* losses) {
+                   const Dtype* prob, const Labels<Dtype>& labels, const Dtype* class_weights,
+                   Dtype* losses) {
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
     const int64_t label = LabelClass(labels, p, shape.classes);
     if (label < 0) {
@@ -23,18 +24,19 @@ void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const 
     const int64_t at = row.begin + label * row.step;
     const Dtype value = prob != nullptr ? prob[at] : TermsOf(team, x, row).Probability(x[at]);
     // A comparison that keeps not-a-number, so that a diverged net shows.
-    if (team.first == 0)
-      losses[p] = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
+    const Dtype loss = -std::log(value < FLT_MIN ? static_cast<Dtype>(FLT_MIN) : value);
+    if (team.first == 0) losses[p] = class_weights != nullptr ? loss * class_weights[label] : loss;
   });
 }
 
 template <typename Dtype>
 void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
                          const Labels<Dtype>& labels, const Normalizer& normalizer,
-                         const Dtype* weight, Dtype* dx) {
+                         const Dtype* weight, const Dtype* class_weights, Dtype* dx) {
   ForScores(context, shape, [=] LAYRUB_HOST_DEVICE(int64_t p, const Team& team) {
-    const Dtype scale = GradientScale(weight, normalizer);
     const int64_t label = LabelClass(labels, p, shape.classes);
+    Dtype scale = GradientScale(weight, normalizer);
+    if (class_weights != nullptr && label >= 0) scale *= class_weights[label];
     const ScoreRow row = RowAt(shape, p);
     const int64_t at = row.begin + label * row.step;
     const ScoreRow own = OwnPart(team, row);
@@ -46,10 +48,10 @@ void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, 
 
 #define INSTANTIATE(Dtype)                                                                        \
   template void SoftmaxLosses<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*,       \
-                                     const Dtype*, const Labels<Dtype>&, Dtype*);                 \
+                                     const Dtype*, const Labels<Dtype>&, const Dtype*, Dtype*);   \
   template void SoftmaxLossBackward<Dtype>(const DeviceContext&, const ScoreShape&, const Dtype*, \
                                            const Labels<Dtype>&, const Normalizer&, const Dtype*, \
-                                           Dtype*);
+                                           const Dtype*, Dtype*);
 
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -94,6 +94,48 @@ TEST(SoftmaxWithLoss, DividesAsNormalizationSays) {
   EXPECT_NEAR(LossWith(ignore + "} loss_weight: 3"), 3 * sum / 10, 1e-12);
 }
 
+const char kWeighted[] =
+    "loss_param { ignore_label: 255 weight_by_label_freqs: true class_weighting: 0.5 "
+    "class_weighting: 2 class_weighting: 0 class_weighting: 1.5 class_weighting: 3 }";
+
+TEST(SoftmaxWithLoss, WeighsPositionsByTheirClass) {
+  LayerCase plain(Loss(kIgnore), kShapes, 2), weighted(Loss(kWeighted), kShapes, 2);
+  const double weights[] = {0.5, 2, 0, 1.5, 3};
+  double expected = 0;
+  for (LayerCase* loss : {&plain, &weighted}) {
+    SetLabels(loss);
+    loss->SetUp();
+  }
+  const double sum = weighted.layer->Forward(weighted.bottom, weighted.top) * 10;
+  plain.layer->Forward(plain.bottom, plain.top);
+  for (LayerCase* loss : {&plain, &weighted}) {
+    loss->top[0]->mutable_cpu_diff()[0] = 1;
+    loss->layer->Backward(loss->top, {true, false}, loss->bottom);
+  }
+  for (int p = 0; p < 12; ++p) {
+    const double label = plain.bottom[1]->cpu_data()[p];
+    if (label == 255) continue;
+    const int begin = p / 6 * 30 + p % 6, c = static_cast<int>(label);
+    expected -= weights[c] * std::log(plain.top[1]->cpu_data()[begin + c * 6]);
+    for (int i = begin; i < begin + 30; i += 6) {
+      EXPECT_NEAR(weighted.bottom[0]->cpu_diff()[i], weights[c] * plain.bottom[0]->cpu_diff()[i],
+                  1e-12);
+    }
+  }
+  EXPECT_NEAR(sum, expected, 1e-12);
+}
+
+TEST(SoftmaxWithLoss, OfWeightedClassesAllFormsGiveTheGradient) {
+  for (int form = -1; form < 2; ++form) {
+    LayerCase loss(Loss(kWeighted), kShapes, 1);
+    SetLabels(&loss);
+    loss.SetUp();
+    GradientChecker<double> checker(1e-4, 1e-6);
+    checker.set_form(form);
+    checker.CheckGradientSingle(loss.layer.get(), loss.bottom, loss.top, 0, 0, 0);
+  }
+}
+
 TEST(SoftmaxWithLoss, OfIgnoredLabelsOnlyIsZero) {
   LayerCase loss(Loss(kIgnore), {{2, 3}, {2}}, 1);
   loss.bottom[1]->mutable_cpu_data()[0] = loss.bottom[1]->mutable_cpu_data()[1] = 255;
@@ -106,6 +148,12 @@ TEST(SoftmaxWithLoss, TakesNoForcedGradientOfLabels) {
   SoftmaxWithLossLayer<float> loss{ParseLayer(Loss())};
   EXPECT_TRUE(loss.AllowForceBackward(0));
   EXPECT_FALSE(loss.AllowForceBackward(1));
+}
+
+TEST(SoftmaxWithLossErrors, WantsAWeightForEachClass) {
+  LayerCase loss(Loss("loss_param { weight_by_label_freqs: true class_weighting: 1 }"),
+                 {{2, 3}, {2}}, 1);
+  EXPECT_ERROR(loss.SetUp(), "Layer loss: class_weighting must be given once for each of 3 classes");
 }
 
 TEST(SoftmaxWithLossErrors, NamesTheLayerOfBadLabels) {

@@ -29,6 +29,9 @@ struct LayerRun {
   /// written.
   bool recompute = false;
   HostFeed* feed = nullptr;  ///< for what a source copies from the host; null: it copies as always
+  /// The plan knows nothing of the layer: `form`, `saved` and `scratch` are chosen and made as for
+  /// a call outside a plan.
+  bool unplanned_buffers = false;
 };
 
 template <typename Dtype>
@@ -116,6 +119,11 @@ class Layer {
   virtual MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                               const vector<bool>& propagate_down) const;
 
+  /// What a plan goes by: Traits, or, where these are inherited, those of a layer that declares
+  /// nothing.
+  MemoryTraits PlannedTraits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                             const vector<bool>& propagate_down) const;
+
   /// A layer that is a net itself says so here: a plan then runs the layers of that net in its
   /// place, and neither Traits nor the body of this layer is called. Called after Reshape.
   virtual InnerNet<Dtype> inner_net() const { return InnerNet<Dtype>(); }
@@ -137,6 +145,7 @@ class Layer {
   void EnterPlan(LayerRun run) {
     run_ = std::move(run);
     planned_ = true;
+    if (run_.unplanned_buffers) return;
     direct_saved_.clear();
     direct_scratch_.reset();
   }

@@ -96,6 +96,10 @@ struct MemoryTraits {
   /// bodies read and write all that the layer is given, runs it in place where the prototxt says
   /// so, and never runs it twice.
   bool declared = false;
+  /// They are about the bodies of a class from which that of the layer is derived: the layer may do
+  /// other things, and is planned as one that declares nothing. Outside a plan, and for what a body
+  /// of the base wants saved when it is called, they count.
+  bool inherited = false;
   /// The forward may run again in the same iteration with the same result and no other effect
   /// (Layer::recomputing tells it so): persistent operands that it updates are left alone then.
   bool repeatable = true;
@@ -105,8 +109,7 @@ struct MemoryTraits {
   /// layer being asked (CapturedWork).
   bool capturable = false;
   /// All bottoms and tops may have their channels in blocks (Blob::channel_block), of any size,
-  /// together: the bodies do the same with each value wherever it lies, or ask the first bottom. Of
-  /// a class whose bodies a derived one may override, only for itself.
+  /// together: the bodies do the same with each value wherever it lies, or ask the first bottom.
   bool takes_blocks = false;
   /// Each bottom and each top may lie in blocks, for itself, with its derivatives: in blocks of so
   /// many channels (8 or 16), of any size, or in none.

@@ -16,6 +16,8 @@ class LSTMLayer : public RecurrentLayer<Dtype> {
  public:
   explicit LSTMLayer(const LayerParameter& param) : RecurrentLayer<Dtype>(param) {}
   virtual inline const char* type() const { return "LSTM"; }
+  MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
+                      const vector<bool>& propagate_down) const override;
 
  protected:
   virtual void FillUnrolledNet(NetParameter* net_param) const;

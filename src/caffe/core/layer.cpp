@@ -56,7 +56,8 @@ void Layer<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, const vector<Blob
     ~Reading() { now = before; }
   } reading{reads_, std::exchange(reads_, reads)};
   Reshape(bottom, top);
-  if (!planned_) PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
+  if (!planned_ || run_.unplanned_buffers)
+    PrepareDirect(bottom, top, vector<bool>(bottom.size(), true), true);
   if (Caffe::mode() == Caffe::GPU) {
     Caffe::device().MakeCurrent();  // for kernels of users, whatever was copied before
     Forward_gpu(bottom, top);
@@ -95,7 +96,7 @@ template <typename Dtype>
 void Layer<Dtype>::Backward(const vector<Blob<Dtype>*>& top, const vector<bool>& propagate_down,
                             const vector<Blob<Dtype>*>& bottom) {
   const FailureScope scope(layer_param_);
-  if (!planned_) PrepareDirect(bottom, top, propagate_down, false);
+  if (!planned_ || run_.unplanned_buffers) PrepareDirect(bottom, top, propagate_down, false);
   if (Caffe::mode() == Caffe::GPU) {
     Caffe::device().MakeCurrent();
     Backward_gpu(top, propagate_down, bottom);
@@ -122,7 +123,6 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
   const MemoryTraits traits = Traits(bottom, top, propagate_down);
   const OperandForm* form = &traits.forward;
   run_.form = 0;
-  // What a layer without traits may do in place is its author's affair, as in Caffe.
   if (traits.declared && !traits.backward.empty()) {
     if (forward) continued_form_ = -1;
     if (continued_form_ < 0) {
@@ -134,6 +134,8 @@ void Layer<Dtype>::PrepareDirect(const vector<Blob<Dtype>*>& bottom,
     const bool in_place = std::any_of(bottom.begin(), bottom.end(), [&](const Blob<Dtype>* blob) {
       return std::find(top.begin(), top.end(), blob) != top.end();
     });
+    // What a layer of a user's class does in place is its author's affair, as in Caffe.
+    if (traits.inherited) run_.form = std::max(run_.form, 0);
     CHECK_GE(run_.form, 0)
         << "Layer " << layer_param_.name() << " (" << type()
         << (in_place ? ") cannot run in place without a memory plan: its backward needs the values "
@@ -178,6 +180,14 @@ void Layer<Dtype>::ContinueDirect(int form, const vector<pair<const void*, size_
     CopyBytes(context, context.gpu ? copy.mutable_gpu_data() : copy.mutable_cpu_data(),
               saved[i].first, saved[i].second);
   }
+}
+
+template <typename Dtype>
+MemoryTraits Layer<Dtype>::PlannedTraits(const vector<Blob<Dtype>*>& bottom,
+                                         const vector<Blob<Dtype>*>& top,
+                                         const vector<bool>& propagate_down) const {
+  MemoryTraits traits = Traits(bottom, top, propagate_down);
+  return traits.inherited ? Layer::Traits(bottom, top, propagate_down) : traits;
 }
 
 template <typename Dtype>

@@ -1,6 +1,9 @@
 #include "caffe/layers/absolute_loss_layer.hpp"
 
 #include "caffe/kernels/absolute_loss.hpp"
+#include "caffe/layers/l1_loss_layer.hpp"
+#include "caffe/layers/smooth_l1_loss_layer.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -39,6 +42,7 @@ MemoryTraits AbsoluteLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom
                                               const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerivedFrom<L1LossLayer, SmoothL1LossLayer>(*this);
   for (size_t i = 0; i < bottom.size(); ++i)
     traits.forward.reads.push_back(BottomData(static_cast<int>(i)));
   traits.forward.writes = {TopData(0)};

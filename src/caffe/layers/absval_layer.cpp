@@ -19,7 +19,8 @@ MemoryTraits AbsValLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits = UnaryTraits(n * int64_t{sizeof(Dtype)},
                                     {"signs", kernels::PackedBytes(n, kernels::kSignBits)},
                                     {{"x", BottomData(0)}, {"signs", Saved(0)}}, propagate_down[0]);
-  traits.capturable = traits.takes_blocks = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = traits.takes_blocks = true;
   return traits;
 }
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "caffe/kernels/axis_order.hpp"
+#include "caffe/layers/permute_layer.hpp"
+#include "caffe/layers/reorg_layer.hpp"
+#include "caffe/layers/shuffle_channel_layer.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -26,6 +30,7 @@ MemoryTraits AxisOrderLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
                                            const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerivedFrom<PermuteLayer, ReorgLayer, ShuffleChannelLayer>(*this);
   if (ChangesNothing()) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

@@ -36,7 +36,8 @@ MemoryTraits AxpyLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[kAxpyX]->count();
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.forward.reads = {BottomData(kAxpyA), BottomData(kAxpyX), BottomData(kAxpyY)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(kAxpyX)}, {TopData(0), BottomData(kAxpyY)}};

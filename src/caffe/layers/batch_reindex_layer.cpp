@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/rows.hpp"
+#include "derived.hpp"
 #include "row_numbers.hpp"
 
 namespace caffe {
@@ -25,6 +26,7 @@ MemoryTraits BatchReindexLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bott
                                               const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0), BottomData(1)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;

@@ -52,7 +52,8 @@ MemoryTraits BiasLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const Operand bias_diff = learned ? ParamDiff(0) : BottomDiff(1);
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.forward.reads = {BottomData(0), learned ? ParamData(0) : BottomData(1)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};

@@ -104,7 +104,8 @@ MemoryTraits ChannelNormLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = traits.takes_blocks = !IsSubclass();
+  traits.inherited = IsSubclass();
+  traits.capturable = traits.takes_blocks = true;
   traits.saved = {{"mean", channel_bytes},
                   {"inverse_deviation", channel_bytes},
                   {"x_norm", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};

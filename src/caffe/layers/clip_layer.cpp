@@ -20,7 +20,8 @@ MemoryTraits ClipLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   MemoryTraits traits =
       UnaryTraits(n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)},
                   {{"x", BottomData(0)}, {"mask", Saved(0)}}, propagate_down[0]);
-  traits.capturable = traits.takes_blocks = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = traits.takes_blocks = true;
   return traits;
 }
 

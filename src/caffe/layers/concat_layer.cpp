@@ -56,9 +56,10 @@ MemoryTraits ConcatLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                         const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   // Whole blocks of channels, or whole items.
-  traits.takes_blocks = traits.capturable && concat_axis_ <= 1;
+  traits.takes_blocks = concat_axis_ <= 1;
   if (bottom.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

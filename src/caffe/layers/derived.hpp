@@ -2,14 +2,16 @@
 #define CAFFE_LAYERS_DERIVED_HPP_
 
 // Classes that users derive from concrete layers, as for Caffe: they override Forward_cpu and the
-// like, call the base's, and use the blobs that Caffe's layer has between its forward and its
-// backward. Such a layer has the traits of one that declares nothing (Layer::Traits), and the
-// base's bodies keep their values and their workspace in memory of the layer's own, as they may run
-// on either side of a device. In a layer of the class itself all of that stays empty.
+// like, and may call the base's. The base's traits are about the base's bodies, so they are marked
+// as inherited (MemoryTraits::inherited). Some classes have protected blobs in Caffe, with values
+// between the forward and the backward: for a derived class their bodies keep these, and their
+// workspace, in memory of the layer's own, as they may run on either side of a device, and their
+// traits are those of a layer that declares nothing. In a layer of the class itself all of that
+// stays empty.
 
 #include <typeinfo>
 
-#include "caffe/device_context.hpp"
+#include "caffe/layer.hpp"
 
 namespace caffe {
 
@@ -17,6 +19,12 @@ namespace caffe {
 template <template <typename> class Class, typename Dtype>
 bool IsDerived(const Class<Dtype>& layer) {
   return typeid(layer) != typeid(Class<Dtype>);
+}
+
+/// The same, where the registered classes `Classes` have their bodies from a common base.
+template <template <typename> class... Classes, typename Dtype>
+bool IsDerivedFrom(const Layer<Dtype>& layer) {
+  return ((typeid(layer) != typeid(Classes<Dtype>)) && ...);
 }
 
 /// At least `bytes` of `memory`, which grows, where `context` runs; contents undefined.

@@ -121,6 +121,7 @@ MemoryTraits DetectionEvaluateLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /
                                                    const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.repeatable = this->layer_param_.detection_evaluate_param().name_size_file().empty();
   traits.varying = true;
   traits.forward.reads = {BottomData(0), BottomData(1)};

@@ -86,6 +86,7 @@ MemoryTraits DetectionOutputLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*b
                                                  const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.varying = true;
   traits.forward.reads = {BottomData(0), BottomData(1), BottomData(2)};
   traits.forward.writes = {TopData(0)};

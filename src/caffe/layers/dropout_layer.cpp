@@ -2,6 +2,8 @@
 
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/dropout.hpp"
+#include "caffe/kernels/power.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -33,6 +35,7 @@ MemoryTraits DropoutLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                          const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};

@@ -5,6 +5,7 @@
 #include "caffe/kernels/copy.hpp"
 #include "caffe/layers/fill_top.hpp"
 #include "caffe/util/math_functions.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -81,6 +82,7 @@ MemoryTraits DummyDataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
                                            const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.repeatable = std::all_of(sources_.begin(), sources_.end(),
                                   [](const Source& source) { return source.constant; });
   traits.fed = !this->layer_param_.dummy_data_param().refill();

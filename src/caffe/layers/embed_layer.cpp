@@ -4,6 +4,7 @@
 #include "caffe/kernels/bias.hpp"
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/rows.hpp"
+#include "derived.hpp"
 #include "row_numbers.hpp"
 
 namespace caffe {
@@ -61,6 +62,7 @@ MemoryTraits EmbedLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0), ParamData(kEmbedTable)};
   if (bias_term_) traits.forward.reads.push_back(ParamData(kEmbedBias));
   traits.forward.writes = {TopData(0)};

@@ -28,7 +28,8 @@ MemoryTraits ExpLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                      const vector<bool>& propagate_down) const {
   MemoryTraits traits =
       UnaryTraits(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, true, propagate_down[0]);
-  traits.capturable = traits.takes_blocks = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = traits.takes_blocks = true;
   return traits;
 }
 

@@ -1,6 +1,7 @@
 #include "caffe/layers/filter_layer.hpp"
 
 #include "caffe/kernels/copy.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -71,6 +72,7 @@ MemoryTraits FilterLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                         const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.varying = true;
   OperandForm backward;
   for (size_t i = 0; i < top.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "caffe/util/hdf5_list.hpp"
 #include "caffe/util/rng.hpp"
 #include "dealing.hpp"
+#include "derived.hpp"
 #include "fill_top.hpp"
 #include "permutation.hpp"
 #include "source_traits.hpp"
@@ -72,7 +73,9 @@ template <typename Dtype>
 MemoryTraits HDF5DataLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                           const vector<Blob<Dtype>*>& /*top*/,
                                           const vector<bool>& /*propagate_down*/) const {
-  return SourceTraits(this->layer_param_.top_size());
+  MemoryTraits traits = SourceTraits(this->layer_param_.top_size());
+  traits.inherited = IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

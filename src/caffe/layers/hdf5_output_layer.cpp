@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "caffe/util/hdf5.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -55,6 +56,7 @@ MemoryTraits HDF5OutputLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom
                                             const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.repeatable = false;
   traits.forward.reads = {BottomData(0), BottomData(1)};
   return traits;

@@ -1,6 +1,7 @@
 #include "caffe/layers/im2col_layer.hpp"
 
 #include "caffe/kernels/im2col.hpp"
+#include "derived.hpp"
 #include "spatial_shapes.hpp"
 
 namespace caffe {
@@ -73,6 +74,7 @@ MemoryTraits Im2colLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                         const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;

@@ -73,7 +73,8 @@ MemoryTraits InnerProductLayer<Dtype>::Traits(const vector<Blob<Dtype>*>&,
   const double flops = 2.0 * M_ * N_ * K_;
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.forward.name = "product";
   traits.forward.reads = {BottomData(0), ParamData(kInnerProductWeights)};
   if (bias_term_) traits.forward.reads.push_back(ParamData(kInnerProductBias));

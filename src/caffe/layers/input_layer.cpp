@@ -1,5 +1,7 @@
 #include "caffe/layers/input_layer.hpp"
 
+#include "derived.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -20,6 +22,7 @@ MemoryTraits InputLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.repeatable = false;
   traits.user_tops = true;
   return traits;

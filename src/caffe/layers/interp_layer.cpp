@@ -72,7 +72,8 @@ MemoryTraits InterpLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                         const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = 11.0 * top[0]->count();

@@ -68,7 +68,8 @@ MemoryTraits LRNLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double window = 2.0 * grid.length_pad + 2.0 * grid.width_pad + 2;
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.saved = {{"x", value * n}};
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};

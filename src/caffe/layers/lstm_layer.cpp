@@ -1,8 +1,18 @@
 #include "caffe/layers/lstm_layer.hpp"
 
+#include "derived.hpp"
 #include "unrolled_net.hpp"
 
 namespace caffe {
+
+template <typename Dtype>
+MemoryTraits LSTMLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                      const vector<Blob<Dtype>*>& top,
+                                      const vector<bool>& propagate_down) const {
+  MemoryTraits traits = Layer<Dtype>::Traits(bottom, top, propagate_down);
+  traits.inherited = IsDerived(*this);
+  return traits;
+}
 
 template <typename Dtype>
 void LSTMLayer<Dtype>::RecurrentInputBlobNames(vector<string>* names) const {

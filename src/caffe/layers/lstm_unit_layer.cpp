@@ -41,7 +41,8 @@ MemoryTraits LSTMUnitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
       30.0 * bottom[kLstmUnitCellsBefore]->count();  // five exponentials among them
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.forward.name = "step";
   traits.forward.reads = {BottomData(kLstmUnitCellsBefore), BottomData(kLstmUnitGates),
                           BottomData(kLstmUnitCont)};

@@ -78,6 +78,7 @@ MemoryTraits MultiBoxLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom
   const kernels::MultiBoxShape shape = Shape(bottom);
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.saved = {{"targets", TargetBytes(shape)}};
   traits.forward.reads = {BottomData(0), BottomData(1), BottomData(2), BottomData(3)};
   traits.forward.writes = {TopData(0)};

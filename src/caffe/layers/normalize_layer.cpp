@@ -66,7 +66,8 @@ MemoryTraits NormalizeLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.saved = {{"inverse_norm", value * shape.Norms()}, {"x", value * bottom[0]->count()}};
   traits.forward.reads = {BottomData(0), ParamData(0)};
   traits.forward.writes = {TopData(0)};

@@ -1,6 +1,7 @@
 #include "caffe/layers/parameter_layer.hpp"
 
 #include "caffe/kernels/eltwise.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -27,6 +28,7 @@ MemoryTraits ParameterLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
                                            const vector<bool>& /*propagate_down*/) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.param_views = {{0, 0}};
   if (!this->param_propagate_down(0)) return traits;
   OperandForm backward;

@@ -129,7 +129,8 @@ MemoryTraits PoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const bool stochastic = method_ == PoolingParameter_PoolMethod_STOCHASTIC;
   const bool expected = stochastic && this->phase_ == TEST;
   const bool has_index = !average && !expected;
-  traits.capturable = !IsDerived(*this) && !stochastic;
+  traits.inherited = IsDerived(*this);
+  traits.capturable = !stochastic;
   traits.takes_blocks = traits.capturable && top.size() == 1;
   traits.forward.name = average      ? "average"
                         : expected   ? "expected"

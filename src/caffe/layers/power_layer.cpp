@@ -2,6 +2,7 @@
 
 #include "caffe/kernels/eltwise.hpp"
 #include "caffe/kernels/power.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -27,6 +28,7 @@ MemoryTraits PowerLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const kernels::PowerFunction<Dtype> function = Function();
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};

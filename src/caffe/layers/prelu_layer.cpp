@@ -57,7 +57,8 @@ MemoryTraits PReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const double values = bottom[0]->count();
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   traits.saved = {{"x", int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}}};
   traits.forward.reads = {BottomData(0), ParamData(0)};
   traits.forward.writes = {TopData(0)};

@@ -122,6 +122,7 @@ MemoryTraits PriorBoxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                           const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.writes = {TopData(0)};
   OperandForm backward;
   for (size_t i = 0; i < bottom.size(); ++i) {

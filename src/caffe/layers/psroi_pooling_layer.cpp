@@ -55,7 +55,9 @@ template <typename Dtype>
 MemoryTraits PSROIPoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                               const vector<Blob<Dtype>*>& /*top*/,
                                               const vector<bool>& propagate_down) const {
-  return RegionTraits(propagate_down[0]);
+  MemoryTraits traits = RegionTraits(propagate_down[0]);
+  traits.inherited = IsDerived(*this);
+  return traits;
 }
 
 template <typename Dtype>

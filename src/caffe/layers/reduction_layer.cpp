@@ -46,7 +46,7 @@ MemoryTraits ReductionLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   if (IsDerived(*this)) return Layer<Dtype>::Traits(bottom, top, propagate_down);
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.capturable = true;
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   if (!propagate_down[0]) return traits;

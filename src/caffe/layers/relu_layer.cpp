@@ -28,7 +28,8 @@ MemoryTraits ReLULayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   if (!(Slope() < 0)) sources.insert(sources.begin(), {"y", TopData(0)});
   MemoryTraits traits = UnaryTraits(
       n * int64_t{sizeof(Dtype)}, {"mask", kernels::PackedBytes(n, 1)}, sources, propagate_down[0]);
-  traits.capturable = traits.takes_blocks = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = traits.takes_blocks = true;
   return traits;
 }
 

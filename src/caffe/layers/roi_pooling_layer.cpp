@@ -56,6 +56,7 @@ MemoryTraits ROIPoolingLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom
                                             const vector<Blob<Dtype>*>& top,
                                             const vector<bool>& propagate_down) const {
   MemoryTraits traits = RegionTraits(propagate_down[0]);
+  traits.inherited = IsDerived(*this);
   traits.saved = {{"index", static_cast<int64_t>(top[0]->count() * sizeof(int32_t))}};
   for (OperandForm& form : traits.backward) form.reads.push_back(Saved(kRoiPoolingIndex));
   return traits;

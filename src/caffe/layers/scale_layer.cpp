@@ -4,6 +4,7 @@
 #include "caffe/filler.hpp"
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/scale.hpp"
+#include "caffe/layers/bn_layer.hpp"
 #include "derived.hpp"
 
 namespace caffe {
@@ -84,7 +85,8 @@ MemoryTraits ScaleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
   const bool bias_gradient = bias_term_ && this->param_propagate_down(bias_param_id_);
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerivedFrom<ScaleLayer, FoldedBNLayer>(*this);
+  traits.capturable = true;
   traits.saved = {{"x", static_cast<int64_t>(bottom[0]->count() * sizeof(Dtype))}};
   traits.forward.name = "scale";
   traits.forward.reads = {BottomData(0), scale_data};

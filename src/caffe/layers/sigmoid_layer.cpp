@@ -13,7 +13,8 @@ MemoryTraits SigmoidLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                          const vector<bool>& propagate_down) const {
   MemoryTraits traits =
       TraitsFromOutput(int64_t{bottom[0]->count()} * int64_t{sizeof(Dtype)}, propagate_down[0]);
-  traits.capturable = traits.takes_blocks = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = traits.takes_blocks = true;
   return traits;
 }
 

@@ -11,7 +11,8 @@ MemoryTraits SilenceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                          const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   OperandForm backward;
   for (size_t i = 0; i < bottom.size(); ++i) {
     if (propagate_down[i]) backward.writes.push_back(BottomDiff(i));

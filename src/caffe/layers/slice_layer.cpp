@@ -61,9 +61,10 @@ MemoryTraits SliceLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = true;
   // Whole blocks of channels, or whole items.
-  traits.takes_blocks = traits.capturable && slice_axis_ <= 1;
+  traits.takes_blocks = slice_axis_ <= 1;
   if (top.size() == 1) {
     traits.data_views = {{0, 0}};
     if (propagate_down[0]) traits.diff_views = {{0, 0}};

@@ -22,7 +22,8 @@ MemoryTraits SplitLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                        const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
-  traits.capturable = traits.takes_blocks = !IsDerived(*this);
+  traits.inherited = IsDerived(*this);
+  traits.capturable = traits.takes_blocks = true;
   OperandForm backward;
   for (int i = 0; i < static_cast<int>(top.size()); ++i) {
     traits.data_views.push_back({i, 0});

@@ -5,6 +5,7 @@
 #include "caffe/kernels/copy.hpp"
 #include "caffe/kernels/eltwise.hpp"
 #include "caffe/kernels/pooling.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 namespace {
@@ -87,6 +88,7 @@ MemoryTraits SPPLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                      const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.flops = static_cast<double>(bottom[0]->count()) * pyramid_height_;

@@ -1,6 +1,7 @@
 #include "caffe/layers/threshold_layer.hpp"
 
 #include "caffe/kernels/threshold.hpp"
+#include "derived.hpp"
 
 namespace caffe {
 
@@ -17,6 +18,7 @@ MemoryTraits ThresholdLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*
                                            const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   traits.forward.may_alias = {{TopData(0), BottomData(0)}};

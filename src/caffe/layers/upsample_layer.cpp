@@ -62,6 +62,7 @@ MemoryTraits UpsampleLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
                                           const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerived(*this);
   traits.forward.reads = {BottomData(0)};
   traits.forward.writes = {TopData(0)};
   OperandForm backward;

@@ -1,5 +1,9 @@
 #include "caffe/layers/view_layer.hpp"
 
+#include "caffe/layers/flatten_layer.hpp"
+#include "caffe/layers/reshape_layer.hpp"
+#include "derived.hpp"
+
 namespace caffe {
 
 template <typename Dtype>
@@ -20,6 +24,7 @@ MemoryTraits ViewLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
                                       const vector<bool>& propagate_down) const {
   MemoryTraits traits;
   traits.declared = true;
+  traits.inherited = IsDerivedFrom<FlattenLayer, ReshapeLayer>(*this);
   traits.data_views = {{0, 0}};
   if (propagate_down[0]) traits.diff_views = {{0, 0}};
   return traits;

@@ -126,11 +126,17 @@ class Flattener {
     entry->need_backward = entry->need_backward && around.layer->need_backward && needed;
   }
 
+  MemoryTraits TraitsOf(const Entry& entry) const {
+    return entry.layer->Traits(flat.Blobs(entry.bottom), flat.Blobs(entry.top),
+                               entry.propagate_down);
+  }
+
   /// Adds the layer, or those of the net inside it; leaves out Inputs that the surroundings give.
   void Add(const Entry& entry, const Net<Dtype>& net, int layer,
            const Surroundings<Dtype>& around) {
     const InnerNet<Dtype> inner = entry.layer->inner_net();
-    if (!inner.net) {
+    // The bodies of a derived class may do more than run the net.
+    if (!inner.net || TraitsOf(entry).inherited) {
       const vector<int>& tops = net.top_ids(layer);
       const bool given = std::all_of(tops.begin(), tops.end(), [&](int top) {
         return around.bottoms.count(net.blob_names()[top]) > 0;
@@ -171,8 +177,8 @@ template <typename Dtype>
 struct NotToFuse {
   explicit NotToFuse(const FlatNet<Dtype>& flat) {
     for (const auto& entry : flat.layers) {
-      const MemoryTraits traits = entry.layer->Traits(flat.Blobs(entry.bottom),
-                                                      flat.Blobs(entry.top), entry.propagate_down);
+      const MemoryTraits traits = entry.layer->PlannedTraits(
+          flat.Blobs(entry.bottom), flat.Blobs(entry.top), entry.propagate_down);
       if (traits.varying) all = true;
       if (traits.declared) continue;
       blobs.insert(entry.bottom.begin(), entry.bottom.end());

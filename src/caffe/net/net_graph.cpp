@@ -51,7 +51,7 @@ template <typename Dtype>
 void NetGraphBuilder<Dtype>::FindTraits() {
   for (const auto& layer : flat_.layers) {
     const vector<Blob<Dtype>*> bottom = flat_.Blobs(layer.bottom), top = flat_.Blobs(layer.top);
-    traits_.push_back(layer.layer->Traits(bottom, top, layer.propagate_down));
+    traits_.push_back(layer.layer->PlannedTraits(bottom, top, layer.propagate_down));
     MemoryTraits& traits = traits_.back();
     if (traits.varying) last_varying_ = static_cast<int>(traits_.size()) - 1;
     if (traits.declared) continue;

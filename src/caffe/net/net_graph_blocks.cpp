@@ -125,8 +125,8 @@ void NetGraphBuilder<Dtype>::LayInBlocks() {
   for (size_t i = 0; i < flat_.layers.size(); ++i) {
     const auto& layer = flat_.layers[i];
     if (!flat_.TouchesBlocks(layer)) continue;
-    traits_[i] = layer.layer->Traits(flat_.Blobs(layer.bottom), flat_.Blobs(layer.top),
-                                     layer.propagate_down);
+    traits_[i] = layer.layer->PlannedTraits(flat_.Blobs(layer.bottom), flat_.Blobs(layer.top),
+                                            layer.propagate_down);
   }
 }
 

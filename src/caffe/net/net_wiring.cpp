@@ -253,7 +253,8 @@ void Net<Dtype>::FindOverwritten() {
   vector<int> possible_root = root;
   vector<MemoryTraits> traits;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    traits.push_back(layers_[i]->Traits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]));
+    traits.push_back(
+        layers_[i]->PlannedTraits(bottom_vecs_[i], top_vecs_[i], bottom_need_backward_[i]));
     const auto join = [&](size_t top, size_t bottom, vector<int>* roots) {
       const int old_root = (*roots)[top_id_vecs_[i][top]];
       std::replace(roots->begin(), roots->end(), old_root, (*roots)[bottom_id_vecs_[i][bottom]]);

@@ -21,7 +21,7 @@ void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
   const auto address = [](SyncedMemory* memory) {
     return Caffe::mode() == Caffe::GPU ? memory->mutable_gpu_data() : memory->mutable_cpu_data();
   };
-  const MemoryTraits traits = layer->Traits(bottom, top, propagate_down);
+  const MemoryTraits traits = layer->PlannedTraits(bottom, top, propagate_down);
   const int form = layer->DirectForm(traits.backward, bottom, top);
   LayerRun run;
   run.recompute = true;
@@ -87,7 +87,8 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     // For layers that are fused nothing is saved; what was saved in blocks is of no use.
     if (layers[i].fused || memory_->flat.TouchesBlocks(layers[i])) lacking[i] = true;
     if (entry.backward == kNone || !entry.declared) continue;
-    const MemoryTraits traits = layers[i].layer->Traits(bottom, top, layers[i].propagate_down);
+    const MemoryTraits traits =
+        layers[i].layer->PlannedTraits(bottom, top, layers[i].propagate_down);
     const OperandForm& form = traits.backward[memory_->backward_form[i]];
     if (layers[i].layer->DirectForm({form}, bottom, top) != 0) lacking[i] = true;
     for (const Operand& operand : form.reads) {

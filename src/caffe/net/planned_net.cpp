@@ -36,6 +36,7 @@ class PlannedNet<Dtype>::OpScope {
     LayerRun run;
     run.form = form;
     run.recompute = step.kind == StepKind::kRecompute;
+    run.unplanned_buffers = !net->memory_->net.layers[layer].declared;
     feed_.set_layer(layer);
     if (step.kind == StepKind::kFeed) run.feed = &feed_;
     for (TensorId saved : net->memory_->net.layers[layer].saved)

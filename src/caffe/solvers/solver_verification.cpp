@@ -151,8 +151,8 @@ string OverwrittenInPlace(const Net<float>& net) {
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<int>(i);
   vector<MemoryTraits> traits;
   for (int i = 0; i < layers; ++i) {
-    traits.push_back(net.layers()[i]->Traits(net.bottom_vecs()[i], net.top_vecs()[i],
-                                             net.bottom_need_backward()[i]));
+    traits.push_back(net.layers()[i]->PlannedTraits(net.bottom_vecs()[i], net.top_vecs()[i],
+                                                    net.bottom_need_backward()[i]));
     for (const View& view : traits[i].data_views)
       memory[net.top_ids(i)[view.top]] = memory[net.bottom_ids(i)[view.bottom]];
   }

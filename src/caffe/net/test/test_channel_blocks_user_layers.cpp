@@ -138,7 +138,8 @@ class OwnPooling : public PoolingLayer<float> {
   MemoryTraits Traits(const vector<Blob<float>*>& bottom, const vector<Blob<float>*>& top,
                       const vector<bool>& propagate_down) const override {
     MemoryTraits traits = PoolingLayer<float>::Traits(bottom, top, propagate_down);
-    traits.capturable = true;
+    traits.inherited = false;
+    traits.takes_blocks = false;
     return traits;
   }
 };

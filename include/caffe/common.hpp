@@ -1,6 +1,11 @@
 #ifndef CAFFE_COMMON_HPP_
 #define CAFFE_COMMON_HPP_
 
+#if __cplusplus < 201703L
+// Said here, before errors from inside other headers.
+#error "Layrub's headers need C++17 or later: compile with -std=c++17."
+#endif
+
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 

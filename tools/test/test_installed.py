@@ -71,10 +71,11 @@ layer { name: "ip" type: "InnerProduct" bottom: "half" top: "y"
 layer { name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "t" top: "loss" }
 """
 SOLVER = 'net: "net.prototxt" base_lr: 0.1 lr_policy: "fixed" max_iter: 5 snapshot_after_train: false solver_mode: CPU'
+# The standard is that of Caffe's time: the target asks for what its headers need.
 CMAKE = """
 cmake_minimum_required(VERSION 3.10)
 project(client CXX)
-set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD 14)
 find_package(Caffe REQUIRED)
 include_directories(${Caffe_INCLUDE_DIRS})
 add_definitions(${Caffe_DEFINITIONS})
@@ -187,6 +188,13 @@ class Installed(InstalledTest):
                        f"-L{self.library}", f"-Wl,-rpath,{self.library}", "-lcaffe", "-lglog", "-lgflags", "-lprotobuf",
                        "-lboost_system", "-lpthread")
         self.check_client("./client", self.library)
+
+    def test_an_older_standard_is_refused_in_a_sentence(self):
+        run = subprocess.run(["g++", "-std=c++14", "-DCPU_ONLY", f"-I{self.prefix}/include", "-fsyntax-only", "client.cpp"],
+                             capture_output=True, text=True)
+        self.assertNotEqual(0, run.returncode)
+        first = next(line for line in run.stderr.splitlines() if "error" in line)
+        self.assertRegex(first, r"caffe/common\.hpp:\d+:\d+: error: #error .*need C\+\+17 or later: compile with -std=c\+\+17")
 
     def check_client(self, program, library):
         """It trains, with the library in the folder `library`."""

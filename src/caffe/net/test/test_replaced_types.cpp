@@ -71,9 +71,8 @@ TEST(ReplacedType, IsTheProgramsUnderEveryStrategy) {
   OpenSolver twice(SolverFor(ParseNet(NetWith("type: 'Power' power_param { scale: 2 }"))));
   const vector<float> expected = TrainUnplanned(&twice, 2);
   for (const string strategy : {"", "keep", "hybrid", "sqrt", "vdnn_all"}) {
-    OpenSolver solver(
-        SolverFor(ParseNet(NetWith("type: 'ShuffleChannel' shuffle_channel_param { group: 2 }")),
-                  strategy));
+    OpenSolver solver(SolverFor(
+        ParseNet(NetWith("type: 'ShuffleChannel' shuffle_channel_param { group: 2 }")), strategy));
     solver.Step(2);
     EXPECT_TRUE(SameBits(TrainedState(&solver), expected)) << strategy;
   }

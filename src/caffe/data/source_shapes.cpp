@@ -76,8 +76,14 @@ Declared DeclareOwn(const LayerParameter& layer) {
     known.width = memory.width();
   } else {
     if (ReadsImages(layer.type()) && layer.transform_param().force_gray()) known.channels = 1;
-    known.source = layer.data_param().source();
-    known.batch = layer.data_param().batch_size();
+    const auto take = [&known](const auto& param) {
+      if (known.source.empty()) known.source = param.source();
+      if (known.batch == 0 && param.has_batch_size()) known.batch = param.batch_size();
+    };
+    take(layer.data_param());
+    take(layer.image_data_param());
+    take(layer.window_data_param());
+    take(layer.hdf5_data_param());
     if (known.batch == 0) known.batch = BatchIn(layer.python_param().param_str());
   }
   return known;
@@ -165,20 +171,22 @@ vector<vector<int>> DatasetShapes(const LayerParameter& layer, int batch, const 
 }
 #endif
 
-/// Tells, once for each, that the size of the images is not the given one.
+void WarnOnce(const string& warning) {
+  static std::mutex& mutex = *new std::mutex;
+  static std::set<string>& told = *new std::set<string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (told.insert(warning).second) LOG(WARNING) << warning;
+}
+
+/// Tells that the size of the images is not the given one.
 void WarnOfSize(const LayerParameter& layer, bool cropped, const vector<int>& given,
                 const vector<int>& shape) {
   const auto size = [](const vector<int>& of) {
     return std::to_string(of[1]) + " x " + std::to_string(of[2]);
   };
-  const string warning = "Layer " + layer.name() + ": its " +
-                         (cropped ? "crop_size" : "resize_param") + " makes images of " +
-                         size(shape) + " from those of " + size(given) +
-                         " that --data_shape gives.";
-  static std::mutex& mutex = *new std::mutex;
-  static std::set<string>& told = *new std::set<string>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (told.insert(warning).second) LOG(WARNING) << warning;
+  WarnOnce("Layer " + layer.name() + ": its " + (cropped ? "crop_size" : "resize_param") +
+           " makes images of " + size(shape) + " from those of " + size(given) +
+           " that --data_shape gives.");
 }
 
 /// Why a source says nothing of shapes: "source "list.txt" is not there"; "" where there is none.
@@ -283,6 +291,13 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
       }
       shapes.push_back({1, 1, static_cast<int>(boxes), 8});
       continue;
+    }
+    if (i > 0 && shape.empty() && layer.type() == "HDF5Data") {
+      WarnOnce("Layer " + layer.name() + ": the shape of its top " + layer.top(i) +
+               " is not known (" + Unread(known.source) +
+               "); it is taken for one number of each item. Another one is given with "
+               "--data_shape=" +
+               layer.top(i) + ":N,...");
     }
     shape.insert(shape.begin(), batch);
     shapes.push_back(std::move(shape));

@@ -260,15 +260,18 @@ void Layer<Dtype>::CheckBlobCounts(const vector<Blob<Dtype>*>& bottom,
     const int count = static_cast<int>(size);
     if (exact >= 0) {
       CHECK_EQ(exact, count) << "Layer " << layer_param_.name() << ": " << type() << " Layer takes "
-                             << exact << " " << side << " blob(s) as input/output.";
+                             << exact << " " << side << " blob(s) as input/output; it has " << count
+                             << ".";
     }
     if (least >= 0) {
       CHECK_LE(least, count) << "Layer " << layer_param_.name() << ": " << type()
-                             << " Layer takes at least " << least << " " << side << " blob(s).";
+                             << " Layer takes at least " << least << " " << side
+                             << " blob(s); it has " << count << ".";
     }
     if (most >= 0) {
       CHECK_GE(most, count) << "Layer " << layer_param_.name() << ": " << type()
-                            << " Layer takes at most " << most << " " << side << " blob(s).";
+                            << " Layer takes at most " << most << " " << side << " blob(s); it has "
+                            << count << ".";
     }
   };
   check(ExactNumBottomBlobs(), MinBottomBlobs(), MaxBottomBlobs(), bottom.size(), "bottom");
@@ -276,7 +279,8 @@ void Layer<Dtype>::CheckBlobCounts(const vector<Blob<Dtype>*>& bottom,
   if (EqualNumBottomTopBlobs()) {
     CHECK_EQ(bottom.size(), top.size())
         << "Layer " << layer_param_.name() << ": " << type()
-        << " Layer produces one top blob as output for each bottom blob input.";
+        << " Layer produces one top blob as output for each bottom blob input; it has "
+        << bottom.size() << " bottom and " << top.size() << " top blob(s).";
   }
 }
 

@@ -14,6 +14,7 @@
 #include "caffe/util/fork_fields.hpp"
 #include "caffe/util/nearest_name.hpp"
 #include "caffe/util/problem_list.hpp"
+#include "caffe/util/upgrade_proto.hpp"
 
 namespace caffe {
 
@@ -57,6 +58,29 @@ string ValuesFor(const string& field) {
     if (messages.size() > 1) known += " (" + names + ")";
   }
   return known.empty() ? "" : known + ".";
+}
+
+// What to write where a layer's type is of the other format: a string in `layer`, a word in the
+// older `layers`. "" for other messages.
+string OtherFormat(const string& text) {
+  static const std::regex word("Expected string, got: ([A-Z_0-9]+)");
+  static const std::regex quoted("Expected integer or identifier, got: [\"'](.*)[\"']");
+  std::smatch found;
+  if (std::regex_match(text, found, word)) {
+    V1LayerParameter::LayerType type;
+    if (!V1LayerParameter::LayerType_Parse(found[1], &type)) return "";
+    return string(". In 'layer' it is type: \"") + UpgradeV1LayerType(type) +
+           "\"; words are types in the older 'layers'";
+  }
+  if (!std::regex_match(text, found, quoted)) return "";
+  const google::protobuf::EnumDescriptor* types = V1LayerParameter::LayerType_descriptor();
+  for (int i = 0; i < types->value_count(); ++i) {
+    const auto type = static_cast<V1LayerParameter::LayerType>(types->value(i)->number());
+    if (UpgradeV1LayerType(type) != found[1]) continue;
+    return ". In the older 'layers' it is type: " + types->value(i)->name() +
+           "; strings are types in 'layer'";
+  }
+  return "";
 }
 
 // Where the tokenizer's line and column are in the text. It goes on to the next multiple of 8 at a
@@ -109,7 +133,7 @@ void TextProblems::AddError(int line, int column, const string& text) {
     problems_.back().unknown.field = found[2];
     problems_.back().unknown.value = found[1];
   } else {
-    Add(line, column, text);
+    Add(line, column, text + OtherFormat(text));
   }
 }
 

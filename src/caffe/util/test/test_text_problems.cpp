@@ -137,6 +137,16 @@ TEST(TextProblems, CurlyQuotesAreToldToBeStraightened) {
       "\" or '");
 }
 
+TEST(TextProblems, ATypeOfTheOtherFormatIsToldWithThatOfThisOne) {
+  EXPECT_EQ(NetProblems("layer { type: INNER_PRODUCT }"),
+            "file:1:15: Expected string, got: INNER_PRODUCT. In 'layer' it is type: "
+            "\"InnerProduct\"; words are types in the older 'layers'");
+  EXPECT_EQ(NetProblems("layers { type: \"InnerProduct\" }"),
+            "file:1:16: Expected integer or identifier, got: \"InnerProduct\". In the older "
+            "'layers' it is type: INNER_PRODUCT; strings are types in 'layer'");
+  EXPECT_EQ(NetProblems("layer { name: Ip }"), "file:1:15: Expected string, got: Ip");
+}
+
 TEST(TextProblems, EveryUnknownFieldIsToldWithItsPlaceAndTheNearestName) {
   EXPECT_EQ(NetProblems("name: 'n'\nlayer {\n  nmae: 'a'\n  pooling_param { kernal_size: 2 }\n}\n"
                         "nothing_like_it { a: 1 b { c: 2 } }\n"),

@@ -11,6 +11,10 @@
 
 namespace caffe {
 
+/// A mean image of three axes (channels, height, width) gets the four of one in Caffe's own files.
+template <typename Dtype>
+void AsOneImage(Blob<Dtype>* mean);
+
 /// Turns images into blobs as a TransformationParameter says: distort, expand, resize,
 /// noise (fields of Caffe's forks, for images of bytes in builds with OpenCV), crop (at a random
 /// place in the TRAIN phase, else in the middle), mirror (at random), subtract a mean image or a

@@ -39,6 +39,16 @@ void CheckValues(const Datum& datum) {
 }  // namespace
 
 template <typename Dtype>
+void AsOneImage(Blob<Dtype>* mean) {
+  vector<int> shape = mean->shape();
+  if (shape.size() != 3) return;
+  shape.insert(shape.begin(), 1);
+  mean->Reshape(shape);
+}
+template void AsOneImage(Blob<float>*);
+template void AsOneImage(Blob<double>*);
+
+template <typename Dtype>
 DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Phase phase)
     : param_(param),
       phase_(phase),
@@ -53,6 +63,7 @@ DataTransformer<Dtype>::DataTransformer(const TransformationParameter& param, Ph
     ReadProtoFromBinaryFileOrDie(param_.mean_file(), &mean);
     const FailureScope scope{FileAtWork{param_.mean_file()}};
     data_mean_.FromProto(mean);
+    AsOneImage(&data_mean_);
   }
   mean_values_.assign(param_.mean_value().begin(), param_.mean_value().end());
 }

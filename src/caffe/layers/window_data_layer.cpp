@@ -91,6 +91,7 @@ void WindowDataLayer<Dtype>::ReadMean() {
     BlobProto mean;
     ReadProtoFromBinaryFileOrDie(param.mean_file(), &mean);
     data_mean_.FromProto(mean);
+    AsOneImage(&data_mean_);
     const int crop = static_cast<int>(param.crop_size());
     CHECK(data_mean_.channels() == 3 && data_mean_.height() >= crop && data_mean_.width() >= crop)
         << Name() << ": the mean image in " << param.mean_file() << " has shape "

@@ -155,8 +155,14 @@ TYPED_TEST(Transformer, SubtractsTheMeanImageAtTheCropsPlace) {
   for (int i = 0; i < 60; ++i) mean.add_data(i);
   WriteProtoToBinaryFile(mean, path);
   const string param = "mean_file: '" + path + "' crop_size: 3";
-  for (const Phase phase : {TRAIN, TEST}) {
-    EXPECT_EQ(this->Transformed(param, phase, ByteDatum(7)), std::vector<TypeParam>(27, 7));
+  BlobProto of_three_axes;
+  *of_three_axes.mutable_data() = mean.data();
+  for (const int dim : {kChannels, kHeight, kWidth}) of_three_axes.mutable_shape()->add_dim(dim);
+  for (const BlobProto& written : {of_three_axes, mean}) {
+    WriteProtoToBinaryFile(written, path);
+    for (const Phase phase : {TRAIN, TEST}) {
+      EXPECT_EQ(this->Transformed(param, phase, ByteDatum(7)), std::vector<TypeParam>(27, 7));
+    }
   }
   Datum smaller = ByteDatum();
   smaller.set_height(2);

@@ -10,15 +10,17 @@ template <typename Dtype>
 void CountLabels(const DeviceContext& context, const ScoreShape& shape, const Labels<Dtype>& labels,
                  LabelCounts* counts) {
   const int64_t classes = shape.classes;
-  // Row 0 counts the positions that are not ignored, row 1 the bad labels.
+  // Row 0 counts the positions that are not ignored, row 1 the bad labels; row 2 adds these.
   ParallelReduce<double>(
-      context, 2, shape.positions(),
+      context, 3, shape.positions(),
       [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t p) -> double {
         const int64_t label = LabelClass(labels, p, classes);
-        return row == 0 ? label != kIgnoredLabel : label == kBadLabel;
+        if (row == 0) return label != kIgnoredLabel;
+        if (label != kBadLabel) return 0;
+        return row == 1 ? 1 : static_cast<double>(labels.values[p]);
       },
       [=] LAYRUB_HOST_DEVICE(int64_t row, double sum) {
-        (row == 0 ? counts->counted : counts->out_of_range) = sum;
+        (row == 0 ? counts->counted : row == 1 ? counts->out_of_range : counts->sum) = sum;
       });
 }
 

@@ -32,6 +32,7 @@ struct Labels {
 struct LabelCounts {
   double counted;       ///< positions that are not ignored
   double out_of_range;  ///< of them, those whose label is no class
+  double sum;           ///< of these labels
 };
 
 template <typename Dtype>

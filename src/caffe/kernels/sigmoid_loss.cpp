@@ -45,7 +45,7 @@ void CountTargets(const DeviceContext& context, int64_t n, const Labels<Dtype>& 
       [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) -> double { return !Ignored(targets, i); },
       [=] LAYRUB_HOST_DEVICE(int64_t, double sum) {
         counts->counted = sum;
-        counts->out_of_range = 0;
+        counts->out_of_range = counts->sum = 0;
       });
 }
 

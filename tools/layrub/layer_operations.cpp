@@ -53,7 +53,9 @@ std::vector<LayerTime> LayersOf(const caffe::Net<float>& net) {
     LayerTime layer;
     layer.name = net.layer_names()[i];
     layer.type = net.layers()[i]->type();
-    layer.source = net.bottom_vecs()[i].empty();
+    const auto& bottom = net.bottom_vecs()[i];
+    layer.source = bottom.empty() &&
+                   net.layers()[i]->Traits(bottom, net.top_vecs()[i], {}).param_views.empty();
     layer.trained = net.phase() == caffe::TRAIN && net.layer_need_backward()[i];
     const auto* source =
         dynamic_cast<const caffe::BasePrefetchingDataLayer<float>*>(net.layers()[i].get());

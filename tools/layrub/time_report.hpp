@@ -15,7 +15,8 @@ namespace layrub_tool {
 struct LayerTime {
   std::string name;
   std::string type;
-  bool source = false;   ///< it has no bottoms: its forward waits for data
+  bool source =
+      false;  ///< it has no bottoms, and its tops are no parameters: its forward waits for data
   bool trained = false;  ///< `flops` and `bytes` have its backward, too
   // Of a source that loads batches ahead; 0 of any other layer.
   int64_t images = 0;  ///< of a batch

@@ -182,6 +182,14 @@ class TimeTable(DigitsTest):
         self.fails(run("time", f"--model={SOURCE}/models/lenet/train_val.prototxt", "--synthetic", "--data_shape=1,28,28",
                        "--profile=x", "--machine=k40"), "runs without a memory plan: leave out --machine")
 
+    def test_parameters_are_no_data_to_wait_for(self):
+        write("net.prototxt", """
+            layer { name: "w" type: "Parameter" top: "w" parameter_param { shape { dim: 8 } } }
+            layer { name: "loss" type: "Reduction" bottom: "w" top: "loss" loss_weight: 1 }""")
+        result = run("time", "--model=net.prototxt", "--iterations=2", "--format=json")
+        self.assertEqual(0, result.code, result.last)
+        self.assertEqual(0, json.loads(result.out)["data_seconds"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

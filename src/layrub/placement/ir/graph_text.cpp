@@ -166,6 +166,8 @@ class GraphReader {
   }
 
   Status ReadTensors(std::vector<TensorId>* tensors) {
+    if (!tensors->empty())
+      return reader_.Error("the form has another line of '" + std::string(reader_.keyword()) + "'");
     for (size_t i = 1; i < reader_.fields().size(); ++i) {
       TensorId t = kNone;
       if (Status status = Find(reader_.fields()[i], &t); !status.ok()) return status;

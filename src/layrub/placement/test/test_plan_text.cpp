@@ -94,6 +94,7 @@ TEST(GraphText, ErrorsNameTheLine) {
       {head + "form f flops=0 bytes=0\n", "line 4: 'form' has no operation"},
       {op + "reads x\n", "line 5: 'reads' has no form"},
       {op + "form f bytes=0 flops=0\n", "line 5: expected 'form"},
+      {form + "reads x\nreads x\n", "line 7: the form has another line of 'reads'"},
       {form + "reads x  x\n", "line 6: there is no tensor ''"},
       {form + "writes z\n", "line 6: there is no tensor 'z'"},
       {form + "alias x\n", "line 6: expected 'alias"},

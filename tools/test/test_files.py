@@ -118,6 +118,13 @@ class Outputs(FilesTest):
                     with open(name) as file:
                         self.assertEqual("precious", file.read())
 
+    def test_the_limit_of_a_file_is_told_where_a_database_grows_beyond_it(self):
+        args = [os.path.join(self.digits, "digits.csv"), "new"]
+        os.mkdir("new")
+        result = run_with(args, "convert_digits", restore_signals=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
+        self.fails(result, r"LMDB .*; a file may have 64\.0 KiB at most \(ulimit -f\)")
+
     def test_files_in_folders_that_are_not_there_are_named(self):
         for program, args, files in self.each_that_writes():
             if "--dump=." in args:

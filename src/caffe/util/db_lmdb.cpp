@@ -2,6 +2,7 @@
 #include "caffe/util/db_lmdb.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,9 +36,14 @@ void Check(int status, MDB_env* env, const char* action) {
   LOG(FATAL) << "Cannot " << action << " LMDB " << PathOf(env) << ": " << mdb_strerror(status);
 }
 
-// "; 8.0 KiB are left on its disk", or "" where that is not known. LMDB tells of a disk that is
-// full as of one that is broken.
+// "; 8.0 KiB are left on its disk", or "" where that is not known, or the limit of a file. LMDB
+// tells of a disk that is full as of one that is broken.
 string RoomLeft(const std::filesystem::path& place) {
+  rlimit file;
+  if (getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur != RLIM_INFINITY) {
+    return "; a file may have " + layrub::FormatBytes(static_cast<int64_t>(file.rlim_cur)) +
+           " at most (ulimit -f)";
+  }
   std::error_code unknown;
   const uintmax_t left = std::filesystem::space(place, unknown).available;
   if (unknown) return "";

@@ -55,6 +55,35 @@ void SGDSolver<Dtype>::SnapshotSolverStateToBinaryProto(const string& model_file
   this->CommitSnapshot(&file);
 }
 
+namespace {
+
+/// Warns where the weights that a training goes on from are of other layers than the net's: a layer
+/// that was renamed loses its own. `stored`: those that `file` has weights of.
+template <typename Dtype>
+void WarnOfOtherLayers(const string& file, const map<string, bool>& stored, const Net<Dtype>& net) {
+  if (!Caffe::root_solver()) return;
+  string gone, fresh;
+  const auto add = [](const string& name, string* names) {
+    *names += (names->empty() ? "" : ", ") + name;
+  };
+  for (const auto& [name, has_weights] : stored) {
+    if (has_weights && !net.has_layer(name)) add(name, &gone);
+  }
+  for (size_t i = 0; i < net.layers().size(); ++i) {
+    const string& name = net.layer_names()[i];
+    if (!net.layers()[i]->blobs().empty() && stored.count(name) == 0) add(name, &fresh);
+  }
+  LOG_IF(WARNING, !gone.empty()) << file
+                                 << " has weights of layers that the net does not have: " << gone
+                                 << ".";
+  LOG_IF(WARNING, !fresh.empty())
+      << file
+      << " has no weights of these layers, which begin as their fillers make them: " << fresh
+      << ".";
+}
+
+}  // namespace
+
 template <typename Dtype>
 void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_file) {
   SolverState state;
@@ -70,6 +99,9 @@ void SGDSolver<Dtype>::RestoreSolverStateFromBinaryProto(const string& state_fil
     NetParameter net;
     ReadWeightsFromBinaryFileOrDie(head.learned_net(), &net);
     this->net_->CopyTrainedLayersFrom(net);
+    map<string, bool> stored;
+    for (const LayerParameter& layer : net.layer()) stored[layer.name()] = layer.blobs_size() > 0;
+    WarnOfOtherLayers(head.learned_net(), stored, *this->net_);
   }
   LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
   for (int i = 0; i < state.history_size(); ++i) history_[i]->FromProto(state.history(i), false);
@@ -98,6 +130,26 @@ void SGDSolver<Dtype>::CheckHead(const string& state_file, const SolverState& he
 }
 
 #ifdef USE_HDF5
+
+namespace {
+
+/// The layers of a file of weights, and whether it has weights of them: of those that are shared,
+/// the owner has them.
+map<string, bool> LayersOfHdf5(const string& file) {
+  map<string, bool> layers;
+  const Hdf5Handle weights(hdf5_open_file(file), H5Fclose, file);
+  const Hdf5Handle data(H5Gopen2(weights.id(), "data", H5P_DEFAULT), H5Gclose,
+                        "group 'data' of " + file);
+  for (int i = 0; i < hdf5_get_num_links(data.id()); ++i) {
+    const string group = hdf5_get_name_by_idx(data.id(), i);
+    const Hdf5Handle layer(H5Gopen2(data.id(), group.c_str(), H5P_DEFAULT), H5Gclose,
+                           "group " + group + " of " + file);
+    layers[hdf5_unescape(group)] = hdf5_get_num_links(layer.id()) > 0;
+  }
+  return layers;
+}
+
+}  // namespace
 
 template <typename Dtype>
 void SGDSolver<Dtype>::SnapshotSolverStateToHDF5(const string& model_filename) {
@@ -137,7 +189,10 @@ void SGDSolver<Dtype>::RestoreSolverStateFromHDF5(const string& state_file) {
       hdf5_load_nd_dataset_helper<Dtype>(history.id(), name(i).c_str(), 0, kMaxBlobAxes,
                                          history_[i].get(), false);
     }
-    if (head.has_learned_net()) this->net_->CopyTrainedLayersFrom(head.learned_net());
+    if (head.has_learned_net()) {
+      this->net_->CopyTrainedLayersFrom(head.learned_net());
+      WarnOfOtherLayers(head.learned_net(), LayersOfHdf5(head.learned_net()), *this->net_);
+    }
     LOG_IF(INFO, Caffe::root_solver()) << "SGDSolver: restoring history";
     for (size_t i = 0; i < history_.size(); ++i) {
       hdf5_load_nd_dataset<Dtype>(history.id(), name(i).c_str(), 0, kMaxBlobAxes,

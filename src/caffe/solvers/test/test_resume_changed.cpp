@@ -62,6 +62,22 @@ TEST_F(ResumeOfChanged, NothingWarnsOfNothing) {
   EXPECT_EQ(Resume(WayOf("dummy"), SnapshotOf(WayOf("dummy"))), vector<string>());
 }
 
+TEST_F(ResumeOfChanged, NamesOfLayersWithWeightsAreTold) {
+  for (const string& format : SnapshotFormats()) {
+    Way way = WayOf("dummy");
+    way.format = format;
+    const string file = SnapshotOf(way);
+    way.net = Replaced(way.net, "name: 'ip'", "name: 'renamed'");
+    const vector<string> warnings = Resume(way, file);
+    ASSERT_EQ(warnings.size(), 2u) << format;
+    EXPECT_NE(warnings[0].find(" has weights of layers that the net does not have: ip."),
+              string::npos);
+    EXPECT_NE(warnings[1].find(" has no weights of these layers, which begin as their fillers make "
+                               "them: renamed."),
+              string::npos);
+  }
+}
+
 #ifdef USE_LMDB
 
 TEST_F(ResumeOfChanged, LayersNamesThoseThatAreGoneAndNew) {

@@ -306,6 +306,8 @@ void RefuseEmptyFlags() {
     if (Given(flag) && gflags::GetCommandLineFlagInfoOrDie(flag).current_value.empty())
       Fail(std::string("--") + flag + "= names no file: give it one, or leave it out.");
   }
+  if (Given("gpu") && FLAGS_gpu.empty())
+    Fail("--gpu= names no GPU: give its number, several as 0,1, or all, or leave it out.");
   for (const std::string& file : SplitList(FLAGS_weights)) {
     if (file.empty()) Fail("--weights=" + FLAGS_weights + ": a name in the list is empty.");
   }

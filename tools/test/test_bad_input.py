@@ -43,7 +43,7 @@ NETS = [
     (IMAGE + layer("ReLU") + layer("TanH"), "'y' produced by multiple sources", "layer lay"),
     (INPUT % "dim: 2 dim: 0" + layer("InnerProduct", "inner_product_param { num_output: 2 }"),
      "A constant filler was given an empty blob of shape 2 0 ", "layer lay "),
-    ("", "has no layers in phase TRAIN"),
+    ("", "net.prototxt: there is no layer in it"),
     (IMAGE + 'placement { keep: "nothere" }', "keep names blob 'nothere'"),
     (IMAGE + 'placement { strategy: "hybird" }', "strategy 'hybird'.*hybrid"),
 ]
@@ -139,7 +139,8 @@ class BadInput(DigitsTest):
                       ("train", "--solver=solver.prototxt", "--json_summary="),
                       ("train", "--solver=solver.prototxt", "--spill_file=")):
             self.fails(run(*flags), "--%s= names no file" % (flags[-1].strip("=-") or "model"))
-        self.assertEqual(0, run("train", "--solver=solver.prototxt", "--gpu=", "--stage=").code)
+        self.fails(run("train", "--solver=solver.prototxt", "--gpu="), "--gpu= names no GPU")
+        self.assertEqual(0, run("train", "--solver=solver.prototxt", "--stage=").code)
 
     def test_sizes_that_are_none_are_refused(self):
         for size in ("", "-1", "12XB", "1e9", "0x10", "nan", "99999999999999999999", "8 GiB 1"):

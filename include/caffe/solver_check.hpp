@@ -7,8 +7,8 @@ namespace caffe {
 
 /// Aborts where no training can come of this solver, and says all that is wrong with its fields, a
 /// line each, with file and line where it was read from a text. Constructors find most of it, one
-/// subject after the other; of lr_policy and regularization_type only the first step does. Opens no
-/// file.
+/// subject after the other; of lr_policy and regularization_type only the first step does. Warns of
+/// numbers with which nothing is learned. Opens no file.
 void CheckSolver(const SolverParameter& param);
 
 }  // namespace caffe

@@ -45,12 +45,12 @@ caffe::SolverParameter ReadSolver() {
   caffe::SolverParameter param;
   caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &param);
   ApplyStateFlags(param.mutable_train_state());
-  ApplyPlacementFlags(param.mutable_placement());
   if (FLAGS_verify_placement < 0) Fail("--verify_placement must be at least 1.");
   if (Given("max_iter") && FLAGS_max_iter < 1) Fail("--max_iter must be at least 1.");
   if (FLAGS_max_iter > 0) param.set_max_iter(FLAGS_max_iter);
   if (FLAGS_stop_on_nan) param.set_stop_on_nan(true);
   caffe::CheckSolver(param);
+  ApplyPlacementFlags(param.mutable_placement());
   ApplyDataFlags(true, &param);
   if (!FLAGS_weights.empty()) {
     param.clear_weights();

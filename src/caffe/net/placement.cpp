@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "caffe/placement_check.hpp"
 #include "caffe/planned_net.hpp"
 #include "dropped_value.hpp"
 #include "layrub/base/bytes.hpp"
@@ -32,17 +33,34 @@ std::shared_ptr<layrub::Backend> MakeBackend(const string& spill_file) {
   return layrub::MakeCpuBackend(spill_file);
 }
 
-Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
+namespace {
+
+Result<PlacementOptions> ReadPlacement(const PlacementParameter& parameter) {
   PlacementOptions options;
+  Status status = Status::Ok();
   if (parameter.has_strategy()) {
-    const Status status = layrub::CheckStrategy(parameter.strategy());
-    if (!status.ok()) return status;
+    status = layrub::CheckStrategy(parameter.strategy());
     options.strategy = parameter.strategy();
   }
+  if (status.ok() && parameter.has_device_memory())
+    status = ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
+  if (status.ok() && parameter.has_host_memory())
+    status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);
+  if (!status.ok()) return status;
+  return options;
+}
+
+}  // namespace
+
+Status CheckPlacement(const PlacementParameter& parameter) {
+  return ReadPlacement(parameter).status();
+}
+
+Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
+  Result<PlacementOptions> read = ReadPlacement(parameter);
+  if (!read.ok()) return read;
+  PlacementOptions& options = read.value();
   if (parameter.has_device_memory()) {
-    const Status status =
-        ParseBytes("device_memory", parameter.device_memory(), &options.budget.device);
-    if (!status.ok()) return status;
     if (Caffe::mode() == Caffe::GPU) {
       layrub::Device& device = Caffe::device();
       const layrub::DeviceUsage usage = device.Usage();
@@ -56,14 +74,10 @@ Result<PlacementOptions> ToOptions(const PlacementParameter& parameter) {
     const int64_t to_come = usage.overhead_bytes() - usage.context_bytes - usage.library_bytes;
     options.budget.device = std::max<int64_t>(device.free_bytes() - to_come, 0);
   }
-  if (parameter.has_host_memory()) {
-    const Status status = ParseBytes("host_memory", parameter.host_memory(), &options.budget.host);
-    if (!status.ok()) return status;
-  }
   options.deterministic = parameter.deterministic();
   options.spill_file = parameter.spill_file();
   options.keep.assign(parameter.keep().begin(), parameter.keep().end());
-  return options;
+  return read;
 }
 
 Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {

@@ -1,5 +1,6 @@
 #include "caffe/solver_nets.hpp"
 
+#include "caffe/placement_check.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "solver_problems.hpp"
 
@@ -20,6 +21,8 @@ SolverNet MakeNet(const string& field, const string& file, const NetParameter& i
     net.source = field + " file: " + file;
     ReadNetParamsFromTextFileOrDie(file, &net.param);
   }
+  const layrub::Status placement = CheckPlacement(net.param.placement());
+  CHECK(placement.ok()) << (file.empty() ? field : file) << ": placement: " << placement.message;
   // Low to high precedence: the phase, what the net asks for, what the solver asks for.
   NetState merged;
   merged.set_phase(phase);

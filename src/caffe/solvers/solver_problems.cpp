@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "caffe/common.hpp"
+#include "caffe/placement_check.hpp"
 #include "caffe/solver_check.hpp"
 #include "caffe/solver_factory.hpp"
 #include "caffe/util/nearest_name.hpp"
@@ -87,7 +88,7 @@ SolverProblems TestNetProblems(const SolverParameter& param) {
     problems.push_back(
         {"test_state", "test_state must be unspecified or specified once per test net."});
   }
-  if (tests > 0 && param.test_interval() <= 0) {
+  if (tests > 0 && generic + own > 0 && param.test_interval() <= 0) {
     problems.push_back({"test_interval", "test_interval must be set where there are test nets."});
   }
   for (const string& file : param.test_net()) AddMissingFile("test_net", file, &problems);
@@ -181,8 +182,31 @@ SolverProblems RegularizationProblems(const SolverParameter& param) {
            "Unknown regularization type: \"" + kind + "\" (regularization_type may be L1 or L2)"}};
 }
 
-void Refuse(const SolverParameter& param, SolverProblems problems) {
-  if (problems.empty()) return;
+namespace {
+
+SolverProblems PlacementProblems(const SolverParameter& param) {
+  const layrub::Status status = CheckPlacement(param.placement());
+  if (status.ok()) return {};
+  return {{"placement", "placement: " + status.message}};
+}
+
+/// What can be trained with, and leads nowhere.
+SolverProblems Doubts(const SolverParameter& param) {
+  SolverProblems doubts;
+  const auto add = [&](const char* field, float value, const char* text) {
+    doubts.push_back({field, string(field) + " is " + Number(value) + ": " + text});
+  };
+  if (!(param.momentum() >= 0 && param.momentum() < 1))
+    add("momentum", param.momentum(), "updates stay bounded from 0 to below 1.");
+  if (!(param.weight_decay() >= 0))
+    add("weight_decay", param.weight_decay(), "weights decay with a number from 0 upwards.");
+  if (!(param.base_lr() >= 0) || std::isinf(param.base_lr()))
+    add("base_lr", param.base_lr(), "a loss falls with a number above 0.");
+  return doubts;
+}
+
+/// A line for each, in the order of the text that the solver was read from.
+vector<string> Lines(const SolverParameter& param, SolverProblems problems) {
   const auto line = [&](const SolverProblem& problem) {
     const auto found = param.origin().line().find(problem.field);
     return found == param.origin().line().end() ? 0 : found->second;
@@ -195,6 +219,14 @@ void Refuse(const SolverParameter& param, SolverProblems problems) {
     if (line(problem) > 0) place += ":" + std::to_string(line(problem));
     told.push_back((place.empty() ? "" : place + ": ") + problem.text);
   }
+  return told;
+}
+
+}  // namespace
+
+void Refuse(const SolverParameter& param, SolverProblems problems) {
+  if (problems.empty()) return;
+  const vector<string> told = Lines(param, std::move(problems));
   LOG(FATAL) << (told.size() == 1
                      ? ""
                      : "The solver has " + std::to_string(told.size()) + " problems:\n")
@@ -215,7 +247,9 @@ void CheckSolver(const SolverParameter& param) {
   add(TypeProblems(param.type(), param));
   add(RateProblems(param));
   add(RegularizationProblems(param));
+  add(PlacementProblems(param));
   Refuse(param, std::move(all));
+  for (const string& doubt : Lines(param, Doubts(param))) LOG(WARNING) << doubt;
 }
 
 void RefuseSolverType(const SolverParameter& param, const vector<string>& known) {

@@ -5,6 +5,7 @@
 
 #include "caffe/error.hpp"
 #include "caffe/solver_check.hpp"
+#include "caffe/solver_nets.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "solver_fixture.hpp"
@@ -22,6 +23,19 @@ string Said(const Work& work) {
   }
   return "";
 }
+
+class Warnings : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
+            const char* message, size_t length) override {
+    if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
+  }
+
+  vector<string> lines;
+};
 
 /// A file that is there, as the net; nobody reads it.
 class SolverProblems : public testing::Test {
@@ -86,6 +100,32 @@ TEST_F(SolverProblems, AreToldAllAtOnceInTheOrderOfTheFile) {
           ":2: Unknown regularization type: \"L3\" (regularization_type may be L1 or L2)\n"
           ":3: File not found: /none/net.prototxt\n"
           ":5: Momentum cannot be used with AdaGrad: leave it out of the solver."));
+}
+
+TEST_F(SolverProblems, OfTestNetsAreThoseOfTestNetsThatThereAre) {
+  EXPECT_THAT(Told("train_net: '" + path_ + "'\nlr_policy: 'fixed'\ntest_iter: 1"),
+              testing::AllOf(testing::StartsWith(":3: test_iter must be specified"),
+                             testing::Not(testing::HasSubstr("test_interval"))));
+}
+
+TEST_F(SolverProblems, OfThePlacementHaveItsLine) {
+  const string text = net_ + "lr_policy: 'fixed'\nplacement { ";
+  EXPECT_THAT(Told(text + "device_memory: '-1' }"),
+              testing::StartsWith(":3: placement: device_memory: "));
+  EXPECT_THAT(Told(text + "strategy: 'hybird' }"), testing::StartsWith(":3: placement: "));
+  const string net = folder_ + "/net.prototxt";
+  std::ofstream(net) << "placement { host_memory: 'much' } layer { name: 'x' type: 'Silence' }";
+  EXPECT_THAT(Said([&] { TrainNetOf(Read("net: '" + net + "'")); }),
+              testing::StartsWith(net + ": placement: host_memory: "));
+}
+
+TEST_F(SolverProblems, ThatTrainingBearsAreWarnings) {
+  const Warnings warnings;
+  EXPECT_EQ("", Told(net_ + "lr_policy: 'fixed'\nweight_decay: -1\nmomentum: 2\nbase_lr: nan"));
+  ASSERT_EQ(warnings.lines.size(), 3u);
+  EXPECT_THAT(warnings.lines[0], testing::StartsWith(path_ + ":3: weight_decay is -1: "));
+  EXPECT_THAT(warnings.lines[1], testing::StartsWith(path_ + ":4: momentum is 2: "));
+  EXPECT_THAT(warnings.lines[2], testing::StartsWith(path_ + ":5: base_lr is nan: "));
 }
 
 TEST_F(SolverProblems, OfASolverThatNoTextGivesAreSentences) {

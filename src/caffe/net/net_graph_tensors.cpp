@@ -76,7 +76,12 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
         before >= 0 ? out_.graph.tensors[out_.versions[before].data].blob : groups_++;
     // A user may reshape an input, as far as its memory goes, and write it before the next plan.
     const auto input_bytes = static_cast<int64_t>(flat_.blobs[blob].blob->data()->size());
-    const int64_t bytes = external ? 0 : user ? input_bytes : BlobBytes(blob);
+    // A test has room for the most that such a layer has made so far, at first for all it can make.
+    const bool grows = traits.varying && net_.phase_ == TEST;
+    const int64_t bytes = external ? 0
+                          : user   ? input_bytes
+                          : grows  ? std::max(input_bytes, BlobBytes(blob))
+                                   : BlobBytes(blob);
     version.data = AddTensor(VersionName(id), bytes, user ? Role::kUser : Role::kActivation, user,
                              user ? kNone : group);
     if (external) out_.outside.insert(version.data);

@@ -93,6 +93,10 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
     if (!version.is_public) {
       shared_ptr<Blob<Dtype>>& own = net_->private_blobs_[{version.blob, version.number}];
       if (!own) own.reset(new Blob<Dtype>());
+      const layrub::Tensor& data = graph.graph.tensors[version.data];
+      const bool has_room = data.role == layrub::Role::kActivation;
+      const size_t room = has_room ? std::max(bytes, static_cast<size_t>(data.bytes)) : bytes;
+      own->Reshape({static_cast<int>(room / sizeof(Dtype))});
       own->Reshape(blob->shape());
       own->set_channel_block(1);
       if (const auto& in_blocks = memory_->flat.blobs[version.blob].in_blocks) {
@@ -102,7 +106,7 @@ void PlannedNet<Dtype>::MakePrivateBlobs() {
         memory_->layouts[version.data] = layout;
         if (version.diff != kNone) memory_->layouts[version.diff] = layout;
       }
-      own->ShareMemory(handle(version.data, bytes, own->data()),
+      own->ShareMemory(handle(version.data, room, own->data()),
                        version.diff == kNone ? shared_ptr<SyncedMemory>()
                                              : handle(version.diff, bytes, own->diff()));
       of_version = own.get();

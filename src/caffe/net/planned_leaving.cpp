@@ -51,6 +51,30 @@ void RunAgain(Layer<Dtype>* layer, const vector<Blob<Dtype>*>& bottom,
   layer->ContinueDirect(form, saved);
 }
 
+/// Whether a pass without a backward goes on under the plan: `layer` is one of varying shapes, its
+/// `tops` have room in what is planned, and none but layers of varying shapes read them.
+template <typename Dtype>
+bool HaveRoom(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer,
+              const vector<Blob<Dtype>*>& tops) {
+  const auto varies = [&flat](const auto& one) {
+    return one.layer->Traits(flat.Blobs(one.bottom), flat.Blobs(one.top), one.propagate_down)
+        .varying;
+  };
+  if (!varies(flat.layers[layer])) return false;
+  for (size_t i = 0; i < tops.size(); ++i) {
+    const int version = graph.layers[layer].top[i];
+    const TensorId data = graph.versions[version].data;
+    const auto room = static_cast<size_t>(graph.graph.tensors[data].bytes);
+    if (tops[i]->count() * sizeof(Dtype) > room) return false;
+    for (size_t k = layer + 1; k < flat.layers.size(); ++k) {
+      const vector<int>& read = graph.layers[k].bottom;
+      if (std::count(read.begin(), read.end(), version) > 0 && !varies(flat.layers[k]))
+        return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 /// Whether reading `memory` is an error: the plan has given its value up.
@@ -249,6 +273,7 @@ void PlannedNet<Dtype>::LeaveIfReshaped(int layer) {
     as_planned &= tops[i]->shape() == memory_->shapes[memory_->net.layers[layer].top[i]];
   }
   if (as_planned) return;
+  if (net_->phase_ == TEST && HaveRoom(memory_->flat, memory_->net, layer, tops)) return;
   backend_->Synchronize();  // the tops may be on their way over the load lane
   ShapeChange change{layer, {}, {}};
   for (const Blob<Dtype>* top : tops) {

@@ -346,6 +346,8 @@ void PlannedNet<Dtype>::ShowWritten(const Step& step) {
       if (memory_->net.outside.count(version.data)) {
         shown.ShareMemory(memory_->versions[top]->data(), nullptr);
       } else {
+        const Blob<Dtype>& made = *memory_->versions[top];
+        if (shown.shape() != made.shape()) shown.Reshape(made.shape());
         Show(shown.data(), version.data);
       }
     }

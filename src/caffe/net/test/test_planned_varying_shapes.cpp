@@ -110,6 +110,54 @@ TEST(VaryingShapes, NeverNeedMoreThanTheLargest) {
   }
 }
 
+TEST(VaryingShapes, AtTheEndOfATestHaveRoomInThePlan) {
+  const string ends_in_filters = R"(
+    layer { name: "in" type: "Input" top: "x" top: "s"
+            input_param { shape { dim: 6 dim: 4 } shape { dim: 6 dim: 1 } } }
+    layer { name: "ip" type: "InnerProduct" bottom: "x" top: "h"
+            inner_product_param { num_output: 50 weight_filler { type: "xavier" } } }
+    layer { name: "tanh" type: "TanH" bottom: "h" top: "y" }
+    layer { name: "filter" type: "Filter" bottom: "y" bottom: "s" top: "f" }
+    layer { name: "ones" type: "Filter" bottom: "s" bottom: "s" top: "ones" }
+    layer { name: "again" type: "Filter" bottom: "f" bottom: "ones" top: "g" } )";
+  for (const char* strategy : {"keep", "liveness", "auto"}) {
+    const auto make = [&] {
+      Caffe::set_random_seed(1);
+      NetParameter param = ParseNet(ends_in_filters);
+      param.mutable_state()->set_phase(TEST);
+      return std::make_unique<Net<float>>(param);
+    };
+    const auto plain = make(), planned = make();
+    PlacementOptions options;
+    options.strategy = strategy;
+    ASSERT_TRUE(planned->Place(options).ok());
+    for (const int chosen : {63, 1, 6, 63, 9, 63}) {
+      for (Net<float>* net : {plain.get(), planned.get()}) {
+        for (int i = 0; i < 24; ++i)
+          net->input_blobs()[0]->mutable_cpu_data()[i] = static_cast<float>(i % 5) - 2;
+        for (int i = 0; i < 6; ++i)
+          net->input_blobs()[1]->mutable_cpu_data()[i] = static_cast<float>(chosen >> i & 1);
+        net->Forward();
+      }
+      EXPECT_NE(planned->planned(), nullptr) << strategy << " " << chosen;
+      const Blob<float>&expected = *plain->blob_by_name("g"), &found = *planned->blob_by_name("g");
+      ASSERT_EQ(found.shape(), expected.shape()) << strategy << " " << chosen;
+      EXPECT_TRUE(
+          std::equal(found.cpu_data(), found.cpu_data() + found.count(), expected.cpu_data()))
+          << strategy << " " << chosen;
+    }
+    // Placed anew while it has few rows, it has room for all the same.
+    planned->input_blobs()[1]->mutable_cpu_data()[0] = 1;
+    for (int i = 1; i < 6; ++i) planned->input_blobs()[1]->mutable_cpu_data()[i] = 0;
+    planned->Forward();
+    ASSERT_TRUE(planned->Place(options).ok());
+    for (int i = 0; i < 6; ++i) planned->input_blobs()[1]->mutable_cpu_data()[i] = 1;
+    planned->Forward();
+    EXPECT_NE(planned->planned(), nullptr) << strategy;
+    EXPECT_EQ(planned->blob_by_name("g")->shape(0), 6);
+  }
+}
+
 TEST(VaryingShapes, OfThePlannedKindStayPlanned) {
   Seeded planned("hybrid");
   planned.Pass(6, 63);

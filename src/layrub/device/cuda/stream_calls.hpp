@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 
+#include "layrub/base/of_process.hpp"
 #include "layrub/device/copy_lane.hpp"
 #include "layrub/device/cuda/cuda_device.hpp"
 #include "layrub/device/first_error.hpp"

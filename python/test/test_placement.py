@@ -158,7 +158,7 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
             net = self.net(TRAIN_NET.replace('name: "small"', 'force_backward: true'), caffe.TRAIN)
             self.fill_weights(net)
             if planned:
-                net.place('keep')
+                net.place('hybrid')
                 net.forward()
                 net.backward()
                 net.forward()
@@ -171,6 +171,29 @@ layer { name: "loss" type: "Reduction" bottom: "ip2" top: "loss" loss_weight: 1 
             found.append(net.params['conv3'][0].diff.copy())
         self.assertEqual(found[0].shape, found[1].shape)
         self.assertTrue(np.abs(found[1]).max() > 0)
+
+    def test_derivatives_are_set_after_a_forward_of_a_plan_that_keeps_all(self):
+        text = TRAIN_NET.replace('name: "small"', 'force_backward: true')
+        for placement in ({}, {'strategy': 'keep'}):
+            solver = caffe.get_solver(self.solver_file(text), **placement)
+            solver.step(1)
+            plain = self.net(text, caffe.TRAIN)
+            plain.share_with(solver.net)
+            found = []
+            for net in (solver.net, plain):
+                net.clear_param_diffs()
+                caffe.set_random_seed(7)
+                net.forward()
+                net.blobs['pool'].diff[...] = 1
+                net.backward(start='pool')
+                found.append([blobs[0].diff.copy() for blobs in net.params.values()] + [net.blobs['data'].diff.copy()])
+            for mine, its in zip(*found):
+                np.testing.assert_array_equal(mine, its)
+            self.assertTrue(all(np.isfinite(values).all() for values in found[0]))
+            self.assertGreater(np.abs(found[0][0]).max(), 0)
+            before = weights(solver.net)
+            solver.step(1)
+            self.assertFalse(np.array_equal(before['conv1'][0], weights(solver.net)['conv1'][0]))
 
     def test_a_callback_that_runs_its_own_net_is_an_error(self):
         for enter in (lambda net: net.forward(), lambda net: net.forward(start='conv1', end='conv1'),

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/placement_check.hpp"
 #include "caffe/source_shapes.hpp"
 #include "caffe/synthetic_data.hpp"
 #include "caffe/util/upgrade_proto.hpp"
@@ -23,6 +24,8 @@ NetParameter ReadNet(const std::string& file, bool reads_data, bool runs) {
   caffe::ReadNetParamsFromTextFileOrDie(file, &net, [&](const caffe::LayerParameter& layer) {
     return (!reads_data && caffe::ReadsOutside(layer)) || (!runs && caffe::MayBeMissing(layer));
   });
+  const layrub::Status placement = caffe::CheckPlacement(net.placement());
+  if (!placement.ok()) Fail(file + ": placement: " + placement.message);
   return net;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "caffe/layers/base_data_layer.hpp"
+#include "caffe/util/image_list.hpp"
 
 namespace caffe {
 
@@ -27,6 +28,8 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
   virtual inline int ExactNumTopBlobs() const { return 2; }
 
  protected:
+  /// What the file lists; aborts where it cannot be read.
+  virtual vector<ListedImage> List() const;
   /// Shuffles lines_ by prefetch_rng_.
   virtual void ShuffleImages();
   virtual void load_batch(Batch<Dtype>* batch);
@@ -40,14 +43,18 @@ class ImageDataLayer : public BasePrefetchingDataLayer<Dtype> {
   vector<std::pair<std::string, int>> lines_;  ///< paths without the root folder, and labels
   int lines_id_ = 0;                           ///< of the next image
 
- private:
   /// The next image; the first after the last, shuffled anew.
   void Next();
+  /// Whether the next image belongs to another solver of several. Each shuffles an order of its
+  /// own: there is nothing to deal out then.
+  bool Skip() const;
   /// Reads an image; aborts, naming list and line, where that fails. `path`: as listed.
   cv::Mat Image(const string& path) const;
-  void LoadItem(int item, const string& path, Batch<Dtype>* batch);
   /// "Layer data: image cat.png (list:3)", for messages.
   string Name(const string& path) const;
+
+ private:
+  void LoadItem(int item, const string& path, Batch<Dtype>* batch);
 
   uint64_t offset_ = 0;  ///< how often Next was called
   /// By place in lines_, which of the list it is; null: lines_ is as the list. Batches that were

@@ -21,6 +21,11 @@ struct ListedImage {
 /// message: "Layer data: ".
 vector<ListedImage> ReadImageList(const string& source, const string& what);
 
+/// The same of lines "image label" whose labels are images, too: these come to `labels`, and the
+/// label of an image is the index of its own there. Paths have no blanks.
+vector<ListedImage> ReadImagePairs(const string& source, const string& what,
+                                   vector<string>* labels);
+
 }  // namespace caffe
 
 #endif  // CAFFE_UTIL_IMAGE_LIST_HPP_

@@ -40,8 +40,9 @@ struct Declared {
 
 /// Sources whose first top is images of which the layer may say the size.
 bool ReadsImages(const string& type) {
-  return type == "Data" || type == "ImageData" || type == "WindowData" || type == "HDF5Data" ||
-         type == "MemoryData" || type == "AnnotatedData" || type == "VideoData";
+  return type == "Data" || type == "ImageData" || type == "DenseImageData" ||
+         type == "WindowData" || type == "HDF5Data" || type == "MemoryData" ||
+         type == "AnnotatedData" || type == "VideoData";
 }
 
 /// A number that a Python layer has in its param_str under "batch_size", or 0.
@@ -60,6 +61,15 @@ Declared DeclareOwn(const LayerParameter& layer) {
     known.batch = image.batch_size();
     known.height = image.new_height();
     known.width = image.new_width();
+    if (!image.is_color()) known.channels = 1;
+  } else if (layer.type() == "DenseImageData") {
+    const DenseImageDataParameter& image = layer.dense_image_data_param();
+    known.source = image.source();
+    known.batch = image.batch_size();
+    known.height = static_cast<int>(image.new_height());
+    known.width = static_cast<int>(image.new_width());
+    known.crop_height = static_cast<int>(image.crop_height());
+    known.crop_width = static_cast<int>(image.crop_width());
     if (!image.is_color()) known.channels = 1;
   } else if (layer.type() == "WindowData") {
     known.source = layer.window_data_param().source();
@@ -128,13 +138,21 @@ vector<int> RecordShape(const LayerParameter& layer) {
 
 /// Channels, height and width of the first image of a list.
 vector<int> ListedShape(const LayerParameter& layer) {
-  const ImageDataParameter& param = layer.image_data_param();
   const string what = "Layer " + layer.name() + ": ";
-  const string path = param.root_folder() + ReadImageList(param.source(), what)[0].path;
-  Datum datum;
-  CHECK(ReadImageToDatum(path, 0, param.is_color(), &datum))
-      << what << "the first image of " << param.source() << ", " << path << ", cannot be read.";
-  return {datum.channels(), datum.height(), datum.width()};
+  const auto shape_of = [&](const auto& param, const vector<ListedImage>& list) -> vector<int> {
+    const string path = param.root_folder() + list[0].path;
+    Datum datum;
+    CHECK(ReadImageToDatum(path, 0, param.is_color(), &datum))
+        << what << "the first image of " << param.source() << ", " << path << ", cannot be read.";
+    return {datum.channels(), datum.height(), datum.width()};
+  };
+  if (layer.type() == "ImageData") {
+    const ImageDataParameter& param = layer.image_data_param();
+    return shape_of(param, ReadImageList(param.source(), what));
+  }
+  const DenseImageDataParameter& param = layer.dense_image_data_param();
+  vector<string> labels;
+  return shape_of(param, ReadImagePairs(param.source(), what, &labels));
 }
 
 /// What the user gives for this top of the layer; empty if nothing.
@@ -206,7 +224,8 @@ vector<int> ImageShape(const LayerParameter& layer, const Declared& known,
     shape = given;
   } else if ((layer.type() == "Data" || layer.type() == "AnnotatedData") && Exists(known.source)) {
     shape = RecordShape(layer);
-  } else if (layer.type() == "ImageData" && !sized && known.height == 0 && Exists(known.source)) {
+  } else if ((layer.type() == "ImageData" || layer.type() == "DenseImageData") && !sized &&
+             known.height == 0 && Exists(known.source)) {
     shape = ListedShape(layer);
   }
   if (sized && shape.size() == 3) {
@@ -299,6 +318,8 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
                "--data_shape=" +
                layer.top(i) + ":N,...");
     }
+    if (i == 1 && layer.type() == "DenseImageData" && shape.empty())
+      shape = {1, shapes[0][2], shapes[0][3]};
     shape.insert(shape.begin(), batch);
     shapes.push_back(std::move(shape));
   }
@@ -309,6 +330,8 @@ void SetSourceBatch(int batch, LayerParameter* layer) {
   const string& type = layer->type();
   if (type == "ImageData") {
     layer->mutable_image_data_param()->set_batch_size(batch);
+  } else if (type == "DenseImageData") {
+    layer->mutable_dense_image_data_param()->set_batch_size(batch);
   } else if (type == "WindowData") {
     layer->mutable_window_data_param()->set_batch_size(batch);
   } else if (type == "HDF5Data") {

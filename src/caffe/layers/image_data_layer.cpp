@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "caffe/util/image_list.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/math_functions.hpp"
 #include "caffe/util/rng.hpp"
@@ -18,6 +17,12 @@ namespace caffe {
 template <typename Dtype>
 ImageDataLayer<Dtype>::~ImageDataLayer() {
   this->StopInternalThread();
+}
+
+template <typename Dtype>
+vector<ListedImage> ImageDataLayer<Dtype>::List() const {
+  return ReadImageList(this->layer_param_.image_data_param().source(),
+                       "Layer " + this->layer_param_.name() + ": ");
 }
 
 template <typename Dtype>
@@ -44,10 +49,16 @@ void ImageDataLayer<Dtype>::Next() {
 }
 
 template <typename Dtype>
+bool ImageDataLayer<Dtype>::Skip() const {
+  return !this->layer_param_.image_data_param().shuffle() &&
+         BelongsToAnotherSolver(this->phase_, offset_);
+}
+
+template <typename Dtype>
 string ImageDataLayer<Dtype>::Name(const string& path) const {
   const string& source = this->layer_param_.image_data_param().source();
   const string what = "Layer " + this->layer_param_.name() + ": ";
-  for (const ListedImage& image : ReadImageList(source, what)) {
+  for (const ListedImage& image : List()) {
     if (image.path != path) continue;
     return what + "image " + path + " (" + source + ":" + std::to_string(image.line) + ")";
   }
@@ -82,7 +93,7 @@ void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*
   LOG(INFO) << "Opening file " << param.source();
   lines_.clear();
   order_.reset();
-  for (const ListedImage& image : ReadImageList(param.source(), what)) {
+  for (const ListedImage& image : List()) {
     lines_.emplace_back(image.path, image.label);
   }
   if (param.shuffle()) {
@@ -113,11 +124,9 @@ void ImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& /*bottom*
 template <typename Dtype>
 void ImageDataLayer<Dtype>::load_batch(Batch<Dtype>* batch) {
   const int batch_size = static_cast<int>(this->layer_param_.image_data_param().batch_size());
-  const bool shuffle = this->layer_param_.image_data_param().shuffle();
   Dtype* const labels = batch->label_.mutable_cpu_data();
   this->workers_->Run(batch_size, [=, this](int i) -> BatchWorkers::Work {
-    // Each solver shuffles an order of its own: there is nothing to deal out.
-    while (!shuffle && BelongsToAnotherSolver(this->phase_, offset_)) Next();
+    while (Skip()) Next();
     labels[i] = static_cast<Dtype>(lines_[lines_id_].second);
     const string path = lines_[lines_id_].first;
     Next();

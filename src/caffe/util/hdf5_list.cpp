@@ -1,5 +1,6 @@
 #include "caffe/util/hdf5_list.hpp"
 
+#include <filesystem>
 #include <sstream>
 
 #include "caffe/common.hpp"
@@ -7,6 +8,23 @@
 #include "caffe/util/io.hpp"
 
 namespace caffe {
+
+namespace {
+
+/// Of a line that names no file, and whose words all do, these words.
+vector<string> WordsThatAreFiles(const string& line) {
+  std::error_code missing;
+  if (std::filesystem::exists(line, missing)) return {};
+  std::istringstream words(line);
+  vector<string> files;
+  for (string word; words >> word;) {
+    if (!std::filesystem::exists(word, missing)) return {};
+    files.push_back(word);
+  }
+  return files;
+}
+
+}  // namespace
 
 vector<string> ReadHdf5List(const string& source, const string& what) {
   const string needed = "source must be a text file that names an HDF5 file in each line.";
@@ -21,7 +39,13 @@ vector<string> ReadHdf5List(const string& source, const string& what) {
   for (string file; std::getline(text, file);) {
     file.erase(file.find_last_not_of(blanks) + 1);
     file.erase(0, file.find_first_not_of(blanks));
-    if (!file.empty()) files.push_back(file);
+    if (file.empty()) continue;
+    const vector<string> several = WordsThatAreFiles(file);
+    if (several.empty()) {
+      files.push_back(file);
+    } else {
+      files.insert(files.end(), several.begin(), several.end());
+    }
   }
   CHECK(!files.empty()) << what << source << " names no HDF5 file; " << needed;
   return files;

@@ -6,8 +6,9 @@
 
 namespace caffe {
 
-/// The files that a text file names, one in each line, in its order. Aborts where there are none,
-/// or where `source` is no text; `what` begins the message: "Layer h: ".
+/// The files that a text file names, one in each line, in its order; or several, as Caffe takes
+/// them, where a line with blanks is the name of none. Aborts where there are none, or where
+/// `source` is no text; `what` begins the message: "Layer h: ".
 std::vector<std::string> ReadHdf5List(const std::string& source, const std::string& what);
 
 }  // namespace caffe

@@ -161,6 +161,12 @@ TEST_F(HDF5Data, ReadsFilesWithBlanksInTheirNames) {
   EXPECT_EQ(Labels(&layer, 1), (vector<double>{0, 1, 2, 3, 4}));
 }
 
+TEST_F(HDF5Data, ReadsSeveralFilesOfALineAsCaffeDoes) {
+  std::ofstream(folder_ + "/list") << folder_ << "/a.h5 " << folder_ << "/b.h5\n";
+  LayerCase layer(Layer("batch_size: 5"), {}, 2);
+  EXPECT_EQ(Labels(&layer, 1), (vector<double>{0, 1, 2, 3, 4}));
+}
+
 TEST_F(HDF5Data, ReadsFileAfterFileAndAgain) {
   LayerCase layer(Layer("batch_size: 4"), {}, 2);
   EXPECT_EQ(Labels(&layer, 3), (vector<double>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1}));

@@ -68,13 +68,17 @@ class SourceFiles {
   }
 
   void WriteImages() const {
-    std::ofstream images(folder_ + "/images.txt"), windows(folder_ + "/windows.txt");
+    std::ofstream images(folder_ + "/images.txt"), windows(folder_ + "/windows.txt"),
+        pairs(folder_ + "/pairs.txt");
     for (int i = 0; i < kImages; ++i) {
       const std::string name = "image" + std::to_string(i) + ".png";
       cv::Mat image(kSide, kSide, CV_8UC3);
       for (int k = 0; k < 3 * kSide * kSide; ++k) image.data[k] = Pixel(i + 7, k) & 0xff;
       CHECK(cv::imwrite(folder_ + "/" + name, image)) << name;
       images << name << " " << i << "\n";
+      const std::string labels = "labels" + std::to_string(i) + ".png";
+      CHECK(cv::imwrite(folder_ + "/" + labels, cv::Mat(kSide, kSide, CV_8UC1, cv::Scalar(i))));
+      pairs << name << " " << labels << "\n";
       if (i > 0) continue;  // one window, whichever is drawn
       // index, path, channels, height, width, windows; class, overlap, x1, y1, x2, y2
       windows << "# " << i << "\n" << name << "\n3\n" << kSide << "\n" << kSide << "\n1\n";

@@ -43,7 +43,7 @@ install(FILES ${PROJECT_BINARY_DIR}/CaffeConfig.cmake ${PROJECT_BINARY_DIR}/Caff
 # Man pages and completion for bash, of what the programs say of themselves.
 find_program(PYTHON3 python3)
 if(PYTHON3 AND TARGET layrub AND NOT SANITIZE AND NOT CMAKE_CROSSCOMPILING)
-  set(described layrub compute_image_mean convert_imageset extract_features upgrade_net_proto_binary
+  set(described layrub compute_image_mean convert_annoset convert_imageset extract_features upgrade_net_proto_binary
                 upgrade_net_proto_text upgrade_solver_proto_text)
   set(describe ${PYTHON3} ${PROJECT_SOURCE_DIR}/packaging/describe_programs.py)
   set(pages ${PROJECT_BINARY_DIR}/man)

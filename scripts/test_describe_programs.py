@@ -11,8 +11,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SCRIPT = os.path.join(ROOT, 'packaging', 'describe_programs.py')
 BIN = os.environ.get('LAYRUB_BIN_DIR', os.path.join(ROOT, 'build', 'bin'))
-PROGRAMS = ['layrub', 'convert_imageset', 'compute_image_mean', 'extract_features', 'upgrade_net_proto_text',
-            'upgrade_net_proto_binary', 'upgrade_solver_proto_text']
+PROGRAMS = ['layrub', 'convert_imageset', 'convert_annoset', 'compute_image_mean', 'extract_features',
+            'upgrade_net_proto_text', 'upgrade_net_proto_binary', 'upgrade_solver_proto_text']
 
 
 @unittest.skipUnless(os.path.exists(SCRIPT), 'the bundle has no packaging/')

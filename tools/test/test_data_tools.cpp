@@ -1,11 +1,13 @@
-// The programs convert_imageset, compute_image_mean and extract_features, and the names that
-// caffe's commands have replaced.
+// The programs convert_imageset, convert_annoset, compute_image_mean and extract_features, and the
+// names that caffe's commands have replaced.
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <tuple>
 
 #include "caffe/net.hpp"
 #include "caffe/util/db.hpp"
@@ -41,11 +43,12 @@ class DataTools : public ProgramTest {
     EXPECT_EQ(outcome.code, 0) << outcome.text;
     EXPECT_NE(outcome.text.find("A total of "), string::npos) << outcome.text;
   }
-  std::map<string, Datum> Records(const string& database, const string& backend = "lmdb") const {
+  template <typename Record = Datum>
+  std::map<string, Record> Records(const string& database, const string& backend = "lmdb") const {
     const std::unique_ptr<db::DB> opened(db::GetDB(backend));
     opened->Open(Path(database), db::READ);
     const std::unique_ptr<db::Cursor> cursor(opened->NewCursor());
-    std::map<string, Datum> records;
+    std::map<string, Record> records;
     for (; cursor->valid(); cursor->Next())
       EXPECT_TRUE(records[cursor->key()].ParseFromString(cursor->value()));
     return records;
@@ -136,6 +139,158 @@ TEST_F(DataTools, ConvertImagesetRefusesWhatOpenCvCannotWriteOrResize) {
         "image.strange: OpenCV writes no images in this format; give --encode_type");
   Datum datum;
   EXPECT_FALSE(ReadImageToDatum(Path("image 0.png"), 0, 0, 0, true, "foo", &datum));
+}
+
+/// A file of PASCAL VOC about an image of 8 x 4 pixels.
+string VocFile(const string& objects) {
+  return "<?xml version='1.0'?>\n<annotation><folder>a</folder><size><width>8</width>"
+         "<height>4</height><depth>3</depth></size>" +
+         objects + "</annotation>\n";
+}
+
+string VocObject(const string& name, const string& box, const string& more = "") {
+  std::istringstream sides(box);
+  string xmin, ymin, xmax, ymax;
+  sides >> xmin >> ymin >> xmax >> ymax;
+  return "<object><name>" + name + "</name>" + more + "<bndbox><xmax>" + xmax + "</xmax><xmin>" +
+         xmin + "</xmin><ymin>" + ymin + "</ymin><ymax>" + ymax + "</ymax></bndbox></object>";
+}
+
+class ConvertAnnoset : public DataTools {
+ protected:
+  ConvertAnnoset() {
+    WriteImage("a.png", 4, 8, 10);
+    WriteImage("b.png", 4, 8, 20);
+    Write("map.txt",
+          "item { name: 'background' label: 0 } item { name: 'dog' label: 7 } "
+          "item { name: 'cat' label: 3 } item { name: '18' label: 18 }");
+  }
+  string Detection(const string& flags) const {
+    return "--anno_type=detection --label_map_file=" + Path("map.txt") + " " + flags + " " +
+           folder() + "/ " + Path("list.txt") + " ";
+  }
+  std::map<string, AnnotatedDatum> Converted(const string& flags, const string& database) const {
+    const Outcome outcome = Run("convert_annoset", Detection(flags) + Path(database));
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return Records<AnnotatedDatum>(database);
+  }
+  /// "label: instance xmin ymin xmax ymax difficult; ..."
+  static string Objects(const AnnotatedDatum& record) {
+    std::ostringstream text;
+    for (const AnnotationGroup& group : record.annotation_group()) {
+      text << group.group_label() << ":";
+      for (const Annotation& each : group.annotation()) {
+        const NormalizedBBox& box = each.bbox();
+        text << " " << each.instance_id() << " " << box.xmin() << " " << box.ymin() << " "
+             << box.xmax() << " " << box.ymax() << " " << box.difficult() << ";";
+      }
+    }
+    return text.str();
+  }
+};
+
+TEST_F(ConvertAnnoset, ReadsObjectsInEachKindOfFile) {
+  Write("a.xml", VocFile(VocObject("cat", "2 1 4 3") + VocObject("dog", "0 0 8 4") +
+                         VocObject("cat", "1.5 1 6 2", "<difficult>1</difficult>")));
+  Write("list.txt", "a.png a.xml\n\nb.png none.xml\n");
+  const auto records = Converted("--check_label=True --label_type=xml --encoded=False", "xml");
+  ASSERT_EQ(2u, records.size());
+  const AnnotatedDatum& first = records.at("00000000_a.png");
+  EXPECT_EQ("3: 0 0.25 0.25 0.5 0.75 0; 1 0.1875 0.25 0.75 0.5 1;7: 0 0 0 1 1 0;", Objects(first));
+  EXPECT_EQ(AnnotatedDatum::BBOX, first.type());
+  EXPECT_EQ(first.datum().data().size(), 96u);
+  EXPECT_EQ("", Objects(records.at("00000001_b.png")));
+
+  Write("a.json", R"({"image": {"file_name": "a.png", "width": 8, "height": 4}, "annotation": [
+      {"category_id": 18, "iscrowd": 0, "bbox": [2, 1, 2, 2]},
+      {"category_id": "cat", "iscrowd": 1, "bbox": [0, 0, 8, 4]},
+      {"category_id": 18, "bbox": [0, 0, 4.0, 1]}]})");
+  Write("list.txt", "a.png a.json\n");
+  EXPECT_EQ("18: 0 0.25 0.25 0.5 0.75 0; 1 0 0 0.5 0.25 0;3: 0 0 0 1 1 1;",
+            Objects(Converted("--label_type=json", "json").begin()->second));
+
+  Write("a.txt", "5 2 1 4 3\n\n9 0 0 8 4 \n");
+  Write("list.txt", "a.png a.txt\n");
+  EXPECT_EQ(
+      "5: 0 0.25 0.25 0.5 0.75 0;9: 0 0 0 1 1 0;",
+      Objects(
+          Converted("--label_type=txt --resize_width=2 --resize_height=2", "txt").begin()->second));
+}
+
+TEST_F(ConvertAnnoset, ALayerReadsItsRecords) {
+  Write("a.xml", VocFile(VocObject("cat", "2 1 4 3")));
+  Write("list.txt", "a.png a.xml\n");
+  Converted("--encode_type=png --encoded=True --shuffle=True --gray=False", "db");
+  NetParameter param;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "layer { name: 'd' type: 'AnnotatedData' top: 'data' top: 'label' data_param { batch_size: 1 "
+      "backend: LMDB source: '" +
+          Path("db") + "' } annotated_data_param { label_map_file: '" + Path("map.txt") +
+          "' batch_sampler { } } }",
+      &param));
+  Net<float> net(param);
+  net.Forward();
+  EXPECT_EQ((vector<int>{1, 3, 4, 8}), net.blob_by_name("data")->shape());
+  const float* const row = net.blob_by_name("label")->cpu_data();
+  EXPECT_EQ((vector<float>{0, 3, 0, 0.25, 0.25, 0.5, 0.75, 0}), vector<float>(row, row + 8));
+}
+
+TEST_F(ConvertAnnoset, ResizesByTheShorterSideUpToTheLonger) {
+  Write("a.xml", VocFile(VocObject("cat", "2 1 4 3")));
+  Write("list.txt", "a.png a.xml\n");
+  int number = 0;
+  for (const auto& [flags, height, width] :
+       {std::tuple("--min_dim=6", 6, 12), std::tuple("--max_dim=4", 2, 4),
+        std::tuple("--min_dim=6 --max_dim=10", 5, 10),
+        std::tuple("--min_dim=0 --max_dim=0", 4, 8)}) {
+    const auto records = Converted(flags, "db" + std::to_string(number++));
+    EXPECT_EQ(height, records.begin()->second.datum().height()) << flags;
+    EXPECT_EQ(width, records.begin()->second.datum().width()) << flags;
+    EXPECT_EQ("3: 0 0.25 0.25 0.5 0.75 0;", Objects(records.begin()->second)) << flags;
+  }
+}
+
+TEST_F(ConvertAnnoset, KeepsLabelsOfImages) {
+  Write("list.txt", "a.png 4\nb.png 2\n");
+  const Outcome outcome =
+      Run("convert_annoset", folder() + "/ " + Path("list.txt") + " " + Path("db"));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto records = Records<AnnotatedDatum>("db");
+  EXPECT_EQ(4, records.at("00000000_a.png").datum().label());
+  EXPECT_EQ(2, records.at("00000001_b.png").datum().label());
+}
+
+TEST_F(ConvertAnnoset, NamesTheFileThatIsWrong) {
+  const auto fails = [&](const string& type, const string& text, const string& why) {
+    Write("objects", text);
+    Write("list.txt", "\na.png objects\n");
+    ExpectFails("convert_annoset", Detection("--label_type=" + type) + Path("db"), why);
+    EXPECT_FALSE(std::filesystem::exists(Path("db")));
+  };
+  const string where = Path("list.txt") + ":2: " + Path("objects");
+  fails("xml", "no xml", where + " cannot be read as --label_type=xml: ");
+  fails("xml", VocFile(VocObject("cow", "1 1 2 2")),
+        "class 'cow' is not in --label_map_file=" + Path("map.txt"));
+  fails("xml", VocFile(VocObject("cat", "1 1 2 x")),
+        where + " cannot be read as --label_type=xml: ");
+  fails("xml", VocFile(VocObject("cat", "4 1 2 2")),
+        where + " has a box from (4, 1) to (2, 2): the end is before");
+  fails("json", "{", where + " cannot be read as --label_type=json: ");
+  fails("json", "{\"image\": {\"width\": 1, \"height\": 1}}",
+        where + " cannot be read as --label_type=json: ");
+  fails("txt", "1 2 3 4 5\n1 2 3 4\n",
+        where + " cannot be read as --label_type=txt: line 2 must be");
+  fails("yaml", "", "--label_type=yaml: it must be xml, json or txt.");
+  Write("map.txt", "item { name: 'cat' label: 3 } item { name: 'dog' label: 3 }");
+  fails("xml --check_label", VocFile(""),
+        "map.txt has label 3 twice; --check_label=false allows that.");
+  Write("list.txt", "a.png\n");
+  ExpectFails("convert_annoset", Detection("") + Path("db"),
+              "list.txt:1: a line must be the path of an image and");
+  ExpectFails("convert_annoset", "--anno_type=segmentation " + folder() + "/ l d",
+              "--anno_type=segmentation: it must be");
+  ExpectFails("convert_annoset", "--anno_type=detection " + folder() + "/ l d",
+              "--label_map_file=FILE is needed");
 }
 
 TEST_F(DataTools, FailedRunsLeaveNoDatabase) {

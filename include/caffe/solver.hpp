@@ -59,9 +59,9 @@ class Solver {
   void Step(int iters);
   /// Continues from a file that Snapshot wrote (.solverstate or .solverstate.h5), which is held to
   /// its checksums before anything changes, or from one of Caffe. caffe/solver_snapshots.hpp finds
-  /// the newest one. Data and random numbers stay where they are until the first Step or Solve, which goes
-  /// on where the training that wrote the file had come, whatever has been read by then: a program
-  /// that brings the data there itself, as Caffe wants it, skips none.
+  /// the newest one. Data and random numbers stay where they are until the first Step or Solve,
+  /// which goes on where the training that wrote the file had come, whatever has been read by then:
+  /// a program that brings the data there itself, as Caffe wants it, skips none.
   void Restore(const char* resume_file);
   /// Writes parameters and solver state to <prefix>_iter_<n>.*, and removes older snapshots where
   /// snapshot_keep asks for it. A file is complete or not there at all, and the state comes last:

@@ -7,9 +7,10 @@ DEFINE_string(weights, "",
 DEFINE_string(snapshot, "",
               "The .solverstate file to resume training from; latest: the newest whole one under "
               "snapshot_prefix.");
-DEFINE_string(load, "",
-              "Libraries with layers of your own, separated by commas: each registers its types when "
-              "it is loaded.");
+DEFINE_string(
+    load, "",
+    "Libraries with layers of your own, separated by commas: each registers its types when "
+    "it is loaded.");
 DEFINE_string(gpu, "", "The GPU to run on: a number, several separated by commas, or 'all'.");
 DEFINE_bool(strict_mode, false,
             "Refuse solver_mode: GPU in a build for the CPU only, instead of a warning.");

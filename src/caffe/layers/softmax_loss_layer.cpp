@@ -26,8 +26,9 @@ void SoftmaxWithLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
   SoftmaxScoresLossLayer<Dtype>::Reshape(bottom, top);
   if (!Weighs()) return;
   CHECK_EQ(class_weights_.count(), bottom[0]->shape(softmax_axis_))
-      << "Layer " << this->layer_param_.name() << ": class_weighting must be given once for each of "
-      << bottom[0]->shape(softmax_axis_) << " classes, not " << class_weights_.count() << " times.";
+      << "Layer " << this->layer_param_.name()
+      << ": class_weighting must be given once for each of " << bottom[0]->shape(softmax_axis_)
+      << " classes, not " << class_weights_.count() << " times.";
 }
 
 template <typename Dtype>

@@ -138,8 +138,8 @@ void Search::CheckFillers(const LayerParameter& layer, const Message& message) {
     if (std::find(fillers_.begin(), fillers_.end(), type) != fillers_.end()) return;
     string hint = DidYouMean(type, fillers_);
     if (hint.empty()) hint = " (there are " + boost::algorithm::join(fillers_, ", ") + ")";
-    Add(layer, "Layer " + layer.name() + ": " + field->name() + ": Unknown filler name: " + type +
-                   hint);
+    Add(layer,
+        "Layer " + layer.name() + ": " + field->name() + ": Unknown filler name: " + type + hint);
   };
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
@@ -182,7 +182,8 @@ string Search::Remedy() const {
     if (std::all_of(missing_.begin(), missing_.end(),
                     [](const LayerParameter* layer) { return layer->type() == "Python"; }))
       return "";
-    return "\nTo run the net, compile the layers that are missing into the program, or give layrub a "
+    return "\nTo run the net, compile the layers that are missing into the program, or give layrub "
+           "a "
            "library that has them: --load=my_layers.so. 'layrub plan' can do without them.";
   }
   string shapes;

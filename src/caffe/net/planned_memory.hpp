@@ -69,9 +69,9 @@ struct PlannedNet<Dtype>::Memory {
   bool in_op = false;
   bool keeps_all = false;  ///< after a forward, every blob is readable
   bool updated = false;    ///< since the last forward
-  int32_t done = -1;    // the step whose body has run last in this pass
-  size_t fed = 0;       // tensors that the Feed at work has copied by the load lane
-  int backward_at = 0;  // the layer of the net whose backward began last
+  int32_t done = -1;       // the step whose body has run last in this pass
+  size_t fed = 0;          // tensors that the Feed at work has copied by the load lane
+  int backward_at = 0;     // the layer of the net whose backward began last
 };
 
 /// Thrown out of a pass by a layer whose tops no longer have the shapes that were planned.

@@ -12,8 +12,8 @@ namespace caffe {
 
 // What a solver state says, and whether it is right. A head is a state without its history.
 
-/// The CRC-32 of a head, without its field for that, with which that of the history goes on: of each
-/// blob in turn its shape, where the head has_checksum, and its values, as floats or doubles.
+/// The CRC-32 of a head, without its field for that, with which that of the history goes on: of
+/// each blob in turn its shape, where the head has_checksum, and its values, as floats or doubles.
 uint32_t HeadCrc32(const SolverState& head);
 
 uint32_t ShapeCrc32(const vector<int>& shape, uint32_t crc);

@@ -153,7 +153,8 @@ TEST(SoftmaxWithLoss, TakesNoForcedGradientOfLabels) {
 TEST(SoftmaxWithLossErrors, WantsAWeightForEachClass) {
   LayerCase loss(Loss("loss_param { weight_by_label_freqs: true class_weighting: 1 }"),
                  {{2, 3}, {2}}, 1);
-  EXPECT_ERROR(loss.SetUp(), "Layer loss: class_weighting must be given once for each of 3 classes");
+  EXPECT_ERROR(loss.SetUp(),
+               "Layer loss: class_weighting must be given once for each of 3 classes");
 }
 
 TEST(SoftmaxWithLossErrors, NamesTheLayerOfBadLabels) {

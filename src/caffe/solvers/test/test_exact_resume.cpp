@@ -245,7 +245,8 @@ TEST(ExactResume, SkipsNothingWhereTheProgramBringsTheDataThereItself) {
   }
 }
 
-/// A loop of the program's own has the data where it has brought them, before a Step and a snapshot.
+/// A loop of the program's own has the data where it has brought them, before a Step and a
+/// snapshot.
 TEST(ExactResume, LeavesTheDataToALoopOfTheProgramsOwn) {
   const string folder = NewFolder();
   Way way;

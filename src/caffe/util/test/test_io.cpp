@@ -187,7 +187,8 @@ TEST_F(Io, ALinkThatAnotherUserHasMadeIsRefused) {
     const string link = Path("link");
     ASSERT_EQ(symlink(to.c_str(), link.c_str()), 0);
     ASSERT_EQ(lchown(link.c_str(), 12345, 12345), 0);
-    EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), link), "link: it is a symbolic link that another");
+    EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), link),
+                 "link: it is a symbolic link that another");
     unlink(link.c_str());
   }
   EXPECT_EQ(Read(target), "old");

@@ -113,7 +113,7 @@ void DenseImageDataLayer<Dtype>::LoadItem(int item, const string& path, const st
       << " of " << labels.rows << " x " << labels.cols << " has another size.";
   typename DataTransformer<Dtype>::Window window;
   Dtype *pixels = nullptr, *classes = nullptr;
-  this->workers_.InOrder(item, [&] {
+  this->workers_->InOrder(item, [&] {
     Blob<Dtype>& data = batch->data_;
     CHECK(this->GiveShape(item, batch_size, transformer.InferBlobShape(image), &data))
         << this->Name(path) << " of " << image.rows << " x " << image.cols

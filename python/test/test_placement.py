@@ -386,7 +386,7 @@ class Plans(CaffeTest):
 
     def test_a_prototxt_that_cannot_be_planned_is_refused_in_a_sentence(self):
         file = self.write('py.prototxt', 'layer { name: "d" type: "Python" top: "x" python_param { module: "m" layer: "A" } }')
-        with self.assertRaisesRegex(ValueError, '^Layer d .*; give it with batch=N'):
+        with self.assertRaisesRegex(ValueError, '^Layer d .*; give them with data_shape=x:C,H,W batch=N'):
             caffe.plan(file)
 
     def test_the_plan_of_a_prototxt_is_that_of_the_solver(self):

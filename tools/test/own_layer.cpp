@@ -6,10 +6,10 @@
 namespace caffe {
 
 template <typename Dtype>
-class TwiceLayer : public NeuronLayer<Dtype> {
+class MyDoublerLayer : public NeuronLayer<Dtype> {
  public:
-  explicit TwiceLayer(const LayerParameter& param) : NeuronLayer<Dtype>(param) {}
-  virtual inline const char* type() const { return "Twice"; }
+  explicit MyDoublerLayer(const LayerParameter& param) : NeuronLayer<Dtype>(param) {}
+  virtual inline const char* type() const { return "MyDoubler"; }
 
  protected:
   virtual void Forward_cpu(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) {
@@ -24,7 +24,7 @@ class TwiceLayer : public NeuronLayer<Dtype> {
   }
 };
 
-INSTANTIATE_CLASS(TwiceLayer);
-REGISTER_LAYER_CLASS(Twice);
+INSTANTIATE_CLASS(MyDoublerLayer);
+REGISTER_LAYER_CLASS(MyDoubler);
 
 }  // namespace caffe

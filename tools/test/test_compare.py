@@ -198,7 +198,7 @@ class Compare(DigitsTest):
         self.fails(run("compare", MODEL, "--report="), "--report= names no file")
         write("file", "")
         self.fails(run("compare", MODEL, "--report=file"), "--report: .*file")
-        write("bad.prototxt", 'placement { strategy: "best" }')
+        write("bad.prototxt", 'placement { strategy: "best" } layer { name: "x" type: "Input" top: "x" }')
         self.fails(run("compare", "--model=bad.prototxt"), "no placement strategy 'best'; there are keep")
 
 

@@ -225,8 +225,7 @@ TEST_F(ConvertAnnoset, ALayerReadsItsRecords) {
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       "layer { name: 'd' type: 'AnnotatedData' top: 'data' top: 'label' data_param { batch_size: 1 "
       "backend: LMDB source: '" +
-          Path("db") + "' } annotated_data_param { label_map_file: '" + Path("map.txt") +
-          "' batch_sampler { } } }",
+          Path("db") + "' } annotated_data_param { label_map_file: '" + Path("map.txt") + "' } }",
       &param));
   Net<float> net(param);
   net.Forward();

@@ -23,7 +23,7 @@ class OwnLayers(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         self.addCleanup(os.chdir, "/")
         os.chdir(folder)
-        write("own.prototxt", NET % 'type: "Twice"')
+        write("own.prototxt", NET % 'type: "MyDoubler"')
         write("ours.prototxt", NET % 'type: "Power" power_param { scale: 2 }')
         for name in ("own", "ours"):
             write(name + ".solver", SOLVER % (name + ".prototxt", name))
@@ -44,7 +44,7 @@ class OwnLayers(unittest.TestCase):
     def test_are_told_where_they_are_missing(self):
         done = run("train", "--solver=own.solver")
         self.assertEqual(1, done.code)
-        self.assertRegex(done.err, "unknown layer type: Twice(.|\\n)*--load=my_layers.so")
+        self.assertRegex(done.err, "unknown layer type: MyDoubler(.|\\n)*--load=my_layers.so")
 
     def test_a_library_that_cannot_be_loaded_is_named(self):
         write("text.so", "no library")

@@ -56,11 +56,8 @@ template <typename Dtype>
 void DenseImageDataLayer<Dtype>::DataLayerSetUp(const vector<Blob<Dtype>*>& bottom,
                                                 const vector<Blob<Dtype>*>& top) {
   const ImageDataParameter& param = this->layer_param_.image_data_param();
-  const DenseImageDataParameter& dense = this->layer_param_.dense_image_data_param();
   const TransformationParameter& transform = this->layer_param_.transform_param();
   const string what = "Layer " + this->layer_param_.name() + ": ";
-  CHECK_EQ(dense.crop_height() == 0, dense.crop_width() == 0)
-      << what << "crop_height and crop_width must be set together.";
   CHECK(!transform.has_resize_param() && !transform.has_expand_param() &&
         transform.img_rand_resize_upper() == 0)
       << what << "labels cannot follow an image that transform_param resizes or expands: use "

@@ -121,9 +121,11 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     }
   }
   // Behind a layer of varying shapes, a forward needs what the plan has kept for that alone.
-  const auto& end = layers[last];
-  const auto bottom = memory_->flat.Blobs(end.bottom), top = memory_->flat.Blobs(end.top);
-  if (net_->phase_ == TEST && end.layer->Traits(bottom, top, end.propagate_down).varying) return {};
+  if (net_->phase_ == TEST && last < static_cast<int>(layers.size())) {
+    const auto& end = layers[last];
+    const auto bottom = memory_->flat.Blobs(end.bottom), top = memory_->flat.Blobs(end.top);
+    if (end.layer->Traits(bottom, top, end.propagate_down).varying) return {};
+  }
   // Of those that write a blob all run again, or none.
   const auto spread = [&](std::vector<bool>* layers_with, bool value) {
     std::set<int> blobs;

@@ -74,10 +74,17 @@ string NoText(const string& begin) {
   if (begins("\xFF\xFE") || begins("\xFE\xFF"))
     return "is text in UTF-16; save it as UTF-8 or ASCII";
   if (begins("\x89HDF")) return "is an HDF5 file; a prototxt, which is text, is needed here";
-  const auto binary = [](char c) {
-    return (c >= 0 && c < ' ' && strchr("\t\n\v\f\r", c) == nullptr) || c == '\0';
-  };
-  if (std::none_of(begin.begin(), begin.end(), binary)) return "";
+  char quote = 0;  // of the string around a character, in which there may be any but '\0'
+  const bool text = std::none_of(begin.begin(), begin.end(), [&](char c) {
+    const bool control = c >= 0 && c < ' ' && (c == '\0' || strchr("\t\n\v\f\r", c) == nullptr);
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    }
+    return control && (quote == 0 || c == '\0');
+  });
+  if (text) return "";
   return "is a binary file, as .caffemodel and .solverstate are; a prototxt, which is text, is "
          "needed here";
 }

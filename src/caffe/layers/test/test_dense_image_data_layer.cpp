@@ -120,7 +120,7 @@ TEST_F(DenseImageData, IsPlannedWithoutItsData) {
 TEST_F(DenseImageData, RefusesWhatLabelsCannotFollow) {
   ExpectError(Source("", "transform_param { resize_param { height: 2 width: 2 } }"),
               "Layer dense: labels cannot follow an image");
-  ExpectError(Source("crop_height: 2"), "crop_height and crop_width must be set together");
+  ExpectError(Source("crop_height: 2"), "crop_h and crop_w must be set together");
   WriteList("a0.png l0.png\na1.png\n");
   ExpectError(Source(""), "list:2: a line is .image label., two paths");
   WriteList("a0.png nothing.png\n");

@@ -20,6 +20,7 @@ TEST(SolverNets, ReadsNetsFromFiles) {
   string folder = NewFolder();
   NetParameter net;
   net.set_name("from a file");
+  net.add_layer()->set_type("Input");
   WriteProtoToTextFile(net, folder + "/net.prototxt");
   SolverParameter param;
   param.set_train_net(folder + "/net.prototxt");

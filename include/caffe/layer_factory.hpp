@@ -82,7 +82,7 @@ class LayerRegistry {
     return origins;
   }
 
-  /// Types of the library that the program has replaced, and that nobody has been told of.
+  /// Types of the library that the program has replaced, without a warning in the log so far.
   static std::set<string>& Replaced() {
     static std::set<string> types;
     return types;

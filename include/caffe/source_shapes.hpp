@@ -44,13 +44,15 @@ vector<vector<int>> SourceTopShapes(const LayerParameter& layer, const DataShape
 /// Sets the batch size of a layer that reads data from outside.
 void SetSourceBatch(int batch, LayerParameter* layer);
 
-/// Whether this program may lack the layer: its type is not registered, or it is a Python layer.
+/// Whether this program may lack the layer: its type is not registered, or has a check of its own
+/// (caffe/layer_check.hpp), as Python layers, whose class may not be there.
 bool MayBeMissing(const LayerParameter& layer);
 
-/// `param` with every layer that may be missing, and all tops of which are in `shapes`, replaced by
-/// one that has tops of these shapes and cannot run. Nothing is known of what such a layer does, so
-/// all its operands stay for its backward, and it is never run twice. Its parameters, which are not
-/// known, do not count. One that is called a loss has the weight 1, unless it has another.
+/// A copy of `param` in which stand-ins take the place of layers that may be missing, where
+/// `shapes` has the shapes of all their tops. A stand-in has these tops and cannot run. A plan
+/// knows nothing of it: all its operands stay for its backward, it never runs twice, and its
+/// parameters do not count. A layer whose type ends in "Loss" gets the loss weight 1, unless it has
+/// another.
 NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vector<int>>& shapes);
 
 /// `param` (one phase of a net: see Net::FilterNet) with every layer that reads data from outside

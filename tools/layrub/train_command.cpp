@@ -103,15 +103,16 @@ class StepTimes : public Solver<float>::Callback {
   std::vector<double> seconds_;
 };
 
-/// Says in the log file when nobody reads the standard error any more.
+/// Says in the log file when the reader of the standard error has gone.
 class LogReader : public Solver<float>::Callback {
  protected:
   void on_start() override {
     pollfd standard_error = {STDERR_FILENO, 0, 0};
     if (gone_ || poll(&standard_error, 1, 0) != 1) return;
     gone_ = true;
-    LOG(WARNING) << "Nobody reads the standard error any more. Training goes on, and its log goes "
-                    "to the log file alone.";
+    LOG(WARNING)
+        << "The reader of the standard error has gone. Training goes on, and its log goes to "
+           "the log file alone.";
   }
   void on_gradients_ready() override {}
 

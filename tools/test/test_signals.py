@@ -67,7 +67,7 @@ class Signals(unittest.TestCase):
         self.process.stderr.close()
         log = os.path.join(self.folder, "layrub.INFO")
         deadline = time.monotonic() + 60
-        while "Nobody reads the standard error any more" not in open(log).read():
+        while "The reader of the standard error has gone" not in open(log).read():
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(self.process.poll())
             time.sleep(0.1)

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "caffe/layer.hpp"
-#include "caffe/python_class.hpp"
+#include "caffe/layer_check.hpp"
 
 namespace caffe {
 
@@ -38,9 +38,10 @@ class PythonLayer : public Layer<Dtype> {
  public:
   /// Installs what makes the bodies of layers that are set up from now on, or, if empty, takes it
   /// away. Layers of single precision that are set up without one start a Python interpreter in the
-  /// process, if libcaffe_python.so is beside the library; others abort. A net tells of all layers
-  /// that `check` objects to before it makes any.
-  static void SetBodyMaker(PythonBodyMaker<Dtype> maker, PythonClassCheck check = {});
+  /// process, if libcaffe_python.so is beside the library; others abort. `check`
+  /// looks for the class: a net asks it about each of these layers before it makes any layer, and
+  /// lists all that is missing.
+  static void SetBodyMaker(PythonBodyMaker<Dtype> maker, LayerCheck check = {});
 
   explicit PythonLayer(const LayerParameter& param) : Layer<Dtype>(param) {}
   void LayerSetUp(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top) override;

@@ -6,10 +6,10 @@
 namespace layrub {
 
 /// For programs, once, before anything else. A file that the program opens never takes the place of
-/// a standard stream that was closed when it began. A pipe that nobody reads any more does not end
-/// the program (SIGPIPE is ignored): the write fails. And where not all of the standard output
-/// could be written, the program says so in one sentence at its end, "<program>: cannot write ...",
-/// and exits with 1, whatever it was to exit with.
+/// a standard stream that was closed when it began. SIGPIPE is ignored: to write to a pipe whose
+/// reader has gone is an error, and does not end the program. And where not all of the standard
+/// output could be written, the program says so in one sentence at its end, "<program>: cannot
+/// write ...", and exits with 1, whatever it was to exit with.
 void GuardStandardStreams(const std::string& program);
 
 }  // namespace layrub

@@ -11,6 +11,7 @@
 
 #include "caffe/data_transformer.hpp"
 #include "caffe/layer.hpp"
+#include "caffe/layer_check.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/util/db.hpp"
 #include "caffe/util/failure.hpp"
@@ -275,10 +276,13 @@ void RequireShapes(const LayerParameter& layer, bool has_batch, const DataShapes
 
 }  // namespace
 
+bool MayBeMissing(const LayerParameter& layer) {
+  return HasLayerCheck(layer.type()) || !IsRegistered(layer.type());
+}
+
 bool ReadsOutside(const LayerParameter& layer) {
   if (ReadsImages(layer.type())) return true;
-  if (layer.bottom_size() > 0 || layer.top_size() == 0) return false;
-  return layer.type() == "Python" || !IsRegistered(layer.type());
+  return layer.bottom_size() == 0 && layer.top_size() > 0 && MayBeMissing(layer);
 }
 
 bool HasBatchSize(const LayerParameter& layer) { return ReadsImages(layer.type()); }
@@ -359,10 +363,6 @@ void ReplaceByShapes(const string& type, const vector<vector<int>>& shapes, Laye
 bool IsCalledALoss(const string& type) { return type.ends_with("Loss") || type.ends_with("_LOSS"); }
 
 }  // namespace
-
-bool MayBeMissing(const LayerParameter& layer) {
-  return layer.type() == "Python" || !IsRegistered(layer.type());
-}
 
 NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vector<int>>& shapes) {
   NetParameter result = param;

@@ -10,6 +10,21 @@ namespace caffe {
 namespace kernels {
 namespace {
 
+template <typename Dtype>
+struct WindowOfPlane {
+  const Dtype* plane;
+  Range ys, xs;
+};
+
+/// Window `column` of row `row` of all planes' windows.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline WindowOfPlane<Dtype> WindowAt(const PoolingWindow& p, const Dtype* x,
+                                                        int64_t row, int64_t column) {
+  return {x + row / p.pooled_height * p.height * p.width,
+          Covered(static_cast<int>(row % p.pooled_height), p.kernel_h, p.stride_h, 0, p.height),
+          Covered(static_cast<int>(column), p.kernel_w, p.stride_w, 0, p.width)};
+}
+
 template <typename Dtype, typename Index>
 void DrawFromWindows(const DeviceContext& context, const PoolingWindow& window, uint64_t key,
                      const Dtype* x, Dtype* y, Index* index) {
@@ -18,11 +33,7 @@ void DrawFromWindows(const DeviceContext& context, const PoolingWindow& window, 
   ParallelForRows(
       context, p.planes * p.pooled_height, p.pooled_width,
       [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-        const int pool_y = static_cast<int>(row % p.pooled_height),
-                  pool_x = static_cast<int>(column);
-        const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, 0, p.height);
-        const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, 0, p.width);
-        const Dtype* const plane = x + row / p.pooled_height * p.height * p.width;
+        const auto [plane, ys, xs] = WindowAt(p, x, row, column);
         Dtype sum = 0;
         for (int iy = ys.begin; iy < ys.end; ++iy) {
           for (int ix = xs.begin; ix < xs.end; ++ix) sum += plane[int64_t{iy} * p.width + ix];
@@ -73,11 +84,7 @@ void ExpectedPoolForward(const DeviceContext& context, const PoolingWindow& wind
   const PoolingWindow p = window;
   ParallelForRows(context, p.planes * p.pooled_height, p.pooled_width,
                   [=] LAYRUB_HOST_DEVICE(int64_t row, int64_t column) {
-                    const int pool_y = static_cast<int>(row % p.pooled_height),
-                              pool_x = static_cast<int>(column);
-                    const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, 0, p.height);
-                    const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, 0, p.width);
-                    const Dtype* const plane = x + row / p.pooled_height * p.height * p.width;
+                    const auto [plane, ys, xs] = WindowAt(p, x, row, column);
                     Dtype sum = FLT_MIN, weighted = 0;
                     for (int iy = ys.begin; iy < ys.end; ++iy) {
                       for (int ix = xs.begin; ix < xs.end; ++ix) {

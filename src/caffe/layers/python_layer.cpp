@@ -14,7 +14,7 @@ std::mutex maker_mutex;
 template <typename Dtype>
 struct Python {
   PythonBodyMaker<Dtype> maker;
-  PythonClassCheck check;
+  LayerCheck check;
 };
 
 template <typename Dtype>
@@ -53,12 +53,12 @@ string ProblemOfClass(const LayerParameter& layer) {
   return python.check ? python.check(layer) : "";
 }
 
-const bool check_installed = (SetPythonClassCheck(ProblemOfClass), true);
+const bool check_installed = (SetLayerCheck("Python", ProblemOfClass), true);
 
 }  // namespace
 
 template <typename Dtype>
-void PythonLayer<Dtype>::SetBodyMaker(PythonBodyMaker<Dtype> maker, PythonClassCheck check) {
+void PythonLayer<Dtype>::SetBodyMaker(PythonBodyMaker<Dtype> maker, LayerCheck check) {
   const std::lock_guard<std::mutex> lock(maker_mutex);
   Installed<Dtype>() = {std::move(maker), std::move(check)};
 }

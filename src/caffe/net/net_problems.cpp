@@ -9,9 +9,9 @@
 
 #include "caffe/common.hpp"
 #include "caffe/filler.hpp"
+#include "caffe/layer_check.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/proto/caffe.pb.h"
-#include "caffe/python_class.hpp"
 #include "caffe/util/nearest_name.hpp"
 #include "caffe/util/problem_list.hpp"
 #include "caffe/util/shape_only.hpp"
@@ -71,15 +71,16 @@ void Search::FindProblemsOf(const LayerParameter& layer) {
 
 void Search::CheckType(const LayerParameter& layer) {
   if (LayerRegistry<float>::Registry().count(layer.type()) > 0) {
-    if (layer.type() != "Python") return;
-    const string problem = PythonClassProblem(layer);
+    const string problem = LayerProblem(layer);
     if (problem.empty()) return;
     missing_.push_back(&layer);
     return Add(layer, problem);
   }
   const string like = DidYouMean(layer.type(), types_);
-  lists_types_ |= like.empty();
-  if (like.empty()) missing_.push_back(&layer);
+  if (like.empty()) {
+    lists_types_ = true;
+    missing_.push_back(&layer);
+  }
   Add(layer, "Layer " + layer.name() + ": unknown layer type: " + layer.type() + like);
 }
 
@@ -178,13 +179,9 @@ void Search::AddTops(const LayerParameter& layer) {
 string Search::Remedy() const {
   if (missing_.empty()) return "";
   if (!ShapeOnlyScope::Active()) {
-    // What lacks for a Python layer is told of each.
-    if (std::all_of(missing_.begin(), missing_.end(),
-                    [](const LayerParameter* layer) { return layer->type() == "Python"; }))
-      return "";
-    return "\nTo run the net, compile the layers that are missing into the program, or give layrub "
-           "a "
-           "library that has them: --load=my_layers.so. 'layrub plan' can do without them.";
+    if (!lists_types_) return "";  // of other layers, their problems say what to do
+    return "\nTo run the net, compile the layers that are missing into the program, or name a "
+           "library that has them: layrub --load=my_layers.so. 'layrub plan' can do without them.";
   }
   string shapes;
   for (const LayerParameter* layer : missing_) {

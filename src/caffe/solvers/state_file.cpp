@@ -84,7 +84,7 @@ uint32_t HistoryCrc32(hid_t history, const SolverState& head, uint32_t crc) {
 
 namespace {
 
-/// The field `resume` of a binary state, by whose other fields it goes without reading them.
+/// The field `resume` of a binary state. The other fields are skipped, not read.
 ResumeState ResumeOf(const string& state_file) {
   using google::protobuf::internal::WireFormatLite;
   ResumeState resume;

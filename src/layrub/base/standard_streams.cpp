@@ -46,7 +46,7 @@ void GuardStandardStreams(const std::string& program) {
     // Opened the wrong way round: to use it fails, as before. The lowest free number is this one.
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
-  std::signal(SIGPIPE, SIG_IGN);  // that nobody reads any more is an error of the write
+  std::signal(SIGPIPE, SIG_IGN);  // such a write fails instead
   std::atexit(CheckStandardOutput);
 }
 

@@ -3,6 +3,7 @@
 
 #include "caffe/layer_factory.hpp"
 #include "caffe/test/expect_error.hpp"
+#include "caffe/test/warnings.hpp"
 #include "training.hpp"
 
 namespace caffe {
@@ -51,23 +52,9 @@ string NetWith(const string& layer) {
     layer { name: "loss" type: "SoftmaxWithLoss" bottom: "y" bottom: "label" top: "loss" })";
 }
 
-/// How often the log warns of the type.
-class Told : public google::LogSink {
- public:
-  Told() { google::AddLogSink(this); }
-  ~Told() override { google::RemoveLogSink(this); }
-  using google::LogSink::send;
-  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
-            const char* message, size_t length) override {
-    times += severity == google::WARNING &&
-             string(message, length).find("Layers of type ShuffleChannel are the program's") == 0;
-  }
-  int times = 0;
-};
-
 TEST(ReplacedType, IsTheProgramsUnderEveryStrategy) {
   LayerRegistry<float>::AddCreator("ShuffleChannel", nullptr, LayerOrigin::kFork);
-  const Told told;
+  const Warnings warnings;
   OpenSolver twice(SolverFor(ParseNet(NetWith("type: 'Power' power_param { scale: 2 }"))));
   const vector<float> expected = TrainUnplanned(&twice, 2);
   for (const string strategy : {"", "keep", "hybrid", "sqrt", "vdnn_all"}) {
@@ -76,7 +63,7 @@ TEST(ReplacedType, IsTheProgramsUnderEveryStrategy) {
     solver.Step(2);
     EXPECT_TRUE(SameBits(TrainedState(&solver), expected)) << strategy;
   }
-  EXPECT_EQ(told.times, 1);
+  EXPECT_EQ(warnings.Count("Layers of type ShuffleChannel are the program's"), 1);
 }
 
 TEST(ReplacedType, IsListedOnce) {
@@ -95,8 +82,12 @@ TEST(ReplacedType, StaysTheProgramsWhenTheLibraryComesLater) {
   LayerParameter param;
   param.set_type("ShuffleChannel");
   LayerRegistry<float>::AddCreator("ShuffleChannel", nullptr, LayerOrigin::kFork);
-  EXPECT_NE(dynamic_cast<TwiceLayer<float>*>(LayerRegistry<float>::CreateLayer(param).get()),
-            nullptr);
+  const auto layer = LayerRegistry<float>::CreateLayer(param);
+  Blob<float> x(vector<int>{1}), y;
+  x.mutable_cpu_data()[0] = 3;
+  layer->SetUp({&x}, {&y});
+  layer->Forward({&x}, {&y});
+  EXPECT_EQ(y.cpu_data()[0], 6);
 }
 
 }  // namespace

@@ -4,30 +4,11 @@
 #include <limits>
 #include <stdexcept>
 
+#include "caffe/test/warnings.hpp"
 #include "resumed_training.hpp"
 
 namespace caffe {
 namespace {
-
-/// The warnings of the log.
-class Warnings : public google::LogSink {
- public:
-  Warnings() { google::AddLogSink(this); }
-  ~Warnings() override { google::RemoveLogSink(this); }
-  using google::LogSink::send;
-  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
-            const char* message, size_t length) override {
-    if (severity == google::WARNING) lines_.emplace_back(message, length);
-  }
-  bool Have(const string& part) const {
-    return std::any_of(lines_.begin(), lines_.end(),
-                       [&](const string& line) { return line.find(part) != string::npos; });
-  }
-  const vector<string>& lines() const { return lines_; }
-
- private:
-  vector<string> lines_;
-};
 
 class ResumeOfChanged : public ::testing::Test {
  protected:
@@ -50,7 +31,7 @@ class ResumeOfChanged : public ::testing::Test {
     Trainer<float> trainer(way, folder_ + "/again", 2);
     const Trained trained = trainer.Train(file);
     EXPECT_EQ(trainer.solver().iter(), Trainer<float>::kIterations);
-    return warnings.lines();
+    return warnings.lines;
   }
 
   const TrainingFiles files_;
@@ -102,12 +83,12 @@ TEST_F(ResumeOfChanged, TypesBeginsAnew) {
       const Warnings warnings;
       trainer.solver().RestoreProgress(kept, "file");
       trainer.solver().Progress();
-      ASSERT_FALSE(warnings.lines().empty()) << from << " to " << to;
-      EXPECT_EQ(warnings.lines().back(),
+      ASSERT_FALSE(warnings.lines.empty()) << from << " to " << to;
+      EXPECT_EQ(warnings.lines.back(),
                 "file, train net: what was kept of layer 'source' does not fit it: it begins anew.")
           << from << " to " << to;
       // Where two kinds keep as many numbers, the source finds that its records are others.
-      EXPECT_LE(warnings.lines().size(), from.find("shuffled") == 0 ? 2u : 1u)
+      EXPECT_LE(warnings.lines.size(), from.find("shuffled") == 0 ? 2u : 1u)
           << from << " to " << to;
       trainer.solver().Step(1);
     }
@@ -213,9 +194,9 @@ TEST_F(ResumeOfChanged, MessagesAreRefusedWithoutHarm) {
     const Warnings warnings;
     trainer.solver().RestoreProgress(no_generator, "file");
     trainer.solver().Progress();
-    EXPECT_TRUE(warnings.Have("file: the state of the random generator cannot be read"));
+    EXPECT_GT(warnings.Count("file: the state of the random generator cannot be read"), 0);
     trainer.solver().RestoreProgress(ResumeState(), "file");
-    EXPECT_TRUE(warnings.Have("file says how far 0 solvers had come, and this training has 1:"));
+    EXPECT_GT(warnings.Count("file says how far 0 solvers had come, and this training has 1:"), 0);
     trainer.solver().Step(1);
   }
 }

@@ -6,6 +6,7 @@
 #include "caffe/error.hpp"
 #include "caffe/solver_check.hpp"
 #include "caffe/solver_nets.hpp"
+#include "caffe/test/warnings.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/upgrade_proto.hpp"
 #include "solver_fixture.hpp"
@@ -23,19 +24,6 @@ string Said(const Work& work) {
   }
   return "";
 }
-
-class Warnings : public google::LogSink {
- public:
-  Warnings() { google::AddLogSink(this); }
-  ~Warnings() override { google::RemoveLogSink(this); }
-  using google::LogSink::send;
-  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
-            const char* message, size_t length) override {
-    if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
-  }
-
-  vector<string> lines;
-};
 
 /// A file that is there, as the net; nobody reads it.
 class SolverProblems : public testing::Test {

@@ -12,6 +12,7 @@
 
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/test/expect_error.hpp"
+#include "caffe/test/warnings.hpp"
 #include "caffe/util/fork_fields.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/problem_list.hpp"
@@ -19,20 +20,6 @@
 
 namespace caffe {
 namespace {
-
-/// The warnings that are logged while it lives.
-class Warnings : public google::LogSink {
- public:
-  Warnings() { google::AddLogSink(this); }
-  ~Warnings() override { google::RemoveLogSink(this); }
-  using google::LogSink::send;
-  void send(google::LogSeverity severity, const char*, const char*, int, const struct ::tm*,
-            const char* message, size_t length) override {
-    if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
-  }
-
-  std::vector<string> lines;
-};
 
 template <typename Message>
 string ProblemsOf(const string& text, Message* message) {

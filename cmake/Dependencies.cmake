@@ -37,7 +37,7 @@ function(layrub_number_in result word)
   endforeach()
 endfunction()
 
-# layrub_opened_library(<name> <major> <header>...): notes for scripts/bundle.sh that libcaffe opens lib<name>.so.<version>,
+# layrub_opened_library(<name> <major> <header>...): notes for tools/gpu/bundle.sh that libcaffe opens lib<name>.so.<version>,
 # whose headers define <major> as the version.
 function(layrub_opened_library name major)
   layrub_number_in(version ${major} ${ARGN})

@@ -11,8 +11,8 @@ namespace caffe {
 
 /// Batches of windows of images, drawn at random as R-CNN does: background first (label 0), then
 /// fg_fraction of the batch from the foreground. window_data_param.source lists images and their
-/// windows (src/caffe/layers/window_file.hpp); a window is foreground where its overlap with an
-/// object is at least fg_threshold, background where it is below bg_threshold.
+/// windows (src/caffe/layers/data/window_file.hpp); a window is foreground where its overlap with
+/// an object is at least fg_threshold, background where it is below bg_threshold.
 ///
 /// A window is warped to crop_size x crop_size (transform_param). With crop_mode "square" it is
 /// first grown to the smallest square around it, with context_pad so far that the crop has so many

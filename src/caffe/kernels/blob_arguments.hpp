@@ -4,7 +4,7 @@
 // What kernels are given, taken from blobs. For layers: kernels themselves know no blobs.
 
 #include "caffe/kernels/accumulator.hpp"
-#include "caffe/kernels/labels.hpp"
+#include "caffe/kernels/loss/labels.hpp"
 #include "caffe/operands.hpp"
 
 namespace caffe {

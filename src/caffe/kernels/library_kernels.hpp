@@ -6,9 +6,9 @@
 // all of them do where the build or the machine has no library. They queue on CUDA's default
 // stream, and each is reproducible by the library's word.
 
-#include "caffe/kernels/labels.hpp"
-#include "caffe/kernels/lrn.hpp"
-#include "caffe/kernels/pooling.hpp"
+#include "caffe/kernels/loss/labels.hpp"
+#include "caffe/kernels/norm/lrn.hpp"
+#include "caffe/kernels/pooling/pooling.hpp"
 
 namespace caffe {
 

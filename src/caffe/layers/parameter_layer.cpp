@@ -1,6 +1,6 @@
 #include "caffe/layers/parameter_layer.hpp"
 
-#include "caffe/kernels/eltwise.hpp"
+#include "caffe/kernels/math/eltwise.hpp"
 #include "derived.hpp"
 
 namespace caffe {

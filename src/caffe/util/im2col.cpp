@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "caffe/kernels/im2col.hpp"
+#include "caffe/kernels/conv/im2col.hpp"
 #include "caffe/kernels/on_device.hpp"
 
 namespace caffe {

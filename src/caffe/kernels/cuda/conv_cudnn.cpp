@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "caffe/kernels/conv_dims.hpp"
+#include "caffe/kernels/conv/conv_dims.hpp"
+#include "caffe/kernels/conv/depthwise.hpp"
 #include "caffe/kernels/cuda/cudnn_problem.hpp"
-#include "caffe/kernels/depthwise.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #include "caffe/util/library_settings.hpp"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "caffe/kernels/conv.hpp"
+#include "caffe/kernels/conv/conv.hpp"
 
 namespace caffe {
 namespace kernels {

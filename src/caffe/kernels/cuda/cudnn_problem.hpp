@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "caffe/kernels/conv_dims.hpp"
+#include "caffe/kernels/conv/conv_dims.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #include "caffe/util/cudnn.hpp"
 

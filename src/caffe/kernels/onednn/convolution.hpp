@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "caffe/kernels/conv.hpp"
+#include "caffe/kernels/conv/conv.hpp"
 
 /// OneDnnLikedBlock, where `threads` threads run it.
 extern "C" int layrub_onednn_liked_block(const caffe::kernels::Convolution& conv,

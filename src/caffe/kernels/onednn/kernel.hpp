@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "caffe/kernels/conv.hpp"
+#include "caffe/kernels/conv/conv.hpp"
 
 namespace caffe {
 namespace kernels {

@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "caffe/kernels/batch_norm.hpp"
+#include "caffe/kernels/activation/softmax.hpp"
 #include "caffe/kernels/blob_arguments.hpp"
 #include "caffe/kernels/library_kernels.hpp"
-#include "caffe/kernels/lrn.hpp"
-#include "caffe/kernels/pooling.hpp"
-#include "caffe/kernels/softmax.hpp"
+#include "caffe/kernels/norm/batch_norm.hpp"
+#include "caffe/kernels/norm/lrn.hpp"
+#include "caffe/kernels/pooling/pooling.hpp"
 #include "caffe/util/benchmark.hpp"
 #ifdef USE_CUDNN
 #include "caffe/kernels/cuda/cudnn_descriptors.hpp"

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <map>
 
+#include "caffe/kernels/activation/softmax.hpp"
 #include "caffe/kernels/library_kernels.hpp"
-#include "caffe/kernels/softmax.hpp"
 #include "caffe/util/algorithm_table.hpp"
 #include "caffe/util/io.hpp"
 

@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
-#include "caffe/kernels/batch_norm.hpp"
-#include "caffe/kernels/bias.hpp"
-#include "caffe/kernels/conv.hpp"
-#include "caffe/kernels/pooling.hpp"
+#include "caffe/kernels/conv/conv.hpp"
+#include "caffe/kernels/math/bias.hpp"
+#include "caffe/kernels/norm/batch_norm.hpp"
+#include "caffe/kernels/pooling/pooling.hpp"
 #include "caffe/util/channel_shape.hpp"
 #include "caffe/util/threads.hpp"
 

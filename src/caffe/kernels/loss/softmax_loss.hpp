@@ -1,0 +1,28 @@
+#ifndef CAFFE_KERNELS_LOSS_SOFTMAX_LOSS_HPP_
+#define CAFFE_KERNELS_LOSS_SOFTMAX_LOSS_HPP_
+
+#include "caffe/device_context.hpp"
+#include "caffe/kernels/loss/labels.hpp"
+#include "caffe/kernels/loss/loss_sum.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// losses[p] = -log(max(softmax of p at its label, smallest normal float)), 0 where the label is
+/// ignored, not a number where it is no class; times class_weights[label], unless that is null.
+/// `prob` is the softmax of x, or null: derived from x with the same result.
+template <typename Dtype>
+void SoftmaxLosses(const DeviceContext& context, const ScoreShape& shape, const Dtype* x,
+                   const Dtype* prob, const Labels<Dtype>& labels, const Dtype* class_weights,
+                   Dtype* losses);
+/// dx = (prob - 1 at the label) * weight[0] / normalizer, 0 where the label is ignored; times
+/// class_weights[label], unless that is null. dx may be prob.
+template <typename Dtype>
+void SoftmaxLossBackward(const DeviceContext& context, const ScoreShape& shape, const Dtype* prob,
+                         const Labels<Dtype>& labels, const Normalizer& normalizer,
+                         const Dtype* weight, const Dtype* class_weights, Dtype* dx);
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_LOSS_SOFTMAX_LOSS_HPP_

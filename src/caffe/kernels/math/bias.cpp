@@ -1,0 +1,35 @@
+#include "caffe/kernels/math/bias.hpp"
+
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+
+template <typename Dtype>
+void BiasForward(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                 const Dtype* bias, Dtype* y) {
+  ParallelForChannels(
+      context, shape,
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, int64_t i) { return x[i] + bias[channel]; }, To{y});
+}
+
+template <typename Dtype>
+void BiasGradient(const DeviceContext& context, const ChannelShape& shape, const Dtype* dy,
+                  const Accumulator<Dtype>& dbias) {
+  const Accumulator<Dtype> to = dbias;
+  ReduceChannels<Dtype>(
+      context, shape, [=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return dy[i]; },
+      [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype sum) { to.Add(channel, sum); });
+}
+
+#define LAYRUB_INSTANTIATE_BIAS(Dtype)                                                             \
+  template void BiasForward(const DeviceContext&, const ChannelShape&, const Dtype*, const Dtype*, \
+                            Dtype*);                                                               \
+  template void BiasGradient(const DeviceContext&, const ChannelShape&, const Dtype*,              \
+                             const Accumulator<Dtype>&)
+LAYRUB_INSTANTIATE_BIAS(float);
+LAYRUB_INSTANTIATE_BIAS(double);
+#undef LAYRUB_INSTANTIATE_BIAS
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,294 @@
+#include "caffe/kernels/norm/batch_norm.hpp"
+
+#include <cmath>
+
+#include "caffe/kernels/activation/rectifier.hpp"
+#include "caffe/kernels/loops.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+/// One normalised value. Every form goes through this expression, so that all give the same bits.
+template <typename Dtype>
+LAYRUB_HOST_DEVICE inline Dtype Normalized(Dtype x, Dtype mean, Dtype inverse) {
+  return (x - mean) * inverse;
+}
+
+/// What the values of some channels become, and the normalised values. A step that is left out has
+/// the constants that change no bit: x * 1, x + -0.
+template <typename Dtype, int kLanes>
+struct NormalizedChannels {
+  const Dtype* x;
+  Dtype mean[kLanes], inverse[kLanes];
+  Dtype scale[kLanes], bias[kLanes], slope;
+
+  LAYRUB_HOST_DEVICE ValueAndCopy<Dtype> operator()(int lane, int64_t i) const {
+    const Dtype value = Normalized(x[i], mean[lane], inverse[lane]);
+    return {Relu(value * scale[lane] + bias[lane], slope), value};
+  }
+};
+template <typename Dtype>
+struct NormalizedValues {
+  const Dtype *x, *mean, *inverse;
+  AfterNormalizing<Dtype> after;
+
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE NormalizedChannels<Dtype, kLanes> Of(int64_t channel) const {
+    NormalizedChannels<Dtype, kLanes> of;
+    of.x = x;
+    of.slope = after.rectify ? after.slope : Dtype(1);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      of.mean[lane] = mean[channel + lane];
+      of.inverse[lane] = inverse[channel + lane];
+      of.scale[lane] = after.scale != nullptr ? after.scale[channel + lane] : Dtype(1);
+      of.bias[lane] = after.bias != nullptr ? after.bias[channel + lane] : -Dtype(0);
+    }
+    return of;
+  }
+};
+
+/// What a backward has of an element.
+template <typename Dtype>
+struct ElementGradient {
+  Dtype normalised;
+  Dtype g;  ///< the derivative of what the rectifier was given
+  Dtype h;  ///< that of the normalised value before means are subtracted
+};
+
+/// ElementGradient of the elements of some channels. A step that is left out has the constants that
+/// change no bit of what is used.
+template <typename Dtype, int kLanes>
+struct ChannelGradients {
+  const Dtype* values;
+  const Dtype* dy;
+  Dtype mean[kLanes], inverse[kLanes];  // make normalised values of `values`
+  Dtype factor[kLanes], bias[kLanes];   // and of those something as positive as what was rectified
+  Dtype scale[kLanes], slope;
+
+  LAYRUB_HOST_DEVICE ChannelGradients(const NormalizedSource<Dtype>& source,
+                                      const AfterNormalizing<Dtype>& after, const Dtype* gradient,
+                                      int64_t channel)
+      : values(source.rectified != nullptr ? source.rectified : source.values),
+        dy(gradient),
+        slope(after.rectify ? after.slope : Dtype(1)) {
+    if (values == nullptr) values = dy;  // nothing that is wanted depends on them
+    const bool computed = source.rectified == nullptr;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int64_t c = channel + lane;
+      mean[lane] = source.mean != nullptr ? source.mean[c] : Dtype(0);
+      inverse[lane] = source.mean != nullptr ? source.inverse[c] : Dtype(1);
+      scale[lane] = after.scale != nullptr ? after.scale[c] : Dtype(1);
+      factor[lane] = computed ? scale[lane] : Dtype(1);
+      bias[lane] = computed && after.bias != nullptr ? after.bias[c] : Dtype(0);
+    }
+  }
+
+  LAYRUB_HOST_DEVICE ElementGradient<Dtype> operator()(int lane, int64_t i) const {
+    const Dtype normalised = Normalized(values[i], mean[lane], inverse[lane]);
+    const Dtype g = ReluGradient(normalised * factor[lane] + bias[lane] > 0, slope, dy[i]);
+    return {normalised, g, g * scale[lane]};
+  }
+};
+
+/// What a backward is given.
+template <typename Dtype>
+struct GradientSource {
+  NormalizedSource<Dtype> source;
+  AfterNormalizing<Dtype> after;
+  const Dtype* dy;
+
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE ChannelGradients<Dtype, kLanes> OfChannels(int64_t channel) const {
+    return {source, after, dy, channel};
+  }
+};
+
+/// The sums that a backward wants of a channel.
+template <typename Dtype, int kSums>
+struct GradientSums : GradientSource<Dtype> {
+  template <int kLanes>
+  struct OfLanes {
+    ChannelGradients<Dtype, kLanes> gradient;
+    LAYRUB_HOST_DEVICE Sums<Dtype, kSums> operator()(int lane, int64_t i) const {
+      const ElementGradient<Dtype> of = gradient(lane, i);
+      if constexpr (kSums == 2) {
+        return {{of.h, of.h * of.normalised}};
+      } else {
+        return {{of.h, of.h * of.normalised, of.g, of.g * of.normalised}};
+      }
+    }
+  };
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE OfLanes<kLanes> Of(int64_t channel) const {
+    return {this->template OfChannels<kLanes>(channel)};
+  }
+};
+
+/// dx of a channel.
+template <typename Dtype>
+struct NormalizedGradient : GradientSource<Dtype> {
+  const Dtype *mean_h, *mean_product;
+
+  template <int kLanes>
+  struct OfLanes {
+    ChannelGradients<Dtype, kLanes> gradient;
+    Dtype mean_h[kLanes], mean_product[kLanes], inverse[kLanes];
+    LAYRUB_HOST_DEVICE Dtype operator()(int lane, int64_t i) const {
+      const ElementGradient<Dtype> of = gradient(lane, i);
+      return (of.h - mean_h[lane] - mean_product[lane] * of.normalised) * inverse[lane];
+    }
+  };
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE OfLanes<kLanes> Of(int64_t channel) const {
+    OfLanes<kLanes> of{this->template OfChannels<kLanes>(channel), {}, {}, {}};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      of.mean_h[lane] = mean_h[channel + lane];
+      of.mean_product[lane] = mean_product[channel + lane];
+      of.inverse[lane] = this->source.inverse[channel + lane];
+    }
+    return of;
+  }
+};
+template <typename Dtype>
+struct ConstantGradient : GradientSource<Dtype> {
+  template <int kLanes>
+  struct OfLanes {
+    ChannelGradients<Dtype, kLanes> gradient;
+    Dtype inverse[kLanes];
+    LAYRUB_HOST_DEVICE Dtype operator()(int lane, int64_t i) const {
+      return gradient(lane, i).h * inverse[lane];
+    }
+  };
+  template <int kLanes>
+  LAYRUB_HOST_DEVICE OfLanes<kLanes> Of(int64_t channel) const {
+    OfLanes<kLanes> of{this->template OfChannels<kLanes>(channel), {}};
+    for (int lane = 0; lane < kLanes; ++lane)
+      of.inverse[lane] = this->source.inverse[channel + lane];
+    return of;
+  }
+};
+
+}  // namespace
+
+template <typename Dtype>
+void AverageStatistics(const DeviceContext& context, int64_t channels, const Dtype* mean_sum,
+                       const Dtype* variance_sum, const Dtype* count, Dtype* mean,
+                       Dtype* variance) {
+  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    const Dtype scale = *count == 0 ? Dtype(0) : 1 / *count;
+    mean[i] = mean_sum[i] * scale;
+    variance[i] = variance_sum[i] * scale;
+  });
+}
+
+template <typename Dtype>
+void InverseDeviation(const DeviceContext& context, int64_t channels, Dtype epsilon,
+                      const Dtype* variance, Dtype* inverse) {
+  ParallelFor(context, channels, [=] LAYRUB_HOST_DEVICE(int64_t i) {
+    inverse[i] = 1 / std::sqrt(variance[i] + epsilon);
+  });
+}
+
+template <typename Dtype>
+void Normalize(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+               const Dtype* mean, const Dtype* inverse, const AfterNormalizing<Dtype>& after,
+               Dtype* y, Dtype* copy) {
+  ForChannelsOf<Dtype>(context, shape,
+                       EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
+}
+
+template <typename Dtype>
+void NormalizeBatch(const DeviceContext& context, const ChannelShape& shape, const Dtype* x,
+                    Epsilon of, Dtype epsilon, const RunningStatistics<Dtype>& running, Dtype* mean,
+                    Dtype* inverse, const AfterNormalizing<Dtype>& after, Dtype* y, Dtype* copy) {
+  const RunningStatistics<Dtype> follow = running;
+  ForChannelsOf<Dtype>(
+      context, shape,
+      MomentsOf<Dtype>([=] LAYRUB_HOST_DEVICE(int64_t, int64_t i) { return x[i]; },
+                       [=] LAYRUB_HOST_DEVICE(int64_t channel, Dtype average, Dtype variance) {
+                         mean[channel] = average;
+                         inverse[channel] = of == Epsilon::kOfVariance
+                                                ? 1 / std::sqrt(variance + epsilon)
+                                                : 1 / (std::sqrt(variance) + epsilon);
+                         if (follow.mean == nullptr) return;
+                         follow.mean[channel] =
+                             follow.keep * follow.mean[channel] + follow.mean_weight * average;
+                         follow.variance[channel] = follow.keep * follow.variance[channel] +
+                                                    follow.variance_weight * variance;
+                         if (follow.count != nullptr && channel == 0)
+                           *follow.count = follow.keep * *follow.count + 1;
+                       }),
+      EachOf(NormalizedValues<Dtype>{x, mean, inverse, after}, ToBoth{y, copy}));
+}
+
+template <typename Dtype>
+void NormalizeBackward(const DeviceContext& context, const ChannelShape& shape,
+                       const NormalizedSource<Dtype>& source, const AfterNormalizing<Dtype>& after,
+                       const Dtype* dy, const NormalizeGradients<Dtype>& gradients,
+                       Dtype* workspace) {
+  const GradientSource<Dtype> given{source, after, dy};
+  const NormalizeGradients<Dtype> to = gradients;
+  const Dtype count = static_cast<Dtype>(shape.PerChannel());
+  Dtype* const mean_h = workspace;
+  Dtype* const mean_product = workspace + shape.channels;
+  const bool all = to.scale.sum != nullptr || to.bias.sum != nullptr;
+  ForChannelsOf<Dtype>(context, shape,
+                       SumOf<Sums<Dtype, 2>>(
+                           GradientSums<Dtype, 2>{given},
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 2>& sums) {
+                             mean_h[channel] = sums.values[0] / count;
+                             mean_product[channel] = sums.values[1] / count;
+                           },
+                           !all),
+                       SumOf<Sums<Dtype, 4>>(
+                           GradientSums<Dtype, 4>{given},
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
+                             mean_h[channel] = sums.values[0] / count;
+                             mean_product[channel] = sums.values[1] / count;
+                             to.scale.Add(channel, sums.values[3]);
+                             to.bias.Add(channel, sums.values[2]);
+                           },
+                           all),
+                       EachOf(NormalizedGradient<Dtype>{given, mean_h, mean_product}, To{to.dx}));
+}
+
+template <typename Dtype>
+void NormalizeBackwardConstant(const DeviceContext& context, const ChannelShape& shape,
+                               const NormalizedSource<Dtype>& source,
+                               const AfterNormalizing<Dtype>& after, const Dtype* dy,
+                               const NormalizeGradients<Dtype>& gradients) {
+  const GradientSource<Dtype> given{source, after, dy};
+  const NormalizeGradients<Dtype> to = gradients;
+  ForChannelsOf<Dtype>(context, shape,
+                       SumOf<Sums<Dtype, 4>>(
+                           GradientSums<Dtype, 4>{given},
+                           [=] LAYRUB_HOST_DEVICE(int64_t channel, const Sums<Dtype, 4>& sums) {
+                             to.scale.Add(channel, sums.values[3]);
+                             to.bias.Add(channel, sums.values[2]);
+                           },
+                           to.scale.sum != nullptr || to.bias.sum != nullptr),
+                       EachOf(ConstantGradient<Dtype>{given}, To{to.dx}, to.dx != nullptr));
+}
+
+#define LAYRUB_INSTANTIATE_BATCH_NORM(Dtype)                                                      \
+  template void AverageStatistics(const DeviceContext&, int64_t, const Dtype*, const Dtype*,      \
+                                  const Dtype*, Dtype*, Dtype*);                                  \
+  template void InverseDeviation(const DeviceContext&, int64_t, Dtype, const Dtype*, Dtype*);     \
+  template void Normalize(const DeviceContext&, const ChannelShape&, const Dtype*, const Dtype*,  \
+                          const Dtype*, const AfterNormalizing<Dtype>&, Dtype*, Dtype*);          \
+  template void NormalizeBatch(const DeviceContext&, const ChannelShape&, const Dtype*, Epsilon,  \
+                               Dtype, const RunningStatistics<Dtype>&, Dtype*, Dtype*,            \
+                               const AfterNormalizing<Dtype>&, Dtype*, Dtype*);                   \
+  template void NormalizeBackward(const DeviceContext&, const ChannelShape&,                      \
+                                  const NormalizedSource<Dtype>&, const AfterNormalizing<Dtype>&, \
+                                  const Dtype*, const NormalizeGradients<Dtype>&, Dtype*);        \
+  template void NormalizeBackwardConstant(                                                        \
+      const DeviceContext&, const ChannelShape&, const NormalizedSource<Dtype>&,                  \
+      const AfterNormalizing<Dtype>&, const Dtype*, const NormalizeGradients<Dtype>&)
+LAYRUB_INSTANTIATE_BATCH_NORM(float);
+LAYRUB_INSTANTIATE_BATCH_NORM(double);
+#undef LAYRUB_INSTANTIATE_BATCH_NORM
+
+}  // namespace kernels
+}  // namespace caffe

@@ -1,0 +1,183 @@
+#include "caffe/kernels/pooling/pooling_blocks.hpp"
+
+#include <limits>
+
+#include "caffe/kernels/loops.hpp"
+#include "caffe/kernels/pooling/pooling_ranges.hpp"
+
+namespace caffe {
+namespace kernels {
+namespace {
+
+/// body(lanes, first, y) for each row y of `height` rows of each block of planes, `first` being the
+/// number of planes before it; `cost` is that of a row of a plane. On the host.
+template <typename Body>
+void ForRowsOfBlocks(const DeviceContext& context, const PoolingWindow& p, int height, int64_t cost,
+                     const Body& body) {
+  Require(!context.launch, kBlocksOnHostOnly);
+  const HostKernel scope(context);
+  const auto run = [&](auto lanes) {
+    const int64_t rows = p.planes / lanes * height;
+    HostFor(rows, rows > 1 && rows * cost * lanes > kGrain, [=](int64_t row) {
+      body(lanes, row / height * lanes, static_cast<int>(row % height));
+    });
+  };
+  if (p.block == 8) {
+    run(std::integral_constant<int, 8>());
+  } else {
+    Require(p.block == 16, kBlockSizes);
+    run(std::integral_constant<int, 16>());
+  }
+}
+
+/// A window over a value, and where its first lane is in an array of windows.
+struct WindowOver {
+  int pool_y, pool_x;
+  int64_t from;
+};
+
+/// Makes dx: add(lanes, window, at_y, at_x, sum) adds to the `lanes` sums of each value what each
+/// window over it hands to it, window by window in the order of the array.
+template <typename Dtype, typename Add>
+void GatherInBlocks(const DeviceContext& context, const PoolingWindow& window, Dtype* dx,
+                    const Add& add) {
+  const PoolingWindow p = window;
+  const int64_t cost = p.width + int64_t{p.pooled_width} * p.KernelSize();
+  ForRowsOfBlocks(context, p, p.height, cost, [=](auto lanes, int64_t first, int at_y) {
+    constexpr int kBlock = decltype(lanes)::value;
+    const Range ys = WindowsOver(at_y, at_y + 1, p.kernel_h, p.stride_h, p.pad_h, p.pooled_height);
+    Dtype* to = dx + (first * p.height + int64_t{at_y} * kBlock) * p.width;
+    for (int at_x = 0; at_x < p.width; ++at_x, to += kBlock) {
+      const Range xs = WindowsOver(at_x, at_x + 1, p.kernel_w, p.stride_w, p.pad_w, p.pooled_width);
+      Dtype sum[kBlock] = {};
+      for (int pool_y = ys.begin; pool_y < ys.end; ++pool_y) {
+        for (int pool_x = xs.begin; pool_x < xs.end; ++pool_x) {
+          const int64_t from = first * p.pooled_height * p.pooled_width +
+                               (int64_t{pool_y} * p.pooled_width + pool_x) * kBlock;
+          add(lanes, WindowOver{pool_y, pool_x, from}, at_y, at_x, sum);
+        }
+      }
+      for (int lane = 0; lane < kBlock; ++lane) to[lane] = sum[lane];
+    }
+  });
+}
+
+}  // namespace
+
+template <typename Dtype, typename Index>
+void MaxForwardInBlocks(const DeviceContext& context, const PoolingWindow& window, const Dtype* x,
+                        Dtype* y, Index* index) {
+#ifndef __CUDA_ARCH__
+  const PoolingWindow p = window;
+  ForRowsOfBlocks(
+      context, p, p.pooled_height, p.pooled_width * p.KernelSize(),
+      [=](auto lanes, int64_t first, int pool_y) {
+        constexpr int kBlock = decltype(lanes)::value;
+        const Dtype* const planes = x + first * p.height * p.width;
+        const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+        int64_t to = (first * p.pooled_height + int64_t{pool_y} * kBlock) * p.pooled_width;
+        for (int pool_x = 0; pool_x < p.pooled_width; ++pool_x, to += kBlock) {
+          const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+          const bool empty = ys.begin >= ys.end || xs.begin >= xs.end;
+          const int from_y = pool_y * p.stride_h - p.pad_h, from_x = pool_x * p.stride_w - p.pad_w;
+          const int64_t begin = (int64_t{ys.begin} * p.width + xs.begin) * kBlock;
+          const int begin_place = (ys.begin - from_y) * p.kernel_w + xs.begin - from_x;
+          // Each begins with the first value that it covers, which may be no number.
+          Dtype best[kBlock];
+          Place<Dtype> places[kBlock];
+          for (int lane = 0; lane < kBlock; ++lane) {
+            best[lane] = empty ? std::numeric_limits<Dtype>::lowest() : planes[begin + lane];
+            places[lane] = empty ? 0 : begin_place;
+          }
+          for (int iy = ys.begin; iy < ys.end; ++iy) {
+            for (int ix = xs.begin; ix < xs.end; ++ix) {
+              const Dtype* const from = planes + (int64_t{iy} * p.width + ix) * kBlock;
+              const int place = (iy - from_y) * p.kernel_w + ix - from_x;
+              for (int lane = 0; lane < kBlock; lane += kLanes)
+                TakeLarger(from + lane, place, best + lane, places + lane);
+            }
+          }
+          for (int lane = 0; lane < kBlock; ++lane) y[to + lane] = best[lane];
+          for (int lane = 0; index != nullptr && lane < kBlock; ++lane)
+            index[to + lane] = static_cast<Index>(places[lane]);
+        }
+      });
+#endif
+}
+
+template <typename Dtype, typename Index>
+void MaxBackwardInBlocks(const DeviceContext& context, const PoolingWindow& window, const Dtype* dy,
+                         const Index* index, Dtype* dx) {
+#ifndef __CUDA_ARCH__
+  const PoolingWindow p = window;
+  GatherInBlocks(context, p, dx,
+                 [=](auto lanes, const WindowOver& over, int at_y, int at_x, Dtype* sum) {
+                   const int place = (at_y + p.pad_h - over.pool_y * p.stride_h) * p.kernel_w +
+                                     at_x + p.pad_w - over.pool_x * p.stride_w;
+                   for (int lane = 0; lane < lanes; lane += kLanes)
+                     AddWhere(index + over.from + lane, place, dy + over.from + lane, sum + lane);
+                 });
+#endif
+}
+
+template <typename Dtype>
+void AverageForwardInBlocks(const DeviceContext& context, const PoolingWindow& window,
+                            const Dtype* x, Dtype* y) {
+  const PoolingWindow p = window;
+  ForRowsOfBlocks(
+      context, p, p.pooled_height, p.pooled_width * p.KernelSize(),
+      [=](auto lanes, int64_t first, int pool_y) {
+        constexpr int kBlock = decltype(lanes)::value;
+        const Dtype* const planes = x + first * p.height * p.width;
+        const Range ys = Covered(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+        const int extent_y = Extent(pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height);
+        Dtype* to = y + (first * p.pooled_height + int64_t{pool_y} * kBlock) * p.pooled_width;
+        for (int pool_x = 0; pool_x < p.pooled_width; ++pool_x, to += kBlock) {
+          const Range xs = Covered(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+          const int divisor = extent_y * Extent(pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+          Dtype sum[kBlock] = {};
+          for (int iy = ys.begin; iy < ys.end; ++iy) {
+            for (int ix = xs.begin; ix < xs.end; ++ix) {
+              const Dtype* const from = planes + (int64_t{iy} * p.width + ix) * kBlock;
+              for (int lane = 0; lane < kBlock; ++lane) sum[lane] += from[lane];
+            }
+          }
+          for (int lane = 0; lane < kBlock; ++lane) to[lane] = sum[lane] / divisor;
+        }
+      });
+}
+
+template <typename Dtype>
+void AverageBackwardInBlocks(const DeviceContext& context, const PoolingWindow& window,
+                             const Dtype* dy, Dtype* dx) {
+  const PoolingWindow p = window;
+  GatherInBlocks(context, p, dx,
+                 [=](auto lanes, const WindowOver& over, int /*at_y*/, int /*at_x*/, Dtype* sum) {
+                   const int divisor =
+                       Extent(over.pool_y, p.kernel_h, p.stride_h, p.pad_h, p.height) *
+                       Extent(over.pool_x, p.kernel_w, p.stride_w, p.pad_w, p.width);
+                   const Dtype* const from = dy + over.from;
+                   for (int lane = 0; lane < lanes; ++lane) sum[lane] += from[lane] / divisor;
+                 });
+}
+
+#define LAYRUB_INSTANTIATE_MAX(Dtype, Index)                                                  \
+  template void MaxForwardInBlocks(const DeviceContext&, const PoolingWindow&, const Dtype*,  \
+                                   Dtype*, Index*);                                           \
+  template void MaxBackwardInBlocks(const DeviceContext&, const PoolingWindow&, const Dtype*, \
+                                    const Index*, Dtype*)
+#define LAYRUB_INSTANTIATE(Dtype)                                                                 \
+  LAYRUB_INSTANTIATE_MAX(Dtype, uint8_t);                                                         \
+  LAYRUB_INSTANTIATE_MAX(Dtype, uint16_t);                                                        \
+  LAYRUB_INSTANTIATE_MAX(Dtype, uint32_t);                                                        \
+  template void AverageForwardInBlocks(const DeviceContext&, const PoolingWindow&, const Dtype*,  \
+                                       Dtype*);                                                   \
+  template void AverageBackwardInBlocks(const DeviceContext&, const PoolingWindow&, const Dtype*, \
+                                        Dtype*)
+LAYRUB_INSTANTIATE(float);
+LAYRUB_INSTANTIATE(double);
+#undef LAYRUB_INSTANTIATE
+#undef LAYRUB_INSTANTIATE_MAX
+
+}  // namespace kernels
+}  // namespace caffe

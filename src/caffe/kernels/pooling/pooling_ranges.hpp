@@ -1,0 +1,89 @@
+#ifndef CAFFE_KERNELS_POOLING_POOLING_RANGES_HPP_
+#define CAFFE_KERNELS_POOLING_POOLING_RANGES_HPP_
+
+// Which values windows cover, and vectors of the largest of them.
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "caffe/kernels/host_device.hpp"
+
+namespace caffe {
+namespace kernels {
+
+LAYRUB_HOST_DEVICE inline int Least(int a, int b) { return a < b ? a : b; }
+
+/// Half-open range along one axis.
+struct Range {
+  int begin;
+  int end;
+};
+
+/// The windows along one axis that cover a part of [begin, end).
+LAYRUB_HOST_DEVICE inline Range WindowsOver(int begin, int end, int kernel, int stride, int pad,
+                                            int pooled) {
+  return {begin + pad < kernel ? 0 : (begin + pad - kernel) / stride + 1,
+          Least((end - 1 + pad) / stride + 1, pooled)};
+}
+
+/// What window `index` covers along one axis of the plane.
+LAYRUB_HOST_DEVICE inline Range Covered(int index, int kernel, int stride, int pad, int size) {
+  const int begin = index * stride - pad;
+  return {begin < 0 ? 0 : begin, Least(begin + kernel, size)};
+}
+
+/// The divisor of average pooling along one axis: the window cut at the end of the padded plane; at
+/// least 1.
+LAYRUB_HOST_DEVICE inline int Extent(int index, int kernel, int stride, int pad, int size) {
+  const int begin = index * stride - pad;
+  const int extent = Least(begin + kernel, size + pad) - begin;
+  return extent > 0 ? extent : 1;
+}
+
+#ifndef __CUDA_ARCH__
+/// Values of a vector. A compiler makes none of the loop over values and their places by itself, or
+/// (GCC 12.2, of sixteen) a wrong one.
+constexpr int kLanes = 8;
+
+template <typename T>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
+};
+/// A place that takes as much room as a value.
+template <typename Dtype>
+using Place = std::conditional_t<sizeof(Dtype) == sizeof(int32_t), int32_t, int64_t>;
+
+/// Where from[i] is more than best[i], that is the best, and lies at `place`; for kLanes of them.
+template <typename Dtype>
+inline void TakeLarger(const Dtype* from, Place<Dtype> place, Dtype* best, Place<Dtype>* places) {
+  typename Lanes<Dtype>::Vector value, most;
+  typename Lanes<Place<Dtype>>::Vector where;
+  std::memcpy(&value, from, sizeof value);
+  std::memcpy(&most, best, sizeof most);
+  std::memcpy(&where, places, sizeof where);
+  const typename Lanes<Place<Dtype>>::Vector larger = value > most;
+  most = larger ? value : most;
+  where = (larger & place) | (~larger & where);
+  std::memcpy(best, &most, sizeof most);
+  std::memcpy(places, &where, sizeof where);
+}
+
+/// Adds from[i] to sum[i] where index[i] is `place`; for kLanes of them.
+template <typename Dtype, typename Index>
+inline void AddWhere(const Index* index, Place<Dtype> place, const Dtype* from, Dtype* sum) {
+  typename Lanes<Index>::Vector indices;
+  typename Lanes<Dtype>::Vector value, total;
+  std::memcpy(&indices, index, sizeof indices);
+  std::memcpy(&value, from, sizeof value);
+  std::memcpy(&total, sum, sizeof total);
+  const auto where = __builtin_convertvector(indices, typename Lanes<Place<Dtype>>::Vector);
+  total += where == place ? value : typename Lanes<Dtype>::Vector{};
+  std::memcpy(sum, &total, sizeof total);
+}
+#endif
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_POOLING_POOLING_RANGES_HPP_

@@ -1,0 +1,23 @@
+#ifndef CAFFE_KERNELS_SHAPE_TILE_HPP_
+#define CAFFE_KERNELS_SHAPE_TILE_HPP_
+
+#include <cstdint>
+
+#include "caffe/device_context.hpp"
+
+namespace caffe {
+namespace kernels {
+
+/// Each of the `rows` rows of x, `width` values long, `tiles` times in succession.
+template <typename Dtype>
+void TileForward(const DeviceContext& context, int64_t rows, int64_t width, int64_t tiles,
+                 const Dtype* x, Dtype* y);
+/// dx = the sum of what the tiles of dy say, in their order.
+template <typename Dtype>
+void TileBackward(const DeviceContext& context, int64_t rows, int64_t width, int64_t tiles,
+                  const Dtype* dy, Dtype* dx);
+
+}  // namespace kernels
+}  // namespace caffe
+
+#endif  // CAFFE_KERNELS_SHAPE_TILE_HPP_

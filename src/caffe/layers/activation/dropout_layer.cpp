@@ -1,0 +1,84 @@
+#include "caffe/layers/dropout_layer.hpp"
+
+#include "caffe/kernels/activation/dropout.hpp"
+#include "caffe/kernels/math/power.hpp"
+#include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layers/derived.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+void DropoutLayer<Dtype>::LayerSetUp(const vector<Blob<Dtype>*>& bottom,
+                                     const vector<Blob<Dtype>*>& top) {
+  NeuronLayer<Dtype>::LayerSetUp(bottom, top);
+  const float ratio = Param().dropout_ratio();
+  CHECK(ratio >= 0 && ratio < 1) << "Layer " << this->layer_param_.name()
+                                 << ": dropout_ratio must be at least 0 and below 1, not " << ratio
+                                 << ".";
+  threshold_ = ratio;
+  scale_ = Param().scale_train() ? 1 / (1 - threshold_) : 1;
+}
+
+template <typename Dtype>
+const DropoutParameter& DropoutLayer<Dtype>::Param() const {
+  return this->layer_param_.dropout_param();
+}
+
+template <typename Dtype>
+bool DropoutLayer<Dtype>::Drops() const {
+  return this->phase_ == TRAIN || Param().sample_weights_test();
+}
+
+template <typename Dtype>
+MemoryTraits DropoutLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& /*bottom*/,
+                                         const vector<Blob<Dtype>*>& /*top*/,
+                                         const vector<bool>& propagate_down) const {
+  MemoryTraits traits;
+  traits.declared = true;
+  traits.inherited = IsDerived(*this);
+  traits.forward.reads = {BottomData(0)};
+  traits.forward.writes = {TopData(0)};
+  traits.forward.may_alias = {{TopData(0), BottomData(0)}};
+  if (!propagate_down[0]) return traits;
+  OperandForm backward;
+  backward.name = "derived_mask";
+  backward.reads = {TopDiff(0)};
+  backward.writes = {BottomDiff(0)};
+  backward.may_alias = {{BottomDiff(0), TopDiff(0)}};
+  traits.backward = {backward};
+  return traits;
+}
+
+template <typename Dtype>
+void DropoutLayer<Dtype>::Apply(const DeviceContext& context, int64_t n, const Dtype* x,
+                                Dtype* y) const {
+  if (Drops()) {
+    kernels::Dropout(context, n, kernels::MakeDropoutMask(key_, threshold_), scale_, x, y);
+  } else if (Param().scale_train()) {
+    kernels::Copy(context, n, x, y);
+  } else {
+    const kernels::PowerFunction<Dtype> mean{1, 1 - threshold_, 0};
+    kernels::PowerForward<Dtype>(context, n, mean, x, y, nullptr);
+  }
+}
+
+template <typename Dtype>
+void DropoutLayer<Dtype>::ForwardOn(const DeviceContext& context,
+                                    const vector<Blob<Dtype>*>& bottom,
+                                    const vector<Blob<Dtype>*>& top) {
+  if (Drops() && !this->recomputing()) key_ = caffe_rng_rand();
+  Apply(context, bottom[0]->count(), Data(context, *bottom[0]), MutableData(context, top[0]));
+}
+
+template <typename Dtype>
+void DropoutLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                                     const vector<bool>& propagate_down,
+                                     const vector<Blob<Dtype>*>& bottom) {
+  if (!propagate_down[0]) return;
+  Apply(context, bottom[0]->count(), Diff(context, *top[0]), MutableDiff(context, bottom[0]));
+}
+
+INSTANTIATE_CLASS(DropoutLayer);
+REGISTER_LAYER_CLASS(Dropout);
+
+}  // namespace caffe

@@ -1,0 +1,70 @@
+#include "caffe/layers/softmax_layer.hpp"
+
+#include "caffe/kernels/activation/softmax.hpp"
+#include "caffe/kernels/blob_arguments.hpp"
+#include "caffe/kernels/shape/copy.hpp"
+#include "caffe/layers/derived.hpp"
+#include "caffe/layers/output_traits.hpp"
+
+namespace caffe {
+
+template <typename Dtype>
+void SoftmaxLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                                  const vector<Blob<Dtype>*>& top) {
+  softmax_axis_ = bottom[0]->CanonicalAxisIndex(this->layer_param_.softmax_param().axis());
+  outer_num_ = bottom[0]->count(0, softmax_axis_);
+  inner_num_ = bottom[0]->count(softmax_axis_ + 1);
+  top[0]->ReshapeLike(*bottom[0]);
+  if (!IsDerived(*this)) return;
+  vector<int> one_class = bottom[0]->shape();
+  one_class[softmax_axis_] = 1;
+  scale_.Reshape(one_class);
+  sum_multiplier_.Reshape({bottom[0]->shape(softmax_axis_)});
+  caffe_set(sum_multiplier_.count(), Dtype(1), sum_multiplier_.mutable_cpu_data());
+}
+
+template <typename Dtype>
+MemoryTraits SoftmaxLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                         const vector<Blob<Dtype>*>& top,
+                                         const vector<bool>& propagate_down) const {
+  if (IsDerived(*this)) return Layer<Dtype>::Traits(bottom, top, propagate_down);
+  const DeviceContext context = DeviceContext::Current();
+  const kernels::ScoreShape shape = kernels::ScoresAlong(*bottom[0], softmax_axis_);
+  MemoryTraits traits = TraitsFromOutput(shape.count() * int64_t{sizeof(Dtype)}, propagate_down[0]);
+  traits.capturable = true;
+  traits.forward.workspaces = kernels::SoftmaxEngines<Dtype>(context, shape, false);
+  if (!propagate_down[0]) return traits;
+  const vector<Workspace> engines = kernels::SoftmaxEngines<Dtype>(context, shape, true);
+  for (OperandForm& form : traits.backward) form.workspaces = engines;
+  return traits;
+}
+
+template <typename Dtype>
+void SoftmaxLayer<Dtype>::ForwardOn(const DeviceContext& context,
+                                    const vector<Blob<Dtype>*>& bottom,
+                                    const vector<Blob<Dtype>*>& top) {
+  Dtype* y = MutableData(context, top[0]);
+  kernels::SoftmaxForward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
+                          Data(context, *bottom[0]), y,
+                          {this->template ScratchBytes<void>(), this->workspace()});
+  if (Dtype* saved = IsDerived(*this) ? nullptr : this->template SavedBytes<Dtype>(0)) {
+    kernels::Copy(context, top[0]->count(), y, saved);
+  }
+}
+
+template <typename Dtype>
+void SoftmaxLayer<Dtype>::BackwardOn(const DeviceContext& context, const vector<Blob<Dtype>*>& top,
+                                     const vector<bool>& propagate_down,
+                                     const vector<Blob<Dtype>*>& bottom) {
+  if (!propagate_down[0]) return;
+  const Dtype* saved = IsDerived(*this) ? nullptr : this->template SavedBytes<Dtype>(0);
+  kernels::SoftmaxBackward(context, kernels::ScoresAlong(*bottom[0], softmax_axis_),
+                           saved ? saved : Data(context, *top[0]), Diff(context, *top[0]),
+                           MutableDiff(context, bottom[0]),
+                           {this->template ScratchBytes<void>(), this->workspace()});
+}
+
+INSTANTIATE_CLASS(SoftmaxLayer);
+REGISTER_LAYER_CLASS(Softmax);
+
+}  // namespace caffe

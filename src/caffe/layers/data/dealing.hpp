@@ -1,0 +1,20 @@
+#ifndef CAFFE_LAYERS_DATA_DEALING_HPP_
+#define CAFFE_LAYERS_DATA_DEALING_HPP_
+
+#include <cstdint>
+
+#include "caffe/common.hpp"
+#include "caffe/proto/caffe.pb.h"
+
+namespace caffe {
+
+/// Whether item number `offset` of a source belongs to another solver: several take turns when they
+/// train, and each tests on all of the data.
+inline bool BelongsToAnotherSolver(Phase phase, uint64_t offset) {
+  return phase == TRAIN &&
+         offset % Caffe::solver_count() != static_cast<uint64_t>(Caffe::solver_rank());
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYERS_DATA_DEALING_HPP_

@@ -1,0 +1,36 @@
+#ifndef CAFFE_LAYERS_DATA_FILL_TOP_HPP_
+#define CAFFE_LAYERS_DATA_FILL_TOP_HPP_
+
+#include "caffe/blob.hpp"
+#include "caffe/kernels/shape/copy.hpp"
+#include "caffe/util/host_feed.hpp"
+
+namespace caffe {
+
+/// Copies `from`, a blob on the host, to `top`, which has as many values. With a `feed`
+/// (Layer::feed) the copy may still be on its way when this returns.
+template <typename Dtype>
+void FillTop(const DeviceContext& context, HostFeed* feed, const Blob<Dtype>& from,
+             Blob<Dtype>* top) {
+  const size_t bytes = static_cast<size_t>(from.count()) * sizeof(Dtype);
+  if (feed && feed->Copy(top->data().get(), from.cpu_data(), bytes)) return;
+  kernels::CopyFromHost(context, from.count(), from.cpu_data(), MutableData(context, top));
+}
+
+/// The same for values in memory that the caller may need again at once, or that is not pinned:
+/// a feed finds them in `staged`, which is then for nothing else.
+template <typename Dtype>
+void FillTop(const DeviceContext& context, HostFeed* feed, const Dtype* from, Blob<Dtype>* staged,
+             Blob<Dtype>* top) {
+  if (!feed) {
+    kernels::CopyFromHost(context, top->count(), from, MutableData(context, top));
+    return;
+  }
+  staged->ReshapeLike(*top);
+  std::copy(from, from + top->count(), staged->mutable_cpu_data());
+  FillTop(context, feed, *staged, top);
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYERS_DATA_FILL_TOP_HPP_

@@ -1,0 +1,69 @@
+#include "caffe/layers/hinge_loss_layer.hpp"
+
+#include <algorithm>
+
+#include "caffe/kernels/loss/hinge_loss.hpp"
+#include "caffe/kernels/loss/loss_sum.hpp"
+#include "caffe/layers/derived.hpp"
+#include "label_check.hpp"
+#include "sample_loss.hpp"
+
+namespace caffe {
+
+namespace {
+
+bool Squared(const LayerParameter& param) {
+  return param.hinge_loss_param().norm() == HingeLossParameter_Norm_L2;
+}
+
+}  // namespace
+
+template <typename Dtype>
+void HingeLossLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
+                                    const vector<Blob<Dtype>*>& top) {
+  LossLayer<Dtype>::Reshape(bottom, top);
+  CheckOneLabelEach(this->layer_param_.name(), *bottom[0], *bottom[1]);
+}
+
+template <typename Dtype>
+MemoryTraits HingeLossLayer<Dtype>::Traits(const vector<Blob<Dtype>*>& bottom,
+                                           const vector<Blob<Dtype>*>& top,
+                                           const vector<bool>& propagate_down) const {
+  if (IsDerived(*this)) return Layer<Dtype>::Traits(bottom, top, propagate_down);
+  return SampleLossTraits(*bottom[0], "x", propagate_down[0]);
+}
+
+template <typename Dtype>
+void HingeLossLayer<Dtype>::ForwardOn(const DeviceContext& context,
+                                      const vector<Blob<Dtype>*>& bottom,
+                                      const vector<Blob<Dtype>*>& top) {
+  const kernels::ScoreShape shape = ScoresOfSamples(*bottom[0]);
+  const kernels::Labels<Dtype> labels{Data(context, *bottom[1]), false, 0};
+  auto* counts = IsDerived(*this) ? OwnScratch<kernels::LabelCounts>(
+                                        context, SampleLossScratch(*bottom[0]), &this->own_scratch_)
+                                  : this->template ScratchBytes<kernels::LabelCounts>();
+  Dtype* losses = reinterpret_cast<Dtype*>(counts + 1);
+  kernels::CountLabels(context, shape, labels, counts);
+  kernels::HingeLosses(context, shape, Squared(this->layer_param_), Data(context, *bottom[0]),
+                       labels, losses);
+  const double samples = static_cast<double>(std::max<int64_t>(shape.outer, 1));
+  kernels::TotalLoss(context, shape.outer, losses, {samples, counts}, MutableData(context, top[0]));
+  CheckLabels(context, shape, counts, this->layer_param_, this->reads());
+}
+
+template <typename Dtype>
+void HingeLossLayer<Dtype>::BackwardOn(const DeviceContext& context,
+                                       const vector<Blob<Dtype>*>& top,
+                                       const vector<bool>& propagate_down,
+                                       const vector<Blob<Dtype>*>& bottom) {
+  this->CheckNoTargetGradient(propagate_down);
+  if (!propagate_down[0]) return;
+  kernels::HingeLossBackward(context, ScoresOfSamples(*bottom[0]), Squared(this->layer_param_),
+                             Data(context, *bottom[0]), {Data(context, *bottom[1]), false, 0},
+                             Diff(context, *top[0]), MutableDiff(context, bottom[0]));
+}
+
+INSTANTIATE_CLASS(HingeLossLayer);
+REGISTER_LAYER_CLASS(HingeLoss);
+
+}  // namespace caffe

@@ -1,0 +1,19 @@
+#ifndef CAFFE_LAYERS_LOSS_LABEL_CHECK_HPP_
+#define CAFFE_LAYERS_LOSS_LABEL_CHECK_HPP_
+
+#include "caffe/kernels/loss/labels.hpp"
+
+namespace caffe {
+
+class LayerParameter;
+class PendingReads;
+
+/// Fails, naming `layer`, when labels are out of range: as `reads` are looked at, until when
+/// `layer` must live; null: now.
+void CheckLabels(const DeviceContext& context, const kernels::ScoreShape& shape,
+                 const kernels::LabelCounts* counts, const LayerParameter& layer,
+                 PendingReads* reads);
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYERS_LOSS_LABEL_CHECK_HPP_

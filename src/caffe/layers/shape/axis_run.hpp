@@ -1,0 +1,60 @@
+#ifndef CAFFE_LAYERS_SHAPE_AXIS_RUN_HPP_
+#define CAFFE_LAYERS_SHAPE_AXIS_RUN_HPP_
+
+#include <string>
+#include <vector>
+
+#include "caffe/blob.hpp"
+
+namespace caffe {
+
+// Operands (`what`: "scale", "bias") whose shape is a run of the bottom's axes starting at `axis`,
+// repeated over the others. What does not fit aborts, naming the layer.
+
+/// The shape of a learned operand of `num_axes` axes; -1: all from `axis` on.
+template <typename Dtype>
+vector<int> AxisRunShape(const string& layer, const string& what, const Blob<Dtype>& bottom,
+                         int axis, int num_axes) {
+  CHECK_GE(num_axes, -1)
+      << "Layer " << layer
+      << ": num_axes must be non-negative, or -1 to extend to the end of bottom[0]";
+  const int begin = bottom.CanonicalAxisIndex(axis);
+  CHECK_LE(num_axes, bottom.num_axes() - begin)
+      << "Layer " << layer << ": " << what << " blob's shape extends past bottom[0]'s shape when "
+      << "applied starting with bottom[0] axis = " << begin;
+  const auto first = bottom.shape().begin() + begin;
+  return vector<int>(first, num_axes == -1 ? bottom.shape().end() : first + num_axes);
+}
+
+/// The bottom as an outer x count x inner array, with one value of the operand for each `count`.
+struct AxisRun {
+  int outer, count, inner;
+};
+
+/// The run is axis 1 alone: each channel has one value of the operand.
+template <typename Dtype>
+bool IsOfChannels(const Blob<Dtype>& bottom, int outer, int count) {
+  return bottom.num_axes() >= 2 && outer == bottom.shape(0) && count == bottom.shape(1);
+}
+
+template <typename Dtype>
+AxisRun FindAxisRun(const string& layer, const string& what, const Blob<Dtype>& bottom,
+                    const Blob<Dtype>& operand, int axis) {
+  const int axes = operand.num_axes();
+  // An operand without axes applies to everything, wherever `axis` points.
+  const int begin = axes == 0 ? 0 : bottom.CanonicalAxisIndex(axis);
+  CHECK_LE(axes, bottom.num_axes() - begin)
+      << "Layer " << layer << ": " << what << " blob's shape extends past bottom[0]'s shape when "
+      << "applied starting with bottom[0] axis = " << begin;
+  for (int i = 0; i < axes; ++i) {
+    CHECK_EQ(bottom.shape(begin + i), operand.shape(i))
+        << "Layer " << layer << ": axis " << i << " of the " << what << ", shape "
+        << operand.shape_string() << ", must be as long as axis " << begin + i
+        << " of bottom 0, shape " << bottom.shape_string() << ".";
+  }
+  return {bottom.count(0, begin), operand.count(), bottom.count(begin + axes)};
+}
+
+}  // namespace caffe
+
+#endif  // CAFFE_LAYERS_SHAPE_AXIS_RUN_HPP_

@@ -103,7 +103,7 @@ docs: ## says where the documents are
 	@echo 'The documents need no build: README.md, and docs/'
 
 linecount: ## lines of code, by folder
-	@for folder in include src tools python examples scripts; do \
+	@for folder in include src tools python examples bench ci scripts; do \
 	  printf '%8d  %s\n' $$(git ls-files "$$folder" | grep -E '\.(cpp|hpp|h|cu|cuh|py|sh|proto)$$' | xargs cat | wc -l) $$folder; done
 
 config: ## says what of Makefile.config takes effect
@@ -133,7 +133,7 @@ demo: ## trains on digits under two strategies, and compares
 	@BUILD="$(BUILD)" scripts/demo.sh
 
 bundle: ## a folder and an archive that run on other machines
-	@scripts/bundle.sh
+	@tools/gpu/bundle.sh
 
 lint: ## checks format and includes
 	@scripts/lint.sh

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scripts'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 from script import BadInput, run_script, write_whole  # noqa: E402
 
 COMMAND = re.compile(r'^  (\w+) {2,}(.*)$', re.MULTILINE)

@@ -12,7 +12,7 @@ mode='--dry-run -Werror'
 # shellcheck disable=SC2086 # two words
 list '*.cpp' '*.hpp' '*.h' | xargs -r clang-format $mode || failed=1
 
-python3 scripts/check_includes.py || failed=1
+python3 ci/check_includes.py || failed=1
 
 # rc::check says whether its property holds, and fails no test by itself.
 if list '*.cpp' '*.cu' | xargs -r grep -nE '^ *(\(void\) *)?rc::check\('; then

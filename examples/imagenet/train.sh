@@ -3,7 +3,7 @@
 #
 #   examples/imagenet/train.sh MODEL [OPTION ...] [-- FLAG ...]
 #
-# MODEL is a name of `scripts/generate_model.py --list`, and each OPTION one of that script: --batch=32, --crop=64. The
+# MODEL is a name of `models/zoo/generate_model.py --list`, and each OPTION one of that script: --batch=32, --crop=64. The
 # net gets as many classes as labels.txt has lines, and tests on each image of val.txt at least once. It and its
 # solver are written to examples/imagenet/MODEL. Each FLAG goes to `layrub train`: --max_iter=1000, --placement=auto.
 # Programs are taken from LAYRUB_BIN_DIR (build/bin), or else from the PATH.
@@ -31,7 +31,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -eq 0 ] || shift
 # shellcheck disable=SC2086 # words
-python3 "$root/scripts/generate_model.py" "$model" --classes="$(grep -c . "$out/labels.txt")" $options \
+python3 "$root/models/zoo/generate_model.py" "$model" --classes="$(grep -c . "$out/labels.txt")" $options \
   --out="$out/$model" --solver
 
 images=$(grep -c . "$out/val.txt")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""scripts/ablate_auto.py leaves out each part of auto; time_plans takes what it is to leave out, and a seed."""
+"""bench/ablate_auto.py leaves out each part of auto; time_plans takes what it is to leave out, and a seed."""
 import os
 import subprocess
 import sys
 import unittest
 
-SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts")
-sys.path.insert(0, SCRIPTS)
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench")
+sys.path.insert(0, BENCH)
 
 import ablate_auto
 import run_layrub
@@ -32,7 +32,7 @@ class AblateAuto(unittest.TestCase):
         self.assertEqual(["slack", "3.000", "", "3.000", "1", "1.000", "4"], ablate_auto.compare(runs, "slack"))
 
     def test_prints_a_row_for_each_part(self):
-        command = [sys.executable, os.path.join(SCRIPTS, "ablate_auto.py"), "--seeds=1", "--machines=h200", "--parts=1.1",
+        command = [sys.executable, os.path.join(BENCH, "ablate_auto.py"), "--seeds=1", "--machines=h200", "--parts=1.1",
                    "--steps=1", "lenet"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""auto stays near its bounds: scripts/bench_placement.py on nets that are planned quickly."""
+"""auto stays near its bounds: bench/bench_placement.py on nets that are planned quickly."""
 import os
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import unittest
 
 from command_line import SAMPLED
 
-BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/bench_placement.py")
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/bench_placement.py")
 
 
 def bench(*arguments):

@@ -270,7 +270,7 @@ class CommandLine(DigitsTest):
     def test_a_dumped_plan_passes_the_independent_check(self):
         result = run("plan", "--solver=solver.prototxt", "--placement=hybrid", "--dump=dumped")
         self.assertEqual(0, result.code, result.last)
-        script = os.path.join(SOURCE, "scripts/verify_plan.py")
+        script = os.path.join(SOURCE, "tools/verify/verify_plan.py")
         check = subprocess.run([sys.executable, script, "dumped/graph.txt", "dumped/plan.txt"], capture_output=True,
                                text=True)
         self.assertEqual(0, check.returncode, check.stdout + check.stderr)

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as xml
 
 from command_line import BIN, SOURCE, run, write
 
-sys.path.insert(0, os.path.join(SOURCE, "scripts"))
+sys.path.insert(0, os.path.join(SOURCE, "tools/verify"))
 import test_verify_parts  # noqa: E402
 from test_verify_plan import AGAIN, GRAPH, STEPS, plan_text  # noqa: E402
 

@@ -11,7 +11,7 @@ import unittest
 
 from command_line import BIN, SAMPLED, SOURCE, Result, sample, write
 
-sys.path.insert(0, os.path.join(SOURCE, "scripts"))
+sys.path.insert(0, os.path.join(SOURCE, "tools/python"))
 import run_layrub  # noqa: E402
 
 FAKE = (glob.glob(os.path.join(BIN, "../*/fake_gpu/libcaffe.so.*")) or [""])[0]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/gpu_check.sh: pieces, their results in one file, what fails, hangs or takes too long, and what is refused.
+"""Tests of tools/gpu/gpu_check.sh: pieces, their results in one file, what fails, hangs or takes too long, and what is refused.
 
 They run on the CPU, or on GPU 0 where LAYRUB_TEST_DEVICE is cuda; LAYRUB_CHECK_PRELOAD is what layrub and the test programs
 then have as LD_PRELOAD, such as a library with a GPU that is a fake.
@@ -19,12 +19,12 @@ import unittest
 
 from command_line import BIN, SOURCE
 
-sys.path.insert(0, os.path.join(SOURCE, 'scripts'))
+sys.path.insert(0, os.path.join(SOURCE, 'tools/gpu'))
 import gpu_check  # noqa: E402
 import gpu_device  # noqa: E402
 import gpu_pieces  # noqa: E402
 
-SCRIPT = os.path.join(SOURCE, 'scripts/gpu_check.sh')
+SCRIPT = os.path.join(SOURCE, 'tools/gpu/gpu_check.sh')
 GPU = os.environ.get('LAYRUB_TEST_DEVICE') == 'cuda'
 PRELOAD = os.environ.get('LAYRUB_CHECK_PRELOAD', '')
 PATIENCE = 4  # seconds; scripts that only print take far less
@@ -356,7 +356,7 @@ class Device(Programs):
         self.plant('layrub', f"printf '%s\\n' '{text}'\n")
         command = 'import types, gpu_check, gpu_device; print(gpu_device.describe(gpu_check.Check(types.SimpleNamespace(' \
                   'cpu=False, gpu=0, tiny=True, quick=True))))'
-        return subprocess.run([sys.executable, '-c', command], cwd=os.path.join(SOURCE, 'scripts'), text=True,
+        return subprocess.run([sys.executable, '-c', command], cwd=os.path.join(SOURCE, 'tools/gpu'), text=True,
                               capture_output=True, check=False, env={'PATH': self.bin, 'LAYRUB_BIN_DIR': self.bin,
                                                                      'TMPDIR': self.folder})
 

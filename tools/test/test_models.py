@@ -7,8 +7,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts")
-sys.path.insert(0, SCRIPTS)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../verify"))
 from plan_files import read_graph, read_plan  # noqa: E402
 from run_layrub import MIB, ROOT, generate, plan, strategies  # noqa: E402
 from verify_plan import verify  # noqa: E402

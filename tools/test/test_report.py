@@ -328,7 +328,7 @@ class Browser(Pages):
             self.assertNotIn("Chart.js", file.read())  # where there is nothing to draw
 
     def test_a_net_of_1517_layers_is_drawn_with_few_elements_and_its_peak_exact(self):
-        script = os.path.join(SOURCE, "scripts/generate_model.py")
+        script = os.path.join(SOURCE, "models/zoo/generate_model.py")
         subprocess.run([sys.executable, script, "resnet1517", "--out=deep"], check=True, stdout=subprocess.DEVNULL)
         said = plan("deep", "--model=deep/train_val.prototxt", "--batch=32", "--placement=hybrid")
         self.assertLess(os.path.getsize("deep/report.html"), 5e6)

@@ -75,7 +75,7 @@ class Tutorial(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         os.chdir(folder)
         self.addCleanup(os.chdir, "/")
-        for name in ("include", "scripts", "tools"):
+        for name in ("include", "scripts", "tools", "bench"):
             os.symlink(os.path.join(SOURCE, name), name)
         os.symlink(BUILD, "build")
         shutil.copytree(os.path.join(SOURCE, "examples/digits"), "examples/digits",

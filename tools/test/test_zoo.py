@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the models of scripts/generate_model.py, made small, without a plan and close to the floor: the weights are
+"""Trains the models of models/zoo/generate_model.py, made small, without a plan and close to the floor: the weights are
 the same, bit for bit.
 
   test_zoo.py                        all of them
@@ -82,7 +82,7 @@ class Zoo(unittest.TestCase):
             return re.findall(r"Iteration \d.* loss = (\S+)", done.err), json.load(file)
 
     def generate(self, name):
-        script = os.path.join(SOURCE, "scripts/generate_model.py")
+        script = os.path.join(SOURCE, "models/zoo/generate_model.py")
         subprocess.run([sys.executable, script, name, "--out=.", "--test-batch=1", *MODELS[name][0]], check=True)
         write("solver.prototxt", SOLVER)
 

@@ -12,8 +12,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-SCRIPTS = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(SCRIPTS)
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUNDLED = os.path.join(ROOT, 'bin')
 BIN = os.environ.get('LAYRUB_BIN_DIR', BUNDLED if os.path.isdir(BUNDLED) else os.path.join(ROOT, 'build', 'bin'))
 MIB = 2.0 ** 20
@@ -137,7 +136,7 @@ def strategies():
 
 def generate(name, folder, *arguments):
     """Writes train_val.prototxt of a model into `folder`; returns its path."""
-    subprocess.run([sys.executable, os.path.join(SCRIPTS, 'generate_model.py'), name, f'--out={folder}', *arguments],
+    subprocess.run([sys.executable, os.path.join(ROOT, 'models/zoo/generate_model.py'), name, f'--out={folder}', *arguments],
                    check=True)
     return os.path.join(folder, 'train_val.prototxt')
 

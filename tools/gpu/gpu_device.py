@@ -7,8 +7,9 @@ import subprocess
 import sys
 import threading
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../python'))
 import run_layrub
-from run_layrub import ROOT, SCRIPTS, last_line
+from run_layrub import ROOT, last_line
 
 LAUNCH = os.path.join(ROOT, 'bin', 'launch')  # of a bundle
 
@@ -25,7 +26,7 @@ def query(fields, gpu):
 
 def ask_libraries(gpu):
     """What gpu_libraries.py says, as far as it came; in a bundle what is missing, too."""
-    script = os.path.join(SCRIPTS, 'gpu_libraries.py')
+    script = os.path.join(ROOT, 'tools/gpu/gpu_libraries.py')
     command = [LAUNCH, os.path.relpath(script, ROOT)] if os.path.exists(LAUNCH) else [sys.executable, script]
     try:
         done = run_layrub.run_command([*command, str(gpu)], timeout=20)

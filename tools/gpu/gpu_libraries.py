@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints as JSON what a GPU and CUDA's libraries say of themselves, and in which folders programs find the libraries.
 
-  bin/launch scripts/gpu_libraries.py [GPU]     from a bundle
-  scripts/gpu_libraries.py [GPU]                from a source tree
+  bin/launch tools/gpu/gpu_libraries.py [GPU]     from a bundle
+  tools/gpu/gpu_libraries.py [GPU]                from a source tree
 
 Names: driver, name and memory_mib of the GPU, cuda_driver (the newest CUDA that the driver runs), cuda_runtime, cublas,
 cudnn, nccl; null for what was not found or does not answer. folders: LD_LIBRARY_PATH of whoever starts this script, and
@@ -16,7 +16,7 @@ import json
 import os
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def folders():

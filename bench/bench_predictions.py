@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints predicted and measured times of an iteration on the CPU, as Markdown.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_predictions.py [--placements=A,B] [--rounds=N] [NET.prototxt ...]
+  LAYRUB_BIN_DIR=build/bin bench/bench_predictions.py [--placements=A,B] [--rounds=N] [NET.prototxt ...]
 
 In each of several rounds a net is profiled (layrub time --profile) and trained under several placements: a strategy,
 or STRATEGY@PERCENT for a budget that lies so far between the floor (0) and what keep needs (100). Predicted is what the
@@ -15,8 +15,10 @@ import json
 import os
 import re
 import statistics
+import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 import run_layrub
 from bench_memory import mib, table
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds with the address and the undefined behaviour sanitizer, in a folder of their own, and runs tests.
-# Usage: scripts/test_asan.sh [BUILD_FOLDER] [TEST...]
+# Usage: ci/test_asan.sh [BUILD_FOLDER] [TEST...]
 # Without TESTs: those of what reads bytes from outside, owns memory, moves it by plans, or goes on after an error, and
 # of the programs as users start them. fake_gpu: the tests of kernels, layers and trainings that run on the fake GPU, as a
 # GPU's blocks and threads. all: the whole suite but for test_files and long searches of plans; that takes twice as long to
@@ -26,7 +26,7 @@ if [ $# -eq 0 ]; then
     test_cuda_copies test_stream_calls test_nccl_communicator test_nccl_failures $scripts
 fi
 
-"$root/scripts/configure_asan.sh" "$build"
+"$root/ci/configure_asan.sh" "$build"
 
 export OPENBLAS_NUM_THREADS=1
 # strict_string_checks and detect_stack_use_after_return find more; abort_on_error=0: death tests see an exit, and not
@@ -34,7 +34,7 @@ export OPENBLAS_NUM_THREADS=1
 # intercept_tls_get_addr=0: oneDNN, opened while the program runs, would end clang's search for leaks.
 export ASAN_OPTIONS="detect_leaks=1 strict_string_checks=1 detect_stack_use_after_return=1 abort_on_error=0 \
   exitcode=99 allocator_may_return_null=1 intercept_tls_get_addr=0"
-export LSAN_OPTIONS="suppressions=$root/scripts/lsan.supp print_suppressions=0"
+export LSAN_OPTIONS="suppressions=$root/ci/lsan.supp print_suppressions=0"
 export UBSAN_OPTIONS="print_stacktrace=1 halt_on_error=1"
 run() { (cd "$build" && ctest --output-on-failure --parallel "$(nproc)" --no-tests=error "$@"); }
 

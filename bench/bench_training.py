@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains published nets within a budget close to their floor, and prints what that takes, as Markdown.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_training.py [--percent=110] [--iterations=N] [--spill_file=DIR] [NET ...]
+  LAYRUB_BIN_DIR=build/bin bench/bench_training.py [--percent=110] [--iterations=N] [--spill_file=DIR] [NET ...]
 
 Each net trains on synthetic data: under keep, and under auto within so many percent of its floor, where what moves out
 goes to a file. Then a few iterations with and without the plan are compared bit by bit. Processor seconds are those of a
@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 import run_layrub
 from bench_memory import mib, table
 from run_layrub import MIB

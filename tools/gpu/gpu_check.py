@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks and measures the program on a GPU, piece by piece, and collects all in one JSON file and a Markdown table.
 
-  scripts/gpu_check.sh --quick --out=results    what matters most, within nine minutes
-  scripts/gpu_check.sh                          all pieces
-  scripts/gpu_check.sh --only=tests,bits        some of them; what the file already holds of the others stays
-  scripts/gpu_check.sh --only=resnet50_b32 --gpu=1 --out=results/h200.json
+  tools/gpu/gpu_check.sh --quick --out=results    what matters most, within nine minutes
+  tools/gpu/gpu_check.sh                          all pieces
+  tools/gpu/gpu_check.sh --only=tests,bits        some of them; what the file already holds of the others stays
+  tools/gpu/gpu_check.sh --only=resnet50_b32 --gpu=1 --out=results/h200.json
 
 Pieces: versions (of driver, CUDA and its libraries), copies (bandwidth to pinned memory: up, down, both ways at once), tests
 (every test program, on the GPU; --quick: those of core, kernels and layers), sanitizer (some of them under
@@ -27,11 +27,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import traceback
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../python'))
 import gpu_device
 import gpu_pieces
 import run_layrub

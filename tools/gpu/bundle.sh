@@ -2,9 +2,9 @@
 # Makes a folder, and an archive of it, that runs on another x86-64 Linux: the programs, their tests, the models, and
 # every shared library that they need, but the C library, the GPU's driver and CUDA's own libraries.
 #
-#   scripts/bundle.sh            builds in build-bundle/ (with CUDA where nvcc is found, without OpenCV)
-#   scripts/bundle.sh BUILD      takes what is built in the folder BUILD
-#   scripts/bundle.sh --quick [BUILD]    with what gpu_check.sh --quick wants: fewer tests, no oneDNN, and packed by
+#   tools/gpu/bundle.sh            builds in build-bundle/ (with CUDA where nvcc is found, without OpenCV)
+#   tools/gpu/bundle.sh BUILD      takes what is built in the folder BUILD
+#   tools/gpu/bundle.sh --quick [BUILD]    with what gpu_check.sh --quick wants: fewer tests, no oneDNN, and packed by
 #                                gzip, as there may be no xz where it goes
 #
 # It is for all GPUs from compute capability 7.5 on, whatever this machine has. CMAKE_FLAGS go to cmake, such as
@@ -17,9 +17,9 @@ quick=
 if [ $# -gt 0 ]; then
   [ -f "$1/CMakeCache.txt" ] || { echo "bundle: $1 is no build folder" >&2; exit 1; }
   build=$(cd "$1" && pwd)
-  cd "$(dirname "$0")/.."
+  cd "$(dirname "$0")/../.."
 else
-  cd "$(dirname "$0")/.."
+  cd "$(dirname "$0")/../.."
   build=$PWD/build-bundle
   scripts/install_deps.sh
   cpu_only=OFF
@@ -46,15 +46,15 @@ cmake --install "$build" --prefix "$out" --strip --component tests > /dev/null
 rm -rf "$out/include" "$out/share"
 mv "$out/bin" "$out/libexec"
 mkdir -p "$out/bin" "$out/tests"
-cp scripts/launch.sh "$out/bin/launch"
+cp tools/gpu/launch.sh "$out/bin/launch"
 for program in "$out"/libexec/*; do ln -s launch "$out/bin/$(basename "$program")"; done
 
 # Files that tests and scripts read lie as in the source tree.
-git ls-files README.md LICENSE docs models examples scripts tools/test src/caffe/net/test/nets src/caffe/test/golden \
+git ls-files README.md LICENSE docs models examples bench tools src/caffe/net/test/nets src/caffe/test/golden \
   src/caffe/proto/test/data | tar -cf - -T - | tar -xf - -C "$out"
 git describe --always --dirty > "$out/COMMIT"
 # The tests that --quick runs.
-git ls-files 'src/caffe/core/test/test_*.cpp' 'src/caffe/kernels/test/test_*.cpp' 'src/caffe/layers/test/test_*.cpp' |
+git ls-files 'src/caffe/core/*test_*.cpp' 'src/caffe/kernels/*test_*.cpp' 'src/caffe/layers/*test_*.cpp' |
   sed 's|.*/||; s|\.cpp$||' | sort > "$out/tests/of_devices"
 if [ -n "$quick" ]; then
   for file in "$out"/tests/*; do

@@ -109,7 +109,7 @@ class CheckIncludes(unittest.TestCase):
             'src/caffe/kernels/copy.hpp': '',
             'tools/layrub/flags.hpp': '',
             'tools/layrub.cpp': '#include "layrub/flags.hpp"\n#include "caffe/net.hpp"\n'
-                                '#include "caffe/kernels/copy.hpp"\n',
+                                '#include "caffe/kernels/shape/copy.hpp"\n',
         })
         self.assertEqual([text.split(':')[1] for text in found], ['3'])
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near `auto` comes to the bounds, in bytes and in predicted time, and whether it keeps to them. Takes minutes.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_placement.py [--machines=A,B] [--parts=LIST] [--steps=N] [--seeds=N]
+  LAYRUB_BIN_DIR=build/bin bench/bench_placement.py [--machines=A,B] [--parts=LIST] [--steps=N] [--seeds=N]
                                                       [NET[:BATCH] ...]
 
 Prints a row for each net, machine and budget: predicted time by the time floor, the fastest other strategy's time by
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 import run_layrub
 from bench_memory import mib, row
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints measured times and memory of training on the CPU, as Markdown, beside those of PyTorch and of BVLC Caffe.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON]
+  LAYRUB_BIN_DIR=build/bin bench/bench_cpu.py [--rounds=N] [--iterations=N] [--strategies=A,B] [--torch=PYTHON]
       [NET[:BATCH] ...]
 
 Trains on synthetic data. STRATEGY@SIZE, such as auto@1600MiB, plans for so many bytes, of which nothing is moved elsewhere: on
@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 
+for folder in ('../tools/python', '../models/zoo'):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), folder))
 import model_text
 import run_layrub
 from bench_memory import mib, table
@@ -72,7 +74,7 @@ def torch_description(model, item=None):
 
 def train_in_torch(python, description, options, iterations):
     """As train, without planned bytes."""
-    done = subprocess.run([python, os.path.join(run_layrub.SCRIPTS, 'torch_net.py'), f'--iterations={iterations}', *options],
+    done = subprocess.run([python, os.path.join(run_layrub.ROOT, 'bench/torch_net.py'), f'--iterations={iterations}', *options],
                           input=description, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit('bench_cpu.py: torch_net.py: ' + (done.stderr.strip().splitlines() or ['no message'])[-1])

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/python'))
 import model_zoo
 from model_text import TEST, TRAIN, Enum, Net, fields
 from script import run_script, write_whole

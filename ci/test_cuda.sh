@@ -2,8 +2,8 @@
 # In a build for the CPU, compiles what a build for GPUs has besides (the target cuda): all kernels by nvcc, libcaffe with
 # the backend for GPUs, and the programs to which that makes a difference. Everything else is compiled once for both. Looks at what nvcc
 # made of the kernels, and runs what needs no GPU. Needs nvcc; without one it says so.
-# Usage: scripts/test_cuda.sh [BUILD_FOLDER]     (build; it is configured and built where it is not there)
-#        scripts/test_cuda.sh all                configures and compiles all of a build for GPUs, in build-cuda
+# Usage: ci/test_cuda.sh [BUILD_FOLDER]     (build; it is configured and built where it is not there)
+#        ci/test_cuda.sh all                configures and compiles all of a build for GPUs, in build-cuda
 # For one architecture: CUDA_ARCH (default: 75). What nvcc says is in the build folder's cuda.log.
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
@@ -29,7 +29,7 @@ cmake -S "$root" -B "$build" "$@" > /dev/null
 log=$build/cuda.log
 echo "Compiling for a GPU; what nvcc says goes to $log"
 cmake --build "$build" --parallel "$(nproc)" --target "$target" >> "$log" 2>&1 || { tail -n 100 "$log"; exit 1; }
-"$root/scripts/check_kernels.py" --spills=64 --stack=128 "$log"
+"$root/ci/check_kernels.py" --spills=64 --stack=128 "$log"
 
 # device_query says whether there is a GPU; the tests of memory run on it, or say why not.
 if [ "$target" = cuda ]; then

@@ -3,17 +3,19 @@
 launched. For the stack of a kernel CUDA takes device memory that no budget knows of, for all threads that a GPU can run.
 
   cmake ... -D CMAKE_CUDA_FLAGS=-Xptxas=-v && cmake --build build > build.log 2>&1
-  scripts/check_kernels.py build.log
+  ci/check_kernels.py build.log
 
 Reads the lines of ptxas in the output of a build. A kernel that spills more bytes than --spills, that has more on its stack
 than --stack, or that wants more registers for a block of --threads than a processor has, is named; the exit code is 1 then,
 or if the output tells of no kernel."""
 
 import argparse
+import os
 import re
 import sys
 from dataclasses import dataclass
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 from script import BadInput, read_text, run_script
 
 REGISTERS = 65536  # of a block, on all GPUs since 2014

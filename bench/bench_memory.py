@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Prints the tables of planned device memory in docs/benchmarks.md, as Markdown. Takes about a minute.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_memory.py [NET ...]     nets as in the first column; all by default
+  LAYRUB_BIN_DIR=build/bin bench/bench_memory.py [NET ...]     nets as in the first column; all by default
 """
 
 import argparse
+import os
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 import run_layrub
 from run_layrub import MIB
 

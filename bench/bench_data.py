@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how many images a second Data and ImageData decode and transform, by the number of cores, as Markdown.
 
-  LAYRUB_BIN_DIR=build/bin scripts/bench_data.py [--images=N] [--size=HxW] [--rounds=N] [CORES ...]
+  LAYRUB_BIN_DIR=build/bin bench/bench_data.py [--images=N] [--size=HxW] [--rounds=N] [CORES ...]
 
 Makes images of noise, about 120 KB as JPEGs, and reads them as an LMDB of JPEGs, as an LMDB of pixels and as files in a
 list, with a random crop of 224 x 224 and mirroring, into a net that does nothing. A layer has as many threads as the
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 import run_layrub
 from bench_memory import table
 

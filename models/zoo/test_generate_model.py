@@ -10,10 +10,11 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/python'))
 import model_text
 import model_zoo
 
-SCRIPTS = os.path.dirname(os.path.abspath(__file__))
+ZOO = os.path.dirname(os.path.abspath(__file__))
 MIB = 2.0 ** 20
 
 # Net, batch, and as BVLC Caffe has them for the training phase: layers without and with Splits; MiB of parameters (with
@@ -49,7 +50,7 @@ LEARNED = {
 
 
 def generate(*arguments):
-    return subprocess.run([sys.executable, os.path.join(SCRIPTS, 'generate_model.py'), *arguments],
+    return subprocess.run([sys.executable, os.path.join(ZOO, 'generate_model.py'), *arguments],
                           capture_output=True, text=True, check=False)
 
 
@@ -264,12 +265,13 @@ class GenerateModel(unittest.TestCase):
                          {'a': [{'b': -0.001, 'c': 'x y'}, {}], 'd': False, 'e': [0.5, 0.25]})
 
     def test_committed_models_are_what_the_script_writes(self):
-        root = os.path.dirname(SCRIPTS)
-        committed = sorted(name for name in os.listdir(os.path.join(root, 'models')) if '.' not in name)
+        root = os.path.dirname(os.path.dirname(ZOO))
+        committed = sorted(name for name in os.listdir(os.path.join(root, 'models'))
+                           if os.path.exists(os.path.join(root, 'models', name, 'train_val.prototxt')))
         self.assertIn('lenet', committed)
         with tempfile.TemporaryDirectory() as folder:
             for name in committed:
-                done = subprocess.run([sys.executable, os.path.join(SCRIPTS, 'generate_model.py'), name,
+                done = subprocess.run([sys.executable, os.path.join(ZOO, 'generate_model.py'), name,
                                        f'--out=models/{name}', '--solver'], cwd=folder, check=False)
                 self.assertEqual(0, done.returncode)
                 for file in ('train_val.prototxt', 'solver.prototxt'):

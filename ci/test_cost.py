@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Self test of test_cost.py, on logs made for it."""
+"""Tests of cost.py, on logs made for it."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'test_cost.py')
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cost.py')
 NINJA_LOG = """# ninja log v5
 0\t9000\t0\tCMakeFiles/layers.dir/a.cpp.o\t1
 0\t4000\t0\tCMakeFiles/layers.dir/a.cpp.o\t1

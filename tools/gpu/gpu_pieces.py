@@ -12,10 +12,12 @@ import tempfile
 from dataclasses import dataclass
 from typing import Callable
 
+for folder in ('../python', '../../bench'):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), folder))
 import run_layrub
 from bench_cpu import torch_description
 from gpu_device import LAUNCH, DeviceMemory
-from run_layrub import MIB, ROOT, SCRIPTS, last_line
+from run_layrub import MIB, ROOT, last_line
 
 CARD_12GB = 11_580_000_000  # bytes of a K40M with 12 GB that a program can have
 # Name -> (name of generate_model.py, batch, other flags). The two smallest are for trying this script.
@@ -80,9 +82,9 @@ def device_tests():
     if os.path.exists(listed):
         with open(listed, encoding='utf-8') as file:
             return file.read().split()
-    sources = glob.glob(os.path.join(ROOT, 'src/caffe/*/test/test_*.cpp'))
-    return sorted(os.path.basename(path)[:-4] for path in sources
-                  if path.split(os.sep)[-3] in ('core', 'kernels', 'layers'))
+    sources = [path for part in ('core', 'kernels', 'layers')
+               for path in glob.glob(os.path.join(ROOT, 'src/caffe', part, '**/test/test_*.cpp'), recursive=True)]
+    return sorted(os.path.basename(path)[:-4] for path in sources)
 
 
 def run_test(check, command, **environment):
@@ -308,7 +310,7 @@ def steps(check):
             model = generated(check, net, batch)
             all_flags = [*flags, *PRECISIONS[precision]]
             machine = measured(check, piece, model, ['--synthetic', *all_flags])
-            done, said = train(check, model, f'--placement={placement}', f'--cuda_graph={str(graphs).lower()}',
+            done, said = train(check, model, f'--placement={placement}', *([] if graphs else ['--debug=no_cuda_graphs']),
                                *all_flags, *machine)
             piece.row({'name': f'{net}, batch {batch}, {precision}, {program}', 'ok': done.code == 0, 'net': net,
                        'batch': batch, 'program': program, 'precision': precision, **said,
@@ -334,7 +336,7 @@ def steps(check):
                                'iteration_seconds': sorted(said['seconds'])[len(said['seconds']) // 2],
                                'device_peak_measured_bytes': said['device_bytes']})
                 done = run_layrub.run_command(
-                    [sys.executable, os.path.join(SCRIPTS, 'torch_net.py'), f'--iterations={check.options.iterations}',
+                    [sys.executable, os.path.join(ROOT, 'bench/torch_net.py'), f'--iterations={check.options.iterations}',
                      '--tf32=off,on', f'--device={"cpu" if check.options.cpu else f"cuda:{check.options.gpu}"}'],
                     check.left(90), tell, stdin=file, env=check.environment)
             if done.code != 0 or len(told) < 2:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that CI leaves out or samples: hours on two cores. Goes on after what fails, and says at the end what did.
-# Usage: scripts/nightly.sh [PART...]: only these parts (default: all, in this order).
+# Usage: ci/nightly.sh [PART...]: only these parts (default: all, in this order).
 #   commit   the commit tier, after the build that all of the first four use
 #   nightly  the nightly tier: what the commit tier samples, whole, on every device
 #   zoo      the small models of the zoo, trained, and the large ones
@@ -34,10 +34,10 @@ run() {
   case $1 in
     commit) (cd "$build" && ctest --output-on-failure --parallel "$(nproc)") ;;
     nightly | zoo | long) entries "$1" ;;
-    asan) "$root/scripts/test_asan.sh" "$root/build-asan" all && "$root/scripts/test_asan.sh" "$root/build-asan" fake_gpu ;;
-    tsan) "$root/scripts/test_tsan.sh" ;;
-    cuda) "$root/scripts/test_cuda.sh" all ;;
-    fuzz) "$root/scripts/fuzz.sh" "${FUZZ:-30}" ;;
+    asan) "$root/ci/test_asan.sh" "$root/build-asan" all && "$root/ci/test_asan.sh" "$root/build-asan" fake_gpu ;;
+    tsan) "$root/ci/test_tsan.sh" ;;
+    cuda) "$root/ci/test_cuda.sh" all ;;
+    fuzz) "$root/ci/fuzz.sh" "${FUZZ:-30}" ;;
     *) echo "nightly.sh: there is no part $1; --help names them" >&2 && exit 2 ;;
   esac
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tells what building and testing takes, by target and by label, from the logs that ninja and ctest leave.
 
-  scripts/test_cost.py build build-tsan build-asan            prints the tables
-  scripts/test_cost.py --limits=scripts/test_cost.json build  fails, too, where a folder takes over 10 % more than it may
-  scripts/test_cost.py --write=scripts/test_cost.json build   writes what the folders may take: what they take now
+  ci/cost.py build build-tsan build-asan            prints the tables
+  ci/cost.py --limits=ci/cost.json build  fails, too, where a folder takes over 10 % more than it may
+  ci/cost.py --write=ci/cost.json build   writes what the folders may take: what they take now
 
 Seconds are of one job: where as many jobs as cores run side by side, they are processor seconds. As machines differ, limits
 are in units of what it takes to compile caffe.pb.cc, which is tried once more on each core. --write lets them be a tenth
@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 from script import BadInput, read_text, run_script
 
 RULER = 'caffe.pb.cc'
@@ -137,7 +138,7 @@ def main():
             print(f'{name}: {key} takes {value:.1f} units{verdict}')
             if limit and value > 1.1 * limit:
                 failed = True
-                print(f'test_cost: {name} takes {value / limit:.2f} of what {args.limits} lets it take to {key}: make it '
+                print(f'cost: {name} takes {value / limit:.2f} of what {args.limits} lets it take to {key}: make it '
                       'cheaper, or write new limits with --write and say in the commit why they are worth it', file=sys.stderr)
     return 1 if failed else 0
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Gives made-up inputs to every way in for bytes from outside, under the address and undefined behaviour sanitizers.
-# Usage: scripts/fuzz.sh [MINUTES] [TARGET...]: so many minutes (10) for each target (all); 10s are ten seconds.
-#        scripts/fuzz.sh build: only compiles.
-# BUILD names the build folder (default: build-asan, that of scripts/test_asan.sh); what is learned of each target stays in its folder corpus.
+# Usage: ci/fuzz.sh [MINUTES] [TARGET...]: so many minutes (10) for each target (all); 10s are ten seconds.
+#        ci/fuzz.sh build: only compiles.
+# BUILD names the build folder (default: build-asan, that of ci/test_asan.sh); what is learned of each target stays in its folder corpus.
 # SEED is where the made-up inputs begin (default: somewhere new each time; it is in build-asan/TARGET.log).
 # An input that ends a target in another way than by a refusal, takes more memory or longer than below is kept
 # in the build folder's found/TARGET; fixed, it belongs into tools/fuzz/inputs/TARGET, which the tests read.
@@ -20,7 +20,7 @@ case $build in /*) ;; *) build=$PWD/$build ;; esac
 length=${1:-10}
 [ $# -eq 0 ] || shift
 
-"$root/scripts/configure_asan.sh" "$build"
+"$root/ci/configure_asan.sh" "$build"
 cmake --build "$build" --parallel "$(nproc)" --target fuzz_inputs
 [ "$length" != build ] || exit 0
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the tests of the backends, the executor, planned nets, planned and resumed training, several solvers and data that
 # several threads load with the thread sanitizer, in a folder of their own, and runs them side by side by ctest.
-# Usage: scripts/test_tsan.sh [BUILD_FOLDER] [TEST...]
+# Usage: ci/test_tsan.sh [BUILD_FOLDER] [TEST...]
 set -eu
 case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit ;; esac
 
@@ -23,7 +23,7 @@ if [ $# -eq 0 ]; then
     "$root"/src/caffe/net/test/test_planned_net.cpp "$root"/src/caffe/net/test/test_planned_feeds.cpp \
     "$root"/src/caffe/net/test/test_planned_training.cpp "$root"/src/caffe/solvers/test/test_exact_resume.cpp \
     "$root"/src/caffe/solvers/test/test_parallel_solvers.cpp "$root"/src/caffe/util/test/test_batch_workers.cpp \
-    "$root"/src/caffe/layers/test/test_data_threads.cpp; do
+    "$root"/src/caffe/layers/data/test/test_data_threads.cpp; do
     set -- "$@" "$(basename "$source" .cpp)"
   done
   # They are there where the headers of CUDA and NCCL are.
@@ -35,6 +35,6 @@ fi
 cmake --build "$build" --parallel "$(nproc)" --target "$@"
 
 export OPENBLAS_NUM_THREADS=1
-export TSAN_OPTIONS="suppressions='$root/scripts/tsan.supp' halt_on_error=1 second_deadlock_stack=1"
+export TSAN_OPTIONS="suppressions='$root/ci/tsan.supp' halt_on_error=1 second_deadlock_stack=1"
 cd "$build"
 ctest --output-on-failure --parallel "$(nproc)" --no-tests=error --tests-regex "^($(echo "$*" | tr ' ' '|'))\$"

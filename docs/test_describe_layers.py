@@ -10,7 +10,7 @@ class DescribeLayers(unittest.TestCase):
 
     def test_the_page_is_up_to_date(self):
         self.assertEqual(describe_layers.read(describe_layers.PAGE), describe_layers.page(),
-                         'run scripts/describe_layers.py')
+                         'run docs/describe_layers.py')
 
     def test_every_parameter_message_belongs_to_a_type(self):
         layer_fields, described = describe_layers.messages()

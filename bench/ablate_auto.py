@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each part of `auto` brings: it is left out alone, and plans are timed again. Takes an hour on two cores.
 
-  LAYRUB_BIN_DIR=build/bin scripts/ablate_auto.py [--seeds=N] [--jobs=N] [NET[:BATCH] ...]
+  LAYRUB_BIN_DIR=build/bin bench/ablate_auto.py [--seeds=N] [--jobs=N] [NET[:BATCH] ...]
 
 Prints a row for each part: by how much times grow without it, in the geometric mean of all budgets from 1.3 memory
 floors upward and of those below, and in the worst of them; the smallest budget by that of all parts together; and
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../tools/python'))
 import run_layrub
 from bench_placement import AMPLE, NETS, dump_graph, show
 

@@ -5,9 +5,12 @@ graph, BadInput says in one sentence what is wrong, with file and line.
 """
 
 import contextlib
+import os
 import re
+import sys
 from dataclasses import dataclass, field
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../python'))
 from script import BadInput
 
 ALIGNMENT = 256

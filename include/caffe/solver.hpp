@@ -4,6 +4,7 @@
 #include <boost/function.hpp>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,10 @@
 namespace caffe {
 
 class AtomicFile;
+template <typename Dtype>
+class SnapshotKeeper;
+template <typename Dtype>
+class SolverPlacement;
 
 /// What a client (a signal handler, say) may ask of a running solver.
 namespace SolverAction {
@@ -42,7 +47,7 @@ class Solver {
  public:
   explicit Solver(const SolverParameter& param);
   explicit Solver(const string& param_file);
-  virtual ~Solver() {}
+  virtual ~Solver();
 
   /// Called by the constructors. Aborts with the name of the field where `param` makes no sense.
   void Init(const SolverParameter& param);
@@ -97,7 +102,7 @@ class Solver {
   layrub::Status Place();
   /// Device bytes of all plans together: the train net's and what the test nets need besides. 0
   /// before Place.
-  int64_t planned_device_bytes() const { return planned_device_bytes_; }
+  int64_t planned_device_bytes() const;
   /// How many of them have been written so far. Placed with executor.canary only.
   int64_t measured_device_bytes() const;
   /// What Place plans by: the `placement` of net and solver, and what mutable_placement_extra says.
@@ -107,11 +112,11 @@ class Solver {
   /// readable after a pass; where it asks for that, with reproducible workspaces only. kInvalid
   /// where there are none, or where no net has a blob that is kept.
   layrub::Result<SolverGraphs> MemoryGraphs(const PlacementOptions& options);
-  /// `padding`, `machine`, `measure` and `executor` of these options are used by Place; the rest
-  /// comes from the prototxt. After measuring, `machine` is what was found.
-  PlacementOptions* mutable_placement_extra() { return &placement_extra_; }
+  /// `padding`, `machine`, `optimizations`, `measure` and `executor` of these options are used by
+  /// Place; the rest comes from the prototxt. After measuring, `machine` is what was found.
+  PlacementOptions* mutable_placement_extra();
   /// The machine that is planned for: as it was measured, or as it was given.
-  const layrub::Machine& machine() const { return placement_extra_.machine; }
+  const layrub::Machine& machine() const;
   /// How many history blobs a learnable parameter has.
   int histories() const;
 
@@ -202,30 +207,6 @@ class Solver {
   /// Brings sources and random generators where RestoreProgress has said, once; not where the
   /// program has trained since then, without Step.
   void GoWhereRestored();
-  void EnsurePlaced();
-  layrub::Status PlaceNets(PlacementOptions options);
-  void RecordIteration();
-  void PlanAgain();
-  void LogPlacement() const;
-  string WeightsFilename();
-  void WriteWeightsInBinary(const string& name, AtomicFile* file);
-  void WriteWeightsInHdf5(const string& name, AtomicFile* file);
-  /// About what weights and state take as files, without what Progress() says: it waits for the
-  /// sources.
-  pair<int64_t, int64_t> SnapshotBytes() const;
-  void ChooseSnapshotFormat(int64_t weights, int64_t state);
-  /// Snapshot, whose failure is made good later if it may be.
-  void SnapshotInTraining();
-  /// The same where one is wanted, due, or to be made good now.
-  void SnapshotIfDue(bool wanted);
-  /// Tries once more to take a snapshot that has failed; aborts when that fails, too.
-  void MakeUpForSnapshot();
-  void RemoveOlder();
-  string LastSnapshot() const;
-  /// The first parameter, or blob if `in_blobs`, that has a value that is not finite; "" when there
-  /// is none. Values that the plan has given up do not count.
-  string NotFinite(bool in_blobs) const;
-  [[noreturn]] void StopAsNotFinite(const string& what);
   void LookAtLoss(Dtype loss);
   bool DueForTest() const;
   /// One iteration; false when a stop was asked for.
@@ -247,24 +228,10 @@ class Solver {
   /// What Progress gives while tests, and the display after the last iteration, read and draw:
   /// training that never stopped would not have these, or a resumed one has them again.
   std::optional<pair<int, ResumeState>> kept_progress_;  ///< and the iteration at which it holds
-  AtomicFile* weights_file_ = nullptr;                   ///< while a snapshot is taken
-  string last_snapshot_;                                 ///< taken or restored from
-  string snapshot_failure_;                              ///< why the last one is missing
-  int snapshot_retry_ = -1;                              ///< the iteration at which to try again
-  int snapshot_distance_ = 1;                            ///< to there, from the next failure
-  bool snapshots_checked_ = false;
   bool told_of_loss_ = false;
-  bool placed_ = false;
-  bool measuring_ = false;  ///< iterations are recorded, to plan again
-  bool measured_ = false;   ///< that has happened
-  std::vector<layrub::Timeline> recorded_;
-  layrub::Graph recorded_graph_;  ///< of the timelines in recorded_
-  layrub::Plan recorded_plan_;    ///< likewise
-  bool share_memory_ = false;     ///< the test nets run in memory of the train net
-  int64_t planned_device_bytes_ = 0;
   vector<vector<pair<string, Dtype>>> test_scores_;
-  PlacementParameter net_placement_;  ///< what the train net itself asks for
-  PlacementOptions placement_extra_;
+  const std::unique_ptr<SolverPlacement<Dtype>> placement_;
+  const std::unique_ptr<SnapshotKeeper<Dtype>> snapshots_;
 
   DISABLE_COPY_AND_ASSIGN(Solver);
 };

@@ -1,5 +1,5 @@
 // AdaDeltaSolver: steps by the means of squared gradients and squared steps.
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 

@@ -1,5 +1,5 @@
 // AdaGradSolver: rates by the sum of squared gradients.
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "solver_problems.hpp"

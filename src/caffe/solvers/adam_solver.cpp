@@ -1,7 +1,7 @@
 // AdamSolver: steps by the means of gradients and of their squares.
 #include <cmath>
 
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 

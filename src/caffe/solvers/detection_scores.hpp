@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "caffe/blob.hpp"
-#include "caffe/kernels/box_lists.hpp"
+#include "caffe/kernels/detection/box_lists.hpp"
 
 namespace caffe {
 

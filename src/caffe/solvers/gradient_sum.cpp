@@ -2,7 +2,7 @@
 #include <map>
 #include <utility>
 
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/parallel.hpp"
 #include "caffe/planned_net.hpp"

@@ -1,5 +1,5 @@
 // NesterovSolver: momentum in advance.
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 

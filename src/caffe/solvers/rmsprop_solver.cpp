@@ -1,5 +1,5 @@
 // RMSPropSolver: rates by the mean of squared gradients.
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "solver_problems.hpp"

@@ -1,5 +1,5 @@
 // SGDSolver: updates.
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
 #include "solver_problems.hpp"

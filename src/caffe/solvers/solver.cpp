@@ -1,4 +1,3 @@
-// Solver: set-up, iterations and tests.
 #include "caffe/solver.hpp"
 
 #include <algorithm>
@@ -9,11 +8,16 @@
 
 #include "caffe/solver_nets.hpp"
 #include "caffe/util/origins.hpp"
+#include "caffe/util/rng.hpp"
 #include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
-#include "detection_scores.hpp"
 #include "learning_rate.hpp"
+#include "net_progress.hpp"
+#include "not_finite.hpp"
+#include "snapshot_keeper.hpp"
+#include "solver_placement.hpp"
 #include "solver_problems.hpp"
+#include "test_scores.hpp"
 
 namespace caffe {
 
@@ -31,15 +35,6 @@ void LoadNetWeights(Net<Dtype>* net, const string& model_list) {
   }
 }
 
-/// " (* 1 = 0.42 loss)" for outputs that count towards the loss.
-template <typename Dtype>
-string LossMessage(Dtype weight, Dtype value) {
-  if (weight == Dtype(0)) return "";
-  ostringstream text;
-  text << " (* " << weight << " = " << weight * value << " loss)";
-  return text.str();
-}
-
 }  // namespace
 
 template <typename Dtype>
@@ -48,7 +43,9 @@ Solver<Dtype>::Solver(const SolverParameter& param)
       current_step_(0),
       smoothed_loss_(0),
       requested_early_exit_(false),
-      iterations_last_(0) {
+      iterations_last_(0),
+      placement_(new SolverPlacement<Dtype>(this)),
+      snapshots_(new SnapshotKeeper<Dtype>(this, &param_)) {
   Init(param);
 }
 
@@ -58,11 +55,16 @@ Solver<Dtype>::Solver(const string& param_file)
       current_step_(0),
       smoothed_loss_(0),
       requested_early_exit_(false),
-      iterations_last_(0) {
+      iterations_last_(0),
+      placement_(new SolverPlacement<Dtype>(this)),
+      snapshots_(new SnapshotKeeper<Dtype>(this, &param_)) {
   SolverParameter param;
   ReadSolverParamsFromTextFileOrDie(param_file, &param);
   Init(param);
 }
+
+template <typename Dtype>
+Solver<Dtype>::~Solver() = default;
 
 template <typename Dtype>
 void Solver<Dtype>::Init(const SolverParameter& param) {
@@ -87,7 +89,7 @@ template <typename Dtype>
 void Solver<Dtype>::InitTrainNet() {
   const SolverNet source = TrainNetOf(param_);
   LOG_IF(INFO, Caffe::root_solver()) << "Creating training net from " << source.source;
-  net_placement_ = source.param.placement();
+  placement_->set_net_placement(source.param.placement());
   net_.reset(new Net<Dtype>(source.param));
   for (const string& weights : param_.weights()) LoadNetWeights(net_.get(), weights);
 }
@@ -122,9 +124,9 @@ bool Solver<Dtype>::DueForTest() const {
 template <typename Dtype>
 void Solver<Dtype>::Step(int iters) {
   CHECK_LE(iters, INT_MAX - iter_) << "No solver goes beyond iteration " << INT_MAX << ".";
-  if (param_.snapshot() > 0 && !snapshots_checked_) CheckSnapshotWritePermissions();
+  if (param_.snapshot() > 0) snapshots_->EnsureWritable();
   GoWhereRestored();
-  EnsurePlaced();
+  placement_->EnsurePlaced();
   const int stop_iter = iter_ + iters;
   if (!std::exchange(losses_restored_, false)) {
     losses_.clear();
@@ -158,10 +160,10 @@ bool Solver<Dtype>::StepOnce(int start_iter) {
   for (Callback* callback : callbacks_) callback->on_gradients_ready();
   ApplyUpdate();
   for (Callback* callback : callbacks_) callback->on_update_done();
-  if (measuring_) RecordIteration();
+  placement_->EndIteration();
 
   const SolverAction::Enum request = GetRequestedAction();
-  SnapshotIfDue(request == SolverAction::SNAPSHOT);
+  snapshots_->TakeIfDue(request == SolverAction::SNAPSHOT);
   requested_early_exit_ = request == SolverAction::STOP;
   return !requested_early_exit_;
 }
@@ -184,7 +186,7 @@ void Solver<Dtype>::DisplayProgress() {
     for (int k = 0; k < outputs[i]->count(); ++k) {
       LOG_IF(INFO, Caffe::root_solver())
           << "    Train net output #" << score++ << ": " << net_->blob_names()[blob] << " = "
-          << values[k] << LossMessage(weight, values[k]);
+          << values[k] << LossText(weight, values[k]);
     }
   }
 }
@@ -197,7 +199,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   const string warning = RateWarning(param_);
   LOG_IF(WARNING, !warning.empty()) << warning;
   LOG_IF(WARNING, !param_.has_max_iter()) << "max_iter is not set: no iteration is trained.";
-  if (param_.snapshot_after_train() && !snapshots_checked_) CheckSnapshotWritePermissions();
+  if (param_.snapshot_after_train()) snapshots_->EnsureWritable();
   requested_early_exit_ = false;
   if (resume_file) {
     LOG(INFO) << "Restoring previous solver status from " << resume_file;
@@ -205,9 +207,9 @@ void Solver<Dtype>::Solve(const char* resume_file) {
   }
   Step(param_.max_iter() - iter_);
   if (param_.snapshot_after_train() && (!param_.snapshot() || iter_ % param_.snapshot() != 0))
-    SnapshotInTraining();
+    snapshots_->TakeInTraining(requested_early_exit_);
   if (requested_early_exit_) {
-    MakeUpForSnapshot();
+    snapshots_->MakeUp(true);
     LOG(INFO) << "Optimization stopped early.";
     return;
   }
@@ -220,7 +222,7 @@ void Solver<Dtype>::Solve(const char* resume_file) {
     LOG(INFO) << "Iteration " << iter_ << ", loss = " << smoothed_loss_;
   }
   if (DueForTest()) TestAll();
-  MakeUpForSnapshot();
+  snapshots_->MakeUp(requested_early_exit_);
   LOG(INFO) << "Optimization Done.";
 }
 
@@ -235,26 +237,10 @@ template <typename Dtype>
 void Solver<Dtype>::ServeRequests() {
   for (SolverAction::Enum request = GetRequestedAction(); request != SolverAction::NONE;
        request = GetRequestedAction()) {
-    if (request == SolverAction::SNAPSHOT) SnapshotInTraining();
+    if (request == SolverAction::SNAPSHOT) snapshots_->TakeInTraining(requested_early_exit_);
     if (request == SolverAction::STOP) requested_early_exit_ = true;
   }
 }
-
-namespace {
-
-/// The mean over the classes, each of which is logged where show_per_class_result says so.
-double MeanAveragePrecision(const SolverParameter& param, const DetectionScores& scores) {
-  const std::map<int, double> precisions =
-      scores.AveragePrecisions(*PrecisionMeanOf(param.ap_version()));
-  double sum = 0;
-  for (const auto& [label, precision] : precisions) {
-    LOG_IF(INFO, param.show_per_class_result()) << "class" << label << ": " << precision;
-    sum += precision;
-  }
-  return precisions.empty() ? 0 : sum / static_cast<double>(precisions.size());
-}
-
-}  // namespace
 
 template <typename Dtype>
 void Solver<Dtype>::Test(const int test_net_id) {
@@ -263,9 +249,7 @@ void Solver<Dtype>::Test(const int test_net_id) {
   Net<Dtype>* net = test_nets_.at(test_net_id).get();
   net->ShareTrainedLayersWith(net_.get());
   const int batches = param_.test_iter(test_net_id);
-  const bool detection = param_.eval_type() == "detection";
-  vector<Dtype> sums;  // over the batches, of every value of every output
-  vector<DetectionScores> detections(net->output_blobs().size());
+  TestScores<Dtype> scores(param_, *net);
   Dtype loss = 0;
   for (int batch = 0; batch < batches; ++batch) {
     ServeRequests();
@@ -275,39 +259,13 @@ void Solver<Dtype>::Test(const int test_net_id) {
     }
     for (Callback* callback : callbacks_) callback->on_test_batch(test_net_id, batch);
     Dtype batch_loss;
-    const vector<Blob<Dtype>*>& outputs = net->Forward(&batch_loss);
+    net->Forward(&batch_loss);
     if (param_.test_compute_loss()) loss += batch_loss;
-    size_t score = 0;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const Blob<Dtype>& output = *outputs[i];
-      if (detection) {
-        detections[i].Add(net->blob_names()[net->output_blob_indices()[i]], output);
-        continue;
-      }
-      sums.resize(std::max(sums.size(), score + output.count()));
-      for (int k = 0; k < output.count(); ++k) sums[score++] += output.cpu_data()[k];
-    }
+    scores.AddBatch();
   }
   if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << loss / batches;
   test_scores_.resize(test_nets_.size());
-  vector<pair<string, Dtype>>& scores = test_scores_[test_net_id];
-  scores.clear();
-  for (size_t i = 0; i < net->output_blobs().size(); ++i) {
-    const int blob = net->output_blob_indices()[i];
-    const string& name = net->blob_names()[blob];
-    if (detection) {
-      const auto mean = static_cast<Dtype>(MeanAveragePrecision(param_, detections[i]));
-      LOG(INFO) << "    Test net output #" << i << ": " << name << " = " << mean;
-      scores.emplace_back(name, mean);
-      continue;
-    }
-    for (int k = 0; k < net->output_blobs()[i]->count() && scores.size() < sums.size(); ++k) {
-      const Dtype mean = sums[scores.size()] / batches;
-      LOG(INFO) << "    Test net output #" << scores.size() << ": " << name << " = " << mean
-                << LossMessage(net->blob_loss_weights()[blob], mean);
-      scores.emplace_back(name, mean);
-    }
-  }
+  test_scores_[test_net_id] = scores.Log(batches);
   for (Callback* callback : callbacks_) callback->on_test_done(test_net_id);
 }
 
@@ -322,6 +280,208 @@ void Solver<Dtype>::UpdateSmoothedLoss(Dtype loss, int start_iter, int average_l
     smoothed_loss_ += (loss - oldest) / average_loss;
     oldest = loss;
   }
+}
+
+// ---- Values that are not finite ----
+
+template <typename Dtype>
+void Solver<Dtype>::LookAtLoss(Dtype loss) {
+  if (std::isfinite(loss) || !Caffe::root_solver() || (told_of_loss_ && !param_.stop_on_nan()))
+    return;
+  told_of_loss_ = true;
+  const string where = FirstNotFinite(*net_, true);
+  const string what = "the loss is " + std::to_string(loss) +
+                      (where.empty() ? ", and no value that can still be read tells why"
+                                     : "; the first value that is not finite is in " + where);
+  if (param_.stop_on_nan()) StopAsNotFinite(iter_, what, snapshots_->LastText());
+  LOG(WARNING) << "Iteration " << iter_ << ": " << what << ". Training goes on, and snapshots hold "
+               << "what comes of it. " << snapshots_->LastText()
+               << " stop_on_nan: true (--stop_on_nan) ends the training instead.";
+}
+
+// ---- Placement ----
+
+template <typename Dtype>
+layrub::Status Solver<Dtype>::Place() {
+  return placement_->Place();
+}
+
+template <typename Dtype>
+int64_t Solver<Dtype>::planned_device_bytes() const {
+  return placement_->planned_device_bytes();
+}
+
+template <typename Dtype>
+int64_t Solver<Dtype>::measured_device_bytes() const {
+  return placement_->measured_device_bytes();
+}
+
+template <typename Dtype>
+layrub::Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
+  return placement_->Wanted();
+}
+
+template <typename Dtype>
+layrub::Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions& options) {
+  return placement_->Graphs(options);
+}
+
+template <typename Dtype>
+PlacementOptions* Solver<Dtype>::mutable_placement_extra() {
+  return placement_->mutable_extra();
+}
+
+template <typename Dtype>
+const layrub::Machine& Solver<Dtype>::machine() const {
+  return placement_->machine();
+}
+
+template <typename Dtype>
+int Solver<Dtype>::histories() const {
+  const typename Net<Dtype>::History history = ParameterHistory();
+  return history.empty() ? 0 : static_cast<int>(history.front().size());
+}
+
+// ---- Snapshots ----
+
+template <typename Dtype>
+void Solver<Dtype>::CheckSnapshotWritePermissions() {
+  snapshots_->CheckWritable();
+}
+
+template <typename Dtype>
+string Solver<Dtype>::SnapshotFilename(const string& extension) {
+  return snapshots_->Filename(extension);
+}
+
+template <typename Dtype>
+string Solver<Dtype>::SnapshotToBinaryProto() {
+  return snapshots_->WriteWeights(SolverParameter_SnapshotFormat_BINARYPROTO);
+}
+
+template <typename Dtype>
+string Solver<Dtype>::SnapshotToHDF5() {
+  return snapshots_->WriteWeights(SolverParameter_SnapshotFormat_HDF5);
+}
+
+template <typename Dtype>
+void Solver<Dtype>::Snapshot() {
+  snapshots_->Take([this](const string& weights) { SnapshotSolverState(weights); });
+}
+
+template <typename Dtype>
+ResumeState Solver<Dtype>::MakeResumeState(const string& model_filename) {
+  ResumeState resume = Progress();
+  snapshots_->FillChecksum(model_filename, &resume);
+  return resume;
+}
+
+template <typename Dtype>
+void Solver<Dtype>::CommitSnapshot(AtomicFile* state) {
+  snapshots_->Commit(state);
+}
+
+template <typename Dtype>
+void Solver<Dtype>::Restore(const char* resume_file) {
+  const string file = resume_file;
+  CHECK(!boost::ends_with(file, ".caffemodel") && !boost::ends_with(file, ".caffemodel.h5"))
+      << "Cannot resume from " << file
+      << ": it holds weights only. Give the .solverstate file written beside it, or "
+      << "start a new run from these weights with --weights.";
+  if (boost::ends_with(file, ".h5")) {
+    RestoreSolverStateFromHDF5(file);
+  } else {
+    RestoreSolverStateFromBinaryProto(file);
+  }
+  snapshots_->set_last(file);
+}
+
+template <typename Dtype>
+void Solver<Dtype>::FinishRestore(const SolverState& head, const string& state_file) {
+  iter_ = head.iter();
+  current_step_ = head.current_step();
+  if (head.has_resume()) {
+    RestoreProgress(head.resume(), state_file);
+    return;
+  }
+  LOG_IF(WARNING, Caffe::root_solver())
+      << state_file << " says neither how far random numbers and data had come nor the smoothed "
+      << "loss: these begin anew, so this run will not be exactly the one that was stopped.";
+}
+
+// ---- Progress: what a resumed run needs besides weights and history ----
+
+template <typename Dtype>
+ResumeState Solver<Dtype>::Progress() {
+  if (kept_progress_ && kept_progress_->first == iter_) return kept_progress_->second;
+  ResumeState progress;
+  *progress.add_solver() = OwnProgress();
+  if (!others_progress_) return progress;
+  for (SolverProgress& other : others_progress_()) *progress.add_solver() = std::move(other);
+  return progress;
+}
+
+template <typename Dtype>
+SolverProgress Solver<Dtype>::OwnProgress() {
+  GoWhereRestored();
+  SolverProgress progress;
+  progress.set_smoothed_loss(smoothed_loss_);
+  // Once there are average_loss of them, each takes the place of the oldest.
+  const int count = static_cast<int>(losses_.size());
+  const int oldest = count < param_.average_loss() ? 0 : std::max(0, iter_ - first_loss_) % count;
+  for (int i = 0; i < count; ++i) progress.add_recent_loss(losses_[(oldest + i) % count]);
+  *progress.add_net() = ProgressOf(*net_);
+  for (const auto& net : test_nets_) *progress.add_net() = ProgressOf(*net);
+  progress.set_random(StateOf(&Caffe::rng_stream()));
+  return progress;
+}
+
+/// Nothing changes where the mean is to be that of fewer losses now: it begins anew.
+template <typename Dtype>
+void Solver<Dtype>::RestoreLosses(const SolverProgress& progress) {
+  if (progress.recent_loss_size() > param_.average_loss()) return;
+  losses_.assign(progress.recent_loss().begin(), progress.recent_loss().end());
+  smoothed_loss_ = static_cast<Dtype>(progress.smoothed_loss());
+  first_loss_ = iter_ - progress.recent_loss_size();
+  losses_restored_ = true;
+}
+
+template <typename Dtype>
+void Solver<Dtype>::RestoreProgress(const ResumeState& progress, const string& state_file) {
+  kept_progress_.reset();
+  restored_.reset();
+  losses_restored_ = false;
+  const int saved = progress.solver_size(), rank = Caffe::solver_rank();
+  if (rank < saved) RestoreLosses(progress.solver(rank));
+  if (saved != Caffe::solver_count()) {
+    LOG_IF(WARNING, Caffe::root_solver())
+        << state_file << " says how far " << saved << (saved == 1 ? " solver" : " solvers")
+        << " had come, and this training has " << Caffe::solver_count()
+        << ": data and random numbers begin anew.";
+    return;
+  }
+  restored_ = Restored{progress.solver(rank), state_file, iter_};
+}
+
+template <typename Dtype>
+void Solver<Dtype>::GoWhereRestored() {
+  const auto restored = std::exchange(restored_, std::nullopt);
+  if (!restored || restored->iter != iter_) return;
+  const auto& [own, state_file, iter] = *restored;
+  const bool logs = Caffe::root_solver();
+  const int nets = static_cast<int>(test_nets_.size()) + 1;
+  LOG_IF(WARNING, logs && own.net_size() != nets)
+      << state_file << " says how far " << own.net_size() << " nets had come; this solver has "
+      << nets << ", the train net included.";
+  for (int i = 0; i < std::min(nets, own.net_size()); ++i) {
+    const string name = i == 0 ? "train net" : "test net #" + std::to_string(i - 1);
+    caffe::RestoreProgress(own.net(i), state_file + ", " + name + ": ",
+                           i == 0 ? net_.get() : test_nets_[i - 1].get());
+  }
+  // Last: what was restored may have drawn from it.
+  const bool known = SetState(own.random(), &Caffe::rng_stream());
+  LOG_IF(WARNING, logs && !known)
+      << state_file << ": the state of the random generator cannot be read: it begins anew.";
 }
 
 INSTANTIATE_CLASS(Solver);

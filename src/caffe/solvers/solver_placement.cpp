@@ -1,18 +1,32 @@
-// Solver: memory plans for the nets it works with.
+#include "solver_placement.hpp"
+
 #include <algorithm>
 #include <iterator>
 
 #include "caffe/planned_net.hpp"
-#include "caffe/solver.hpp"
 #include "layrub/base/bytes.hpp"
+#include "layrub/placement/cost/profile.hpp"
+#include "layrub/runtime/measure.hpp"
 
 namespace caffe {
 
 using layrub::Plan;
 using layrub::Result;
 using layrub::Status;
+using layrub::Timeline;
 
 namespace {
+
+constexpr size_t kWarmUp = 2;    ///< iterations that touch their memory for the first time
+constexpr size_t kMeasured = 3;  ///< iterations
+constexpr int64_t kCopied = int64_t{4} << 20;  ///< bytes of each of the four buffers copied
+
+double MedianMilliseconds(const std::vector<Timeline>& iterations) {
+  std::vector<double> seconds;
+  for (const Timeline& timeline : iterations) seconds.push_back(timeline.seconds);
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  return 1000 * seconds[seconds.size() / 2];
+}
 
 /// Costs decide nothing where all stays in its place.
 bool Intervenes(const Plan& plan) {
@@ -50,53 +64,58 @@ Status CheckKept(const Net<Dtype>& train, const vector<shared_ptr<Net<Dtype>>>& 
 }  // namespace
 
 template <typename Dtype>
-Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const {
+Result<PlacementOptions> SolverPlacement<Dtype>::Wanted() const {
   PlacementParameter wanted = net_placement_;
-  wanted.MergeFrom(param_.placement());
+  wanted.MergeFrom(solver_->param().placement());
   Result<PlacementOptions> options = ToOptions(wanted);
   if (!options.ok()) return options;
   // What the device has left is without the bytes of this solver's plans, which new ones replace.
   if (Caffe::mode() == Caffe::GPU && placed_ && !wanted.has_device_memory())
     options.value().budget.device += planned_device_bytes_;
-  options.value().machine = placement_extra_.machine;
-  options.value().padding = placement_extra_.padding;
-  options.value().workspace = placement_extra_.workspace;
-  options.value().executor = placement_extra_.executor;
-  options.value().measure = placement_extra_.measure;
+  options.value().machine = extra_.machine;
+  options.value().optimizations = extra_.optimizations;
+  options.value().padding = extra_.padding;
+  options.value().workspace = extra_.workspace;
+  options.value().executor = extra_.executor;
+  options.value().measure = extra_.measure;
   return options;
 }
 
 template <typename Dtype>
-Status Solver<Dtype>::Place() {
-  Result<PlacementOptions> options = WantedPlacement();
+Status SolverPlacement<Dtype>::Place() {
+  Result<PlacementOptions> options = Wanted();
   if (!options.ok()) return options.status();
   measuring_ = !options.value().deterministic && !measured_;
   recorded_.clear();
   const Status status = PlaceNets(options.value());
   placed_ = status.ok();
-  if (placed_ && Caffe::root_solver()) LogPlacement();
+  if (placed_ && Caffe::root_solver()) Log();
   return status;
 }
 
 template <typename Dtype>
-Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions& options) {
-  if (const Status status = CheckKept(*net_, test_nets_, options.keep); !status.ok()) return status;
-  const typename Net<Dtype>::History history = ParameterHistory();
+Result<SolverGraphs> SolverPlacement<Dtype>::Graphs(const PlacementOptions& options) {
+  if (const Status status = CheckKept(train_net(), solver_->test_nets(), options.keep);
+      !status.ok())
+    return status;
+  const typename Net<Dtype>::History history = solver_->ParameterHistory();
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
-  net_->Reshape();  // the user may have given inputs other shapes
-  SolverGraphs graphs{net_->MemoryGraph(histories, KeptIn(*net_, options.keep)), {}};
-  for (const auto& net : test_nets_) {
-    net->ShareTrainedLayersWith(net_.get());
+  train_net().Reshape();  // the user may have given inputs other shapes
+  SolverGraphs graphs{
+      train_net().MemoryGraph(histories, KeptIn(train_net(), options.keep), options.optimizations),
+      {}};
+  for (const auto& net : solver_->test_nets()) {
+    net->ShareTrainedLayersWith(&train_net());
     net->Reshape();
-    graphs.tests.push_back(net->MemoryGraph(-1, KeptIn(*net, options.keep)));
+    graphs.tests.push_back(net->MemoryGraph(-1, KeptIn(*net, options.keep), options.optimizations));
   }
   if (const Status status = MeetOptions(options, &graphs); !status.ok()) return status;
   return graphs;
 }
 
 template <typename Dtype>
-Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
-  const Result<SolverGraphs> graphs = MemoryGraphs(options);
+Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
+  const Result<SolverGraphs> graphs = Graphs(options);
   if (!graphs.ok()) return graphs.status();
   const int64_t budget = options.budget.device;
   if (layrub::UsesCosts(options.strategy) && budget != layrub::Budget().device) {
@@ -127,44 +146,44 @@ Status Solver<Dtype>::PlaceNets(PlacementOptions options) {
     options.keep = KeptIn(*net, keep);
     return net->Place(options, history);
   };
-  if (Status status = place(net_.get(), plans.train, ParameterHistory()); !status.ok())
+  if (Status status = place(&train_net(), plans.train, solver_->ParameterHistory()); !status.ok())
     return status;
-  for (size_t i = 0; i < test_nets_.size(); ++i) {
+  for (size_t i = 0; i < solver_->test_nets().size(); ++i) {
     const Status status =
-        place(test_nets_[i].get(), plans.tests[i], typename Net<Dtype>::History());
+        place(solver_->test_nets()[i].get(), plans.tests[i], typename Net<Dtype>::History());
     if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
 template <typename Dtype>
-void Solver<Dtype>::EnsurePlaced() {
+void SolverPlacement<Dtype>::EnsurePlaced() {
   if (placed_) return;
   const Status status = Place();
   CHECK(status.ok()) << status.message;
 }
 
 template <typename Dtype>
-void Solver<Dtype>::LogPlacement() const {
-  const PlannedNet<Dtype>* planned = net_->planned();
+void SolverPlacement<Dtype>::Log() const {
+  const PlannedNet<Dtype>* planned = train_net().planned();
   if (planned == nullptr) return;
   const Plan& plan = planned->plan();
-  const auto keep = layrub::MakePlan(planned->graph(), placement_extra_.machine, {}, "keep");
+  const auto keep = layrub::MakePlan(planned->graph(), extra_.machine, {}, "keep");
   ostringstream yardsticks;
   if (keep.ok()) yardsticks << "keep " << layrub::FormatBytes(keep.value().device_bytes) << ", ";
   yardsticks << "floor " << layrub::FormatBytes(layrub::FloorBytes(planned->graph()));
   LOG(INFO) << "Placement: " << plan.strategy << ", device "
             << layrub::FormatBytes(plan.device_bytes) << " (" << yardsticks.str() << "), host "
             << layrub::FormatBytes(plan.host_bytes);
-  if (test_nets_.empty()) return;
+  if (solver_->test_nets().empty()) return;
   const int64_t more = planned_device_bytes_ - plan.device_bytes;
-  LOG(INFO) << "Placement of test nets: " << test_nets_[0]->planned()->plan().strategy << ", "
-            << layrub::FormatBytes(more) << " more"
+  LOG(INFO) << "Placement of test nets: " << solver_->test_nets()[0]->planned()->plan().strategy
+            << ", " << layrub::FormatBytes(more) << " more"
             << (share_memory_ ? ", otherwise in the memory of the training net" : "");
 }
 
 template <typename Dtype>
-int64_t Solver<Dtype>::measured_device_bytes() const {
+int64_t SolverPlacement<Dtype>::measured_device_bytes() const {
   int64_t apart = 0, resident = 0, transient = 0;
   const auto add = [&](const Net<Dtype>& net) {
     const PlannedNet<Dtype>* planned = net.planned();
@@ -175,27 +194,60 @@ int64_t Solver<Dtype>::measured_device_bytes() const {
     resident += own;
     transient = std::max(transient, touched - own);
   };
-  add(*net_);
-  for (const auto& net : test_nets_) add(*net);
+  add(train_net());
+  for (const auto& net : solver_->test_nets()) add(*net);
   return share_memory_ ? resident + transient : apart;
 }
 
+/// An iteration has ended. Those of other shapes, and so under another plan, do not count.
 template <typename Dtype>
-int Solver<Dtype>::histories() const {
-  const typename Net<Dtype>::History history = ParameterHistory();
-  return history.empty() ? 0 : static_cast<int>(history.front().size());
+void SolverPlacement<Dtype>::RecordIteration() {
+  PlannedNet<Dtype>* planned = train_net().planned();
+  if (planned == nullptr || planned->executor().timeline().spans.empty()) return;
+  const bool same = recorded_graph_ == planned->graph() && recorded_plan_ == planned->plan();
+  if (recorded_.empty() || !same) {
+    recorded_.clear();
+    recorded_graph_ = planned->graph();
+    recorded_plan_ = planned->plan();
+  }
+  recorded_.push_back(planned->executor().timeline());
+  if (recorded_.size() == kWarmUp + kMeasured) PlanAgain();
 }
 
-#define INSTANTIATE_PLACEMENT(Dtype)                                                  \
-  template Result<PlacementOptions> Solver<Dtype>::WantedPlacement() const;           \
-  template Status Solver<Dtype>::Place();                                             \
-  template Result<SolverGraphs> Solver<Dtype>::MemoryGraphs(const PlacementOptions&); \
-  template Status Solver<Dtype>::PlaceNets(PlacementOptions);                         \
-  template void Solver<Dtype>::EnsurePlaced();                                        \
-  template void Solver<Dtype>::LogPlacement() const;                                  \
-  template int64_t Solver<Dtype>::measured_device_bytes() const;                      \
-  template int Solver<Dtype>::histories() const
-INSTANTIATE_PLACEMENT(float);
-INSTANTIATE_PLACEMENT(double);
+template <typename Dtype>
+void SolverPlacement<Dtype>::PlanAgain() {
+  measuring_ = false;
+  measured_ = true;
+  recorded_.erase(recorded_.begin(), recorded_.begin() + kWarmUp);
+  layrub::Machine& machine = extra_.machine;
+  const layrub::Machine unmeasured = machine;
+  layrub::MeasureCopies(train_net().planned()->executor().backend(), kCopied, &machine);
+  layrub::LearnOperations(recorded_graph_, recorded_plan_, recorded_, &machine);
+  layrub::LearnInterference(recorded_graph_, recorded_plan_, recorded_, &machine);
+
+  layrub::Result<PlacementOptions> options = Wanted();
+  CHECK(options.ok()) << options.status().message;
+  layrub::Status status = PlaceNets(options.value());
+  if (!status.ok()) {
+    // Other costs, other plans: at a budget so tight, what was found for the first ones it is.
+    options.value().machine = unmeasured;
+    status = PlaceNets(options.value());
+  }
+  // Libraries may have taken more than was left to them.
+  LOG_IF(WARNING, !status.ok()) << "Placement: stays as it is: " << status.message;
+  const layrub::Plan& plan = train_net().planned()->plan();
+  LOG_IF(INFO, Caffe::root_solver())
+      << "Placement: measured " << MedianMilliseconds(recorded_)
+      << " ms an iteration, planned again: " << plan.strategy << ", device "
+      << layrub::FormatBytes(plan.device_bytes) << ", "
+      << (plan == recorded_plan_ ? "the same plan" : "another plan") << ", predicted "
+      << 1000 * layrub::Simulate(recorded_graph_, plan, machine).seconds << " ms";
+  recorded_ = {};
+  recorded_graph_ = {};
+  recorded_plan_ = {};
+}
+
+template class SolverPlacement<float>;
+template class SolverPlacement<double>;
 
 }  // namespace caffe

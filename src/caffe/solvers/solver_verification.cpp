@@ -35,6 +35,7 @@ struct Task {
   const SolverParameter& param;
   const string& snapshot;
   const layrub::Machine& machine;
+  const Optimizations& optimizations;
   layrub::ProgressLine* line;
 };
 
@@ -55,6 +56,7 @@ class Training {
     param.mutable_placement()->set_deterministic(true);
     solver_.reset(SolverRegistry<float>::CreateSolver(param));
     solver_->mutable_placement_extra()->machine = task.machine;
+    solver_->mutable_placement_extra()->optimizations = task.optimizations;
     if (!task.snapshot.empty()) solver_->Restore(task.snapshot.c_str());
     for (const auto& net : solver_->test_nets()) net->ShareTrainedLayersWith(solver_->net().get());
   }
@@ -206,9 +208,9 @@ string Describe(int iteration, const Value& planned, const vector<float>& unplan
 }  // namespace
 
 Result<string> VerifyPlacement(const SolverParameter& param, int iterations, const string& snapshot,
-                               const layrub::Machine& machine) {
+                               const layrub::Machine& machine, const Optimizations& optimizations) {
   layrub::ProgressLine line;
-  const Task task{param, snapshot, machine, &line};
+  const Task task{param, snapshot, machine, optimizations, &line};
   vector<Checksums> planned;
   if (const auto trained = TrainPlanned(task, iterations, &planned); !trained.ok())
     return trained.status();

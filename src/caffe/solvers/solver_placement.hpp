@@ -1,0 +1,57 @@
+#ifndef CAFFE_SOLVERS_SOLVER_PLACEMENT_HPP_
+#define CAFFE_SOLVERS_SOLVER_PLACEMENT_HPP_
+
+#include <vector>
+
+#include "caffe/solver.hpp"
+
+namespace caffe {
+
+/// Memory plans for the nets of a solver: makes them, and makes them once more when the first
+/// iterations have been measured. Solver's functions of the same names say what each does.
+template <typename Dtype>
+class SolverPlacement {
+ public:
+  /// `solver` outlives it.
+  explicit SolverPlacement(Solver<Dtype>* solver) : solver_(solver) {}
+
+  /// What the train net itself asks for; what the solver asks for wins field by field.
+  void set_net_placement(const PlacementParameter& placement) { net_placement_ = placement; }
+  PlacementOptions* mutable_extra() { return &extra_; }
+  const layrub::Machine& machine() const { return extra_.machine; }
+  layrub::Result<PlacementOptions> Wanted() const;
+  layrub::Result<SolverGraphs> Graphs(const PlacementOptions& options);
+
+  layrub::Status Place();
+  /// Places the nets if nobody has; aborts where that fails.
+  void EnsurePlaced();
+  int64_t planned_device_bytes() const { return planned_device_bytes_; }
+  int64_t measured_device_bytes() const;
+  /// An iteration has ended: it is recorded, and enough of them lead to another plan.
+  void EndIteration() {
+    if (measuring_) RecordIteration();
+  }
+
+ private:
+  layrub::Status PlaceNets(PlacementOptions options);
+  void RecordIteration();
+  void PlanAgain();
+  void Log() const;
+  Net<Dtype>& train_net() const { return *solver_->net(); }
+
+  Solver<Dtype>* const solver_;
+  PlacementParameter net_placement_;
+  PlacementOptions extra_;
+  bool placed_ = false;
+  bool share_memory_ = false;  ///< the test nets run in memory of the train net
+  int64_t planned_device_bytes_ = 0;
+  bool measuring_ = false;  ///< iterations are recorded, to plan again
+  bool measured_ = false;   ///< that has happened
+  std::vector<layrub::Timeline> recorded_;
+  layrub::Graph recorded_graph_;  ///< of the timelines in recorded_
+  layrub::Plan recorded_plan_;    ///< likewise
+};
+
+}  // namespace caffe
+
+#endif  // CAFFE_SOLVERS_SOLVER_PLACEMENT_HPP_

@@ -8,7 +8,6 @@
 #include <exception>
 #include <iostream>
 #include <new>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -22,8 +21,8 @@
 #include "layrub/commands.hpp"
 #include "layrub/flag_files.hpp"
 #include "layrub/flag_names.hpp"
+#include "layrub/flag_table.hpp"
 #include "layrub/flags.hpp"
-#include "layrub/placement/strategies/strategy.hpp"
 
 DECLARE_bool(help);
 DECLARE_bool(helpshort);
@@ -33,174 +32,19 @@ namespace layrub_tool {
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
       {"train", "", 0, "train a net, or go on training or fine-tune one",
-       "  --solver=FILE          the solver definition (needed)\n"
-       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
-       "  --snapshot=FILE        resume from this .solverstate; not together with --weights\n"
-       "  --snapshot=latest      resume from the newest whole snapshot under snapshot_prefix; "
-       "where\n"
-       "                         there is none, train from the beginning\n"
-       "  --weights=FILE[,FILE]  start from these .caffemodel files, matched by layer name\n"
-       "  --placement=NAME       memory strategy (auto): {strategies}\n"
-       "  --device_memory=SIZE   train within this much device memory, such as 8GiB\n"
-       "  --host_memory=SIZE     limit for what is moved off the device\n"
-       "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
-       "  --machine=NAME|FILE    plan for this machine: a known one, or what 'layrub time "
-       "--profile'\n"
-       "                         measured\n"
-       "  --gpu=ID[,ID]|all      train on these GPUs, each with the whole batch, on its part of "
-       "the "
-       "data\n"
-       "  --cpu_solvers=N        N solvers, each with the whole batch, on its part of the data\n"
-       "  --strict_mode          refuse solver_mode: GPU in a build for the CPU only\n"
-       "  --deterministic        the same plan in each run: nothing is measured\n"
-       "  --threads=N            threads that compute on the CPU (one for each core)\n"
-       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
-       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
-       "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
-       "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
-       "                         products of matrices as well\n"
-       "  --measure_memory       report the device memory that training really touched\n"
-       "  --verify_placement=N   instead: N iterations with and without the memory plan, compared\n"
-       "                         bit by bit (exit code 1 when they differ); --placement may be a\n"
-       "                         list, with NAME:1.2 for 1.2 times the least memory of any plan\n"
-       "  --json_summary=FILE    write memory, time and test scores to FILE\n"
-       "  --report=DIR           write metrics.jsonl there as training goes, and at its end a page "
-       "that\n"
-       "                         shows plan, times and curves (report.html, memory.svg, map.svg,\n"
-       "                         trace.json)\n"
-       "  --sigint_effect, --sighup_effect, --sigterm_effect   stop (after a snapshot), snapshot "
-       "or\n"
-       "                         none; a second request to stop ends the program at once\n"
-       "  --stop_on_nan          end training when the loss is not finite\n"
-       "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item, whatever the source has; of tops by name:\n"
-       "                         --data_shape=data:3,224,224,label:1\n"
-       "  --batch=N              batch size of the data layers\n"
-       "  --max_iter=N           iterations, instead of the solver's max_iter\n"
-       "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n",
-       true, RunTrain},
+       "Example: layrub train --solver=lenet_solver.prototxt --device_memory=8GiB\n", true,
+       RunTrain},
       {"test", "", 0, "score a trained net",
-       "  --model=FILE           the model definition (needed)\n"
-       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
-       "  --weights=FILE[,FILE]  its weights (needed)\n"
-       "  --iterations=N         batches to run (50)\n"
-       "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item, whatever the source has; of tops by name:\n"
-       "                         --data_shape=data:3,224,224,label:1\n"
-       "  --batch=N              batch size of the data layers\n"
-       "  --placement=NAME       memory strategy (liveness): {strategies}\n"
-       "  --device_memory=SIZE   run within this much device memory, such as 8GiB\n"
-       "  --host_memory=SIZE     limit for what is moved off the device\n"
-       "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
-       "  --machine=NAME|FILE    its memory is the budget where --device_memory is not given\n"
-       "  --deterministic        reproducible results, the same under every plan\n"
-       "  --gpu=ID               run on this GPU\n"
-       "  --threads=N            threads that compute on the CPU (one for each core)\n"
-       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
-       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
-       "  --cuda_graph=false     let the host queue each of a GPU's kernels in each iteration\n"
-       "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
-       "                         products of matrices as well\n"
-       "  --level=N --stage=A[,B]            state of the net\n"
        "Example: layrub test --model=lenet.prototxt --weights=lenet_iter_1000.caffemodel "
        "--iterations=100\n",
        true, RunTest},
       {"time", "", 0, "measure the time of each layer",
-       "  --model=FILE           the model definition (needed)\n"
-       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
-       "  --weights=FILE[,FILE]  weights\n"
-       "  --iterations=N         passes to average over (50)\n"
-       "  --format=text|json     how to print the table of layers (text)\n"
-       "  --placement=NAME       train under it instead: {strategies}\n"
-       "  --device_memory=SIZE   the same, within this much device memory, such as 8GiB\n"
-       "  --host_memory=SIZE     limit for what is moved off the device\n"
-       "  --spill_file=PATH      a folder or a new file for what is moved off, instead of RAM\n"
-       "  --machine=NAME|FILE    the machine to plan for and to predict by (what is measured)\n"
-       "  --deterministic        the same plan in each run: nothing is measured\n"
-       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
-       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
-       "  --profile=FILE         measure this machine and each operation of training, for "
-       "--machine\n"
-       "  --gpu=ID               run on this GPU\n"
-       "  --threads=N            threads that compute on the CPU (one for each core)\n"
-       "  --tf32=off|conv|all    what a GPU may round to TF32: nothing, convolutions (default),\n"
-       "                         products of matrices as well\n"
-       "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
-       "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item, whatever the source has; of tops by name:\n"
-       "                         --data_shape=data:3,224,224,label:1\n"
-       "  --batch=N              batch size of the data layers\n"
-       "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub time --model=lenet.prototxt --iterations=10\n",
-       false, RunTime},
+       "Example: layrub time --model=lenet.prototxt --iterations=10\n", false, RunTime},
       {"plan", "", 0, "tell how much memory a net needs, before training and without its data",
-       "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
-       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
-       "  --placement=NAME       memory strategy (auto): {strategies}\n"
-       "  --device_memory=SIZE   does it fit into this? (exit code 2 if not)\n"
-       "  --host_memory=SIZE     limit for what is moved off the device\n"
-       "  --machine=NAME|FILE    plan for this machine and its memory: cpu, k40, titanx, p100, "
-       "v100,\n"
-       "                         a100, h100, h200, or a file from layrub time --profile\n"
-       "  --tf32=off|conv|all    plan for a GPU that may round to TF32: nothing, convolutions\n"
-       "                         (default), products of matrices as well\n"
-       "  --gpu=ID[,ID]|all      as one of these GPUs, which train together\n"
-       "  --cpu_solvers=N        as one of N solvers that train together\n"
-       "  --deterministic        for training with this flag\n"
-       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
-       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
-       "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
-       "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item, whatever the source has; of tops by name:\n"
-       "                         --data_shape=data:3,224,224,label:1\n"
-       "  --top_shape=TOP:N,...  plan without a layer that is not here: the shapes of its tops, "
-       "batch\n"
-       "                         included, as --top_shape=rois:300,5,labels:300\n"
-       "  --batch=N              batch size of the data layers\n"
-       "  --format=text|json     for people or for programs (text)\n"
-       "  --all_layers           all rows of the table of layers, not only those that matter most\n"
-       "  --largest_batch        look for the largest batch in very deep nets too (takes long)\n"
-       "  --smallest_budget      look for the smallest budget in the deepest nets too (takes "
-       "long)\n"
-       "  --report=DIR           write pictures of the plan there: report.html, a page with\n"
-       "                         all, memory.svg, map.svg and trace.json\n"
-       "  --dump=DIR             write graph.txt and plan.txt there\n"
-       "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n",
-       false, RunPlan},
+       "Example: layrub plan --model=lenet.prototxt --device_memory=64MiB\n", false, RunPlan},
       {"compare", "", 0, "compare what the memory strategies take, in bytes and in time",
-       "  --model=FILE | --solver=FILE   the net, or the solver whose net it is (one is needed)\n"
-       "  --load=FILE[,FILE]     libraries with layers of your own, each a .so\n"
-       "  --device_memory=SIZE[,SIZE]    compare within these budgets; without any, a strategy "
-       "that\n"
-       "                         looks at its budget is tried in several\n"
-       "  --host_memory=SIZE     limit for what is moved off the device\n"
-       "  --machine=NAME|FILE    plan for this machine and its memory: cpu, k40, titanx, p100, "
-       "v100,\n"
-       "                         a100, h100, h200, or a file from layrub time --profile\n"
-       "  --tf32=off|conv|all    plan for a GPU that may round to TF32: nothing, convolutions\n"
-       "                         (default), products of matrices as well\n"
-       "  --gpu=ID[,ID]|all      as one of these GPUs, which train together\n"
-       "  --cpu_solvers=N        as one of N solvers that train together\n"
-       "  --deterministic        for training with this flag\n"
-       "  --fuse_layers=false    plan BatchNorm, Scale and ReLU as layers of their own\n"
-       "  --channel_blocks=false on the CPU, every value is an array of its axes in their order\n"
-       "  --report=DIR           draw time against memory: DIR/compare.svg\n"
-       "  --format=text|json     for people or for programs (text)\n"
-       "  --phase=TRAIN|TEST     phase of the net (TRAIN)\n"
-       "  --synthetic            random data of the right shape instead of the data set\n"
-       "  --data_shape=C,H,W     shape of an item, whatever the source has; of tops by name:\n"
-       "                         --data_shape=data:3,224,224,label:1\n"
-       "  --top_shape=TOP:N,...  plan without a layer that is not here: the shapes of its tops, "
-       "batch\n"
-       "                         included, as --top_shape=rois:300,5,labels:300\n"
-       "  --batch=N              batch size of the data layers\n"
-       "  --level=N --stage=A[,B]            state of the net\n"
-       "Example: layrub compare --model=lenet.prototxt --report=lenet\n",
-       false, RunCompare},
+       "Example: layrub compare --model=lenet.prototxt --report=lenet\n", false, RunCompare},
       {"draw", "GRAPH.txt PLAN.txt ...", 2, "draw dumped plans, side by side on one scale",
-       "  --output=FILE          the picture, an SVG (needed)\n"
        "All plans must be plans of GRAPH.txt. Left to right run the operations of an\n"
        "iteration, upwards the addresses of the device; below is the host's memory. A\n"
        "browser names what is under the mouse.\n"
@@ -215,10 +59,8 @@ const std::vector<Command>& Commands() {
        "solvers (.solverstate) as well.\n"
        "Example: layrub diff keep_iter_500.caffemodel hybrid_iter_500.caffemodel\n",
        false, RunDiff},
-      {"device_query", "", 0, "describe the device",
-       "  --gpu=ID[,ID]|all      only these GPUs (all)\n"
-       "Example: layrub device_query\n",
-       false, RunDeviceQuery},
+      {"device_query", "", 0, "describe the device", "Example: layrub device_query\n", false,
+       RunDeviceQuery},
   };
   return commands;
 }
@@ -249,38 +91,18 @@ const Command& CommandOrFail(const std::string& name) {
   Fail("unknown command '" + name + "' (there are " + names + ")");
 }
 
-/// `help` with the names of all strategies, in lines of at most 80 characters, for "{strategies}".
-std::string WithStrategies(std::string help) {
-  constexpr size_t kWidth = 80;
-  const std::string mark = "{strategies}", indent(25, ' ');
-  const size_t at = help.find(mark);
-  if (at == std::string::npos) return help;
-  const std::vector<std::string> names = layrub::StrategyNames();
-  std::string list;
-  size_t column = at - (help.rfind('\n', at) + 1);
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string word = names[i] + (i + 1 < names.size() ? "," : "");
-    const bool fits = column + 1 + word.size() <= kWidth;
-    if (i > 0) list += fits ? " " : "\n" + indent;
-    column = (fits ? column + 1 : indent.size()) + word.size();
-    list += word;
-  }
-  return help.replace(at, mark.size(), list);
-}
-
 std::string CommandUsage(const Command& command) {
   return "layrub " + command.name + " " + command.arguments +
          (command.arguments.empty() ? "" : " ") + "[--flag=value ...]";
 }
 
-/// Tells of flags of this program that were given to a command whose help does not name them.
+/// Tells of flags of this program that were given to a command that does not know them.
 void WarnOfUnusedFlags(const Command& command) {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const gflags::CommandLineFlagInfo& flag : flags) {
-    const std::regex named("--" + flag.name + "\\b");
     if (flag.is_default || !flag.filename.ends_with("layrub/flags.cpp") ||
-        std::regex_search(command.help, named))
+        KnowsFlag(command.name, flag.name))
       continue;
     LOG(WARNING) << "--" << flag.name << " has no effect on 'layrub " << command.name << "'.";
   }
@@ -294,7 +116,7 @@ int Help(const std::vector<std::string>& words) {
   const Command& command = CommandOrFail(words[0]);
   std::cout << "layrub " << command.name << ": " << command.summary
             << "\n\nusage: " << CommandUsage(command) << "\n\n"
-            << WithStrategies(command.help);
+            << FlagsHelp(command.name) << command.help;
   return kSuccess;
 }
 
@@ -324,11 +146,8 @@ void LoadLibraries() {
   }
 }
 
-/// How layers are planned, and how loops and products run on the CPU, from now on.
-void SetLoops() {
-  caffe::EnableLayerFusion(FLAGS_fuse_layers);
-  caffe::EnableChannelBlocks(FLAGS_channel_blocks);
-  caffe::EnableCaptures(FLAGS_cuda_graph);
+/// How many threads compute on the CPU, from now on.
+void SetThreads() {
   if (FLAGS_threads < 0) {
     Fail("--threads=" + std::to_string(FLAGS_threads) +
          ": give the number of threads that may compute on the CPU, or 0 for one for each core.");
@@ -369,7 +188,7 @@ int Run(const std::vector<std::string>& words) {
   RefuseEmptyFlags();
   WarnOfUnusedFlags(command);
   LoadLibraries();
-  SetLoops();
+  SetThreads();
   SetTf32();
   return command.run(arguments);
 }

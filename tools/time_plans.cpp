@@ -1,5 +1,5 @@
 // Times the plans of `auto` by the cost model, beside those of all other strategies, within falling
-// budgets: what scripts/bench_placement.py makes its table of.
+// budgets: what bench/bench_placement.py makes its table of.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

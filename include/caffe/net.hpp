@@ -146,8 +146,9 @@ class Net {
 
   /// The net's memory as data, for its present shapes: forward, backward where needed, and an
   /// update for each learnable parameter with `histories` history tensors (-1: no updates). Touches
-  /// no blob.
-  layrub::Graph MemoryGraph(int histories, const vector<string>& keep = {}) const;
+  /// no blob. `keep`: blobs that must be readable after a pass.
+  layrub::Graph MemoryGraph(int histories, const vector<string>& keep = {},
+                            const Optimizations& optimizations = {}) const;
 
   /// Plans the net's memory for its present shapes; whole passes run under the plan from the next
   /// Forward on. kDoesNotFit when the budget is too small: the net then stays as it was.

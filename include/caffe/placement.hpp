@@ -14,6 +14,16 @@
 
 namespace caffe {
 
+/// What a plan may do besides placing memory so that layers run faster. The bits are the same with
+/// and without each: they can be switched off to see what one is worth, or where a fault lies.
+struct Optimizations {
+  bool layer_fusion = true;    ///< layers run as one, where they may (Layer::FusedWith)
+  bool channel_blocks = true;  ///< channels of private blobs lie in blocks (Blob::channel_block)
+  /// A GPU repeats what it has done in the iteration before, as graphs of CUDA, where layers only
+  /// queue work (MemoryTraits::capturable).
+  bool cuda_graphs = true;
+};
+
 /// How a net's memory is to be planned.
 struct PlacementOptions {
   std::string strategy = "auto";
@@ -26,6 +36,7 @@ struct PlacementOptions {
   bool deterministic = false;
   /// A plan for the net as it is now, to be used as it is; null: one is made.
   std::shared_ptr<const layrub::Plan> plan;
+  Optimizations optimizations;
   // For tests and measurements.
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule
   layrub::ExecutorOptions executor;
@@ -37,19 +48,6 @@ struct PlacementOptions {
 /// device with memory of its own: in GPU mode, or where the machine's capacity is known. kInvalid:
 /// there is an operation with no workspace.
 layrub::Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph);
-
-/// Whether nets that are planned from now on run layers fused, where they may (Layer::FusedWith).
-/// They do at first.
-void EnableLayerFusion(bool enabled);
-
-/// Whether nets that are planned from now on may have the channels of their private blobs in blocks
-/// (Blob::channel_block). They may at first. The bits are the same.
-void EnableChannelBlocks(bool enabled);
-
-/// Whether nets that are planned from now on let a GPU repeat what it has done in the iteration
-/// before, as graphs of CUDA, where layers only queue work (MemoryTraits::capturable). They do at
-/// first.
-void EnableCaptures(bool enabled);
 
 /// A backend of the calling thread's device in GPU mode, of the CPU otherwise. `spill_file` as for
 /// layrub::MakeCpuBackend.

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "caffe/placement.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "layrub/base/status.hpp"
 #include "layrub/placement/cost/machine.hpp"
@@ -18,11 +19,13 @@ namespace caffe {
 /// "" when all are equal, otherwise the first difference, in a sentence with iteration, name, index
 /// and both values, and, where there is one, with the layer in place whose overwriting a plan does
 /// not repeat. kDoesNotFit or kInvalid as Solver::Place. `snapshot`, unless empty, is a
-/// .solverstate file to start from; `machine` is planned for. The two trainings do not exist at the
-/// same time: what is kept of the first is the CRC-32 of each value in each iteration.
+/// .solverstate file to start from; `machine` is planned for, with these `optimizations`. The two
+/// trainings do not exist at the same time: what is kept of the first is the CRC-32 of each value
+/// in each iteration.
 layrub::Result<std::string> VerifyPlacement(const SolverParameter& param, int iterations,
                                             const std::string& snapshot = "",
-                                            const layrub::Machine& machine = {});
+                                            const layrub::Machine& machine = {},
+                                            const Optimizations& optimizations = {});
 
 }  // namespace caffe
 

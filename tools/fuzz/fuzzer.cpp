@@ -1,5 +1,5 @@
 // Gives inputs that libFuzzer makes to one target: `LAYRUB_FUZZ_TARGET=graph fuzz_inputs FOLDER`
-// (scripts/fuzz.sh). `LAYRUB_FUZZ_WRITE=FOLDER fuzz_inputs` writes the seeds of all targets to
+// (ci/fuzz.sh). `LAYRUB_FUZZ_WRITE=FOLDER fuzz_inputs` writes the seeds of all targets to
 // FOLDER/<target>/ and their words to FOLDER/<target>.dict instead. Folders have absolute names.
 #include <google/protobuf/text_format.h>
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "caffe/placement.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/source_shapes.hpp"
 #include "layrub/base/status.hpp"
@@ -31,7 +32,7 @@ struct Command {
   std::string arguments;  ///< for the usage text: "A.caffemodel B.caffemodel"
   int argument_count;     ///< or more, where "..." ends `arguments`
   std::string summary;    ///< one line
-  std::string help;       ///< flags and an example
+  std::string help;       ///< behind the flags (FlagTable): more about it, and an example
   bool log_files;  ///< leaves log files, as Caffe does, also where no --log_dir asks for them
   int (*run)(const std::vector<std::string>& arguments);
 };
@@ -73,6 +74,10 @@ void ApplyStateFlags(caffe::NetState* state);
 /// --placement, --device_memory (or else the memory of --machine), --host_memory, --spill_file and
 /// --deterministic, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
+/// --machine and --debug. Ends the program where they make no sense.
+void ApplyMachineFlags(caffe::PlacementOptions* options);
+/// What --debug leaves. Ends the program where it makes no sense.
+caffe::Optimizations DebugFlag();
 /// What --data_shape says. Ends the program where it makes no sense.
 caffe::DataShapes DataShapeFlag();
 /// What --top_shape says. Ends the program where it makes no sense.

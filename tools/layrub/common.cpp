@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "caffe/common.hpp"
 #include "caffe/util/atomic_file.hpp"
@@ -86,6 +87,28 @@ void ApplyPlacementFlags(caffe::PlacementParameter* placement) {
   if (Given("host_memory")) placement->set_host_memory(FLAGS_host_memory);
   if (!FLAGS_spill_file.empty()) placement->set_spill_file(FLAGS_spill_file);
   if (FLAGS_deterministic) placement->set_deterministic(true);
+}
+
+void ApplyMachineFlags(caffe::PlacementOptions* options) {
+  options->machine = MachineFlag();
+  options->optimizations = DebugFlag();
+}
+
+caffe::Optimizations DebugFlag() {
+  caffe::Optimizations optimizations;
+  const std::map<std::string, bool*> names = {{"no_layer_fusion", &optimizations.layer_fusion},
+                                              {"no_channel_blocks", &optimizations.channel_blocks},
+                                              {"no_cuda_graphs", &optimizations.cuda_graphs}};
+  for (const std::string& name : SplitList(FLAGS_debug)) {
+    const auto found = names.find(name);
+    if (found == names.end()) {
+      std::string known;
+      for (const auto& each : names) known += (known.empty() ? "" : ", ") + each.first;
+      Fail("--debug=" + FLAGS_debug + ": there is no '" + name + "'; there are " + known + ".");
+    }
+    *found->second = false;
+  }
+  return optimizations;
 }
 
 namespace {

@@ -48,7 +48,7 @@ int RunCompare(const std::vector<std::string>&) {
   const WantedNets nets = NetsOfFlags("compare");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
-  options.value().machine = MachineFlag();
+  ApplyMachineFlags(&options.value());
   const std::string picture = PictureOfFlag();
   const layrub::Result<caffe::SolverGraphs> graphs = BuildGraphs(nets, options.value());
   if (!graphs.ok()) return ExitCode(graphs.status());

@@ -50,7 +50,7 @@ int RunPlan(const std::vector<std::string>&) {
   const WantedNets nets = NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   if (!options.ok()) return ExitCode(options.status());
-  options.value().machine = MachineFlag();
+  ApplyMachineFlags(&options.value());
   if (!FLAGS_report.empty()) CheckReportFolder(FLAGS_report);
   const layrub::Result<caffe::SolverGraphs> built = BuildGraphs(nets, options.value());
   if (!built.ok()) return ExitCode(built.status());

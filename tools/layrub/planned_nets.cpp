@@ -128,7 +128,8 @@ layrub::Result<SolverGraphs> BuildGraphs(const WantedNets& nets, const Placement
   const caffe::ShapeOnlyScope shapes_only;
   const NetParameter shapes = ShapesOf(nets.net);
   if (shapes.state().phase() == caffe::TEST) {
-    SolverGraphs graphs{caffe::Net<float>(shapes).MemoryGraph(-1, options.keep), {}};
+    SolverGraphs graphs{
+        caffe::Net<float>(shapes).MemoryGraph(-1, options.keep, options.optimizations), {}};
     if (const layrub::Status status = MeetOptions(options, &graphs); !status.ok()) return status;
     return graphs;
   }

@@ -81,7 +81,7 @@ layrub::Result<TimeReport> TimePlanned(const caffe::NetParameter& net, int itera
   const auto solver = MakeRecordedSolver(net, placement);
   for (const std::string& weights : SplitList(FLAGS_weights))
     solver->net()->CopyTrainedLayersFrom(weights);
-  solver->mutable_placement_extra()->machine = MachineFlag();
+  ApplyMachineFlags(solver->mutable_placement_extra());
   solver->mutable_placement_extra()->measure = !Given("machine");
   const layrub::Status placed = [&] {
     const Activity activity("looking for a plan");

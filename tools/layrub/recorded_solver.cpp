@@ -19,6 +19,7 @@ std::unique_ptr<caffe::Solver<float>> MakeRecordedSolver(
   *param.mutable_placement() = placement;
   std::unique_ptr<caffe::Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
   solver->mutable_placement_extra()->executor.record = true;
+  solver->mutable_placement_extra()->optimizations = DebugFlag();
   return solver;
 }
 

@@ -21,8 +21,9 @@ layrub::Status Place(caffe::Net<float>* net, int64_t* budget) {
   caffe::PlacementParameter wanted;
   wanted.set_strategy("liveness");
   ApplyPlacementFlags(&wanted);
-  const layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(wanted);
+  layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(wanted);
   if (!options.ok()) return options.status();
+  options.value().optimizations = DebugFlag();
   *budget = options.value().budget.device;
   const Activity activity("looking for a plan");
   layrub::Status status = net->Place(options.value());

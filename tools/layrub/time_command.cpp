@@ -102,9 +102,8 @@ TimeReport TimeDirect(const caffe::NetParameter& param) {
     report.layers[i].forward = times.forward[i] / n / 1000;
     if (net.layer_need_backward()[i]) report.layers[i].backward = times.backward[i] / n / 1000;
   }
-  caffe::EnableLayerFusion(false);  // they have run one by one, with arrays
-  caffe::EnableChannelBlocks(false);
-  const layrub::Graph graph = net.MemoryGraph(-1);
+  const caffe::Optimizations none{false, false, false};  // layers have run one by one, with arrays
+  const layrub::Graph graph = net.MemoryGraph(-1, {}, none);
   AddOperations(graph, DirectChoices(graph), &report.layers);
   return report;
 }

@@ -237,7 +237,7 @@ int RunTrain(const std::vector<std::string>&) {
   if (param.snapshot() > 0 || param.snapshot_after_train()) solver->CheckSnapshotWritePermissions();
   solver->mutable_placement_extra()->executor.canary = FLAGS_measure_memory;
   solver->mutable_placement_extra()->executor.record = !FLAGS_report.empty();
-  solver->mutable_placement_extra()->machine = MachineFlag();
+  ApplyMachineFlags(solver->mutable_placement_extra());
   const layrub::Status placed = [&] {
     const Activity activity("looking for a plan");
     return solver->Place();

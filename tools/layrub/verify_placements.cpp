@@ -48,7 +48,7 @@ layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double fa
   placement->clear_device_memory();
   placement->set_deterministic(true);
   const std::unique_ptr<Solver<float>> solver(caffe::SolverRegistry<float>::CreateSolver(param));
-  solver->mutable_placement_extra()->machine = MachineFlag();
+  ApplyMachineFlags(solver->mutable_placement_extra());
   if (const layrub::Status placed = solver->Place(); !placed.ok()) return placed;
   const int64_t floor = LeastBytes(*solver);
   const int64_t overhead = caffe::Caffe::mode() == caffe::Caffe::GPU
@@ -63,8 +63,10 @@ layrub::Result<int64_t> BudgetTimesFloor(caffe::SolverParameter param, double fa
 /// line, which is then written at once.
 int Verify(const caffe::SolverParameter& param, const std::string& snapshot,
            const std::string& name) {
-  const auto difference =
-      caffe::VerifyPlacement(param, FLAGS_verify_placement, snapshot, MachineFlag());
+  caffe::PlacementOptions options;
+  ApplyMachineFlags(&options);
+  const auto difference = caffe::VerifyPlacement(param, FLAGS_verify_placement, snapshot,
+                                                 options.machine, options.optimizations);
   if (!difference.ok())
     return ExitCode({difference.status().code, name + difference.status().message});
   if (!difference.value().empty()) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "caffe/kernels/boxes.hpp"
+#include "caffe/kernels/detection/boxes.hpp"
 #include "caffe/proto/caffe.pb.h"
 #include "caffe/util/rng.hpp"
 

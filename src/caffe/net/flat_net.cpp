@@ -216,8 +216,6 @@ void FuseLayers(FlatNet<Dtype>* flat) {
   flat->layers = std::move(layers);
 }
 
-bool layer_fusion = true;
-
 /// Aborts, naming the layer, where a top was never given a shape.
 template <typename Dtype>
 void CheckShapes(const Net<Dtype>& net) {
@@ -236,8 +234,6 @@ void CheckShapes(const Net<Dtype>& net) {
 
 }  // namespace
 
-void EnableLayerFusion(bool enabled) { layer_fusion = enabled; }
-
 template <typename Dtype>
 bool Unwatched(const Net<Dtype>& net) {
   const auto watches = [](const typename Net<Dtype>::Callback* callback) {
@@ -251,17 +247,17 @@ bool Unwatched(const Net<Dtype>& net) {
 }
 
 template <typename Dtype>
-FlatNet<Dtype> Flatten(const Net<Dtype>& net) {
+FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse) {
   CheckShapes(net);
   Flattener<Dtype> flattener(net.learnable_params().size());
   flattener.Unfold(net, Surroundings<Dtype>());
-  if (layer_fusion && Unwatched(net)) FuseLayers(&flattener.flat);
+  if (fuse && Unwatched(net)) FuseLayers(&flattener.flat);
   return std::move(flattener.flat);
 }
 
 template bool Unwatched(const Net<float>&);
 template bool Unwatched(const Net<double>&);
-template FlatNet<float> Flatten(const Net<float>&);
-template FlatNet<double> Flatten(const Net<double>&);
+template FlatNet<float> Flatten(const Net<float>&, bool);
+template FlatNet<double> Flatten(const Net<double>&, bool);
 
 }  // namespace caffe

@@ -59,9 +59,9 @@ struct FlatNet {
 template <typename Dtype>
 bool Unwatched(const Net<Dtype>& net);
 
-/// Fuses layers of a net that is Unwatched, if `EnableLayerFusion` lets it.
+/// Fuses layers (Layer::FusedWith) if `fuse` says so and the net is Unwatched.
 template <typename Dtype>
-FlatNet<Dtype> Flatten(const Net<Dtype>& net);
+FlatNet<Dtype> Flatten(const Net<Dtype>& net, bool fuse);
 
 }  // namespace caffe
 

@@ -55,7 +55,8 @@ struct NetGraph {
 template <typename Dtype>
 class NetGraphBuilder {
  public:
-  explicit NetGraphBuilder(const Net<Dtype>& net) : net_(net), flat_(Flatten(net)) {}
+  NetGraphBuilder(const Net<Dtype>& net, const Optimizations& optimizations)
+      : net_(net), optimizations_(optimizations), flat_(Flatten(net, optimizations.layer_fusion)) {}
   /// `histories`: history tensors per parameter; -1: no update operations. `keep`: blobs readable
   /// after the pass. Called once.
   NetGraph Build(int histories, const std::vector<std::string>& keep);
@@ -93,6 +94,7 @@ class NetGraphBuilder {
   }
 
   const Net<Dtype>& net_;
+  const Optimizations optimizations_;
   FlatNet<Dtype> flat_;
   NetGraph out_;
   std::vector<MemoryTraits> traits_;

@@ -9,8 +9,6 @@ namespace {
 /// Blocks of any size have whole numbers of channels then.
 constexpr int kChannels = 16;
 
-bool channel_blocks = true;
-
 /// Whether blocks and an array differ.
 template <typename Dtype>
 bool Differs(const Blob<Dtype>& blob) {
@@ -59,8 +57,6 @@ struct Groups {
 
 }  // namespace
 
-void EnableChannelBlocks(bool enabled) { channel_blocks = enabled; }
-
 /// Whether `memory` is somebody else's. What a plan of this net has given up is not.
 template <typename Dtype>
 bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
@@ -81,7 +77,7 @@ bool NetGraphBuilder<Dtype>::OfOthers(const SyncedMemory& memory) const {
 /// a one has blocks.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::LayInBlocks() {
-  if (!channel_blocks || last_varying_ >= 0) return;
+  if (!optimizations_.channel_blocks || last_varying_ >= 0) return;
   Groups groups(flat_.blobs.size());
   for (size_t i = 0; i < flat_.blobs.size(); ++i) {
     const Blob<Dtype>& blob = *flat_.blobs[i].blob;

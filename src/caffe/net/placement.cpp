@@ -93,8 +93,9 @@ Status MeetOptions(const PlacementOptions& options, layrub::Graph* graph) {
 }
 
 template <typename Dtype>
-layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep) const {
-  return NetGraphBuilder<Dtype>(*this).Build(histories, keep).graph;
+layrub::Graph Net<Dtype>::MemoryGraph(int histories, const vector<string>& keep,
+                                      const Optimizations& optimizations) const {
+  return NetGraphBuilder<Dtype>(*this, optimizations).Build(histories, keep).graph;
 }
 
 template <typename Dtype>
@@ -108,7 +109,7 @@ Status Net<Dtype>::Place(const PlacementOptions& options, const History& history
       << "one history entry for each parameter";
   const int histories = history.empty() ? -1 : static_cast<int>(history[0].size());
   Reshape();  // the user may have given inputs other shapes
-  NetGraphBuilder<Dtype> builder(*this);
+  NetGraphBuilder<Dtype> builder(*this, options.optimizations);
   NetGraph graph = builder.Build(histories, options.keep);
   if (Status status = MeetOptions(options, &graph.graph); !status.ok()) return status;
   Result<layrub::Plan> plan = options.plan
@@ -154,10 +155,11 @@ void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>& memory, const string& mess
   dropped.reset(new DroppedValue(memory, message));
 }
 
-#define INSTANTIATE_PLACEMENT(Dtype)                                                \
-  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&) const; \
-  template Status Net<Dtype>::Place(const PlacementOptions&, const History&);       \
-  template void Net<Dtype>::LeavePlan(bool);                                        \
+#define INSTANTIATE_PLACEMENT(Dtype)                                                               \
+  template layrub::Graph Net<Dtype>::MemoryGraph(int, const vector<string>&, const Optimizations&) \
+      const;                                                                                       \
+  template Status Net<Dtype>::Place(const PlacementOptions&, const History&);                      \
+  template void Net<Dtype>::LeavePlan(bool);                                                       \
   template void Net<Dtype>::Drop(const shared_ptr<SyncedMemory>&, const string&)
 INSTANTIATE_PLACEMENT(float);
 INSTANTIATE_PLACEMENT(double);

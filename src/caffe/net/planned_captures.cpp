@@ -22,8 +22,6 @@ constexpr size_t kFewestOperations = 3;
 /// Of one run: the first pass of an iteration finds gradients cleared, those after it do not.
 constexpr size_t kMostCaptures = 4;
 
-bool captures_enabled = true;
-
 /// The calling thread's.
 int64_t ThisThread() {
   static thread_local const int64_t number = NextNumber();
@@ -37,13 +35,11 @@ int64_t NextNumber() {
   return ++numbers;
 }
 
-void EnableCaptures(bool enabled) { captures_enabled = enabled; }
-
 template <typename Dtype>
-PlannedNet<Dtype>::Captures::Captures(PlannedNet* net,
-                                      std::shared_ptr<layrub::TransientMemory> shared)
-    : net_(net), shared_(std::move(shared)), device_(net->backend_->device()) {
-  if (!captures_enabled || device_ == nullptr || !device_->LaunchesKernels()) device_ = nullptr;
+PlannedNet<Dtype>::Captures::Captures(PlannedNet* net, const PlacementOptions& options)
+    : net_(net), shared_(options.executor.transient), device_(net->backend_->device()) {
+  if (device_ != nullptr && !(options.optimizations.cuda_graphs && device_->LaunchesKernels()))
+    device_ = nullptr;
   if (device_ == nullptr) return;
   for (const Step& step : net->plan().steps) capturable_.push_back(IsCapturable(step));
   FindCalled();
@@ -178,7 +174,7 @@ void PlannedNet<Dtype>::Captures::End() {
     std::unique_ptr<layrub::CapturedWork> work = device_->EndCapture();
     CHECK(work) << "Net " << net_->net().name() << ": " << done_
                 << " operations of its plan could not be captured as a graph of CUDA. "
-                << "--cuda_graph=false does without.";
+                << "--debug=no_cuda_graphs does without.";
     work->Queue();
     capture_->zero_after = ZeroGradients();
     capture_->work = std::move(work);
@@ -223,13 +219,12 @@ int64_t PlannedNet<Dtype>::repeated_operations() const {
   return captures_->repeated();
 }
 
-#define INSTANTIATE_CAPTURES(Dtype)                                                         \
-  template PlannedNet<Dtype>::Captures::Captures(PlannedNet*,                               \
-                                                 std::shared_ptr<layrub::TransientMemory>); \
-  template bool PlannedNet<Dtype>::Captures::Begin(const Step&);                            \
-  template void PlannedNet<Dtype>::Captures::End();                                         \
-  template void PlannedNet<Dtype>::Captures::Abandon() noexcept;                            \
-  template void PlannedNet<Dtype>::Finish();                                                \
+#define INSTANTIATE_CAPTURES(Dtype)                                                     \
+  template PlannedNet<Dtype>::Captures::Captures(PlannedNet*, const PlacementOptions&); \
+  template bool PlannedNet<Dtype>::Captures::Begin(const Step&);                        \
+  template void PlannedNet<Dtype>::Captures::End();                                     \
+  template void PlannedNet<Dtype>::Captures::Abandon() noexcept;                        \
+  template void PlannedNet<Dtype>::Finish();                                            \
   template int64_t PlannedNet<Dtype>::repeated_operations() const
 INSTANTIATE_CAPTURES(float);
 INSTANTIATE_CAPTURES(double);

@@ -26,7 +26,7 @@ int64_t NextNumber();
 template <typename Dtype>
 class PlannedNet<Dtype>::Captures {
  public:
-  Captures(PlannedNet* net, std::shared_ptr<layrub::TransientMemory> shared);
+  Captures(PlannedNet* net, const PlacementOptions& options);
 
   /// The executor comes to operation `step`. True: it is one of a run that is repeated, its body
   /// must not run.

@@ -111,7 +111,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
     if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
   }
   memory_->keeps_all = KeepsAllBlobs();
-  captures_ = std::make_unique<Captures>(this, options.executor.transient);
+  captures_ = std::make_unique<Captures>(this, options);
   try {
     MakePrivateBlobs();
     FindEnds();

@@ -36,7 +36,7 @@ void Plan() {
   const layrub_tool::WantedNets nets = layrub_tool::NetsOfFlags("plan");
   layrub::Result<caffe::PlacementOptions> options = caffe::ToOptions(nets.placement);
   Require(options.status());
-  options.value().machine = layrub_tool::MachineFlag();
+  layrub_tool::ApplyMachineFlags(&options.value());
   const layrub::Result<caffe::SolverGraphs> graphs =
       layrub_tool::BuildGraphs(nets, options.value());
   Require(graphs.status());

@@ -6,7 +6,7 @@
 namespace layrub {
 
 /// What `auto` searches with. Parts are left out to measure what they bring
-/// (scripts/ablate_auto.py); by default all are in.
+/// (bench/ablate_auto.py); by default all are in.
 struct SearchOptions {
   uint32_t seed = 5489;           ///< of the local search
   bool policies = true;           ///< the other strategies' decisions are candidates

@@ -3,8 +3,8 @@
 
 #include "caffe/blob.hpp"
 #include "caffe/device_context.hpp"
-#include "caffe/kernels/copy.hpp"
-#include "caffe/kernels/gemm.hpp"
+#include "caffe/kernels/math/gemm.hpp"
+#include "caffe/kernels/shape/copy.hpp"
 #include "layrub/device/device.hpp"
 
 namespace caffe {

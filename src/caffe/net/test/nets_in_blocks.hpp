@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "caffe/kernels/conv_onednn.hpp"
+#include "caffe/kernels/conv/conv_onednn.hpp"
 #include "caffe/net/test/training.hpp"
 
 namespace caffe {
@@ -61,18 +61,15 @@ inline string Between(const string& layers) {
   return Data() + Convolution("a", "x") + layers + Convolution("d", "c") + LossOf("d");
 }
 
-/// Values in blocks, where they may be, or none.
-struct Blocks {
-  explicit Blocks(bool enabled) { EnableChannelBlocks(enabled); }
-  ~Blocks() { EnableChannelBlocks(true); }
-};
-
-inline std::unique_ptr<Net<float>> Planned(const NetParameter& param, bool blocks) {
-  const Blocks scope(blocks);
+/// A net under `keep`, with values in blocks where they may be, or without any.
+inline std::unique_ptr<Net<float>> Planned(const NetParameter& param, bool blocks,
+                                           bool fused = true) {
   Caffe::set_random_seed(5);
   std::unique_ptr<Net<float>> net(new Net<float>(param));
   PlacementOptions options;
   options.strategy = "keep";
+  options.optimizations.channel_blocks = blocks;
+  options.optimizations.layer_fusion = fused;
   CHECK(net->Place(options).ok());
   return net;
 }

@@ -102,12 +102,6 @@ TEST_P(ChannelsInBlocks, TrainToTheBitsOfArrays) {
   ExpectBitsOfUnplannedTraining(ParseNet(Between(GetParam().layers)), 3);
 }
 
-/// Layers one by one.
-struct NoFusion {
-  NoFusion() { EnableLayerFusion(false); }
-  ~NoFusion() { EnableLayerFusion(true); }
-};
-
 /// A pass whose random numbers are those of any other.
 void ForwardSeeded(Net<float>* net) {
   Caffe::set_random_seed(6);
@@ -115,9 +109,9 @@ void ForwardSeeded(Net<float>* net) {
 }
 
 TEST_P(ChannelsInBlocks, AreArraysToUsers) {
-  const NoFusion scope;  // all values are there
   const NetParameter param = ParseNet(Between(GetParam().layers));
-  const auto arrays = Planned(param, false), net = Planned(param, true);
+  const bool fused = false;  // all values are there
+  const auto arrays = Planned(param, false, fused), net = Planned(param, true, fused);
   EXPECT_EQ(arrays->planned()->values_in_blocks(), 0);
   EXPECT_EQ(net->planned()->values_in_blocks() > 0, GetParam().in_blocks);
   const auto same = [&](const auto& values_of) {
@@ -175,9 +169,9 @@ class Changer : public Net<float>::Callback {
 };
 
 TEST_P(ChannelsInBlocks, AreArraysToCallbacks) {
-  const NoFusion scope;
   const NetParameter param = ParseNet(Between(GetParam().layers));
-  const auto arrays = Planned(param, false), net = Planned(param, true);
+  const bool fused = false;
+  const auto arrays = Planned(param, false, fused), net = Planned(param, true, fused);
   std::vector<float> seen[2], results[2];
   for (Net<float>* one : {net.get(), arrays.get()}) {
     Changer changer(one, GetParam().layers.find("top: \"a\"") != string::npos);
@@ -225,9 +219,7 @@ TEST(ChannelBlocks, AreNoneWhereTheyAreSwitchedOffOrNobodyLikesThem) {
     return net.planned()->values_in_blocks();
   };
   const string relu = Layer1("ReLU", "a", "c");
-  EnableChannelBlocks(false);
-  EXPECT_EQ(values(Between(relu)), 0);
-  EnableChannelBlocks(true);
+  EXPECT_EQ(Planned(ParseNet(Between(relu)), false)->planned()->values_in_blocks(), 0);
   // Channels that make no whole blocks.
   EXPECT_EQ(values(Data() + Convolution("a", "x", 72) + relu + Convolution("d", "c") + LossOf("d")),
             0);
@@ -249,7 +241,6 @@ TEST(ChannelBlocks, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
                                       Convolution("d", "c") + "force_backward: true");
   std::vector<float> gradients[2];
   for (const bool blocks : {false, true}) {
-    const Blocks scope(blocks);
     Caffe::set_random_seed(5);
     Net<float> net(param);
     Blob<float>& out = *net.blob_by_name("d");
@@ -258,6 +249,7 @@ TEST(ChannelBlocks, TakeTheDerivativeThatTheUserPutsIntoAnOutput) {
     for (int pass = 0; pass < 3; ++pass) {
       PlacementOptions options;
       options.strategy = pass == 1 ? "liveness" : "keep";
+      options.optimizations.channel_blocks = blocks;
       ASSERT_TRUE(net.Place(options).ok());
       EXPECT_EQ(net.planned()->values_in_blocks() > 0, blocks);
       net.Forward();

@@ -220,10 +220,9 @@ TEST_P(FusedLayers, GiveTheBitsOfLayersOneByOneInEveryForm) {
 TEST_P(FusedLayers, GiveTheBitsOfPlansWithoutFusion) {
   const NetParameter net = ParseNet(Between(GetParam().layers));
   const auto train = [&](bool fused) {
-    EnableLayerFusion(fused);
     OpenSolver solver(SolverFor(net, "auto"));
+    solver.mutable_placement_extra()->optimizations.layer_fusion = fused;
     solver.Step(2);
-    EnableLayerFusion(true);
     return TrainedState(&solver);
   };
   EXPECT_TRUE(SameBits(train(true), train(false)));
@@ -373,9 +372,10 @@ TEST(FusedLayer, HasRunAsLayersWhereThePassGoesOnWithoutThePlan) {
       LossOf("conv2") +
       R"(layer { name: "loss2" type: "Power" bottom: "more" top: "loss2" loss_weight: 0.01
          power_param { power: 2 shift: -1 } })");
-  const auto train = [&](const string& strategy) {
+  const auto train = [&](const string& strategy, bool fused) {
     GrowingLayer<float>::rows = 4;
     OpenSolver solver(SolverFor(net, strategy));
+    solver.mutable_placement_extra()->optimizations.layer_fusion = fused;
     for (const int rows : {4, 4, 3, 3}) {
       GrowingLayer<float>::rows = rows;
       if (strategy.empty()) {
@@ -386,12 +386,11 @@ TEST(FusedLayer, HasRunAsLayersWhereThePassGoesOnWithoutThePlan) {
     }
     return TrainedState(&solver);
   };
-  const std::vector<float> unplanned = train("");
+  const std::vector<float> unplanned = train("", false);
   ASSERT_TRUE(AllFinite(unplanned));
   for (const bool fused : {false, true}) {
-    EnableLayerFusion(fused);
     for (const string strategy : {"keep", "intra", "hybrid", "superneurons"})
-      EXPECT_TRUE(SameBits(train(strategy), unplanned)) << strategy << " " << fused;
+      EXPECT_TRUE(SameBits(train(strategy, fused), unplanned)) << strategy << " " << fused;
   }
 }
 

@@ -116,7 +116,7 @@ TEST_P(NetPlans, AreConfirmedByTheIndependentScript) {
   EXPECT_EQ(layrub::testing::SlidesIn(graph_, sliding) > 10, frees);
   std::string folder;
   MakeTempDir(&folder);
-  std::string command = "python3 '" + SourceFolder() + "/scripts/verify_plan.py'";
+  std::string command = "python3 '" + SourceFolder() + "/tools/verify/verify_plan.py'";
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(folder + name) << text;
     command += " '" + folder + name + "'";

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "caffe/kernels/copy.hpp"
-#include "caffe/kernels/solver_update.hpp"
+#include "caffe/kernels/math/solver_update.hpp"
+#include "caffe/kernels/shape/copy.hpp"
 #include "caffe/net/test/training.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/parameter_callback.hpp"
@@ -32,12 +32,11 @@ struct Trained {
 /// What `act` does to a solver, with or without captures.
 template <typename Act>
 Trained Train(const SolverParameter& param, bool captures, Act act) {
-  EnableCaptures(captures);
   OpenSolver solver(param);
+  solver.mutable_placement_extra()->optimizations.cuda_graphs = captures;
   ProgramData<float> data;
   data.Give(solver.net().get());
   act(&solver);
-  EnableCaptures(true);
   return {TrainedState(&solver), solver.net()->planned()->repeated_operations()};
 }
 

@@ -213,7 +213,7 @@ void CudaDevice::Copy(void* to, const void* from, int64_t bytes) {
     if (!IsOnDevice(to) || !IsOnDevice(from))
       Fail(
           "A layer that says that it only queues work (MemoryTraits::capturable) copies to or from "
-          "the host: its traits are wrong, --cuda_graph=false does without.");
+          "the host: its traits are wrong, --debug=no_cuda_graphs does without.");
     LAYRUB_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, capture.stream->get()));
   } else {
     // On the default stream; waits unless both are the device's.

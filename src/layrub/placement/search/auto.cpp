@@ -40,7 +40,7 @@ constexpr int kRoomsForBytes = 100;
 /// A sweep over rooms ends when so many in a row have given nothing faster.
 constexpr int kPatience = 10;
 /// Candidates of a sweep, and steps of the local search, times squared operations: about what
-/// trying them takes. With these, `scripts/bench_placement.py` tells of at most 5 processor
+/// trying them takes. With these, `bench/bench_placement.py` tells of at most 5 processor
 /// seconds.
 constexpr int64_t kSweepWork = 280'000'000;
 constexpr int64_t kStepWork = 1'400'000'000;

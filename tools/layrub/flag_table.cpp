@@ -1,0 +1,190 @@
+#include "layrub/flag_table.hpp"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "layrub/placement/strategies/strategy.hpp"
+
+namespace layrub_tool {
+
+const std::vector<FlagRow>& FlagTable() {
+  static const std::vector<FlagRow> rows = {
+      // What to run.
+      {"train", "--solver=FILE", "the solver definition (needed)"},
+      {"plan compare", "--solver=FILE", "the solver whose nets are planned (this or --model)"},
+      {"test time", "--model=FILE", "the model definition (needed)"},
+      {"plan compare", "--model=FILE", "the net that is planned (this or --solver)"},
+      {"train test time plan compare", "--load=FILE[,FILE]",
+       "libraries with layers of your own, each a .so"},
+      {"train", "--snapshot=FILE|latest",
+       "resume from this .solverstate; latest: from the newest whole snapshot under "
+       "snapshot_prefix, and where there is none train from the beginning. Not together with "
+       "--weights"},
+      {"train", "--weights=FILE[,FILE]",
+       "start from these .caffemodel files, matched by layer name"},
+      {"test", "--weights=FILE[,FILE]", "its weights (needed)"},
+      {"time", "--weights=FILE[,FILE]", "its weights"},
+      {"train", "--max_iter=N", "iterations, instead of the solver's max_iter"},
+      {"test", "--iterations=N", "batches to run (50)"},
+      {"time", "--iterations=N", "passes to average over (50)"},
+      {"time plan compare", "--phase=TRAIN|TEST", "phase of the net (TRAIN)"},
+      {"train test time plan compare", "--level=N", "level of the net's state"},
+      {"train test time plan compare", "--stage=A[,B]", "stages of the net's state"},
+      // The memory plan.
+      {"train plan", "--placement=NAME", "memory strategy (auto): {strategies}"},
+      {"test", "--placement=NAME", "memory strategy (liveness): {strategies}"},
+      {"time", "--placement=NAME", "train under it instead: {strategies}"},
+      {"train", "--device_memory=SIZE", "train within this much device memory, such as 8GiB"},
+      {"test", "--device_memory=SIZE", "run within this much device memory, such as 8GiB"},
+      {"time", "--device_memory=SIZE",
+       "train instead, within this much device memory, such as 8GiB"},
+      {"plan", "--device_memory=SIZE",
+       "does it fit into this much, such as 8GiB? (exit code 2 if not)"},
+      {"compare", "--device_memory=SIZE[,SIZE]",
+       "compare within these budgets; without any, a strategy that looks at its budget is tried "
+       "in several"},
+      {"train test time plan compare", "--host_memory=SIZE",
+       "limit for what is moved off the device"},
+      {"train test time", "--spill_file=PATH",
+       "a folder or a new file for what is moved off, instead of RAM"},
+      {"train", "--machine=NAME|FILE",
+       "plan for this machine: a known one, or a file from layrub time --profile"},
+      {"test", "--machine=NAME|FILE",
+       "its memory is the budget where --device_memory is not given"},
+      {"time", "--machine=NAME|FILE",
+       "the machine to plan for and to predict by (what is measured)"},
+      {"plan compare", "--machine=NAME|FILE",
+       "plan for this machine and its memory: cpu, k40, titanx, p100, v100, a100, h100, h200, or "
+       "a file from layrub time --profile"},
+      {"train time", "--deterministic", "the same plan in each run: nothing is measured"},
+      {"test", "--deterministic", "reproducible results, the same under every plan"},
+      {"plan compare", "--deterministic", "for training with this flag"},
+      // The device.
+      {"train", "--gpu=ID[,ID]|all",
+       "train on these GPUs, each with the whole batch, on its part of the data"},
+      {"test time", "--gpu=ID", "run on this GPU"},
+      {"plan compare", "--gpu=ID[,ID]|all", "as one of these GPUs, which train together"},
+      {"device_query", "--gpu=ID[,ID]|all", "only these GPUs (all)"},
+      {"train", "--cpu_solvers=N", "N solvers, each with the whole batch, on its part of the data"},
+      {"plan compare", "--cpu_solvers=N", "as one of N solvers that train together"},
+      {"train", "--strict_mode", "refuse solver_mode: GPU in a build for the CPU only"},
+      {"train test time", "--threads=N", "threads that compute on the CPU (one for each core)"},
+      {"train test time", "--tf32=off|conv|all",
+       "what a GPU may round to TF32: nothing, convolutions (default), products of matrices as "
+       "well"},
+      {"plan compare", "--tf32=off|conv|all",
+       "plan for a GPU that may round to TF32: nothing, convolutions (default), products of "
+       "matrices as well"},
+      // Data.
+      {"train test time plan compare", "--synthetic",
+       "random data of the right shape instead of the data set"},
+      {"train test time plan compare", "--data_shape=C,H,W",
+       "shape of an item, whatever the source has; of tops by name: "
+       "--data_shape=data:3,224,224,label:1"},
+      {"plan compare", "--top_shape=TOP:N,...",
+       "plan without a layer that is not here: the shapes of its tops, batch included, as "
+       "--top_shape=rois:300,5,labels:300"},
+      {"train test time plan compare", "--batch=N", "batch size of the data layers"},
+      // How training ends and goes on.
+      {"train", "--sigint_effect=stop|snapshot|none",
+       "what Ctrl-C does: stop after a snapshot (default), snapshot, or none; a second request to "
+       "stop ends the program at once"},
+      {"train", "--sighup_effect=stop|snapshot|none", "the same for SIGHUP (snapshot)"},
+      {"train", "--sigterm_effect=stop|snapshot|none", "the same for SIGTERM (stop)"},
+      {"train", "--stop_on_nan", "end training when the loss is not finite"},
+      // What is told.
+      {"train", "--measure_memory", "report the device memory that training really touched"},
+      {"train", "--verify_placement=N",
+       "instead: N iterations with and without the memory plan, compared bit by bit (exit code 1 "
+       "when they differ); --placement may be a list, with NAME:1.2 for 1.2 times the least memory "
+       "of any plan"},
+      {"train", "--json_summary=FILE", "write memory, time and test scores to FILE"},
+      {"train", "--report=DIR",
+       "write metrics.jsonl there as training goes, and at its end a page that shows plan, times "
+       "and curves (report.html, memory.svg, map.svg, trace.json)"},
+      {"plan", "--report=DIR",
+       "write pictures of the plan there: report.html, a page with all, memory.svg, map.svg and "
+       "trace.json"},
+      {"compare", "--report=DIR", "draw time against memory: DIR/compare.svg"},
+      {"time", "--profile=FILE",
+       "measure this machine and each operation of training, for --machine"},
+      {"time plan compare", "--format=text|json", "for people or for programs (text)"},
+      {"plan", "--all_layers", "all rows of the table of layers, not only those that matter most"},
+      {"plan", "--largest_batch", "look for the largest batch in very deep nets too (takes long)"},
+      {"plan", "--smallest_budget",
+       "look for the smallest budget in the deepest nets too (takes long)"},
+      {"plan", "--dump=DIR", "write graph.txt and plan.txt there"},
+      {"draw", "--output=FILE", "the picture, an SVG (needed)"},
+      {"train test time plan compare", "--debug=NAME[,NAME]",
+       "leave out what makes a plan faster, with the same bits: no_layer_fusion (BatchNorm, Scale "
+       "and ReLU run as layers of their own), no_channel_blocks (on the CPU, every value is an "
+       "array of its axes in their order), no_cuda_graphs (the host queues each of a GPU's kernels "
+       "in each iteration)"},
+  };
+  return rows;
+}
+
+namespace {
+
+constexpr size_t kTextColumn = 25, kWidth = 80;
+
+/// Whether `word` is one of the words of `text`.
+bool HasWord(const std::string& text, const std::string& word) {
+  std::istringstream words(text);
+  for (std::string each; words >> each;) {
+    if (each == word) return true;
+  }
+  return false;
+}
+
+/// "device_memory" of "--device_memory=SIZE".
+std::string NameOf(const FlagRow& row) {
+  const std::string flag = row.flag;
+  return flag.substr(2, flag.find('=') - 2);
+}
+
+std::string WithStrategies(std::string text) {
+  const std::string mark = "{strategies}";
+  const size_t at = text.find(mark);
+  if (at == std::string::npos) return text;
+  std::string list;
+  for (const std::string& name : layrub::StrategyNames()) list += (list.empty() ? "" : ", ") + name;
+  return text.replace(at, mark.size(), list);
+}
+
+}  // namespace
+
+bool KnowsFlag(const std::string& command, const std::string& flag) {
+  for (const FlagRow& row : FlagTable()) {
+    if (NameOf(row) == flag && HasWord(row.commands, command)) return true;
+  }
+  return false;
+}
+
+std::string FlagsHelp(const std::string& command) {
+  std::string help;
+  for (const FlagRow& row : FlagTable()) {
+    if (!HasWord(row.commands, command)) continue;
+    std::string line = std::string("  ") + row.flag;
+    if (line.size() + 2 > kTextColumn) {
+      help += line + "\n";
+      line.clear();
+    }
+    line.resize(kTextColumn, ' ');
+    std::istringstream words(WithStrategies(row.text));
+    bool empty = true;
+    for (std::string word; words >> word; empty = false) {
+      if (!empty && line.size() + 1 + word.size() > kWidth) {
+        help += line + "\n";
+        line.assign(kTextColumn, ' ');
+        empty = true;
+      }
+      line += (empty ? "" : " ") + word;
+    }
+    help += line + "\n";
+  }
+  return help;
+}
+
+}  // namespace layrub_tool

@@ -1,0 +1,29 @@
+#ifndef TOOLS_LAYRUB_FLAG_TABLE_HPP_
+#define TOOLS_LAYRUB_FLAG_TABLE_HPP_
+
+#include <string>
+#include <vector>
+
+// What the program says of its flags: `layrub COMMAND --help` prints it, and the man pages and the
+// completion for bash are made of that (packaging/describe_programs.py).
+
+namespace layrub_tool {
+
+/// A flag, as some commands know it. A flag that means something else to another command has a row
+/// of its own for that.
+struct FlagRow {
+  const char* commands;  ///< "train test"
+  const char* flag;      ///< "--device_memory=SIZE"
+  const char* text;      ///< what it is for; {strategies} stands for the names of all strategies
+};
+const std::vector<FlagRow>& FlagTable();
+
+/// Whether the command knows the flag, "device_memory".
+bool KnowsFlag(const std::string& command, const std::string& flag);
+
+/// The rows of the command, in lines of at most 80 characters.
+std::string FlagsHelp(const std::string& command);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_FLAG_TABLE_HPP_

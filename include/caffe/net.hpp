@@ -217,12 +217,6 @@ class Net {
   /// loss is added to `*loss`, as `reads` are looked at.
   void RunForward(PendingReads* reads, Dtype* loss);
   void RunLayers(int start, int end, PendingReads* reads, Dtype* loss);
-  void CreateLayers(const NetParameter& param, map<string, int>* blob_name_to_idx,
-                    set<string>* available_blobs);
-  void SetUpLayer(int layer_id);
-  void FindBackward(bool force_backward);
-  /// Tells each layer which of its data a later in-place layer overwrites in an unplanned pass.
-  void FindOverwritten();
   void ShareWeightsWithin();
   /// Gives the public blobs memory of their own, with the values that a plan has left: all before
   /// an unplanned pass; only those that a whole pass needs before one (`whole_pass`).
@@ -234,6 +228,8 @@ class Net {
   friend class PlannedNet;
   template <typename T>
   friend class NetGraphBuilder;
+  template <typename T>
+  friend class NetWiring;
   /// Memory of parameters that belong to another net (ShareTrainedLayersWith).
   set<const SyncedMemory*> borrowed_;
   map<const SyncedMemory*, std::unique_ptr<Resolver>> dropped_;

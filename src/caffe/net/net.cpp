@@ -3,12 +3,18 @@
 #include <algorithm>
 
 #include "caffe/planned_net.hpp"
+#include "caffe/util/atomic_file.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/insert_splits.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/set_up_log.hpp"
 #include "caffe/util/upgrade_proto.hpp"
+#include "debug_info.hpp"
+#include "dropped_value.hpp"
 #include "net_problems.hpp"
+#include "net_weights.hpp"
+#include "net_wiring.hpp"
+#include "overwritten.hpp"
 
 namespace caffe {
 
@@ -53,8 +59,9 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
 
   map<string, int> blob_name_to_idx;
   set<string> available_blobs;
-  CreateLayers(param, &blob_name_to_idx, &available_blobs);
-  FindBackward(param.force_backward());
+  NetWiring<Dtype> wiring(this, &available_blobs, &blob_name_to_idx);
+  wiring.CreateLayers(param);
+  wiring.FindBackward(param.force_backward());
 
   for (const string& blob : available_blobs) {
     LOG_IF(INFO, LogsSetUp()) << "This network produces output " << blob;
@@ -70,7 +77,7 @@ void Net<Dtype>::Init(const NetParameter& in_param) {
     layer_names_index_[layer_names_[i]] = i;
   }
   ShareWeights();
-  FindOverwritten();
+  TellWhatIsOverwritten(*this);
   for (size_t i = 0; i < layers_.size(); ++i)
     layers_[i]->set_needs_backward(layer_need_backward_[i]);
   debug_info_ = param.debug_info();
@@ -151,6 +158,295 @@ const shared_ptr<Layer<Dtype>> Net<Dtype>::layer_by_name(const string& layer_nam
   if (found != layer_names_index_.end()) return layers_[found->second];
   LOG(WARNING) << "Unknown layer name " << layer_name;
   return shared_ptr<Layer<Dtype>>();
+}
+
+template <typename Dtype>
+void Net<Dtype>::AppendTop(const NetParameter& param, const int layer_id, const int top_id,
+                           set<string>* available_blobs, map<string, int>* blob_name_to_idx) {
+  NetWiring<Dtype>(this, available_blobs, blob_name_to_idx)
+      .AppendTop(param, layer_id, top_id, blob_name_to_idx != nullptr);
+}
+
+template <typename Dtype>
+int Net<Dtype>::AppendBottom(const NetParameter& param, const int layer_id, const int bottom_id,
+                             set<string>* available_blobs, map<string, int>* blob_name_to_idx) {
+  return NetWiring<Dtype>(this, available_blobs, blob_name_to_idx)
+      .AppendBottom(param, layer_id, bottom_id);
+}
+
+template <typename Dtype>
+void Net<Dtype>::AppendParam(const NetParameter& /*param*/, const int layer_id,
+                             const int param_id) {
+  NetWiring<Dtype>(this, nullptr, nullptr).AppendParam(layer_id, param_id);
+}
+
+// ---- Passes ----
+
+template <typename Dtype>
+Dtype Net<Dtype>::ForwardFromTo(int start, int end) {
+  return LossOf<Dtype>(
+      [&](PendingReads* reads, Dtype* loss) { RunLayers(start, end, reads, loss); });
+}
+
+template <typename Dtype>
+void Net<Dtype>::RunLayers(int start, int end, PendingReads* reads, Dtype* loss) {
+  CHECK_GE(start, 0);
+  CHECK_LT(end, static_cast<int>(layers_.size()));
+  LeavePlan();
+  for (int i = start; i <= end; ++i) {
+    for (Callback* callback : before_forward_) callback->run(i);
+    // Derivatives of what is computed anew, of a pass that is over, are nobody's: zero.
+    for (const Blob<Dtype>* top : top_vecs_[i]) {
+      if (top->HasShape()) DroppedValue::Forget(top->diff().get());
+    }
+    layers_[i]->Forward(bottom_vecs_[i], top_vecs_[i], reads, loss);
+    if (debug_info_) ForwardDebugInfo(i);
+    for (Callback* callback : after_forward_) callback->run(i);
+  }
+}
+
+template <typename Dtype>
+Dtype Net<Dtype>::ForwardFrom(int start) {
+  return ForwardFromTo(start, static_cast<int>(layers_.size()) - 1);
+}
+
+template <typename Dtype>
+Dtype Net<Dtype>::ForwardTo(int end) {
+  return ForwardFromTo(0, end);
+}
+
+template <typename Dtype>
+const vector<Blob<Dtype>*>& Net<Dtype>::Forward(Dtype* loss) {
+  const Dtype sum =
+      LossOf<Dtype>([&](PendingReads* reads, Dtype* adds) { RunForward(reads, adds); });
+  if (loss) *loss = sum;
+  return net_output_blobs_;
+}
+
+template <typename Dtype>
+Dtype Net<Dtype>::ForwardBackward() {
+  return LossOf<Dtype>([&](PendingReads* reads, Dtype* loss) {
+    RunForward(reads, loss);
+    Backward();
+  });
+}
+
+template <typename Dtype>
+void Net<Dtype>::RunForward(PendingReads* reads, Dtype* loss) {
+  const int last = static_cast<int>(layers_.size()) - 1;
+  if (placement_wanted_ && (!planned_ || !planned_->IsUpToDate())) {
+    LeavePlan(true);
+    PlacementOptions options = placement_;
+    options.plan.reset();  // is of other shapes
+    const layrub::Status status = Place(options, history_);
+    CHECK(status.ok()) << status.message;
+  }
+  const int next = planned_ ? planned_->Forward(reads, loss) : 0;
+  if (next <= last) RunLayers(next, last, reads, loss);
+}
+
+template <typename Dtype>
+const vector<Blob<Dtype>*>& Net<Dtype>::Forward(const vector<Blob<Dtype>*>& bottom, Dtype* loss) {
+  LOG_EVERY_N(WARNING, 1000)
+      << "DEPRECATED: Forward(bottom, loss) will be removed in a future version. Use "
+         "Forward(loss).";
+  CHECK_LE(bottom.size(), net_input_blobs_.size())
+      << "net " << name_ << " has fewer inputs than it is given";
+  for (size_t i = 0; i < bottom.size(); ++i) net_input_blobs_[i]->CopyFrom(*bottom[i]);
+  return Forward(loss);
+}
+
+template <typename Dtype>
+void Net<Dtype>::BackwardFromTo(int start, int end) {
+  CHECK_GE(end, 0);
+  CHECK_LT(start, static_cast<int>(layers_.size()));
+  if (planned_) planned_->LeaveForBackward();
+  const auto is_computed = [&](int layer, int blob) {
+    for (size_t i = layer + 1; i < layers_.size(); ++i) {
+      for (size_t bottom = 0; bottom < bottom_vecs_[i].size(); ++bottom) {
+        if (bottom_id_vecs_[i][bottom] == blob && bottom_need_backward_[i][bottom]) return true;
+      }
+    }
+    return false;
+  };
+  for (int i = start; i >= end; --i) {
+    for (Callback* callback : before_backward_) callback->run(i);
+    if (layer_need_backward_[i]) {
+      // A derivative that a whole backward has not written by now, or that no layer ever writes, is
+      // nobody's: zero, as in Caffe.
+      const bool whole = start == static_cast<int>(layers_.size()) - 1;
+      for (size_t top = 0; top < top_vecs_[i].size(); ++top) {
+        if (whole || !is_computed(i, top_id_vecs_[i][top]))
+          DroppedValue::Forget(top_vecs_[i][top]->diff().get());
+      }
+      layers_[i]->Backward(top_vecs_[i], bottom_need_backward_[i], bottom_vecs_[i]);
+      if (debug_info_) BackwardDebugInfo(i);
+    }
+    for (Callback* callback : after_backward_) callback->run(i);
+  }
+}
+
+template <typename Dtype>
+void Net<Dtype>::BackwardFrom(int start) {
+  BackwardFromTo(start, 0);
+}
+
+template <typename Dtype>
+void Net<Dtype>::BackwardTo(int end) {
+  BackwardFromTo(static_cast<int>(layers_.size()) - 1, end);
+}
+
+template <typename Dtype>
+void Net<Dtype>::Backward() {
+  if (planned_ && !planned_->UserHasWrittenDerivatives()) {
+    planned_->Backward();
+  } else {
+    BackwardFromTo(static_cast<int>(layers_.size()) - 1, 0);
+  }
+  if (debug_info_) LogNorms(*this);
+}
+
+template <typename Dtype>
+void Net<Dtype>::ForwardDebugInfo(const int layer_id) {
+  LogForward(*this, layer_id);
+}
+
+template <typename Dtype>
+void Net<Dtype>::BackwardDebugInfo(const int layer_id) {
+  LogBackward(*this, layer_id);
+}
+
+template <typename Dtype>
+void Net<Dtype>::UpdateDebugInfo(const int param_id) {
+  LogUpdate(*this, param_id);
+}
+
+template <typename Dtype>
+void Net<Dtype>::Reshape() {
+  for (size_t i = 0; i < layers_.size(); ++i) layers_[i]->Reshape(bottom_vecs_[i], top_vecs_[i]);
+}
+
+template <typename Dtype>
+void Net<Dtype>::ClearParamDiffs() {
+  for (const Blob<Dtype>* param : learnable_params_) param->diff()->SetZero();
+}
+
+template <typename Dtype>
+void Net<Dtype>::Update() {
+  for (Blob<Dtype>* param : learnable_params_) param->Update();
+}
+
+template <typename Dtype>
+void Net<Dtype>::UpdateParams(const std::function<void(int)>& update) {
+  const auto traced = [&](int id) {
+    update(id);
+    if (!debug_info_) return;
+    for (size_t i = 0; i < params_.size(); ++i) {
+      if (learnable_param_ids_[i] == id) UpdateDebugInfo(i);
+    }
+  };
+  if (planned_) {
+    planned_->Update(traced);
+    return;
+  }
+  for (size_t i = 0; i < learnable_params_.size(); ++i) {
+    if (params_lr_[i] != 0) traced(static_cast<int>(i));
+  }
+}
+
+// ---- Weights ----
+
+template <typename Dtype>
+void Net<Dtype>::ShareWeights() {
+  for (size_t i = 0; i < params_.size(); ++i) {
+    if (param_owners_[i] < 0) continue;
+    params_[i]->ShareData(*params_[param_owners_[i]]);
+    params_[i]->ShareDiff(*params_[param_owners_[i]]);
+  }
+  ShareWeightsWithin();
+}
+
+/// The nets inside layers share the memory that their layers' parameters have now.
+template <typename Dtype>
+void Net<Dtype>::ShareWeightsWithin() {
+  for (const auto& layer : layers_) {
+    const InnerNet<Dtype> inner = layer->inner_net();
+    if (inner.net) inner.net->ShareWeights();
+  }
+}
+
+template <typename Dtype>
+void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
+  borrowed_.clear();
+  // By owner, what those share that `other` does not have: it may have any of them.
+  std::map<int, const Blob<Dtype>*> of_owners;
+  std::vector<bool> given(params_.size());
+  for (size_t i = 0; i < other->layers().size(); ++i) {
+    const string& source = other->layer_names()[i];
+    const auto target = layer_names_index_.find(source);
+    if (target == layer_names_index_.end()) {
+      LOG(INFO) << "Ignoring source layer " << source;
+      continue;
+    }
+    auto& mine = layers_[target->second]->blobs();
+    auto& theirs = other->layers()[i]->blobs();
+    CHECK_EQ(mine.size(), theirs.size()) << "Incompatible number of blobs for layer " << source;
+    for (size_t j = 0; j < mine.size(); ++j) {
+      CHECK(mine[j]->shape() == theirs[j]->shape())
+          << "Cannot share param " << j << " weights from layer '" << source
+          << "'; shape mismatch.  Source param shape is " << theirs[j]->shape_string()
+          << "; target param shape is " << mine[j]->shape_string();
+      const int param = param_id_vecs_[target->second][j], owner = param_owners_[param];
+      given[param] = true;
+      if (owner < 0) {
+        of_owners[param] = theirs[j].get();
+      } else {
+        of_owners.emplace(owner, theirs[j].get());
+      }
+      mine[j]->ShareData(*theirs[j]);
+      borrowed_.insert(theirs[j]->data().get());
+    }
+  }
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const int owner = param_owners_[i] < 0 ? static_cast<int>(i) : param_owners_[i];
+    const auto shared = of_owners.find(owner);
+    if (!given[i] && shared != of_owners.end()) params_[i]->ShareData(*shared->second);
+  }
+  ShareWeightsWithin();
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
+  CopyWeights(param, this);
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
+  CopyWeightsOfFile(trained_filename, this);
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string& trained_filename) {
+  CopyWeightsOfBinaryFile(trained_filename, this);
+}
+
+template <typename Dtype>
+void Net<Dtype>::CopyTrainedLayersFromHDF5(const string& trained_filename) {
+  CopyWeightsOfHdf5File(trained_filename, this);
+}
+
+template <typename Dtype>
+void Net<Dtype>::ToProto(NetParameter* param, bool write_diff) const {
+  param->Clear();
+  param->set_name(name_);
+  for (const auto& layer : layers_) layer->ToProto(param->add_layer(), write_diff);
+}
+
+template <typename Dtype>
+void Net<Dtype>::ToHDF5(const string& filename, bool write_diff) const {
+  AtomicFile file(filename);
+  WriteNetToHdf5(*this, write_diff, &file);
+  file.Commit();
 }
 
 INSTANTIATE_CLASS(Net);

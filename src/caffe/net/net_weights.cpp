@@ -1,65 +1,37 @@
-// Net: parameters to and from other nets, messages and files.
+#include "net_weights.hpp"
+
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
-#include <map>
+#include <memory>
 
-#include "caffe/net.hpp"
-#include "caffe/planned_net.hpp"
+#include "caffe/util/atomic_file.hpp"
 #include "caffe/util/failure.hpp"
+#include "caffe/util/hdf5.hpp"
 #include "caffe/util/weights_file.hpp"
 
 namespace caffe {
 
-template <typename Dtype>
-void Net<Dtype>::ShareTrainedLayersWith(const Net* other) {
-  borrowed_.clear();
-  // By owner, what those share that `other` does not have: it may have any of them.
-  std::map<int, const Blob<Dtype>*> of_owners;
-  std::vector<bool> given(params_.size());
-  for (size_t i = 0; i < other->layers().size(); ++i) {
-    const string& source = other->layer_names()[i];
-    const auto target = layer_names_index_.find(source);
-    if (target == layer_names_index_.end()) {
-      LOG(INFO) << "Ignoring source layer " << source;
-      continue;
-    }
-    auto& mine = layers_[target->second]->blobs();
-    auto& theirs = other->layers()[i]->blobs();
-    CHECK_EQ(mine.size(), theirs.size()) << "Incompatible number of blobs for layer " << source;
-    for (size_t j = 0; j < mine.size(); ++j) {
-      CHECK(mine[j]->shape() == theirs[j]->shape())
-          << "Cannot share param " << j << " weights from layer '" << source
-          << "'; shape mismatch.  Source param shape is " << theirs[j]->shape_string()
-          << "; target param shape is " << mine[j]->shape_string();
-      const int param = param_id_vecs_[target->second][j], owner = param_owners_[param];
-      given[param] = true;
-      if (owner < 0) {
-        of_owners[param] = theirs[j].get();
-      } else {
-        of_owners.emplace(owner, theirs[j].get());
-      }
-      mine[j]->ShareData(*theirs[j]);
-      borrowed_.insert(theirs[j]->data().get());
-    }
-  }
-  for (size_t i = 0; i < params_.size(); ++i) {
-    const int owner = param_owners_[i] < 0 ? static_cast<int>(i) : param_owners_[i];
-    const auto shared = of_owners.find(owner);
-    if (!given[i] && shared != of_owners.end()) params_[i]->ShareData(*shared->second);
-  }
-  ShareWeightsWithin();
-}
+namespace {
 
 template <typename Dtype>
-void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
-  for (const LayerParameter& source : param.layer()) {
-    const auto target = layer_names_index_.find(source.name());
-    if (target == layer_names_index_.end()) {
+void WarnOfNoWeights(const string& file, const Net<Dtype>& net) {
+  LOG_IF(WARNING, !net.params().empty())
+      << file << " has weights for no layer of this net, by name: parameters that no other file "
+      << "gives stay as the fillers made them.";
+}
+
+}  // namespace
+
+template <typename Dtype>
+void CopyWeights(const NetParameter& from, Net<Dtype>* net) {
+  for (const LayerParameter& source : from.layer()) {
+    if (!net->has_layer(source.name())) {
       LOG(INFO) << "Ignoring source layer " << source.name();
       continue;
     }
-    const FailureScope scope(layers_[target->second]->layer_param());
-    auto& blobs = layers_[target->second]->blobs();
+    Layer<Dtype>& target = *net->layer_by_name(source.name());
+    const FailureScope scope(target.layer_param());
+    auto& blobs = target.blobs();
     CHECK(static_cast<int>(blobs.size()) == source.blobs_size())
         << "Incompatible number of blobs for layer " << source.name() << ": the net's has "
         << blobs.size() << ", the one that is copied " << source.blobs_size() << ".";
@@ -80,50 +52,131 @@ void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter& param) {
 }
 
 template <typename Dtype>
-void Net<Dtype>::CopyTrainedLayersFrom(const string& trained_filename) {
-  const FailureScope scope{FileAtWork{trained_filename}};
-  const bool hdf5 = boost::ends_with(trained_filename, ".h5");
-  CHECK(!boost::ends_with(trained_filename, ".solverstate") &&
-        !boost::ends_with(trained_filename, ".solverstate.h5"))
-      << "Cannot take weights from " << trained_filename
+void CopyWeightsOfFile(const string& file, Net<Dtype>* net) {
+  const FailureScope scope{FileAtWork{file}};
+  const bool hdf5 = boost::ends_with(file, ".h5");
+  CHECK(!boost::ends_with(file, ".solverstate") && !boost::ends_with(file, ".solverstate.h5"))
+      << "Cannot take weights from " << file
       << ": it holds the state of a solver. Give the .caffemodel file written beside it, or resume "
       << "that run with --snapshot.";
   if (hdf5) {
-    CopyTrainedLayersFromHDF5(trained_filename);
+    CopyWeightsOfHdf5File(file, net);
   } else {
-    CopyTrainedLayersFromBinaryProto(trained_filename);
+    CopyWeightsOfBinaryFile(file, net);
   }
 }
 
 template <typename Dtype>
-void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string& trained_filename) {
+void CopyWeightsOfBinaryFile(const string& file, Net<Dtype>* net) {
   NetParameter param;
-  ReadWeightsFromBinaryFileOrDie(trained_filename, &param);
-  CopyTrainedLayersFrom(param);
+  ReadWeightsFromBinaryFileOrDie(file, &param);
+  CopyWeights(param, net);
   const bool used =
-      std::any_of(param.layer().begin(), param.layer().end(), [this](const auto& layer) {
-        return layer.blobs_size() > 0 && layer_names_index_.count(layer.name()) > 0;
+      std::any_of(param.layer().begin(), param.layer().end(), [&](const LayerParameter& layer) {
+        return layer.blobs_size() > 0 && net->has_layer(layer.name());
       });
-  LOG_IF(WARNING, !used && !params_.empty())
-      << trained_filename << " has weights for no layer of this net, by name: parameters that no "
-      << "other file gives stay as the fillers made them.";
+  if (!used) WarnOfNoWeights(file, *net);
+}
+
+#ifdef USE_HDF5
+
+namespace {
+
+std::unique_ptr<Hdf5Handle> NewGroup(hid_t where, const string& name) {
+  return std::make_unique<Hdf5Handle>(
+      H5Gcreate2(where, hdf5_escape(name).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose,
+      "a new HDF5 group for " + name);
+}
+
+/// Whether the parameter is that of another layer, which owns it.
+template <typename Dtype>
+bool IsShared(const Net<Dtype>& net, const Blob<Dtype>& param) {
+  for (size_t i = 0; i < net.params().size(); ++i) {
+    if (net.params()[i].get() == &param) return net.param_owners()[i] >= 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+template <typename Dtype>
+void CopyWeightsOfHdf5File(const string& name, Net<Dtype>* net) {
+  const FailureScope scope(name.c_str());
+  const Hdf5Handle file(hdf5_open_file(name), H5Fclose, name);
+  CHECK(hdf5_has(file.id(), "data"))
+      << "Error reading weights from " << name << ": it has no group 'data'";
+  const Hdf5Handle data(H5Gopen2(file.id(), "data", H5P_DEFAULT), H5Gclose,
+                        "group 'data' of " + name);
+  bool used = false;
+  for (int i = 0; i < hdf5_get_num_links(data.id()); ++i) {
+    const string group = hdf5_get_name_by_idx(data.id(), i);
+    string source = hdf5_unescape(group);
+    if (!net->has_layer(source)) source = group;  // Caffe's
+    if (!net->has_layer(source)) {
+      LOG(INFO) << "Ignoring source layer " << hdf5_unescape(group);
+      continue;
+    }
+    auto& blobs = net->layer_by_name(source)->blobs();
+    const Hdf5Handle layer(H5Gopen2(data.id(), group.c_str(), H5P_DEFAULT), H5Gclose,
+                           "the weights of layer " + source + " in " + name);
+    CHECK_LE(hdf5_get_num_links(layer.id()), static_cast<int>(blobs.size()))
+        << "Incompatible number of blobs for layer " << source;
+    for (size_t j = 0; j < blobs.size(); ++j) {
+      const string dataset = std::to_string(j);
+      if (hdf5_has(layer.id(), dataset)) {
+        hdf5_load_nd_dataset(layer.id(), dataset.c_str(), 0, kMaxBlobAxes, blobs[j].get());
+        used = true;
+        continue;
+      }
+      CHECK(IsShared(*net, *blobs[j])) << "Incompatible number of blobs for layer " << source
+                                       << ": " << name << " has no parameter " << j;
+    }
+  }
+  if (!used) WarnOfNoWeights(name, *net);
 }
 
 template <typename Dtype>
-void Net<Dtype>::ToProto(NetParameter* param, bool write_diff) const {
-  param->Clear();
-  param->set_name(name_);
-  DLOG(INFO) << "Serializing " << layers_.size() << " layers";
-  for (const auto& layer : layers_) layer->ToProto(param->add_layer(), write_diff);
+void WriteNetToHdf5(const Net<Dtype>& net, bool write_diff, AtomicFile* file) {
+  const auto write = [&](hid_t to) {
+    const auto data = NewGroup(to, "data");
+    const auto diff = write_diff ? NewGroup(to, "diff") : nullptr;
+    size_t param = 0;  // in the order of layers
+    for (size_t i = 0; i < net.layers().size(); ++i) {
+      const auto layer_data = NewGroup(data->id(), net.layer_names()[i]);
+      const auto layer_diff = diff ? NewGroup(diff->id(), net.layer_names()[i]) : nullptr;
+      for (size_t j = 0; j < net.layers()[i]->blobs().size(); ++j, ++param) {
+        if (net.param_owners()[param] >= 0) continue;  // stored with its owner
+        const Blob<Dtype>& blob = *net.params()[param];
+        hdf5_save_nd_dataset<Dtype>(layer_data->id(), std::to_string(j), blob);
+        if (diff) hdf5_save_nd_dataset<Dtype>(layer_diff->id(), std::to_string(j), blob, true);
+      }
+    }
+  };
+  hdf5_write_file(write, file);
 }
 
-#define INSTANTIATE_WEIGHTS(Dtype)                                           \
-  template void Net<Dtype>::ShareTrainedLayersWith(const Net*);              \
-  template void Net<Dtype>::CopyTrainedLayersFrom(const NetParameter&);      \
-  template void Net<Dtype>::CopyTrainedLayersFrom(const string&);            \
-  template void Net<Dtype>::CopyTrainedLayersFromBinaryProto(const string&); \
-  template void Net<Dtype>::ToProto(NetParameter*, bool) const
-INSTANTIATE_WEIGHTS(float);
-INSTANTIATE_WEIGHTS(double);
+#else
+
+template <typename Dtype>
+void CopyWeightsOfHdf5File(const string& name, Net<Dtype>*) {
+  LOG(FATAL) << "Cannot read " << name << ": this build has no HDF5 (USE_HDF5=OFF).";
+}
+
+template <typename Dtype>
+void WriteNetToHdf5(const Net<Dtype>&, bool, AtomicFile* file) {
+  file->Fail("this build has no HDF5 (USE_HDF5=OFF).");
+}
+
+#endif
+
+#define INSTANTIATE(Dtype)                                           \
+  template void CopyWeights(const NetParameter&, Net<Dtype>*);       \
+  template void CopyWeightsOfFile(const string&, Net<Dtype>*);       \
+  template void CopyWeightsOfBinaryFile(const string&, Net<Dtype>*); \
+  template void CopyWeightsOfHdf5File(const string&, Net<Dtype>*);   \
+  template void WriteNetToHdf5(const Net<Dtype>&, bool, AtomicFile*)
+INSTANTIATE(float);
+INSTANTIATE(double);
+#undef INSTANTIATE
 
 }  // namespace caffe

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "caffe/net/net_hdf5.hpp"
+#include "caffe/net/net_weights.hpp"
 #include "caffe/solver_snapshots.hpp"
 #include "caffe/util/atomic_file.hpp"
 #include "caffe/util/checksum.hpp"

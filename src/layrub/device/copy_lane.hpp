@@ -21,7 +21,7 @@ double Now();
 /// publishes a ticket (CopyLane: by an atomic) after Set; At may then be called by others.
 class TicketTimes {
  public:
-  static constexpr uint64_t kKept = uint64_t{1} << 18;
+  static constexpr uint64_t kKept = uint64_t{1} << 20;
 
   void Set(uint64_t ticket, double seconds) { times_[ticket % kKept] = seconds; }
   double At(uint64_t ticket) const { return times_[ticket % kKept]; }

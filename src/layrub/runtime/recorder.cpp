@@ -1,6 +1,7 @@
 #include "layrub/runtime/recorder.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace layrub {
 
@@ -62,7 +63,7 @@ void Recorder::End(int32_t index) {
 void Recorder::Finish() {
   const double origin = backend_->SecondsOf(start_);
   double first = 0, last = 0;
-  bool recorded = false;
+  bool recorded = false, known = true;
   timeline_.spans.clear();
   timeline_.stalled = 0;
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -71,6 +72,7 @@ void Recorder::Finish() {
     if (!lane) continue;
     const double begin = backend_->SecondsOf(begins_[i]) - origin;
     const double end = backend_->SecondsOf(ends_[i]) - origin;
+    known = known && std::isfinite(begin) && std::isfinite(end);
     // An iteration may begin with a wait, for a lane that is still asleep.
     first = recorded ? std::min(first, begin) : begin;
     last = std::max(last, end);
@@ -82,6 +84,9 @@ void Recorder::Finish() {
     timeline_.spans.push_back({static_cast<int32_t>(i), *lane, begin, end});
   }
   timeline_.seconds = last - first;
+  if (known) return;
+  timeline_.spans.clear();
+  timeline_.seconds = timeline_.stalled = 0;
 }
 
 }  // namespace layrub

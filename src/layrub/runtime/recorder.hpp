@@ -25,7 +25,8 @@ class Recorder {
   /// To be called around the queueing of step `index`.
   void Begin(int32_t index);
   void End(int32_t index);
-  /// Makes the timeline of the iteration that ends; all lanes must be idle.
+  /// Makes the timeline of the iteration that ends; all lanes must be idle. It is empty where the
+  /// iteration had more steps than the backend remembers times (TicketTimes::kKept).
   void Finish();
 
   const Timeline& timeline() const { return timeline_; }

@@ -23,6 +23,12 @@ enum class Lane : uint8_t {
 };
 inline constexpr int kLanes = 3;
 inline constexpr size_t Index(Lane lane) { return static_cast<size_t>(lane); }
+/// A step number for each lane: none.
+inline constexpr std::array<int32_t, kLanes> kNoSteps = [] {
+  std::array<int32_t, kLanes> steps{};
+  steps.fill(kNone);
+  return steps;
+}();
 
 enum class Tier : uint8_t { kDevice, kHost };
 inline constexpr size_t Index(Tier tier) { return static_cast<size_t>(tier); }

@@ -53,7 +53,7 @@ int32_t AccessLog::Write(int32_t step, int64_t begin, int64_t end) {
     }
   }
   segments_.erase(std::next(first), last);
-  first->second = Segment{step, {kNone, kNone, kNone}};
+  first->second = Segment{step, kNoSteps};
   return conflict;
 }
 

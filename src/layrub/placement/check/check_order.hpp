@@ -56,7 +56,7 @@ class AccessLog {
   // The bytes from the segment's key to the next segment's key have the same history.
   struct Segment {
     int32_t writer = kNone;
-    std::array<int32_t, kLanes> readers{kNone, kNone, kNone};  // last reader of each lane since
+    std::array<int32_t, kLanes> readers = kNoSteps;  // last reader of each lane since
   };
   using Segments = std::map<int64_t, Segment>;
 

@@ -138,6 +138,10 @@ class Simulation {
       timeline.stalled += span.begin - compute_end;
       compute_end = span.end;
     }
+    const bool stuck = std::any_of(queues_.begin(), queues_.end(), [](const Queue& queue) {
+      return queue.next < queue.steps.size();
+    });
+    if (stuck) timeline.seconds = kNever;
     return timeline;
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 /// For each lane, the last step that matters; kNone: none.
 struct Steps {
-  std::array<int32_t, kLanes> last{kNone, kNone, kNone};
+  std::array<int32_t, kLanes> last = kNoSteps;
   void Add(Lane lane, int32_t step) {
     int32_t& own = last[Index(lane)];
     own = std::max(own, step);

@@ -13,7 +13,7 @@ namespace {
 /// For each lane, the last of its steps (by number in the plan) that is known to have finished;
 /// kNone: none.
 using LaneClock = std::array<int32_t, kLanes>;
-constexpr LaneClock kStart{kNone, kNone, kNone};
+constexpr LaneClock kStart = kNoSteps;
 
 /// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
 /// are the offsets of a tier at which some range, or part that is copied, begins or ends, in

@@ -107,7 +107,8 @@ class Runner {
     if (device_.HasProducer(t) && producers_[t] < device_.current &&
         (!rather_copy || copy == kNever)) {
       ++stamp_;
-      if (copy == kNever || AgainSeconds(t, copy) < copy) return Execute(producers_[t], true);
+      if (copy == kNever || AgainSeconds(t, copy, device_.depth) < copy)
+        return Execute(producers_[t], true);
     }
     if (copy == kNever) return false;
     clock_.Fetch(EvictedOf(t));
@@ -118,8 +119,10 @@ class Runner {
   }
 
   /// Seconds to compute `t` again from what is there, each operation counted once; where they reach
-  /// `most`, no more than that is known.
-  double AgainSeconds(TensorId t, double most) {
+  /// `most`, no more than that is known. kNever where `depth` recomputations within one another are
+  /// too many for Execute.
+  double AgainSeconds(TensorId t, double most, int32_t depth) {
+    if (depth >= kDeepest) return kNever;
     const OpId o = producers_[t];
     if (visited_[o] == stamp_) return 0;
     visited_[o] = stamp_;
@@ -130,7 +133,7 @@ class Runner {
       if (!costs_.Touches(FormOf(o), read, true) || state.resident) continue;
       const double copy = state.lost ? kNever : device_.LinkSeconds(read);
       sum += device_.HasProducer(read)
-                 ? std::min(copy, AgainSeconds(read, std::min(copy, most - sum)))
+                 ? std::min(copy, AgainSeconds(read, std::min(copy, most - sum), depth + 1))
                  : copy;
     }
     return sum;

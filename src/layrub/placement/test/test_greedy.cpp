@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <string>
@@ -102,6 +103,27 @@ TEST(EvictGreedily, KeepsToItsRoom) {
       EXPECT_LE(cost::PeakLiveBytes(lives, decision.runs.size()), units * kUnit) << speed;
     }
   }
+}
+
+/// Operations that take no time beside a link that takes for ever: all that is away is looked at
+/// for computing it again, down to the data. That would take a call within another for each layer.
+TEST(EvictGreedily, LooksIntoChainsOfAnyLengthOnASmallStack) {
+  Graph graph = Chain(15000);
+  for (Op& op : graph.ops) op.forms[0].flops = 0;
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, size_t{1536} << 10);
+  pthread_t thread;
+  const auto run = [](void* of) -> void* {
+    const Graph& chain = *static_cast<const Graph*>(of);
+    const auto decision =
+        EvictGreedily(chain, LinkMachine(1e-6), InFrugalForms(chain, 0), 400 * kUnit, {});
+    EXPECT_TRUE(!decision || decision->runs.size() >= chain.ops.size());
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &small, run, &graph), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&small);
 }
 
 }  // namespace

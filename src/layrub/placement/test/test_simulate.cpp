@@ -52,6 +52,28 @@ TEST(Simulate, AddsOperationsUp) {
   }
 }
 
+TEST(Simulate, TakesForEverWhereLanesWaitForOneAnother) {
+  HandMade net;
+  const TensorId x = net.Add("x", 256);
+  net.Forward("data/forward", Uses({}, {x}));
+  Plan plan;
+  const auto add = [&plan](StepKind kind, Lane lane) -> Step& {
+    Step& step = plan.steps.emplace_back();
+    step.kind = kind;
+    step.lane = lane;
+    return step;
+  };
+  add(StepKind::kWait, Lane::kCompute).step = 3;
+  add(StepKind::kCompute, Lane::kCompute).op = 0;
+  add(StepKind::kWait, Lane::kSave).step = 1;
+  add(StepKind::kOffload, Lane::kSave).tensor = x;
+  EXPECT_EQ(Simulate(net.graph, plan, Unit()).seconds, kNever);
+  plan.steps[0].step = kNone;
+  plan.steps.erase(plan.steps.begin());  // the copy waits for the operation, and that for nothing
+  plan.steps[1].step = 0;
+  EXPECT_LT(Simulate(net.graph, plan, Unit()).seconds, kNever);
+}
+
 TEST(Simulate, AMoveReadsAndWritesItsBytesOnTheComputeLane) {
   HandMade net;
   const TensorId x = net.Add("x", 256);

@@ -130,7 +130,7 @@ class PlannedNet : public layrub::OpRunner, public Resolver {
   std::string PublicName(int tensor) const;
   std::string Gone(layrub::TensorId tensor) const;
   void RunFeed(int layer, const layrub::Step& step);
-  void FindSources(const layrub::Budget& budget);
+  void FindSources(const PlacementOptions& options);
   void FeedAhead();
   bool MakeRoom(const NextFeed& next, Source* source);
   void DropAhead(Source* source);

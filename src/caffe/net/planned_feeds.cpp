@@ -40,9 +40,10 @@ void PlannedNet<Dtype>::RunFeed(int layer, const Step& step) {
 
 /// On a device, where another training pass follows.
 template <typename Dtype>
-void PlannedNet<Dtype>::FindSources(const layrub::Budget& budget) {
+void PlannedNet<Dtype>::FindSources(const PlacementOptions& options) {
   if (backend_->device() == nullptr || net_->phase_ != TRAIN) return;
-  memory_->room = budget.device - budget.reserved - plan().device_bytes;
+  memory_->room =
+      options.budget.device - options.budget.reserved - plan().device_bytes - options.shared_beyond;
   const layrub::Graph& graph = memory_->net.graph;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (graph.ops[op].kind == layrub::OpKind::kFeed)
@@ -134,12 +135,12 @@ int64_t PlannedNet<Dtype>::fed_ahead() const {
   return memory_->fed_ahead;
 }
 
-#define INSTANTIATE_FEEDS(Dtype)                                       \
-  template int64_t PlannedNet<Dtype>::fed_ahead() const;               \
-  template void PlannedNet<Dtype>::RunFeed(int, const layrub::Step&);  \
-  template void PlannedNet<Dtype>::FindSources(const layrub::Budget&); \
-  template void PlannedNet<Dtype>::FeedAhead();                        \
-  template void PlannedNet<Dtype>::DropAhead(Source*);                 \
+#define INSTANTIATE_FEEDS(Dtype)                                         \
+  template int64_t PlannedNet<Dtype>::fed_ahead() const;                 \
+  template void PlannedNet<Dtype>::RunFeed(int, const layrub::Step&);    \
+  template void PlannedNet<Dtype>::FindSources(const PlacementOptions&); \
+  template void PlannedNet<Dtype>::FeedAhead();                          \
+  template void PlannedNet<Dtype>::DropAhead(Source*);                   \
   template bool PlannedNet<Dtype>::CopyFromAhead(int, uint64_t, const NextFeed::Values&, void*)
 INSTANTIATE_FEEDS(float);
 INSTANTIATE_FEEDS(double);

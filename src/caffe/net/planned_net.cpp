@@ -115,7 +115,7 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
   try {
     MakePrivateBlobs();
     FindEnds();
-    FindSources(options.budget);
+    FindSources(options);
     BindPersistent(history);
   } catch (...) {
     net_->private_blobs_.clear();  // some may be bound that nobody has noted yet

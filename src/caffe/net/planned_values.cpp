@@ -151,6 +151,7 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
   const void* value = Value(tensor);
   if (!value && write && SetApart(tensor)) return {};
   CHECK(value) << Gone(tensor);
+  if (write) executor_->NoteWrite(tensor);
   if (memory_->layouts[tensor].block > 1)
     return {AsArray(tensor, static_cast<Dtype*>(const_cast<void*>(value)), write)};
   const bool on_device = value == executor_->Address(tensor);

@@ -143,6 +143,7 @@ Status SolverPlacement<Dtype>::PlaceNets(PlacementOptions options) {
     // What the others leave to it, should its shapes change.
     const int64_t own = plan.resident + (share_memory_ ? plans.largest_transient : plan.transient);
     options.budget.reserved = overhead + planned_device_bytes_ - own;
+    options.shared_beyond = share_memory_ ? plans.largest_transient - plan.transient : 0;
     options.keep = KeptIn(*net, keep);
     return net->Place(options, history);
   };

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "layrub/runtime/recorder.hpp"
@@ -45,6 +46,7 @@ struct Executor::Impl : TransientMemory::User {
   const char* OnHost(TensorId tensor) const;
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
+  void CopyAgain();
 
   const Graph graph;
   const Plan plan;
@@ -56,6 +58,7 @@ struct Executor::Impl : TransientMemory::User {
   std::vector<Event> loads;   ///< per tensor: its last Prefetch or Feed
   /// Values of a host tier that is no memory, each instead of its host range.
   std::map<TensorId, std::unique_ptr<char[]>> fetched;
+  std::set<TensorId> rewritten;  ///< see Executor::NoteWrite
   std::optional<Recorder> recorder;
   int32_t current = kNone;
   bool running = false;
@@ -93,6 +96,7 @@ TransientMemory* Executor::Impl::Join(const ExecutorOptions& options) {
 void Executor::Impl::Evict() {
   if (running) throw std::logic_error("Executor: two users of one transient memory run at a time");
   fetched.clear();
+  rewritten.clear();
   residency.Forget();
   forward_ran = false;
 }
@@ -115,9 +119,11 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
     if (transient) transient->Take(this);
     backend->Synchronize();
     fetched.clear();
+    rewritten.clear();
     residency.Forget();
     if (recorder) recorder->Start();
   }
+  CopyAgain();
   const size_t number = static_cast<size_t>(pass);
   const Range range(backend, kPassNames[number]);
   const int32_t end = plan.pass_end[number];
@@ -236,6 +242,18 @@ void Executor::Impl::DropFetched(TensorId tensor) {
   fetched.erase(found);
 }
 
+/// What was written on the device since the last pass is the value of the host tier, too.
+void Executor::Impl::CopyAgain() {
+  if (rewritten.empty()) return;
+  for (const TensorId tensor : rewritten) {
+    DropFetched(tensor);
+    backend->Copy(Lane::kSave, residency.At(tensor, Tier::kHost).address,
+                  residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);
+  }
+  backend->Synchronize();
+  rewritten.clear();
+}
+
 void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
   const Op& op = graph.ops[step.op];
   const Form& form = op.forms[step.form];
@@ -285,6 +303,13 @@ const void* Executor::Find(TensorId tensor) {
   if (!on_host.valid) return nullptr;
   impl_->backend->Synchronize();
   return impl_->backend->HostIsMemory() ? on_host.address : impl_->Fetch(tensor);
+}
+
+void Executor::NoteWrite(TensorId tensor) {
+  if (impl_->running || !impl_->residency.At(tensor, Tier::kDevice).valid) return;
+  if (impl_->residency.At(tensor, Tier::kHost).range == kNone) return;
+  impl_->backend->Synchronize();  // its copy may be under way
+  impl_->rewritten.insert(tensor);
 }
 
 void Executor::AwaitLoad(TensorId tensor) {

@@ -232,6 +232,31 @@ TEST_P(PlannedFeeds, BringNothingAheadWhereThereIsNoMemory) {
   EXPECT_TRUE(SameBits(TrainedState(&solver), TrainUnplanned(NetOf("TestCountingData"))));
 }
 
+/// The test net works in memory of the training net, which is made larger for it.
+TEST_P(PlannedFeeds, KeepToTheBudgetBesideATestNetThatNeedsMore) {
+  SolverParameter param = SolverFor(NetOf("TestCountingData", "prefetch: 4"), GetParam());
+  *param.add_test_net_param() = ParseNet(R"(
+    layer { name: "data" type: "DummyData" top: "data"
+            dummy_data_param { shape { dim: 400 dim: 6 } } }
+    layer { name: "ip1" type: "InnerProduct" bottom: "data" top: "ip1"
+            inner_product_param { num_output: 7 } }
+    layer { name: "sum" type: "Reduction" bottom: "ip1" top: "sum" })");
+  param.add_test_iter(1);
+  param.set_test_interval(2);
+  OpenSolver free(param);
+  const PlacementOptions options = free.WantedPlacement().value();
+  const int64_t bytes =
+      SmallestPlans(free.MemoryGraphs(options).value(), options).value().device_bytes;
+  param.mutable_placement()->set_device_memory(BudgetFor(bytes));
+  OpenSolver solver(param);
+  StepSlowly(&solver, kSteps);
+  EXPECT_EQ(solver.planned_device_bytes(), bytes);
+  EXPECT_GT(bytes, solver.net()->planned()->plan().device_bytes) << "the test net needs more";
+  device_.pool().Trim();
+  EXPECT_LE(device_.total_bytes() - device_.free_bytes() - device_.pool().used(), bytes);
+  EXPECT_EQ(solver.net()->planned()->fed_ahead(), 0);
+}
+
 TEST_P(PlannedFeeds, BringNoBatchAheadForLongThatNobodyWants) {
   OpenSolver solver(SolverFor(NetOf("TestOwnForwardData", "prefetch: 4"), GetParam()));
   StepSlowly(&solver, kSteps);

@@ -51,14 +51,14 @@ string SnapshotKeeper<Dtype>::Filename(const string& extension) const {
 
 template <typename Dtype>
 void SnapshotKeeper<Dtype>::WriteWeightsTo(SolverParameter_SnapshotFormat format,
-                                           AtomicFile* file) const {
+                                           const string& name, AtomicFile* file) const {
   const Net<Dtype>& net = *solver_->net();
   if (format == SolverParameter_SnapshotFormat_HDF5) {
-    LOG(INFO) << "Snapshotting to HDF5 file " << file->path();
+    LOG(INFO) << "Snapshotting to HDF5 file " << name;
     WriteNetToHdf5(net, param_->snapshot_diff(), file);
     return;
   }
-  LOG(INFO) << "Snapshotting to binary proto file " << file->path();
+  LOG(INFO) << "Snapshotting to binary proto file " << name;
   const auto pieces = [&](const auto& write) {  // what Net::ToProto gives
     NetParameter head;
     head.set_name(net.name());
@@ -74,31 +74,33 @@ void SnapshotKeeper<Dtype>::WriteWeightsTo(SolverParameter_SnapshotFormat format
 
 template <typename Dtype>
 string SnapshotKeeper<Dtype>::WriteWeights(SolverParameter_SnapshotFormat format) const {
-  AtomicFile file(Filename(WeightsExtension(format)), AtomicFile::kReplace);
-  WriteWeightsTo(format, &file);
+  const string name = Filename(WeightsExtension(format));
+  AtomicFile file(name, AtomicFile::kReplace);
+  WriteWeightsTo(format, name, &file);
   file.Commit();
-  return file.path();
+  return name;
 }
 
 template <typename Dtype>
 void SnapshotKeeper<Dtype>::Take(const std::function<void(const string&)>& write_state) {
   CHECK(Caffe::root_solver());
   const SolverParameter_SnapshotFormat format = param_->snapshot_format();
-  AtomicFile weights(Filename(WeightsExtension(format)), AtomicFile::kReplace);
-  WriteWeightsTo(format, &weights);
+  const string name = Filename(WeightsExtension(format));
+  AtomicFile weights(name, AtomicFile::kReplace);
+  WriteWeightsTo(format, name, &weights);
   weights.Sync();
   const struct Scope {
     ~Scope() { *file = nullptr; }
     AtomicFile** file;
   } scope{&weights_file_};
   weights_file_ = &weights;
-  write_state(weights.path());
+  write_state(name);
   if (!weights.committed())
     weights.Commit();  // a subclass has written its state in a way of its own
   const bool hdf5 = format == SolverParameter_SnapshotFormat_HDF5;
   const string state = Filename(hdf5 ? ".solverstate.h5" : ".solverstate");
   std::error_code unknown;
-  last_ = std::filesystem::exists(state, unknown) ? state : weights.path();
+  last_ = std::filesystem::exists(state, unknown) ? state : name;
   RemoveOlder();
 }
 

@@ -49,7 +49,8 @@ class SnapshotKeeper {
   string LastText() const;
 
  private:
-  void WriteWeightsTo(SolverParameter_SnapshotFormat format, AtomicFile* file) const;
+  void WriteWeightsTo(SolverParameter_SnapshotFormat format, const string& name,
+                      AtomicFile* file) const;
   std::pair<int64_t, int64_t> BytesOfFiles() const;
   void ChooseFormat(int64_t weights, int64_t state);
   void RemoveOlder();

@@ -93,6 +93,97 @@ def CreateAnnotatedDataLayer(source, batch_size=32, backend=P.Data.LMDB, output_
         data_param={'batch_size': batch_size, 'backend': backend, 'source': source})
 
 
+def ResBody(net, from_layer, block_name, out2a, out2b, out2c, stride, use_branch1, dilation=1, **bn_param):
+    """A residual block: three convolutions of out2a, out2b and out2c channels, added to the block's input, or to a
+    convolution of that (use_branch1). Its blobs are res<block_name> and res<block_name>_branch2a and so on."""
+    def convolve(branch, below, channels, kernel, stride=1, relu=False, **more):
+        ConvBNLayer(net, below, branch, use_bn=True, use_relu=relu, num_output=channels, kernel_size=kernel,
+                    pad=_same(kernel, more.get('dilation', 1)), stride=stride, conv_prefix=f'res{block_name}_',
+                    bn_prefix=f'bn{block_name}_', bn_postfix='', scale_prefix=f'scale{block_name}_', scale_postfix='',
+                    **more, **bn_param)
+        return f'res{block_name}_{branch}'
+
+    shortcut = convolve('branch1', from_layer, out2c, 1, stride) if use_branch1 else from_layer
+    below = convolve('branch2a', from_layer, out2a, 1, stride, relu=True)
+    below = convolve('branch2b', below, out2b, 3, relu=True, dilation=dilation)
+    below = convolve('branch2c', below, out2c, 1)
+    name = f'res{block_name}'
+    net[name] = L.Eltwise(net[shortcut], net[below])
+    net[name + '_relu'] = L.ReLU(net[name], in_place=True)
+
+
+def InceptionTower(net, from_layer, tower_name, layer_params, **bn_param):
+    """Layers one behind the other, each from a dictionary of fields, its `name` behind tower_name: a pooling if the name
+    says so, else a convolution with BatchNorm, Bias and ReLU. Returns the last top."""
+    for params in layer_params:
+        fields = dict(params)
+        name = f"{tower_name}/{fields.pop('name')}"
+        if 'pool' in name:
+            net[name] = L.Pooling(net[from_layer], **fields)
+        else:
+            ConvBNLayer(net, from_layer, name, use_bn=True, use_relu=True, use_scale=False, **{**fields, **bn_param})
+        from_layer = name
+    return net[from_layer]
+
+
+def _convolve(net, name, relu, below, **fields):
+    """A convolution and its ReLU."""
+    net[name] = L.Convolution(below, **fields, **_learned())
+    net[relu] = L.ReLU(net[name], in_place=True)
+    return net[relu]
+
+
+def _fully_connected(net, below, fully_conv, reduced, dropout, kernel, dilation):
+    """fc6 and fc7, as layers of 4096 values or as convolutions (fully_conv); `kernel` and `dilation` are those of fc6."""
+    channels = 1024 if reduced else 4096
+    convolutions = {'fc6': {'pad': _same(kernel, dilation), 'kernel_size': kernel, 'dilation': dilation},
+                    'fc7': {'kernel_size': 1}}
+    for number, (name, fields) in enumerate(convolutions.items(), 6):
+        if fully_conv:
+            below = _convolve(net, name, f'relu{number}', below, num_output=channels, **fields)
+        else:
+            net[name] = L.InnerProduct(below, num_output=4096)
+            net[f'relu{number}'] = L.ReLU(net[name], in_place=True)
+            below = net[f'relu{number}']
+        if dropout:
+            net[f'drop{number}'] = L.Dropout(below, dropout_ratio=0.5, in_place=True)
+    return below
+
+
+def _freeze(net, names):
+    """Makes layers, where the net has them, keep their parameters."""
+    for name in names:
+        if name in net.keys():
+            net.update(name, {**_learned(), 'param': [{'lr_mult': 0, 'decay_mult': 0}] * 2})
+
+
+def ZFNetBody(net, from_layer, need_fc=True, fully_conv=False, reduced=False, dilated=False, dropout=True,
+              need_fc8=False, freeze_layers=()):
+    """The net of Zeiler and Fergus: five convolutions, then fc6 and fc7 (need_fc), then fc8 and prob (need_fc8).
+
+    The other arguments are those of VGGNetBody."""
+    below = net[from_layer]
+    for number, (channels, kernel) in enumerate(((96, 7), (256, 5)), 1):
+        below = _convolve(net, f'conv{number}', f'relu{number}', below, num_output=channels, pad=_same(kernel),
+                          kernel_size=kernel, stride=2)
+        net[f'norm{number}'] = L.LRN(below, local_size=3, alpha=5e-5, beta=0.75, norm_region=P.LRN.WITHIN_CHANNEL,
+                                     engine=P.LRN.CAFFE)
+        below = net[f'pool{number}'] = L.Pooling(net[f'norm{number}'], pool=P.Pooling.MAX, pad=1, kernel_size=3, stride=2)
+    for number, channels in enumerate((384, 384, 256), 3):
+        below = _convolve(net, f'conv{number}', f'relu{number}', below, num_output=channels, pad=1, kernel_size=3)
+    if need_fc:
+        below = net['pool5'] = L.Pooling(below, pool=P.Pooling.MAX, pad=1, kernel_size=3, stride=1 if dilated else 2)
+        kernel, dilation = {(True, True): (3, 5), (True, False): (6, 2),
+                            (False, True): (3, 2), (False, False): (6, 1)}[dilated, reduced]
+        below = _fully_connected(net, below, fully_conv, reduced, dropout, kernel, dilation)
+    if need_fc8:
+        net['fc8'] = (L.Convolution(below, num_output=1000, kernel_size=1, **_learned()) if fully_conv else
+                      L.InnerProduct(below, num_output=1000))
+        net['prob'] = L.Softmax(net['fc8'])
+    _freeze(net, freeze_layers)
+    return net
+
+
 def VGGNetBody(net, from_layer, need_fc=True, fully_conv=False, reduced=False, dilated=False, nopool=False, dropout=True,
                freeze_layers=(), dilate_pool4=False):
     """The 16 layers of VGG, without the last one; without the three last if not need_fc.
@@ -100,17 +191,11 @@ def VGGNetBody(net, from_layer, need_fc=True, fully_conv=False, reduced=False, d
     fully_conv: fc6 and fc7 are convolutions, small ones if `reduced`; dilated: pool5 and fc6 keep the size; nopool:
     convolutions of stride 2 in place of pooling; freeze_layers: layers that do not learn."""
     below, dilation = net[from_layer], 1
-
-    def convolve(name, relu, below, **fields):
-        net[name] = L.Convolution(below, **fields, **_learned())
-        net[relu] = L.ReLU(net[name], in_place=True)
-        return net[relu]
-
     for block, (channels, count) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), 1):
         more = {'dilation': dilation} if block == 5 else {}
         for number in range(1, count + 1):
-            below = convolve(f'conv{block}_{number}', f'relu{block}_{number}', below, num_output=channels,
-                             pad=_same(3, dilation), kernel_size=3, **more)
+            below = _convolve(net, f'conv{block}_{number}', f'relu{block}_{number}', below, num_output=channels,
+                              pad=_same(3, dilation), kernel_size=3, **more)
         if block == 5 and not need_fc:
             break
         keeps_size = (block == 4 and dilate_pool4) or (block == 5 and dilated)
@@ -125,22 +210,127 @@ def VGGNetBody(net, from_layer, need_fc=True, fully_conv=False, reduced=False, d
             dilation = 2 if block == 4 and dilate_pool4 else dilation
         below = net[name]
     if need_fc:
-        channels, kernel = (1024, 3) if reduced and fully_conv else (4096, 7)
         dilation *= {(True, True): 6, (True, False): 2, (False, True): 3, (False, False): 1}[dilated, reduced]
-        convolutions = {'fc6': {'pad': _same(kernel, dilation), 'kernel_size': kernel, 'dilation': dilation},
-                        'fc7': {'kernel_size': 1}}
-        for number, (name, fields) in enumerate(convolutions.items(), 6):
-            if fully_conv:
-                below = convolve(name, f'relu{number}', below, num_output=channels, **fields)
-            else:
-                net[name] = L.InnerProduct(below, num_output=channels)
-                net[f'relu{number}'] = L.ReLU(net[name], in_place=True)
-                below = net[f'relu{number}']
-            if dropout:
-                net[f'drop{number}'] = L.Dropout(below, dropout_ratio=0.5, in_place=True)
-    for name in freeze_layers:
-        if name in net.keys():
-            net.update(name, {**_learned(), 'param': [{'lr_mult': 0, 'decay_mult': 0}] * 2})
+        _fully_connected(net, below, fully_conv, reduced, dropout, 3 if reduced and fully_conv else 7, dilation)
+    _freeze(net, freeze_layers)
+    return net
+
+
+def _resnet(net, from_layer, blocks, use_pool5, use_dilation_conv5, bn_param):
+    """A ResNet with so many blocks in its four stages."""
+    ConvBNLayer(net, from_layer, 'conv1', use_bn=True, use_relu=True, num_output=64, kernel_size=7, pad=3, stride=2,
+                bn_prefix='bn_', bn_postfix='', scale_prefix='scale_', scale_postfix='', **bn_param)
+    net['pool1'] = L.Pooling(net['conv1'], pool=P.Pooling.MAX, kernel_size=3, stride=2)
+    below = 'pool1'
+    for stage, count in enumerate(blocks, 2):
+        channels, keeps_size = 2 ** (stage + 4), stage == 2 or (stage == 5 and use_dilation_conv5)
+        for number in range(count):
+            letters = chr(ord('a') + number) if stage in (2, 5) else f'b{number}' if number else 'a'
+            ResBody(net, below, f'{stage}{letters}', channels, channels, 4 * channels,
+                    stride=1 if number or keeps_size else 2, use_branch1=not number,
+                    dilation=2 if stage == 5 and use_dilation_conv5 else 1, **bn_param)
+            below = f'res{stage}{letters}'
+    if use_pool5:
+        net['pool5'] = L.Pooling(net[below], pool=P.Pooling.AVE, global_pooling=True)
+    return net
+
+
+def ResNet101Body(net, from_layer, use_pool5=True, use_dilation_conv5=False, **bn_param):
+    """ResNet of 101 layers, without the last one: blobs res2a to res5c, and pool5 (use_pool5).
+
+    use_dilation_conv5: the last stage keeps the size; bn_param: what ConvBNLayer takes."""
+    return _resnet(net, from_layer, (3, 4, 23, 3), use_pool5, use_dilation_conv5, bn_param)
+
+
+def ResNet152Body(net, from_layer, use_pool5=True, use_dilation_conv5=False, **bn_param):
+    """As ResNet101Body, of 152 layers."""
+    return _resnet(net, from_layer, (3, 8, 36, 3), use_pool5, use_dilation_conv5, bn_param)
+
+
+def _pooling(kind, stride=1):
+    return {'pool': kind, 'kernel_size': 3, 'stride': stride, 'pad': 1 if stride == 1 else 0}
+
+
+def _convolution(channels, kernel, stride=1):
+    """One that keeps the size, or has stride 2 and no padding; kernel: a size, or height and width."""
+    if not isinstance(kernel, tuple):
+        return {'num_output': channels, 'kernel_size': kernel, 'stride': stride, 'pad': _same(kernel) if stride == 1 else 0}
+    return {'num_output': channels, 'kernel_size': list(kernel), 'stride': [1, 1], 'pad': [_same(each) for each in kernel]}
+
+
+def _mixed(net, below, name, towers, bn_param):
+    """A block of Inception: a Concat called <name>/join of towers, each a pair of its name and the list of its layers.
+
+    A tower whose last layer is a tuple ends with a Concat of those, called <name>/<tower>/mixed."""
+    tops = []
+
+    def numbered(steps):
+        """The steps with their names: conv, conv_1, conv_2 ..., and pool."""
+        names = iter(['conv'] + [f'conv_{number}' for number in range(1, len(steps))])
+        return [{'name': 'pool' if 'pool' in fields else next(names), **fields} for fields in steps]
+
+    for tower, steps in towers:
+        prefix = f'{name}/{tower}' if tower else name
+        last = steps[-1] if isinstance(steps[-1], tuple) else ()
+        plain = numbered(steps[:-1] if last else steps)
+        top = InceptionTower(net, below, prefix, plain, **bn_param)
+        if last:
+            split = f"{prefix}/{plain[-1]['name']}"
+            top = net[prefix + '/mixed'] = L.Concat(
+                *(InceptionTower(net, split, prefix + '/mixed', [fields], **bn_param) for fields in numbered(last)), axis=1)
+        tops.append(top)
+    net[name + '/join'] = L.Concat(*tops, axis=1)
+    return name + '/join'
+
+
+def InceptionV3Body(net, from_layer, output_pred=False, **bn_param):
+    """Inception of version 3: blobs conv to pool_1, mixed/join to mixed_10/join, and with output_pred pool_3, softmax
+    (1008 values) and softmax_prob. bn_param: what ConvBNLayer takes."""
+    conv, average, maximum = _convolution, _pooling(P.Pooling.AVE), _pooling(P.Pooling.MAX)
+    halved = _pooling(P.Pooling.MAX, stride=2)
+    below = from_layer
+    for name, channels, kernel, pad, stride in (('conv', 32, 3, 0, 2), ('conv_1', 32, 3, 0, 1), ('conv_2', 64, 3, 1, 1),
+                                                ('pool', 0, 3, 0, 2), ('conv_3', 80, 1, 0, 1), ('conv_4', 192, 3, 0, 1),
+                                                ('pool_1', 0, 3, 0, 2)):
+        if channels:
+            ConvBNLayer(net, below, name, use_bn=True, use_relu=True, use_scale=False, num_output=channels,
+                        kernel_size=kernel, pad=pad, stride=stride, **bn_param)
+        else:
+            net[name] = L.Pooling(net[below], pool=P.Pooling.MAX, kernel_size=kernel, pad=pad, stride=stride)
+        below = name
+
+    for name, channels in (('mixed', 32), ('mixed_1', 64), ('mixed_2', 64)):
+        below = _mixed(net, below, name, [
+            ('', [conv(64, 1)]),
+            ('tower', [conv(48, 1), conv(64, 5)]),
+            ('tower_1', [conv(64, 1), conv(96, 3), conv(96, 3)]),
+            ('tower_2', [average, conv(channels, 1)])], bn_param)
+    below = _mixed(net, below, 'mixed_3', [
+        ('', [conv(384, 3, stride=2)]),
+        ('tower', [conv(64, 1), conv(96, 3), conv(96, 3, stride=2)]),
+        ('', [halved])], bn_param)
+    for number, channels in enumerate((128, 160, 160, 192), 4):
+        wide, high = conv(channels, (1, 7)), conv(channels, (7, 1))
+        below = _mixed(net, below, f'mixed_{number}', [
+            ('', [conv(192, 1)]),
+            ('tower', [conv(channels, 1), wide, conv(192, (7, 1))]),
+            ('tower_1', [conv(channels, 1), high, wide, high, conv(192, (1, 7))]),
+            ('tower_2', [average, conv(192, 1)])], bn_param)
+    below = _mixed(net, below, 'mixed_8', [
+        ('tower', [conv(192, 1), conv(320, 3, stride=2)]),
+        ('tower_1', [conv(192, 1), conv(192, (1, 7)), conv(192, (7, 1)), conv(192, 3, stride=2)]),
+        ('', [halved])], bn_param)
+    both = (conv(384, (1, 3)), conv(384, (3, 1)))
+    for name, pooling in (('mixed_9', average), ('mixed_10', maximum)):
+        below = _mixed(net, below, name, [
+            ('', [conv(320, 1)]),
+            ('tower', [conv(384, 1), both]),
+            ('tower_1', [conv(448, 1), conv(384, 3), both]),
+            ('tower_2', [pooling, conv(192, 1)])], bn_param)
+    if output_pred:
+        net['pool_3'] = L.Pooling(net[below], pool=P.Pooling.AVE, kernel_size=8, pad=0, stride=1)
+        net['softmax'] = L.InnerProduct(net['pool_3'], num_output=1008)
+        net['softmax_prob'] = L.Softmax(net['softmax'])
     return net
 
 

@@ -2,7 +2,8 @@
 import os
 import unittest
 
-from caffe.model_libs import (L, P, ConvBNLayer, CreateAnnotatedDataLayer, CreateMultiBoxHead, UnpackVariable, VGGNetBody,
+from caffe.model_libs import (L, P, ConvBNLayer, CreateAnnotatedDataLayer, CreateMultiBoxHead, InceptionTower,
+                              InceptionV3Body, ResBody, ResNet101Body, ResNet152Body, UnpackVariable, VGGNetBody, ZFNetBody,
                               caffe_pb2, check_if_exist, make_if_not_exist)
 from common import CaffeTest, caffe
 
@@ -86,6 +87,99 @@ class Bodies(CaffeTest):
                 self.assertEqual(shape, net.blobs[blob].shape)
                 self.assertEqual([0, 0], [each.lr_mult for each in param.layer[1].param])
         self.assertIn('drop7', VGGNetBody(input_net(64), 'data').keys())
+
+    def plan_of(self, spec):
+        """The plan of the net, which has one, and its layers."""
+        param = spec.to_proto()
+        plan = caffe.plan(self.write('net.prototxt', str(param)), phase='TEST')
+        self.assertGreater(plan['total_device_bytes'], 0)
+        return {layer.name: layer for layer in param.layer}
+
+    def shapes(self, spec, *blobs):
+        net = self.net(str(spec.to_proto()))
+        return [net.blobs[blob].shape for blob in blobs]
+
+    def test_each_kind_of_zf_has_the_shapes_it_promises(self):
+        for options, blob, shape in (
+                (dict(), 'fc7', (1, 4096)),
+                (dict(need_fc=False), 'conv5', (1, 256, 5, 5)),
+                (dict(fully_conv=True), 'fc7', (1, 4096, 2, 2)),
+                (dict(fully_conv=True, reduced=True), 'fc7', (1, 1024, 3, 3)),
+                (dict(fully_conv=True, dilated=True), 'fc7', (1, 4096, 5, 5)),
+                (dict(fully_conv=True, reduced=True, dilated=True, need_fc8=True), 'prob', (1, 1000, 5, 5)),
+                (dict(need_fc8=True), 'prob', (1, 1000))):
+            with self.subTest(str(options)):
+                spec = input_net(64)
+                ZFNetBody(spec, 'data', dropout=False, freeze_layers=['conv1', 'no_such'], **options)
+                self.assertEqual([shape], self.shapes(spec, blob))
+                self.assertEqual([0, 0], [each.lr_mult for each in spec.to_proto().layer[1].param])
+        spec = input_net(64)
+        ZFNetBody(spec, 'data')
+        layers = self.plan_of(spec)
+        self.assertEqual(['data', 'conv1', 'relu1', 'norm1', 'pool1', 'conv2', 'relu2', 'norm2', 'pool2', 'conv3', 'relu3',
+                          'conv4', 'relu4', 'conv5', 'relu5', 'pool5', 'fc6', 'relu6', 'drop6', 'fc7', 'relu7', 'drop7'],
+                         list(layers))
+        norm = layers['norm2'].lrn_param
+        self.assertEqual((3, norm.WITHIN_CHANNEL), (norm.local_size, norm.norm_region))
+
+    def test_resnets_have_the_blobs_that_ssd_takes(self):
+        for body, last, convolutions in ((ResNet101Body, ('res3b3', 'res4b22'), 104),
+                                         (ResNet152Body, ('res3b7', 'res4b35'), 155)):
+            with self.subTest(body.__name__):
+                spec = input_net(64)
+                self.assertIs(spec, body(spec, from_layer='data', use_global_stats=True))
+                layers = self.plan_of(spec)
+                self.assertEqual(convolutions, sum(layer.type == 'Convolution' for layer in layers.values()))
+                self.assertEqual([(1, 512, 8, 8), (1, 1024, 4, 4), (1, 2048, 2, 2), (1, 2048, 1, 1)],
+                                 self.shapes(spec, *last, 'res5c', 'pool5'))
+                self.assertEqual(['res4a', 'res4b1_branch2c'], list(layers['res4b1'].bottom))
+                self.assertEqual(['res4a_branch1', 'res4a_branch2c'], list(layers['res4a'].bottom))
+                self.assertTrue({'conv1_relu', 'bn_conv1', 'scale_conv1', 'bn2c_branch2a', 'scale5c_branch2b',
+                                 'res5c_relu', 'res3b1_branch2a_relu'} <= set(layers))
+                self.assertTrue(layers['bn2c_branch2a'].batch_norm_param.use_global_stats)
+
+    def test_a_dilated_resnet_keeps_the_size(self):
+        spec = input_net(64)
+        ResNet101Body(spec, from_layer='data', use_pool5=False, use_dilation_conv5=True)
+        self.assertEqual([(1, 2048, 4, 4)], self.shapes(spec, 'res5c'))
+        self.assertNotIn('pool5', spec.keys())
+        convolution = self.layers_of(spec)['res5b_branch2b'].convolution_param
+        self.assertEqual(([2], [2]), (list(convolution.dilation), list(convolution.pad)))
+        ResBody(spec, 'res5c', '6', 8, 8, 16, stride=2, use_branch1=True)
+        self.assertEqual([(1, 16, 2, 2)], self.shapes(spec, 'res6'))
+
+    def test_inception_has_its_blocks(self):
+        spec = input_net(299)
+        self.assertIs(spec, InceptionV3Body(spec, from_layer='data', output_pred=True))
+        layers = self.plan_of(spec)
+        self.assertEqual([(1, 192, 35, 35), (1, 256, 35, 35), (1, 288, 35, 35), (1, 768, 17, 17), (1, 768, 17, 17),
+                          (1, 1280, 8, 8), (1, 2048, 8, 8), (1, 2048, 8, 8), (1, 1008)],
+                         self.shapes(spec, 'pool_1', 'mixed/join', 'mixed_2/join', 'mixed_3/join', 'mixed_7/join',
+                                     'mixed_8/join', 'mixed_9/join', 'mixed_10/join', 'softmax_prob'))
+        self.assertEqual(94, sum(layer.type == 'Convolution' for layer in layers.values()))
+        self.assertEqual(['mixed_9/conv', 'mixed_9/tower/mixed', 'mixed_9/tower_1/mixed', 'mixed_9/tower_2/conv'],
+                         list(layers['mixed_9/join'].bottom))
+        self.assertEqual(['mixed_9/tower_1/mixed/conv', 'mixed_9/tower_1/mixed/conv_1'],
+                         list(layers['mixed_9/tower_1/mixed'].bottom))
+        self.assertEqual(['mixed_9/tower_1/conv_1'], list(layers['mixed_9/tower_1/mixed/conv_1'].bottom))
+        self.assertEqual(['mixed_3/conv', 'mixed_3/tower/conv_2', 'mixed_3/pool'], list(layers['mixed_3/join'].bottom))
+        high = layers['mixed_4/tower_1/conv_1'].convolution_param
+        self.assertEqual((7, 1, 3, 0, 128), (high.kernel_h, high.kernel_w, high.pad_h, high.pad_w, high.num_output))
+        pools = [layers[f'mixed_{number}/tower_2/pool'].pooling_param for number in (9, 10)]
+        self.assertEqual([P.Pooling.AVE, P.Pooling.MAX], [each.pool for each in pools])
+        self.assertTrue({'mixed_5/tower/conv_2_bn', 'mixed_5/tower/conv_2_bias', 'conv_4_relu'} <= set(layers))
+        self.assertNotIn('softmax', InceptionV3Body(input_net(299), 'data').keys())
+
+    def test_a_tower_leaves_what_it_is_given_as_it_is(self):
+        spec = input_net(8)
+        steps = [dict(name='pool', pool=P.Pooling.AVE, kernel_size=3, pad=1, stride=1),
+                 dict(name='conv', num_output=4, kernel_size=1, pad=0, stride=1)]
+        top = InceptionTower(spec, 'data', 'a/tower', steps, eps=0.01)
+        self.assertEqual([spec['a/tower/conv'], 'pool', 'conv'], [top] + [each['name'] for each in steps])
+        layers = self.plan_of(spec)
+        self.assertEqual(['data', 'a/tower/pool', 'a/tower/conv', 'a/tower/conv_bn', 'a/tower/conv_bias',
+                          'a/tower/conv_relu'], list(layers))
+        self.assertAlmostEqual(0.01, layers['a/tower/conv_bn'].batch_norm_param.eps)
 
     def test_convolutions_with_batch_norm(self):
         spec = input_net(8)

@@ -1,3 +1,4 @@
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -17,13 +18,17 @@ namespace {
 using caffe::NetParameter;
 using caffe::SolverParameter;
 
-/// `reads_data` and `runs`: what is done with the net. Where shapes of sources, or of layers that
-/// are not here, are all that is wanted, nothing else that they have need be known.
+/// `reads_data` and `runs`: what is done with nets. Where shapes of sources, or of layers that are
+/// not here, are all that is wanted, nothing else that they have need be known.
+std::function<bool(const caffe::LayerParameter&)> OnlyShapesMatter(bool reads_data, bool runs) {
+  return [=](const caffe::LayerParameter& layer) {
+    return (!reads_data && caffe::ReadsOutside(layer)) || (!runs && caffe::MayBeMissing(layer));
+  };
+}
+
 NetParameter ReadNet(const std::string& file, bool reads_data, bool runs) {
   NetParameter net;
-  caffe::ReadNetParamsFromTextFileOrDie(file, &net, [&](const caffe::LayerParameter& layer) {
-    return (!reads_data && caffe::ReadsOutside(layer)) || (!runs && caffe::MayBeMissing(layer));
-  });
+  caffe::ReadNetParamsFromTextFileOrDie(file, &net, OnlyShapesMatter(reads_data, runs));
   const layrub::Status placement = caffe::CheckPlacement(net.placement());
   if (!placement.ok()) Fail(file + ": placement: " + placement.message);
   return net;
@@ -74,6 +79,14 @@ std::map<std::string, std::vector<int>> Shapes(const ShapeFlag& flag, const std:
 }
 
 }  // namespace
+
+SolverParameter SolverFlag(bool runs) {
+  SolverParameter solver;
+  const bool reads_data = runs && !FLAGS_synthetic;
+  caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver,
+                                           OnlyShapesMatter(reads_data, runs));
+  return solver;
+}
 
 caffe::DataShapes DataShapeFlag() {
   caffe::DataShapes shapes;

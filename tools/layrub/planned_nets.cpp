@@ -33,7 +33,7 @@ SolverParameter WantedSolver(const std::string& command) {
   if (FLAGS_solver.empty()) {
     solver.set_net(FLAGS_model);
   } else {
-    caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &solver);
+    solver = SolverFlag(false);
     caffe::CheckSolver(solver);
   }
   ApplyDataFlags(false, &solver);

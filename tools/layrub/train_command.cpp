@@ -42,8 +42,7 @@ Enum SignalEffect(const std::string& flag, const std::string& value) {
 }
 
 caffe::SolverParameter ReadSolver() {
-  caffe::SolverParameter param;
-  caffe::ReadSolverParamsFromTextFileOrDie(FLAGS_solver, &param);
+  caffe::SolverParameter param = SolverFlag(true);
   ApplyStateFlags(param.mutable_train_state());
   if (FLAGS_verify_placement < 0) Fail("--verify_placement must be at least 1.");
   if (Given("max_iter") && FLAGS_max_iter < 1) Fail("--max_iter must be at least 1.");

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Plans every prototxt of corpus/. The first line of a file says what comes of it:
+"""Plans every prototxt of corpus/, those called *.solver.prototxt as solvers. The first line of a file says what comes:
 
   # expect: plans          the plan is printed
   # expect: warns: TEXT    the same, and TEXT is in what the program says on the way
   # expect: fails: TEXT    the program ends with one message, which has TEXT in it, or, of
                            TEXT ... TEXT, each of them in this order
 
-A second line may give flags for `layrub plan`: # flags: --data_shape=3,8,8 --batch=2"""
+A second line may give flags for `layrub plan`: # flags: --data_shape=3,8,8 --batch=2. What `compare` does of a solver is the
+same."""
 import glob
 import os
 import re
@@ -25,13 +26,15 @@ class Corpus(DigitsTest):
         expected = re.fullmatch(r"# expect: (?:(plans)|(warns|fails): (.+))", lines[0])
         self.assertIsNotNone(expected, "the first line says nothing that is known: " + lines[0])
         flags = lines[1].removeprefix("# flags: ").split() if lines[1].startswith("# flags: ") else []
-        result = run("plan", "--model=" + path, *flags)
-        if expected[2] == "fails":
-            self.fails(result, "(?s)" + ".*".join(map(re.escape, expected[3].split(" ... "))))
-            return
-        self.assertEqual(0, result.code, result.last)
-        self.assertNotEqual("", result.out)
-        self.assertIn(expected[3] or "", result.err)
+        solver = path.endswith(".solver.prototxt")
+        for command in ("plan", "compare") if solver else ("plan",):
+            result = run(command, f"--{'solver' if solver else 'model'}={path}", *flags)
+            if expected[2] == "fails":
+                self.fails(result, "(?s)" + ".*".join(map(re.escape, expected[3].split(" ... "))))
+                continue
+            self.assertEqual(0, result.code, result.last)
+            self.assertNotEqual("", result.out)
+            self.assertIn(expected[3] or "", result.err)
 
     def test_every_net_does_what_its_first_line_says(self):
         paths = sorted(glob.glob(os.path.join(CORPUS, "*.prototxt")))

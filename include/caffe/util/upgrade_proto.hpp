@@ -31,6 +31,11 @@ void ReadNetParamsFromBinaryFileOrDie(const string& param_file, NetParameter* pa
 /// Also completes snapshot_prefix: by default it is the file's path without its extension, and a
 /// folder stands for the file's stem in that folder.
 void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter* param);
+/// The same, which upgrades the nets that are fields of the solver, too, and passes over unknown
+/// parts of their layers for which `only_shapes_matter`.
+void ReadSolverParamsFromTextFileOrDie(
+    const string& param_file, SolverParameter* param,
+    const std::function<bool(const LayerParameter&)>& only_shapes_matter);
 
 bool NetNeedsUpgrade(const NetParameter& net_param);
 /// All net upgrades that apply, in order; `param_file` is for the log.

@@ -1,6 +1,7 @@
 #include "caffe/util/upgrade_proto.hpp"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <filesystem>
 #include <functional>
@@ -50,18 +51,68 @@ void CompleteSnapshotPrefix(const string& param_file, SolverParameter* param) {
   }
 }
 
-}  // namespace
+using google::protobuf::Message;
+using google::protobuf::TextFormat;
+using OnlyShapesMatter = std::function<bool(const LayerParameter&)>;
 
-namespace {
+// A net that is a text, or lies in one.
+struct NetOfText {
+  NetParameter* net;
+  const TextFormat::ParseInfoTree* places;
+  std::map<int, string> unknown_types;  // by the index of the V1 layer
+};
 
-// Finds, by the places of a net's layers in a text, those that unknown parts of it belong to.
+// Finds, by their places in a text, the layers that unknown parts of it belong to.
 class LayersOfText {
  public:
-  LayersOfText(const TextPlaces& places, const NetParameter& net) {
+  LayersOfText(const Message& text, const TextPlaces& places, std::vector<NetOfText>* nets) {
+    AddBounds(text, *places);
+    for (NetOfText& net : *nets) AddLayers(&net);
+  }
+
+  // A layer whose type is not known has the unknown name of it.
+  bool Has(const TextProblems::Unknown& part, const OnlyShapesMatter& is_wanted) {
+    Found* found = At(part);
+    if (found == nullptr) return false;
+    if (part.value.empty()) return is_wanted(found->layer);
+    if (part.field != "type" || !found->layer.type().empty()) return false;
+    found->layer.set_type(part.value);
+    if (!is_wanted(found->layer)) return false;
+    found->net->unknown_types[found->index] = part.value;
+    return true;
+  }
+
+ private:
+  using Place = std::pair<int, int>;  // line and column
+  struct Found {
+    NetOfText* net;  // null where what begins here is no layer
+    int index;
+    LayerParameter layer;
+  };
+
+  static Place PlaceOf(const TextFormat::ParseInfoTree& places, const FieldDescriptor* field,
+                       int index) {
+    const auto place = places.GetLocation(field, field->is_repeated() ? index : -1);
+    return {place.line, place.column};
+  }
+
+  // What begins behind a layer does not belong to it.
+  void AddBounds(const Message& message, const TextFormat::ParseInfoTree& places) {
+    std::vector<const FieldDescriptor*> fields;
+    message.GetReflection()->ListFields(message, &fields);
+    for (const FieldDescriptor* field : fields) {
+      const int count =
+          field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 1;
+      for (int i = 0; i < count; ++i) found_[PlaceOf(places, field, i)] = {nullptr, 0, {}};
+    }
+  }
+
+  void AddLayers(NetOfText* text) {
+    const NetParameter& net = *text->net;
+    AddBounds(net, *text->places);
     const auto add = [&](const char* field, int index, LayerParameter layer) {
-      const auto place =
-          places->GetLocation(NetParameter::descriptor()->FindFieldByName(field), index);
-      layers_[{place.line, place.column}] = {index, std::move(layer)};
+      const auto* const layers = NetParameter::descriptor()->FindFieldByName(field);
+      found_[PlaceOf(*text->places, layers, index)] = {text, index, std::move(layer)};
     };
     for (int i = 0; i < net.layer_size(); ++i) add("layer", i, net.layer(i));
     for (int i = 0; i < net.layers_size(); ++i) {
@@ -72,59 +123,62 @@ class LayersOfText {
     }
   }
 
-  // A layer whose type is not known has the unknown name of it.
-  bool Has(const TextProblems::Unknown& part,
-           const std::function<bool(const LayerParameter&)>& is_wanted) {
-    Found* found = At(part);
-    if (found == nullptr) return false;
-    if (part.value.empty()) return is_wanted(found->layer);
-    if (part.field != "type" || !found->layer.type().empty()) return false;
-    found->layer.set_type(part.value);
-    if (!is_wanted(found->layer)) return false;
-    unknown_types_[found->index] = part.value;
-    return true;
-  }
-
-  // By the index of the V1 layer.
-  const std::map<int, string>& unknown_types() const { return unknown_types_; }
-
- private:
-  struct Found {
-    int index;
-    LayerParameter layer;
-  };
-
   Found* At(const TextProblems::Unknown& part) {
-    if (part.message == "NetParameter") return nullptr;
-    const auto next = layers_.upper_bound({part.line, part.column});
-    return next == layers_.begin() ? nullptr : &std::prev(next)->second;
+    if (part.message == "NetParameter" || part.message == "SolverParameter") return nullptr;
+    const auto next = found_.upper_bound({part.line, part.column});
+    if (next == found_.begin()) return nullptr;
+    Found& found = std::prev(next)->second;
+    return found.net == nullptr ? nullptr : &found;
   }
 
-  std::map<std::pair<int, int>, Found> layers_;
-  std::map<int, string> unknown_types_;
+  std::map<Place, Found> found_;
 };
+
+void ExcuseUnknownParts(const Message& text, const TextPlaces& places,
+                        const OnlyShapesMatter& only_shapes_matter, std::vector<NetOfText>* nets,
+                        TextProblems* problems) {
+  LayersOfText layers(text, places, nets);
+  problems->Excuse(
+      [&](const TextProblems::Unknown& part) { return layers.Has(part, only_shapes_matter); },
+      "it is passed over, as nothing but shapes matters of the layers that have it.");
+}
+
+// The nets that are fields of a solver.
+std::vector<NetOfText> NetsOf(SolverParameter* solver, const TextPlaces& places) {
+  std::vector<NetOfText> nets;
+  const auto add = [&](const char* field, int index, NetParameter* net) {
+    const auto* const type = SolverParameter::descriptor()->FindFieldByName(field);
+    nets.push_back({net, places->GetTreeForNested(type, index), {}});
+  };
+  if (solver->has_net_param()) add("net_param", -1, solver->mutable_net_param());
+  if (solver->has_train_net_param()) add("train_net_param", -1, solver->mutable_train_net_param());
+  for (int i = 0; i < solver->test_net_param_size(); ++i)
+    add("test_net_param", i, solver->mutable_test_net_param(i));
+  return nets;
+}
+
+// Upgrades a net, and says of its layers where they are and what the text calls their types.
+void Upgrade(const string& file, const NetOfText& text) {
+  Origins origins(file, *text.places, *text.net);
+  for (const auto& [index, type] : text.unknown_types) origins.AddUnknownType(index, type);
+  UpgradeNetAsNeeded(file, text.net);
+  origins.Set(text.net);
+}
 
 }  // namespace
 
-void ReadNetParamsFromTextFileOrDie(
-    const string& param_file, NetParameter* param,
-    const std::function<bool(const LayerParameter&)>& only_shapes_matter) {
+void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param,
+                                    const OnlyShapesMatter& only_shapes_matter) {
   TextPlaces places;
-  std::map<int, string> unknown_types;
-  const auto review = [&](const TextPlaces& of_layers, TextProblems* problems) {
-    LayersOfText layers(of_layers, *param);
-    problems->Excuse(
-        [&](const TextProblems::Unknown& part) { return layers.Has(part, only_shapes_matter); },
-        "it is passed over, as nothing but shapes matters of the layers that have it.");
-    unknown_types = layers.unknown_types();
+  std::vector<NetOfText> nets;
+  const auto review = [&](const TextPlaces& read, TextProblems* problems) {
+    nets = {{param, read.get(), {}}};
+    ExcuseUnknownParts(*param, read, only_shapes_matter, &nets, problems);
   };
   ReadTextFileOrDie(param_file, param, &places, review);
   CHECK(param->layer_size() + param->layers_size() + param->input_size() > 0)
       << param_file << ": there is no layer in it.";
-  Origins origins(param_file, *places, *param);
-  for (const auto& [index, type] : unknown_types) origins.AddUnknownType(index, type);
-  UpgradeNetAsNeeded(param_file, param);
-  origins.Set(param);
+  Upgrade(param_file, nets.front());
 }
 
 void ReadNetParamsFromTextFileOrDie(const string& param_file, NetParameter* param) {
@@ -142,6 +196,21 @@ void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter
   TextPlaces places;
   ReadTextFileOrDie(param_file, param, &places);
   SetOrigins(param_file, *places, param);
+  UpgradeSolverAsNeeded(param_file, param);
+  CompleteSnapshotPrefix(param_file, param);
+}
+
+void ReadSolverParamsFromTextFileOrDie(const string& param_file, SolverParameter* param,
+                                       const OnlyShapesMatter& only_shapes_matter) {
+  TextPlaces places;
+  std::vector<NetOfText> nets;
+  const auto review = [&](const TextPlaces& read, TextProblems* problems) {
+    nets = NetsOf(param, read);
+    ExcuseUnknownParts(*param, read, only_shapes_matter, &nets, problems);
+  };
+  ReadTextFileOrDie(param_file, param, &places, review);
+  SetOrigins(param_file, *places, param);
+  for (const NetOfText& net : nets) Upgrade(param_file, net);
   UpgradeSolverAsNeeded(param_file, param);
   CompleteSnapshotPrefix(param_file, param);
 }

@@ -97,6 +97,53 @@ TEST(TextProblems, LayersOfShapesAloneMayHaveUnknownPartsAfterAWarning) {
       "file:4:39: .*no field named \"speed\"");
 }
 
+bool IsMine(const LayerParameter& layer) { return layer.type() == "MY_LAYER"; }
+
+TEST(TextProblems, LayersOfShapesAloneMayBeInNetsThatAreFieldsOfASolver) {
+  string path;
+  MakeTempFilename(&path);
+  const string text =
+      "train_net_param {\n"
+      "  layer { name: 'a' type: 'MY_LAYER' bottom: 'x' top: 'y' my_param { size: 3 } }\n"
+      "  layer { name: 'b' type: 'ReLU' bottom: 'y' top: 'y' }\n}\n"
+      "test_net_param {\n  layers { name: 'c' type: RELU bottom: 'x' top: 'y' }\n}\n"
+      "test_net_param {\n  layers { name: 'd' type: MY_LAYER bottom: 'x' top: 'y' speed: 2 }\n}\n";
+  std::ofstream(path) << text;
+  SolverParameter solver;
+  const Warnings warnings;
+  ReadSolverParamsFromTextFileOrDie(path, &solver, IsMine);
+  ASSERT_EQ(solver.test_net_param_size(), 2);
+  EXPECT_EQ(solver.train_net_param().layer(0).origin(), path + ":2");
+  EXPECT_EQ(solver.test_net_param(0).layer(0).type(), "ReLU");
+  EXPECT_EQ(solver.test_net_param(1).layer(0).type(), "MY_LAYER");
+  EXPECT_EQ(solver.test_net_param(1).layer(0).origin(), path + ":9");
+  EXPECT_EQ(warnings.lines,
+            std::vector<string>{path + ":9:28: not known here: MY_LAYER, my_param, speed; it is "
+                                       "passed over, as nothing but shapes matters of the layers "
+                                       "that have it."});
+  EXPECT_ERROR(ReadSolverParamsFromTextFileOrDie(path, &solver), "file:2:68: .*\"my_param\"");
+}
+
+TEST(TextProblems, WhatStandsBehindALayerOfShapesAloneIsNotExcusedWithIt) {
+  string path;
+  MakeTempFilename(&path);
+  const string layer = "layer { name: 'a' type: 'MY_LAYER' top: 'y' my_param { size: 3 } }\n";
+  const auto write = [&](const string& text) { std::ofstream(path) << text; };
+  NetParameter net;
+  for (const string behind :
+       {"state { phase: TEST depth: 3 }", "state { phase: VALIDATE }", "depth: 3"}) {
+    write(layer + behind);
+    EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net, IsMine),
+                 "file:2:[0-9]*: [^\n]*\"(depth|VALIDATE)\"");
+  }
+  SolverParameter solver;
+  for (const string behind : {"train_state { depth: 3 }", "solver_mode: TPU", "depth: 3"}) {
+    write("net_param {\n" + layer + "}\n" + behind);
+    EXPECT_ERROR(ReadSolverParamsFromTextFileOrDie(path, &solver, IsMine),
+                 "file:4:[0-9]*: [^\n]*\"(depth|TPU)\"");
+  }
+}
+
 TEST(TextProblems, AFileThatIsNoTextIsCalledWhatItIs) {
   string path;
   MakeTempFilename(&path);

@@ -28,6 +28,9 @@ def _window(fn):
               **fn.params.get('crop_param', {})}
 
     def of_axes(name, otherwise):
+        shape = fields.get(name.split('_')[0] + '_shape')
+        if shape:
+            return np.array(shape['dim'], ndmin=1)
         if f'{name}_h' in fields or f'{name}_w' in fields:
             return np.array([fields.get(f'{name}_h', otherwise), fields.get(f'{name}_w', otherwise)])
         return np.array(fields.get(name, otherwise), ndmin=1)
@@ -39,7 +42,7 @@ def _window(fn):
 def coord_map(fn):
     """(axis, a, b) of a layer: a coordinate x of its bottom is a * x + b of its top, on the axes behind `axis`; axis
     None: all of them. a and b have one number for all axes, or one for each."""
-    if fn.type_name in ('Convolution', 'Pooling', 'Im2col', 'ConvolutionDepthwise', 'DepthwiseConvolution'):
+    if fn.type_name in ('Convolution', 'NdConvolution', 'Pooling', 'Im2col', 'ConvolutionDepthwise', 'DepthwiseConvolution'):
         axis, stride, kernel, pad = _window(fn)
         return axis, 1 / stride, (pad - (kernel - 1) / 2) / stride
     if fn.type_name == 'Deconvolution':

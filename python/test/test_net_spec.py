@@ -162,6 +162,17 @@ class CoordMaps(unittest.TestCase):
         crop = caffe.to_proto(coord_map.crop(n.up, n.data)).layer[-1].crop_param
         self.assertEqual((2, [0, 1, 2]), (crop.axis, list(crop.offset)))
 
+    def test_a_window_of_shapes_is_one_of_sizes(self):
+        n = caffe.NetSpec()
+        n.data = L.Input(shape=dict(dim=[2, 3, 20, 20, 20]))
+        n.sizes = L.Convolution(n.data, num_output=4, kernel_size=[1, 3, 5], stride=[1, 2, 2], pad=[0, 1, 1])
+        n.shapes = L.NdConvolution(n.data, num_output=4, kernel_shape=dict(dim=[1, 3, 5]),
+                                   stride_shape=dict(dim=[1, 2, 2]), pad_shape=dict(dim=[0, 1, 1]))
+        maps = [coord_map.coord_map_from_to(top, n.data) for top in (n.sizes, n.shapes)]
+        self.assertEqual([1, 2, 2], maps[0][1].tolist())
+        for one, other in zip(*maps):
+            self.assertTrue((one == other) if isinstance(one, int) else (one == other).all())
+
     def test_a_crop_moves_the_map_by_its_offset(self):
         n = self.scaled()
         before = coord_map.coord_map_from_to(n.up, n.data)

@@ -157,6 +157,11 @@ class Scripts(CaffeTest):
         self.assertIn('64 x 7x7 s2 p3', both)
         self.assertEqual(2, len([line for line in both.splitlines() if ' Data ' in line]))
         self.assertEqual(1, len([line for line in test.splitlines() if ' Data ' in line]))
+        self.write('video.prototxt', '''
+            layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 8 dim: 8 dim: 8 } } }
+            layer { name: "c" type: "NdConvolution" bottom: "data" top: "c" convolution_param { num_output: 4
+              kernel_shape { dim: 1 dim: 3 dim: 3 } stride_shape { dim: 1 dim: 2 dim: 2 } } }''')
+        self.assertIn('4 x 1x3x3 s1x2x2 ', self.succeed(os.path.join(EXTRA, 'summarize.py'), 'video.prototxt'))
         self.refuse('nowhere.prototxt', os.path.join(EXTRA, 'summarize.py'), 'nowhere.prototxt')
 
     def test_resize_and_crop_images(self):

@@ -17,14 +17,17 @@ def window(param):
     def text(name):
         value = getattr(param, name, None)
         values = list(value) if hasattr(value, '__len__') else [value] if value else []
+        shape = getattr(param, name.split('_')[0] + '_shape', None)
+        values = list(shape.dim) if shape and shape.dim else values
         high, wide = getattr(param, name.split('_')[0] + '_h', 0), getattr(param, name.split('_')[0] + '_w', 0)
         if high or wide:
             values = [high, wide]
         return 'x'.join(map(str, values * 2 if len(values) == 1 else values))
     words = [text('kernel_size') or ('global' if getattr(param, 'global_pooling', False) else '')]
-    for name, letter, usual in (('stride', 's', '1x1'), ('pad', 'p', '0x0'), ('dilation', 'd', '1x1')):
-        if text(name) not in ('', usual):
-            words.append(letter + text(name).split('x')[0])
+    for name, letter, usual in (('stride', 's', '1'), ('pad', 'p', '0'), ('dilation', 'd', '1')):
+        different = set(text(name).split('x'))
+        if different - {'', usual}:
+            words.append(letter + (text(name) if len(different) > 1 else different.pop()))
     if getattr(param, 'group', 1) != 1:
         words.append(f'group {param.group}')
     return ' '.join(words)
@@ -32,7 +35,7 @@ def window(param):
 
 def details(layer):
     """What is worth knowing of a layer's parameters."""
-    if layer.type in ('Convolution', 'Deconvolution', 'ConvolutionDepthwise', 'DepthwiseConvolution', 'Im2col'):
+    if layer.type in ('Convolution', 'NdConvolution', 'Deconvolution', 'ConvolutionDepthwise', 'DepthwiseConvolution', 'Im2col'):
         return f'{layer.convolution_param.num_output} x {window(layer.convolution_param)}'
     if layer.type == 'Pooling':
         kinds = layer.pooling_param.DESCRIPTOR.enum_types_by_name['PoolMethod'].values_by_number

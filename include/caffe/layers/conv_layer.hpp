@@ -9,12 +9,15 @@ namespace caffe {
 
 /// Convolves each bottom with a bank of learned filters and adds a bias. convolution_param:
 /// num_output, kernel_size, stride, pad, dilation (one value or one per spatial axis; or the _h and
-/// _w forms), group, bias_term, axis.
+/// _w forms), group, bias_term, axis. The type NdConvolution of forks for video is this layer; its
+/// kernel_shape, stride_shape and pad_shape have a value per spatial axis.
 template <typename Dtype>
 class ConvolutionLayer : public BaseConvolutionLayer<Dtype> {
  public:
   explicit ConvolutionLayer(const LayerParameter& param) : BaseConvolutionLayer<Dtype>(param) {}
-  const char* type() const override { return "Convolution"; }
+  const char* type() const override {
+    return this->layer_param_.type() == "NdConvolution" ? "NdConvolution" : "Convolution";
+  }
   /// Those of this class's own bodies; a subclass has none unless it overrides this function.
   MemoryTraits Traits(const vector<Blob<Dtype>*>& bottom, const vector<Blob<Dtype>*>& top,
                       const vector<bool>& propagate_down) const override;

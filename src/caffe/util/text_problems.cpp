@@ -111,6 +111,8 @@ void TextProblems::AddError(int line, int column, const string& text) {
   // What protobuf found is the empty token at the end.
   static const std::regex at_end(".*(found \"\"\\.?|got: )");
   static const std::regex value("Unknown enumeration value of \"(.*)\" for field \"(.*)\"\\.");
+  static const std::regex list(
+      "Non-repeated field \"(resize_param)\" is specified multiple times\\.");
   std::smatch found;
   if (std::regex_match(text, at_end)) {
     Add(line, column,
@@ -132,6 +134,11 @@ void TextProblems::AddError(int line, int column, const string& text) {
     Add(line, column, text + ValuesFor(found[2]));
     problems_.back().unknown.field = found[2];
     problems_.back().unknown.value = found[1];
+  } else if (std::regex_match(text, found, list)) {
+    Add(line, column,
+        found[1].str() +
+            " is given twice: forks that have a list of sizes draw from it each in its own way, "
+            "and none of that is done here; give one");
   } else {
     Add(line, column, text + OtherFormat(text));
   }

@@ -118,7 +118,7 @@ TEST_F(PlannedTypes, AreAllThatAreRegistered) {
   }
   for (const std::string& type : LayerRegistry<float>::LayerTypeList())
     EXPECT_EQ(seen.count(type), 1u) << type << " is in none of nets/types";
-  EXPECT_EQ(seen.size(), 82u);
+  EXPECT_EQ(seen.size(), 83u);
 }
 
 class EveryType : public PlannedTypes,

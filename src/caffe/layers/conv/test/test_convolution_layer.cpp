@@ -79,6 +79,58 @@ INSTANTIATE_TEST_SUITE_P(
                     Geometry{"kernel_size: 1 stride: 2", 1, 2, 0, 1, {2, 4, 4, 3}},
                     Geometry{"kernel_size: 1 group: 2", 2, 1, 0, 1, {2, 4, 7, 5}}));
 
+/// The shapes of weights and top for an input of 2 x 3 x 4 x 8 x 9 values, and the values of both.
+vector<vector<double>> VolumeOf(const string& type, const string& param) {
+  Caffe::set_random_seed(1701);
+  auto x = RandomBlob({2, 3, 4, 8, 9}, 1);
+  Blob<double> y;
+  auto layer = MakeLayer("name: 'conv' type: '" + type + "' convolution_param { num_output: 4 " +
+                         param + kFillers + " }");
+  layer->SetUp({x.get()}, {&y});
+  layer->Forward({x.get()}, {&y});
+  const Blob<double>& weights = *layer->blobs()[0];
+  return {vector<double>(weights.shape().begin(), weights.shape().end()),
+          vector<double>(y.shape().begin(), y.shape().end()),
+          vector<double>(weights.cpu_data(), weights.cpu_data() + weights.count()),
+          vector<double>(y.cpu_data(), y.cpu_data() + y.count())};
+}
+
+TEST(Convolution, KernelShapesOfForksAreCaffesSizesForEachAxis) {
+  const string shapes =
+      "kernel_shape { dim: 1 dim: 3 dim: 2 } stride_shape { dim: 1 dim: 2 dim: 2 } "
+      "pad_shape { dim: 0 dim: 1 dim: 0 }";
+  const auto expected = VolumeOf("Convolution",
+                                 "kernel_size: 1 kernel_size: 3 kernel_size: 2 stride: 1 stride: 2 "
+                                 "stride: 2 pad: 0 pad: 1 pad: 0");
+  EXPECT_EQ(expected[0], (vector<double>{4, 3, 1, 3, 2}));
+  EXPECT_EQ(expected[1], (vector<double>{2, 4, 4, 4, 4}));
+  for (const char* type : {"Convolution", "NdConvolution"}) {
+    EXPECT_EQ(VolumeOf(type, shapes), expected) << type;
+    EXPECT_EQ(VolumeOf(type, shapes + " stride: 1 stride: 2 stride: 2"), expected) << type;
+  }
+  EXPECT_EQ(VolumeOf("NdConvolution", "kernel_shape { dim: 4 dim: 3 dim: 3 } stride: 1"),
+            VolumeOf("Convolution", "kernel_size: 4 kernel_size: 3 kernel_size: 3"));
+}
+
+TEST(Convolution, DeathOnKernelShapesThatContradict) {
+  for (const auto& [param, message] : vector<std::pair<string, string>>{
+           {"kernel_shape { dim: 3 dim: 3 }", "kernel_shape has 2 values, and the input 3"},
+           {"kernel_shape { dim: 3 dim: 3 dim: 3 } stride_shape { dim: 1 }",
+            "stride_shape has 1 values, and the input 3"},
+           {"kernel_shape { dim: 3 dim: 3 dim: 3 } stride: 2",
+            "beside kernel_shape it is stride_shape that counts, and stride says something else"},
+           {"kernel_shape { dim: 3 dim: 3 dim: 3 } kernel_size: 2",
+            "it is kernel_shape that counts, and kernel_size says something else"},
+           {"kernel_shape { dim: 3 dim: 0 dim: 3 }", "kernel_shape of spatial dimension 1 is"},
+           {"kernel_shape { dim: 3 dim: 3 dim: 4294967296 }",
+            "kernel_shape of spatial dimension 2 is"},
+           {"kernel_shape { dim: 3 dim: 3 dim: 3 } pad_shape { dim: 0 dim: 0 dim: -1 }",
+            "pad_shape of spatial dimension 2 is"},
+           {"kernel_size: 3 pad_shape { dim: 1 dim: 1 dim: 1 }",
+            "stride_shape and pad_shape go with kernel_shape"}})
+    EXPECT_ERROR(VolumeOf("NdConvolution", param), "Layer conv: .*" + message);
+}
+
 TEST(ConvolutionLayer, TakesKernelPerAxisAndAnyNumberOfAxes) {
   auto x = RandomBlob({1, 2, 5, 4, 6}, 2);
   Blob<double> y;

@@ -75,6 +75,36 @@ bool HaveRoom(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer,
   return true;
 }
 
+/// Whether the backward of a layer can read without a plan what `form`, the plan's, reads.
+template <typename Dtype>
+bool FitsDirectly(const FlatNet<Dtype>& flat, const NetGraph& graph, int layer, int form) {
+  const NetGraph::LayerEntry& entry = graph.layers[layer];
+  if (entry.backward == kNone || !entry.declared) return true;
+  const auto& one = flat.layers[layer];
+  const auto bottom = flat.Blobs(one.bottom), top = flat.Blobs(one.top);
+  const MemoryTraits traits = one.layer->PlannedTraits(bottom, top, one.propagate_down);
+  return one.layer->DirectForm({traits.backward[form]}, bottom, top) == 0;
+}
+
+/// What is inside a layer that is a net has run with the layer's own bottoms and tops: the blobs
+/// that stand for them in there get their data.
+template <typename Dtype>
+void ShareWithInnerNets(const Net<Dtype>& net) {
+  for (size_t i = 0; i < net.layers().size(); ++i) {
+    const Layer<Dtype>& layer = *net.layers()[i];
+    const InnerNet<Dtype> inner = layer.inner_net();
+    const auto &bottom = net.bottom_vecs()[i], &top = net.top_vecs()[i];
+    if (!inner.net || layer.Traits(bottom, top, net.bottom_need_backward()[i]).inherited) continue;
+    const auto share = [&](const vector<string>& names, const vector<Blob<Dtype>*>& blobs) {
+      for (size_t k = 0; k < names.size(); ++k)
+        inner.net->blob_by_name(names[k])->ShareData(*blobs[k]);
+    };
+    share(inner.bottoms, bottom);
+    share(inner.tops, top);
+    ShareWithInnerNets(*inner.net);
+  }
+}
+
 }  // namespace
 
 /// Whether reading `memory` is an error: the plan has given its value up.
@@ -114,7 +144,7 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     const MemoryTraits traits =
         layers[i].layer->PlannedTraits(bottom, top, layers[i].propagate_down);
     const OperandForm& form = traits.backward[memory_->backward_form[i]];
-    if (layers[i].layer->DirectForm({form}, bottom, top) != 0) lacking[i] = true;
+    if (!FitsDirectly(memory_->flat, graph, i, memory_->backward_form[i])) lacking[i] = true;
     for (const Operand& operand : form.reads) {
       if (operand.kind != Operand::kSaved) continue;
       if (!executor_->Find(entry.saved[operand.index])) lacking[i] = true;
@@ -204,12 +234,22 @@ int PlannedNet<Dtype>::GoOnWithoutPlan(const ShapeChange& change) {
   return owner + 1;
 }
 
-/// Whether each blob has its value until the iteration ends. Not so where layers are nets
-/// themselves: what is inside has no value outside the plan.
+/// Whether each blob has its value until the iteration ends, those of nets inside layers too.
+/// Layers in there cannot run again, so they must find without the plan all that they have had
+/// under it.
 template <typename Dtype>
 bool PlannedNet<Dtype>::KeepsAllBlobs() const {
-  for (const auto& layer : memory_->flat.layers) {
-    if (!layer.fused && layer.layer != net_->layers_[layer.owner].get()) return false;
+  const FlatNet<Dtype>& flat = memory_->flat;
+  std::map<int, bool> is_net;  // by owner
+  for (size_t i = 0; i < flat.layers.size(); ++i) {
+    const auto& layer = flat.layers[i];
+    const Layer<Dtype>& outer = *net_->layers_[layer.owner];
+    if (layer.layer == &outer) continue;
+    if (is_net.count(layer.owner) == 0) is_net[layer.owner] = outer.inner_net().net != nullptr;
+    if (!is_net[layer.owner]) continue;
+    if (layer.fused || flat.TouchesBlocks(layer)) return false;
+    const int index = static_cast<int>(i);
+    if (!FitsDirectly(flat, memory_->net, index, memory_->backward_form[i])) return false;
   }
   const NetGraph& graph = memory_->net;
   const std::vector<TensorId>& readable = plan().readable;
@@ -229,15 +269,16 @@ void PlannedNet<Dtype>::LeaveForBackward() {
   CHECK(memory_->keeps_all && net_->phase_ == TRAIN)
       << "Net " << net_->name_
       << ": a partial backward can follow a forward that ran under a memory plan only where the "
-         "plan keeps every blob (--placement=keep) and no layer is a net itself (LSTM, RNN); run "
-         "the forward with ForwardFromTo (Python: net.forward(start=FIRST, end=LAST)), or the "
-         "whole Backward().";
+         "plan keeps every blob (--placement=keep); run the forward with ForwardFromTo (Python: "
+         "net.forward(start=FIRST, end=LAST)), or the whole Backward().";
   CHECK(!memory_->updated)
       << "Net " << net_->name_
       << ": a backward under a memory plan needs a forward just before it: the parameters have "
          "changed since the last one.";
   const int layers = static_cast<int>(memory_->flat.layers.size());
+  const Net<Dtype>& net = *net_;
   LeaveInPass(layers, layers);
+  ShareWithInnerNets(net);
 }
 
 /// Whether the user has written derivatives that a planned backward would not read: those of net

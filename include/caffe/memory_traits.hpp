@@ -124,7 +124,7 @@ struct MemoryTraits {
   /// device counts it as copies beside the operations.
   bool fed = false;
   /// The tops' shapes depend on the bottoms' values (Filter): where they are not as planned, the
-  /// pass goes on without the plan, which gives up nothing before that this may need.
+  /// pass goes on without the plan, which has given up nothing that cannot be computed again.
   bool varying = false;
   std::vector<View>
       data_views;  ///< forward: top data is a view of bottom data; neither listed in `forward`

@@ -72,7 +72,7 @@ void WarnOfOpaqueLayers(const std::vector<NetParameter>& nets) {
       << "; parameters and workspace that these layers may have do not count.";
 }
 
-/// Tells which layers make a plan for training keep all that comes before them.
+/// Tells which layers make a training go on without its plan now and then.
 void WarnOfVaryingShapes(const caffe::Net<float>& net) {
   std::string names;
   for (size_t i = 0; i < net.layers().size(); ++i) {
@@ -83,8 +83,8 @@ void WarnOfVaryingShapes(const caffe::Net<float>& net) {
   }
   LOG_IF(WARNING, !names.empty())
       << "The shapes of what these layers make depend on values: " << names
-      << ". A pass in which they are other ones goes on without the plan, which therefore keeps "
-         "all that comes before.";
+      << ". A pass in which they are other ones goes on without the plan, in memory of its own, "
+         "and computes again what the plan has given up by then.";
 }
 
 }  // namespace

@@ -46,6 +46,22 @@ struct FlatNet {
       result.push_back(blobs[id].in_blocks ? blobs[id].in_blocks.get() : blobs[id].blob);
     return result;
   }
+  /// Of the first layers, as many as `with` has entries: those that write a blob together with one
+  /// that has `value`, in place, get it, too.
+  void Spread(bool value, std::vector<bool>* with) const {
+    std::vector<bool> written(blobs.size());
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = 0; i < with->size(); ++i) {
+        const vector<int>& top = layers[i].top;
+        const auto in = [&](int blob) { return written[blob]; };
+        if (std::any_of(top.begin(), top.end(), in)) (*with)[i] = value;
+        if ((*with)[i] != value || std::all_of(top.begin(), top.end(), in)) continue;
+        for (int blob : top) written[blob] = true;
+        changed = true;
+      }
+    }
+  }
   /// Whether some of what it is given lies in blocks.
   bool TouchesBlocks(const LayerEntry& layer) const {
     const auto in_blocks = [&](int id) { return blobs[id].in_blocks != nullptr; };
@@ -53,6 +69,12 @@ struct FlatNet {
            std::any_of(layer.top.begin(), layer.top.end(), in_blocks);
   }
 };
+
+/// The layer is one of the net's own, or fused from such, and not inside one.
+template <typename Dtype>
+bool IsOutermost(const Net<Dtype>& net, const typename FlatNet<Dtype>::LayerEntry& layer) {
+  return layer.layer == net.layers()[layer.owner].get() || layer.last_owner > layer.owner;
+}
 
 /// Nobody looks at blobs between two layers of the net: it has no callbacks but ParameterCallbacks,
 /// and prints no debug information.

@@ -131,7 +131,8 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   Op op;
   op.name = name + "/forward";
   op.pass = Pass::kForward;
-  const bool may_end = layer <= last_varying_;
+  // A test that goes on without the plan has nothing computed again.
+  const bool may_end = net_.phase_ == TEST && layer <= last_varying_;
   op.repeatable = traits.repeatable && !traits.user_tops && !may_end;
   Form form = ToForm(layer, traits.forward, op.name);
   for (size_t i = 0; i < entry.top.size(); ++i) {
@@ -151,20 +152,29 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
 }
 
 /// A pass that goes on without the plan after a layer of varying shapes finds all that it needs of
-/// what came before. A backward may need anything, a forward what the layers behind read.
+/// what came before: in training what layers have made that cannot run again (LeaveInPass), in a
+/// test what the layers behind read.
 template <typename Dtype>
 void NetGraphBuilder<Dtype>::KeepForRestOfPass() {
+  const int count = last_varying_ + 1;
+  std::vector<bool> able(count);
+  for (const layrub::Op& op : out_.graph.ops) {
+    const int layer = out_.op_owner[&op - out_.graph.ops.data()];
+    if (layer < count) able[layer] = op.repeatable && IsOutermost(net_, flat_.layers[layer]);
+  }
+  flat_.Spread(false, &able);
   std::set<TensorId> made, needed;
   for (const layrub::Op& op : out_.graph.ops) {
     const int layer = out_.op_owner[&op - out_.graph.ops.data()];
     const std::vector<TensorId>& writes = op.forms[0].writes;
-    if (layer <= last_varying_) made.insert(writes.begin(), writes.end());
+    if (layer >= count) continue;
+    made.insert(writes.begin(), writes.end());
+    if (net_.phase_ == TRAIN && !able[layer]) needed.insert(writes.begin(), writes.end());
   }
-  if (net_.phase_ == TRAIN) needed = made;
-  for (size_t i = 0; i < traits_.size(); ++i) {
+  for (int i = 0; i < count && net_.phase_ == TEST; ++i) {
     if (!traits_[i].varying) continue;
     std::set<TensorId> before;
-    for (size_t k = 0; k < traits_.size(); ++k) {
+    for (int k = 0; k < static_cast<int>(traits_.size()); ++k) {
       const NetGraph::LayerEntry& entry = out_.layers[k];
       for (const int version : k <= i ? entry.top : entry.bottom) {
         const TensorId data = out_.versions[version].data;

@@ -126,9 +126,7 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
   for (size_t o = 0; o < graph.op_owner.size(); ++o) {
     const int i = graph.op_owner[o];
     if (graph.graph.ops[o].pass != layrub::Pass::kForward || i >= last) continue;
-    const bool outermost = layers[i].layer == net_->layers_[layers[i].owner].get() ||
-                           layers[i].last_owner > layers[i].owner;
-    able[i] = graph.graph.ops[o].repeatable && outermost;
+    able[i] = graph.graph.ops[o].repeatable && IsOutermost(*net_, layers[i]);
   }
   const auto is_gone = [&](const Binding* binding) {
     return binding && binding->resolver == this && !executor_->Find(binding->tensor);
@@ -157,20 +155,8 @@ std::vector<int> PlannedNet<Dtype>::LayersToRunAgain(int last) {
     if (end.layer->Traits(bottom, top, end.propagate_down).varying) return {};
   }
   // Of those that write a blob all run again, or none.
-  const auto spread = [&](std::vector<bool>* layers_with, bool value) {
-    std::set<int> blobs;
-    for (size_t before = blobs.size() + 1; before != blobs.size();) {
-      before = blobs.size();
-      for (int i = 0; i < last; ++i) {
-        const auto& top = layers[i].top;
-        const auto in = [&](int blob) { return blobs.count(blob) > 0; };
-        if (std::any_of(top.begin(), top.end(), in)) (*layers_with)[i] = value;
-        if ((*layers_with)[i] == value) blobs.insert(top.begin(), top.end());
-      }
-    }
-  };
-  spread(&able, false);
-  spread(&lacking, true);
+  memory_->flat.Spread(false, &able);
+  memory_->flat.Spread(true, &lacking);
   std::vector<int> again;
   for (int i = 0; i < last; ++i) {
     if (!lacking[i] || !able[i]) continue;

@@ -3,4 +3,4 @@
 #include <typeinfo>
 
 #include "caffe/kernels/conv/im2col.hpp"
-#include "fork_type.hpp"
+#include "caffe/layers/fork_type.hpp"

@@ -71,7 +71,8 @@ function(layrub_tests)
   endforeach()
 endfunction()
 
-# layrub_test_program(<name> <source> <library>...): the program of a test, with the helpers beside its source.
+# layrub_test_program(<name> <source> <library>...): the program of a test, whose source is named by its whole path, with the
+# helpers beside it.
 function(layrub_test_program name source)
   if(TARGET ${name})
     message(FATAL_ERROR "${source}: another test is already named ${name}")

@@ -49,10 +49,10 @@ void SetSourceBatch(int batch, LayerParameter* layer);
 bool MayBeMissing(const LayerParameter& layer);
 
 /// A copy of `param` in which stand-ins take the place of layers that may be missing, where
-/// `shapes` has the shapes of all their tops. A stand-in has these tops and cannot run. A plan
-/// knows nothing of it: all its operands stay for its backward, it never runs twice, and its
-/// parameters do not count. A layer whose type ends in "Loss" gets the loss weight 1, unless it has
-/// another.
+/// `shapes` has the shapes of all their tops, and of layers without tops that are missing. A
+/// stand-in has these tops and cannot run. A plan knows nothing of it: all its operands stay for
+/// its backward, it never runs twice, and its parameters do not count. A layer whose type ends in
+/// "Loss" gets the loss weight 1, unless it has another.
 NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vector<int>>& shapes);
 
 /// `param` (one phase of a net: see Net::FilterNet) with every layer that reads data from outside

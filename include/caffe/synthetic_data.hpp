@@ -15,8 +15,10 @@ namespace caffe {
 /// without one, all labels are 0. What a layer reads as labels, as numbers for Embed, as items or
 /// regions (which are then 0), or as the second bottom of LSTM and RNN (0 or 1) is of that kind
 /// whichever top it is, also behind layers that only cut or rearrange. AnnotatedData has labels of
-/// no box: all values are -1. Aborts, naming the layer, where a shape cannot be found out.
-NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given);
+/// no box: all values are -1. Layers that no rule includes in one of `phases` stay as they are.
+/// Aborts, naming the layer, where a shape cannot be found out.
+NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given,
+                               const set<Phase>& phases = {TRAIN, TEST});
 
 /// Sets the batch size of every layer that reads data from outside. Returns how many obey: all of
 /// them where only shapes matter, else those that have a batch_size.

@@ -74,5 +74,58 @@ void ApplyStateFlags(caffe::NetState* state);
 /// --placement, --device_memory (or else the memory of --machine), --host_memory, --spill_file and
 /// --deterministic, where given, over what is in `placement`.
 void ApplyPlacementFlags(caffe::PlacementParameter* placement);
+/// --machine and --debug. Ends the program where they make no sense.
+void ApplyMachineFlags(caffe::PlacementOptions* options);
+/// What --debug leaves. Ends the program where it makes no sense.
+caffe::Optimizations DebugFlag();
+/// What --data_shape says. Ends the program where it makes no sense.
+caffe::DataShapes DataShapeFlag();
+/// What --top_shape says. Ends the program where it makes no sense.
+std::map<std::string, std::vector<int>> TopShapeFlag();
+/// Ends the program when --data_shape names a top that no data layer of these nets has, or
+/// --top_shape one of a layer that is known.
+void RefuseUnknownTops(const std::vector<caffe::NetParameter>& nets);
 /// The solver in the file that --solver names. `runs`: the command does more than to plan it.
 caffe::SolverParameter SolverFlag(bool runs);
+/// --batch and --synthetic, where given: changes the sources of every net of the solver, which is
+/// read from its file first. A command that reads data, without --synthetic, needs a source with a
+/// batch_size for --batch. With --synthetic, random numbers are the same in each run, unless the
+/// solver has a seed of its own.
+void ApplyDataFlags(bool reads_data, caffe::SolverParameter* solver);
+/// Ends the program when --data_shape is given to a command that would not use it.
+void RefuseLoneDataShape(const std::string& command);
+/// The net of --model in `phase`, for `command`, with the flags of its state and its data.
+caffe::NetParameter NetOfFlags(const std::string& command, caffe::Phase phase);
+/// One of these flags, or --machine, is given.
+bool PlacementFlagGiven();
+/// Ends the program then, for a command that runs without a memory plan.
+void RefusePlacementFlags(const std::string& command);
+/// For searches, which take the same few megabytes and give them back thousands of times: they stay
+/// with the process.
+void KeepFreedMemory();
+/// Ends the program unless --format is text or json.
+void RefuseUnknownFormat();
+/// How many solvers train together: as many as --gpu names devices, or --cpu_solvers. Ends the
+/// program when these make no sense.
+int SolversFlag();
+/// What a command runs on where --gpu does not say so.
+enum class DeviceKind : uint8_t {
+  kCpu,
+  kGpu,  ///< in a build for the CPU only, after a warning, the CPU; --strict_mode refuses that
+  kGpuIfAny,
+};
+/// The devices to train on: those of --gpu; when it is not given, GPU `default_gpu` or, as `kind`
+/// says, null (the CPU) for each solver. This thread works on the first one from then on. Ends the
+/// program when there is no such GPU.
+std::vector<layrub::Device*> ChooseDevices(DeviceKind kind, int default_gpu);
+/// The first GPU that --gpu names, for a command that runs nothing; null when it is not given. Ends
+/// the program when there is no such GPU.
+layrub::Device* GpuFlag();
+/// ChooseDevices for a command that runs on one device: the CPU unless --gpu names a GPU.
+void ChooseDevice(const std::string& command);
+/// The phase that --phase names, or `otherwise`.
+caffe::Phase PhaseFlag(caffe::Phase otherwise);
+
+}  // namespace layrub_tool
+
+#endif  // TOOLS_LAYRUB_COMMANDS_HPP_

@@ -123,14 +123,19 @@ void RefuseUnknownTops(const std::vector<NetParameter>& nets) {
   }
 }
 
-void ApplyDataFlags(bool reads_data, NetParameter* net) {
+namespace {
+
+/// `phases`: those in which the net is used.
+void ApplyToNet(bool reads_data, const std::set<caffe::Phase>& phases, NetParameter* net) {
   const std::string batch = "--batch=" + std::to_string(FLAGS_batch);
   if (Given("batch") && FLAGS_batch < 1) Fail(batch + ": a number from 1 upwards is needed.");
   const bool only_shapes_matter = FLAGS_synthetic || !reads_data;
   if (FLAGS_batch > 0 && caffe::SetBatchSize(FLAGS_batch, only_shapes_matter, net) == 0)
     Fail(batch + ": no layer of the net has a batch_size.");
-  if (FLAGS_synthetic) *net = caffe::WithSyntheticData(*net, DataShapeFlag());
+  if (FLAGS_synthetic) *net = caffe::WithSyntheticData(*net, DataShapeFlag(), phases);
 }
+
+}  // namespace
 
 void ApplyDataFlags(bool reads_data, SolverParameter* solver) {
   if (FLAGS_synthetic && solver->random_seed() < 0) solver->set_random_seed(kSyntheticSeed);
@@ -148,9 +153,13 @@ void ApplyDataFlags(bool reads_data, SolverParameter* solver) {
   nets.push_back(solver->net_param());
   nets.push_back(solver->train_net_param());
   if (FLAGS_synthetic) RefuseUnknownTops(nets);
-  if (solver->has_net_param()) ApplyDataFlags(reads_data, solver->mutable_net_param());
-  if (solver->has_train_net_param()) ApplyDataFlags(reads_data, solver->mutable_train_net_param());
-  for (NetParameter& net : *solver->mutable_test_net_param()) ApplyDataFlags(reads_data, &net);
+  std::set<caffe::Phase> phases{caffe::TRAIN};
+  if (!reads_data || solver->test_iter_size() > 0) phases.insert(caffe::TEST);
+  if (solver->has_net_param()) ApplyToNet(reads_data, phases, solver->mutable_net_param());
+  if (solver->has_train_net_param())
+    ApplyToNet(reads_data, {caffe::TRAIN}, solver->mutable_train_net_param());
+  for (NetParameter& net : *solver->mutable_test_net_param())
+    ApplyToNet(reads_data, {caffe::TEST}, &net);
 }
 
 void RefuseLoneDataShape(const std::string& command) {
@@ -164,7 +173,7 @@ NetParameter NetOfFlags(const std::string& command, caffe::Phase phase) {
   net.mutable_state()->set_phase(phase);
   ApplyStateFlags(net.mutable_state());
   if (FLAGS_synthetic) RefuseUnknownTops({net});
-  ApplyDataFlags(true, &net);
+  ApplyToNet(true, {phase}, &net);
   if (FLAGS_synthetic) caffe::Caffe::set_random_seed(kSyntheticSeed);
   return net;
 }

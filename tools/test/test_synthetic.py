@@ -62,6 +62,21 @@ class Synthetic(DigitsTest):
         write("net.prototxt", net.replace("crop_size: 8", ""))
         self.fails(run("plan", "--model=net.prototxt"), "Layer data: .*none.*--data_shape=C,H,W")
 
+    def test_sources_of_phases_that_are_not_used_are_left_alone(self):
+        write("net.prototxt", """
+            layer { name: "v" type: "VideoData" top: "data" top: "label" include { phase: TEST } }
+            layer { name: "d" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 } } include { phase: TRAIN } }
+            layer { name: "l" type: "Input" top: "label" input_param { shape { dim: 2 } } include { phase: TRAIN } }
+            layer { name: "c" type: "InnerProduct" bottom: "data" top: "c" inner_product_param { num_output: 4 } }
+            layer { name: "loss" type: "SoftmaxWithLoss" bottom: "c" bottom: "label" top: "loss" }""")
+        done = run("time", "--model=net.prototxt", "--synthetic", "--iterations=1")
+        self.assertEqual(0, done.code, done.last)
+        self.solver("net.prototxt", max_iter=1)
+        done = run("train", "--solver=solver.prototxt", "--synthetic")
+        self.assertEqual(0, done.code, done.last)
+        self.solver("net.prototxt", max_iter=1, test_iter=1, test_interval=1)
+        self.fails(run("train", "--solver=solver.prototxt", "--synthetic"), "Layer v ")
+
     def test_sources_of_python_and_of_types_not_known_here_need_their_shapes(self):
         for kind in ("Python", "SourceOfAFork"):
             write("net.prototxt", f'''layer {{ name: "in" type: "{kind}" top: "data" top: "label" }}

@@ -371,8 +371,10 @@ NetParameter WithOpaqueLayers(const NetParameter& param, const map<string, vecto
     for (const string& top : layer.top()) {
       if (const auto shape = shapes.find(top); shape != shapes.end()) tops.push_back(shape->second);
     }
-    if (!MayBeMissing(layer) || tops.empty() || tops.size() < static_cast<size_t>(layer.top_size()))
-      continue;
+    if (!MayBeMissing(layer) || tops.size() < static_cast<size_t>(layer.top_size())) continue;
+    // There is nothing to say of a layer without tops; one that is here stays.
+    const bool is_here = IsRegistered(layer.type()) && LayerProblem(layer).empty();
+    if (tops.empty() && (is_here || layer.bottom_size() == 0)) continue;
     if (IsCalledALoss(layer.type()) && layer.loss_weight_size() == 0) {
       for (int i = 0; i < layer.top_size(); ++i) layer.add_loss_weight(i == 0 ? 1 : 0);
     }

@@ -88,12 +88,22 @@ int Classes(const NetParameter& net, const string& name) {
   return 1;
 }
 
+/// Whether the layer may be in a net of one of `phases`.
+bool MayBeIn(const LayerParameter& layer, const set<Phase>& phases) {
+  const auto allows = [&](const NetStateRule& rule) {
+    return !rule.has_phase() || phases.count(rule.phase()) > 0;
+  };
+  return layer.include().empty() ||
+         std::any_of(layer.include().begin(), layer.include().end(), allows);
+}
+
 }  // namespace
 
-NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given) {
+NetParameter WithSyntheticData(const NetParameter& param, const DataShapes& given,
+                               const set<Phase>& phases) {
   NetParameter result = param;
   for (LayerParameter& layer : *result.mutable_layer()) {
-    if (!ReadsOutside(layer)) continue;
+    if (!ReadsOutside(layer) || !MayBeIn(layer, phases)) continue;
     DummyDataParameter dummy;
     dummy.set_refill(false);  // the times of a pass are not to be those of a random generator
     for (const vector<int>& shape : SourceTopShapes(layer, given)) {

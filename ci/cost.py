@@ -6,8 +6,8 @@
   ci/cost.py --write=ci/cost.json build   writes what the folders may take: what they take now
 
 Seconds are of one job: where as many jobs as cores run side by side, they are processor seconds. As machines differ, limits
-are in units of what it takes to compile caffe.pb.cc, which is tried once more on each core. --write lets them be a tenth
-above what was found, since two runs differ by some percent. Where more is worth its time, say so: write new limits, in a commit
+are in units of what it takes to compile caffe.pb.cc: in the first folder's build or now on each core, whatever took longer.
+--write lets them be a tenth above what was found, since two runs differ by some percent. Where more is worth its time, say so: write new limits, in a commit
 that gives the reason. Logs must be of one whole build and test run; what ccache had counts as little as it took."""
 
 import argparse
@@ -93,6 +93,11 @@ def ruler_seconds(folder):
         return time.monotonic() - begin
 
 
+def ruler_in_build(folder):
+    """The same as its build took for it, beside other files; 0 where its log does not tell."""
+    return max((seconds for output, seconds in compile_seconds(folder).items() if output.endswith(RULER + '.o')), default=0)
+
+
 def measure(folder, ruler):
     """Prints the folder's tables; its compiling and its tests in units of `ruler` seconds."""
     compiled = compile_seconds(folder)
@@ -122,7 +127,7 @@ def main():
     parser.add_argument('--write', metavar='FILE')
     parser.add_argument('--ruler', metavar='SECONDS', type=float, help=f'what {RULER} takes to compile, if that is known')
     args = parser.parse_args()
-    ruler = args.ruler or min(ruler_seconds(args.folders[0]) for _ in range(3))
+    ruler = args.ruler or max(ruler_in_build(args.folders[0]), min(ruler_seconds(args.folders[0]) for _ in range(3)))
     print(f'one unit: {ruler:.1f} s')
     found = {os.path.basename(os.path.normpath(folder)): measure(folder, ruler) for folder in args.folders}
     if args.write:

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "caffe/layer_factory.hpp"
 #include "caffe/util/io.hpp"
 #include "caffe/util/origins.hpp"
 #include "caffe/util/text_file.hpp"
@@ -50,6 +51,18 @@ class LayersOfText {
   LayersOfText(const Message& text, const TextPlaces& places, std::vector<NetOfText>* nets) {
     AddBounds(text, *places);
     for (NetOfText& net : *nets) AddLayers(&net);
+  }
+
+  // What else is to be said of a field that is not known.
+  string Hint(const TextProblems::Unknown& part) {
+    const Found* found = At(part);
+    if (found == nullptr || found->layer.type().empty()) return "";
+    const string& type = found->layer.type();
+    if (LayerRegistry<float>::Registry().count(type) > 0) return "";
+    return ". Layers of type " + type +
+           " are not known here: docs/add-a-layer.md says how to add both, and 'layrub plan' can "
+           "do "
+           "without them.";
   }
 
   // A layer whose type is not known has the unknown name of it.
@@ -123,6 +136,7 @@ void ExcuseUnknownParts(const Message& text, const TextPlaces& places,
   problems->Excuse(
       [&](const TextProblems::Unknown& part) { return layers.Has(part, only_shapes_matter); },
       "it is passed over, as nothing but shapes matters of the layers that have it.");
+  problems->Explain([&](const TextProblems::Unknown& part) { return layers.Hint(part); });
 }
 
 // The nets that are fields of a solver.

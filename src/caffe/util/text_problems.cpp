@@ -234,6 +234,13 @@ void TextProblems::Excuse(const std::function<bool(const Unknown&)>& excused, co
   LOG(WARNING) << place << ": not known here: " << list << "; " << why;
 }
 
+void TextProblems::Explain(const std::function<string(const Unknown&)>& hint) {
+  for (Problem& problem : problems_) {
+    if (!problem.unknown.field.empty() && problem.unknown.value.empty())
+      problem.text += hint(problem.unknown);
+  }
+}
+
 void TextProblems::WarnOfForks() const {
   for (const auto& [name, hint] : hints_) {
     LOG(WARNING) << hint.place << ": " << hint.text

@@ -40,6 +40,9 @@ class TextProblems : public google::protobuf::io::ErrorCollector {
   /// `why`.
   void Excuse(const std::function<bool(const Unknown&)>& excused, const std::string& why);
 
+  /// Adds what `hint` says to the problem of each unknown field.
+  void Explain(const std::function<std::string(const Unknown&)>& hint);
+
   /// Logs a warning for each fork's field without effect: its first place, and how often it is
   /// there.
   void WarnOfForks() const;

@@ -144,6 +144,17 @@ TEST(TextProblems, WhatStandsBehindALayerOfShapesAloneIsNotExcusedWithIt) {
   }
 }
 
+TEST(TextProblems, AnUnknownFieldOfALayerThatIsNotKnownIsToldWithItsType) {
+  string path;
+  MakeTempFilename(&path);
+  std::ofstream(path) << "layer { name: 'x' type: 'LayerOfAFork' fork_param { a: 1 } }\n"
+                      << "layer { name: 'y' type: 'ReLU' fork_param { a: 1 } }\n";
+  NetParameter net;
+  EXPECT_ERROR(ReadNetParamsFromTextFileOrDie(path, &net),
+               "has no field named \"fork_param\".*Layers of type LayerOfAFork are not known here: "
+               "docs/add-a-layer.md");
+}
+
 TEST(TextProblems, AFileThatIsNoTextIsCalledWhatItIs) {
   string path;
   MakeTempFilename(&path);

@@ -37,9 +37,10 @@ namespace gflags = google;
   classname(const classname&);             \
   classname& operator=(const classname&)
 
-#define INSTANTIATE_CLASS(classname)   \
-  char gInstantiationGuard##classname; \
-  template class classname<float>;     \
+// The guard, against two in one file, is static: another library may have a class of the name.
+#define INSTANTIATE_CLASS(classname)                           \
+  [[maybe_unused]] static char gInstantiationGuard##classname; \
+  template class classname<float>;                             \
   template class classname<double>
 
 #define INSTANTIATE_LAYER_GPU_FORWARD(classname)                                         \

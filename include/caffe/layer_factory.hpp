@@ -2,7 +2,6 @@
 #define CAFFE_LAYER_FACTORY_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,77 +21,35 @@ enum class LayerOrigin {
   kInternal  ///< the library alone puts such layers into nets; in no list
 };
 
-/// Layer types by name. Filled before main by the REGISTER_LAYER macros; read-only afterwards.
+/// Layers that the library has and Caffe lacks. A program or a library of layers may have classes
+/// of the same names in `caffe`: without this namespace their symbols would be one, and the first
+/// library loaded would give the code of both.
+inline namespace library_layers {}
+
+/// Layer types by name. Filled before main by the REGISTER_LAYER macros, and by libraries that are
+/// loaded before any net is made; read-only afterwards. There is one in a process: what is here is
+/// compiled into the library alone, for float and double.
 template <typename Dtype>
 class LayerRegistry {
  public:
   typedef shared_ptr<Layer<Dtype>> (*Creator)(const LayerParameter&);
   typedef std::map<string, Creator> CreatorRegistry;
 
-  static CreatorRegistry& Registry() {
-    static CreatorRegistry registry;
-    return registry;
-  }
+  static CreatorRegistry& Registry();
 
   /// Aborts when `type` is registered already, unless one of the two is kFork: then the other one
   /// counts, whichever comes first.
   static void AddCreator(const string& type, Creator creator,
-                         LayerOrigin origin = LayerOrigin::kCaffe) {
-    if (const bool fresh = Registry().emplace(type, creator).second; !fresh) {
-      const auto known = Origins().find(type);
-      const bool replaces = known != Origins().end() && known->second == LayerOrigin::kFork;
-      CHECK(replaces != (origin == LayerOrigin::kFork))
-          << "Layer type " << type << " already registered.";
-      Replaced().insert(type);
-      if (!replaces) return;
-      Registry()[type] = creator;
-    }
-    Origins()[type] = origin;
-  }
+                         LayerOrigin origin = LayerOrigin::kCaffe);
 
   /// Aborts, listing the known types, when param.type() is not registered.
-  static shared_ptr<Layer<Dtype>> CreateLayer(const LayerParameter& param) {
-    if (Caffe::root_solver()) {
-      LOG(INFO) << "Creating layer " << param.name();
-    }
-    const auto found = Registry().find(param.type());
-    CHECK(found != Registry().end())
-        << "Layer " << param.name() << ": unknown layer type: " << param.type()
-        << " (known types: " << LayerTypeListString() << ")";
-    LOG_IF(WARNING, Caffe::root_solver() && Replaced().erase(param.type()) > 0)
-        << "Layers of type " << param.type() << " are the program's own: it has registered the "
-        << "type, which the library has too.";
-    return found->second(param);
-  }
+  static shared_ptr<Layer<Dtype>> CreateLayer(const LayerParameter& param);
 
   /// All types that a net may name.
-  static vector<string> LayerTypeList() {
-    vector<string> types;
-    for (const auto& entry : Registry()) {
-      if (Origins().at(entry.first) != LayerOrigin::kInternal) types.push_back(entry.first);
-    }
-    return types;
-  }
+  static vector<string> LayerTypeList();
 
  private:
   LayerRegistry() {}
-
-  static std::map<string, LayerOrigin>& Origins() {
-    static std::map<string, LayerOrigin> origins;
-    return origins;
-  }
-
-  /// Types of the library that the program has replaced, without a warning in the log so far.
-  static std::set<string>& Replaced() {
-    static std::set<string> types;
-    return types;
-  }
-
-  static string LayerTypeListString() {
-    string list;
-    for (const string& type : LayerTypeList()) list += (list.empty() ? "" : ", ") + type;
-    return list;
-  }
 };
 
 template <typename Dtype>
@@ -108,11 +65,12 @@ class LayerRegisterer {
   static LayerRegisterer<float> g_creator_f_##type(#type, creator<float>); \
   static LayerRegisterer<double> g_creator_d_##type(#type, creator<double>)
 
-#define REGISTER_LAYER_CLASS(type)                                              \
-  template <typename Dtype>                                                     \
-  shared_ptr<Layer<Dtype>> Creator_##type##Layer(const LayerParameter& param) { \
-    return shared_ptr<Layer<Dtype>>(new type##Layer<Dtype>(param));             \
-  }                                                                             \
+// Creators are static: another library may register the same type.
+#define REGISTER_LAYER_CLASS(type)                                                     \
+  template <typename Dtype>                                                            \
+  static shared_ptr<Layer<Dtype>> Creator_##type##Layer(const LayerParameter& param) { \
+    return shared_ptr<Layer<Dtype>>(new type##Layer<Dtype>(param));                    \
+  }                                                                                    \
   REGISTER_LAYER_CREATOR(type, Creator_##type##Layer)
 
 }  // namespace caffe

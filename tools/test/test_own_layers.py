@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Layers of users from a library that --load names."""
 import os
+import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
 from command_line import BIN, run, write
 
 LIBRARY = os.path.join(BIN, "own_layers/own_layer.so")
+OWN_TYPES = os.path.join(BIN, "own_layers/own_types.so")
+DERIVED = os.path.join(BIN, "own_layers/derived_layers.so")
 NET = """layer { name: "x" type: "DummyData" top: "x" top: "t" dummy_data_param { shape { dim: 4 dim: 3 }
   data_filler { type: "gaussian" } } }
 layer { name: "a" type: "InnerProduct" bottom: "x" top: "a" inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
@@ -34,6 +38,44 @@ class OwnLayers(unittest.TestCase):
         self.assertEqual(0, run("train", "--solver=ours.solver").code)
         same = run("diff", "own_iter_5.caffemodel", "ours_iter_5.caffemodel")
         self.assertIn("weights bit-equal: yes", same.out)
+
+    def solver(self, name, layer):
+        write(name + ".prototxt", NET % layer)
+        return "--solver=" + write(name + ".solver", SOLVER % (name + ".prototxt", name))
+
+    def test_of_types_and_class_names_that_the_library_has_run_in_its_place(self):
+        ours = self.solver("ours", 'type: "Power" power_param { scale: 2 }')
+        self.assertEqual(0, run("train", ours).code)
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "own_types.cpp")) as source:
+            types = re.findall(r"^OWN_TYPE\((\w+)\)", source.read(), re.M)
+        for each in types:
+            with self.subTest(each):
+                done = run("train", self.solver("own", f'type: "{each}"'), "--load=" + OWN_TYPES)
+                self.assertEqual(0, done.code, done.last)
+                self.assertIn(f"Layers of type {each} are the program's own", done.err)
+                same = run("diff", "own_iter_5.caffemodel", "ours_iter_5.caffemodel")
+                self.assertIn("weights bit-equal: yes", same.out)
+
+    def test_have_no_registry_of_their_own(self):
+        symbols = subprocess.run(["nm", "-DC", OWN_TYPES], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(symbols, r"\bU caffe::LayerRegistry<float>::AddCreator")
+        self.assertNotRegex(symbols, r"(?m)^[0-9a-f]+ . .*caffe::(LayerRegistry|SolverRegistry)<")
+
+    def test_are_derived_from_ours(self):
+        for own, ours in (('type: "MyProduct" inner_product_param { num_output: 3 }',
+                           'type: "InnerProduct" inner_product_param { num_output: 3 }'),
+                          ('type: "Normalize" norm_param { across_spatial: true channel_shared: false }',) * 2):
+            with self.subTest(own):
+                self.assertEqual(0, run("train", self.solver("ours", ours)).code)
+                done = run("train", self.solver("own", own), "--load=" + DERIVED)
+                self.assertEqual(0, done.code, done.last)
+                same = run("diff", "own_iter_5.caffemodel", "ours_iter_5.caffemodel")
+                self.assertIn("weights bit-equal: yes", same.out)
+
+    def test_what_they_throw_is_told(self):
+        done = run("train", self.solver("own", 'type: "Throwing"'), "--load=" + DERIVED)
+        self.assertEqual(1, done.code)
+        self.assertIn("the layer threw this", done.last)
 
     def test_are_known_to_each_command_that_reads_a_net(self):
         for command in ("plan", "compare", "time"):

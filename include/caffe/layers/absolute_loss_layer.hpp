@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// A loss of absolute differences: bottoms a and b of one size and, for subclasses that take them,
 /// weights of that size inside and outside of the function; N, the extent of axis 0, divides it. a
 /// and b may take gradients; that of weights is 0, whatever they come from.
@@ -28,6 +30,7 @@ class AbsoluteLossLayer : public LossLayer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_ABSOLUTE_LOSS_LAYER_HPP_

@@ -10,6 +10,8 @@ namespace caffe {
 
 struct LabeledBox;
 
+inline namespace library_layers {
+
 /// Batches of the images of a database, records of AnnotatedDatum, with the boxes of the objects in
 /// them (SSD, Liu et al. 2016). Tops: images, N x C x H x W; and, where there is a second top,
 /// objects, 1 x 1 x G x 8, in rows of item, label, instance, xmin, ymin, xmax, ymax, difficult, in
@@ -65,6 +67,7 @@ class AnnotatedDataLayer : public DataLayer<Dtype> {
   std::set<int> labels_;                   ///< of label_map_file; empty: any
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_ANNOTATED_DATA_LAYER_HPP_

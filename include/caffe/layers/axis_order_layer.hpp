@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// A layer whose top has the values of its bottom with the axes in another order. A subclass says
 /// which (OrderOf). An order that changes nothing shares the bottom's memory. Not in place.
 template <typename Dtype>
@@ -39,6 +41,7 @@ class AxisOrderLayer : public Layer<Dtype> {
   AxisOrder order_;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_AXIS_ORDER_LAYER_HPP_

@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// f = a * x + y (SENet, Hu et al. 2018). Bottoms: a, one value for each channel of each item
 /// (N x C or N x C x 1 x 1); x and y of one shape (N x C x H x W). All take gradients. A prototxt
 /// may not name a bottom as the top.
@@ -28,6 +30,7 @@ class AxpyLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_AXPY_LAYER_HPP_

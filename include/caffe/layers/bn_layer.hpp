@@ -8,6 +8,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// y = slope * (x - mean) / sqrt(variance + eps) + bias for each channel (axis 1): BatchNorm and
 /// Scale in one (PSPNet, Zhao et al. 2017; SegNet, Badrinarayanan et al. 2017). In training mean
 /// and variance are the batch's, and running ones are kept: running = momentum * running +
@@ -50,6 +52,7 @@ class FoldedBNLayer : public ScaleLayer<Dtype> {
   int MaxBottomBlobs() const override { return 1; }
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_BN_LAYER_HPP_

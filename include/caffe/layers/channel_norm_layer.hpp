@@ -17,6 +17,8 @@ template <typename Dtype>
 struct AfterNormalizing;
 }  // namespace kernels
 
+inline namespace library_layers {
+
 /// Normalises each channel (axis 1) to mean 0 and variance 1 and, where the subclass has such
 /// parameters, multiplies by a scale and adds a bias; fused with a ReLU, it does that, too. The
 /// statistics are the batch's or, with use_global_stats_, running ones, which gradients take for
@@ -83,6 +85,7 @@ class ChannelNormLayer : public Layer<Dtype> {
   Dtype negative_slope_ = 0;  ///< of it
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_CHANNEL_NORM_LAYER_HPP_

@@ -8,6 +8,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Batches of images and of their labels, which are images too: the value of a pixel is its class
 /// (SegNet, V. Badrinarayanan et al., 2015). A text file lists both, "image label" a line, paths
 /// without blanks. Tops: images, N x C x H x W, and labels, N x 1 x H x W.
@@ -36,6 +38,7 @@ class DenseImageDataLayer : public ImageDataLayer<Dtype> {
   vector<string> labels_;  ///< paths; an image's label in lines_ is an index into them
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_DENSE_IMAGE_DATA_LAYER_HPP_

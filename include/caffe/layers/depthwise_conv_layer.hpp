@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// A Convolution with a group for each channel of its input (Howard et al., MobileNets, 2017). The
 /// types ConvolutionDepthwise and DepthwiseConvolution of Caffe's forks are this layer.
 /// convolution_param is that of Convolution; group need not be given, and num_output is a multiple
@@ -23,6 +25,7 @@ class DepthwiseConvolutionLayer : public ConvolutionLayer<Dtype> {
                       const vector<bool>& propagate_down) const override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_DEPTHWISE_CONV_LAYER_HPP_

@@ -9,6 +9,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Which detections are objects, for the average precision of each class (PASCAL VOC). Bottoms:
 /// detections, 1 x 1 x K x 7, as DetectionOutput gives them; objects, 1 x 1 x G x 8, in rows of
 /// item (-1: none), label, instance, xmin, ymin, xmax, ymax, difficult. Top: 1 x 1 x M x 5; first,
@@ -58,6 +60,7 @@ class DetectionEvaluateLayer : public Layer<Dtype> {
   uint64_t next_image_ = 0;                       ///< its place in sizes_
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_DETECTION_EVALUATE_LAYER_HPP_

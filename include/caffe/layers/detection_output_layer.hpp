@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// The boxes that a detector has found (SSD, Liu et al. 2016). Bottoms: offsets, N x 4 P (without
 /// share_location N x 4 P classes: those of all classes for a prior, then for the next); scores, N
 /// x P classes; priors, 1 x 2 x 4 P, as PriorBox gives them; and perhaps an image, which is not
@@ -44,6 +46,7 @@ class DetectionOutputLayer : public Layer<Dtype> {
   int rows_ = 0;  ///< of the top in the last pass; 0: there was none
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_DETECTION_OUTPUT_LAYER_HPP_

@@ -11,6 +11,8 @@ namespace kernels {
 struct Interpolation;
 }
 
+inline namespace library_layers {
+
 /// Bilinear interpolation of N x C x H x W maps to another size, corners on corners: row k of the
 /// top lies at k (H - 1) / (H' - 1) of the bottom (DeepLab, Chen et al. 2015; PSPNet, Zhao et al.
 /// 2017). First -pad_beg rows and columns are cut off at the beginning, -pad_end at the end; both
@@ -45,6 +47,7 @@ class InterpLayer : public Layer<Dtype> {
   kernels::Interpolation Map(const Blob<Dtype>& bottom, const Blob<Dtype>& top) const;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_INTERP_LAYER_HPP_

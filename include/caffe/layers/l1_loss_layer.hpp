@@ -5,6 +5,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// The distance of its bottoms, per sample: sum of |a - b| / N. Both bottoms may take a gradient;
 /// it is 0 where they are equal.
 template <typename Dtype>
@@ -17,6 +19,7 @@ class L1LossLayer : public AbsoluteLossLayer<Dtype> {
   Dtype Bend() const override { return 0; }
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_L1_LOSS_LAYER_HPP_

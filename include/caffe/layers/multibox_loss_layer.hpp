@@ -16,6 +16,8 @@ template <typename Dtype>
 struct MultiBoxLoss;
 }  // namespace kernels
 
+inline namespace library_layers {
+
 /// The loss of a detector of objects (SSD, Liu et al. 2016): (class losses + loc_weight * offset
 /// losses) / divisor. Bottoms: offsets, N x 4 P (without share_location N x 4 P classes: those of
 /// all classes for a prior, then for the next); scores, N x P classes; priors, 1 x 2 x 4 P, as
@@ -80,6 +82,7 @@ class MultiBoxLossLayer : public LossLayer<Dtype> {
   bool hardest_ = false;  ///< HARD_EXAMPLE
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_MULTIBOX_LOSS_LAYER_HPP_

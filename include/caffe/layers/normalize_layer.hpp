@@ -11,6 +11,8 @@ namespace kernels {
 struct L2Shape;
 }
 
+inline namespace library_layers {
+
 /// y = scale * x / sqrt(eps + sum of x^2), for N x C x ... values: the sum is over the channels at
 /// each position or, with across_spatial, over all of an item (ParseNet, Liu et al. 2015; SSD).
 /// blobs_[0] is the learned scale: one for all with channel_shared, else one for each channel; 1
@@ -40,6 +42,7 @@ class NormalizeLayer : public Layer<Dtype> {
   kernels::L2Shape Shape(const Blob<Dtype>& bottom) const;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_NORMALIZE_LAYER_HPP_

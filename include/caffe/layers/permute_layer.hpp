@@ -5,6 +5,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Another order of the axes (SSD, Liu et al. 2016): axis k of the top is axis order[k] of the
 /// bottom; axes that are not named follow in their order. An order that changes nothing shares the
 /// bottom's memory. Not in place.
@@ -19,6 +21,7 @@ class PermuteLayer : public AxisOrderLayer<Dtype> {
   AxisOrder OrderOf(const Blob<Dtype>& bottom) const override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_PERMUTE_LAYER_HPP_

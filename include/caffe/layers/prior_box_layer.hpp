@@ -12,6 +12,8 @@ namespace kernels {
 struct PriorMap;
 }
 
+inline namespace library_layers {
+
 /// Boxes of several sizes and shapes around each position of a map (SSD, Liu et al. 2016). Bottoms:
 /// the map, N x C x H x W, and the image, of which only the shapes matter. Top: 1 x 2 x 4 H W B for
 /// B boxes at each position; channel 0: xmin, ymin, xmax, ymax of each box in parts of the image,
@@ -48,6 +50,7 @@ class PriorBoxLayer : public Layer<Dtype> {
   vector<std::pair<double, double>> boxes_;  ///< width and height of those at one position
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_PRIOR_BOX_LAYER_HPP_

@@ -12,6 +12,8 @@ template <typename Dtype>
 struct RegionPooling;
 }
 
+inline namespace library_layers {
+
 /// The means of group_size x group_size bins of regions, each bin of channels of its own (R-FCN,
 /// Dai et al. 2016). Bottoms: maps (N x output_dim group_size^2 x H x W) and R regions (R x 5:
 /// number of the item, x1, y1, x2, y2 in pixels of the image); top: R x output_dim x group_size x
@@ -44,6 +46,7 @@ class PSROIPoolingLayer : public Layer<Dtype> {
   kernels::RegionPooling<Dtype> Pooling(const vector<Blob<Dtype>*>& bottom) const;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_PSROI_POOLING_LAYER_HPP_

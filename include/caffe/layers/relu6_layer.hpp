@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// y = min(max(x, 0), 6), the activation of MobileNets (Krizhevsky 2010, Convolutional deep belief
 /// networks on CIFAR-10); the gradient passes where 0 < x < 6. May run in place.
 ///
@@ -26,6 +28,7 @@ class ReLU6Layer : public NeuronLayer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_RELU6_LAYER_HPP_

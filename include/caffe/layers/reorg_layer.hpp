@@ -5,6 +5,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Neighbours become channels: N x C x H x W to N x C s^2 x H / s x W / s with s = `stride` or,
 /// with `reverse`, to N x C / s^2 x H s x W s (YOLOv2, Redmon and Farhadi 2017).
 ///
@@ -25,6 +27,7 @@ class ReorgLayer : public AxisOrderLayer<Dtype> {
   AxisOrder OrderOf(const Blob<Dtype>& bottom) const override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_REORG_LAYER_HPP_

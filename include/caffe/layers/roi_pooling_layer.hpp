@@ -12,6 +12,8 @@ template <typename Dtype>
 struct RegionPooling;
 }
 
+inline namespace library_layers {
+
 /// The maxima of pooled_h x pooled_w bins of regions (Fast R-CNN, Girshick 2015). Bottoms: maps
 /// (N x C x H x W) and R regions (R x 5: number of the item, x1, y1, x2, y2 in pixels of the image,
 /// both corners included); top: R x C x pooled_h x pooled_w.
@@ -46,6 +48,7 @@ class ROIPoolingLayer : public Layer<Dtype> {
   kernels::RegionPooling<Dtype> Pooling(const vector<Blob<Dtype>*>& bottom) const;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_ROI_POOLING_LAYER_HPP_

@@ -5,6 +5,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Channel i of each of `group` groups, in turn (ShuffleNet, Zhang et al. 2018): of N x C x ...
 /// values channel g * (C / group) + i goes to channel i * group + g. `group` divides C; a single
 /// group shares the bottom's memory. Not in place.
@@ -19,6 +21,7 @@ class ShuffleChannelLayer : public AxisOrderLayer<Dtype> {
   AxisOrder OrderOf(const Blob<Dtype>& bottom) const override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_SHUFFLE_CHANNEL_LAYER_HPP_

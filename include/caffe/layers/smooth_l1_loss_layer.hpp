@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// The loss of box regression (Girshick 2015, Fast R-CNN), per sample: sum of
 /// w_out * f(w_in * (a - b)) / N, where f(d) is (sigma d)^2 / 2 where |d| < 1 / sigma^2, and
 /// |d| - 1 / (2 sigma^2) elsewhere. Bottoms: a, b and, if there, the weights w_in and w_out. a and
@@ -25,6 +27,7 @@ class SmoothL1LossLayer : public AbsoluteLossLayer<Dtype> {
   Dtype Bend() const override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_SMOOTH_L1_LOSS_LAYER_HPP_

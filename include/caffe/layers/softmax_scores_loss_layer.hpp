@@ -34,6 +34,8 @@ struct LabelledScores {
   const Dtype* prob;  ///< the softmax of bottom 0; null in a forward that does not save it
 };
 
+inline namespace library_layers {
+
 /// A loss of the softmax of scores (bottom 0) and a label for each position (bottom 1), summed and
 /// divided as loss_param says. Further bottoms are read. The optional second top is the softmax.
 /// Backward forms: "prob" and "x". A subclass says what is computed of the softmax.
@@ -85,6 +87,7 @@ class SoftmaxScoresLossLayer : public LossLayer<Dtype> {
   const std::type_info& registered_;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_SOFTMAX_SCORES_LOSS_LAYER_HPP_

@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Larger maps of N x C x H x W ones.
 ///
 /// With two bottoms (SegNet, Badrinarayanan et al. 2017), values and the mask that a max Pooling
@@ -43,6 +45,7 @@ class UpsampleLayer : public Layer<Dtype> {
   int scale_h_ = 1, scale_w_ = 1;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_UPSAMPLE_LAYER_HPP_

@@ -7,6 +7,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// A layer whose top has the values of its bottom in another shape: the same memory, and the
 /// bottom's diff is the top's. A subclass gives the shape (ViewShape). Not in place.
 template <typename Dtype>
@@ -29,6 +31,7 @@ class ViewLayer : public Layer<Dtype> {
                   const vector<bool>& propagate_down, const vector<Blob<Dtype>*>& bottom) override;
 };
 
+}  // namespace library_layers
 }  // namespace caffe
 
 #endif  // CAFFE_VIEW_LAYER_HPP_

@@ -129,7 +129,7 @@ void FoldedBNLayer<Dtype>::Reshape(const vector<Blob<Dtype>*>& bottom,
 }
 
 template <typename Dtype>
-shared_ptr<Layer<Dtype>> MakeBNLayer(const LayerParameter& param) {
+static shared_ptr<Layer<Dtype>> MakeBNLayer(const LayerParameter& param) {
   if (param.bn_param().bn_mode() == BNParameter_BNMode_INFERENCE)
     return shared_ptr<Layer<Dtype>>(new FoldedBNLayer<Dtype>(param));
   return shared_ptr<Layer<Dtype>>(new BNLayer<Dtype>(param));

@@ -4,6 +4,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Carries values from one forward to the next, in blobs of its own that begin as zero. With tops
 /// it gives the values (input_param.shape says their shapes, one for each top); with bottoms it
 /// takes new ones, for a layer that shares its blobs by parameter names. Nothing has a gradient.
@@ -67,6 +69,8 @@ class RecurrentStateLayer : public Layer<Dtype> {
 };
 
 INSTANTIATE_CLASS(RecurrentStateLayer);
+
+}  // namespace library_layers
 
 static const InternalType<RecurrentStateLayer> registered_recurrent_state("RecurrentState");
 

@@ -6,6 +6,8 @@
 
 namespace caffe {
 
+inline namespace library_layers {
+
 /// Tops with the shapes of input_param.shape, one for each. It cannot run. Nothing is known of its
 /// memory: it has no traits.
 template <typename Dtype>
@@ -47,6 +49,8 @@ class ShapeOnlySourceLayer : public OpaqueLayer<Dtype> {
 };
 
 INSTANTIATE_CLASS(ShapeOnlySourceLayer);
+
+}  // namespace library_layers
 
 static const InternalType<OpaqueLayer> registered_opaque("Opaque");
 static const InternalType<ShapeOnlySourceLayer> registered_shape_only_source("ShapeOnlySource");

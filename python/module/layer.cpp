@@ -192,6 +192,11 @@ std::string ClassProblem(const LayerParameter& param) {
 using Blobs = vector<BlobPtr>;
 using Method = void (Layer<float>::*)(const vector<Blob<float>*>&, const vector<Blob<float>*>&);
 
+/// Opens what a layer says about the numbers of its blobs to those who are no layers.
+struct CountsOf : Layer<float> {
+  using Layer<float>::CheckBlobCounts;
+};
+
 /// A method of a layer of the library, called from Python with lists of blobs.
 template <Method method>
 void CallLayer(const LayerHandle& handle, const Blobs& bottom, const Blobs& top) {
@@ -211,6 +216,7 @@ void CallLayer(const LayerHandle& handle, const Blobs& bottom, const Blobs& top)
   for (const auto* const blobs : {&bottoms, &tops})
     owners.blobs.insert(owners.blobs.end(), blobs->begin(), blobs->end());
   const InLibrary scope(std::move(owners));
+  (layer.*&CountsOf::CheckBlobCounts)(bottoms, tops);
   (layer.*method)(bottoms, tops);
 }
 

@@ -147,6 +147,22 @@ py::tuple Plan(Solver<float>* solver, const py::object& strategy, const py::obje
   return PlanOf(graphs.value(), options.value());
 }
 
+/// Solver and net call a group from its construction on: the Python object of the net, which lives
+/// as long as the solver's, keeps it.
+boost::shared_ptr<NCCL<float>> MakeGroup(const SolverPtr& solver, const string& uid) {
+  using Group = boost::shared_ptr<NCCL<float>>;
+  Group group;
+  {
+    const InLibrary scope(OfSolver(solver.get()));  // waits for the others
+    group.reset(new NCCL<float>(solver, uid));
+  }
+  const py::object net = TrainNet(solver.get());
+  if (!py::hasattr(net, "_groups")) net.attr("_groups") = py::list();
+  net.attr("_groups").cast<py::list>().append(
+      py::capsule(new Group(group), [](void* held) { delete static_cast<Group*>(held); }));
+  return group;
+}
+
 template <typename Type>
 void DefineSolver(py::module_* module, const char* name) {
   const py::object none = py::none();
@@ -248,11 +264,7 @@ void DefineSolvers(py::module_* module) {
 
   Class<NCCL<float>, boost::shared_ptr<NCCL<float>>>(
       *module, "NCCL", "A group of solvers, each in a thread of its own, that sum their gradients.")
-      .def(py::init([](const SolverPtr& solver, const string& uid) {
-             const InLibrary scope(OfSolver(solver.get()));  // waits for the others
-             return boost::shared_ptr<NCCL<float>>(new NCCL<float>(solver, uid));
-           }),
-           py::arg("solver"), py::arg("uid"))
+      .def(py::init(&MakeGroup), py::arg("solver"), py::arg("uid"))
       .def_static("new_uid", [] { return py::bytes(NCCL<float>::new_uid()); })
       .def("bcast", [](NCCL<float>* nccl) {
         const InLibrary scope(OfSolver(nccl->solver()));

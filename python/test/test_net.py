@@ -69,6 +69,15 @@ class Wiring(CaffeTest):
         with self.assertRaises(TypeError):
             layer.reshape([None], [top])
 
+    def test_layers_are_not_set_up_for_too_few_or_too_many_blobs(self):
+        net = self.net(TRAIN_NET, caffe.TRAIN)
+        blob = caffe.Blob([4, 5])
+        for name, bottoms, tops in (('ip', 0, 0), ('ip', 1, 0), ('ip', 2, 1), ('loss', 1, 1), ('loss', 2, 0)):
+            layer = net.layer_dict[name]
+            for method in (layer.setup, layer.reshape):
+                with self.subTest(f'{name} {bottoms} {tops}'), self.assertRaisesRegex(caffe.Error, f'Layer {name}: .*takes'):
+                    method([blob] * bottoms, [blob] * tops)
+
     def test_loss_weights_by_name(self):
         net = self.net(TRAIN_NET, caffe.TRAIN)
         self.assertEqual({'loss': 1.0}, {name: weight for name, weight in net.blob_loss_weights.items() if weight})

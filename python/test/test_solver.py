@@ -1,5 +1,6 @@
 """caffe's solvers: training, state, Ctrl-C, several solvers."""
 import ctypes
+import gc
 import os
 import pathlib
 import subprocess
@@ -109,6 +110,17 @@ layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "acc
         other.solve(folder / 'snap_iter_1.solverstate')
         self.assertEqual(20, other.iter)
 
+    def test_parameters_of_other_shapes_are_refused(self):
+        for steps, shape in ((0, (9, 99)), (2, (9, 99)), (0, (1,)), (2, (1,))):
+            with self.subTest(f'{shape} after {steps} steps'):
+                solver = caffe.get_solver(self.file_of('Adam'))
+                solver.step(steps)
+                solver.net.params['ip'][0].reshape(*shape)
+                with self.assertRaisesRegex(caffe.Error, 'Layer ip: parameter 0 has the shape '):
+                    solver.step(1)
+                with self.assertRaisesRegex(caffe.Error, 'Layer ip: parameter 0 has the shape '):
+                    solver.apply_update()
+
     def test_share_weights(self):
         solver = caffe.get_solver(self.solver_file())
         net = self.net(TRAIN_NET, caffe.TEST)
@@ -164,6 +176,17 @@ class SeveralSolvers(CaffeTest):
         self.assertIs(bytes, type(uid))
         for each in (uid, uid.decode()):
             caffe.NCCL(caffe.SGDSolver(self.solver_file()), each).bcast()
+
+    def test_a_group_lives_as_long_as_solver_and_net(self):
+        solver = caffe.SGDSolver(self.solver_file())
+        solver.add_callback(caffe.NCCL(solver, caffe.NCCL.new_uid()))
+        gc.collect()
+        solver.step(2)
+        net = solver.net
+        del solver
+        gc.collect()
+        net.forward()
+        net.backward()
 
     def test_solvers_in_threads_train_as_one(self):
         uid, found, errors = caffe.NCCL.new_uid(), {}, []

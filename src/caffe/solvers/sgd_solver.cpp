@@ -1,4 +1,6 @@
 // SGDSolver: updates.
+#include <algorithm>
+
 #include "caffe/kernels/math/solver_update.hpp"
 #include "caffe/operands.hpp"
 #include "caffe/sgd_solvers.hpp"
@@ -20,6 +22,24 @@ void AddBlobs(const Net<Dtype>& net, vector<shared_ptr<Blob<Dtype>>>* blobs) {
     blobs->push_back(shared_ptr<Blob<Dtype>>(new Blob<Dtype>(param->shape())));
 }
 
+/// Aborts where a parameter that learns has not the shape it had when `made` was made for it, as
+/// Python can give it another one: nothing of the solver would fit it.
+template <typename Dtype>
+void CheckShapes(const Net<Dtype>& net, const vector<shared_ptr<Blob<Dtype>>>& made) {
+  const vector<Blob<Dtype>*>& params = net.learnable_params();
+  for (size_t i = 0; i < std::min(params.size(), made.size()); ++i) {
+    if (params[i]->shape() == made[i]->shape() || !Learns(net, static_cast<int>(i))) continue;
+    for (const auto& layer : net.layers()) {
+      for (size_t k = 0; k < layer->blobs().size(); ++k) {
+        CHECK(layer->blobs()[k].get() != params[i])
+            << "Layer " << layer->layer_param().name() << ": parameter " << k << " has the shape "
+            << params[i]->shape_string() << ", and had " << made[i]->shape_string()
+            << " when the solver was made. Make a net with the new shape, and a solver of it.";
+      }
+    }
+  }
+}
+
 }  // namespace
 
 template <typename Dtype>
@@ -37,6 +57,7 @@ void SGDSolver<Dtype>::AddHistory() {
 
 template <typename Dtype>
 typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
+  CheckShapes(*this->net_, update_);
   const vector<Blob<Dtype>*>& params = this->net_->learnable_params();
   const size_t count = params.size();
   typename Net<Dtype>::History result(count);
@@ -52,6 +73,7 @@ typename Net<Dtype>::History SGDSolver<Dtype>::ParameterHistory() const {
 
 template <typename Dtype>
 void SGDSolver<Dtype>::ApplyUpdate() {
+  CheckShapes(*this->net_, update_);
   StepOnPlateau();
   const Dtype rate = this->learning_rate_ = GetLearningRate();
   if (this->param_.display() && this->iter_ % this->param_.display() == 0) {

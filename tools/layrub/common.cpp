@@ -49,6 +49,9 @@ void CheckWritable(const std::string& path) {
 }
 
 void MakeFolder(const std::string& flag, const std::string& path) {
+  const std::string inside = (std::filesystem::path(path) / "file").string();
+  if (const std::string why = caffe::WhyLinkIsRefused(inside); !why.empty())
+    Fail("--" + flag + ": " + why + ". Remove it, or name another folder.");
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) Fail("--" + flag + ": cannot make the folder " + path + ": " + error.message());

@@ -11,7 +11,8 @@ namespace caffe {
 /// A file that appears under its name only when it is complete. Until Commit, and if anything
 /// fails, a file that was there before is untouched. A path that exists and is no regular file
 /// (/dev/stdout, a pipe) is written directly. Of a symbolic link the file that it leads to is
-/// replaced, unless the link is to be; one that neither this user nor root has made is refused.
+/// replaced, unless the link is to be; one that neither this user nor root has made is refused
+/// (WhyLinkIsRefused).
 ///
 /// What is written meanwhile is <path>.tmp.<place>.<process id>.<random number>-<number>, a file
 /// that is made anew and never opened through a link. The place is the host and its namespace of
@@ -57,9 +58,11 @@ class AtomicFile {
 /// Touches nothing that is there.
 string WhyNotWritable(const string& path);
 
-/// `path` is a symbolic link that neither this user nor root has made. In a folder that is shared,
-/// it may lead to any file that this user may write.
-bool IsLinkOfAnother(const string& path);
+/// Why `path` is not to be written for the sake of a symbolic link that neither this user nor root
+/// has made, and that may lead to any file that this user may write: it is one, or a folder on its
+/// way is one, in a folder where everybody may make them (with the sticky bit, as /tmp). Folders
+/// elsewhere are followed, whoever has made the link. "": it is none.
+string WhyLinkIsRefused(const string& path);
 
 /// Removes the temporary files in `folder` ("": the current one) that processes of this place left
 /// which are dead, of those targets (names in the folder) that `of` says.

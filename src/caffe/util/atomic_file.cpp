@@ -88,6 +88,29 @@ int SyncFolder(const string& folder) {
   return error;
 }
 
+bool IsLinkOfAnother(const string& path) {
+  struct stat link;
+  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != geteuid() &&
+         link.st_uid != 0;
+}
+
+/// Everybody may make files there, and nobody may remove those of others.
+bool IsSharedFolder(const string& path) {
+  struct stat folder;
+  return stat(path.empty() ? "." : path.c_str(), &folder) == 0 &&
+         (folder.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH);
+}
+
+/// What WhyLinkIsRefused says of the folders on the way.
+string LinkOnTheWay(const string& path) {
+  for (fs::path folder = fs::path(path).parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    if (IsLinkOfAnother(folder.string()) && IsSharedFolder(FolderOf(folder.string())))
+      return "the folder " + folder.string() + " is a symbolic link that another user has made";
+  }
+  return "";
+}
+
 }  // namespace
 
 void RemoveStrayFiles(const string& folder, const std::function<bool(const string&)>& of) {
@@ -102,6 +125,7 @@ void RemoveStrayFiles(const string& folder, const std::function<bool(const strin
 }
 
 string WhyNotWritable(const string& path) {
+  if (const string why = LinkOnTheWay(path); !why.empty()) return why;
   string temp_path;
   const int fd = MakeTemporary(path, &temp_path);
   if (fd < 0) return strerror(errno);
@@ -110,20 +134,18 @@ string WhyNotWritable(const string& path) {
   return "";
 }
 
-bool IsLinkOfAnother(const string& path) {
-  struct stat link;
-  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != geteuid() &&
-         link.st_uid != 0;
+string WhyLinkIsRefused(const string& path) {
+  if (IsLinkOfAnother(path)) return "it is a symbolic link that another user has made";
+  return LinkOnTheWay(path);
 }
 
 AtomicFile::AtomicFile(const string& path, Links links) : path_(path), temp_path_(path) {
   std::error_code ignored;
   fs::file_status status = fs::status(path, ignored);
-  if (links == kReplace && fs::is_symlink(fs::symlink_status(path, ignored))) {
-    status = fs::file_status(fs::file_type::not_found);
-  } else if (IsLinkOfAnother(path)) {
-    Fail("it is a symbolic link that another user has made. Remove it, or name another file.");
-  }
+  const bool replaced = links == kReplace && fs::is_symlink(fs::symlink_status(path, ignored));
+  if (replaced) status = fs::file_status(fs::file_type::not_found);
+  if (const string why = replaced ? LinkOnTheWay(path) : WhyLinkIsRefused(path); !why.empty())
+    Fail(why + ". Remove it, or name another file.");
   if (fs::is_directory(status)) Fail("it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     fd_ = OpenDirectly(path);

@@ -107,8 +107,8 @@ void CheckMetricsFile(const std::string& path) {
   const fs::file_status status = fs::status(path, missing);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
     Fail(path + " is no regular file, so no metrics can be added to it. Remove it.");
-  if (caffe::IsLinkOfAnother(path))
-    Fail(path + " is a symbolic link that another user has made. Remove it.");
+  if (const std::string why = caffe::WhyLinkIsRefused(path); !why.empty())
+    Fail("cannot write " + path + ": " + why + ". Remove it, or name another folder.");
   CheckWritable(path);
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "caffe/layers/derived.hpp"
+#include "caffe/util/atomic_file.hpp"
 #include "caffe/util/hdf5.hpp"
 
 namespace caffe {
@@ -33,6 +34,9 @@ void HDF5OutputLayer<Dtype>::Open() {
   CHECK(!std::filesystem::is_fifo(file_name_, unknown))
       << "Layer " << this->layer_param_.name() << ": '" << file_name_
       << "' is a pipe, and an HDF5 file is not written from beginning to end.";
+  const string link = WhyLinkIsRefused(file_name_);
+  CHECK(link.empty()) << "Layer " << this->layer_param_.name() << ": Cannot write " << file_name_
+                      << ": " << link << ". Remove it, or name another file.";
   file_id_ = H5Fcreate(file_name_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   CHECK_GE(file_id_, 0) << "Layer " << this->layer_param_.name() << ": Failed to open HDF5 file '"
                         << file_name_ << "' for writing.";

@@ -1,6 +1,8 @@
 // Layers that reach out of the net: HDF5Output, Python; and Parameter, which has no bottom.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "caffe/layers/hdf5_output_layer.hpp"
@@ -76,6 +78,23 @@ TEST(HDF5OutputErrors, NamesTheLayerAndTheFile) {
   auto pipe = MakeLayer(Output(folder + "/pipe"));
   pipe->SetUp({x.get(), x.get()}, {});
   EXPECT_ERROR(pipe->Forward({x.get(), x.get()}, {}), "Layer out: '.*/pipe' is a pipe");
+  if (geteuid() == 0) {  // who alone can make the link of another user
+    std::ofstream(folder + "/target") << "older";
+    for (const char* to : {"target", "none"}) {
+      const string path = folder + "/link to " + to;
+      ASSERT_EQ(symlink(to, path.c_str()), 0);
+      ASSERT_EQ(lchown(path.c_str(), 12345, 12345), 0);
+      auto link = MakeLayer(Output(path));
+      link->SetUp({x.get(), x.get()}, {});
+      EXPECT_ERROR(
+          link->Forward({x.get(), x.get()}, {}),
+          "Layer out: Cannot write .*/link to .*: it is a symbolic link that another user");
+    }
+    string word;
+    std::ifstream(folder + "/target") >> word;
+    EXPECT_EQ(word, "older");
+    EXPECT_FALSE(std::filesystem::exists(folder + "/none"));
+  }
   EXPECT_ERROR(MakeLayer(Output(folder + "/a.h5"))->SetUp({x.get(), label.get()}, {}),
                "Layer out: bottom 0, .* must have as many items as bottom 1");
 }

@@ -195,6 +195,26 @@ TEST_F(Io, ALinkThatAnotherUserHasMadeIsRefused) {
   EXPECT_EQ(FileCount(), 1u);
 }
 
+TEST_F(Io, AFolderThatAnotherUserHasLinkedWhereAllMayIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "Only root can make the link of another user.";
+  const fs::path target = Path("target"), link = Path("shared/link");
+  fs::create_directories(target / "in");
+  fs::create_directory(Path("shared"));
+  ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
+  ASSERT_EQ(lchown(link.c_str(), 12345, 12345), 0);
+  WriteProtoToTextFile(SmallNet(), link / "net");
+  EXPECT_TRUE(fs::exists(target / "net"));
+  ASSERT_EQ(chmod(Path("shared").c_str(), 01777), 0);
+  for (const char* file : {"other", "in/other"}) {
+    EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), link / file),
+                 "other: the folder .*shared/link is a symbolic link that another user has made");
+    EXPECT_FALSE(fs::exists(target / file));
+  }
+  ASSERT_EQ(lchown(link.c_str(), geteuid(), getegid()), 0);
+  WriteProtoToTextFile(SmallNet(), link / "other");
+  EXPECT_TRUE(fs::exists(target / "other"));
+}
+
 TEST_F(Io, AWriteIntoNowhereIsNamed) {
   EXPECT_ERROR(WriteProtoToTextFile(SmallNet(), Path("none/net.prototxt")),
                "Cannot write .*none/net.prototxt: No such file");

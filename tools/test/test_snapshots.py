@@ -127,6 +127,28 @@ class Snapshots(SnapshotTest):
         log = self.train("--snapshot=latest", pattern="run_iter_4.solverstate is the newest state, although run_iter_6")
         self.assertIn("Resuming from run_iter_4.solverstate", log)
 
+    def test_latest_advises_only_what_can_be_resumed_from(self):
+        self.train()
+        self.train("--max_iter=4")
+        whole = read("run_iter_6.solverstate")
+        for damaged in (whole[:-9], b"none"):  # the time is still that of the first run; there is none
+            overwrite("run_iter_6.solverstate", damaged)
+            log = self.train("--snapshot=latest", pattern="Skipping run_iter_6.solverstate: ")
+            self.assertIn("Resuming from run_iter_4.solverstate", log)
+            self.assertNotIn("is the newest state, although", log)
+
+    def test_equal_trainings_differ_in_the_time_and_its_checksum_alone(self):
+        files = []
+        for _ in range(2):
+            self.train(more="snapshot_format: HDF5")
+            files.append([read("run_iter_6." + kind + ".h5") for kind in ("caffemodel", "solverstate")])
+        (weights, state), (other_weights, other_state) = files
+        self.assertEqual(weights, other_weights)
+        self.assertNotEqual(state, other_state)
+        self.assertEqual(len(state), len(other_state))
+        differ = sum(one != other for one, other in zip(state, other_state))
+        self.assertLessEqual(differ, 9 + 4)  # a time in nanoseconds, a checksum of 32 bits
+
     def test_a_link_under_the_name_of_a_snapshot_is_replaced(self):
         for form, ending in FORMATS.items():
             write("precious", "mine")

@@ -126,6 +126,16 @@ string FaultOrFailure(const string& state_file, int* iteration) {
   }
 }
 
+/// The state cannot be resumed from: the log says why.
+bool IsSkipped(const SnapshotFiles& files) {
+  int iteration = files.iteration;
+  string fault = FaultOrFailure(files.state, &iteration);
+  if (fault.empty() && iteration != files.iteration)
+    fault = files.state + " is of iteration " + std::to_string(iteration) + ".";
+  LOG_IF(WARNING, !fault.empty()) << "Skipping " << files.state << ": " << fault;
+  return !fault.empty();
+}
+
 }  // namespace
 
 vector<SnapshotFiles> FindSnapshots(const string& prefix) {
@@ -155,25 +165,18 @@ Result<string> LatestSnapshot(const string& prefix) {
   // Of equal times the larger iteration.
   std::stable_sort(states.begin(), states.end(),
                    [](const Candidate& a, const Candidate& b) { return a.written > b.written; });
-  string latest;
-  int best = -1;
-  for (const auto& [files, written] : states) {
-    int iteration = files.iteration;
-    string fault = FaultOrFailure(files.state, &iteration);
-    if (fault.empty() && iteration != files.iteration)
-      fault = files.state + " is of iteration " + std::to_string(iteration) + ".";
-    if (fault.empty()) {
-      latest = files.state;
-      best = files.iteration;
-      break;
-    }
-    LOG(WARNING) << "Skipping " << files.state << ": " << fault;
-  }
-  const auto further = std::max_element(
-      states.begin(), states.end(),
-      [](const Candidate& a, const Candidate& b) { return a.files.iteration < b.files.iteration; });
-  LOG_IF(WARNING, !latest.empty() && further->files.iteration > best)
-      << latest << " is the newest state, although " << further->files.state
+  auto next = states.begin();
+  while (next != states.end() && IsSkipped(next->files)) ++next;
+  const bool found = next != states.end();
+  const string latest = found ? next->files.state : "";
+  const int best = found ? next->files.iteration : -1;
+  if (found) ++next;
+  std::stable_sort(next, states.end(), [](const Candidate& a, const Candidate& b) {
+    return a.files.iteration > b.files.iteration;
+  });
+  while (next != states.end() && next->files.iteration > best && IsSkipped(next->files)) ++next;
+  LOG_IF(WARNING, next != states.end() && next->files.iteration > best)
+      << latest << " is the newest state, although " << next->files.state
       << ", which is older, is of a later iteration. Give that as --snapshot to resume from it.";
   ForEachName(prefix, [&](const Name& name) {
     const SnapshotFiles files = FilesOf(prefix, name);

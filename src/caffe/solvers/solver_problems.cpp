@@ -190,6 +190,10 @@ SolverProblems PlacementProblems(const SolverParameter& param) {
   return {{"placement", "placement: " + status.message}};
 }
 
+bool UsesDelta(const string& type) {
+  return type == "AdaGrad" || type == "RMSProp" || type == "AdaDelta" || type == "Adam";
+}
+
 /// What can be trained with, and leads nowhere.
 SolverProblems Doubts(const SolverParameter& param) {
   SolverProblems doubts;
@@ -198,8 +202,14 @@ SolverProblems Doubts(const SolverParameter& param) {
   };
   if (!(param.momentum() >= 0 && param.momentum() < 1))
     add("momentum", param.momentum(), "updates stay bounded from 0 to below 1.");
-  if (!(param.weight_decay() >= 0))
+  if (param.type() == "Adam" && !(param.momentum2() >= 0 && param.momentum2() < 1))
+    add("momentum2", param.momentum2(), "updates stay bounded from 0 to below 1.");
+  if (!(param.weight_decay() >= 0) || std::isinf(param.weight_decay()))
     add("weight_decay", param.weight_decay(), "weights decay with a number from 0 upwards.");
+  if (UsesDelta(param.type()) && (!(param.delta() >= 0) || std::isinf(param.delta())))
+    add("delta", param.delta(), "it keeps a divisor above 0, as a small number from 0 upwards.");
+  if (std::isnan(param.clip_gradients()))
+    add("clip_gradients", param.clip_gradients(), "gradients are clipped to a number above 0.");
   if (!(param.base_lr() >= 0) || std::isinf(param.base_lr()))
     add("base_lr", param.base_lr(), "a loss falls with a number above 0.");
   return doubts;

@@ -116,6 +116,22 @@ TEST_F(SolverProblems, ThatTrainingBearsAreWarnings) {
   EXPECT_THAT(warnings.lines[2], testing::StartsWith(path_ + ":5: base_lr is nan: "));
 }
 
+TEST_F(SolverProblems, OfNumbersThatATypeReadsAreWarnings) {
+  const Warnings warnings;
+  const string bad =
+      "lr_policy: 'fixed'\nweight_decay: inf\nclip_gradients: nan\ndelta: -1\nmomentum2: 1\n";
+  EXPECT_EQ("", Told(net_ + bad + "type: 'SGD'"));
+  ASSERT_EQ(warnings.lines.size(), 2u);
+  EXPECT_THAT(warnings.lines[0], testing::StartsWith(path_ + ":3: weight_decay is inf: "));
+  EXPECT_THAT(warnings.lines[1], testing::StartsWith(path_ + ":4: clip_gradients is nan: "));
+  EXPECT_EQ("", Told(net_ + bad + "type: 'Adam'"));
+  ASSERT_EQ(warnings.lines.size(), 6u);
+  EXPECT_THAT(warnings.lines[4], testing::StartsWith(path_ + ":5: delta is -1: "));
+  EXPECT_THAT(warnings.lines[5], testing::StartsWith(path_ + ":6: momentum2 is 1: "));
+  EXPECT_EQ("", Told(net_ + bad + "type: 'AdaGrad'"));
+  EXPECT_EQ(warnings.lines.size(), 9u);
+}
+
 TEST_F(SolverProblems, OfASolverThatNoTextGivesAreSentences) {
   SolverParameter param = ParseSolver("lr_policy: 'fixed' net_param { } max_iter: -1");
   EXPECT_THAT(Said([&] { CheckSolver(param); }), testing::StartsWith("max_iter is -1: the number"));

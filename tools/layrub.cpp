@@ -4,18 +4,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "caffe/common.hpp"
+#include "caffe/error.hpp"
 #include "caffe/placement.hpp"
 #include "caffe/util/blas_memory.hpp"
 #include "caffe/util/failure.hpp"
 #include "caffe/util/library_settings.hpp"
+#include "caffe/util/loaded_libraries.hpp"
 #include "caffe/util/threads.hpp"
 #include "layrub/base/standard_streams.hpp"
 #include "layrub/commands.hpp"
@@ -130,9 +135,30 @@ void RefuseEmptyFlags() {
   }
   if (Given("gpu") && FLAGS_gpu.empty())
     Fail("--gpu= names no GPU: give its number, several as 0,1, or all, or leave it out.");
-  for (const std::string& file : SplitList(FLAGS_weights)) {
-    if (file.empty()) Fail("--weights=" + FLAGS_weights + ": a name in the list is empty.");
+  const auto check_names = [](const char* flag, const std::string& list) {
+    for (const std::string& file : SplitList(list)) {
+      if (file.empty())
+        Fail(std::string("--") + flag + "=" + list + ": a name in the list is empty.");
+    }
+  };
+  check_names("weights", FLAGS_weights);
+  check_names("load", FLAGS_load);
+}
+
+/// How the sentence begins that says what cannot be loaded.
+std::string loading;
+
+/// A library's initializers threw: no exception gets out of dlopen.
+[[noreturn]] void FailAsLoadingThrew() {
+  const std::string threw = "code that it runs as it is loaded has failed";
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::exception& error) {
+    Fail(loading + threw + ": " + error.what());
+  } catch (...) {
+    Fail(loading + threw);
   }
+  std::abort();
 }
 
 /// Loads the libraries that --load names: what they register is there for all nets.
@@ -141,8 +167,17 @@ void LoadLibraries() {
   for (const std::string& file : SplitList(FLAGS_load)) {
     // A name without a slash is looked for in the system's folders alone.
     const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
-    if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL))
-      Fail("--load=" + FLAGS_load + ": " + file + " cannot be loaded: " + dlerror());
+    loading = "--load=" + FLAGS_load + ": " + file + " cannot be loaded: ";
+    const auto fail = [](const std::string& why) { Fail(loading + why); };
+    std::error_code ignored;
+    const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+      fail("it is no regular file");
+    const caffe::ThrowOnError scope(caffe::ThrowOnError::kUnsaid);
+    const auto outer = std::set_terminate(FailAsLoadingThrew);
+    if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) fail(dlerror());
+    std::set_terminate(outer);
+    caffe::LoadedLibraries().push_back(file);
   }
 }
 

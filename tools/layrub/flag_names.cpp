@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,22 @@ bool IsFlag(const std::string& name, bool* has_value) {
          flag.type == "bool";
 }
 
+/// Refuses a flag that holds a list and is given a second time: the last one alone would count.
+void CheckGivenOnce(const std::string& name, const std::string& value,
+                    std::map<std::string, std::string>* lists) {
+  for (const char* list : {"load", "top_shape", "data_shape", "weights", "stage", "debug"}) {
+    if (name != list) continue;
+    const auto [before, fresh] = lists->emplace(name, value);
+    if (fresh) continue;
+    Fail("--" + name + " is given twice, and holds a list: join the values by a comma, as --" +
+         name + "=" + before->second + "," + value + ".");
+  }
+}
+
 }  // namespace
 
 void CheckFlagNames(int argc, char** argv) {
+  std::map<std::string, std::string> lists;
   static char help[] = "--help";
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
@@ -58,7 +72,10 @@ void CheckFlagNames(int argc, char** argv) {
            (nearest.empty() ? "; 'layrub COMMAND --help' explains the flags of a command."
                             : "; did you mean --" + nearest + "?"));
     }
-    if (has_value && alone) ++i;  // the next argument is the value
+    std::string value =
+        alone ? "" : std::string(argv[i]).substr(std::string(argv[i]).find('=') + 1);
+    if (has_value && alone && ++i < argc) value = argv[i];  // the next argument is the value
+    CheckGivenOnce(name, value, &lists);
   }
 }
 

@@ -12,6 +12,7 @@ from command_line import BIN, run, write
 LIBRARY = os.path.join(BIN, "own_layers/own_layer.so")
 OWN_TYPES = os.path.join(BIN, "own_layers/own_types.so")
 DERIVED = os.path.join(BIN, "own_layers/derived_layers.so")
+FAILING = os.path.join(BIN, "own_layers/failing_library.so")
 NET = """layer { name: "x" type: "DummyData" top: "x" top: "t" dummy_data_param { shape { dim: 4 dim: 3 }
   data_filler { type: "gaussian" } } }
 layer { name: "a" type: "InnerProduct" bottom: "x" top: "a" inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
@@ -90,10 +91,40 @@ class OwnLayers(unittest.TestCase):
 
     def test_a_library_that_cannot_be_loaded_is_named(self):
         write("text.so", "no library")
+        os.mkfifo("pipe.so")
+        os.mkdir("folder.so")
+        shutil.copy(FAILING, "failing.so")
         for name in ("none.so", "text.so"):
             done = run("train", "--solver=own.solver", "--load=" + LIBRARY + "," + name)
             self.assertEqual(1, done.code)
             self.assertRegex(done.last, f"layrub: --load=.*: {name} cannot be loaded: .*{name}")
+        for name, why in (("pipe.so", "it is no regular file"), ("folder.so", "it is no regular file"),
+                          ("failing.so", "code that it runs as it is loaded has failed: this library never loads")):
+            done = run("train", "--solver=own.solver", "--load=" + name)
+            self.assertEqual((1, f"layrub: --load={name}: {name} cannot be loaded: {why}"), (done.code, done.last))
+        shutil.copy(LIBRARY, "twice.so")  # another file, the same types
+        done = run("train", "--solver=own.solver", "--load=" + LIBRARY + ",twice.so")
+        self.assertEqual(1, done.code)
+        self.assertRegex(done.last, "layrub: --load=.*: twice.so cannot be loaded: .*MyDoubler already registered")
+
+    def test_a_list_is_one_flag_without_empty_names(self):
+        for load in (LIBRARY + ",", "," + LIBRARY):
+            done = run("train", "--solver=own.solver", "--load=" + load)
+            self.assertEqual((1, f"layrub: --load={load}: a name in the list is empty."), (done.code, done.last))
+        for flag in ("load", "weights", "stage", "data_shape", "debug", "top_shape"):
+            for given in ([f"--{flag}=a", f"--{flag}=b"], [f"--{flag}", "a", f"-{flag}=b"]):
+                done = run("plan", *given)
+                self.assertEqual((1, f"layrub: --{flag} is given twice, and holds a list: join the values by a comma, "
+                                     f"as --{flag}=a,b."), (done.code, done.last))
+
+    def test_libraries_that_lack_a_type_are_named(self):
+        solver = self.solver("own", 'type: "MyTripler"')
+        for command in (("train", solver), ("plan", "--model=own.prototxt")):
+            done = run(*command, "--load=" + LIBRARY)
+            self.assertEqual(1, done.code)
+            self.assertIn(f"The library {LIBRARY} is loaded, and registers no such type (REGISTER_LAYER_CLASS does).", done.err)
+        done = run("train", solver, "--load=" + LIBRARY + "," + DERIVED)
+        self.assertIn(f"The libraries {LIBRARY}, {DERIVED} are loaded, and register no such type", done.err)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include "caffe/layer_check.hpp"
 #include "caffe/layer_factory.hpp"
 #include "caffe/proto/caffe.pb.h"
+#include "caffe/util/loaded_libraries.hpp"
 #include "caffe/util/nearest_name.hpp"
 #include "caffe/util/problem_list.hpp"
 #include "caffe/util/shape_only.hpp"
@@ -173,20 +174,35 @@ void Search::AddTops(const LayerParameter& layer) {
   }
 }
 
+/// "\nThe libraries a.so, b.so are loaded, and ..."; "" where there are none.
+string WhatIsLoaded() {
+  const std::vector<string>& libraries = LoadedLibraries();
+  if (libraries.empty()) return "";
+  string names;
+  for (const string& name : libraries) names += (names.empty() ? "" : ", ") + name;
+  const bool one = libraries.size() == 1;
+  return (one ? "\nThe library " : "\nThe libraries ") + names +
+         (one ? " is loaded, and registers" : " are loaded, and register") +
+         " no such type (REGISTER_LAYER_CLASS does).";
+}
+
 /// What to do about layers that are not here.
 string Search::Remedy() const {
   if (missing_.empty()) return "";
+  const string loaded = lists_types_ ? WhatIsLoaded() : "";
   if (!ShapeOnlyScope::Active()) {
     if (!lists_types_) return "";  // of other layers, their problems say what to do
-    return "\nTo run the net, compile the layers that are missing into the program, or name a "
+    return loaded +
+           "\nTo run the net, compile the layers that are missing into the program, or name a "
            "library that has them: layrub --load=my_layers.so. 'layrub plan' can do without them.";
   }
   string shapes;
   for (const LayerParameter* layer : missing_) {
     for (const string& top : layer->top()) shapes += (shapes.empty() ? "" : ",") + top + ":SHAPE";
   }
-  if (shapes.empty()) return "";
-  return "\nTo plan without the layers that are missing, give the shapes of their tops, batch "
+  if (shapes.empty()) return loaded;
+  return loaded +
+         "\nTo plan without the layers that are missing, give the shapes of their tops, batch "
          "included, as rois:300,5: --top_shape=" +
          shapes;
 }

@@ -145,6 +145,21 @@ class Outputs(FilesTest):
         self.assertEqual(0, result.code, result.last)
         self.assertIn('"iterations": 4', run_with(["train", "--solver=solver.prototxt", "--json_summary=/dev/stdout"]).out)
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can make the link of another user")
+    def test_a_folder_that_another_user_has_linked_where_all_may_is_not_written_into(self):
+        os.makedirs("shared")
+        os.chmod("shared", 0o1777)
+        os.mkdir("target")
+        os.symlink("../target", "shared/link")
+        os.chown("shared/link", 12345, 12345, follow_symlinks=False)
+        write("net.prototxt", TINY_NET)
+        refused = "the folder shared/link is a symbolic link that another user has made"
+        for flag in ("--report=shared/link", "--report=shared/link/in", "--dump=shared/link/"):
+            self.fails(run("plan", "--model=net.prototxt", flag), refused)
+        write("solver.prototxt", 'net: "net.prototxt" lr_policy: "fixed" base_lr: 1 max_iter: 1 snapshot_prefix: "shared/link/run"')
+        self.fails(run("train", "--solver=solver.prototxt"), refused)
+        self.assertEqual([], os.listdir("target"))
+
 
 class LogFiles(FilesTest):
     def left(self, args, environment=(), program="layrub"):
@@ -186,21 +201,6 @@ class LogFiles(FilesTest):
 
 
 class Inputs(FilesTest):
-    @unittest.skipIf(os.geteuid() != 0, "only root can make the link of another user")
-    def test_a_folder_that_another_user_has_linked_where_all_may_is_not_written_into(self):
-        os.makedirs("shared")
-        os.chmod("shared", 0o1777)
-        os.mkdir("target")
-        os.symlink("../target", "shared/link")
-        os.chown("shared/link", 12345, 12345, follow_symlinks=False)
-        write("net.prototxt", TINY_NET)
-        refused = "the folder shared/link is a symbolic link that another user has made"
-        for flag in ("--report=shared/link", "--report=shared/link/in", "--dump=shared/link/"):
-            self.fails(run("plan", "--model=net.prototxt", flag), refused)
-        write("solver.prototxt", 'net: "net.prototxt" lr_policy: "fixed" base_lr: 1 max_iter: 1 snapshot_prefix: "shared/link/run"')
-        self.fails(run("train", "--solver=solver.prototxt"), refused)
-        self.assertEqual([], os.listdir("target"))
-
     def test_a_pipe_that_nobody_writes_to_does_not_hang(self):
         os.mkfifo("pipe")
         os.mkfifo("pipe.h5")

@@ -26,7 +26,7 @@ inline constexpr size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 /// A step number for each lane: none.
 inline constexpr std::array<int32_t, kLanes> kNoSteps = [] {
   std::array<int32_t, kLanes> steps{};
-  steps.fill(kNone);
+  for (int32_t& step : steps) step = kNone;  // programs in C++17 include this
   return steps;
 }();
 

@@ -47,7 +47,7 @@ class OwnLayers(unittest.TestCase):
     def test_of_types_and_class_names_that_the_library_has_run_in_its_place(self):
         ours = self.solver("ours", 'type: "Power" power_param { scale: 2 }')
         self.assertEqual(0, run("train", ours).code)
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "own_types.cpp")) as source:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "libraries/own_types.cpp")) as source:
             types = re.findall(r"^OWN_TYPE\((\w+)\)", source.read(), re.M)
         for each in types:
             with self.subTest(each):

@@ -266,11 +266,6 @@ class VerifyPlan(PlanCase):
                 steps[at] = f'{copy} {part}'
                 self.assert_objects('do not go from an aligned one to the end of x', steps)
 
-    def test_objects_to_what_is_kept_and_cannot_be_read_when_the_forward_has_run(self):
-        kept = GRAPH.replace('tensor a 512 activation', 'tensor a 512 activation keep')
-        said = self.verify_text(kept, plan_text(STEPS))['objections']
-        self.assertIn('a is marked keep and does not have its value when the forward has run', said)
-
     def test_objects_to_races(self):
         self.assert_objects('writes b.grad without waiting for step 9 (offload x)',
                             self.without('wait compute for offload x'))

@@ -53,19 +53,8 @@ class Walk(Memory):
             if words[0] in OPERATIONS:
                 self.read_somewhere.update(t.name for t in self.form(words).reads)
         for self.number, words in enumerate(self.plan.steps):
-            if self.number == self.plan.pass_end[0]:
-                self.between()
             self.step(words)
         self.end()
-
-    def between(self):
-        """What is kept can be read when the forward has run, as far as that has written it."""
-        for name, tensor in self.graph.tensors.items():
-            if not tensor.keep or tensor.persistent or not self.value(tensor)[1]:
-                continue
-            if not any(name in arena.range_of and arena.range_of[name].has(self.value(tensor), 0, tensor.length)
-                       for arena in (self.device, self.host)):
-                self.objections.append(f'{name} is marked keep and does not have its value when the forward has run')
 
     def form(self, words):
         """The form that an operation's step runs."""

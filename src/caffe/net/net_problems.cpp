@@ -78,8 +78,10 @@ void Search::CheckType(const LayerParameter& layer) {
     return Add(layer, problem);
   }
   const string like = DidYouMean(layer.type(), types_);
-  lists_types_ = lists_types_ || like.empty();
-  missing_.push_back(&layer);
+  if (like.empty()) {
+    lists_types_ = true;
+    missing_.push_back(&layer);
+  }
   Add(layer, "Layer " + layer.name() + ": unknown layer type: " + layer.type() + like);
 }
 

@@ -53,7 +53,6 @@ class Checker {
   void CheckAgain(const Step& step, const Form& form);
   void NoteRun(const Step& step, const Form& form);
   void CheckAliases(const Form& form, const std::vector<TensorId>& outputs);
-  void CheckBetweenPasses();
   void CheckEnd();
   void CheckLeftOver(TensorId tensor);
 

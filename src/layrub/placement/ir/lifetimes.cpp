@@ -134,8 +134,6 @@ class Builder {
       if (gap.dropped && (use->reads || !use->writes)) {
         return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
       }
-      if (gap.dropped && graph_.tensors[t].keep)
-        return BadTensor(t, "it is marked keep, so it cannot be dropped");
       if (!CanStay(graph_.tensors[t], gap)) {
         return BadTensor(t, "its first " + std::to_string(gap.stays) +
                                 " bytes cannot stay in the gap after " + OpOf(gap.after).name);

@@ -35,8 +35,7 @@ std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& original
     };
     if (!unchanged(form.reads, run.op - 1) || !unchanged(form.writes, run.op)) continue;
     for (const TensorId t : form.writes) {
-      // What is kept is there when the forward has run: it is never dropped.
-      if (!graph.tensors[t].persistent && !graph.tensors[t].keep) producers[t] = run.op;
+      if (!graph.tensors[t].persistent) producers[t] = run.op;
     }
   }
   return producers;

@@ -105,20 +105,6 @@ TEST(EvictGreedily, KeepsToItsRoom) {
   }
 }
 
-TEST(EvictGreedily, NeverDropsWhatIsKept) {
-  Graph graph = Chain(12);
-  const TensorId kept = 3;
-  for (const bool keep : {false, true}) {
-    graph.tensors[kept].keep = keep;
-    const Decision decision = Within(graph, LinkMachine(1), 40);
-    const ShortList<Gap>& gaps = decision.tensors[kept].gaps;
-    const bool drops =
-        std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return gap.dropped; });
-    EXPECT_EQ(drops, !keep) << "it is dropped where nobody keeps it, so this looks at something";
-    EXPECT_TRUE(FindLifetimes(graph, decision).ok());
-  }
-}
-
 /// Operations that take no time beside a link that takes for ever: all that is away is looked at
 /// for computing it again, down to the data. That would take a call within another for each layer.
 TEST(EvictGreedily, LooksIntoChainsOfAnyLengthOnASmallStack) {

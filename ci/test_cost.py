@@ -74,7 +74,14 @@ class TestCost(unittest.TestCase):
         self.assertEqual(self.run_script('--write=limits.json').returncode, 0)
         ended = self.run_script('--limits=limits.json')
         self.assertEqual(ended.returncode, 0)
-        self.assertIn('compile takes 3.2 units, of 3.5 that it may', ended.stdout)
+        self.assertIn('compile takes 3.2 units, of 3.8 that it may', ended.stdout)
+        self.assertIn('test takes 2.0 units, of 3.2 that it may', ended.stdout)
+
+    def test_a_limit_of_tests_that_did_not_run_fails(self):
+        self.write('limits.json', json.dumps({'build': {'test': 2}}))
+        ended = self.run_script('--limits=limits.json')
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn('run its tests', ended.stderr)
 
     def test_the_unit_is_what_a_file_takes_to_compile_here(self):
         self.write('build/compile_commands.json', json.dumps(

@@ -21,9 +21,9 @@ enum class LayerOrigin {
   kInternal  ///< the library alone puts such layers into nets; in no list
 };
 
-/// Layers that the library has and Caffe lacks. A program or a library of layers may have classes
-/// of the same names in `caffe`: without this namespace their symbols would be one, and the first
-/// library loaded would give the code of both.
+/// Layers that the library has and Caffe lacks. A program may have classes of the same names in
+/// `caffe`. This namespace gives ours other symbols; with the same symbols, the dynamic linker
+/// would run the code of whichever library was loaded first for both.
 inline namespace library_layers {}
 
 /// Layer types by name. Filled before main by the REGISTER_LAYER macros, and by libraries that are

@@ -37,8 +37,8 @@ struct PlacementOptions {
   /// A plan for the net as it is now, to be used as it is; null: one is made.
   std::shared_ptr<const layrub::Plan> plan;
   Optimizations optimizations;
-  /// Bytes that memory which is shared with other nets (executor.transient) has beyond what this
-  /// plan needs of it: the budget has none for them twice.
+  /// How many bytes larger the memory shared with other nets (executor.transient) is than what this
+  /// plan needs of it. Feeding ahead leaves them out of the memory that it may use.
   int64_t shared_beyond = 0;
   // For tests and measurements.
   int64_t padding = 0;  ///< bytes between ranges, see layrub::Schedule

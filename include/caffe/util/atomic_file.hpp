@@ -58,10 +58,12 @@ class AtomicFile {
 /// Touches nothing that is there.
 string WhyNotWritable(const string& path);
 
-/// Why `path` is not to be written for the sake of a symbolic link that neither this user nor root
-/// has made, and that may lead to any file that this user may write: it is one, or a folder on its
-/// way is one, in a folder where everybody may make them (with the sticky bit, as /tmp). Folders
-/// elsewhere are followed, whoever has made the link. "": it is none.
+/// Returns the reason not to write `path` because of a symbolic link made by another user, or "".
+/// Such a link could lead to any file that this user may write. A link made by this user or by root
+/// is fine. Refused are:
+/// - a `path` that is such a link;
+/// - a `path` below such a link, if that link is in a folder where everybody may make links (one
+///   with the sticky bit, as /tmp). In other folders, links to folders are followed.
 string WhyLinkIsRefused(const string& path);
 
 /// Removes the temporary files in `folder` ("": the current one) that processes of this place left

@@ -69,9 +69,10 @@ class Executor {
   /// until the plan gives up or writes the range. Call outside Run, or from OpRunner::Run for what
   /// the operation at work does not touch.
   const void* Find(TensorId tensor);
-  /// Whoever calls this may write the value of `tensor` where Find has found it, until the next
-  /// pass, which uses what is written: where the device has the value, its copy in the host tier,
-  /// if there is one, is made once more when that pass begins. Nothing happens within Run.
+  /// Announces that the caller writes the value of `tensor`, at the address that Find returned,
+  /// before the next pass. That pass uses the new value: if the value is on the device and also has
+  /// a copy in the host tier, the pass makes the copy again when it begins. Does nothing within
+  /// Run.
   void NoteWrite(TensorId tensor);
   /// What is queued on the compute lane from now on comes after the last copy to `tensor`'s device
   /// range. Copies to others go on. Within Run, too.

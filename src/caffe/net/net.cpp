@@ -195,7 +195,8 @@ void Net<Dtype>::RunLayers(int start, int end, PendingReads* reads, Dtype* loss)
   LeavePlan();
   for (int i = start; i <= end; ++i) {
     for (Callback* callback : before_forward_) callback->run(i);
-    // Derivatives of what is computed anew, of a pass that is over, are nobody's: zero.
+    // The layer computes its tops anew: derivatives of the pass before no longer belong to them and
+    // read as zero.
     for (const Blob<Dtype>* top : top_vecs_[i]) {
       if (top->HasShape()) DroppedValue::Forget(top->diff().get());
     }
@@ -269,12 +270,13 @@ void Net<Dtype>::BackwardFromTo(int start, int end) {
     }
     return false;
   };
+  const bool whole = start == static_cast<int>(layers_.size()) - 1;
   for (int i = start; i >= end; --i) {
     for (Callback* callback : before_backward_) callback->run(i);
     if (layer_need_backward_[i]) {
-      // A derivative that a whole backward has not written by now, or that no layer ever writes, is
-      // nobody's: zero, as in Caffe.
-      const bool whole = start == static_cast<int>(layers_.size()) - 1;
+      // A derivative that no layer writes before this one reads it is zero, as in Caffe: in a whole
+      // backward one that is not written by now, in a partial one that of a top which no layer
+      // behind derives by.
       for (size_t top = 0; top < top_vecs_[i].size(); ++top) {
         if (whole || !is_computed(i, top_id_vecs_[i][top]))
           DroppedValue::Forget(top_vecs_[i][top]->diff().get());

@@ -61,8 +61,7 @@ class LayersOfText {
     if (LayerRegistry<float>::Registry().count(type) > 0) return "";
     return ". Layers of type " + type +
            " are not known here: docs/add-a-layer.md says how to add both, and 'layrub plan' can "
-           "do "
-           "without them.";
+           "do without them.";
   }
 
   // A layer whose type is not known has the unknown name of it.

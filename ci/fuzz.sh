@@ -20,8 +20,13 @@ case $build in /*) ;; *) build=$PWD/$build ;; esac
 length=${1:-10}
 [ $# -eq 0 ] || shift
 
-"$root/ci/configure_asan.sh" "$build"
-cmake --build "$build" --parallel "$(nproc)" --target fuzz_inputs
+# One at a time: ctest runs several of these side by side, and two builds in one folder destroy each other's files.
+mkdir -p "$build"
+(
+  flock 9
+  "$root/ci/configure_asan.sh" "$build"
+  cmake --build "$build" --parallel "$(nproc)" --target fuzz_inputs
+) 9> "$build/fuzz.lock"
 [ "$length" != build ] || exit 0
 
 case $length in

@@ -14,24 +14,23 @@ std::vector<TensorId> MissingIn(const std::vector<TensorId>& some,
   return missing;
 }
 
-/// What `worse` reads in place of what `better` reads, if that is all that they differ in and a
-/// copy as told in Needs.
-SavedCopy CopyInstead(const Graph& graph, const std::vector<OpId>& maker, const Form& better,
+/// Whether `worse` differs from `better` only in that it reads a saved copy in place of an
+/// original, as FormsToConsider says.
+bool ReadsCopyInstead(const Graph& graph, const std::vector<OpId>& maker, const Form& better,
                       const Form& worse) {
   const std::vector<TensorId> more = MissingIn(worse.reads, better.reads);
   const std::vector<TensorId> less = MissingIn(better.reads, worse.reads);
-  if (more.size() != 1 || less.size() != 1) return {};
+  if (more.size() != 1 || less.size() != 1) return false;
   const Tensor& copy = graph.tensors[more[0]];
   const OpId o = maker[more[0]];
-  if (copy.role != Role::kSaved || o == kNone) return {};
-  if (graph.tensors[less[0]].role == Role::kSaved || maker[less[0]] == kNone) return {};
+  if (copy.role != Role::kSaved || o == kNone) return false;
+  if (graph.tensors[less[0]].role == Role::kSaved || maker[less[0]] == kNone) return false;
   const Form& forward = graph.ops[o].forms.front();
   const auto touches = [&](const std::vector<TensorId>& operands) {
     return std::find(operands.begin(), operands.end(), less[0]) != operands.end();
   };
   const bool saved = touches(forward.reads) || touches(forward.writes);
-  return saved && copy.bytes >= graph.tensors[less[0]].bytes ? SavedCopy{more[0], less[0]}
-                                                             : SavedCopy{};
+  return saved && copy.bytes >= graph.tensors[less[0]].bytes;
 }
 
 }  // namespace
@@ -47,21 +46,16 @@ std::vector<OpId> ForwardMakers(const Graph& graph) {
   return maker;
 }
 
-Needs FindNeeds(const Graph& graph, const std::vector<OpId>& maker, const Op& op) {
-  Needs needs;
+std::vector<const Form*> FormsToConsider(const Graph& graph, const std::vector<OpId>& maker,
+                                         const Op& op) {
+  std::vector<const Form*> forms;
   for (const Form& form : op.forms) {
-    SavedCopy instead;
-    for (const Form& other : op.forms) {
-      if (instead.copy == kNone && &other != &form)
-        instead = CopyInstead(graph, maker, other, form);
-    }
-    if (instead.copy == kNone) {
-      needs.forms.push_back(&form);
-    } else {
-      needs.copies.push_back(instead);
-    }
+    const bool worse = std::any_of(op.forms.begin(), op.forms.end(), [&](const Form& other) {
+      return &other != &form && ReadsCopyInstead(graph, maker, other, form);
+    });
+    if (!worse) forms.push_back(&form);
   }
-  return needs;
+  return forms;
 }
 
 }  // namespace layrub::bounds

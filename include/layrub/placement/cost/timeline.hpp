@@ -56,11 +56,10 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 
 /// A bound from below on the seconds of an iteration within `budget` device bytes, from the graph
 /// alone. Of what backward operations need of the forward pass (in each of their forms), as much as
-/// the budget leaves beside the persistent tensors stays; the rest moves over the link in both
-/// passes, beside the operations, or is computed again, whatever takes less; what computing again
-/// reads is there, moves or is computed again in turn (bounds/making_again.hpp).
-/// Where the budget leaves little beside an operation's own tensors, the bound also has what has to
-/// come and go between one such operation and the next (bounds/tight_windows.hpp).
+/// the budget leaves beside the persistent tensors stays. The rest goes over the link, down in the
+/// forward and up in the backward pass, or is computed again in the backward pass, whichever takes
+/// less; what computing again reads is there, comes over the link or is computed again in turn
+/// (bounds/making_again.hpp). Each pass takes at least as long as its operations, and as its copies.
 double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
 
 }  // namespace layrub

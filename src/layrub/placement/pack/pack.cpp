@@ -8,8 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "layrub/placement/pack/pack_search.hpp"
-
 namespace layrub::placement::pack {
 namespace {
 
@@ -17,13 +15,6 @@ namespace {
 constexpr int64_t kOrderBudget = 4'000'000;
 /// How often one order may be changed.
 constexpr int64_t kMaxRounds = 3;
-/// What the search for something below the best of them may take (PackSearch::looks): less than a
-/// tenth of a second.
-constexpr int64_t kSearchBudget = 82'000'000;
-/// Each search may be this part as far above the bound as the best packing before.
-constexpr double kLowering = 0.9;
-/// What would be nearer to the bound than this part of it is a search for the bound itself.
-constexpr int64_t kResolution = 400;
 
 using Order = std::vector<int32_t>;
 /// For each interval those that share a moment with it.
@@ -245,18 +236,6 @@ Packing PackInOrders(const std::vector<Interval>& intervals, const Neighbours& n
   return best;
 }
 
-/// Searches for something below `best`, nearer and nearer to the bound.
-Packing PackBySearch(const std::vector<Interval>& intervals, int64_t bound, Packing best) {
-  PackSearch search(intervals);
-  while (best.bytes > bound) {
-    const auto above = static_cast<int64_t>(kLowering * static_cast<double>(best.bytes - bound));
-    const int64_t height = above < bound / kResolution ? bound : bound + above;
-    if (!search.Fit(height, kSearchBudget - search.looks())) break;
-    best = search.Result();
-  }
-  return best;
-}
-
 Packing PackOthers(const std::vector<Interval>& intervals, int64_t enough) {
   if (intervals.empty()) return {};
   const Sweep sweep(intervals);
@@ -265,10 +244,7 @@ Packing PackOthers(const std::vector<Interval>& intervals, int64_t enough) {
   const int64_t bound = std::max(LargestSum(intervals, sweep), enough);
   const int64_t pairs = 2 * CountPairs(sweep) + 16 * static_cast<int64_t>(intervals.size());
   if (best.bytes <= bound || pairs > kOrderBudget) return best;
-  best = PackInOrders(intervals, FindNeighbours(intervals, sweep), pairs, bound, std::move(best));
-  const auto count = static_cast<int64_t>(intervals.size());
-  if (count > kSearchBudget / count) return best;  // it would not come to an end of its first round
-  return PackBySearch(intervals, bound, std::move(best));
+  return PackInOrders(intervals, FindNeighbours(intervals, sweep), pairs, bound, std::move(best));
 }
 
 }  // namespace

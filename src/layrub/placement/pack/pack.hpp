@@ -29,12 +29,10 @@ int64_t LargestLiveSum(const std::vector<Interval>& intervals);
 /// others.
 Packing PackWhole(const std::vector<Interval>& intervals, std::vector<int32_t>* others);
 
-/// Packs by best fit in several orders, then by a search (PackSearch) below the best of them, and
-/// returns the smallest result; deterministic. Begins with PackWhole.
-/// Takes about n log n steps for n intervals, and what orders and search may
-/// take besides: together a tenth of a second; they are left out where even that is too short.
-/// Nothing more is tried once a packing needs at most `enough` bytes; best fit in order of time
-/// comes first.
+/// Packs by best fit, in order of time and then in several other orders, and returns the smallest
+/// result; deterministic. Begins with PackWhole. Takes about n log n steps for n intervals, and a
+/// few hundredths of a second for the other orders, which are left out where even that is too
+/// short. Nothing more is tried once a packing needs at most `enough` bytes.
 Packing Pack(const std::vector<Interval>& intervals, int64_t enough = 0);
 
 }  // namespace layrub::placement::pack

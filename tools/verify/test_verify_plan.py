@@ -346,6 +346,15 @@ class VerifyPlan(PlanCase):
             self.assert_objects(words, AGAIN, device=2304, graph=GRAPH.replace(old, new))
         self.assert_objects('before it has run', [AGAIN[16]] + AGAIN, device=2304)
 
+    def test_objects_to_what_is_to_be_kept_and_away_between_passes(self):
+        graph = GRAPH.replace('tensor b 512 activation', 'tensor b 512 activation keep')
+        plan = plan_text(AGAIN, device=2304)
+        self.assertIn('pass_end 21 ', plan)
+        words = 'b is marked keep but cannot be read between passes, before step '
+        for end, said in ((21, False), (14, True), (13, False)):
+            objections = self.verify_text(graph, plan.replace('pass_end 21 ', f'pass_end {end} '))['objections']
+            self.assertEqual(f'{words}{end}' in objections, said, objections)
+
     def test_wants_saved_tensors_where_a_form_reads_them(self):
         self.assert_objects('writes mask, which has no device range', self.changed(
             'compute relu/backward form=0 scratch=0', 'compute relu/backward form=1 scratch=0'))

@@ -53,6 +53,8 @@ class Walk(Memory):
             if words[0] in OPERATIONS:
                 self.read_somewhere.update(t.name for t in self.form(words).reads)
         for self.number, words in enumerate(self.plan.steps):
+            if self.number in self.plan.pass_end[:2]:
+                self.between_passes()
             self.step(words)
         self.end()
 
@@ -262,6 +264,15 @@ class Walk(Memory):
             if id(block) in written:
                 self.object(f'writes {output.name} on the bytes of another output')
             written.add(id(block))
+
+    def between_passes(self):
+        """The user may read what is marked keep and has been written."""
+        for name, tensor in self.graph.tensors.items():
+            if tensor.keep and not tensor.persistent and self.version[name] and not any(
+                    name in arena.range_of and arena.range_of[name].has(self.value(tensor), 0, tensor.length)
+                    for arena in (self.device, self.host)):
+                self.objections.append(f'{name} is marked keep but cannot be read between passes, '
+                                       f'before step {self.number}')
 
     def end(self):
         plan, graph = self.plan, self.graph

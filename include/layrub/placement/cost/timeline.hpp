@@ -59,7 +59,8 @@ Timeline Simulate(const Graph& graph, const Plan& plan, const Machine& machine);
 /// the budget leaves beside the persistent tensors stays. The rest goes over the link, down in the
 /// forward and up in the backward pass, or is computed again in the backward pass, whichever takes
 /// less; what computing again reads is there, comes over the link or is computed again in turn
-/// (bounds/making_again.hpp). Each pass takes at least as long as its operations, and as its copies.
+/// (bounds/making_again.hpp). Each pass takes at least as long as its operations, and as long as
+/// its copies.
 double TimeFloor(const Graph& graph, const Machine& machine, int64_t budget);
 
 }  // namespace layrub

@@ -45,7 +45,8 @@ struct Tensor {
   /// The value lives across iterations: always resident, never freed. Parameters, their gradients,
   /// history, user inputs, loss weights.
   bool persistent = false;
-  /// The value must be readable after the pass (net outputs, blobs the user asked for).
+  /// The value must be readable after each pass, once it has been written (net outputs, blobs the
+  /// user asked for).
   bool keep = false;
   /// Tensors with the same blob >= 0 are versions of one named blob's data (or of its diff), in
   /// order of version.

@@ -381,6 +381,32 @@ TEST(PlannedBlobsErrors, NeverGiveZerosForAValueThatAPlanHasDropped) {
   EXPECT_GT(net.blob_by_name("conv3")->asum_data(), 0);
 }
 
+/// Whatever the budget, and also where making them again costs less than copying them.
+TEST(KeptBlobs, CanBeReadBetweenThePasses) {
+  for (const char* name : {"conv1", "conv2", "conv3", "pool"}) {
+    NetParameter param = ParseNet(kDeep);  // with a last block that needs most of the memory
+    param.mutable_layer(3)->mutable_convolution_param()->set_num_output(64);
+    Net<float> plain(param), net(param);
+    net.ShareTrainedLayersWith(&plain);
+    PlacementOptions options = Options("auto");
+    options.keep = {name};
+    options.machine.link_down = options.machine.link_up = options.machine.link_both = 1e3;
+    const int64_t floor = layrub::FloorBytes(net.MemoryGraph(-1, options.keep));
+    for (const int64_t twentieths : {20, 21, 22, 24, 28}) {
+      options.budget.device = floor * twentieths / 20;
+      if (!net.Place(options).ok()) continue;
+      for (Net<float>* each : {&plain, &net}) {
+        Blob<float>* data = each->input_blobs()[0];
+        Fill(data->count(), static_cast<float>(twentieths), data->mutable_cpu_data());
+        each->Forward();
+      }
+      EXPECT_TRUE(SameBits(Values(*net.blob_by_name(name)), Values(*plain.blob_by_name(name))))
+          << name << " in " << options.budget.device << " bytes";
+    }
+    EXPECT_NE(net.planned(), nullptr);
+  }
+}
+
 class LateSource : public ::testing::TestWithParam<string> {};
 
 TEST_P(LateSource, MayChangeItsShapeAfterLayersThatHaveRunUnderThePlan) {

@@ -37,8 +37,11 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
 }
 
 std::vector<std::string> Checker::Run() {
-  for (const int32_t end = static_cast<int32_t>(plan_.steps.size()); now_ < end; ++now_)
+  for (const int32_t end = static_cast<int32_t>(plan_.steps.size()); now_ < end; ++now_) {
+    if (now_ == plan_.pass_end[0]) CheckKeptAfter("forward");
+    if (now_ == plan_.pass_end[1]) CheckKeptAfter("backward");
     CheckStep();
+  }
   CheckEnd();
   return std::move(objections_);
 }
@@ -268,6 +271,22 @@ void Checker::CheckEnd() {
   }
   for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor)
     CheckLeftOver(static_cast<TensorId>(tensor));
+}
+
+/// Between two passes the user may read what is marked keep and has been written.
+void Checker::CheckKeptAfter(const char* pass) {
+  for (size_t t = 0; t < graph_.tensors.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    if (!graph_.tensors[t].keep || graph_.tensors[t].persistent || version_[t] == 0) continue;
+    const auto is_in = [&](const Memory& memory) {
+      if (!memory.arena.Has(id)) return false;
+      const Range& range = memory.arena.Of(id);
+      return range.holds == CurrentValue(id) && range.of.Covers(Clipped(id, {}));
+    };
+    if (!is_in(device_) && !is_in(host_))
+      objections_.push_back("after the " + std::string(pass) + " pass " + NameOf(id) +
+                            " cannot be read, although it is marked keep");
+  }
 }
 
 /// At the end a persistent tensor is on the device, a readable one in one of the tiers, both with

@@ -38,6 +38,7 @@ class Checker {
 
   void CheckSizes(const Budget& budget);
   void CheckStep();
+  void CheckKeptAfter(const char* pass);
   bool HasValidIds(const Step& step);
   void CheckAlloc(const Step& step);
   void CheckMove(const Step& step);

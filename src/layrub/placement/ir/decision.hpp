@@ -43,7 +43,8 @@ struct Gap {
   RunId prefetch = kNone;  ///< release < prefetch <= before: range allocated and copy issued just
                            ///< before this run
   RunId before = kNone;    ///< the first use after the gap
-  /// Nothing is copied: `before` writes the tensor without reading it.
+  /// Nothing is copied: `before` writes the tensor without reading it. A tensor marked keep may not
+  /// be away like that when the forward or the backward pass ends.
   bool dropped = false;
   /// It leaves in part: its first so many bytes, a multiple of kAlignment and not all, stay on the
   /// device, and are not copied unless another gap of it has fewer. Not if it is dropped, marked

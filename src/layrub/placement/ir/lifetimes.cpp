@@ -1,6 +1,7 @@
 #include "layrub/placement/ir/lifetimes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,7 +40,14 @@ class Builder {
         decision_(decision),
         run_count_(static_cast<RunId>(decision.runs.size())),
         uses_(uses),
-        first_(graph.tensors.size() + 1) {}
+        first_(graph.tensors.size() + 1) {
+    for (RunId r = 0; r < run_count_; ++r) {
+      if (decision.runs[r].recompute) continue;
+      const Pass pass = OpOf(r).pass;
+      if (pass == Pass::kForward) last_of_pass_[0] = r;
+      if (pass != Pass::kUpdate) last_of_pass_[1] = r;
+    }
+  }
 
   Result<Lifetimes> Build() {
     Status status = Status::Ok();
@@ -108,6 +116,12 @@ class Builder {
     return AddGaps(t);
   }
 
+  /// Nothing of the tensor is on the device when the forward or the backward pass ends.
+  bool IsAwayBetweenPasses(const Gap& gap) const {
+    return std::any_of(last_of_pass_.begin(), last_of_pass_.end(),
+                       [&gap](RunId last) { return gap.release <= last && last < gap.before; });
+  }
+
   Status AddGaps(TensorId t) {
     const ShortList<Gap>& gaps = decision_.tensors[t].gaps;
     const std::span<const Use> uses = uses_[t];
@@ -116,6 +130,10 @@ class Builder {
     HostStay stay{t, {}, kNone};
     auto use = uses.begin();
     RunId last_write = kNone;
+    // After which run it is dropped, though it is to be readable between the passes; that is right
+    // only if its value is in the host tier, and stays there.
+    RunId unreadable_after = kNone;
+    bool copied = true;
     // A recomputation writes the value that its host copy has.
     const auto pass_use = [&] {
       if (use->writes && !decision_.runs[use->run].recompute) last_write = use->run;
@@ -133,6 +151,10 @@ class Builder {
       }
       if (gap.dropped && (use->reads || !use->writes)) {
         return BadTensor(t, OpOf(gap.before).name + " needs its value, which was dropped");
+      }
+      if (gap.dropped && graph_.tensors[t].keep && IsAwayBetweenPasses(gap)) {
+        unreadable_after = gap.after;
+        copied = copied && !stay.offloads.empty() && last_write <= stay.offloads.back();
       }
       if (!CanStay(graph_.tensors[t], gap)) {
         return BadTensor(t, "its first " + std::to_string(gap.stays) +
@@ -158,6 +180,12 @@ class Builder {
         host_is_valid = true;
       }
       (host_is_valid ? stay.end : end) = run_count_;
+      if (unreadable_after != kNone && !(copied && host_is_valid)) {
+        return BadTensor(t,
+                         "it is marked keep, so it must be readable between the passes, but it is "
+                         "dropped after " +
+                             OpOf(unreadable_after).name);
+      }
     }
     Add(t, begin, end, fetched_for);
     if (!stay.offloads.empty()) lives_.host.push_back(std::move(stay));
@@ -274,6 +302,7 @@ class Builder {
   const Decision& decision_;
   const RunId run_count_;
   const UseLists& uses_;
+  std::array<RunId, 2> last_of_pass_{kNone, kNone};  ///< up to the forward's end, the backward's
   std::vector<int32_t> first_;  ///< first_[t] .. first_[t + 1]: the residences of tensor t
   Lifetimes lives_;
 };

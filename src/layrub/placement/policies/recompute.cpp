@@ -41,6 +41,18 @@ std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& original
   return producers;
 }
 
+std::vector<OpId> ProducersOfUnkept(const Graph& graph, const std::vector<Run>& originals) {
+  std::vector<OpId> producers = Producers(graph, originals);
+  for (OpId& producer : producers) {
+    if (producer == kNone) continue;
+    const std::vector<TensorId>& writes = FormOf(graph, originals[producer]).writes;
+    const bool kept = std::any_of(writes.begin(), writes.end(),
+                                  [&graph](TensorId t) { return graph.tensors[t].keep; });
+    if (kept) producer = kNone;
+  }
+  return producers;
+}
+
 void AppendReplay(const Graph& graph, const std::vector<Run>& originals,
                   const std::vector<OpId>& producers, const std::vector<TensorId>& wanted,
                   std::vector<bool>* away, std::vector<Run>* runs) {

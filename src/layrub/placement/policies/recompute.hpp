@@ -16,6 +16,9 @@ namespace layrub::placement::policies {
 /// first run and the updates; kNone: once dropped, the value is lost. `originals` has one run for
 /// each operation.
 std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& originals);
+/// As that, without operations that write a tensor marked keep. Who runs only these again never
+/// drops what has to be readable between the passes.
+std::vector<OpId> ProducersOfUnkept(const Graph& graph, const std::vector<Run>& originals);
 
 /// Appends to `runs` recomputations after which the tensors `wanted` are there: of their producers,
 /// and of those of what these read, as far as it is away; each operation once, in graph order.

@@ -70,7 +70,7 @@ Start InFrugalForms(const Graph& graph, int64_t most) {
     for (const TensorId t : best->reads) makers.needed[t] = true;
   }
   UseLists uses = FindUses(graph, decision.runs);
-  std::vector<OpId> producers = policies::Producers(graph, decision.runs);
+  std::vector<OpId> producers = policies::ProducersOfUnkept(graph, decision.runs);
   return {std::move(decision), std::move(uses), std::move(producers)};
 }
 

@@ -14,7 +14,7 @@ namespace layrub::placement::search {
 struct Start {
   Decision decision;
   UseLists uses;
-  std::vector<OpId> producers;  ///< see Producers
+  std::vector<OpId> producers;  ///< see ProducersOfUnkept
 };
 
 /// DefaultDecision with each operation in the form that makes forward keep the fewest more bytes

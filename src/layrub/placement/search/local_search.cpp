@@ -115,7 +115,7 @@ bool LocalSearch::Start(Residency residency, int64_t room, uint32_t seed) {
   std::vector<Run> originals;
   std::copy_if(residency.runs.begin(), residency.runs.end(), std::back_inserter(originals),
                [](const Run& run) { return !run.recompute; });
-  producers_ = policies::Producers(graph_, originals);
+  producers_ = policies::ProducersOfUnkept(graph_, originals);
   Decision decision;
   Lifetimes lives;
   if (!Fit(&residency, {}, kMostLeaveAtStart, &decision, &lives)) return false;

@@ -80,7 +80,7 @@ class LocalSearch {
   const Machine& machine_;
   const bool parts_;
   const Judge judge_;
-  std::vector<OpId> producers_;  ///< see policies::Producers; always the same, as forms are
+  std::vector<OpId> producers_;  ///< see policies::ProducersOfUnkept; always the same, as forms are
   int64_t room_ = 0;
   std::mt19937 random_;  // NOLINT(cert-msc51-cpp): every search is to go the same way
   Place at_;

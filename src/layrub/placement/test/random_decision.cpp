@@ -55,7 +55,7 @@ class Dice {
   /// Drops tensors at any time, again and again, and brings them back when they are read.
   void ChooseRecomputations() {
     const std::vector<Run> originals = std::exchange(decision_.runs, {});
-    const std::vector<OpId> producers = policies::Producers(graph_, originals);
+    const std::vector<OpId> producers = policies::ProducersOfUnkept(graph_, originals);
     std::vector<bool> away(graph_.tensors.size());
     const int percent = Pick(0, 3) * 15;
     for (const Run& run : originals) {
@@ -95,6 +95,7 @@ class Dice {
     for (size_t i = 1; i < uses_[id].size(); ++i) {
       const RunId after = uses_[id][i - 1].run, before = uses_[id][i].run;
       const bool dropped = !uses_[id][i].reads || (reckless_ && Chance(1));
+      if (dropped && tensor.keep && !reckless_ && LiesBetweenPasses(after, before)) continue;
       // A copy of what was just computed again may be older, and all that is needed.
       if (!dropped && must_drop_.count({id, after}) > 0) continue;
       if (must_drop_.count({id, before}) == 0 && !Chance(40)) continue;
@@ -107,6 +108,16 @@ class Dice {
       choice.gaps.push_back(gap);
     }
     choice.ends_on_host = tensor.keep && !choice.whole && Chance(50);
+  }
+
+  /// A pass ends after run `after` or a later one, and before run `before`. Recomputations belong
+  /// to the pass of the operation that follows.
+  bool LiesBetweenPasses(RunId after, RunId before) const {
+    const auto next = [this](RunId r) {
+      while (decision_.runs[r].recompute) ++r;
+      return graph_.ops[decision_.runs[r].op].pass;
+    };
+    return next(after) != next(before);
   }
 
   /// The bytes of `id` come to run `run` with no value in them.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "layrub/placement/schedule/schedule.hpp"
 #include "layrub/placement/strategies/strategies.hpp"
 #include "layrub/placement/strategies/strategy.hpp"
+#include "layrub/placement/test/hand_made.hpp"
 #include "layrub/placement/test/random_graph.hpp"
 
 namespace layrub::placement {
@@ -74,6 +76,35 @@ TEST(Auto, WhatIsReadableAfterThePassMayEndInTheHostTier) {
   EXPECT_EQ(plan.device_bytes, 2 * kBytes);
   EXPECT_EQ(plan.readable, std::vector<TensorId>{0});
   EXPECT_EQ(Check(graph, plan), std::vector<std::string>());
+}
+
+TEST(Auto, DoesNotDropWhatIsToBeReadBetweenThePasses) {
+  // x has to leave for k/forward. To make it again would take hardly any time, to copy it 16 s.
+  testing::HandMade net;
+  const TensorId x = net.Add("x", 8), other = net.Add("other", 8);
+  const TensorId h = net.Add("h", 8), k = net.Add("k", 8);
+  net.Forward("x/forward", testing::Uses({}, {x, other}));
+  net.Forward("h/forward", testing::Uses({}, {h}));
+  net.Forward("k/forward", testing::Uses({h}, {k}));
+  net.Backward("k/backward", testing::Uses({h, k}, {}));
+  net.Backward("x/backward", testing::Uses({x, other}, {}));
+  net.graph.ops[0].repeatable = true;
+  const int64_t budget = FloorBytes(net.graph);
+  EXPECT_EQ(budget, 16 * kAlignment);
+  const Machine machine = testing::LinkMachine(1);
+  const Plan dropped = PlanWithin(net.graph, machine, budget);
+  EXPECT_EQ(dropped.host_bytes, 0);
+  net.graph.tensors[x].keep = true;
+  const Plan kept = PlanWithin(net.graph, machine, budget);
+  EXPECT_EQ(kept.device_bytes, budget);
+  EXPECT_EQ(kept.host_bytes, 16 * kAlignment);
+  EXPECT_EQ(Check(net.graph, kept), std::vector<std::string>());
+  // The proof knows: the plan that drops it is refused for a graph that keeps it.
+  Plan wrong = dropped;
+  wrong.readable = {x};
+  const std::vector<std::string> objections = Check(net.graph, wrong);
+  const std::string said = "after the forward pass x cannot be read, although it is marked keep";
+  EXPECT_EQ(std::count(objections.begin(), objections.end(), said), 1);
 }
 
 TEST(Auto, FitsFromItsSmallestBudgetUpward) {

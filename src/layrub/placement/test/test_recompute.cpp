@@ -141,6 +141,18 @@ TEST(Recompute, ACopyStaysValidWhenTheTensorIsComputedAgain) {
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device a"), 3);
 }
 
+TEST(Recompute, OfWhatIsToBeReadBetweenThePassesIsRefusedWithoutACopy) {
+  Graph graph = RepeatableChain();
+  graph.tensors[2].keep = true;
+  Decision decision = BeforeBackwardOfB(graph, {1});
+  decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
+  EXPECT_EQ(Refusal(graph, decision),
+            "tensor a: it is marked keep, so it must be readable between the passes, but it is "
+            "dropped after b/forward");
+  decision.tensors[2].gaps = {{2, 4, 5, 5, true}};  // given back when the forward pass is over
+  EXPECT_EQ(Names(graph, MustSchedule(graph, decision).readable), (Lines{"a"}));
+}
+
 TEST(Recompute, WritesTheSameBitsOverATensorThatStayed) {
   const Graph graph = RepeatableChain();
   const Lines steps = Steps(graph, MustSchedule(graph, BeforeBackwardOfB(graph, {1})));

@@ -101,7 +101,7 @@ struct MemoryTraits {
   /// of the base wants saved when it is called, they count.
   bool inherited = false;
   /// The forward may run again in the same iteration with the same result and no other effect
-  /// (Layer::recomputing tells it so): persistent operands that it updates are left alone then.
+  /// (Layer::recomputing tells it so): state operands that it updates are left alone then.
   bool repeatable = true;
   /// The bodies queue kernels and calls of libraries, the same ones for the same addresses, and do
   /// nothing else: the host neither looks at values nor makes any, and no kernel is given by value

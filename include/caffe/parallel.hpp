@@ -31,7 +31,7 @@ namespace caffe {
 /// something for the first time, or captures it, sums come after the backward, and the host waits
 /// for them, as it does before a test.
 ///
-/// The memory of gradients never moves while a plan is in force (they are persistent), so a plan
+/// The memory of gradients never moves while a plan is in force (they are state), so a plan
 /// needs to know nothing of this.
 template <typename Dtype>
 class GradientSum : public Solver<Dtype>::Callback, public ParameterCallback<Dtype> {

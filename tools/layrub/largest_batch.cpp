@@ -84,7 +84,7 @@ bool FitsKnowingTheBudget(const SolverGraphs& graphs, const PlacementOptions& op
 int64_t LargestBlob(const layrub::Graph& graph) {
   int64_t largest = 1;
   for (const layrub::Tensor& tensor : graph.tensors) {
-    const bool of_a_batch = tensor.blob != layrub::kNone && !tensor.persistent;
+    const bool of_a_batch = tensor.blob != layrub::kNone && !tensor.is_state();
     if (of_a_batch) largest = std::max(largest, tensor.bytes / int64_t{sizeof(float)});
   }
   return largest;
@@ -109,7 +109,7 @@ class BatchSearch {
         graphs_(graphs),
         bytes_(bytes),
         tell_(tell),
-        persistent_(layrub::PersistentBytes(graphs.train)) {
+        persistent_(layrub::StateBytes(graphs.train)) {
     const SolverGraphs one_item = GraphsWithBatch(1);
     int64_t largest = LargestBlob(one_item.train);
     items_ = static_cast<double>(LargestBlob(graphs.train)) / static_cast<double>(largest);

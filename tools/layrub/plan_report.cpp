@@ -54,7 +54,7 @@ void AddReadable(const Graph& graph, PlanReport* report) {
   for (const auto& [blob, t] : newest) {
     const layrub::Tensor& tensor = graph.tensors[t];
     ++report->blobs;
-    if (!tensor.persistent && !std::binary_search(left.begin(), left.end(), t)) continue;
+    if (!tensor.is_state() && !std::binary_search(left.begin(), left.end(), t)) continue;
     report->readable.push_back(tensor.name.substr(0, tensor.name.rfind('@')));
   }
 }
@@ -132,7 +132,7 @@ Result<PlanReport> MakeReport(const SolverGraphs& graphs, const PlacementOptions
   report.layers = LayerCosts(graph, report.plan(), timeline);
   AddRecomputationsAndMoves(graph, &report);
   AddReadable(graph, &report);
-  report.persistent_bytes = layrub::PersistentBytes(graph);
+  report.persistent_bytes = layrub::StateBytes(graph);
   const Plan& keep_plan = *keep.value().train.plan;
   report.keep_peak_bytes = keep_plan.device_bytes;
   report.keep_budget_bytes = keep.value().device_bytes;

@@ -28,7 +28,7 @@ using caffe::Solver;
 /// by liveness, run in the bytes that training needs during a pass only.
 int64_t LeastBytes(Solver<float>& solver) {
   const auto resident = [](const caffe::Net<float>& net) {
-    return layrub::ResidentBytes(net.planned()->graph(), net.planned()->plan());
+    return layrub::HomeBytes(net.planned()->graph(), net.planned()->plan());
   };
   int64_t kept_by_tests = 0, largest_test = 0;
   for (const auto& net : solver.test_nets()) {

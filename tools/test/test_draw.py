@@ -119,12 +119,11 @@ class Draw(unittest.TestCase):
     def test_joins_what_is_too_small_to_be_told_apart(self):
         count = 5000
         names = [f"w{i}" for i in range(count)]
-        write("graph.txt", "layrub-graph 1\ngraph many\n" + "".join(f"tensor {name} 256 parameter persistent\n" for name in names) +
+        write("graph.txt", "layrub-graph 2\ngraph many\n" + "".join(f"tensor {name} 256 parameter state\n" for name in names) +
               "op run forward compute\nform f flops=1 bytes=1\nreads " + " ".join(names) + "\nend\n")
-        steps = [f"alloc device {name} {256 * i}" for i, name in enumerate(names)] + ["compute run form=0 scratch=0"]
-        write("plan.txt", f"layrub-plan 1\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\n"
-              f"pass_end {len(steps)} {len(steps)} {len(steps)}\nreadable\n" +
-              "".join(f"{i} {step}\n" for i, step in enumerate(steps)) + "end\n")
+        homes = "".join(f"home {name} device {256 * i}\n" for i, name in enumerate(names))
+        write("plan.txt", f"layrub-plan 2\nstrategy hand\ndevice_bytes {256 * count}\nhost_bytes 0\n"
+              f"pass_end 1 1 1\nreadable\n{homes}0 compute run form=0 scratch=0\nend\n")
         found = boxes(self.draw())
         self.assertLess(len(found), 2 * DEVICE)
         joined = [re.fullmatch(r"(\d+) tensors, .*", title) for title in found for _ in found[title]]
@@ -133,14 +132,14 @@ class Draw(unittest.TestCase):
 
     def test_counts_a_tensor_once_that_has_several_of_the_joined_boxes(self):
         big = 1 << 20
-        write("graph.txt", f"layrub-graph 1\ngraph small\ntensor p 256 parameter persistent\ntensor a 256 activation\n"
-              f"tensor big {big} parameter persistent\n"
+        write("graph.txt", f"layrub-graph 2\ngraph small\ntensor p 256 parameter state\ntensor a 256 activation\n"
+              f"tensor big {big} parameter state\n"
               "op one forward compute\nform f flops=1 bytes=1\nreads p big\nwrites a\n"
               "op two forward compute\nform f flops=1 bytes=1\nreads p big\nend\n")
         # a is written by the first, and then held, not in use.
-        steps = ["alloc device p 0", "alloc device big 512", "alloc device a 256", "compute one form=0 scratch=0",
-                 "compute two form=0 scratch=0", "free device a"]
-        write("plan.txt", f"layrub-plan 1\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\npass_end 6 6 6\nreadable\n" +
+        steps = ["alloc device a 256", "compute one form=0 scratch=0", "compute two form=0 scratch=0", "free device a"]
+        write("plan.txt", f"layrub-plan 2\nstrategy hand\ndevice_bytes {big + 512}\nhost_bytes 0\npass_end 4 4 4\nreadable\n" +
+              "home p device 0\nhome big device 512\n" +
               "".join(f"{i} {step}\n" for i, step in enumerate(steps)) + "end\n")
         self.assertEqual({"big, 1 MiB", "2 tensors, 512 bytes"}, set(boxes(self.draw())))
 

@@ -38,7 +38,7 @@ class Tensor:
     name: str
     size: int  # in bytes, aligned
     role: str
-    persistent: bool
+    state: bool
     keep: bool
     length: int = 0  # in bytes
 
@@ -76,6 +76,7 @@ class Plan:
     host_bytes: int = 0
     pass_end: tuple = (0, 0, 0)
     readable: list = field(default_factory=list)
+    homes: list = field(default_factory=list)  # (tensor, tier, offset) of each state tensor
     steps: list = field(default_factory=list)  # the words of each, the number left out
     lines: list = field(default_factory=list, compare=False)  # where each stands, as file:line
 
@@ -128,7 +129,7 @@ def of_kinds(*forms):
 
 GRAPH_RECORDS = of_kinds(
     'graph <name or ->',
-    'tensor <name> <bytes> <role>[ persistent][ keep][ blob=<n>]',
+    'tensor <name> <bytes> <role>[ state][ keep][ blob=<n>]',
     'op <name> <pass> <kind>[ repeatable]',
     'form <name or -> flops=<number> bytes=<number>[ tf32]',
     'reads <tensor>...',
@@ -141,6 +142,7 @@ HEADER_RECORDS = of_kinds(
     'host_bytes <bytes>',
     'pass_end <step> <step> <step>',
     'readable <tensor>...')
+HOME = Record('home <tensor> <tier> <offset>')
 STEP_RECORDS = of_kinds(
     'alloc <tier> <tensor> <offset>',
     'free <tier> <tensor>[ <offset>]',
@@ -172,6 +174,9 @@ def records(path, magic):
     """Yields (where, record) for each record, "end" included, after checking the first line and that nothing is
     cut off."""
     lines = text_of(path).split('\n')
+    if lines[0] == magic[:-1] + '1':
+        raise BadInput(f'{path}:1: this is version 1 of the format, which older versions of Layrub wrote; '
+                       'make it again with "layrub plan --dump"')
     if lines[0] != magic:
         raise BadInput(f'{path}:1: the first line is not "{magic}"')
     end = None
@@ -220,9 +225,9 @@ def add_to_graph(graph, record):
         check(not graph.name, 'there is another "graph" above this line')
         graph.name = fields[0]
     elif kind == 'tensor':
-        name, size, role, persistent, keep, _ = fields
+        name, size, role, state, keep, _ = fields
         check(name not in graph.tensors, f'there is another tensor "{name}" above this line')
-        graph.tensors[name] = Tensor(name, aligned(int(size)), role, bool(persistent), bool(keep), int(size))
+        graph.tensors[name] = Tensor(name, aligned(int(size)), role, bool(state), bool(keep), int(size))
     elif kind == 'op':
         name, phase, what, repeatable = fields
         check(name not in graph.ops, f'there is another operation "{name}" above this line')
@@ -250,7 +255,7 @@ def add_to_form(tensors, form, kind, fields):
 
 def read_graph(path):
     graph = Graph()
-    for where, record in records(path, 'layrub-graph 1'):
+    for where, record in records(path, 'layrub-graph 2'):
         with naming(where):
             add_to_graph(graph, record)
     return graph
@@ -272,6 +277,12 @@ def add_to_header(plan, graph, seen, record):
         plan.readable = [look_up(graph.tensors, 'tensor', name).name for name in fields[0].split(' ')[1:]]
     else:
         setattr(plan, kind, int(fields[0]))
+
+
+def add_home(plan, graph, record):
+    check(not plan.steps, '"home" stands after the first step')
+    name, tier, offset = HOME.fields(record)
+    plan.homes.append((look_up(graph.tensors, 'tensor', name), tier, int(offset)))
 
 
 def check_step(graph, record):
@@ -296,9 +307,12 @@ def check_step(graph, record):
 def read_plan(path, graph):
     """A plan of this graph."""
     plan, seen = Plan(), set()
-    for where, record in records(path, 'layrub-plan 1'):
+    for where, record in records(path, 'layrub-plan 2'):
         with naming(where):
             number, _, step = record.partition(' ')
+            if number == 'home':
+                add_home(plan, graph, record)
+                continue
             if not number.isdecimal() and record != 'end':
                 add_to_header(plan, graph, seen, record)
                 continue

@@ -6,7 +6,7 @@ def saved_by_aliases(form, outputs):
     be matched together form a matroid, so taking the largest first is best."""
     outputs = sorted((t for t in outputs if t.size), key=lambda t: -t.size)
     written = {t.name for t in form.writes}
-    inputs = {t.name: t for t in form.reads if not t.persistent and t.name not in written}
+    inputs = {t.name: t for t in form.reads if not t.state and t.name not in written}
     carries = {}  # input -> output
 
     def place(output, tried):
@@ -30,12 +30,12 @@ def floor(graph):
 
     def need(op, form):
         writes = [t for t in form.writes if op.phase != 0 or t.role != 'saved' or t.name in wanted]
-        operands = {t.name: t for t in form.reads + writes if not t.persistent}
-        outputs = [t for t in {t.name: t for t in writes}.values() if not t.persistent]
+        operands = {t.name: t for t in form.reads + writes if not t.state}
+        outputs = [t for t in {t.name: t for t in writes}.values() if not t.state]
         scratch = min((t.size if t else 0 for t in form.scratch), default=0)
         return sum(t.size for t in operands.values()) + scratch - saved_by_aliases(form, outputs)
 
-    persistent = sum(t.size for t in graph.tensors.values() if t.persistent)
+    state = sum(t.size for t in graph.tensors.values() if t.state)
     needs = [(min(need(op, form) for form in op.forms), op.name) for op in graph.ops.values()]
     largest, name = max(needs, key=lambda pair: pair[0], default=(0, ''))
-    return persistent + largest, name
+    return state + largest, name

@@ -91,7 +91,7 @@ class Memory:
     def __init__(self, graph, plan):
         self.plan = plan
         self.objections = []
-        self.number = 0  # of the step at hand
+        self.number = None  # of the step at hand; None: homes
         self.device = Arena('device', plan.device_bytes)
         self.host = Arena('host', plan.host_bytes)
         self.arenas = {'device': self.device, 'host': self.host}
@@ -100,8 +100,10 @@ class Memory:
         self.version = dict.fromkeys(graph.tensors, 0)
 
     def object(self, text):
-        step = ' '.join(self.plan.steps[self.number][:2])
-        self.objections.append(f'step {self.number} ({step}): {text}')
+        where = 'homes'
+        if self.number is not None:
+            where = f'step {self.number} ({" ".join(self.plan.steps[self.number][:2])})'
+        self.objections.append(f'{where}: {text}')
 
     def queue(self, lane):
         """The step at hand runs on this lane."""

@@ -6,9 +6,9 @@ import unittest
 import test_verify_plan
 
 # x is made, then y, z of y, and x is read with z.
-GRAPH = '''layrub-graph 1
+GRAPH = '''layrub-graph 2
 graph parts
-tensor w 256 parameter persistent
+tensor w 256 parameter state
 tensor x 1000 activation
 tensor y 768 activation
 tensor z 256 activation
@@ -31,7 +31,7 @@ end
 '''
 
 # 256 bytes of x stay while y takes the others.
-STEPS = '''alloc device w 0
+STEPS = '''home w device 0
 alloc device x 256
 compute first form=0 scratch=0
 alloc host x 0
@@ -59,8 +59,9 @@ COPIES = ('offload x', 'prefetch x')
 
 
 def plan_text(steps, device=1536, readable='readable\n'):
+    homes = [step for step in steps if step.startswith('home ')]
     number, lines = {}, []
-    for step in steps:
+    for step in steps[len(homes):]:
         head, _, awaited = step.partition(' for ')
         if awaited:
             if awaited not in number:
@@ -68,8 +69,8 @@ def plan_text(steps, device=1536, readable='readable\n'):
             step = f'{head} for {number[awaited]}'
         number[step] = len(lines)
         lines.append(step)
-    header = (f'layrub-plan 1\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
-              f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable)
+    header = (f'layrub-plan 2\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
+              f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable + ''.join(f'{home}\n' for home in homes))
     return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n'
 
 
@@ -138,7 +139,7 @@ class VerifyParts(test_verify_plan.PlanCase):
         for step in ('free host x 256', 'free device x 256'):
             self.assert_objects('not whole and alone', after(KEEP, step))
         self.assert_objects('not whole and alone', after('offload x 256 744', 'alias z on x'))
-        self.assert_objects('persistent tensor is never freed', after(KEEP, 'free device w 256'))
+        self.assert_objects('state tensor is never freed', after(KEEP, 'free device w 256'))
 
     def test_objects_to_more_or_less_that_is_kept(self):
         self.assert_objects('overlap a live range', changed((KEEP, 'free device x 512')))
@@ -184,7 +185,7 @@ class VerifyParts(test_verify_plan.PlanCase):
 
     def test_objects_to_bytes_that_are_taken_while_they_are_saved(self):
         steps = [step for step in STEPS if step != 'wait compute for offload x 256 744']
-        self.assert_objects('writes y without waiting for step 5 (offload x)', steps)
+        self.assert_objects('writes y without waiting for step 4 (offload x)', steps)
 
     def test_objects_to_what_is_not_whole_in_one_place_at_the_end(self):
         readable = 'readable x\n'

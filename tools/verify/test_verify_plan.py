@@ -13,11 +13,11 @@ import plan_floor
 import verify_plan
 
 # conv -> relu -> loss; x goes to the host between its uses, b lies on a, a.grad on b.grad.
-GRAPH = '''layrub-graph 1
+GRAPH = '''layrub-graph 2
 # a comment
 graph small
-tensor w 256 parameter persistent
-tensor w.grad 256 parameter_gradient persistent
+tensor w 256 parameter state
+tensor w.grad 256 parameter_gradient state
 tensor x 500 activation blob=0
 tensor a 512 activation
 tensor b 512 activation
@@ -68,7 +68,7 @@ writes w
 end
 '''
 
-HEADER = '''layrub-plan 1
+HEADER = '''layrub-plan 2
 strategy hand
 device_bytes {device}
 host_bytes 512
@@ -77,8 +77,8 @@ readable loss
 '''
 
 # A wait names the step that it waits for by its words; numbers are filled in by plan_text.
-STEPS = '''alloc device w 0
-alloc device w.grad 256
+STEPS = '''home w device 0
+home w.grad device 256
 alloc device x 512
 compute data form=0 scratch=0
 alloc device a 1024
@@ -113,8 +113,8 @@ update w/update form=0 scratch=0'''.split('\n')
 
 
 # The same, but x stays, and b is dropped after the loss: conv and relu run again.
-AGAIN = '''alloc device w 0
-alloc device w.grad 256
+AGAIN = '''home w device 0
+home w.grad device 256
 alloc device x 512
 compute data form=0 scratch=0
 alloc device a 1024
@@ -148,8 +148,9 @@ update w/update form=0 scratch=0'''.split('\n')
 
 def plan_text(steps, device=1792):
     """The text of a plan with these steps; a wait for a step that is left out is left out."""
+    homes = [step for step in steps if step.startswith('home ')]
     number, lines = {}, []
-    for step in steps:
+    for step in steps[len(homes):]:
         head, _, awaited = step.partition(' for ')
         if awaited and not awaited.isdigit():
             if awaited not in number:
@@ -160,7 +161,7 @@ def plan_text(steps, device=1792):
     backward = [i for i, line in enumerate(lines) if '/backward' in line or 'b.grad' in line]
     update = [i for i, line in enumerate(lines) if line.startswith('update')]
     ends = f'{backward[0]} {update[0] if update else len(lines)} {len(lines)}'
-    return (HEADER.format(device=device, ends=ends) +
+    return (HEADER.format(device=device, ends=ends) + ''.join(f'{home}\n' for home in homes) +
             ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n')
 
 
@@ -225,7 +226,7 @@ class VerifyPlan(PlanCase):
         found = moved('move x 512')  # where it lay at first: b.grad is there
         self.assertTrue(any('overlap a live range' in o for o in found['objections']))
         found = moved('move w 1792')
-        self.assertTrue(any('persistent' in o for o in found['objections']))
+        self.assertTrue(any('is state' in o for o in found['objections']))
         found = moved('move x 1792', waits=False)
         self.assertTrue(any('without waiting' in o for o in found['objections']))
 
@@ -267,7 +268,7 @@ class VerifyPlan(PlanCase):
                 self.assert_objects('do not go from an aligned one to the end of x', steps)
 
     def test_objects_to_races(self):
-        self.assert_objects('writes b.grad without waiting for step 9 (offload x)',
+        self.assert_objects('writes b.grad without waiting for step 7 (offload x)',
                             self.without('wait compute for offload x'))
         self.assert_objects('reads x without waiting for',
                             self.without('wait compute for prefetch x'))
@@ -310,6 +311,19 @@ class VerifyPlan(PlanCase):
             self.assert_objects('waits for a step that is not', self.changed(
                 'wait compute for offload x', f'wait compute for {number}'))
 
+    def test_objects_to_homes_that_are_wrong(self):
+        for words, home, wrong in (
+                ('is not the only one, on the device', 'home w device 0', 'home w host 0'),
+                ('is not the only one, on the device', 'home w device 0', 'home x device 0'),
+                ('is not the only one, on the device', 'home w device 0', 'home w.grad device 0'),
+                ('overlap a live range', 'home w device 0', 'home w device 256'),
+                ('outside of the arena', 'home w device 0', 'home w device 1792'),
+                ('there is no tensor "v"', 'home w device 0', 'home v device 0')):
+            self.assert_objects(words, self.changed(home, wrong))
+        self.assert_objects('w is state: it belongs in its home', self.without('home w device 0'))
+        allocated = ['home w.grad device 256', 'alloc device w 0'] + STEPS[2:]
+        self.assert_objects('w is state, and has no home', allocated)
+
     def test_objects_to_operations_out_of_order_or_of_another_form(self):
         conv, relu = STEPS.index('compute conv form=0 scratch=1'), STEPS.index(
             'compute relu form=0 scratch=0')
@@ -344,15 +358,15 @@ class VerifyPlan(PlanCase):
                 ('may give other bits', 'seconds=1 deterministic=1', 'seconds=1 deterministic=0'),
                 ('x has changed', 'reads b\nwrites loss', 'reads b x\nwrites loss x')):
             self.assert_objects(words, AGAIN, device=2304, graph=GRAPH.replace(old, new))
-        self.assert_objects('before it has run', [AGAIN[16]] + AGAIN, device=2304)
+        self.assert_objects('before it has run', AGAIN[:2] + [AGAIN[16]] + AGAIN[2:], device=2304)
 
     def test_objects_to_what_is_to_be_kept_and_away_between_passes(self):
         graph = GRAPH.replace('tensor b 512 activation', 'tensor b 512 activation keep')
         plan = plan_text(AGAIN, device=2304)
-        self.assertIn('pass_end 21 ', plan)
+        self.assertIn('pass_end 19 ', plan)
         words = 'b is marked keep but cannot be read between passes, before step '
-        for end, said in ((21, False), (14, True), (13, False)):
-            objections = self.verify_text(graph, plan.replace('pass_end 21 ', f'pass_end {end} '))['objections']
+        for end, said in ((19, False), (12, True), (11, False)):
+            objections = self.verify_text(graph, plan.replace('pass_end 19 ', f'pass_end {end} '))['objections']
             self.assertEqual(f'{words}{end}' in objections, said, objections)
 
     def test_wants_saved_tensors_where_a_form_reads_them(self):
@@ -382,9 +396,11 @@ class VerifyPlan(PlanCase):
 
     def test_names_the_line_of_bad_input(self):
         for graph, plan, where in (
-                ('layrub-graph 2\n', plan_text(STEPS), 'graph.txt:1:'),
+                ('layrub-graph 3\n', plan_text(STEPS), 'graph.txt:1:'),
                 (GRAPH.replace('reads x w', 'reads x nobody'), plan_text(STEPS), 'graph.txt:19:'),
-                (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:12:'),
+                (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:14:'),
+                ('layrub-graph 1\n', plan_text(STEPS), 'graph.txt:1: this is version 1 of the format'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 2', 'layrub-plan 1'), 'make it again with "layrub plan'),
                 (GRAPH, '', 'plan.txt:1:')):
             self.write(graph, plan)
             result = self.run_script()

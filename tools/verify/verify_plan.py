@@ -45,13 +45,14 @@ class Walk(Memory):
         self.recomputed = 0
         self.offloaded = 0
         self.moved = 0
-        self.only_persistent = True
         self.read_somewhere = set()
 
     def run(self):
         for words in self.plan.steps:
             if words[0] in OPERATIONS:
                 self.read_somewhere.update(t.name for t in self.form(words).reads)
+        for tensor, tier, offset in self.plan.homes:
+            self.home(tensor, tier, offset)
         for self.number, words in enumerate(self.plan.steps):
             if self.number in self.plan.pass_end[:2]:
                 self.between_passes()
@@ -64,7 +65,6 @@ class Walk(Memory):
 
     def step(self, words):
         kind, tensors = words[0], self.graph.tensors
-        self.only_persistent &= kind == 'alloc' and tensors[words[2]].persistent
         if kind == 'alloc':
             self.alloc(self.arenas[words[1]], tensors[words[2]], int(words[3]))
         elif kind == 'free':
@@ -82,6 +82,14 @@ class Walk(Memory):
             else:
                 self.operation(self.graph.ops[words[1]], words)
 
+    def home(self, tensor, tier, offset):
+        """Where a state tensor is from the start, with the value that the iteration before has left."""
+        if not tensor.state or tier != 'device' or tensor.name in self.device.range_of:
+            self.object(f'that of {tensor.name} is not the only one, on the device, of a state tensor')
+            return
+        self.device.add(tensor.name, Block(offset, self.size_at(self.device, tensor.size, offset)))
+        self.device.range_of[tensor.name].hold((tensor.name, 0))
+
     def alloc(self, arena, tensor, offset):
         block = arena.range_of.get(tensor.name)
         if block and block.part:
@@ -92,11 +100,9 @@ class Walk(Memory):
         if block:
             self.object('has a range already')
             return
-        if tensor.persistent and arena is self.device and not self.only_persistent:
-            self.object('persistent tensors are allocated before anything else')
+        if tensor.state and arena is self.device:
+            self.object(f'{tensor.name} is state, and has no home')
         arena.add(tensor.name, Block(offset, self.size_at(arena, tensor.size, offset)))
-        if tensor.persistent and arena is self.device:
-            arena.range_of[tensor.name].hold((tensor.name, 0))
 
     def rebind(self, tensor, offset, size):
         """A range of the device for the one that the tensor has, which it may overlap."""
@@ -127,8 +133,8 @@ class Walk(Memory):
         if said != (size if part else None):
             self.object(f'moves {"all" if said is None else said} bytes of {tensor.name}, of which '
                         f'{size if part else "all"} are on the device')
-        if tensor.persistent or block.bound > 1:
-            self.object('is persistent, or not the only tensor in its range')
+        if tensor.state or block.bound > 1:
+            self.object('is state, or not the only tensor in its range')
         self.moved += size
         span = (0, size) if part else None
         self.read(self.device, tensor, span)
@@ -143,8 +149,8 @@ class Walk(Memory):
         if tensor.name not in arena.range_of:
             self.object('has no range')
             return
-        if tensor.persistent and arena is self.device:
-            self.object('a persistent tensor is never freed')
+        if tensor.state and arena is self.device:
+            self.object('a state tensor is never freed')
         if kept is None:
             arena.remove(tensor.name)
         elif not self.may_keep(arena, tensor, kept):
@@ -166,7 +172,7 @@ class Walk(Memory):
 
     def alias(self, tensor, on):
         block = self.device.range_of.get(on)
-        if block is None or block.part or tensor.name in self.device.range_of or tensor.persistent:
+        if block is None or block.part or tensor.name in self.device.range_of or tensor.state:
             self.object(f'{tensor.name} cannot be put on {on}')
             return
         if tensor.size > block.size:
@@ -200,9 +206,9 @@ class Walk(Memory):
         again = words[0] == 'recompute'
         if again:
             self.again(op, form, words)
-            written = {t.name for t in form.writes if t.persistent}
+            written = {t.name for t in form.writes if t.state}
             form = Form([t for t in form.reads if t.name not in written],
-                        [t for t in form.writes if not t.persistent], form.alias, form.scratch)
+                        [t for t in form.writes if not t.state], form.alias, form.scratch)
         else:
             self.turn(op, words[0])
         for tensor in form.reads:
@@ -226,7 +232,7 @@ class Walk(Memory):
             self.write(self.device, tensor)
 
     def again(self, op, form, words):
-        """The operation gives the bits of its first run; persistent tensors that it writes take no part."""
+        """The operation gives the bits of its first run; state tensors that it writes take no part."""
         self.recomputed += 1
         if not op.repeatable or op.phase != 0 or op.kind != 'compute':
             self.object('is not a forward operation that may run again')
@@ -237,7 +243,7 @@ class Walk(Memory):
         variant = choice(words)[1]
         if words[2:] != words_then or not all(form.deterministic[variant:variant + 1]):
             self.object('runs again in another form or with a workspace that may give other bits')
-        alone = {t.name for t in form.writes if t.persistent}
+        alone = {t.name for t in form.writes if t.state}
         for then in (found, left):
             for name in set(then) - alone:
                 if self.version[name] != then[name]:
@@ -268,7 +274,7 @@ class Walk(Memory):
     def between_passes(self):
         """The user may read what is marked keep and has been written."""
         for name, tensor in self.graph.tensors.items():
-            if tensor.keep and not tensor.persistent and self.version[name] and not any(
+            if tensor.keep and not tensor.state and self.version[name] and not any(
                     name in arena.range_of and arena.range_of[name].has(self.value(tensor), 0, tensor.length)
                     for arena in (self.device, self.host)):
                 self.objections.append(f'{name} is marked keep but cannot be read between passes, '
@@ -282,13 +288,13 @@ class Walk(Memory):
         readable = set(plan.readable)
         for name, tensor in graph.tensors.items():
             where = [a for a in (self.device, self.host) if name in a.range_of]
-            if tensor.keep and not tensor.persistent and name not in readable:
+            if tensor.keep and not tensor.state and name not in readable:
                 complain(f'{name} is marked keep but is not readable at the end')
-            if not tensor.persistent and name not in readable:
+            if not tensor.state and name not in readable:
                 if where:
                     complain(f'{name} is never freed in the {where[0].name} arena')
-            elif tensor.persistent and (where != [self.device] or name in readable):
-                complain(f'{name} is persistent: it belongs on the device, unlisted')
+            elif tensor.state and (where != [self.device] or name in readable):
+                complain(f'{name} is state: it belongs in its home, unlisted')
             elif len(where) != 1 or not where[0].range_of[name].has(self.value(tensor), 0, tensor.length):
                 complain(f'{name} does not end with its whole value in exactly one place')
 

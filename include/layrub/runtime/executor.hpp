@@ -36,13 +36,13 @@ struct ExecutorOptions {
   /// Test mode: fill the arena with a canary at the start so that TouchedBytes can find the highest
   /// byte ever written.
   bool canary = false;
-  /// Where the plan's device bytes above those of the persistent tensors are: null for memory of
+  /// Where the plan's device bytes above those of the state tensors are: null for memory of
   /// the executor's own. Shared with others, each forward pass takes it over from them. Its backend
   /// must be the executor's.
   std::shared_ptr<TransientMemory> transient = {};
 };
 
-/// Interprets a Plan on a Backend. Owns the bytes of persistent tensors and of the host tier for
+/// Interprets a Plan on a Backend. Owns the bytes of state tensors and of the host tier for
 /// its life, and the other device bytes unless they are shared; allocates nothing while it runs.
 /// Not thread safe.
 class Executor {
@@ -54,8 +54,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs the steps of one pass. kForward forgets what the previous iteration left (persistent
-  /// tensors excepted), so a forward may follow a forward; kBackward must follow kForward; kUpdate
+  /// Runs the steps of one pass. kForward forgets what the previous iteration left (state
+  /// excepted), so a forward may follow a forward; kBackward must follow kForward; kUpdate
   /// may follow either. When it returns the compute lane is done; copies may still run, all lanes
   /// are idle after the last pass of the plan.
   void Run(Pass pass, OpRunner* runner);
@@ -91,7 +91,7 @@ class Executor {
   /// Recorded spans of the last iteration (options.record).
   const Timeline& timeline() const;
   /// With options.canary: one more than the highest of the plan's offsets that no longer hold the
-  /// canary; bytes above the persistent tensors that others have written count too.
+  /// canary; bytes above the state tensors that others have written count too.
   int64_t TouchedBytes() const;
   /// With options.poison: every byte outside the ranges of its time was left alone: each range
   /// still held the poison when it was allocated, and so does now what is not allocated. Waits

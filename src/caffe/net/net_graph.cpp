@@ -10,6 +10,7 @@ namespace caffe {
 
 using layrub::Form;
 using layrub::kNone;
+using layrub::Life;
 using layrub::Op;
 using layrub::OpId;
 using layrub::OpKind;
@@ -90,7 +91,7 @@ void NetGraphBuilder<Dtype>::AddParams() {
     const Blob<Dtype>& blob = *flat_.params[i].blob;
     const bool external = External(*blob.data());
     const int64_t bytes = external ? 0 : int64_t{blob.count()} * int64_t{sizeof(Dtype)};
-    out_.param_data[i] = AddTensor(flat_.params[i].name, bytes, Role::kParameter, true);
+    out_.param_data[i] = AddTensor(flat_.params[i].name, bytes, Role::kParameter, Life::kState);
     if (external) out_.outside.insert(out_.param_data[i]);
   }
 }
@@ -101,7 +102,8 @@ template <typename Dtype>
 void NetGraphBuilder<Dtype>::AddLibraryWorkspace() {
   if (Caffe::mode() != Caffe::GPU) return;
   const int64_t bytes = Caffe::device().library_workspace_bytes();
-  if (bytes > 0) out_.library_workspace = AddTensor("library_workspace", bytes, Role::kUser, true);
+  if (bytes > 0)
+    out_.library_workspace = AddTensor("library_workspace", bytes, Role::kUser, Life::kState);
 }
 
 template <typename Dtype>
@@ -122,7 +124,8 @@ void NetGraphBuilder<Dtype>::AddForward(int layer) {
   for (const SavedBuffer& saved : traits.saved) {
     const bool needed = net_.phase_ == TRAIN && flat.need_backward;
     entry.saved.push_back(
-        needed ? AddTensor(name + ":" + saved.name, saved.bytes, Role::kSaved, false) : kNone);
+        needed ? AddTensor(name + ":" + saved.name, saved.bytes, Role::kSaved, Life::kIteration)
+               : kNone);
   }
   for (const View& view : traits.diff_views) {
     if (flat.need_backward)
@@ -185,7 +188,7 @@ void NetGraphBuilder<Dtype>::KeepForRestOfPass() {
   }
   for (const TensorId tensor : needed) {
     Tensor& kept = out_.graph.tensors[tensor];
-    kept.keep |= made.count(tensor) > 0 && !kept.persistent;
+    kept.keep |= made.count(tensor) > 0 && !kept.is_state();
   }
 }
 
@@ -250,7 +253,7 @@ void NetGraphBuilder<Dtype>::AddBackward(int layer) {
   for (const Form& form : op.forms) {
     for (TensorId tensor : form.reads) {
       const bool gradient = tensors[tensor].role == Role::kActivationGradient;
-      if (!gradient || tensors[tensor].persistent || written_.count(tensor)) continue;
+      if (!gradient || tensors[tensor].is_state() || written_.count(tensor)) continue;
       // Nobody computes this derivative: in Caffe it is zero.
       Op fill;
       fill.name = tensors[tensor].name + "/fill";
@@ -278,7 +281,7 @@ void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
       const auto is_dead = [&](TensorId tensor) {
         const Tensor& written = out_.graph.tensors[tensor];
         const auto& reads = forms[0].reads;
-        return overwritten[tensor] && !written.persistent &&
+        return overwritten[tensor] && !written.is_state() &&
                written.role == Role::kActivationGradient &&
                std::find(reads.begin(), reads.end(), tensor) == reads.end();
       };
@@ -291,7 +294,7 @@ void NetGraphBuilder<Dtype>::SeparateDeadDerivatives() {
       writes.erase(std::remove_if(writes.begin(), writes.end(), is_dead), writes.end());
       if (bytes > 0) {
         const string name = out_.graph.ops[o].name + ":derivatives";
-        const TensorId workspace = AddTensor(name, bytes, Role::kScratch, false);
+        const TensorId workspace = AddTensor(name, bytes, Role::kScratch, Life::kIteration);
         forms[0].scratch.push_back({workspace, 0, true, ""});
       }
     }
@@ -322,7 +325,7 @@ void NetGraphBuilder<Dtype>::AddUpdates(int histories) {
     form.reads = {out_.param_data[i], diff};
     for (int k = 0; k < histories; ++k) {
       out_.history[i].push_back(
-          AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, true));
+          AddTensor(name + ".history" + std::to_string(k), bytes, Role::kHistory, Life::kState));
       form.reads.push_back(out_.history[i].back());
     }
     form.writes = form.reads;
@@ -342,7 +345,7 @@ void NetGraphBuilder<Dtype>::MarkKept(const std::vector<string>& keep) {
   }
   for (int blob : blobs) {
     Tensor& tensor = out_.graph.tensors[out_.versions[newest_[blob]].data];
-    tensor.keep = !tensor.persistent;
+    tensor.keep = !tensor.is_state();
   }
 }
 

@@ -65,7 +65,7 @@ class NetGraphBuilder {
 
  private:
   layrub::TensorId AddTensor(const std::string& name, int64_t bytes, layrub::Role role,
-                             bool persistent, int32_t group = layrub::kNone);
+                             layrub::Life life, int32_t group = layrub::kNone);
   layrub::OpId AddOp(layrub::Op op, int owner);
   bool External(const SyncedMemory& memory) const;
   void FindTraits();

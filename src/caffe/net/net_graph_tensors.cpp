@@ -9,18 +9,19 @@ namespace caffe {
 
 using layrub::Form;
 using layrub::kNone;
+using layrub::Life;
 using layrub::Role;
 using layrub::Tensor;
 using layrub::TensorId;
 
 template <typename Dtype>
-TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role,
-                                           bool persistent, int32_t group) {
+TensorId NetGraphBuilder<Dtype>::AddTensor(const string& name, int64_t bytes, Role role, Life life,
+                                           int32_t group) {
   Tensor tensor;
   tensor.name = Unique(Word(name), &names_);
   tensor.bytes = bytes;
   tensor.role = role;
-  tensor.persistent = persistent;
+  tensor.life = life;
   tensor.blob = group;
   out_.graph.tensors.push_back(tensor);
   return static_cast<TensorId>(out_.graph.tensors.size() - 1);
@@ -38,7 +39,7 @@ TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int param) {
   if (diff == kNone) {
     const int64_t bytes = int64_t{flat_.params[param].blob->count()} * int64_t{sizeof(Dtype)};
     diff = AddTensor(out_.graph.tensors[out_.param_data[param]].name + ".grad", bytes,
-                     Role::kParameterGradient, true);
+                     Role::kParameterGradient, Life::kState);
   }
   return diff;
 }
@@ -82,13 +83,14 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
                           : user   ? input_bytes
                           : grows  ? std::max(input_bytes, BlobBytes(blob))
                                    : BlobBytes(blob);
-    version.data = AddTensor(VersionName(id), bytes, user ? Role::kUser : Role::kActivation, user,
-                             user ? kNone : group);
+    version.data = AddTensor(VersionName(id), bytes, user ? Role::kUser : Role::kActivation,
+                             user ? Life::kState : Life::kIteration, user ? kNone : group);
     if (external) out_.outside.insert(version.data);
   }
   out_.versions[id] = version;
   if (version.is_public) {
-    root_diff_[id] = AddTensor(VersionName(id) + ".grad", 0, Role::kActivationGradient, true);
+    root_diff_[id] =
+        AddTensor(VersionName(id) + ".grad", 0, Role::kActivationGradient, Life::kState);
     out_.outside.insert(root_diff_[id]);
     may_show_[version.data] = out_.layers[layer].param_data;
     for (int param : flat_.layers[layer].params) {
@@ -98,7 +100,7 @@ int NetGraphBuilder<Dtype>::AddTop(int layer, int top, const MemoryTraits& trait
     // The loss weight fills all the room of the diff: the blob may have more values again.
     const auto room = static_cast<int64_t>(flat_.blobs[blob].blob->diff()->size());
     root_diff_[id] = AddTensor(VersionName(id) + ".grad", std::max(BlobBytes(blob), room),
-                               Role::kActivationGradient, true);
+                               Role::kActivationGradient, Life::kState);
   }
   return id;
 }
@@ -124,8 +126,8 @@ TensorId NetGraphBuilder<Dtype>::DiffTensor(int version) {
     if (group.second) ++groups_;
     const bool output = output_roots_.count(root) > 0;
     root_diff_[root] =
-        AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient, output,
-                  output ? kNone : group.first->second);
+        AddTensor(VersionName(root) + ".grad", BlobBytes(blob), Role::kActivationGradient,
+                  output ? Life::kState : Life::kIteration, output ? kNone : group.first->second);
   }
   return root_diff_[root];
 }
@@ -139,7 +141,7 @@ void NetGraphBuilder<Dtype>::FindOutputDiffs() {
     const int root = DiffRoot(newest_[blob]);
     output_roots_.insert(root);
     if (root_diff_[root] == kNone) continue;
-    out_.graph.tensors[root_diff_[root]].persistent = true;
+    out_.graph.tensors[root_diff_[root]].life = layrub::Life::kState;
     out_.graph.tensors[root_diff_[root]].blob = kNone;
   }
 }
@@ -177,7 +179,7 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
     ++uses[tensor];
     // A layer of which nothing is known may read what there is.
     const bool there =
-        traits_[layer].declared || tensors[tensor].persistent || written_.count(tensor);
+        traits_[layer].declared || tensors[tensor].is_state() || written_.count(tensor);
     if (there) AddOnce(tensor, &out.reads);
   }
   for (const Operand& operand : form.writes) AddOnce(TensorOf(layer, operand), &out.writes);
@@ -195,15 +197,16 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
     const TensorId output = TensorOf(layer, pair.first), input = TensorOf(layer, pair.second);
     // Two operands may be one tensor (both bottoms views of one blob): the layer's promise is for
     // distinct ones.
-    const bool plain = uses[input] == 1 && output != input && !tensors[output].persistent &&
-                       !tensors[input].persistent && tensors[output].bytes <= tensors[input].bytes;
+    const bool plain = uses[input] == 1 && output != input && !tensors[output].is_state() &&
+                       !tensors[input].is_state() && tensors[output].bytes <= tensors[input].bytes;
     if (plain) out.may_alias.push_back({output, input});
   }
   for (const Workspace& workspace : Workspaces(form)) {
     layrub::Scratch scratch{kNone, workspace.seconds, workspace.deterministic, workspace.name};
     const string name = workspace.name.empty() ? "scratch" : workspace.name;
     if (workspace.bytes > 0)
-      scratch.tensor = AddTensor(op_name + ":" + name, workspace.bytes, Role::kScratch, false);
+      scratch.tensor =
+          AddTensor(op_name + ":" + name, workspace.bytes, Role::kScratch, Life::kIteration);
     out.scratch.push_back(std::move(scratch));
   }
   for (TensorId tensor : out.reads) out.bytes_moved += static_cast<double>(tensors[tensor].bytes);
@@ -214,7 +217,7 @@ Form NetGraphBuilder<Dtype>::ToForm(int layer, const OperandForm& form, const st
 }
 
 #define INSTANTIATE_TENSORS(Dtype)                                                        \
-  template TensorId NetGraphBuilder<Dtype>::AddTensor(const string&, int64_t, Role, bool, \
+  template TensorId NetGraphBuilder<Dtype>::AddTensor(const string&, int64_t, Role, Life, \
                                                       int32_t);                           \
   template bool NetGraphBuilder<Dtype>::External(const SyncedMemory&) const;              \
   template TensorId NetGraphBuilder<Dtype>::ParamDiffTensor(int);                         \

@@ -39,8 +39,8 @@ void PlannedNet<Dtype>::DropUnplanned(const typename Net<Dtype>::History& histor
   const auto& tensors = memory_->net.graph.tensors;
   for (const NetGraph::Version& version : memory_->net.versions) {
     const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
-    if (tensors[version.data].persistent) persistent.insert(blob.data().get());
-    if (version.diff != kNone && tensors[version.diff].persistent)
+    if (tensors[version.data].is_state()) persistent.insert(blob.data().get());
+    if (version.diff != kNone && tensors[version.diff].is_state())
       persistent.insert(blob.diff().get());
   }
   for (const auto& entry : memory_->flat.blobs) {
@@ -164,11 +164,11 @@ void PlannedNet<Dtype>::BindPersistent(const typename Net<Dtype>::History& histo
   for (TensorId param : graph.param_data) adopted[param] = true;  // above; tops may show them
   for (const NetGraph::Version& version : graph.versions) {
     const Blob<Dtype>& blob = *memory_->flat.blobs[version.blob].blob;
-    if (graph.graph.tensors[version.data].persistent && !adopted[version.data]) {
+    if (graph.graph.tensors[version.data].is_state() && !adopted[version.data]) {
       Adopt(blob.data(), version.data);
       adopted[version.data] = true;
     }
-    if (version.diff != kNone && graph.graph.tensors[version.diff].persistent)
+    if (version.diff != kNone && graph.graph.tensors[version.diff].is_state())
       Adopt(blob.diff(), version.diff);
   }
 }
@@ -236,7 +236,7 @@ void PlannedNet<Dtype>::Release(Wanted wanted) {
     const bool held = memory.use_count() > 1 + ending[memory.get()];  // 1: ours
     if (wanted == Wanted::kAll || (wanted == Wanted::kHeld && held))
       value.second = executor_->Find(tensor);
-    const bool persistent = memory_->net.graph.tensors[written].persistent;
+    const bool persistent = memory_->net.graph.tensors[written].is_state();
     if (!value.second && persistent && (wanted != Wanted::kHeld || held))
       value = {written, executor_->Find(written)};
     values.push_back(value);

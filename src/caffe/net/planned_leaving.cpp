@@ -243,7 +243,7 @@ bool PlannedNet<Dtype>::KeepsAllBlobs() const {
   for (const NetGraph::Version& version : graph.versions) newest[version.blob] = version.data;
   return std::all_of(newest.begin(), newest.end(), [&](const auto& blob) {
     const layrub::Tensor& tensor = graph.graph.tensors[blob.second];
-    return tensor.persistent || tensor.role == layrub::Role::kUser || tensor.bytes == 0 ||
+    return tensor.is_state() || tensor.role == layrub::Role::kUser || tensor.bytes == 0 ||
            std::binary_search(readable.begin(), readable.end(), blob.second);
   });
 }

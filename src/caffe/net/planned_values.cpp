@@ -15,7 +15,7 @@ namespace {
 
 /// Whether the iteration computes the value of `tensor` again, and then reads that.
 bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, TensorId tensor) {
-  if (graph.tensors[tensor].persistent) return false;
+  if (graph.tensors[tensor].is_state()) return false;
   const std::vector<Step>& steps = executor.plan().steps;
   size_t next = steps.size();
   if (executor.running()) next = static_cast<size_t>(executor.current_step()) + 1;

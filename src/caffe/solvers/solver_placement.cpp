@@ -190,7 +190,7 @@ int64_t SolverPlacement<Dtype>::measured_device_bytes() const {
     const PlannedNet<Dtype>* planned = net.planned();
     if (!planned) return;
     const int64_t touched = planned->executor().TouchedBytes();
-    const int64_t own = layrub::ResidentBytes(planned->graph(), planned->plan());
+    const int64_t own = layrub::HomeBytes(planned->graph(), planned->plan());
     apart += touched;
     resident += own;
     transient = std::max(transient, touched - own);

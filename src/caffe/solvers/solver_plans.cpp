@@ -19,7 +19,7 @@ namespace {
 using SizedPlans = std::vector<SizedPlan>;
 
 SizedPlan Sized(const Graph& graph, std::shared_ptr<const Plan> plan) {
-  const int64_t resident = layrub::ResidentBytes(graph, *plan);
+  const int64_t resident = layrub::HomeBytes(graph, *plan);
   const int64_t transient = plan->device_bytes - resident;
   return {std::move(plan), resident, transient};
 }

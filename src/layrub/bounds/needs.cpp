@@ -40,7 +40,7 @@ std::vector<OpId> ForwardMakers(const Graph& graph) {
   for (OpId o = 0; o < static_cast<OpId>(graph.ops.size()); ++o) {
     if (graph.ops[o].pass != Pass::kForward) break;
     for (const TensorId t : graph.ops[o].forms.front().writes) {
-      if (!graph.tensors[t].persistent && maker[t] == kNone) maker[t] = o;
+      if (!graph.tensors[t].is_state() && maker[t] == kNone) maker[t] = o;
     }
   }
   return maker;

@@ -7,7 +7,7 @@
 
 namespace layrub::bounds {
 
-/// By tensor, the forward operation that makes it; kNone for persistent tensors and those of
+/// By tensor, the forward operation that makes it; kNone for state tensors and those of
 /// backward.
 std::vector<OpId> ForwardMakers(const Graph& graph);
 

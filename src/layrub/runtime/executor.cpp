@@ -88,7 +88,7 @@ TransientMemory* Executor::Impl::Join(const ExecutorOptions& options) {
   if (transient->backend().get() != backend) {
     throw std::invalid_argument("Executor: the transient memory belongs to another backend");
   }
-  transient->Join(this, plan.device_bytes - ResidentBytes(graph, plan),
+  transient->Join(this, plan.device_bytes - HomeBytes(graph, plan),
                   options.poison || options.canary);
   return transient.get();
 }

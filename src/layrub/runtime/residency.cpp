@@ -19,13 +19,19 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
     : graph_(graph),
       plan_(plan),
       poison_(poison),
-      device_(backend, Tier::kDevice, transient ? ResidentBytes(graph, plan) : plan.device_bytes,
+      device_(backend, Tier::kDevice, transient ? HomeBytes(graph, plan) : plan.device_bytes,
               plan.device_bytes, poison || canary, transient),
       host_(backend, Tier::kHost, plan.host_bytes, plan.host_bytes, poison, nullptr),
       places_(graph.tensors.size()),
       overwrites_(graph.tensors.size(), kNone),
       users_(plan.steps.size()),
       live_(plan.steps.size()) {
+  for (const Home& home : plan.homes) {
+    const Tensor& tensor = graph.tensors[home.tensor];
+    if (home.tier != Tier::kDevice || !device_.Contains(home.offset, tensor.bytes))
+      throw std::invalid_argument("the home of tensor " + tensor.name + " lies outside the arena");
+    PlaceOf(home.tensor, Tier::kDevice) = {device_.at(home.offset), kNone, true};
+  }
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.bytes != 0 || (IsCopy(step) && step.offset != 0)) CheckBytes(static_cast<int32_t>(i));
@@ -34,9 +40,10 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
       throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
                                   graph.tensors[step.tensor].name + " outside the arena");
     }
-    if (!graph.tensors[step.tensor].persistent || step.kind == StepKind::kMove) continue;
-    Bind(static_cast<int32_t>(i));
-    PlaceOf(step.tensor, step.tier).valid = true;
+    if (step.tier == Tier::kDevice && graph.tensors[step.tensor].is_state()) {
+      throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
+                                  graph.tensors[step.tensor].name + ", which has a home");
+    }
   }
 }
 
@@ -103,7 +110,6 @@ void Residency::Bind(int32_t index) {
 
 void Residency::Alloc(int32_t index) {
   const Step& step = plan_.steps[index];
-  if (graph_.tensors[step.tensor].persistent) return;
   const int32_t part = At(step.tensor, step.tier).range;
   CheckIntact(step, part == kNone || !IsPart(part) ? Bytes() : BytesOf(part));
   Bind(index);
@@ -188,7 +194,7 @@ void Residency::Written(TensorId tensor, bool again) {
 
 void Residency::Forget() {
   for (size_t i = 0; i < places_.size(); ++i) {
-    if (graph_.tensors[i].persistent) continue;
+    if (graph_.tensors[i].is_state()) continue;
     Free(static_cast<TensorId>(i), Tier::kDevice);
     Free(static_cast<TensorId>(i), Tier::kHost);
     overwrites_[i] = kNone;
@@ -206,6 +212,10 @@ bool Residency::SentinelsIntact() const {
 bool Residency::RestIntact(Tier tier) const {
   const Memory& memory = MemoryOf(tier);
   std::vector<std::pair<int64_t, int64_t>> live{{memory.bytes(), memory.bytes()}};
+  for (const Home& home : plan_.homes) {
+    if (home.tier == tier)
+      live.emplace_back(home.offset, home.offset + graph_.tensors[home.tensor].bytes);
+  }
   for (const auto& places : places_) {
     const int32_t range = places[Index(tier)].range;
     if (range == kNone) continue;

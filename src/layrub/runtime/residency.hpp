@@ -23,12 +23,12 @@ struct Place {
 };
 
 /// Where each tensor of a plan is: the memory of both tiers and who is bound to which range. The
-/// device bytes above those of the persistent tensors (ResidentBytes) may be shared with others.
+/// device bytes above those of the state tensors (HomeBytes) may be shared with others.
 /// Takes the steps that take no time. Allocates memory in the constructor only. Not thread safe.
 /// `graph` and `plan` must outlive it.
 class Residency {
  public:
-  /// Binds the persistent tensors. What the plan needs above them lies in `transient`, which has
+  /// Binds the state tensors. What the plan needs above them lies in `transient`, which has
   /// been joined with as many bytes, or, where that is null, in memory of its own. Throws
   /// std::bad_alloc when the backend has not enough memory, and std::invalid_argument when a range
   /// does not lie within the plan's bytes, what is copied not within its tensor, or when
@@ -39,7 +39,7 @@ class Residency {
 
   const Place& At(TensorId tensor, Tier tier) const;
 
-  /// Runs Alloc step number `index`; nothing happens for tensors that are bound for good.
+  /// Runs Alloc step number `index`.
   void Alloc(int32_t index);
   void Free(TensorId tensor, Tier tier);
   /// Of its range of the device `tensor` keeps the first `bytes`: a part.
@@ -60,7 +60,7 @@ class Residency {
   /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
   /// `again`: it wrote the value once more that the tensor has, so that they are not.
   void Written(TensorId tensor, bool again);
-  /// Unbinds all but the persistent tensors.
+  /// Unbinds all but the state tensors.
   void Forget();
 
   /// Freed ranges are filled at once.

@@ -16,7 +16,7 @@ namespace layrub_fuzz {
 namespace {
 
 constexpr size_t kPlannedOps = 64;  ///< larger graphs are read and not planned
-constexpr char kPlanHeader[] = "layrub-plan 1\n";
+constexpr char kPlanHeader[] = "layrub-plan 2\n";
 
 template <typename Value>
 Value ValueOf(const layrub::Result<Value>& result) {
@@ -85,8 +85,8 @@ std::vector<std::string> PlanSeeds() {
 }
 
 std::vector<std::string> Words() {
-  std::vector<std::string> words = {"layrub-graph 1",
-                                    "layrub-plan 1",
+  std::vector<std::string> words = {"layrub-graph 2",
+                                    "layrub-plan 2",
                                     "graph ",
                                     "tensor ",
                                     "op ",
@@ -101,7 +101,7 @@ std::vector<std::string> Words() {
                                     "deterministic=",
                                     " name=",
                                     "blob=",
-                                    " persistent",
+                                    " state",
                                     " keep",
                                     " feed",
                                     " fill",
@@ -115,6 +115,7 @@ std::vector<std::string> Words() {
                                     "host_bytes ",
                                     "pass_end ",
                                     "readable ",
+                                    "home ",
                                     " device ",
                                     " host ",
                                     " form=",

@@ -31,6 +31,8 @@ class Walk {
   }
 
   Stays Do() {
+    for (const layrub::Home& home : plan_.homes)
+      Begin(home.tier, home.tensor, {home.offset, graph_.tensors[home.tensor].bytes});
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       EndPasses(static_cast<int>(i));
       Apply(plan_.steps[i]);
@@ -150,9 +152,9 @@ class Walk {
     if (stay.end >= 0) return;
     const layrub::Tensor& tensor = graph_.tensors[stay.tensor];
     stay.end = now();
-    if (tensor.persistent) stay.first = stay.begin;
+    if (tensor.is_state()) stay.first = stay.begin;
     if (stay.first < 0) stay.first = stay.last = stay.end;
-    if (stay.last < 0 || tensor.persistent || tensor.keep) stay.last = stay.end;
+    if (stay.last < 0 || tensor.is_state() || tensor.keep) stay.last = stay.end;
     stay.last = std::min(stay.last, stay.end);
   }
 

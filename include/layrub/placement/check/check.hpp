@@ -22,7 +22,7 @@ namespace layrub {
 /// form allows put them there; conflicting accesses of the same bytes by different lanes are
 /// ordered; nothing is touched after its Free; a Move takes a tensor that is alone in its range,
 /// with its value, to bytes that are in no other live range; ranges are aligned, inside their arena
-/// and within the budget; persistent tensors are allocated first, never moved and never freed;
+/// and within the budget; state tensors are allocated first, never moved and never freed;
 /// exactly Plan::readable is left over and holds its value; tensors marked keep are readable;
 /// pass_end cuts the steps where the passes end.
 std::vector<std::string> Check(const Graph& graph, const Plan& plan, const Budget& budget = {});

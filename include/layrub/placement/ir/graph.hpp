@@ -36,15 +36,20 @@ enum class Role : uint8_t {
   kUser,     ///< written by the user between passes (tops of Input layers)
 };
 
+/// How long the value of a tensor lives. Where it is meanwhile, a plan says.
+enum class Life : uint8_t {
+  kIteration,  ///< within one iteration, from the operation that writes it to the last that reads
+               ///< it
+  kState,  ///< across iterations: parameters, their gradients, history, user inputs, loss weights
+};
+
 /// One value. A named blob that is written in place several times is several tensors: its versions.
 struct Tensor {
   std::string name;  ///< unique, without white space: "conv1", "conv1@2" (version 2), "conv1.grad",
                      ///< "relu1:mask"
   int64_t bytes = 0;
   Role role = Role::kActivation;
-  /// The value lives across iterations: always resident, never freed. Parameters, their gradients,
-  /// history, user inputs, loss weights.
-  bool persistent = false;
+  Life life = Life::kIteration;
   /// The value must be readable after each pass, once it has been written (net outputs, blobs the
   /// user asked for).
   bool keep = false;
@@ -52,6 +57,7 @@ struct Tensor {
   /// order of version.
   int32_t blob = kNone;
 
+  bool is_state() const { return life == Life::kState; }
   LAYRUB_COMPARABLE(Tensor)
 };
 
@@ -120,20 +126,21 @@ struct Graph {
 };
 
 /// Ok, or kInvalid naming the operation or tensor: ids in range, names unique and without white
-/// space, bytes not negative, passes in order, every read written before (persistent tensors
+/// space, bytes not negative, passes in order, every read written before (state tensors
 /// excepted), scratch used by one operation only, alias outputs written by their form and no larger
 /// than their inputs, every Fill writes exactly one tensor, a Feed is a forward that writes and
 /// does nothing else.
 Status Validate(const Graph& graph);
 
-/// Bytes of the persistent tensors, aligned: S of the floors.
-int64_t PersistentBytes(const Graph& graph);
+/// Bytes of the state tensors, aligned.
+int64_t StateBytes(const Graph& graph);
 
-/// The least device bytes any plan that keeps persistent tensors resident and does not slice can
-/// need: S + max over operations of the least, over the operation's forms, of its distinct
-/// non-persistent tensors plus its smallest scratch; an output that may lie on an input is counted
-/// once (a maximum matching: each input carries one output), kSaved outputs of forwards are counted
-/// only if every form of their reader reads them. Computed from the graph alone, never from a plan.
+/// The least device bytes any plan that keeps state tensors resident and does not slice can
+/// need: StateBytes + max over operations of the least, over the operation's forms, of its distinct
+/// tensors that are not state plus its smallest scratch; an output that may lie on an input is
+/// counted once (a maximum matching: each input carries one output), kSaved outputs of forwards are
+/// counted only if every form of their reader reads them. Computed from the graph alone, never from
+/// a plan.
 int64_t FloorBytes(const Graph& graph);
 /// The operation at which FloorBytes is reached.
 OpId FloorOp(const Graph& graph);

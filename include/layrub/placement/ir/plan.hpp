@@ -54,7 +54,7 @@ enum class StepKind : uint8_t {
   kCompute,    ///< compute lane: run `op` in form `form` with scratch variant `scratch`
   kUpdate,     ///< compute lane: run the update `op`
   kRecompute,  ///< compute lane: run the forward `op` again, as kCompute has run it, for outputs
-               ///< that were dropped; persistent tensors that its form writes are left alone
+               ///< that were dropped; state tensors that its form writes are left alone
   kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
                ///< `tensor` is the first of that
   kMove,  ///< compute lane: copy `tensor` from its device range, to which no other is bound, to
@@ -64,7 +64,7 @@ enum class StepKind : uint8_t {
 };
 
 /// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does
-/// unless that is a persistent tensor that the form writes.
+/// unless that is a state tensor that the form writes.
 bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
 
 /// Plain data. Fields that a kind does not name above keep their defaults. An Offload or Prefetch
@@ -87,17 +87,28 @@ struct Step {
   LAYRUB_COMPARABLE(Step)
 };
 
+/// Where a state tensor is when an iteration begins and when it ends: it owns [offset, offset + its
+/// aligned bytes) of `tier` all the time.
+struct Home {
+  TensorId tensor = kNone;
+  Tier tier = Tier::kDevice;
+  int64_t offset = 0;
+  LAYRUB_COMPARABLE(Home)
+};
+
 /// A whole iteration as a list of steps in program order. Alloc, Free and Alias take effect in
-/// program order and take no time; the others are queued on their lanes. Persistent tensors are
-/// allocated by the first steps and never freed. A plan starts and ends with all lanes idle. A
-/// tensor whose bytes are zero has Alloc and Free steps too.
+/// program order and take no time; the others are queued on their lanes. A plan starts and ends
+/// with all lanes idle. A tensor whose bytes are zero has a home, or Alloc and Free steps, too.
 struct Plan {
   std::string strategy;
+  /// One for each state tensor, in order of tensors; so far, all on the device. State has no Alloc,
+  /// Free, Alias or Move.
+  std::vector<Home> homes;
   std::vector<Step> steps;
   /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the
   /// backward pass and the rest up to pass_end[2] == steps.size() to the update.
   std::array<int32_t, 3> pass_end{0, 0, 0};
-  /// Non-persistent tensors left in place at the end on purpose: on the device, or in the host
+  /// Tensors that are not state left in place at the end on purpose: on the device, or in the host
   /// tier. Sorted. Exactly these are still allocated when the plan ends.
   std::vector<TensorId> readable;
   int64_t device_bytes = 0;  ///< size of the device arena
@@ -113,9 +124,9 @@ struct Budget {
   int64_t reserved = 0;
 };
 
-/// Where the persistent tensors of the device arena end: Schedule puts them at the bottom. What
-/// lies above holds nothing between iterations but what `readable` names.
-int64_t ResidentBytes(const Graph& graph, const Plan& plan);
+/// Where the homes on the device end: Schedule puts them at the bottom of the arena. What lies
+/// above holds nothing between iterations but what `readable` names.
+int64_t HomeBytes(const Graph& graph, const Plan& plan);
 
 /// The documented text format (docs/plan-format.md): tensors and operations by name, waits by step
 /// number. PlanFromText(ToText(p, g), g) == p; errors name the line.

@@ -64,13 +64,13 @@ TEST(NetGraph, GivesEachInPlaceLayerAVersionOfItsOwn) {
 TEST(NetGraph, KnowsRolesAndWhatPersists) {
   const layrub::Graph graph = GraphOf(string(kData) + kConv + kEnd);
   EXPECT_EQ(Find(graph, "conv[0]")->role, layrub::Role::kParameter);
-  EXPECT_TRUE(Find(graph, "conv[0]")->persistent);
+  EXPECT_TRUE(Find(graph, "conv[0]")->is_state());
   EXPECT_EQ(Find(graph, "conv[0].grad")->role, layrub::Role::kParameterGradient);
   EXPECT_EQ(Find(graph, "conv[0].history0")->role, layrub::Role::kHistory);
   EXPECT_EQ(Find(graph, "conv")->role, layrub::Role::kActivation);
   EXPECT_EQ(Find(graph, "conv")->bytes, 2 * 4 * 4 * 4 * 4);
-  EXPECT_FALSE(Find(graph, "conv")->persistent);
-  EXPECT_TRUE(Find(graph, "loss.grad")->persistent);  // the loss weight
+  EXPECT_FALSE(Find(graph, "conv")->is_state());
+  EXPECT_TRUE(Find(graph, "loss.grad")->is_state());  // the loss weight
   EXPECT_TRUE(Find(graph, "loss")->keep);             // an output of the net
   EXPECT_FALSE(FindOp(graph, "data/forward")->repeatable);
   EXPECT_EQ(FindOp(graph, "conv[0]/update")->kind, layrub::OpKind::kUpdate);

@@ -115,7 +115,7 @@ TEST_F(PlannedDeviceTest, LibrariesWorkInThePlansOwnBytes) {
                      [](const layrub::Tensor& t) { return t.name == "library_workspace"; });
     ASSERT_NE(found, graph.tensors.end());
     EXPECT_EQ(found->bytes, device_->library_workspace_bytes());
-    EXPECT_TRUE(found->persistent);
+    EXPECT_TRUE(found->is_state());
     ASSERT_EQ(workspaces_seen.size(), 4u) << strategy;
     const auto id = static_cast<layrub::TensorId>(found - graph.tensors.begin());
     for (const LibraryWorkspace& seen : workspaces_seen) {

@@ -284,7 +284,7 @@ TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {
     EXPECT_EQ(span.lane, layrub::Lane::kCompute);
     ++again;
     for (const layrub::TensorId tensor : executor.graph().ops[step.op].forms[0].writes)
-      normalized_again += executor.graph().tensors[tensor].persistent;  // running statistics
+      normalized_again += executor.graph().tensors[tensor].is_state();  // running statistics
   }
   EXPECT_EQ(again, layrub::testing::Recomputed(executor.plan()));
   EXPECT_GT(normalized_again, 0);

@@ -18,7 +18,7 @@ int64_t BytesOf(Solver<float>* solver, layrub::Role role) {
   int64_t bytes = 0;
   for (const layrub::Tensor& tensor : solver->net()->planned()->graph().tensors) {
     if (tensor.role != role) continue;
-    EXPECT_TRUE(tensor.persistent) << tensor.name;
+    EXPECT_TRUE(tensor.is_state()) << tensor.name;
     bytes += tensor.bytes;
   }
   return bytes;

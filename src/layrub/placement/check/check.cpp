@@ -29,6 +29,7 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
       read_(graph.tensors.size()),
       readable_(graph.tensors.size()) {
   CheckSizes(budget);
+  for (const Home& home : plan.homes) TakeHome(home);
   for (const Step& step : plan.steps) {
     const Form* form = ChosenForm(step);
     if (form == nullptr) continue;
@@ -37,7 +38,7 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
 }
 
 std::vector<std::string> Checker::Run() {
-  for (const int32_t end = static_cast<int32_t>(plan_.steps.size()); now_ < end; ++now_) {
+  for (now_ = 0; now_ < static_cast<int32_t>(plan_.steps.size()); ++now_) {
     if (now_ == plan_.pass_end[0]) CheckKeptAfter("forward");
     if (now_ == plan_.pass_end[1]) CheckKeptAfter("backward");
     CheckStep();
@@ -59,6 +60,7 @@ const Form* Checker::ChosenForm(const Step& step) const {
 
 /// "step 12 (offload conv1)".
 std::string Checker::Describe(int32_t number) const {
+  if (number == kNone) return "homes";
   const Step& step = plan_.steps[number];
   std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);
   if (step.op >= 0 && step.op < static_cast<OpId>(graph_.ops.size()))
@@ -90,8 +92,6 @@ void Checker::CheckSizes(const Budget& budget) {
 void Checker::CheckStep() {
   const Step& step = plan_.steps[now_];
   if (!HasValidIds(step)) return;
-  const bool persistent = step.kind == StepKind::kAlloc && graph_.tensors[step.tensor].persistent;
-  only_persistent_so_far_ = only_persistent_so_far_ && persistent;
   switch (step.kind) {
     case StepKind::kAlloc:
       return CheckAlloc(step);
@@ -159,29 +159,38 @@ void Checker::CheckAlloc(const Step& step) {
              std::to_string(range.offset));
     return Rebind(step, bytes);
   }
-  if (tensor.persistent && step.tier == Tier::kDevice && !only_persistent_so_far_) {
-    Object(tensor.name + " is persistent and has to be allocated before anything else");
-  }
-  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step, memory, bytes));
-  if (tensor.persistent && step.tier == Tier::kDevice)
-    memory.arena.Of(step.tensor).holds = {step.tensor, 0};
+  if (tensor.is_state() && step.tier == Tier::kDevice)
+    Object(tensor.name + " is state and has no home");
+  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step.offset, memory, bytes));
 }
 
-/// The bytes of the range that begins at the step's offset and is to have `bytes`; 0 (and said)
-/// where it may not lie.
-int64_t Checker::BytesAt(const Step& step, const Memory& memory, int64_t bytes) {
-  const std::string range = "[" + std::to_string(step.offset) + ", +" + std::to_string(bytes) + ")";
-  if (step.offset % kAlignment != 0)
-    Object("offset " + std::to_string(step.offset) + " is not aligned");
-  if (step.offset < 0 || step.offset > memory.bytes - bytes) {
+/// The bytes of the range that begins at `offset` and is to have `bytes`; 0 (and said) where it may
+/// not lie.
+int64_t Checker::BytesAt(int64_t offset, const Memory& memory, int64_t bytes) {
+  const std::string range = "[" + std::to_string(offset) + ", +" + std::to_string(bytes) + ")";
+  if (offset % kAlignment != 0) Object("offset " + std::to_string(offset) + " is not aligned");
+  if (offset < 0 || offset > memory.bytes - bytes) {
     Object("range " + range + " is not inside the " + memory.name + " arena of " +
            std::to_string(memory.bytes) + " bytes");
     bytes = 0;
-  } else if (const TensorId other = memory.arena.Overlapping(step.offset, bytes); other != kNone) {
+  } else if (const TensorId other = memory.arena.Overlapping(offset, bytes); other != kNone) {
     Object("range " + range + " overlaps the live " + memory.name + " range of " + NameOf(other));
     bytes = 0;  // said once: the wrong range takes no part in what follows
   }
   return bytes;
+}
+
+/// State is in its home from the start, with the value that the iteration before has left.
+void Checker::TakeHome(const Home& home) {
+  if (home.tensor < 0 || home.tensor >= static_cast<TensorId>(graph_.tensors.size()))
+    return Object("one is that of no tensor");
+  const Tensor& tensor = graph_.tensors[home.tensor];
+  if (!tensor.is_state()) return Object(tensor.name + " has one, but is not state");
+  if (home.tier != Tier::kDevice) return Object(tensor.name + " has one in the host tier");
+  if (device_.arena.Has(home.tensor)) return Object(tensor.name + " has two");
+  device_.arena.Alloc(home.tensor, home.offset,
+                      BytesAt(home.offset, device_, Aligned(tensor.bytes)));
+  device_.arena.Of(home.tensor).holds = {home.tensor, 0};
 }
 
 /// The step's tensor gets a device range of `bytes` at the step's offset for the one that it has,
@@ -190,7 +199,7 @@ void Checker::Rebind(const Step& step, int64_t bytes) {
   Arena& arena = device_.arena;
   const Range before = arena.Of(step.tensor);
   arena.Free(step.tensor);
-  arena.Alloc(step.tensor, step.offset, BytesAt(step, device_, bytes));
+  arena.Alloc(step.tensor, step.offset, BytesAt(step.offset, device_, bytes));
   arena.Of(step.tensor).holds = before.holds;
   arena.Of(step.tensor).of = before.of;
 }
@@ -199,8 +208,8 @@ void Checker::CheckFree(const Step& step) {
   Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
   if (!memory.arena.Has(step.tensor))
     return Object(NameOf(step.tensor) + " has no " + memory.name + " range");
-  if (graph_.tensors[step.tensor].persistent && step.tier == Tier::kDevice) {
-    Object(NameOf(step.tensor) + " is persistent and must never be freed");
+  if (graph_.tensors[step.tensor].is_state() && step.tier == Tier::kDevice) {
+    Object(NameOf(step.tensor) + " is state and must never be freed");
   }
   if (step.bytes != 0) return CheckKept(step);
   memory.arena.Free(step.tensor);
@@ -232,7 +241,7 @@ void Checker::CheckAlias(const Step& step) {
     return Object("is put on " + NameOf(step.on) + ", which has no device range");
   if (arena.Of(step.on).part)
     Object("is put on " + NameOf(step.on) + ", of which only a part is on the device");
-  if (tensor.persistent) Object(tensor.name + " is persistent and needs a range of its own");
+  if (tensor.is_state()) Object(tensor.name + " is state and needs a range of its own");
   if (Aligned(tensor.bytes) > arena.Of(step.on).bytes) {
     Object("needs " + std::to_string(tensor.bytes) + " bytes, the range of " + NameOf(step.on) +
            " has " + std::to_string(arena.Of(step.on).bytes));
@@ -262,9 +271,8 @@ void Checker::CheckEnd() {
     if (plan_.readable[i] < 0 ||
         plan_.readable[i] >= static_cast<TensorId>(graph_.tensors.size())) {
       objections_.push_back("the list of readable tensors names one that does not exist");
-    } else if (graph_.tensors[plan_.readable[i]].persistent) {
-      objections_.push_back(NameOf(plan_.readable[i]) +
-                            " is persistent: it is not listed as readable");
+    } else if (graph_.tensors[plan_.readable[i]].is_state()) {
+      objections_.push_back(NameOf(plan_.readable[i]) + " is state: it is not listed as readable");
     } else {
       readable_[plan_.readable[i]] = true;
     }
@@ -277,7 +285,7 @@ void Checker::CheckEnd() {
 void Checker::CheckKeptAfter(const char* pass) {
   for (size_t t = 0; t < graph_.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (!graph_.tensors[t].keep || graph_.tensors[t].persistent || version_[t] == 0) continue;
+    if (!graph_.tensors[t].keep || graph_.tensors[t].is_state() || version_[t] == 0) continue;
     const auto is_in = [&](const Memory& memory) {
       if (!memory.arena.Has(id)) return false;
       const Range& range = memory.arena.Of(id);
@@ -289,7 +297,7 @@ void Checker::CheckKeptAfter(const char* pass) {
   }
 }
 
-/// At the end a persistent tensor is on the device, a readable one in one of the tiers, both with
+/// At the end a state tensor is on the device, a readable one in one of the tiers, both with
 /// their value; any other is nowhere.
 void Checker::CheckLeftOver(TensorId id) {
   const Tensor& tensor = graph_.tensors[id];
@@ -299,14 +307,14 @@ void Checker::CheckLeftOver(TensorId id) {
   const bool readable = readable_[id];
   const bool on_device = device_.arena.Has(id);
   const bool on_host = host_.arena.Has(id);
-  if (tensor.keep && !tensor.persistent && !readable)
+  if (tensor.keep && !tensor.is_state() && !readable)
     object("is marked keep but is not listed as readable");
   if (on_host && (on_device || !readable)) object("still has a host range");
-  if (on_device && !readable && !tensor.persistent) object("still has a device range");
-  if (tensor.persistent && !on_device) object("has no device range although it is persistent");
-  if (!readable && !tensor.persistent) return;
+  if (on_device && !readable && !tensor.is_state()) object("still has a device range");
+  if (tensor.is_state() && !on_device) object("has no home, although it is state");
+  if (!readable && !tensor.is_state()) return;
   if (!on_device && !on_host)
-    return tensor.persistent ? void() : object("has no range although it is readable");
+    return tensor.is_state() ? void() : object("has no range although it is readable");
   const Range& range = (on_device ? device_ : host_).arena.Of(id);
   const Value& holds = range.holds;
   if (holds == CurrentValue(id)) {

@@ -70,8 +70,8 @@ void Checker::CheckMove(const Step& step) {
     Object("moves " + (step.bytes == 0 ? "all" : std::to_string(step.bytes)) + " bytes of " +
            NameOf(step.tensor) + ", of which " + (part ? std::to_string(all) : "all") +
            " are on the device");
-  if (graph_.tensors[step.tensor].persistent)
-    Object(NameOf(step.tensor) + " is persistent and has to stay where it is");
+  if (graph_.tensors[step.tensor].is_state())
+    Object(NameOf(step.tensor) + " is state and has to stay where it is");
   if (arena.Of(step.tensor).bound > 1)
     Object(NameOf(step.tensor) + " is not the only tensor in its range");
   Rebind(step, all);

@@ -12,7 +12,7 @@
 namespace layrub::placement::check {
 
 /// What a range of bytes holds: the value that `tensor` had after it was written `version` times in
-/// this iteration, recomputations of the same value not counted. Version 0 exists for persistent
+/// this iteration, recomputations of the same value not counted. Version 0 exists for state
 /// tensors only: the value left by the iteration before.
 struct Value {
   TensorId tensor = kNone;  ///< kNone: undefined bytes

@@ -57,7 +57,8 @@ class Checker {
   void CheckEnd();
   void CheckLeftOver(TensorId tensor);
 
-  int64_t BytesAt(const Step& step, const Memory& memory, int64_t bytes);
+  int64_t BytesAt(int64_t offset, const Memory& memory, int64_t bytes);
+  void TakeHome(const Home& home);
   void Rebind(const Step& step, int64_t bytes);
   bool ReadValue(Memory& memory, TensorId tensor, const Span& span = {});
   void WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span = {},
@@ -79,9 +80,9 @@ class Checker {
            ") only";
   }
   const Form* ChosenForm(const Step& step) const;
-  /// A recomputation leaves persistent tensors that its form writes alone.
+  /// A recomputation leaves state tensors that its form writes alone.
   bool LeftAlone(const Step& step, const Form& form, TensorId tensor) const {
-    return step.kind == StepKind::kRecompute && graph_.tensors[tensor].persistent &&
+    return step.kind == StepKind::kRecompute && graph_.tensors[tensor].is_state() &&
            std::find(form.writes.begin(), form.writes.end(), tensor) != form.writes.end();
   }
   bool IsUnread(TensorId tensor) const {
@@ -98,13 +99,12 @@ class Checker {
   LaneOrder order_;
   Memory device_;
   Memory host_;
-  int32_t now_ = 0;                     // number of the step that is looked at
-  OpId turn_ = 0;                       // the operation that has to run next
-  bool only_persistent_so_far_ = true;  // no step yet but Allocs of persistent tensors
-  std::vector<int32_t> runs_;           // per operation, how often it has run
-  std::vector<FirstRun> first_run_;     // per operation; what its recomputations must repeat
-  std::vector<int32_t> version_;        // per tensor, how often it has been written
-  std::vector<TensorId> lies_on_;       // per tensor, from its Alias step to its writer: on what
+  int32_t now_ = kNone;              // number of the step that is looked at; kNone: homes
+  OpId turn_ = 0;                    // the operation that has to run next
+  std::vector<int32_t> runs_;        // per operation, how often it has run
+  std::vector<FirstRun> first_run_;  // per operation; what its recomputations must repeat
+  std::vector<int32_t> version_;     // per tensor, how often it has been written
+  std::vector<TensorId> lies_on_;    // per tensor, from its Alias step to its writer: on what
   std::vector<bool> read_;      // per tensor, whether some operation reads it in its chosen form
   std::vector<bool> readable_;  // per tensor, whether Plan::readable lists it
 };

@@ -53,7 +53,7 @@ using placement::cost::WorkingSets;
 
 int64_t FloorBytes(const Graph& graph) {
   const std::vector<int64_t> sets = WorkingSets(graph);
-  return PersistentBytes(graph) + (sets.empty() ? 0 : *std::max_element(sets.begin(), sets.end()));
+  return StateBytes(graph) + (sets.empty() ? 0 : *std::max_element(sets.begin(), sets.end()));
 }
 
 OpId FloorOp(const Graph& graph) {

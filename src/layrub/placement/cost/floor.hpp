@@ -8,7 +8,7 @@
 
 namespace layrub::placement::cost {
 
-/// By operation, the bytes that it needs on the device beside the persistent tensors: the least
+/// By operation, the bytes that it needs on the device beside the state tensors: the least
 /// over its forms, see FloorBytes.
 std::vector<int64_t> WorkingSets(const Graph& graph);
 

@@ -34,7 +34,7 @@ class Accounts {
       op_layers_.push_back(layer);
       for (const Form& form : op.forms) {
         for (const TensorId t : form.writes) {
-          if (makers_[t] == kNone && !graph.tensors[t].persistent) makers_[t] = layer;
+          if (makers_[t] == kNone && !graph.tensors[t].is_state()) makers_[t] = layer;
         }
       }
     }

@@ -10,7 +10,7 @@
 
 namespace layrub::placement::cost {
 
-/// The bytes that live on the device during each of `runs` runs, persistent tensors and workspaces
+/// The bytes that live on the device during each of `runs` runs, state tensors and workspaces
 /// among them. What packing leaves unused comes on top.
 std::vector<int64_t> LiveBytes(const Lifetimes& lives, size_t runs);
 /// The largest of them: no packing needs fewer.

@@ -15,16 +15,16 @@ struct Range {
 
 class LiveBytes {
  public:
-  explicit LiveBytes(const Graph& graph) : graph_(graph), range_of_(graph.tensors.size(), kNone) {}
+  LiveBytes(const Graph& graph, const Plan& plan)
+      : graph_(graph), range_of_(graph.tensors.size(), kNone) {
+    for (const Home& home : plan.homes) {
+      if (home.tier == Tier::kDevice) Alloc(home.tensor);
+    }
+  }
 
   void Apply(const Step& step) {
     if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
-      int32_t& range = range_of_[step.tensor];  // of a part, or none
-      if (range == kNone) {
-        range = static_cast<int32_t>(ranges_.size());
-        ranges_.push_back({0, 1, RoleOf(step.tensor)});
-      }
-      Resize(&ranges_[range], graph_.tensors[step.tensor].bytes);
+      Alloc(step.tensor);
     } else if (step.kind == StepKind::kMove) {
       Resize(&ranges_[range_of_[step.tensor]], MovedBytes(graph_, step));
     } else if (step.kind == StepKind::kAlias) {
@@ -47,6 +47,15 @@ class LiveBytes {
   const RoleBytes& by_role() const { return by_role_; }
 
  private:
+  void Alloc(TensorId t) {
+    int32_t& range = range_of_[t];  // of a part, or none
+    if (range == kNone) {
+      range = static_cast<int32_t>(ranges_.size());
+      ranges_.push_back({0, 1, RoleOf(t)});
+    }
+    Resize(&ranges_[range], graph_.tensors[t].bytes);
+  }
+
   Role RoleOf(TensorId t) const { return graph_.tensors[t].role; }
 
   void Count(const Range& range, int sign) {
@@ -70,7 +79,7 @@ class LiveBytes {
 }  // namespace
 
 Peak FindPeak(const Graph& graph, const Plan& plan) {
-  LiveBytes live(graph);
+  LiveBytes live(graph, plan);
   Peak peak;
   for (const Step& step : plan.steps) {
     live.Apply(step);
@@ -85,7 +94,7 @@ Peak FindPeak(const Graph& graph, const Plan& plan) {
 
 std::vector<int64_t> Occupancy(const Graph& graph, const Plan& plan, Tier tier) {
   std::vector<int64_t> occupancy;
-  LiveBytes live(graph);
+  LiveBytes live(graph, plan);
   int64_t host = 0;
   for (const Step& step : plan.steps) {
     live.Apply(step);
@@ -101,7 +110,7 @@ std::vector<int64_t> Occupancy(const Graph& graph, const Plan& plan, Tier tier) 
 
 std::vector<RoleBytes> OccupancyByRole(const Graph& graph, const Plan& plan) {
   std::vector<RoleBytes> occupancy;
-  LiveBytes live(graph);
+  LiveBytes live(graph, plan);
   for (const Step& step : plan.steps) {
     live.Apply(step);
     if (step.op != kNone) occupancy.push_back(live.by_role());

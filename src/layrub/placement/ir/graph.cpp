@@ -92,8 +92,8 @@ class Validator {
       if (tensor.bytes > kMaxBytes || (total += Aligned(tensor.bytes)) > kMaxBytes) {
         return Bad(tensor, "with it the graph holds more than 2^60 bytes");
       }
-      if (tensor.role == Role::kScratch && tensor.persistent) {
-        return Bad(tensor, "a scratch tensor cannot be persistent");
+      if (tensor.role == Role::kScratch && tensor.is_state()) {
+        return Bad(tensor, "a scratch tensor cannot be state");
       }
     }
     return Status::Ok();
@@ -117,17 +117,17 @@ class Validator {
         return Bad(op, "a fill writes exactly one tensor and reads none");
       }
       if (op.kind == OpKind::kFeed && !IsFeed(op, form)) {
-        return Bad(op, "a feed is a forward that only writes tensors that are not persistent");
+        return Bad(op, "a feed is a forward that only writes tensors that are not state");
       }
     }
     return Status::Ok();
   }
 
   bool IsFeed(const Op& op, const Form& form) const {
-    const auto persistent = [this](TensorId t) { return graph_.tensors[t].persistent; };
+    const auto is_state = [this](TensorId t) { return graph_.tensors[t].is_state(); };
     return op.pass == Pass::kForward && !op.repeatable && form.reads.empty() &&
            form.scratch.empty() && !form.writes.empty() &&
-           std::none_of(form.writes.begin(), form.writes.end(), persistent);
+           std::none_of(form.writes.begin(), form.writes.end(), is_state);
   }
 
   Status CheckOperands(const Op& op, const Form& form) {
@@ -140,7 +140,7 @@ class Validator {
       }
     }
     for (const TensorId t : form.reads) {
-      if (!written_[t] && !graph_.tensors[t].persistent) {
+      if (!written_[t] && !graph_.tensors[t].is_state()) {
         return Bad(op, "it reads " + graph_.tensors[t].name + ", which nothing has written before");
       }
     }
@@ -201,10 +201,10 @@ class Validator {
 
 Status Validate(const Graph& graph) { return Validator(graph).Run(); }
 
-int64_t PersistentBytes(const Graph& graph) {
+int64_t StateBytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Tensor& tensor : graph.tensors) {
-    if (tensor.persistent) bytes += Aligned(tensor.bytes);
+    if (tensor.is_state()) bytes += Aligned(tensor.bytes);
   }
   return bytes;
 }

@@ -33,7 +33,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kGraphHeader[] = "layrub-graph 1";
+constexpr char kGraphHeader[] = "layrub-graph 2";
 
 void Append(std::string* text, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) *text += part;
@@ -78,9 +78,7 @@ class GraphReader {
   explicit GraphReader(std::string_view text) : reader_(text) {}
 
   Result<Graph> Run() {
-    if (!reader_.Next() || reader_.record() != kGraphHeader) {
-      return reader_.Malformed(kGraphHeader);
-    }
+    if (Status status = reader_.ReadHeader(kGraphHeader); !status.ok()) return status;
     while (reader_.Next()) {
       if (Status status = ReadRecord(); !status.ok()) return status;
     }
@@ -114,17 +112,17 @@ class GraphReader {
     Tensor tensor;
     if (fields.size() < 4 || !IsName(fields[1]) || !ParseNumber(fields[2], &tensor.bytes) ||
         tensor.bytes < 0 || !FindName(fields[3], 8, &tensor.role)) {
-      return reader_.Malformed("tensor <name> <bytes> <role> [persistent] [keep] [blob=<n>]");
+      return reader_.Malformed("tensor <name> <bytes> <role> [state] [keep] [blob=<n>]");
     }
     tensor.name = fields[1];
     for (size_t i = 4; i < fields.size(); ++i) {
-      if (fields[i] == "persistent") {
-        tensor.persistent = true;
+      if (fields[i] == "state") {
+        tensor.life = Life::kState;
       } else if (fields[i] == "keep") {
         tensor.keep = true;
       } else if (!ParseSetting(fields[i], "blob", &tensor.blob)) {
         return reader_.Error("'" + std::string(fields[i]) +
-                             "' is not one of persistent, keep, blob=<n>");
+                             "' is not one of state, keep, blob=<n>");
       }
     }
     const auto id = static_cast<TensorId>(graph_.tensors.size());
@@ -229,7 +227,7 @@ std::string ToText(const Graph& graph) {
   for (const Tensor& tensor : graph.tensors) {
     Append(&text,
            {"tensor ", tensor.name, " ", std::to_string(tensor.bytes), " ", Name(tensor.role)});
-    if (tensor.persistent) text += " persistent";
+    if (tensor.is_state()) text += " state";
     if (tensor.keep) text += " keep";
     if (tensor.blob != kNone) text += " blob=" + std::to_string(tensor.blob);
     text += "\n";

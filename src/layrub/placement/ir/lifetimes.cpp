@@ -19,11 +19,11 @@ bool CanStay(const Tensor& tensor, const Gap& gap) {
          !tensor.keep;
 }
 
-/// What is there at the end of the plan, `run_count`, and is not persistent.
+/// What is there at the end of the plan, `run_count`, and is not state.
 std::vector<TensorId> FindReadable(const Graph& graph, const Lifetimes& lives, RunId run_count) {
   std::vector<TensorId> readable;
   for (const Residence& residence : lives.residences) {
-    if (residence.end == run_count && !graph.tensors[residence.tensor].persistent)
+    if (residence.end == run_count && !graph.tensors[residence.tensor].is_state())
       readable.push_back(residence.tensor);
   }
   for (const HostStay& stay : lives.host) {
@@ -95,9 +95,9 @@ class Builder {
     const Tensor& tensor = graph_.tensors[t];
     const TensorDecision& decision = decision_.tensors[t];
     const std::span<const Use> uses = uses_[t];
-    if (decision.ends_on_host && (tensor.persistent || decision.whole || !tensor.keep))
+    if (decision.ends_on_host && (tensor.is_state() || decision.whole || !tensor.keep))
       return BadTensor(t, "it cannot end in the host tier");
-    if (!decision.gaps.empty() && (tensor.persistent || decision.whole)) {
+    if (!decision.gaps.empty() && (tensor.is_state() || decision.whole)) {
       return BadTensor(t, "it stays resident, so it cannot have a gap");
     }
     if (!Materialised(tensor, uses)) {
@@ -105,11 +105,11 @@ class Builder {
       if (tensor.keep) return BadTensor(t, "it is marked keep but nothing writes it");
       return Status::Ok();
     }
-    if (!tensor.persistent && uses.front().reads) {
+    if (!tensor.is_state() && uses.front().reads) {
       return BadTensor(
           t, OpOf(uses.front().run).name + " reads it, but no chosen form has written it before");
     }
-    if (tensor.persistent || decision.whole) {
+    if (tensor.is_state() || decision.whole) {
       Add(t, kNone, run_count_);
       return Status::Ok();
     }
@@ -206,8 +206,8 @@ class Builder {
     if (std::find(form.may_alias.begin(), form.may_alias.end(), pair) == form.may_alias.end()) {
       return BadAlias(at, pair, "form '" + form.name + "' does not allow it");
     }
-    if (graph_.tensors[pair.output].persistent || graph_.tensors[pair.input].persistent) {
-      return BadAlias(at, pair, "a persistent tensor shares its bytes with no other");
+    if (graph_.tensors[pair.output].is_state() || graph_.tensors[pair.input].is_state()) {
+      return BadAlias(at, pair, "a state tensor shares its bytes with no other");
     }
     Residence* output = ResidenceAt(pair.output, at);
     Residence* input = ResidenceAt(pair.input, at);

@@ -6,6 +6,13 @@
 
 namespace layrub::placement {
 
+Status LineReader::ReadHeader(const std::string& header) {
+  if (Next() && record_ == header) return Status::Ok();
+  if (record_ != header.substr(0, header.rfind(' ')) + " 1") return Malformed(header);
+  return Error("this is version 1 of the format, which older versions of Layrub wrote; make it " +
+               ("again with 'layrub plan --dump'; expected '" + header + "'"));
+}
+
 bool LineReader::Next() {
   while (!rest_.empty()) {
     const size_t end = rest_.find('\n');

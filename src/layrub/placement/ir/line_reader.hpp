@@ -18,6 +18,8 @@ class LineReader {
  public:
   explicit LineReader(std::string_view text) : rest_(text) {}
 
+  /// Reads the first record, which has to be `header`: the name of the format and its version.
+  Status ReadHeader(const std::string& header);
   /// Moves to the next record; false at the one that is the end, or where the text is over.
   bool Next();
   /// After that: kInvalid where the text is cut off, or goes on.

@@ -66,7 +66,7 @@ class Matching {
 bool Allows(const Graph& graph, const AliasPair& pair) {
   const Tensor& output = graph.tensors[pair.output];
   const Tensor& input = graph.tensors[pair.input];
-  return !output.persistent && !input.persistent && Aligned(output.bytes) <= Aligned(input.bytes);
+  return !output.is_state() && !input.is_state() && Aligned(output.bytes) <= Aligned(input.bytes);
 }
 
 bool Has(std::span<const TensorId> tensors, TensorId t) {
@@ -90,7 +90,7 @@ ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> 
 int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip) {
   const std::span<const TensorId> reads = form.reads, writes = form.writes;
   const auto bytes_of = [&](TensorId t) {
-    const bool left_out = graph.tensors[t].persistent || (!skip.empty() && skip[t]);
+    const bool left_out = graph.tensors[t].is_state() || (!skip.empty() && skip[t]);
     return left_out ? 0 : Aligned(graph.tensors[t].bytes);
   };
   int64_t bytes = 0;

@@ -12,10 +12,10 @@ namespace layrub::placement {
 
 /// The pairs out of `candidates` that save the most bytes when each input carries at most one
 /// output and each output lies on at most one input. Pairs whose output is larger than the input,
-/// or that touch a persistent tensor, are left out. In order of falling output size.
+/// or that touch a state tensor, are left out. In order of falling output size.
 ShortList<AliasPair> BestAliases(const Graph& graph, std::span<const AliasPair> candidates);
 
-/// Device bytes that an operation in `form` needs besides persistent tensors and scratch: its
+/// Device bytes that an operation in `form` needs besides state tensors and scratch: its
 /// distinct operands, aligned, outputs that may lie on an input counted once. Tensors t with
 /// skip[t] are left out; `skip` may be empty.
 int64_t OperandBytes(const Graph& graph, const Form& form, const std::vector<bool>& skip = {});

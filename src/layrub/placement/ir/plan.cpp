@@ -5,16 +5,15 @@
 namespace layrub {
 
 bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor) {
-  return !graph.tensors[tensor].persistent ||
+  return !graph.tensors[tensor].is_state() ||
          std::find(form.writes.begin(), form.writes.end(), tensor) == form.writes.end();
 }
 
-int64_t ResidentBytes(const Graph& graph, const Plan& plan) {
+int64_t HomeBytes(const Graph& graph, const Plan& plan) {
   int64_t end = 0;
-  for (const Step& step : plan.steps) {
-    if (step.kind != StepKind::kAlloc || step.tier != Tier::kDevice) continue;
-    const Tensor& tensor = graph.tensors[step.tensor];
-    if (tensor.persistent) end = std::max(end, step.offset + Aligned(tensor.bytes));
+  for (const Home& home : plan.homes) {
+    if (home.tier == Tier::kDevice)
+      end = std::max(end, home.offset + Aligned(graph.tensors[home.tensor].bytes));
   }
   return end;
 }

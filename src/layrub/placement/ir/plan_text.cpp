@@ -22,7 +22,7 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kPlanHeader[] = "layrub-plan 1";
+constexpr char kPlanHeader[] = "layrub-plan 2";
 constexpr int kStepKinds = 12;
 
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
@@ -78,9 +78,7 @@ class PlanReader {
   }
 
   Result<Plan> Run() {
-    if (!reader_.Next() || reader_.record() != kPlanHeader) {
-      return reader_.Malformed(kPlanHeader);
-    }
+    if (Status status = reader_.ReadHeader(kPlanHeader); !status.ok()) return status;
     while (reader_.Next()) {
       if (Status status = ReadRecord(); !status.ok()) return status;
     }
@@ -110,7 +108,20 @@ class PlanReader {
       }
       return Status::Ok();
     }
+    if (fields[0] == "home") return ReadHome();
     return ReadStep();
+  }
+
+  Status ReadHome() {
+    const Fields& fields = reader_.fields();
+    Home home;
+    if (fields.size() != 4 || !FindName(fields[2], 2, &home.tier) ||
+        !ParseNumber(fields[3], &home.offset)) {
+      return reader_.Malformed("home <tensor> <device|host> <offset>");
+    }
+    const Status status = FindTensor(fields[1], &home.tensor);
+    plan_.homes.push_back(home);
+    return status;
   }
 
   Status ReadBytes(int64_t* bytes) {
@@ -272,6 +283,10 @@ std::string ToText(const Plan& plan, const Graph& graph) {
   text += "\nreadable";
   for (const TensorId t : plan.readable) text += " " + graph.tensors[t].name;
   text += "\n";
+  for (const Home& home : plan.homes) {
+    text += "home " + graph.tensors[home.tensor].name + " " + Name(home.tier) + " " +
+            std::to_string(home.offset) + "\n";
+  }
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     text += std::to_string(i) + " ";
     AppendStep(graph, plan.steps[i], &text);

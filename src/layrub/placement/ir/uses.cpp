@@ -32,7 +32,7 @@ UseLists FindUses(const Graph& graph, const std::vector<Run>& runs) {
 }
 
 bool Materialised(const Tensor& tensor, std::span<const Use> uses) {
-  if (tensor.persistent) return true;
+  if (tensor.is_state()) return true;
   if (uses.empty()) return false;
   return tensor.role != Role::kSaved || tensor.keep ||
          std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.reads; });
@@ -42,7 +42,7 @@ std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLis
   std::vector<std::pair<int32_t, TensorId>> versions;
   for (TensorId t = 0; t < static_cast<TensorId>(graph.tensors.size()); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (tensor.blob == kNone || tensor.persistent || !Materialised(tensor, uses[t])) continue;
+    if (tensor.blob == kNone || tensor.is_state() || !Materialised(tensor, uses[t])) continue;
     versions.push_back({tensor.blob, t});
   }
   std::sort(versions.begin(), versions.end());

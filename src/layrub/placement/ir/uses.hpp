@@ -24,7 +24,7 @@ UseLists FindUses(const Graph& graph, const std::vector<Run>& runs);
 /// Whether a plan gives the tensor bytes at all: a saved tensor that no chosen form reads has none.
 bool Materialised(const Tensor& tensor, std::span<const Use> uses);
 
-/// The versions of each named blob that a plan gives bytes, persistent ones left out, in the order
+/// The versions of each named blob that a plan gives bytes, state left out, in the order
 /// in which they are first written. Only blobs with at least two.
 std::vector<std::vector<TensorId>> BlobVersions(const Graph& graph, const UseLists& uses);
 

@@ -18,7 +18,7 @@ void TakeForm(const Graph& graph, OpId o, std::vector<Form>::const_iterator form
 ShortList<Gap> AwayBetweenPasses(const Graph& graph, TensorId t, std::span<const Use> uses,
                                  OpId first_backward) {
   const Tensor& tensor = graph.tensors[t];
-  if (tensor.persistent || tensor.bytes == 0) return {};
+  if (tensor.is_state() || tensor.bytes == 0) return {};
   const auto later = std::find_if(uses.begin(), uses.end(),
                                   [&](const Use& use) { return use.run >= first_backward; });
   if (later == uses.begin() || later == uses.end() || !later->reads) return {};

@@ -35,7 +35,7 @@ std::vector<OpId> Producers(const Graph& graph, const std::vector<Run>& original
     };
     if (!unchanged(form.reads, run.op - 1) || !unchanged(form.writes, run.op)) continue;
     for (const TensorId t : form.writes) {
-      if (!graph.tensors[t].persistent) producers[t] = run.op;
+      if (!graph.tensors[t].is_state()) producers[t] = run.op;
     }
   }
   return producers;
@@ -79,7 +79,7 @@ UseLists DropUnread(const Graph& graph, Decision* decision) {
   UseLists uses = FindUses(graph, decision->runs);
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     TensorDecision& tensor = decision->tensors[t];
-    const bool stays = graph.tensors[t].persistent || graph.tensors[t].keep || tensor.whole ||
+    const bool stays = graph.tensors[t].is_state() || graph.tensors[t].keep || tensor.whole ||
                        !tensor.gaps.empty();
     if (stays || !Materialised(graph.tensors[t], uses[t])) continue;
     for (size_t i = 1; i < uses[t].size(); ++i) {

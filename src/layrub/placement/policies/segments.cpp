@@ -40,9 +40,9 @@ CutSegments Cut(const Graph& graph, const std::vector<Run>& originals) {
     if (checkpoints[o] || segments.of_op[o] == static_cast<int>(ends.size())) continue;
     const std::vector<TensorId>& writes = FormOf(graph, originals[o]).writes;
     const bool again = std::all_of(writes.begin(), writes.end(), [&](TensorId t) {
-      return graph.tensors[t].persistent || within(o, t);
+      return graph.tensors[t].is_state() || within(o, t);
     });
-    for (const TensorId t : writes) segments.dropped[t] = again && !graph.tensors[t].persistent;
+    for (const TensorId t : writes) segments.dropped[t] = again && !graph.tensors[t].is_state();
   }
   return segments;
 }
@@ -81,7 +81,7 @@ std::vector<bool> Checkpoints(const Graph& graph, const std::vector<Run>& origin
     if (op.pass != Pass::kForward) break;
     const std::vector<TensorId>& writes = FormOf(graph, run).writes;
     const bool lost = std::any_of(writes.begin(), writes.end(), [&](TensorId t) {
-      return !graph.tensors[t].persistent && producers[t] != run.op;
+      return !graph.tensors[t].is_state() && producers[t] != run.op;
     });
     checkpoints[run.op] = lost || IsConvLike(graph, op);
   }

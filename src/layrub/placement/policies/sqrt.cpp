@@ -22,7 +22,7 @@ std::vector<Stay> ForwardStays(const Graph& graph, const UseLists& uses) {
   const OpId first_backward = FirstOp(graph, Pass::kBackward);
   std::vector<Stay> stays(graph.tensors.size());
   for (size_t t = 0; t < stays.size(); ++t) {
-    if (graph.tensors[t].persistent) continue;
+    if (graph.tensors[t].is_state()) continue;
     for (const Use& use : uses[t]) {
       if (use.run >= first_backward) break;
       if (stays[t].begin == kNone) stays[t].begin = use.run;

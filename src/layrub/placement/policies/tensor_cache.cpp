@@ -112,7 +112,7 @@ TensorCache::TensorCache(const Graph& graph, const std::vector<bool>& movable, U
   loads_ = cost::LiveBytes(lives.value(), decision_.runs.size());
   const auto can_move = [&](TensorId t) {
     const Tensor& tensor = graph.tensors[t];
-    return movable[t] && !tensor.persistent && !tensor.keep && tensor.bytes > 0 &&
+    return movable[t] && !tensor.is_state() && !tensor.keep && tensor.bytes > 0 &&
            !decision_.tensors[t].whole && decision_.tensors[t].gaps.empty();
   };
   for (const Residence& residence : lives.value().residences) {

@@ -14,7 +14,7 @@ namespace layrub::placement::policies {
 /// A cache of tensors beside a decision: what is on the device while that runs.
 class TensorCache {
  public:
-  /// Of the `movable` tensors those that have gaps, are persistent or marked keep do not move after
+  /// Of the `movable` tensors those that have gaps, are state or marked keep do not move after
   /// all. `uses` are those of the decision's runs. Refers to `graph`.
   TensorCache(const Graph& graph, const std::vector<bool>& movable, UseLists uses,
               Decision decision);

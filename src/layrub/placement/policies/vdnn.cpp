@@ -28,7 +28,7 @@ std::vector<bool> InputsThatLeave(const Graph& graph, Offload which) {
     const Form& form = op.forms.front();
     for (const TensorId t : form.reads) {
       const Tensor& tensor = graph.tensors[t];
-      const bool data = tensor.role == Role::kActivation && !tensor.persistent && tensor.bytes > 0;
+      const bool data = tensor.role == Role::kActivation && !tensor.is_state() && tensor.bytes > 0;
       if (data && !InPlaceOn(graph, form, t)) leaves[t] = true;
     }
   }

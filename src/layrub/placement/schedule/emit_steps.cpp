@@ -28,10 +28,13 @@ class Emitter {
   Emitted EmitAll() {
     plan_.steps.reserve(3 * lives_.residences.size() + 3 * out_.host.size() +
                         decision_.runs.size());
-    for (const bool persistent : {true, false}) {
-      for (const Residence& residence : lives_.residences) {
-        if (residence.begin != kNone) continue;
-        if (graph_.tensors[residence.tensor].persistent == persistent) Begin(residence);
+    for (const Residence& residence : lives_.residences) {
+      if (residence.begin != kNone) continue;
+      if (graph_.tensors[residence.tensor].is_state()) {
+        plan_.homes.push_back({residence.tensor, Tier::kDevice, residence.block});
+        out_.device[residence.block] = {residence.bytes, 0, kToTheEnd};
+      } else {
+        Begin(residence);
       }
     }
     plan_.pass_end.fill(StepCount());

@@ -18,7 +18,9 @@ inline constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
 
 /// The steps of a plan, and the ranges that they use, which lie nowhere yet. Intervals count steps.
 struct Emitted {
-  Plan plan;  ///< has no Waits; where a range is taken (TakesRange), its number is the offset
+  /// Has no Waits. The offset of a home, and of a step that takes a range (TakesRange), is the
+  /// number of the range.
+  Plan plan;
   std::vector<pack::Interval> device;  ///< by block
   std::vector<int32_t> follows;      ///< by block: the one whose first bytes go on in it, or kNone
   std::vector<pack::Interval> host;  ///< by index into Lifetimes::host

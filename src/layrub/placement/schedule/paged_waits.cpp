@@ -37,10 +37,12 @@ class Pager {
         of_{std::vector<int32_t>(graph.tensors.size(), kNone),
             std::vector<int32_t>(graph.tensors.size(), kNone)},
         number_(plan->steps.size()) {
+    for (const Home& home : plan->homes) bytes -= Aligned(graph.tensors[home.tensor].bytes);
     free_.push_back({bytes, {}});
   }
 
   bool Run() {
+    if (free_.front().first < 0) return false;
     const std::vector<Step> steps = std::move(plan_.steps);
     plan_.steps.clear();
     plan_.steps.reserve(2 * steps.size());
@@ -130,8 +132,7 @@ class Pager {
     }
     const Form& form = graph_.ops[step.op].forms[step.form];
     const auto touch = [&](TensorId t, bool writes) {
-      const bool counts = t != kNone && !graph_.tensors[t].persistent;
-      if (counts && Has(Tier::kDevice, t)) f(Of(Tier::kDevice, t), writes);
+      if (t != kNone && Has(Tier::kDevice, t)) f(Of(Tier::kDevice, t), writes);
     };
     for (const TensorId t : form.reads) touch(t, false);
     for (const TensorId t : form.writes) touch(t, true);

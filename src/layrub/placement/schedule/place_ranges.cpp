@@ -52,17 +52,19 @@ class Placer {
     int32_t start = 0;  // the Allocs before the first run happen at one moment
     while (device && start < StepCount() && plan_.steps[start].kind == StepKind::kAlloc) ++start;
     Ranges sorted;
-    for (const bool persistent : {true, false}) {
-      for (const Step& step : plan_.steps) {
-        if (!TakesRange(step) || step.tier != tier) continue;
-        if (graph_.tensors[step.tensor].persistent != persistent) continue;
-        Interval interval = intervals[step.offset];
-        interval.bytes = Aligned(interval.bytes + padding);
-        interval.begin = std::max(interval.begin, start);
-        interval.end = std::min(interval.end, StepCount() + 1);
-        sorted.number.push_back(static_cast<int32_t>(step.offset));
-        sorted.intervals.push_back(interval);
-      }
+    const auto add = [&](int64_t number) {
+      Interval interval = intervals[number];
+      interval.bytes = Aligned(interval.bytes + padding);
+      interval.begin = std::max(interval.begin, start);
+      interval.end = std::min(interval.end, StepCount() + 1);
+      sorted.number.push_back(static_cast<int32_t>(number));
+      sorted.intervals.push_back(interval);
+    };
+    for (const Home& home : plan_.homes) {
+      if (home.tier == tier) add(home.offset);
+    }
+    for (const Step& step : plan_.steps) {
+      if (TakesRange(step) && step.tier == tier) add(step.offset);
     }
     sorted.follows.assign(sorted.number.size(), kNone);
     if (!device) return sorted;
@@ -102,6 +104,9 @@ class Placer {
   void SetOffsets(const Ranges& ranges, const Packing& packing, Tier tier) {
     std::vector<int64_t> offsets(ranges.number.size());
     for (size_t i = 0; i < offsets.size(); ++i) offsets[ranges.number[i]] = packing.offsets[i];
+    for (Home& home : plan_.homes) {
+      if (home.tier == tier) home.offset = offsets[home.offset];
+    }
     for (Step& step : plan_.steps) {
       if (!TakesRange(step) || step.tier != tier) continue;
       step.offset = LeavesPart(step) ? 0 : offsets[step.offset];

@@ -161,7 +161,6 @@ class WaitAdder {
       for (size_t tier = 0; step.bytes > 0 && !own && tier < offsets.size(); ++tier)
         add(tier, begins[tier][step.tensor] + step.offset, Aligned(step.bytes));
       if (!own && step.kind != StepKind::kAlias) continue;
-      if (graph_.tensors[step.tensor].persistent) continue;
       const auto tier = Index(step.tier);
       const int64_t begin = own ? step.offset : begins[tier][step.on];
       begins[tier][step.tensor] = begin;
@@ -172,9 +171,9 @@ class WaitAdder {
     }
   }
 
-  /// Persistent tensors have no range here: one lane alone touches their bytes.
+  /// State has no range here: one lane alone touches the bytes of homes.
   void Bind(const Step& step) {
-    if (IsTimed(step.kind) || graph_.tensors[step.tensor].persistent) return;
+    if (IsTimed(step.kind)) return;
     const Touched& tier = touched_[Index(step.tier)];
     if (step.kind == StepKind::kAlloc) {
       RangeOf(step.tier, step.tensor) = tier.RangeAt(step.offset, BytesOf(step.tensor));

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// Room for what is not persistent is tried in so many steps, in equal ratios; in more where the
+/// Room for what is not state is tried in so many steps, in equal ratios; in more where the
 /// smallest budget is looked for.
 constexpr int kRooms = 50;
 constexpr int kRoomsForBytes = 100;
@@ -89,7 +89,7 @@ class Search {
         options_(options),
         available_(budget.device - budget.reserved),
         floor_(floor),
-        persistent_(PersistentBytes(graph)) {}
+        persistent_(StateBytes(graph)) {}
 
   Result<Decision> Run() {
     if (KeepsAll()) return *best_;

@@ -12,7 +12,7 @@ namespace layrub::placement::search {
 
 /// The least intervention that fits: all stays where it is if the budget allows it. Otherwise the
 /// fastest candidate that fits: the policies' decisions, those of EvictGreedily with room for so
-/// many bytes beside the persistent tensors, and what a local search makes of the best of them. The
+/// many bytes beside the state tensors, and what a local search makes of the best of them. The
 /// rooms are the same for every budget; where the search among them begins and ends is not, so a
 /// larger budget may, rarely, give a slower plan. If nothing fits, the decision that needs the
 /// fewest bytes.

@@ -23,7 +23,7 @@ Makers FindMakers(const Graph& graph) {
     const Op& op = graph.ops[o];
     if (op.pass == Pass::kForward) {
       for (const TensorId t : op.forms.front().writes) {
-        if (!graph.tensors[t].persistent) makers.of[t] = o;
+        if (!graph.tensors[t].is_state()) makers.of[t] = o;
       }
     } else if (op.forms.size() == 1) {
       for (const TensorId t : op.forms.front().reads) makers.needed[t] = true;

@@ -45,7 +45,7 @@ class Runner {
       TensorState& state = device_[static_cast<TensorId>(t)];
       decision->tensors[t].gaps = std::move(state.gaps);
       const Tensor& tensor = graph_.tensors[t];
-      const bool used = state.last != kNone && !tensor.persistent;
+      const bool used = state.last != kNone && !tensor.is_state();
       decision->tensors[t].ends_on_host = tensor.keep && used && !state.resident;
     }
   }

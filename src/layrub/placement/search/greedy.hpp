@@ -22,7 +22,7 @@ struct GreedyPolicy {
   bool link_clock = true;
 };
 
-/// Goes through the operations of `start` on a device with `room` bytes for what is not persistent.
+/// Goes through the operations of `start` on a device with `room` bytes for what is not state.
 /// What lacks at an operation comes back just before it: over the link or, where that is cheaper by
 /// LinkClock, rematerialized, which may bring back what that needs in turn. When room lacks, the
 /// tensor is evicted whose return costs the least for its bytes and for the time until then; an

@@ -18,7 +18,7 @@
 namespace layrub::placement::search {
 
 /// `residency` lowered to a decision, with copies as early as `room` bytes of the device allow,
-/// persistent tensors and workspaces among them. Of what leaves in part, as much stays as there is
+/// state tensors and workspaces among them. Of what leaves in part, as much stays as there is
 /// room for. Nothing if it asks something impossible. It may need more bytes than that.
 std::optional<Decision> LowerInTime(const Graph& graph, const Machine& machine,
                                     const Residency& residency, int64_t room);

@@ -61,7 +61,7 @@ class Refinement {
       : graph_(graph),
         machine_(machine),
         bytes_(bytes),
-        room_(bytes - PersistentBytes(graph)),
+        room_(bytes - StateBytes(graph)),
         seconds_(seconds),
         options_(options) {}
 
@@ -128,7 +128,7 @@ class Refinement {
   const Graph& graph_;
   const Machine& machine_;
   const int64_t bytes_;
-  const int64_t room_;    ///< of them, for what is not persistent
+  const int64_t room_;    ///< of them, for what is not state
   const double seconds_;  ///< to be beaten
   const SearchOptions options_;
   const LocalSearch::Judge by_estimate_ = [this](const Lifetimes& lives, const Decision& decision) {

@@ -17,7 +17,7 @@ bool Touches(const Graph& graph, const Run& run, TensorId t) {
 /// Adds to `gone` the recomputations whose outputs nobody reads before they are written again.
 void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<bool>* gone) {
   std::vector<bool> needed;
-  for (const Tensor& tensor : graph.tensors) needed.push_back(tensor.keep || tensor.persistent);
+  for (const Tensor& tensor : graph.tensors) needed.push_back(tensor.keep || tensor.is_state());
   for (size_t r = runs.size(); r-- > 0;) {
     if ((*gone)[r]) continue;
     const Run& run = runs[r];
@@ -27,7 +27,7 @@ void FindUnneeded(const Graph& graph, const std::vector<Run>& runs, std::vector<
                               [&](TensorId t) { return Touches(graph, run, t) && needed[t]; });
     if ((*gone)[r]) continue;
     for (const TensorId t : form.writes) {
-      if (Touches(graph, run, t) && !graph.tensors[t].persistent) needed[t] = false;
+      if (Touches(graph, run, t) && !graph.tensors[t].is_state()) needed[t] = false;
     }
     for (const TensorId t : form.reads) {
       if (Touches(graph, run, t)) needed[t] = true;
@@ -78,7 +78,7 @@ Residency ResidencyOf(const Graph& graph, const Decision& decision) {
   UseLists uses = FindUses(graph, decision.runs);
   Buckets<Eviction> away(uses.size(), [&](const auto& add) {
     for (size_t t = 0; t < uses.size(); ++t) {
-      if (graph.tensors[t].persistent || !Materialised(graph.tensors[t], uses[t])) continue;
+      if (graph.tensors[t].is_state() || !Materialised(graph.tensors[t], uses[t])) continue;
       const auto& [whole, gaps, ends_on_host] = decision.tensors[t];
       const Gap* next = gaps.begin();
       for (const Use& use : uses[t]) {

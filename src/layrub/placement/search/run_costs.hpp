@@ -30,7 +30,7 @@ class RunCosts {
   double Chain(OpId o) const { return chains_[o]; }
 
   /// Whether running a form (`again`: once more) touches the bytes of `t`, if that has any but
-  /// persistent ones.
+  /// state.
   bool Touches(const Form& form, TensorId t, bool again) const;
 
  private:
@@ -38,7 +38,7 @@ class RunCosts {
 
   const Graph& graph_;
   const Start& start_;
-  std::vector<bool> placed_;  ///< by tensor: it has bytes that are not persistent
+  std::vector<bool> placed_;  ///< by tensor: it has bytes that are not state
   std::vector<double> starts_;
   std::vector<double> chains_;
 };

@@ -75,7 +75,7 @@ Result<Plan> MakePlan(const Graph& graph, const Machine& machine, const Budget& 
   if (plan.ok() || plan.status().code != Code::kDoesNotFit) return plan;
   Status status = plan.status();
   if (const int64_t floor = FloorBytes(graph); budget.device - budget.reserved < floor) {
-    const int64_t state = PersistentBytes(graph);
+    const int64_t state = StateBytes(graph);
     status.message += ", and no plan works below " + FormatBytes(floor + budget.reserved) + ": " +
                       graph.ops[FloorOp(graph)].name + " alone needs " +
                       FormatBytes(floor - state) + " beside " +

@@ -19,8 +19,9 @@ class HandMade {
     tensor.name = name;
     tensor.bytes = units * kAlignment;
     tensor.role = role;
-    tensor.persistent = role == Role::kParameter || role == Role::kParameterGradient ||
-                        role == Role::kHistory || role == Role::kUser;
+    const bool is_state = role == Role::kParameter || role == Role::kParameterGradient ||
+                          role == Role::kHistory || role == Role::kUser;
+    tensor.life = is_state ? Life::kState : Life::kIteration;
     graph.tensors.push_back(tensor);
     return static_cast<TensorId>(graph.tensors.size()) - 1;
   }

@@ -44,7 +44,7 @@ class NetBuilder {
 
   // Parts of the graph.
   TensorId Add(const std::string& name, int64_t bytes, Role role, int32_t blob = kNone);
-  TensorId AddPersistent(const std::string& name, int64_t bytes, Role role);
+  TensorId AddState(const std::string& name, int64_t bytes, Role role);
   int64_t BytesOf(TensorId id) const { return graph_.tensors[id].bytes; }
   size_t NewValue(const std::string& name, int64_t bytes);
   size_t NextVersion(size_t input, const std::string& name);

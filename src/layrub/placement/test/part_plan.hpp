@@ -15,7 +15,7 @@ namespace layrub::testing {
 /// x (1000 bytes) is made, then y (768), z (256) of y, and x is read with z. w (256) persists.
 inline Graph PartNet() {
   GraphWriter net;
-  const TensorId w = net.Add("w", 256, Role::kParameter, true);
+  const TensorId w = net.Add("w", 256, Role::kParameter, Life::kState);
   const TensorId x = net.Add("x", 1000, Role::kActivation);
   const TensorId y = net.Add("y", 768, Role::kActivation);
   const TensorId z = net.Add("z", 256, Role::kActivation);
@@ -52,7 +52,7 @@ inline Plan PartPlan(const Graph& graph, const PartChoices& choices = {}) {
     if (steps) steps(p);
   };
   PlanWriter p(graph, choices.device_bytes, 1024);
-  p.Alloc("w", 0);
+  p.Home("w", 0);
   p.Alloc("x", choices.first_at);
   const int32_t first = p.Run("first");
   p.Alloc("x", 0, Tier::kHost);

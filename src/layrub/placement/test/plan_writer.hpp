@@ -21,6 +21,9 @@ class PlanWriter {
     plan.host_bytes = host_bytes;
   }
 
+  void Home(const std::string& tensor, int64_t offset) {
+    plan.homes.push_back({Find(tensor), Tier::kDevice, offset});
+  }
   int32_t Alloc(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice) {
     return Append(
         {.kind = StepKind::kAlloc, .tier = tier, .tensor = Find(tensor), .offset = offset});
@@ -93,9 +96,9 @@ class PlanWriter {
 
 /// Writes a graph by hand.
 struct GraphWriter {
-  TensorId Add(const std::string& name, int64_t bytes, Role role, bool persistent = false,
+  TensorId Add(const std::string& name, int64_t bytes, Role role, Life life = Life::kIteration,
                bool keep = false) {
-    graph.tensors.push_back({name, bytes, role, persistent, keep, kNone});
+    graph.tensors.push_back({name, bytes, role, life, keep, kNone});
     return static_cast<TensorId>(graph.tensors.size() - 1);
   }
   Form& Add(const std::string& name, Pass pass, OpKind kind, std::vector<TensorId> reads,

@@ -87,7 +87,7 @@ class Dice {
   void ChooseResidence(TensorId id) {
     const Tensor& tensor = graph_.tensors[id];
     TensorDecision& choice = decision_.tensors[id];
-    if (tensor.persistent || !Materialised(tensor, uses_[id])) {
+    if (tensor.is_state() || !Materialised(tensor, uses_[id])) {
       choice.whole = false;
       return;
     }
@@ -138,7 +138,7 @@ class Dice {
 
   bool IsSafe(RunId run, const AliasPair& pair) const {
     const auto plain = [this](TensorId id) {
-      return !graph_.tensors[id].persistent && !decision_.tensors[id].whole &&
+      return !graph_.tensors[id].is_state() && !decision_.tensors[id].whole &&
              Materialised(graph_.tensors[id], uses_[id]);
     };
     return plain(pair.input) && plain(pair.output) && BeginsAt(run, pair.output) &&

@@ -13,13 +13,13 @@
 namespace layrub::testing {
 
 TensorId NetBuilder::Add(const std::string& name, int64_t bytes, Role role, int32_t blob) {
-  graph_.tensors.push_back({name, bytes, role, false, false, blob});
+  graph_.tensors.push_back({name, bytes, role, Life::kIteration, false, blob});
   return static_cast<TensorId>(graph_.tensors.size() - 1);
 }
 
-TensorId NetBuilder::AddPersistent(const std::string& name, int64_t bytes, Role role) {
+TensorId NetBuilder::AddState(const std::string& name, int64_t bytes, Role role) {
   const TensorId id = Add(name, bytes, role);
-  graph_.tensors[id].persistent = true;
+  graph_.tensors[id].life = Life::kState;
   return id;
 }
 
@@ -62,7 +62,7 @@ Form NetBuilder::MakeForm(const std::string& name, Ids reads, Ids writes) {
   return form;
 }
 
-/// Any output may lie on any operand that is not persistent, not updated in place and not smaller.
+/// Any output may lie on any operand that is not state, not updated in place and not smaller.
 void NetBuilder::AllowAliases(Form* form, int percent) {
   const auto updated = [form](TensorId id) {
     return std::count(form->reads.begin(), form->reads.end(), id) > 0 &&
@@ -70,7 +70,7 @@ void NetBuilder::AllowAliases(Form* form, int percent) {
   };
   for (TensorId output : form->writes) {
     for (TensorId input : form->reads) {
-      if (updated(input) || updated(output) || graph_.tensors[input].persistent) continue;
+      if (updated(input) || updated(output) || graph_.tensors[input].is_state()) continue;
       if (BytesOf(output) <= BytesOf(input) && Chance(percent))
         form->may_alias.push_back({output, input});
     }
@@ -119,7 +119,7 @@ size_t NetBuilder::Take(bool trained) {
     values_[input].trained = false;
     Tensor& tensor = graph_.tensors[values_[input].data];
     tensor.role = Role::kUser;
-    tensor.persistent = true;
+    tensor.life = Life::kState;
     free.push_back(input);
   }
   // Mostly the newest one, so that chains are long.

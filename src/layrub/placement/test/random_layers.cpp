@@ -12,16 +12,16 @@ void NetBuilder::Source() {
   const size_t data = NewValue("data", Pick(1, 5000));
   values_[data].trained = false;
   if (Chance(40)) {  // written by the user
-    label_ = AddPersistent("label", Pick(1, 300), Role::kUser);
+    label_ = AddState("label", Pick(1, 300), Role::kUser);
     graph_.tensors[values_[data].data].role = Role::kUser;
-    graph_.tensors[values_[data].data].persistent = true;
+    graph_.tensors[values_[data].data].life = Life::kState;
   } else {
     label_ = Add("label", Pick(1, 300), Role::kActivation, blobs_++);
     const bool fed = BytesOf(label_) % 2 == 0;
     AddOp("data/forward", Pass::kForward, fed ? OpKind::kFeed : OpKind::kCompute, false,
           {MakeForm("default", {}, {values_[data].data, label_})});
   }
-  loss_weight_ = AddPersistent("loss.weight", 4, Role::kActivationGradient);
+  loss_weight_ = AddState("loss.weight", 4, Role::kActivationGradient);
 }
 
 /// Weights, perhaps those of another layer; the backward accumulates their gradient and may
@@ -30,9 +30,9 @@ void NetBuilder::Linear(const std::string& name) {
   const size_t x = Take(false);
   if (weights_.empty() || Chance(75)) {
     const int64_t bytes = Pick(1, 4000);
-    const TensorId data = AddPersistent(name + ".w", bytes, Role::kParameter);
-    const TensorId diff = AddPersistent(name + ".w.grad", bytes, Role::kParameterGradient);
-    weights_.push_back({data, diff, AddPersistent(name + ".w.history", bytes, Role::kHistory)});
+    const TensorId data = AddState(name + ".w", bytes, Role::kParameter);
+    const TensorId diff = AddState(name + ".w.grad", bytes, Role::kParameterGradient);
+    weights_.push_back({data, diff, AddState(name + ".w.history", bytes, Role::kHistory)});
   }
   const Weights w =
       weights_[Chance(70) ? weights_.size() - 1 : Pick(0, static_cast<int>(weights_.size()))];
@@ -88,7 +88,7 @@ void NetBuilder::Normalize(const std::string& name) {
   const bool in_place =
       values_[x].trained && values_[x].disposable && values_[x].sole_owner && Chance(70);
   const size_t y = in_place ? NextVersion(x, name) : NewValue(name, BytesOf(values_[x].data));
-  const TensorId mean = AddPersistent(name + ".mean", Pick(1, 300), Role::kParameter);
+  const TensorId mean = AddState(name + ".mean", Pick(1, 300), Role::kParameter);
   const TensorId spread = Add(name + ":spread", Pick(1, 300), Role::kSaved);
   const TensorId copy = Add(name + ":copy", BytesOf(values_[x].data), Role::kSaved);
   values_[y].disposable = true;

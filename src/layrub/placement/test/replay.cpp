@@ -41,10 +41,15 @@ class Player {
     for (uint64_t& number : number_) number = ++last_number_;
     memory_[0].resize(static_cast<size_t>(plan.device_bytes / kAlignment));
     memory_[1].resize(static_cast<size_t>(plan.host_bytes / kAlignment));
+    for (const Home& home : plan.homes) {
+      offset_[0][home.tensor] = home.offset;
+      on_device_[home.tensor] = true;
+      Put(Of(home.tensor, 0, true));
+    }
     for (size_t i = 0; i < plan.steps.size(); ++i) Queue(plan.steps[i], static_cast<int32_t>(i));
     for (size_t id = 0; id < n; ++id) {
       const auto tensor = static_cast<TensorId>(id);
-      if (graph.tensors[id].persistent) left_.push_back(Of(tensor, 0, false));
+      if (graph.tensors[id].is_state()) left_.push_back(Of(tensor, 0, false));
     }
     for (TensorId tensor : plan.readable)
       left_.push_back(Of(tensor, on_device_[tensor] ? 0 : 1, false));
@@ -98,7 +103,6 @@ class Player {
       case StepKind::kAlloc:
         offset_[tier][step.tensor] = step.offset;
         if (tier == 0) on_device_[step.tensor] = true;
-        if (graph_.tensors[step.tensor].persistent) Put(Of(step.tensor, 0, true));
         return;
       case StepKind::kFree:
         if (tier == 0) on_device_[step.tensor] = false;  // a part is nothing to work with
@@ -156,7 +160,7 @@ class Player {
     for (const Access& before : ran_[step.op]) {
       const bool updates =
           std::find(form.writes.begin(), form.writes.end(), before.tensor) != form.writes.end();
-      if (updates && graph_.tensors[before.tensor].persistent) continue;
+      if (updates && graph_.tensors[before.tensor].is_state()) continue;
       if (before.write && !on_device_[before.tensor]) continue;
       task.accesses.push_back(Of(before.tensor, 0, before.write));
       task.accesses.back().number = before.number;

@@ -20,7 +20,10 @@ using namespace placement;  // NOLINT(google-build-using-namespace): tests look 
 class Slider {
  public:
   Slider(const Graph& graph, const Plan& plan, uint64_t seed)
-      : graph_(graph), plan_(plan), random_(seed), result_(plan), places_(graph.tensors.size()) {}
+      : graph_(graph), plan_(plan), random_(seed), result_(plan), places_(graph.tensors.size()) {
+    for (const Home& home : plan.homes)
+      places_[home.tensor] = {true, home.offset, Aligned(graph.tensors[home.tensor].bytes), true};
+  }
 
   Plan Slide() {
     result_.steps.clear();
@@ -82,7 +85,7 @@ class Slider {
   bool MayMove(TensorId tensor) const {
     const Place& place = places_[tensor];
     const int64_t bytes = Aligned(graph_.tensors[tensor].bytes);
-    return place.live && place.written && !graph_.tensors[tensor].persistent && bytes > 0 &&
+    return place.live && place.written && !graph_.tensors[tensor].is_state() && bytes > 0 &&
            (place.part || place.bytes == bytes) &&
            std::count_if(places_.begin(), places_.end(), [&](const Place& other) {
              return other.live && other.begin == place.begin && other.bytes > 0;

@@ -33,14 +33,14 @@ inline ::testing::AssertionResult Objects(const Graph& graph, const Plan& plan,
 /// conv -> relu -> loss, forward, backward and update.
 inline Graph SmallNet() {
   GraphWriter net;
-  const TensorId w = net.Add("w", 256, Role::kParameter, true);
-  const TensorId dw = net.Add("w.grad", 256, Role::kParameterGradient, true);
-  const TensorId history = net.Add("w.history", 256, Role::kHistory, true);
+  const TensorId w = net.Add("w", 256, Role::kParameter, Life::kState);
+  const TensorId dw = net.Add("w.grad", 256, Role::kParameterGradient, Life::kState);
+  const TensorId history = net.Add("w.history", 256, Role::kHistory, Life::kState);
   const TensorId x = net.Add("x", 500, Role::kActivation);
   const TensorId a = net.Add("a", 512, Role::kActivation);
   const TensorId b = net.Add("b", 512, Role::kActivation);
   const TensorId mask = net.Add("mask", 16, Role::kSaved);
-  const TensorId loss = net.Add("loss", 4, Role::kActivation, false, true);
+  const TensorId loss = net.Add("loss", 4, Role::kActivation, Life::kIteration, true);
   const TensorId db = net.Add("b.grad", 512, Role::kActivationGradient);
   const TensorId da = net.Add("a.grad", 512, Role::kActivationGradient);
   const TensorId scratch = net.Add("conv:scratch", 100, Role::kScratch);
@@ -71,9 +71,9 @@ struct Numbers {
 /// bytes are reused for b.grad, and it comes back to the bytes of b.
 inline Plan SmallPlan(const Graph& graph, Numbers* at) {
   PlanWriter p(graph, 2048, 512);
-  p.Alloc("w", 0);
-  p.Alloc("w.grad", 256);
-  p.Alloc("w.history", 512);
+  p.Home("w", 0);
+  p.Home("w.grad", 256);
+  p.Home("w.history", 512);
   p.Alloc("x", 768);
   const int32_t data = p.Run("data");
   at->alloc_a = p.Alloc("a", 1280);

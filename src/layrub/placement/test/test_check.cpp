@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -138,16 +139,32 @@ TEST_F(CheckPlan, ObjectsToAnOperationRunTheWrongWay) {
   EXPECT_TRUE(Objects(graph_, change([](Step& s) { s.op = 99; }), "that does not exist"));
 }
 
-TEST_F(CheckPlan, ObjectsToPersistentTensorsThatMoveOrEnd) {
-  EXPECT_TRUE(Objects(graph_, Without(plan_, 2), "w.history has no device range although"));
-  EXPECT_TRUE(Objects(graph_, Moved(plan_, 2, 4), "has to be allocated before anything else"));
+TEST_F(CheckPlan, ObjectsToStateThatMovesOrEndsOrHasNoHome) {
+  const auto with_homes = [this](const std::vector<Home>& homes) {
+    Plan plan = plan_;
+    plan.homes = homes;
+    return plan;
+  };
+  const auto [w, dw, h] = std::tuple(plan_.homes[0], plan_.homes[1], plan_.homes[2]);
+  EXPECT_TRUE(Objects(graph_, with_homes({w, dw}), "w.history has no home, although it is state"));
+  EXPECT_TRUE(Objects(graph_, with_homes({w, dw, h, h}), "homes: w.history has two"));
+  EXPECT_TRUE(Objects(graph_, with_homes({w, dw, {2, Tier::kHost, 0}}),
+                      "homes: w.history has one in the host tier"));
+  EXPECT_TRUE(Objects(graph_, with_homes({w, dw, {2, Tier::kDevice, 256}}),
+                      "homes: range [256, +256) overlaps the live device range of w.grad"));
+  EXPECT_TRUE(Objects(graph_, with_homes({w, dw, h, {3, Tier::kDevice, 768}}),
+                      "homes: x has one, but is not state"));
+  EXPECT_TRUE(Objects(graph_, with_homes({{99, Tier::kDevice, 0}}), "one is that of no tensor"));
+  Plan allocated = with_homes({w, dw});
+  allocated.steps.insert(allocated.steps.begin(), {.tensor = 2, .offset = 512});
+  EXPECT_TRUE(Objects(graph_, allocated, "w.history is state and has no home"));
   Plan freed = plan_;
   freed.steps.push_back({.kind = StepKind::kFree, .tensor = 0});
   ++freed.pass_end[2];
-  EXPECT_TRUE(Objects(graph_, freed, "w is persistent and must never be freed"));
+  EXPECT_TRUE(Objects(graph_, freed, "w is state and must never be freed"));
   Graph graph = graph_;
-  graph.tensors[5].persistent = true;
-  EXPECT_TRUE(Objects(graph, plan_, "b is persistent and needs a range of its own"));
+  graph.tensors[5].life = Life::kState;
+  EXPECT_TRUE(Objects(graph, plan_, "b is state and needs a range of its own"));
 }
 
 /// x is made, copied to the host, moved, and read; then a tensor comes to lie where it was.
@@ -155,7 +172,7 @@ class CheckMove : public ::testing::Test {
  protected:
   CheckMove() {
     GraphWriter net;
-    const TensorId w = net.Add("w", 256, Role::kParameter, true);
+    const TensorId w = net.Add("w", 256, Role::kParameter, Life::kState);
     const TensorId x = net.Add("x", 512, Role::kActivation);
     const TensorId y = net.Add("y", 512, Role::kActivation);
     net.Add("first", Pass::kForward, OpKind::kCompute, {w}, {x});
@@ -166,7 +183,7 @@ class CheckMove : public ::testing::Test {
   Plan PlanThat(int64_t goes_to, int64_t y_lies_at, const std::string& moved = "x",
                 bool waits = true) const {
     PlanWriter p(graph_, 2048, 512);
-    p.Alloc("w", 0);
+    p.Home("w", 0);
     p.Alloc("x", 256);
     const int32_t first = p.Run("first");
     p.Alloc("x", 0, Tier::kHost);
@@ -205,7 +222,7 @@ TEST_F(CheckMove, ObjectsToWhereItMayNotGo) {
 }
 
 TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
-  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "w"), "w is persistent and has to stay"));
+  EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "w"), "w is state and has to stay"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 1280, "y"), "reads y, which has no device range"));
   Plan shared = PlanThat(768, 1280);
   Step& alloc = *std::find_if(shared.steps.begin(), shared.steps.end(),
@@ -217,17 +234,18 @@ TEST_F(CheckMove, ObjectsToWhatMayNotMove) {
 
 TEST_F(CheckMove, ObjectsToBytesTakenBeforeTheyAreSaved) {
   EXPECT_TRUE(Objects(graph_, PlanThat(512, 1280, "x", false),
-                      "(move x): writes x without waiting for step 5 (offload x)"));
+                      "(move x): writes x without waiting for step 4 (offload x)"));
   EXPECT_TRUE(Objects(graph_, PlanThat(768, 256, "x", false),
-                      "writes y without waiting for step 5 (offload x)"));
+                      "writes y without waiting for step 4 (offload x)"));
 }
 
-TEST_F(CheckPlan, ObjectsToAnAliasThatEndsAPersistentValue) {
+TEST_F(CheckPlan, ObjectsToAnAliasThatEndsAValueOfState) {
   GraphWriter net;
-  const TensorId x = net.Add("x", 1, Role::kUser, true), y = net.Add("y", 1, Role::kActivation);
+  const TensorId x = net.Add("x", 1, Role::kUser, Life::kState),
+                 y = net.Add("y", 1, Role::kActivation);
   net.Add("use", Pass::kForward, OpKind::kCompute, {x}, {y}, {{y, x}});
   PlanWriter p(net.graph, 256, 0);
-  p.Alloc("x", 0);
+  p.Home("x", 0);
   p.Alias("y", "x");
   p.Run("use");
   p.Free("y");
@@ -245,7 +263,7 @@ TEST_F(CheckPlan, ObjectsToAWrongListOfReadableTensors) {
   EXPECT_TRUE(Objects(graph_, readable({}), "loss still has a device range"));
   EXPECT_TRUE(Objects(graph_, readable({3, 7}), "x has no range although it is readable"));
   EXPECT_TRUE(Objects(graph_, readable({7, 7}), "not sorted, or names one twice"));
-  EXPECT_TRUE(Objects(graph_, readable({0, 7}), "w is persistent: it is not listed"));
+  EXPECT_TRUE(Objects(graph_, readable({0, 7}), "w is state: it is not listed"));
   EXPECT_TRUE(Objects(graph_, readable({7, 99}), "names one that does not exist"));
 }
 

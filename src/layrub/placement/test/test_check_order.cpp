@@ -24,19 +24,19 @@ using CheckOrder = testing::CheckPlan;
 
 TEST_F(CheckOrder, ObjectsToAGradientOverAnActivationThatTheHostCopyStillReads) {
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.wait_offload),
-                      "step 19 (compute loss/backward): writes b.grad without waiting for step 10 "
+                      "step 16 (compute loss/backward): writes b.grad without waiting for step 7 "
                       "(offload x), which uses the same device bytes"));
 }
 
 TEST_F(CheckOrder, ObjectsToAReadBeforeThePrefetchIsThere) {
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.wait_prefetch),
-                      "reads x without waiting for step 27 (prefetch x)"));
+                      "reads x without waiting for step 24 (prefetch x)"));
 }
 
 TEST_F(CheckOrder, ObjectsToAPrefetchIntoBytesThatAreStillRead) {
   EXPECT_TRUE(
       Objects(graph_, Without(plan_, at_.wait_bytes),
-              "(prefetch x): writes x without waiting for step 22 (compute relu/backward)"));
+              "(prefetch x): writes x without waiting for step 19 (compute relu/backward)"));
 }
 
 TEST_F(CheckOrder, AcceptsAnOrderThatFollowsFromOtherWaits) {
@@ -73,7 +73,7 @@ TEST_F(CheckOrder, AcceptsAnOrderThatFollowsFromOtherWaits) {
 TEST_F(CheckOrder, ObjectsToACopyBeforeTheValueIsWritten) {
   // The save lane may run ahead: nothing orders the offload after the operation that writes x.
   GraphWriter net;
-  const TensorId x = net.Add("x", 1, Role::kActivation, false, true);
+  const TensorId x = net.Add("x", 1, Role::kActivation, Life::kIteration, true);
   net.Add("make", Pass::kForward, OpKind::kCompute, {}, {x});
   PlanWriter p(net.graph, 256, 256);
   p.Alloc("x", 0);
@@ -92,7 +92,7 @@ TEST_F(CheckOrder, ObjectsToACopyBeforeTheValueIsWritten) {
 
 TEST_F(CheckOrder, ObjectsToACopyOfBytesThatAreStillWritten) {
   EXPECT_TRUE(Objects(graph_, Without(plan_, at_.wait_data),
-                      "(offload x): reads x without waiting for step 4 (compute data)"));
+                      "(offload x): reads x without waiting for step 1 (compute data)"));
 }
 
 TEST_F(CheckOrder, ObjectsToMissingCopies) {
@@ -138,8 +138,8 @@ TEST_F(CheckOrder, ObjectsToAStaleHostCopy) {
 
 TEST_F(CheckOrder, ObjectsToHostBytesReusedWhileAPrefetchReadsThem) {
   GraphWriter net;
-  const TensorId x = net.Add("x", 1, Role::kActivation, false, true);
-  const TensorId y = net.Add("y", 1, Role::kActivation, false, true);
+  const TensorId x = net.Add("x", 1, Role::kActivation, Life::kIteration, true);
+  const TensorId y = net.Add("y", 1, Role::kActivation, Life::kIteration, true);
   net.Add("make", Pass::kForward, OpKind::kCompute, {}, {x, y});
   PlanWriter p(net.graph, 512, 256);
   p.Alloc("x", 0);
@@ -170,7 +170,7 @@ TEST_F(CheckOrder, ObjectsToWaitsThatCannotBeHeld) {
   EXPECT_TRUE(Objects(graph_, wait_for(at_.wait_offload), "which is not an earlier step"));
   EXPECT_TRUE(Objects(graph_, wait_for(kNone), "which is not an earlier step"));
   EXPECT_TRUE(Objects(graph_, wait_for(at_.alias_b), "which takes no time"));
-  EXPECT_TRUE(Objects(graph_, wait_for(at_.conv), "makes a lane wait for step 7 of its own"));
+  EXPECT_TRUE(Objects(graph_, wait_for(at_.conv), "makes a lane wait for step 4 of its own"));
 }
 
 TEST(CheckSpeed, ProvesAHundredThousandStepsInSeconds) {

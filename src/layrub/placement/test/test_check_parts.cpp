@@ -130,7 +130,7 @@ TEST_F(CheckParts, ObjectsToKeepingAPartOfASharedRange) {
 
 TEST_F(CheckParts, ObjectsToKeepingAPartOfAPersistentTensor) {
   const auto frees = [](PlanWriter* p) { p->Keep("w", 256); };
-  EXPECT_TRUE(Objects({.meanwhile = frees}, "(free w): w is persistent and must never be freed"));
+  EXPECT_TRUE(Objects({.meanwhile = frees}, "(free w): w is state and must never be freed"));
 }
 
 TEST_F(CheckParts, ObjectsToKeepingAPartOfNothing) {
@@ -195,12 +195,12 @@ TEST_F(CheckParts, ObjectsToAMoveOntoOtherTensorsOrOutOfTheArena) {
 TEST_F(CheckParts, ObjectsToAMoveOntoBytesThatAreStillSaved) {
   const auto moves = [](PlanWriter* p) { p->Move("x", 512, 256); };
   EXPECT_TRUE(Objects({.whole_at = 512, .y_at = 768, .meanwhile = moves},
-                      "(move x): writes x without waiting for step 5 (offload x)"));
+                      "(move x): writes x without waiting for step 4 (offload x)"));
 }
 
 TEST_F(CheckParts, ObjectsToBytesThatAreTakenWhileTheyAreSaved) {
   EXPECT_TRUE(Objects({.waits_for_save = false},
-                      "(compute second): writes y without waiting for step 5 (offload x)"));
+                      "(compute second): writes y without waiting for step 4 (offload x)"));
 }
 
 TEST_F(CheckParts, ObjectsToTensorsOnAPart) {

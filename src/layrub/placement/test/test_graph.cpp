@@ -109,11 +109,11 @@ TEST(Validate, AllowsATensorToBeReadTwiceByOneOperation) {
   EXPECT_TRUE(Validate(net.graph).ok());
 }
 
-TEST(PersistentBytes, SumsAlignedSizes) {
+TEST(StateBytes, SumsAlignedSizes) {
   HandMade net = Chain();
   net.graph.tensors[net.Add("bias", 1, Role::kParameter)].bytes = 1;
   net.Add("history", 2, Role::kHistory);
-  EXPECT_EQ(PersistentBytes(net.graph), (1 + 1 + 2) * kAlignment);
+  EXPECT_EQ(StateBytes(net.graph), (1 + 1 + 2) * kAlignment);
 }
 
 TEST(KeepDeterministic, NamesTheOperationThatHasNoReproducibleWorkspace) {

@@ -54,12 +54,12 @@ TEST(GraphText, LooksAsDocumented) {
   graph.ops.resize(1);
   graph.ops[0].forms[0].scratch.pop_back();
   EXPECT_EQ(ToText(graph),
-            "layrub-graph 1\n"
+            "layrub-graph 2\n"
             "graph everything\n"
-            "tensor w 768 parameter persistent\n"
-            "tensor w.grad 768 parameter_gradient persistent\n"
-            "tensor w.history 768 history persistent\n"
-            "tensor input 256 user persistent\n"
+            "tensor w 768 parameter state\n"
+            "tensor w.grad 768 parameter_gradient state\n"
+            "tensor w.history 768 history state\n"
+            "tensor input 256 user state\n"
             "tensor y 1280 activation blob=7\n"
             "op conv/forward forward compute repeatable\n"
             "form only flops=333333333.33333331 bytes=12345678901\n"
@@ -70,18 +70,20 @@ TEST(GraphText, LooksAsDocumented) {
 }
 
 TEST(GraphText, SkipsCommentsAndEmptyLines) {
-  const Result<Graph> graph = GraphFromText("layrub-graph 1\n# a comment\n\ngraph small\nend");
+  const Result<Graph> graph = GraphFromText("layrub-graph 2\n# a comment\n\ngraph small\nend");
   ASSERT_TRUE(graph.ok()) << graph.status().message;
   EXPECT_EQ(graph.value().name, "small");
 }
 
 TEST(GraphText, ErrorsNameTheLine) {
-  const std::string head = "layrub-graph 1\ngraph g\ntensor x 4 activation\n";
+  const std::string head = "layrub-graph 2\ngraph g\ntensor x 4 activation\n";
   const std::string op = head + "op a forward compute\n";
   const std::string form = op + "form f flops=0 bytes=0\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "line 1: expected 'layrub-graph 1'"},
-      {"layrub-graph 2\n", "line 1: expected 'layrub-graph 1'"},
+      {"", "line 1: expected 'layrub-graph 2'"},
+      {"layrub-graph 3\n", "line 1: expected 'layrub-graph 2'"},
+      {"layrub-graph 1\n",
+       "line 1: this is version 1 of the format, which older versions of Layrub"},
       {head + "tensor y 4\n", "line 4: expected 'tensor"},
       {head + "tensor y -4 activation\n", "line 4: expected 'tensor"},
       {head + "tensor y 4x activation\n", "line 4: expected 'tensor"},
@@ -146,9 +148,9 @@ TEST(PlanText, SaysHowManyBytesAreKeptOrMoved) {
 
 TEST(PlanText, ErrorsNameTheLine) {
   const Graph graph = Chain().graph;
-  const std::string head = "layrub-plan 1\nstrategy keep\n";
+  const std::string head = "layrub-plan 2\nstrategy keep\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 1'"},
+      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 2'"},
       {head + "device_bytes many\n", "line 3: expected 'device_bytes <bytes>'"},
       {head + "host_bytes -1\n", "line 3: expected 'host_bytes <bytes>'"},
       {head + "pass_end 1 2\n", "line 3: expected 'pass_end"},

@@ -81,7 +81,7 @@ TEST(RandomGraph, HasEverythingThatIsHardForAPlan) {
       aliases += !form.may_alias.empty();
       scratch += form.scratch.size() > 1;
       for (TensorId id : form.writes) {
-        for (TensorId read : form.reads) changed += id == read && !graph.tensors[id].persistent;
+        for (TensorId read : form.reads) changed += id == read && !graph.tensors[id].is_state();
       }
     }
   }
@@ -105,7 +105,7 @@ TEST(RandomPlans, GiveTheRightValuesInWhateverOrderTheLanesRun) {
 
 TEST(RandomPlans, NeverTakeLessThanTheFloor) {
   ForRandomPlans([](const Graph& graph, const std::string&, const Plan& plan) {
-    RC_ASSERT(FloorBytes(graph) >= PersistentBytes(graph));
+    RC_ASSERT(FloorBytes(graph) >= StateBytes(graph));
     RC_ASSERT(plan.device_bytes >= FloorBytes(graph));
   });
 }

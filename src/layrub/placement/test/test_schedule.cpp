@@ -60,27 +60,16 @@ HandMade InPlaceChain() {
 TEST(Schedule, AllocatesAtTheFirstUseAndFreesAfterTheLast) {
   const HandMade net = Chain();
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
-  EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device w 0",
-                                           "alloc device x 256",
-                                           "compute data/forward form=0 scratch=0",
-                                           "alloc device a 1280",
-                                           "compute a/forward form=0 scratch=0",
-                                           "alloc device b 2304",
-                                           "compute b/forward form=0 scratch=0",
-                                           "alloc device c 3328",
-                                           "compute c/forward form=0 scratch=0",
-                                           "alloc device b.grad 4352",
-                                           "compute c/backward form=0 scratch=0",
-                                           "free device b",
-                                           "free device c",
-                                           "alloc device a.grad 2304",
-                                           "compute b/backward form=0 scratch=0",
-                                           "free device a",
-                                           "free device b.grad",
-                                           "compute a/backward form=0 scratch=0",
-                                           "free device x",
-                                           "free device a.grad"}));
-  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{9, 20, 20}));
+  EXPECT_EQ(Steps(net.graph, plan),
+            (Lines{"alloc device x 256", "compute data/forward form=0 scratch=0",
+                   "alloc device a 1280", "compute a/forward form=0 scratch=0",
+                   "alloc device b 2304", "compute b/forward form=0 scratch=0",
+                   "alloc device c 3328", "compute c/forward form=0 scratch=0",
+                   "alloc device b.grad 4352", "compute c/backward form=0 scratch=0",
+                   "free device b", "free device c", "alloc device a.grad 2304",
+                   "compute b/backward form=0 scratch=0", "free device a", "free device b.grad",
+                   "compute a/backward form=0 scratch=0", "free device x", "free device a.grad"}));
+  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{8, 19, 19}));
   EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
   EXPECT_EQ(plan.host_bytes, 0);
   EXPECT_TRUE(plan.readable.empty());
@@ -91,40 +80,39 @@ TEST(Schedule, MovesATensorAwayDuringItsGap) {
   Decision decision = DefaultDecision(net.graph);
   decision.tensors[1].gaps = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(net.graph, decision);
-  EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device w 0",
-                                           "alloc device x 256",
+  EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device x 256",
                                            "compute data/forward form=0 scratch=0",
                                            "alloc device a 1280",
                                            "compute a/forward form=0 scratch=0",
                                            "alloc host x 0",
-                                           "wait save for 2",
+                                           "wait save for 1",
                                            "offload x",
                                            "alloc device b 2304",
                                            "compute b/forward form=0 scratch=0",
                                            "free device x",
                                            "alloc device c 256",
-                                           "wait compute for 7",
+                                           "wait compute for 6",
                                            "compute c/forward form=0 scratch=0",
                                            "alloc device b.grad 3328",
                                            "compute c/backward form=0 scratch=0",
                                            "free device b",
                                            "free device c",
                                            "alloc device x 256",
-                                           "wait load for 15",
+                                           "wait load for 14",
                                            "prefetch x",
                                            "alloc device a.grad 2304",
                                            "compute b/backward form=0 scratch=0",
                                            "free device a",
                                            "free device b.grad",
                                            "free host x",
-                                           "wait compute for 20",
+                                           "wait compute for 19",
                                            "compute a/backward form=0 scratch=0",
                                            "free device x",
                                            "free device a.grad"}));
-  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{14, 30, 30}));
+  EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{13, 29, 29}));
   EXPECT_EQ(plan.host_bytes, 4 * kAlignment);
-  EXPECT_EQ(plan.steps[7].lane, Lane::kSave);
-  EXPECT_EQ(plan.steps[20].lane, Lane::kLoad);
+  EXPECT_EQ(plan.steps[6].lane, Lane::kSave);
+  EXPECT_EQ(plan.steps[19].lane, Lane::kLoad);
 }
 
 TEST(Schedule, BringsBackFirstWhatIsNeededFirst) {
@@ -174,7 +162,7 @@ TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
   decision.runs[5].aliases = {{6, 5}};
   const Plan plan = MustSchedule(net.graph, decision);
   const Lines steps = Steps(net.graph, plan);
-  EXPECT_EQ(Lines(steps.begin() + 9, steps.end()),
+  EXPECT_EQ(Lines(steps.begin() + 8, steps.end()),
             (Lines{"alias b.grad on c", "compute c/backward form=0 scratch=0", "free device b",
                    "free device c", "alias a.grad on b.grad", "compute b/backward form=0 scratch=0",
                    "free device a", "free device b.grad", "compute a/backward form=0 scratch=0",
@@ -245,8 +233,8 @@ TEST(Schedule, AllocatesWholeTensorsFirstAndLeavesThemReadable) {
   decision.tensors[2].whole = true;
   const Plan plan = MustSchedule(net.graph, decision);
   const Lines steps = Steps(net.graph, plan);
-  EXPECT_EQ(Lines(steps.begin(), steps.begin() + 3),
-            (Lines{"alloc device w 0", "alloc device a 256", "alloc device a.grad 1280"}));
+  EXPECT_EQ(Lines(steps.begin(), steps.begin() + 2),
+            (Lines{"alloc device a 256", "alloc device a.grad 1280"}));
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"a", "a.grad"}));
 }
 
@@ -309,8 +297,8 @@ TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
   net.Run("w/update", Pass::kUpdate, {Uses({w, dw, h}, {w, h})}, OpKind::kUpdate);
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   const Lines steps = Steps(net.graph, plan);
-  EXPECT_EQ(Lines(steps.begin(), steps.begin() + 3),
-            (Lines{"alloc device w 0", "alloc device w.grad 512", "alloc device w.history 1024"}));
+  const Tier device = Tier::kDevice;
+  EXPECT_EQ(plan.homes, (std::vector<Home>{{w, device, 0}, {dw, device, 512}, {h, device, 1024}}));
   EXPECT_EQ(steps.back(), "update w/update form=0 scratch=0");
   EXPECT_EQ(plan.pass_end[2] - plan.pass_end[1], 1);
   EXPECT_EQ(std::count_if(plan.steps.begin(), plan.steps.end(),
@@ -354,8 +342,8 @@ TEST(Schedule, LeavesPaddingBetweenRanges) {
   decision.tensors[1].gaps = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(net.graph, decision, 100);
   EXPECT_EQ(plan.host_bytes, 5 * kAlignment);
-  EXPECT_EQ(plan.steps[0].offset, 0);
-  EXPECT_EQ(plan.steps[1].offset, 2 * kAlignment);
+  EXPECT_EQ(plan.homes[0].offset, 0);
+  EXPECT_EQ(plan.steps[0].offset, 2 * kAlignment);
 }
 
 TEST(Schedule, HandlesEmptyTensorsAndEmptyGraphs) {

@@ -349,9 +349,9 @@ TEST(Occupancy, IsHighestAtThePeakAndEndsWithWhatStays) {
       EXPECT_EQ(peak, fullest.bytes) << strategy;
       EXPECT_EQ(*std::max_element(host.begin(), host.end()) > 0, plan.host_bytes > 0) << strategy;
       EXPECT_LE(*std::max_element(host.begin(), host.end()), plan.host_bytes) << strategy;
-      EXPECT_GE(device.back(), PersistentBytes(net.graph)) << strategy;
+      EXPECT_GE(device.back(), StateBytes(net.graph)) << strategy;
       if (plan.readable.empty()) {
-        EXPECT_EQ(device.back(), PersistentBytes(net.graph)) << strategy;
+        EXPECT_EQ(device.back(), StateBytes(net.graph)) << strategy;
         EXPECT_EQ(host.back(), 0) << strategy;
       }
     }

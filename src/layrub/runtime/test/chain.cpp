@@ -23,13 +23,14 @@ Form Reading(std::vector<TensorId> reads, std::vector<TensorId> writes,
 Graph Chain() {
   Graph graph;
   graph.name = "chain";
-  const auto tensor = [&](const char* name, Role role, bool persistent) {
-    graph.tensors.push_back({name, kBytes, role, persistent, false, kNone});
+  const auto tensor = [&](const char* name, Role role, Life life) {
+    graph.tensors.push_back({name, kBytes, role, life, false, kNone});
   };
-  tensor("input", Role::kUser, true);
-  tensor("weight", Role::kParameter, true);
-  for (const char* name : {"a", "b", "c"}) tensor(name, Role::kActivation, false);
-  for (const char* name : {"dc", "db", "da"}) tensor(name, Role::kActivationGradient, false);
+  tensor("input", Role::kUser, Life::kState);
+  tensor("weight", Role::kParameter, Life::kState);
+  for (const char* name : {"a", "b", "c"}) tensor(name, Role::kActivation, Life::kIteration);
+  for (const char* name : {"dc", "db", "da"})
+    tensor(name, Role::kActivationGradient, Life::kIteration);
   const auto op = [&](const char* name, Pass pass, OpKind kind, Form form) {
     graph.ops.push_back({name, pass, kind, false, {std::move(form)}});
   };
@@ -49,7 +50,7 @@ Graph FedChain() {
   graph.name = "fed_chain";
   const auto feed = [&](const char* name, const char* reader) {
     const auto id = static_cast<TensorId>(graph.tensors.size());
-    graph.tensors.push_back({name, kBytes, Role::kActivation, false, false, kNone});
+    graph.tensors.push_back({name, kBytes, Role::kActivation, Life::kIteration, false, kNone});
     const auto op = std::find_if(graph.ops.begin(), graph.ops.end(),
                                  [&](const Op& each) { return each.name == reader; });
     op->forms[0].reads.push_back(id);
@@ -117,38 +118,37 @@ Plan ChainPlan() {
   plan.device_bytes = 5 * kBytes;
   plan.host_bytes = kBytes;
   plan.readable = {kC};
+  plan.homes = {{kInput, Tier::kDevice, 0}, {kWeight, Tier::kDevice, kBytes}};
   plan.steps = {
-      Alloc(kInput, 0),                           // 0
-      Alloc(kWeight, 1),                          // 1
-      Alloc(kA, 2),                               // 2
-      Compute(kForwardA),                         // 3
-      Alloc(kB, 3),                               // 4
-      Compute(kForwardB),                         // 5
-      Alloc(kA, 0, Tier::kHost),                  // 6
-      Move(StepKind::kOffload, kA),               // 7
-      Alias(kC, kB),                              // 8
-      Compute(kForwardC),                         // 9
-      Free(kB),                                   // 10
-      Free(kA),                                   // 11
-      Wait(Lane::kCompute, 7),                    // 12: backward
-      Alloc(kDiffC, 2),                           // 13
-      Compute(kFillC, StepKind::kFill),           // 14
-      Alloc(kDiffB, 4),                           // 15
-      Compute(kBackwardC),                        // 16
-      Free(kDiffC),                               // 17
-      Alloc(kA, 2),                               // 18
-      Wait(Lane::kLoad, 16),                      // 19
-      Move(StepKind::kPrefetch, kA),              // 20
-      Free(kA, Tier::kHost),                      // 21
-      Wait(Lane::kCompute, 20),                   // 22
-      Alias(kDiffA, kDiffB),                      // 23
-      Compute(kBackwardB),                        // 24
-      Free(kDiffB),                               // 25
-      Free(kA),                                   // 26
-      Compute(kUpdateWeight, StepKind::kUpdate),  // 27: update
-      Free(kDiffA),                               // 28
+      Alloc(kA, 2),                               // 0
+      Compute(kForwardA),                         // 1
+      Alloc(kB, 3),                               // 2
+      Compute(kForwardB),                         // 3
+      Alloc(kA, 0, Tier::kHost),                  // 4
+      Move(StepKind::kOffload, kA),               // 5
+      Alias(kC, kB),                              // 6
+      Compute(kForwardC),                         // 7
+      Free(kB),                                   // 8
+      Free(kA),                                   // 9
+      Wait(Lane::kCompute, 5),                    // 10: backward
+      Alloc(kDiffC, 2),                           // 11
+      Compute(kFillC, StepKind::kFill),           // 12
+      Alloc(kDiffB, 4),                           // 13
+      Compute(kBackwardC),                        // 14
+      Free(kDiffC),                               // 15
+      Alloc(kA, 2),                               // 16
+      Wait(Lane::kLoad, 14),                      // 17
+      Move(StepKind::kPrefetch, kA),              // 18
+      Free(kA, Tier::kHost),                      // 19
+      Wait(Lane::kCompute, 18),                   // 20
+      Alias(kDiffA, kDiffB),                      // 21
+      Compute(kBackwardB),                        // 22
+      Free(kDiffB),                               // 23
+      Free(kA),                                   // 24
+      Compute(kUpdateWeight, StepKind::kUpdate),  // 25: update
+      Free(kDiffA),                               // 26
   };
-  plan.pass_end = {12, 27, 29};
+  plan.pass_end = {10, 25, 27};
   return plan;
 }
 

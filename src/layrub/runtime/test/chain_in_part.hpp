@@ -25,8 +25,8 @@ inline Plan ChainInPart() {
     p.plan.steps[step].bytes = kPart;
     return step;
   };
-  p.Alloc("input", 0);
-  p.Alloc("weight", kBytes);
+  p.Home("input", 0);
+  p.Home("weight", kBytes);
   p.Alloc("a", kOffsetOfA);
   const int32_t made = p.Run("a/forward");
   p.Alloc("b", 3 * kBytes);

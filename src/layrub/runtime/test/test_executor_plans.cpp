@@ -39,13 +39,13 @@ std::vector<Graph> Graphs() {
   return graphs;
 }
 
-/// Values of the persistent tensors after kIterations without any plan.
+/// Values of the state tensors after kIterations without any plan.
 std::vector<Bytes> RunWithoutPlan(const Graph& graph) {
   Interpreter interpreter(graph);
   for (int i = 0; i < kIterations; ++i) interpreter.RunAll();
   std::vector<Bytes> state;
   for (TensorId i = 0; i < static_cast<TensorId>(graph.tensors.size()); ++i) {
-    if (graph.tensors[i].persistent) state.push_back(interpreter.Value(i));
+    if (graph.tensors[i].is_state()) state.push_back(interpreter.Value(i));
   }
   return state;
 }
@@ -54,7 +54,7 @@ std::vector<Bytes> StateOf(Executor* executor) {
   std::vector<Bytes> state;
   const Graph& graph = executor->graph();
   for (TensorId i = 0; i < static_cast<TensorId>(graph.tensors.size()); ++i) {
-    if (!graph.tensors[i].persistent) continue;
+    if (!graph.tensors[i].is_state()) continue;
     const uint8_t* value = static_cast<const uint8_t*>(executor->Find(i));
     state.emplace_back(value, value + graph.tensors[i].bytes);
   }

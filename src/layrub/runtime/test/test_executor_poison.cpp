@@ -56,6 +56,7 @@ class PoisonTest : public ::testing::Test {
 Plan Padded() {
   Plan plan = ChainPlan();
   for (Step& step : plan.steps) step.offset = step.offset / kBytes * (kBytes + kAlignment);
+  for (Home& home : plan.homes) home.offset = home.offset / kBytes * (kBytes + kAlignment);
   plan.device_bytes += 5 * kAlignment;
   plan.host_bytes += kAlignment;
   return plan;
@@ -70,12 +71,12 @@ constexpr int64_t kSlide = 3 * kAlignment;
 /// The chain's plan with B elsewhere, so that A can slide up before B is made of it.
 Plan Sliding() {
   Plan plan = ChainPlan();
-  std::swap(plan.steps[4].offset, plan.steps[15].offset);
+  std::swap(plan.steps[2].offset, plan.steps[13].offset);
   Step move;
   move.kind = StepKind::kMove;
   move.tensor = kA;
   move.offset = 2 * kBytes + kSlide;
-  plan.steps.insert(plan.steps.begin() + 4, move);
+  plan.steps.insert(plan.steps.begin() + 2, move);
   for (Step& step : plan.steps) step.step += step.kind == StepKind::kWait;
   for (int32_t& end : plan.pass_end) ++end;
   return plan;
@@ -137,10 +138,10 @@ TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
   Plan plan = ChainPlan();
   // A's second stay on the device ends before its reader; its bytes are still there unless
   // poisoned.
-  ASSERT_EQ(plan.steps[26].tensor, kA);
-  const Step free = plan.steps[26];
-  for (int i = 26; i > 23; --i) plan.steps[i] = plan.steps[i - 1];
-  plan.steps[23] = free;
+  ASSERT_EQ(plan.steps[24].tensor, kA);
+  const Step free = plan.steps[24];
+  for (int i = 24; i > 21; --i) plan.steps[i] = plan.steps[i - 1];
+  plan.steps[21] = free;
   Executor executor(graph_, plan, backend_.get(), {.poison = true});
   Toy toy(graph_);
   toy.Attach(&executor);
@@ -151,8 +152,8 @@ TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
 
 TEST_F(PoisonTest, ShowsAReadOfWhatWasNeverFetched) {
   Plan plan = ChainPlan();
-  ASSERT_EQ(plan.steps[20].kind, StepKind::kPrefetch);
-  plan.steps[20] = Move(StepKind::kOffload, kA);
+  ASSERT_EQ(plan.steps[18].kind, StepKind::kPrefetch);
+  plan.steps[18] = Move(StepKind::kOffload, kA);
   Executor executor(graph_, plan, backend_.get(), {.poison = true});
   Toy toy(graph_);
   toy.Attach(&executor);
@@ -165,8 +166,8 @@ TEST_F(PoisonTest, LanesRaceWhereThePlanLacksAWait) {
   Plan plan = ChainPlan();
   // The gradient of C takes A's place, now without waiting for A's copy to the host. The save lane
   // is slow: it starts only when C's backward runs.
-  ASSERT_EQ(plan.steps[12].kind, StepKind::kWait);
-  plan.steps[12].lane = Lane::kSave;
+  ASSERT_EQ(plan.steps[10].kind, StepKind::kWait);
+  plan.steps[10].lane = Lane::kSave;
   Executor executor(graph_, plan, backend_.get());
   class SlowSave : public Toy {
    public:

@@ -19,7 +19,7 @@ using namespace layrub::testing;
 class TransientTest : public ::testing::Test {
  protected:
   ExecutorOptions Shared() const { return {.poison = true, .transient = memory_}; }
-  int64_t TransientBytes() const { return plan_.device_bytes - ResidentBytes(graph_, plan_); }
+  int64_t TransientBytes() const { return plan_.device_bytes - HomeBytes(graph_, plan_); }
 
   const Graph graph_ = Chain();
   const Plan plan_ = ChainPlan();
@@ -30,8 +30,7 @@ class TransientTest : public ::testing::Test {
 TEST_F(TransientTest, TwoPlansTakeTurnsInTheBytesOfOne) {
   Executor first(graph_, plan_, backend_.get(), Shared());
   Executor second(graph_, plan_, backend_.get(), Shared());
-  EXPECT_EQ(backend_->Allocated(Tier::kDevice),
-            2 * ResidentBytes(graph_, plan_) + TransientBytes());
+  EXPECT_EQ(backend_->Allocated(Tier::kDevice), 2 * HomeBytes(graph_, plan_) + TransientBytes());
   Toy a(graph_), b(graph_);
   a.Attach(&first);
   b.Attach(&second);

@@ -42,7 +42,7 @@ Interpreter::Interpreter(const Graph& graph) : graph_(graph), values_(graph.tens
   for (size_t i = 0; i < values_.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
     values_[i].resize(static_cast<size_t>(tensor.bytes));
-    if (tensor.persistent)
+    if (tensor.is_state())
       Draw(SeedOf(1, static_cast<TensorId>(i)), values_[i].data(), tensor.bytes);
   }
 }
@@ -99,7 +99,7 @@ void Toy::Attach(Executor* executor) {
   executor_ = executor;
   for (TensorId i = 0; i < static_cast<TensorId>(graph_.tensors.size()); ++i) {
     const Bytes& value = expected_.Value(i);
-    if (!graph_.tensors[i].persistent || value.empty()) continue;
+    if (!graph_.tensors[i].is_state() || value.empty()) continue;
     std::memcpy(executor->Address(i), value.data(), value.size());
   }
   for (const Op& op : graph_.ops) {
@@ -217,7 +217,7 @@ void Toy::Do(const Work& work) {
 void Toy::CheckRest() {
   for (; next_ < static_cast<OpId>(graph_.ops.size()); ++next_) expected_.Run(next_, 0);
   for (TensorId i = 0; i < static_cast<TensorId>(graph_.tensors.size()); ++i) {
-    if (graph_.tensors[i].persistent) Expect(Expected(executor_->Find(i), i), "the end");
+    if (graph_.tensors[i].is_state()) Expect(Expected(executor_->Find(i), i), "the end");
   }
   for (const TensorId tensor : executor_->plan().readable) {
     Expect(Expected(executor_->Find(tensor), tensor), "the end");

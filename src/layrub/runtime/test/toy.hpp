@@ -19,11 +19,11 @@ using Bytes = std::vector<uint8_t>;
 
 /// Gives the operations of any graph a meaning: each fills what it writes with bytes drawn from a
 /// hash of the operation, the iteration and every byte that all of its forms read. So all forms
-/// give the same bits, and one wrong byte anywhere changes everything after it. Only the persistent
+/// give the same bits, and one wrong byte anywhere changes everything after it. Only the state
 /// tensors that an operation updates depend on what was in them, so that it can run again.
 class Interpreter {
  public:
-  /// Persistent tensors hold bytes drawn from their number, the others nothing yet.
+  /// State tensors hold bytes drawn from their number, the others nothing yet.
   explicit Interpreter(const Graph& graph);
 
   void StartIteration() { ++iteration_; }
@@ -56,7 +56,7 @@ class Toy : public OpRunner {
   Toy(const Graph& graph, Launch launch)
       : graph_(graph), expected_(graph), launch_(std::move(launch)) {}
 
-  /// Copies the persistent values to their places, takes memory for what is fed. `executor` must
+  /// Copies the state to their places, takes memory for what is fed. `executor` must
   /// outlive this.
   void Attach(Executor* executor);
   /// Runs all three passes, then compares what the plan promises to leave.

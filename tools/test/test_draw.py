@@ -162,7 +162,7 @@ class Draw(unittest.TestCase):
 
     def test_names_what_is_wrong(self):
         write("stranger.txt", plan_text(STEPS).replace("alloc device a ", "alloc device z "))
-        write("freed.txt", plan_text(["free device w"] + STEPS))
+        write("freed.txt", plan_text(STEPS[:2] + ["free device w"] + STEPS[2:]))
         for arguments, words in ((("graph.txt", "graph.txt"), r"graph\.txt: line 1: "),
                                  (("graph.txt", "stranger.txt"), r"stranger\.txt: line \d+: .*\bz\b"),
                                  (("graph.txt", "freed.txt"), r"freed\.txt is no plan that can run: .*\bw\b"),

@@ -53,6 +53,9 @@ class Walk(Memory):
                 self.read_somewhere.update(t.name for t in self.form(words).reads)
         for tensor, tier, offset in self.plan.homes:
             self.home(tensor, tier, offset)
+        with_home = [tensor.name for tensor, *_ in self.plan.homes]
+        if with_home != [name for name in self.graph.tensors if name in with_home]:
+            self.object('they are not in the order of tensors, one for each')
         for self.number, words in enumerate(self.plan.steps):
             if self.number in self.plan.pass_end[:2]:
                 self.between_passes()

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "layrub/placement/ir/plan_walk.hpp"
+
 namespace layrub_tool {
 
 using layrub::Graph;
@@ -17,25 +19,18 @@ using layrub::Tier;
 
 namespace {
 
-/// Bytes of a tier.
-struct Range {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-};
-
 class Walk {
  public:
   Walk(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), occupancy_(OccupancyByRole(graph, plan)) {
+      : graph_(graph), plan_(plan), walk_(graph, plan), occupancy_(OccupancyByRole(graph, plan)) {
     for (std::vector<int>& open : open_) open.assign(graph.tensors.size(), kNone);
   }
 
   Stays Do() {
-    for (const layrub::Home& home : plan_.homes)
-      Begin(home.tier, home.tensor, {home.offset, graph_.tensors[home.tensor].bytes});
-    for (size_t i = 0; i < plan_.steps.size(); ++i) {
-      EndPasses(static_cast<int>(i));
-      Apply(plan_.steps[i]);
+    for (const layrub::Home& home : plan_.homes) Begin(home.tier, home.tensor);
+    while (walk_.Next()) {
+      EndPasses(walk_.number());
+      Apply(walk_.step());
     }
     EndPasses(static_cast<int>(plan_.steps.size()));
     for (const std::vector<int>& open : open_) {
@@ -60,10 +55,11 @@ class Walk {
     switch (step.kind) {
       case StepKind::kAlloc:
         if (Open(step.tier, step.tensor) != kNone) Free(step.tier, step.tensor);  // a part
-        Begin(step.tier, step.tensor, {step.offset, graph_.tensors[step.tensor].bytes});
+        Begin(step.tier, step.tensor);
         break;
       case StepKind::kFree:
-        FreeAllBut(step);
+        Free(step.tier, step.tensor);
+        if (step.bytes > 0) Begin(step.tier, step.tensor);  // what is left
         break;
       case StepKind::kAlias:
         Alias(step);
@@ -78,15 +74,16 @@ class Walk {
       case StepKind::kWait:
         break;
       default:
-        AddRun(step);
+        AddRun();
     }
   }
 
-  void Begin(Tier tier, TensorId t, Range range) {
-    const int64_t bytes = std::min(graph_.tensors[t].bytes, range.bytes);
+  /// In the range that it has now.
+  void Begin(Tier tier, TensorId t) {
+    const layrub::LiveRange& range = walk_.ranges()[walk_.RangeOf(tier, t)];
     Open(tier, t) = static_cast<int>(out_.stays.size());
+    const int64_t bytes = std::min(graph_.tensors[t].bytes, range.bytes);
     out_.stays.push_back({t, tier, range.offset, bytes, now()});
-    ranges_.push_back(range);
   }
 
   void Free(Tier tier, TensorId t) {
@@ -94,23 +91,17 @@ class Walk {
     Open(tier, t) = kNone;
   }
 
-  void FreeAllBut(const Step& step) {
-    const int64_t offset = StayOf(step.tier, step.tensor).offset;
-    Free(step.tier, step.tensor);
-    if (step.bytes > 0) Begin(step.tier, step.tensor, {offset, step.bytes});
-  }
-
   void Alias(const Step& step) {
     const int below = Open(Tier::kDevice, step.on);
     Use(&out_.stays[below], now(), now());  // by the operation that puts its output there
     Close(below);
-    Begin(Tier::kDevice, step.tensor, ranges_[below]);
+    Begin(Tier::kDevice, step.tensor);
   }
 
   void Move(const Step& step) {
     Use(&StayOf(Tier::kDevice, step.tensor), now(), now());
     Free(Tier::kDevice, step.tensor);
-    Begin(Tier::kDevice, step.tensor, {step.offset, MovedBytes(graph_, step)});
+    Begin(Tier::kDevice, step.tensor);
     Use(&StayOf(Tier::kDevice, step.tensor), now(), now());
   }
 
@@ -123,23 +114,18 @@ class Walk {
     out_.copies.push_back({step.tensor, to_host, now(), CopiedBytes(graph_, step)});
   }
 
-  void AddRun(const Step& step) {
-    const bool again = step.kind == StepKind::kRecompute;
-    const auto use = [&](TensorId t) {
-      if (t == kNone || Open(Tier::kDevice, t) == kNone) return;
-      Stay& stay = StayOf(Tier::kDevice, t);
-      if (stay.end >= 0) return;  // handed over to the output of an alias
-      stay.again |= again && stay.first < 0 && graph_.tensors[t].role != Role::kScratch;
+  void AddRun() {
+    const bool again = walk_.step().kind == StepKind::kRecompute;
+    for (const layrub::Access& access : walk_.accesses()) {
+      Stay& stay = StayOf(Tier::kDevice, access.tensor);
+      if (stay.end >= 0) continue;  // handed over to the output of an alias
+      stay.again |= again && stay.first < 0 && graph_.tensors[access.tensor].role != Role::kScratch;
       Use(&stay, now(), now() + 1);
-    };
-    const layrub::Form& form = graph_.ops[step.op].forms[step.form];
-    for (const TensorId t : form.reads) use(t);
-    for (const TensorId t : form.writes) use(t);
-    if (!form.scratch.empty()) use(form.scratch[step.scratch].tensor);
+    }
     const layrub::RoleBytes& by_role = occupancy_[out_.runs.size()];
     const int64_t bytes = std::accumulate(by_role.begin(), by_role.end(), int64_t{0});
     if (out_.peak < 0 || bytes > out_.runs[out_.peak].bytes) out_.peak = now();
-    out_.runs.push_back({step.op, again, bytes, by_role});
+    out_.runs.push_back({walk_.step().op, again, bytes, by_role});
   }
 
   static void Use(Stay* stay, int begin, int end) {
@@ -160,9 +146,9 @@ class Walk {
 
   const Graph& graph_;
   const Plan& plan_;
+  layrub::PlanWalk walk_;
   Stays out_;
   const std::vector<layrub::RoleBytes> occupancy_;  ///< by run
-  std::vector<Range> ranges_;                       ///< by stay
   std::array<std::vector<int>, 2> open_;            ///< by tier and tensor: the stay, or kNone
   size_t passes_ = 0;                               ///< those that have ended
 };

@@ -6,6 +6,7 @@
 // holds for all of them.
 #include "layrub/placement/check/check.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -30,6 +31,9 @@ Checker::Checker(const Graph& graph, const Plan& plan, const Budget& budget)
       readable_(graph.tensors.size()) {
   CheckSizes(budget);
   for (const Home& home : plan.homes) TakeHome(home);
+  const auto in_order = [](const Home& a, const Home& b) { return a.tensor < b.tensor; };
+  if (!std::is_sorted(plan.homes.begin(), plan.homes.end(), in_order))
+    Object("they are not in order of tensors");
   for (const Step& step : plan.steps) {
     const Form* form = ChosenForm(step);
     if (form == nullptr) continue;

@@ -1,7 +1,10 @@
 #include "layrub/placement/cost/layer_costs.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
+
+#include "layrub/placement/ir/plan_walk.hpp"
 
 namespace layrub {
 
@@ -67,37 +70,12 @@ class Accounts {
 
   /// What owns a range of the device when the forward pass ends, each range once.
   void AddKept() {
-    struct Range {
-      TensorId newest;
-      int bound;
-      int64_t bytes;
-    };
-    std::vector<Range> ranges;
-    std::vector<int> range_of(graph_.tensors.size(), kNone);
-    for (int i = 0; i < plan_.pass_end[0]; ++i) {
-      const Step& step = plan_.steps[i];
-      if (step.tensor == kNone) continue;
-      int& range = range_of[step.tensor];
-      const int64_t bytes = graph_.tensors[step.tensor].bytes;
-      if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
-        if (range == kNone) {
-          range = static_cast<int>(ranges.size());
-          ranges.push_back({step.tensor, 1, bytes});
-        } else {
-          ranges[range].bytes = bytes;  // a part of it was there
-        }
-      } else if (step.kind == StepKind::kAlias) {
-        range = range_of[step.on];
-        ranges[range] = {step.tensor, ranges[range].bound + 1, bytes};
-      } else if (step.kind == StepKind::kFree && step.bytes > 0) {
-        ranges[range].bytes = step.bytes;
-      } else if (step.kind == StepKind::kFree && step.tier == Tier::kDevice) {
-        --ranges[range].bound;
-        range = kNone;
-      }
-    }
-    for (const Range& range : ranges) {
-      if (range.bound > 0) Add(range.newest, range.bytes, &LayerCost::kept);
+    PlanWalk walk(graph_, plan_);
+    for (int i = 0; i < plan_.pass_end[0]; ++i) walk.Next();
+    for (const LiveRange& range : walk.ranges()) {
+      if (range.bound == 0 || range.tier != Tier::kDevice) continue;
+      Add(range.newest, std::min(range.bytes, graph_.tensors[range.newest].bytes),
+          &LayerCost::kept);
     }
   }
 

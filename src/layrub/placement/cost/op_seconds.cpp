@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "layrub/placement/cost/timeline.hpp"
+#include "layrub/placement/ir/plan_walk.hpp"
 
 namespace layrub {
 namespace {
@@ -62,19 +63,8 @@ double MoveSeconds(int64_t bytes, int64_t distance, const Machine& machine) {
 }
 
 std::vector<int64_t> MoveDistances(const Graph& graph, const Plan& plan) {
-  std::vector<int64_t> distances(plan.steps.size());
-  std::vector<int64_t> offset_of(graph.tensors.size());
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    if (step.kind == StepKind::kAlias) {
-      offset_of[step.tensor] = offset_of[step.on];
-    } else if (step.kind == StepKind::kMove) {
-      distances[i] = std::abs(step.offset - offset_of[step.tensor]);
-      offset_of[step.tensor] = step.offset;
-    } else if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
-      offset_of[step.tensor] = step.offset;
-    }
-  }
+  std::vector<int64_t> distances;
+  for (PlanWalk walk(graph, plan); walk.Next();) distances.push_back(std::abs(walk.distance()));
   return distances;
 }
 

@@ -2,91 +2,57 @@
 
 #include "layrub/placement/cost/occupancy.hpp"
 #include "layrub/placement/ir/plan.hpp"
+#include "layrub/placement/ir/plan_walk.hpp"
 
 namespace layrub {
 namespace {
 
-/// A device range and the tensors bound to it.
-struct Range {
-  int64_t bytes = 0;
-  int32_t bound = 0;
-  Role role = Role::kActivation;  ///< of the tensor that was bound last
-};
-
-class LiveBytes {
+/// Live bytes of the device by role. A range has the role of the tensor that was bound to it last.
+class LiveByRole {
  public:
-  LiveBytes(const Graph& graph, const Plan& plan)
-      : graph_(graph), range_of_(graph.tensors.size(), kNone) {
-    for (const Home& home : plan.homes) {
-      if (home.tier == Tier::kDevice) Alloc(home.tensor);
-    }
+  /// Follows `walk`, which has gone no step yet.
+  LiveByRole(const Graph& graph, const PlanWalk& walk) : graph_(graph) {
+    for (size_t range = 0; range < walk.ranges().size(); ++range)
+      Add(walk, static_cast<int32_t>(range));
   }
 
-  void Apply(const Step& step) {
-    if (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) {
-      Alloc(step.tensor);
-    } else if (step.kind == StepKind::kMove) {
-      Resize(&ranges_[range_of_[step.tensor]], MovedBytes(graph_, step));
-    } else if (step.kind == StepKind::kAlias) {
-      range_of_[step.tensor] = range_of_[step.on];
-      Range& range = ranges_[range_of_[step.tensor]];
-      ++range.bound;
-      Count(range, -1);
-      range.role = RoleOf(step.tensor);
-      Count(range, 1);
-    } else if (step.kind == StepKind::kFree && step.bytes > 0) {
-      Resize(&ranges_[range_of_[step.tensor]], step.bytes);
-    } else if (step.kind == StepKind::kFree && step.tier == Tier::kDevice) {
-      Range& range = ranges_[range_of_[step.tensor]];
-      if (--range.bound == 0) Count(range, -1);
-      range_of_[step.tensor] = kNone;
-    }
+  void Follow(const PlanWalk& walk) {
+    if (walk.change().range != kNone) Add(walk, walk.change().range);
   }
-
-  int64_t bytes() const { return bytes_; }
-  const RoleBytes& by_role() const { return by_role_; }
+  const RoleBytes& bytes() const { return bytes_; }
 
  private:
-  void Alloc(TensorId t) {
-    int32_t& range = range_of_[t];  // of a part, or none
-    if (range == kNone) {
-      range = static_cast<int32_t>(ranges_.size());
-      ranges_.push_back({0, 1, RoleOf(t)});
-    }
-    Resize(&ranges_[range], graph_.tensors[t].bytes);
-  }
+  struct Counted {
+    Role role = Role::kActivation;
+    int64_t bytes = 0;
+  };
 
-  Role RoleOf(TensorId t) const { return graph_.tensors[t].role; }
-
-  void Count(const Range& range, int sign) {
-    bytes_ += sign * range.bytes;
-    by_role_[static_cast<size_t>(range.role)] += sign * range.bytes;
-  }
-
-  void Resize(Range* range, int64_t bytes) {
-    Count(*range, -1);
-    range->bytes = Aligned(bytes);
-    Count(*range, 1);
+  void Add(const PlanWalk& walk, int32_t number) {
+    const LiveRange& range = walk.ranges()[number];
+    if (range.tier != Tier::kDevice) return;
+    if (counted_.size() <= static_cast<size_t>(number)) counted_.resize(number + 1);
+    Counted& counted = counted_[number];
+    bytes_[static_cast<size_t>(counted.role)] -= counted.bytes;
+    counted = {graph_.tensors[range.newest].role, range.bound > 0 ? range.bytes : 0};
+    bytes_[static_cast<size_t>(counted.role)] += counted.bytes;
   }
 
   const Graph& graph_;
-  std::vector<int32_t> range_of_;  ///< by tensor: index into ranges_, or kNone
-  std::vector<Range> ranges_;
-  RoleBytes by_role_{};
-  int64_t bytes_ = 0;
+  std::vector<Counted> counted_;  ///< by range of the walk
+  RoleBytes bytes_{};
 };
 
 }  // namespace
 
 Peak FindPeak(const Graph& graph, const Plan& plan) {
-  LiveBytes live(graph, plan);
   Peak peak;
-  for (const Step& step : plan.steps) {
-    live.Apply(step);
-    if (step.op == kNone || (peak.op != kNone && live.bytes() <= peak.bytes)) continue;
-    peak.op = step.op;
-    peak.bytes = live.bytes();
-    peak.by_role = live.by_role();
+  PlanWalk walk(graph, plan);
+  LiveByRole live(graph, walk);
+  while (walk.Next()) {
+    live.Follow(walk);
+    const OpId op = walk.step().op;
+    const int64_t bytes = walk.live_bytes(Tier::kDevice);
+    if (op != kNone && (peak.op == kNone || bytes > peak.bytes)) peak = {bytes, op, live.bytes()};
   }
   peak.gaps = plan.device_bytes - peak.bytes;
   return peak;
@@ -94,26 +60,17 @@ Peak FindPeak(const Graph& graph, const Plan& plan) {
 
 std::vector<int64_t> Occupancy(const Graph& graph, const Plan& plan, Tier tier) {
   std::vector<int64_t> occupancy;
-  LiveBytes live(graph, plan);
-  int64_t host = 0;
-  for (const Step& step : plan.steps) {
-    live.Apply(step);
-    if (step.tier == Tier::kHost) {
-      const int64_t bytes = Aligned(graph.tensors[step.tensor].bytes);
-      if (step.kind == StepKind::kAlloc) host += bytes;
-      if (step.kind == StepKind::kFree) host -= bytes;
-    }
-    occupancy.push_back(tier == Tier::kHost ? host : live.bytes());
-  }
+  for (PlanWalk walk(graph, plan); walk.Next();) occupancy.push_back(walk.live_bytes(tier));
   return occupancy;
 }
 
 std::vector<RoleBytes> OccupancyByRole(const Graph& graph, const Plan& plan) {
   std::vector<RoleBytes> occupancy;
-  LiveBytes live(graph, plan);
-  for (const Step& step : plan.steps) {
-    live.Apply(step);
-    if (step.op != kNone) occupancy.push_back(live.by_role());
+  PlanWalk walk(graph, plan);
+  LiveByRole live(graph, walk);
+  while (walk.Next()) {
+    live.Follow(walk);
+    if (walk.step().op != kNone) occupancy.push_back(live.bytes());
   }
   return occupancy;
 }

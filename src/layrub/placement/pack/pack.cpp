@@ -14,7 +14,7 @@ namespace {
 /// How many pairs of overlapping intervals the orders of one call may look at together.
 constexpr int64_t kOrderBudget = 4'000'000;
 /// How often one order may be changed.
-constexpr int64_t kMaxRounds = 3;
+constexpr int64_t kMaxRounds = 100;
 
 using Order = std::vector<int32_t>;
 /// For each interval those that share a moment with it.
@@ -30,6 +30,7 @@ Order SortedBy(const std::vector<Interval>& intervals,
 }
 
 bool BeginsEarlier(const Interval& a, const Interval& b) { return a.begin < b.begin; }
+bool EndsLater(const Interval& a, const Interval& b) { return a.end > b.end; }
 bool IsLarger(const Interval& a, const Interval& b) { return a.bytes > b.bytes; }
 bool LivesLonger(const Interval& a, const Interval& b) { return a.end - a.begin > b.end - b.begin; }
 bool HasMoreArea(const Interval& a, const Interval& b) {
@@ -223,9 +224,10 @@ Packing PackInOrders(const std::vector<Interval>& intervals, const Neighbours& n
                      int64_t pairs, int64_t bound, Packing best) {
   const std::vector<Order> orders{SortedBy(intervals, LivesLonger),
                                   SortedBy(intervals, HasMoreArea), SortedBy(intervals, IsLarger),
-                                  SortedBy(intervals, BeginsEarlier)};
+                                  SortedBy(intervals, BeginsEarlier),
+                                  SortedBy(intervals, EndsLater)};
   int64_t placements = std::max<int64_t>(kOrderBudget / pairs, 1);
-  const int64_t share = std::clamp<int64_t>(placements / 4, 1, kMaxRounds + 1);
+  const int64_t share = std::clamp<int64_t>(placements / 5, 1, kMaxRounds + 1);
   Placer placer(intervals, neighbours);
   for (const Order& order : orders) {
     if (best.bytes <= bound || placements < share) break;

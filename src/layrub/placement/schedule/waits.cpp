@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "layrub/placement/ir/plan_walk.hpp"
+
 namespace layrub::placement::schedule {
 namespace {
 
@@ -15,12 +17,11 @@ namespace {
 using LaneClock = std::array<int32_t, kLanes>;
 constexpr LaneClock kStart = kNoSteps;
 
-/// What a tensor's range or an access covers: from the place numbered `first` up to `last`. Places
-/// are the offsets of a tier at which some range, or part that is copied, begins or ends, in
-/// order.
+/// What an access covers: from the place numbered `first` up to `last`. Places are the offsets of a
+/// tier at which some access begins or ends, in order.
 struct Range {
   int32_t first = 0;
-  int32_t last = 0;  ///< == first: nothing
+  int32_t last = 0;
 };
 
 struct Access {
@@ -33,7 +34,7 @@ struct Access {
 /// last write.
 class Touched {
  public:
-  /// `offsets`: where ranges begin and end, in any order.
+  /// `offsets`: where accesses begin and end, in any order.
   void SetPlaces(std::vector<int64_t> offsets) {
     std::sort(offsets.begin(), offsets.end());
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
@@ -42,10 +43,7 @@ class Touched {
     begins_.resize(offsets_.size() / 64 + 1);
     begins_.front() = 1;
   }
-  Range RangeAt(int64_t offset, int64_t bytes) const {
-    return {PlaceOf(offset), PlaceOf(offset + bytes)};
-  }
-  int64_t OffsetOf(const Range& range) const { return offsets_[range.first]; }
+  Range RangeOf(int64_t begin, int64_t end) const { return {PlaceOf(begin), PlaceOf(end)}; }
 
   /// Raises `needed` to the steps that have to finish before `access`.
   void Collect(const Access& access, const std::vector<Step>& steps, LaneClock* needed) {
@@ -115,20 +113,34 @@ class Touched {
 
 class WaitAdder {
  public:
-  WaitAdder(const Graph& graph, Plan* plan) : graph_(graph), plan_(*plan) {
-    for (auto& ranges : range_of_) ranges.resize(graph.tensors.size());
+  WaitAdder(const Graph& graph, Plan* plan) : plan_(*plan) {
     lane_clock_.fill(kStart);
+    std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
+    for (PlanWalk walk(graph, plan_); walk.Next();) {
+      for (const layrub::Access& access : walk.accesses()) {
+        if (graph.tensors[access.tensor].is_state()) continue;  // one lane alone touches it
+        const Tier tier = walk.ranges()[access.range].tier;
+        accesses_.push_back({walk.number(), tier, access.begin, access.end, access.writes});
+        offsets[Index(tier)].push_back(access.begin);
+        offsets[Index(tier)].push_back(access.end);
+      }
+    }
+    for (size_t tier = 0; tier < offsets.size(); ++tier)
+      touched_[tier].SetPlaces(std::move(offsets[tier]));
   }
 
   void Run() {
     const auto step_count = static_cast<int32_t>(plan_.steps.size());
-    FindPlaces();
     number_.resize(step_count);
     finished_with_.resize(step_count);
+    auto next = accesses_.begin();
     for (int32_t i = 0; i < step_count; ++i) {
-      const Step& step = plan_.steps[i];
-      Bind(step);
-      if (IsTimed(step.kind)) AddWaitsFor(step, i);
+      at_hand_.clear();
+      for (; next != accesses_.end() && next->step == i; ++next) {
+        const Range range = touched_[Index(next->tier)].RangeOf(next->begin, next->end);
+        at_hand_.push_back({next->tier, range, next->writes});
+      }
+      if (IsTimed(plan_.steps[i].kind)) AddWaitsFor(plan_.steps[i], i);
       number_[i] = i + static_cast<int32_t>(waits_.size());
     }
     MakeRoomForWaits();
@@ -140,97 +152,23 @@ class WaitAdder {
     int32_t before;
     int32_t for_step;
   };
+  /// What step `step` touches.
+  struct StepAccess {
+    int32_t step;
+    Tier tier;
+    int64_t begin;
+    int64_t end;
+    bool writes;
+  };
 
   static bool IsTimed(StepKind kind) {
     return kind != StepKind::kAlloc && kind != StepKind::kFree && kind != StepKind::kAlias;
   }
 
-  int64_t BytesOf(TensorId t) const { return Aligned(graph_.tensors[t].bytes); }
-  Range& RangeOf(Tier tier, TensorId t) { return range_of_[Index(tier)][t]; }
-
-  void FindPlaces() {
-    std::array<std::vector<int64_t>, 2> offsets{{{0}, {0}}};
-    std::array<std::vector<int64_t>, 2> begins;
-    begins.fill(std::vector<int64_t>(graph_.tensors.size()));
-    const auto add = [&offsets](size_t tier, int64_t begin, int64_t bytes) {
-      offsets[tier].push_back(begin);
-      offsets[tier].push_back(begin + bytes);
-    };
-    for (const Step& step : plan_.steps) {
-      const bool own = step.kind == StepKind::kAlloc || step.kind == StepKind::kMove;
-      for (size_t tier = 0; step.bytes > 0 && !own && tier < offsets.size(); ++tier)
-        add(tier, begins[tier][step.tensor] + step.offset, Aligned(step.bytes));
-      if (!own && step.kind != StepKind::kAlias) continue;
-      const auto tier = Index(step.tier);
-      const int64_t begin = own ? step.offset : begins[tier][step.on];
-      begins[tier][step.tensor] = begin;
-      add(tier, begin, step.bytes > 0 ? step.bytes : BytesOf(step.tensor));
-    }
-    for (size_t tier = 0; tier < offsets.size(); ++tier) {
-      touched_[tier].SetPlaces(std::move(offsets[tier]));
-    }
-  }
-
-  /// State has no range here: one lane alone touches the bytes of homes.
-  void Bind(const Step& step) {
-    if (IsTimed(step.kind)) return;
-    const Touched& tier = touched_[Index(step.tier)];
-    if (step.kind == StepKind::kAlloc) {
-      RangeOf(step.tier, step.tensor) = tier.RangeAt(step.offset, BytesOf(step.tensor));
-    } else if (step.kind == StepKind::kFree && step.bytes > 0) {
-      Range& range = RangeOf(step.tier, step.tensor);
-      range = tier.RangeAt(tier.OffsetOf(range), step.bytes);
-    } else if (step.kind == StepKind::kFree) {
-      RangeOf(step.tier, step.tensor) = {};
-    } else if (step.kind == StepKind::kAlias) {
-      const int64_t offset = tier.OffsetOf(RangeOf(step.tier, step.on));
-      RangeOf(step.tier, step.tensor) = tier.RangeAt(offset, BytesOf(step.tensor));
-    }
-  }
-
-  void Add(Tier tier, TensorId t, bool writes) {
-    const Range range = RangeOf(tier, t);
-    if (range.first < range.last) accesses_.push_back({tier, range, writes});
-  }
-
-  void AddCopied(Tier tier, const Step& step, bool writes) {
-    const Range range = RangeOf(tier, step.tensor);
-    if (step.bytes == 0 || range.first == range.last) return Add(tier, step.tensor, writes);
-    const Touched& touched = touched_[Index(tier)];
-    const int64_t begin = touched.OffsetOf(range) + step.offset;
-    accesses_.push_back({tier, touched.RangeAt(begin, Aligned(step.bytes)), writes});
-  }
-
-  /// Of a Move, also where its tensor is from then on.
-  void FindAccesses(const Step& step) {
-    accesses_.clear();
-    if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch) {
-      AddCopied(Tier::kDevice, step, step.kind == StepKind::kPrefetch);
-      AddCopied(Tier::kHost, step, step.kind == StepKind::kOffload);
-      return;
-    }
-    if (step.kind == StepKind::kMove) {
-      Add(Tier::kDevice, step.tensor, false);
-      const int64_t bytes = step.bytes > 0 ? step.bytes : BytesOf(step.tensor);
-      RangeOf(Tier::kDevice, step.tensor) =
-          touched_[Index(Tier::kDevice)].RangeAt(step.offset, bytes);
-      Add(Tier::kDevice, step.tensor, true);
-      return;
-    }
-    const Form& form = graph_.ops[step.op].forms[step.form];
-    for (const TensorId t : form.reads) Add(Tier::kDevice, t, false);
-    for (const TensorId t : form.writes) Add(Tier::kDevice, t, true);
-    if (!form.scratch.empty() && form.scratch[step.scratch].tensor != kNone) {
-      Add(Tier::kDevice, form.scratch[step.scratch].tensor, true);
-    }
-  }
-
   void AddWaitsFor(const Step& step, int32_t number) {
-    FindAccesses(step);
     LaneClock needed = kStart;
-    for (const Access& access : accesses_) {
+    for (const Access& access : at_hand_)
       touched_[Index(access.tier)].Collect(access, plan_.steps, &needed);
-    }
     LaneClock& now = lane_clock_[Index(step.lane)];
     const LaneClock before = now;
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -242,9 +180,8 @@ class WaitAdder {
     }
     now[Index(step.lane)] = number;
     finished_with_[number] = now;
-    for (const Access& access : accesses_) {
+    for (const Access& access : at_hand_)
       touched_[Index(access.tier)].Note(access, number, step.lane);
-    }
   }
 
   /// Moves the steps, the last one first, to the numbers that they have with the Waits between
@@ -281,15 +218,14 @@ class WaitAdder {
     return false;
   }
 
-  const Graph& graph_;
   Plan& plan_;
-  std::array<std::vector<Range>, 2> range_of_;  ///< by tier and tensor
-  std::array<Touched, 2> touched_;              ///< by tier
-  std::array<LaneClock, kLanes> lane_clock_;    ///< what the next step of each lane comes after
-  std::vector<LaneClock> finished_with_;        ///< by step: what has finished once it has
-  std::vector<Access> accesses_;                ///< of the step at hand
-  std::vector<NewWait> waits_;                  ///< in order
-  std::vector<int32_t> number_;                 ///< by step: its number with the Waits so far
+  std::vector<StepAccess> accesses_;          ///< in order of steps
+  std::array<Touched, 2> touched_;            ///< by tier
+  std::array<LaneClock, kLanes> lane_clock_;  ///< what the next step of each lane comes after
+  std::vector<LaneClock> finished_with_;      ///< by step: what has finished once it has
+  std::vector<Access> at_hand_;               ///< of the step at hand
+  std::vector<NewWait> waits_;                ///< in order
+  std::vector<int32_t> number_;               ///< by step: its number with the Waits so far
 };
 
 }  // namespace

@@ -147,6 +147,7 @@ TEST_F(CheckPlan, ObjectsToStateThatMovesOrEndsOrHasNoHome) {
   };
   const auto [w, dw, h] = std::tuple(plan_.homes[0], plan_.homes[1], plan_.homes[2]);
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw}), "w.history has no home, although it is state"));
+  EXPECT_TRUE(Objects(graph_, with_homes({w, h, dw}), "homes: they are not in order of tensors"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, h, h}), "homes: w.history has two"));
   EXPECT_TRUE(Objects(graph_, with_homes({w, dw, {2, Tier::kHost, 0}}),
                       "homes: w.history has one in the host tier"));

@@ -1,0 +1,93 @@
+#ifndef LAYRUB_PLACEMENT_IR_PLAN_WALK_HPP_
+#define LAYRUB_PLACEMENT_IR_PLAN_WALK_HPP_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "layrub/placement/ir/graph.hpp"
+#include "layrub/placement/ir/plan.hpp"
+
+namespace layrub {
+
+/// Bytes [offset, offset + bytes) of the arena of `tier`, from the step that takes them, or the
+/// start where they are a home, until the last tensor that is bound to them is freed.
+struct LiveRange {
+  Tier tier = Tier::kDevice;
+  int64_t offset = 0;
+  int64_t bytes = 0;        ///< aligned
+  TensorId newest = kNone;  ///< of the tensors bound to it, the one that was bound last
+  int32_t bound = 1;        ///< how many are; 0: it has been given back
+};
+
+/// Bytes [begin, end) of an arena that a step reads or writes while it runs on its lane.
+struct Access {
+  TensorId tensor = kNone;
+  int32_t range = kNone;  ///< index into PlanWalk::ranges()
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool writes = false;
+};
+
+/// What the steps of a plan mean, one after the other in program order:
+///
+///     for (PlanWalk walk(graph, plan); walk.Next();) Look(walk.step(), walk.accesses());
+///
+/// Whoever interprets steps uses this, but for the check and the executor, which share no code with
+/// the planner. A plan need not be proved, but each step has to be one that its state allows:
+/// nothing is copied or freed that has no range. Offsets are taken as they are, so a plan whose
+/// ranges lie nowhere yet can be walked, too.
+class PlanWalk {
+ public:
+  /// Both have to live as long.
+  PlanWalk(const Graph& graph, const Plan& plan);
+
+  /// Goes on to the next step, which takes effect; false after the last one.
+  bool Next();
+  const Step& step() const { return plan_.steps[number_]; }
+  int32_t number() const { return number_; }
+
+  /// All ranges that there have been, in the order in which they were taken.
+  const std::vector<LiveRange>& ranges() const { return ranges_; }
+  /// The one that `tensor` has in `tier`, as an index, or kNone.
+  int32_t RangeOf(Tier tier, TensorId tensor) const { return range_of_[Index(tier)][tensor]; }
+
+  /// What the step at hand touches, empty ranges left out. A Move reads its old range and writes
+  /// the new one.
+  const std::vector<Access>& accesses() const { return accesses_; }
+
+  /// The range that the step at hand takes, gives back or changes, and how many bytes more that has
+  /// than before. kNone: the step is none of that.
+  struct Change {
+    int32_t range = kNone;
+    int64_t bytes = 0;
+  };
+  const Change& change() const { return change_; }
+  /// How far the step at hand, a Move, takes its tensor: bytes up (> 0) or down.
+  int64_t distance() const { return distance_; }
+  int64_t live_bytes(Tier tier) const { return live_[Index(tier)]; }
+
+ private:
+  void Take(Tier tier, TensorId tensor, int64_t offset);
+  void GiveBack(const Step& step);
+  void Bind(const Step& step);
+  void Move(const Step& step);
+  void Resize(int32_t range, int64_t bytes);
+  void AddCopied(Tier tier, const Step& step, bool writes);
+  void AddOperands(const Step& step);
+  void Add(Tier tier, TensorId tensor, bool writes);
+
+  const Graph& graph_;
+  const Plan& plan_;
+  int32_t number_ = kNone;
+  std::array<std::vector<int32_t>, 2> range_of_;  ///< by tier and tensor
+  std::vector<LiveRange> ranges_;
+  std::vector<Access> accesses_;
+  Change change_;
+  int64_t distance_ = 0;
+  std::array<int64_t, 2> live_{};  ///< by tier
+};
+
+}  // namespace layrub
+
+#endif  // LAYRUB_PLACEMENT_IR_PLAN_WALK_HPP_

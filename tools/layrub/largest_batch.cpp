@@ -109,7 +109,7 @@ class BatchSearch {
         graphs_(graphs),
         bytes_(bytes),
         tell_(tell),
-        persistent_(layrub::StateBytes(graphs.train)) {
+        state_(layrub::StateBytes(graphs.train)) {
     const SolverGraphs one_item = GraphsWithBatch(1);
     int64_t largest = LargestBlob(one_item.train);
     items_ = static_cast<double>(LargestBlob(graphs.train)) / static_cast<double>(largest);
@@ -165,16 +165,16 @@ class BatchSearch {
 
   /// How many would take all of the budget, if so many items take so many bytes.
   double Items(double items, int64_t bytes) const {
-    const int64_t left = std::max<int64_t>(options_.budget.device - persistent_, 0);
+    const int64_t left = std::max<int64_t>(options_.budget.device - state_, 0);
     return items * static_cast<double>(left) /
-           static_cast<double>(std::max<int64_t>(bytes - persistent_, 1));
+           static_cast<double>(std::max<int64_t>(bytes - state_, 1));
   }
 
   const PlacementOptions& options_;
   const SolverGraphs& graphs_;
   const std::optional<int64_t> bytes_;
   const TellFound& tell_;
-  const int64_t persistent_;
+  const int64_t state_;
   double items_ = 0;  ///< of `graphs_`
   int64_t limit_ = 0;
 };

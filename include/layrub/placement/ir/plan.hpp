@@ -99,6 +99,25 @@ struct Home {
 /// A whole iteration as a list of steps in program order. Alloc, Free and Alias take effect in
 /// program order and take no time; the others are queued on their lanes. A plan starts and ends
 /// with all lanes idle. A tensor whose bytes are zero has a home, or Alloc and Free steps, too.
+///
+/// For example: x is made, is in the host tier while y takes its bytes, and comes back for its last
+/// use, to other bytes.
+///
+///     step                     device             host
+///      0  alloc device x 0     x [0, 512)
+///      1  compute make         x is written
+///      2  alloc host x 0                          x [0, 512)
+///      3  wait save for 1
+///      4  offload x            x is read     ->   x is written    (lane save)
+///      5  free device x        -
+///      6  alloc device y 0     y [0, 512)
+///      7  wait compute for 4                      or y would be written before x has been saved
+///      8  compute other        y is written
+///      9  alloc device x 512   x [512, 1024)
+///     10  prefetch x           x is written  <-   x is read       (lane load, beside step 8)
+///     11  free host x                             -
+///     12  wait compute for 10
+///     13  compute use          x is read
 struct Plan {
   std::string strategy;
   /// One for each state tensor, in order of tensors; so far, all on the device. State has no Alloc,

@@ -89,7 +89,7 @@ class Search {
         options_(options),
         available_(budget.device - budget.reserved),
         floor_(floor),
-        persistent_(StateBytes(graph)) {}
+        state_(StateBytes(graph)) {}
 
   Result<Decision> Run() {
     if (KeepsAll()) return *best_;
@@ -97,12 +97,12 @@ class Search {
       for (const Result<Decision>& other : OtherDecisions()) ConsiderOther(other);
     }
     if (available_ >= floor_) {
-      Sweep(available_ - persistent_, kRooms);
+      Sweep(available_ - state_, kRooms);
       SearchLocally();
     }
     if (!fits_) {
       goal_ = static_cast<int64_t>(kNearFloor * static_cast<double>(floor_));
-      Sweep(goal_ - persistent_, kRoomsForBytes);
+      Sweep(goal_ - state_, kRoomsForBytes);
     }
     if (!fits_) PackTightest();
     return *best_;
@@ -168,9 +168,9 @@ class Search {
     const Decision all_there = policies::InSmallestForms(graph_);
     const Result<Lifetimes> lives = FindLifetimes(graph_, all_there);
     if (!lives.ok()) return {};
-    const auto most = static_cast<double>(
-        cost::PeakLiveBytes(lives.value(), all_there.runs.size()) - persistent_);
-    const double least = static_cast<double>(floor_ - persistent_) / 2;
+    const auto most =
+        static_cast<double>(cost::PeakLiveBytes(lives.value(), all_there.runs.size()) - state_);
+    const double least = static_cast<double>(floor_ - state_) / 2;
     std::vector<int64_t> rooms;
     for (int i = 0; i <= count && least > 0; ++i)
       rooms.push_back(static_cast<int64_t>(
@@ -202,7 +202,7 @@ class Search {
     const auto evicted = EvictGreedily(graph_, machine_, start, room, policy);
     if (!evicted) return;
     Residency residency = ResidencyOf(graph_, *evicted);
-    auto decision = LowerInTime(graph_, machine_, residency, persistent_ + room);
+    auto decision = LowerInTime(graph_, machine_, residency, state_ + room);
     if (!decision) return;
     const double seconds = Consider(std::move(*decision));
     Fastest& fastest = fastest_[preset];
@@ -274,7 +274,7 @@ class Search {
   Packed PackToGoal(Decision* decision, const Lifetimes& lives, int64_t peak) const {
     if (peak <= available_) return Pack(decision, lives, available_);
     if (peak > goal_) return Pack(decision, lives, kUnlimited);
-    return Pack(decision, lives, peak + (peak - persistent_) / kTight);
+    return Pack(decision, lives, peak + (peak - state_) / kTight);
   }
 
   /// What needs the fewest bytes may need still fewer in fixed places.
@@ -315,7 +315,7 @@ class Search {
   const int64_t available_;
   int64_t goal_ = 0;  ///< bytes that packing tries to reach while the smallest budget is looked for
   const int64_t floor_;
-  const int64_t persistent_;
+  const int64_t state_;
   std::optional<Decision> best_;
   Decision other_;                   ///< what the last of the other strategies would do
   std::map<int64_t, Start> starts_;  ///< see StartIn

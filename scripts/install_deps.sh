@@ -13,7 +13,9 @@ packages='
 python='pybind11-dev python3-dev python3-pip python3-protobuf python3-setuptools python3-wheel'
 # For tests of what a page does in a browser, which are left out where there is none.
 browser=
-[ "${1:-}" != --tests ] || browser=chromium
+# For tests of what is exported to ONNX, which are left out where they are not there; onnxruntime comes from PyPI.
+onnx=
+[ "${1:-}" != --tests ] || browser=chromium onnx=python3-onnx
 
 # lacking PACKAGE...: those that are not installed.
 lacking() {
@@ -28,17 +30,22 @@ missing=$(lacking $packages)
 missing_python=$(lacking $python)
 # shellcheck disable=SC2086
 missing_browser=$(command -v chromium > /dev/null || lacking $browser)
-[ -n "$missing$missing_python$missing_browser" ] || exit 0
+# shellcheck disable=SC2086
+missing_onnx=$(lacking $onnx)
+missing_runtime=
+[ -z "$onnx" ] || python3 -c 'import onnxruntime' 2> /dev/null || /usr/bin/python3 -c 'import onnxruntime' 2> /dev/null ||
+  missing_runtime=' onnxruntime'
+[ -n "$missing$missing_python$missing_browser$missing_onnx$missing_runtime" ] || exit 0
 
 command -v apt-get > /dev/null || {
   echo "install_deps: there is no apt-get here; install what these packages of Debian have:$missing$missing_python$missing_browser" >&2
   [ -z "$missing" ]
   exit
 }
-echo "Installing:$missing$missing_python$missing_browser"
+echo "Installing:$missing$missing_python$missing_browser$missing_onnx$missing_runtime"
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
-$sudo apt-get update -q || [ -z "$missing" ]
+[ -z "$missing$missing_python$missing_browser$missing_onnx" ] || $sudo apt-get update -q || [ -z "$missing" ]
 install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing
@@ -48,3 +55,9 @@ install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-
 # shellcheck disable=SC2086
 [ -z "$missing_browser" ] || install $missing_browser ||
   echo "install_deps: pages are not tested in a browser, which needs:$missing_browser" >&2
+# shellcheck disable=SC2086
+[ -z "$missing_onnx" ] || install $missing_onnx || echo "install_deps: exports to ONNX are not tested, which needs:$missing_onnx" >&2
+[ -z "$missing_runtime" ] || for more in --break-system-packages ''; do
+  # shellcheck disable=SC2086 # may be nothing
+  /usr/bin/python3 -m pip install --quiet --user $more onnxruntime && break
+done || echo 'install_deps: exports to ONNX are not tested, which needs onnxruntime (PyPI)' >&2

@@ -56,6 +56,12 @@ const std::vector<Command>& Commands() {
        "Example: layrub plan --model=lenet.prototxt --placement=keep --dump=keep\n"
        "         layrub draw keep/graph.txt keep/plan.txt --output=keep.svg\n",
        false, RunDraw},
+      {"export", "", 0, "write a net as ONNX, and prove that it gives the same values",
+       "Losses and accuracies are left out. A layer that cannot be expressed is refused by name.\n"
+       "Needs Python 3 with the packages onnx and, to compare, onnxruntime.\n"
+       "Example: layrub export --model=deploy.prototxt --weights=net.caffemodel "
+       "--output=net.onnx\n",
+       false, RunExport},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
        "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "
        "differ.\n"

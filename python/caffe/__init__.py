@@ -34,3 +34,9 @@ from .classifier import Classifier
 from .detector import Detector
 from .net_spec import NetSpec, layers, params, to_proto
 from .plans import Plan, plan
+
+
+def export_onnx(net, path, **options):
+    """Writes a net as ONNX: caffe.onnx_export.export_onnx, which needs the package onnx."""
+    from .onnx_export import export_onnx as export
+    return export(net, path, **options)

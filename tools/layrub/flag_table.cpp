@@ -116,6 +116,15 @@ const std::vector<FlagRow>& FlagTable() {
        "look for the smallest budget in the deepest nets too (takes long)"},
       {"plan", "--dump=DIR", "write graph.txt and plan.txt there"},
       {"draw", "--output=FILE", "the picture, an SVG (needed)"},
+      {"export", "--model=FILE", "the net (needed); of a training net, its TEST phase"},
+      {"export", "--weights=FILE[,FILE]", "its weights"},
+      {"export", "--output=FILE", "the ONNX file (needed)"},
+      {"export", "--opset=N", "version of ONNX's operators, 13 to 21 (17)"},
+      {"export", "--dynamic_batch", "inputs and outputs have any batch size"},
+      {"export", "--fold", "a BatchNorm and the Scale behind it become one operator"},
+      {"export", "--verify=N",
+       "compare N random inputs with ONNX Runtime, and fail where an output differs by more than "
+       "1e-4 of its largest value (3 where ONNX Runtime is found, else 0)"},
       {"train test time plan compare", "--debug=NAME[,NAME]",
        "leave out what makes a plan faster, with the same bits: no_layer_fusion (BatchNorm, Scale "
        "and ReLU run as layers of their own), no_channel_blocks (on the CPU, every value is an "

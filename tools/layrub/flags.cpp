@@ -44,3 +44,7 @@ DEFINE_string(top_shape, "", LAYRUB_HELP);
 DEFINE_bool(synthetic, false, LAYRUB_HELP);
 DEFINE_int32(batch, 0, LAYRUB_HELP);
 DEFINE_int32(max_iter, 0, LAYRUB_HELP);
+DEFINE_int32(opset, 17, LAYRUB_HELP);
+DEFINE_bool(dynamic_batch, false, LAYRUB_HELP);
+DEFINE_bool(fold, false, LAYRUB_HELP);
+DEFINE_int32(verify, -1, LAYRUB_HELP);

@@ -45,5 +45,9 @@ DECLARE_string(top_shape);
 DECLARE_bool(synthetic);
 DECLARE_int32(batch);
 DECLARE_int32(max_iter);
+DECLARE_int32(opset);
+DECLARE_bool(dynamic_batch);
+DECLARE_bool(fold);
+DECLARE_int32(verify);
 
 #endif  // TOOLS_LAYRUB_FLAGS_HPP_

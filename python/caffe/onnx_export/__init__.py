@@ -1,0 +1,165 @@
+"""Writes a net as ONNX: what `layrub export` and caffe.export_onnx do.
+
+    import caffe
+    net = caffe.Net('deploy.prototxt', 'net.caffemodel', caffe.TEST)
+    caffe.export_onnx(net, 'net.onnx')
+
+Each layer becomes the operator of ONNX that does the same, or a few operators (docs/onnx.md). A layer that cannot be
+expressed is refused by name, never approximated.
+"""
+
+import os
+import tempfile
+
+import numpy as np
+
+from ..proto import caffe_pb2
+from . import activation, conv, detection, math, norm, pooling, recurrent, shape  # noqa: F401  they fill the table of converters
+from .builder import Builder, Value, make_model, save
+from .layer import CONVERTERS, LayerView, Refusal
+from .verify import Differs, compare, has_runtime  # noqa: F401
+
+OPSETS = range(13, 22)
+LOSSES = {'Accuracy', 'ContrastiveLoss', 'DetectionEvaluate', 'EuclideanLoss', 'HingeLoss', 'InfogainLoss', 'L1Loss',
+          'MultiBoxLoss', 'MultinomialLogisticLoss', 'SigmoidCrossEntropyLoss', 'SmoothL1Loss', 'SoftmaxWithLoss'}
+SAME_VALUE = {'Dropout'}  # in the TEST phase its top is its bottom
+NOTHING = {'Silence', 'HDF5Output'}
+
+
+class Exporter:
+    """Turns the layers of a net in the TEST phase into an ONNX graph."""
+
+    def __init__(self, net, opset, dynamic_batch=False, fold=False):
+        self.net, self.fold = net, fold
+        self.layers = layers_of(net)
+        self.shapes = {name: tuple(blob.data.shape) for name, blob in net.blobs.items()}
+        self.g = Builder(opset, dynamic_batch)
+        self.values = {}  # blob -> the Value of its newest version
+        self.inputs, self.left_out = [], []
+        self.read = set()  # names of values that layers read, and of blobs whose value another blob shows as well
+        self.made_by = {}  # name of a blob's last value -> the layer that has made it, in order of layers
+        self.last_writer = {top: i for i, layer in enumerate(self.layers) for top in layer.top}
+        self.versions = {}
+        for name in self.shapes:
+            self.g.take(name)
+
+    def run(self):
+        """The Values of inputs and outputs."""
+        kept = [i for i, layer in enumerate(self.layers) if layer.type not in LOSSES | NOTHING]
+        self.left_out = [layer.name for layer in self.layers if layer.type in LOSSES]
+        for i in kept:
+            self.add(i)
+        outputs = self.find_outputs()
+        read = {name for node in self.g.nodes for name in node.input}
+        return [value for value in self.inputs if value.name in read], outputs
+
+    def add(self, i):
+        layer = self.layers[i]
+        if not layer.bottom and layer.type != 'Parameter':
+            for top in layer.top:
+                self.values[top] = Value(top, self.shapes[top])
+                self.inputs.append(self.values[top])
+            return
+        bottoms = [self.values[bottom] for bottom in layer.bottom]
+        if layer.type in SAME_VALUE:
+            self.values[layer.top[0]] = bottoms[0]
+            self.read.update({layer.bottom[0]} - {layer.top[0]})
+            return
+        self.read.update(bottom.name for bottom in bottoms)
+        names = [self.name_of(i, top) for top in layer.top]
+        arrays = [np.array(blob.data) for blob in self.net.layer_dict[layer.name].blobs]
+        view = LayerView(layer, arrays, bottoms, [self.shapes[top] for top in layer.top], names,
+                         lambda: self.values_after(layer))
+        convert = CONVERTERS.get(layer.type)
+        if convert is None:
+            view.refuse('there is no converter to ONNX for this type')
+        self.g.prefix = layer.name
+        if self.fold and self.is_behind_batch_norm(i):
+            made = norm.fold_scale(self.g, view)
+        else:
+            made = convert(self.g, view)
+        for top, name in zip(layer.top, made):
+            self.values[top] = Value(name, self.shapes[top])
+            if name == top:
+                self.made_by[name] = layer
+
+    def values_after(self, layer):
+        self.forward()
+        return [np.array(self.net.blobs[top].data) for top in layer.top]
+
+    def is_behind_batch_norm(self, i):
+        """A Scale with parameters, and the only one that reads what the BatchNorm before it has made."""
+        layer, before = self.layers[i], self.layers[i - 1]
+        return (layer.type == 'Scale' and before.type == 'BatchNorm' and list(layer.bottom) == list(before.top)
+                and self.g.nodes[-1].op_type == 'BatchNormalization' and not before.batch_norm_param.scale_bias
+                and (layer.top[0] == layer.bottom[0]
+                     or not any(layer.bottom[0] in later.bottom for later in self.layers[i + 1:]))
+                and layer.scale_param.axis == 1 and layer.scale_param.num_axes == 1)
+
+    def name_of(self, i, top):
+        """The blob's own name for its last version; those before are "conv1@0", "conv1@1"."""
+        if self.last_writer[top] == i:
+            return top
+        number = self.versions.get(top, 0)
+        self.versions[top] = number + 1
+        return f'{top}@{number}'
+
+    def find_outputs(self):
+        """What no layer that is kept reads, by the name of its blob. Labels, which losses alone read, are none."""
+        sources = {value.name for value in self.inputs}
+        outputs = []
+        for top, value in self.values.items():
+            if value.name in sources | self.read or top in self.read:
+                continue
+            if value.name != top:
+                self.g.prefix = top
+                value = Value(self.g.node('Identity', [value.name], top), value.shape)
+            outputs.append(value)
+        return outputs
+
+    def forward(self):
+        """Runs all layers but sources, whose tops keep what they have."""
+        for i, layer in enumerate(self.net.layers):
+            if len(self.net._bottom_ids(i)) or layer.type == 'Parameter':
+                self.net._forward(i, i, True)
+
+
+def layers_of(net):
+    """The net's layers as it has read and completed them, without the Splits that it has added."""
+    param = caffe_pb2.NetParameter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'net.caffemodel')
+        net.save(path)
+        with open(path, 'rb') as file:
+            param.ParseFromString(file.read())
+    layers, original = [], {}  # of a Split's top, the blob that it shows
+    for layer in param.layer:
+        layer.ClearField('blobs')
+        layer.bottom[:] = [original.get(bottom, bottom) for bottom in layer.bottom]
+        if layer.type == 'Split':
+            original.update((top, layer.bottom[0]) for top in layer.top)
+        else:
+            layers.append(layer)
+    return layers
+
+
+def export_onnx(net, path, opset=17, dynamic_batch=False, fold=False, verify=0):
+    """Writes `net`, which is in the TEST phase, to `path`: an ONNX file of this opset.
+
+    dynamic_batch: the first dimension of inputs and outputs is "N", any number. fold: a BatchNorm and the Scale behind
+    it become one operator. verify: so many random inputs go through the net and through ONNX Runtime before the file is
+    written.
+
+    Returns {'left_out': names of losses and accuracies, which are left out, 'differences': of each output the largest
+    difference as a part of its largest value}. Raises Refusal where a layer cannot be expressed, and Differs where
+    results differ; nothing is written then."""
+    if opset not in OPSETS:
+        raise Refusal(f'opset {opset} is not one of {OPSETS[0]} to {OPSETS[-1]}')
+    exporter = Exporter(net, opset, dynamic_batch, fold)
+    inputs, outputs = exporter.run()
+    if not outputs:
+        raise Refusal('the net has no outputs but losses and accuracies')
+    model = make_model(exporter.g, net.name or 'net', inputs, outputs)
+    differences = compare(net, exporter, model, inputs, outputs, verify) if verify else {}
+    save(model, path)
+    return {'left_out': exporter.left_out, 'differences': differences}

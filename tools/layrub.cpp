@@ -62,6 +62,12 @@ const std::vector<Command>& Commands() {
        "Example: layrub export --model=deploy.prototxt --weights=net.caffemodel "
        "--output=net.onnx\n",
        false, RunExport},
+      {"import", "", 0, "read an ONNX file as a net, and prove that it gives the same values",
+       "Every node that has no layer is listed, and nothing is written then.\n"
+       "Needs Python 3 with the packages onnx and, to compare, onnxruntime.\n"
+       "Example: layrub import --onnx=resnet18.onnx --output=resnet18\n"
+       "         layrub plan --model=resnet18.prototxt\n",
+       false, RunImport},
       {"diff", "A.caffemodel B.caffemodel", 2, "compare two sets of weights bit by bit",
        "Prints each difference and 'weights bit-equal: yes' or 'no'; exit code 1 when they "
        "differ.\n"

@@ -40,3 +40,10 @@ def export_onnx(net, path, **options):
     """Writes a net as ONNX: caffe.onnx_export.export_onnx, which needs the package onnx."""
     from .onnx_export import export_onnx as export
     return export(net, path, **options)
+
+
+def import_onnx(path, prefix, **options):
+    """Writes an ONNX file as PREFIX.prototxt and PREFIX.caffemodel: caffe.onnx_import.import_onnx, which needs the package
+    onnx."""
+    from .onnx_import import import_onnx as import_
+    return import_(path, prefix, **options)

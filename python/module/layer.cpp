@@ -279,7 +279,12 @@ void DefineLayers(py::module_* module) {
       .def("setup", &CallLayer<&Layer<float>::LayerSetUp>, py::arg("bottom"), py::arg("top"))
       .def("reshape", &CallLayer<&Layer<float>::Reshape>, py::arg("bottom"), py::arg("top"))
       .def_property_readonly("blobs", [](const LayerPtr& layer) { return BlobVec(layer); })
-      .def_property_readonly("type", [](const LayerHandle& layer) { return layer.get().type(); });
+      .def_property_readonly("type", [](const LayerHandle& layer) { return layer.get().type(); })
+      .def_property_readonly("_param", [](const LayerHandle& layer) {
+        caffe::LayerParameter param = layer.get().layer_param();
+        param.clear_blobs();
+        return py::bytes(param.SerializeAsString());
+      });
   caffe::PythonLayer<float>::SetBodyMaker(MakeBody, ClassProblem);
 }
 

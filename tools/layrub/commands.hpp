@@ -46,6 +46,7 @@ int RunPlan(const std::vector<std::string>& arguments);
 int RunCompare(const std::vector<std::string>& arguments);
 int RunDraw(const std::vector<std::string>& arguments);
 int RunExport(const std::vector<std::string>& arguments);
+int RunImport(const std::vector<std::string>& arguments);
 int RunDiff(const std::vector<std::string>& arguments);
 
 /// Ends the program with exit code 1 after one line on stderr: "layrub: <message>".

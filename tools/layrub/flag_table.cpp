@@ -122,7 +122,13 @@ const std::vector<FlagRow>& FlagTable() {
       {"export", "--opset=N", "version of ONNX's operators, 13 to 21 (17)"},
       {"export", "--dynamic_batch", "inputs and outputs have any batch size"},
       {"export", "--fold", "a BatchNorm and the Scale behind it become one operator"},
-      {"export", "--verify=N",
+      {"import", "--onnx=FILE", "the ONNX file (needed)"},
+      {"import", "--output=PREFIX", "writes PREFIX.prototxt and PREFIX.caffemodel (needed)"},
+      {"import", "--batch=N", "batch size of the inputs (the file's; 1 where it has none)"},
+      {"import", "--data_shape=C,H,W",
+       "shape of an item where the file leaves it open; of inputs by name: "
+       "--data_shape=images:3,224,224,ids:16"},
+      {"export import", "--verify=N",
        "compare N random inputs with ONNX Runtime, and fail where an output differs by more than "
        "1e-4 of its largest value (3 where ONNX Runtime is found, else 0)"},
       {"train test time plan compare", "--debug=NAME[,NAME]",

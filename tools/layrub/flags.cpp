@@ -48,3 +48,4 @@ DEFINE_int32(opset, 17, LAYRUB_HELP);
 DEFINE_bool(dynamic_batch, false, LAYRUB_HELP);
 DEFINE_bool(fold, false, LAYRUB_HELP);
 DEFINE_int32(verify, -1, LAYRUB_HELP);
+DEFINE_string(onnx, "", LAYRUB_HELP);

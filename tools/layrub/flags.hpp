@@ -49,5 +49,6 @@ DECLARE_int32(opset);
 DECLARE_bool(dynamic_batch);
 DECLARE_bool(fold);
 DECLARE_int32(verify);
+DECLARE_string(onnx);
 
 #endif  // TOOLS_LAYRUB_FLAGS_HPP_

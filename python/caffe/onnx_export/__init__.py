@@ -8,22 +8,20 @@ Each layer becomes the operator of ONNX that does the same, or a few operators (
 expressed is refused by name, never approximated.
 """
 
-import os
-import tempfile
-
 import numpy as np
 
 from ..proto import caffe_pb2
 from . import activation, conv, detection, math, norm, pooling, recurrent, shape  # noqa: F401  they fill the table of converters
 from .builder import Builder, Value, make_model, save
 from .layer import CONVERTERS, LayerView, Refusal
-from .verify import Differs, compare, has_runtime  # noqa: F401
+from .verify import Differs, compare, runs_of  # noqa: F401
 
 OPSETS = range(13, 22)
 LOSSES = {'Accuracy', 'ContrastiveLoss', 'DetectionEvaluate', 'EuclideanLoss', 'HingeLoss', 'InfogainLoss', 'L1Loss',
           'MultiBoxLoss', 'MultinomialLogisticLoss', 'SigmoidCrossEntropyLoss', 'SmoothL1Loss', 'SoftmaxWithLoss'}
 SAME_VALUE = {'Dropout'}  # in the TEST phase its top is its bottom
 NOTHING = {'Silence', 'HDF5Output'}
+VARYING = {'DetectionOutput': {2}, 'Filter': {0}}  # axes of tops whose sizes depend on values
 
 
 class Exporter:
@@ -36,10 +34,11 @@ class Exporter:
         self.g = Builder(opset, dynamic_batch)
         self.values = {}  # blob -> the Value of its newest version
         self.inputs, self.left_out = [], []
-        self.read = set()  # names of values that layers read, and of blobs whose value another blob shows as well
-        self.made_by = {}  # name of a blob's last value -> the layer that has made it, in order of layers
+        self.read = set()  # names of values that layers read
+        self.shown = set()  # blobs whose value another blob has as well
         self.last_writer = {top: i for i, layer in enumerate(self.layers) for top in layer.top}
         self.versions = {}
+        self.converted = []  # (layer, the Values of its bottoms, those of its tops), in order
         for name in self.shapes:
             self.g.take(name)
 
@@ -49,9 +48,10 @@ class Exporter:
         self.left_out = [layer.name for layer in self.layers if layer.type in LOSSES]
         for i in kept:
             self.add(i)
-        outputs = self.find_outputs()
+        self.outputs = self.find_outputs()
+        self.blob_of = {value.name: top for top, value in self.values.items()}
         read = {name for node in self.g.nodes for name in node.input}
-        return [value for value in self.inputs if value.name in read], outputs
+        return [value for value in self.inputs if value.name in read], self.outputs
 
     def add(self, i):
         layer = self.layers[i]
@@ -63,7 +63,7 @@ class Exporter:
         bottoms = [self.values[bottom] for bottom in layer.bottom]
         if layer.type in SAME_VALUE:
             self.values[layer.top[0]] = bottoms[0]
-            self.read.update({layer.bottom[0]} - {layer.top[0]})
+            self.shown.update({layer.bottom[0]} - {layer.top[0]})
             return
         self.read.update(bottom.name for bottom in bottoms)
         names = [self.name_of(i, top) for top in layer.top]
@@ -78,10 +78,12 @@ class Exporter:
             made = norm.fold_scale(self.g, view)
         else:
             made = convert(self.g, view)
+        varying = {(axis, bottom.shape[axis]) for bottom in bottoms for axis in bottom.varying}
         for top, name in zip(layer.top, made):
-            self.values[top] = Value(name, self.shapes[top])
-            if name == top:
-                self.made_by[name] = layer
+            shape = self.shapes[top]
+            axes = {axis for axis, size in enumerate(shape) if (axis, size) in varying} | VARYING.get(layer.type, set())
+            self.values[top] = Value(name, shape, axes)
+        self.converted.append((layer, bottoms, [self.values[top] for top in layer.top]))
 
     def values_after(self, layer):
         self.forward()
@@ -97,8 +99,9 @@ class Exporter:
                 and layer.scale_param.axis == 1 and layer.scale_param.num_axes == 1)
 
     def name_of(self, i, top):
-        """The blob's own name for its last version; those before are "conv1@0", "conv1@1"."""
-        if self.last_writer[top] == i:
+        """The blob's own name for its last version; those before are "conv1@0", "conv1@1". Of an input that is changed
+        in place, the input has the name."""
+        if self.last_writer[top] == i and all(value.name != top for value in self.inputs):
             return top
         number = self.versions.get(top, 0)
         self.versions[top] = number + 1
@@ -109,32 +112,26 @@ class Exporter:
         sources = {value.name for value in self.inputs}
         outputs = []
         for top, value in self.values.items():
-            if value.name in sources | self.read or top in self.read:
+            if value.name in sources | self.read or top in self.shown:
                 continue
-            if value.name != top:
+            if value.name != top and top not in sources:
                 self.g.prefix = top
-                value = Value(self.g.node('Identity', [value.name], top), value.shape)
+                value = self.values[top] = Value(self.g.node('Identity', [value.name], top), value.shape, value.varying)
             outputs.append(value)
         return outputs
 
     def forward(self):
-        """Runs all layers but sources, whose tops keep what they have."""
+        """Runs what is exported; the tops of sources keep what they have."""
         for i, layer in enumerate(self.net.layers):
-            if len(self.net._bottom_ids(i)) or layer.type == 'Parameter':
+            if layer.type not in LOSSES | NOTHING and len(self.net._bottom_ids(i)) or layer.type == 'Parameter':
                 self.net._forward(i, i, True)
 
 
 def layers_of(net):
     """The net's layers as it has read and completed them, without the Splits that it has added."""
-    param = caffe_pb2.NetParameter()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, 'net.caffemodel')
-        net.save(path)
-        with open(path, 'rb') as file:
-            param.ParseFromString(file.read())
     layers, original = [], {}  # of a Split's top, the blob that it shows
-    for layer in param.layer:
-        layer.ClearField('blobs')
+    for each in net.layers:
+        layer = caffe_pb2.LayerParameter.FromString(each._param)
         layer.bottom[:] = [original.get(bottom, bottom) for bottom in layer.bottom]
         if layer.type == 'Split':
             original.update((top, layer.bottom[0]) for top in layer.top)
@@ -160,6 +157,6 @@ def export_onnx(net, path, opset=17, dynamic_batch=False, fold=False, verify=0):
     if not outputs:
         raise Refusal('the net has no outputs but losses and accuracies')
     model = make_model(exporter.g, net.name or 'net', inputs, outputs)
-    differences = compare(net, exporter, model, inputs, outputs, verify) if verify else {}
+    differences = compare(net, exporter, model, inputs, verify) if verify else {}
     save(model, path)
     return {'left_out': exporter.left_out, 'differences': differences}

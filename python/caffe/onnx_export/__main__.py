@@ -27,14 +27,8 @@ def main():
     except ImportError as error:
         return (f"layrub export: {error}; it needs the Python packages numpy and onnx "
                 '(Debian: python3-onnx; else pip install onnx)')
-    verify = arguments.verify
-    if verify is None:
-        verify = 3 if onnx_export.has_runtime() else 0
-        if not verify:
-            print('Not compared with ONNX Runtime, which is not here (pip install onnxruntime).')
-    elif verify and not onnx_export.has_runtime():
-        return 'layrub export: --verify needs ONNX Runtime (pip install onnxruntime)'
     try:
+        verify = onnx_export.runs_of(arguments.verify)
         net = caffe.Net(arguments.model, caffe.TEST)
         for weights in arguments.weights:
             for path in weights.split(','):

@@ -15,10 +15,11 @@ LARGEST = 2**31 - 2**20  # bytes of a file of protobuf, with room for names
 
 
 class Value:
-    """A value of the graph: its name in ONNX, and its shape for the batch of the net."""
+    """A value of the graph: its name in ONNX, and its shape for the batch of the net. The sizes of the axes `varying`
+    depend on values."""
 
-    def __init__(self, name, shape):
-        self.name, self.shape = name, tuple(shape)
+    def __init__(self, name, shape, varying=()):
+        self.name, self.shape, self.varying = name, tuple(shape), frozenset(varying)
 
     @property
     def rank(self):
@@ -109,7 +110,7 @@ def make_model(builder, name, inputs, outputs):
     batch = inputs[0].shape[0] if inputs and inputs[0].shape else None
 
     def info(value):
-        shape = list(value.shape)
+        shape = [None if axis in value.varying else size for axis, size in enumerate(value.shape)]
         if builder.dynamic_batch and shape:
             shape[0] = 'N' if shape[0] == batch else None
         return tensor_info(value.name, shape)
@@ -122,9 +123,9 @@ def make_model(builder, name, inputs, outputs):
     return model
 
 
-def save(model, path):
+def save(model, path, check=True):
     """Replaces `path` when all is written. Weights beyond 2 GB, which a file of protobuf cannot hold, go into
-    PATH.data beside it."""
+    PATH.data beside it. check: by onnx's own checker, if it knows this version; it wants shapes of all inputs and outputs."""
     folder, name = os.path.split(os.path.abspath(path))
     with tempfile.TemporaryDirectory(dir=folder, prefix='.export') as temporary:
         part = os.path.join(temporary, name)
@@ -132,5 +133,8 @@ def save(model, path):
             onnx.save(model, part)
         else:
             onnx.save(model, part, save_as_external_data=True, all_tensors_to_one_file=True, location=name + '.data')
+        if check and model.ir_version <= onnx.IR_VERSION:
+            onnx.checker.check_model(part)
+        if os.path.exists(part + '.data'):
             os.replace(part + '.data', path + '.data')
         os.replace(part, path)

@@ -46,4 +46,5 @@ class LayerView:
         return axis + (rank or len(self.shape)) if axis < 0 else axis
 
     def refuse(self, why):
-        raise Refusal(f'layer {self.name} ({self.param.type}) cannot be exported: {why}')
+        place = f'{self.param.origin}: ' if self.param.origin else ''
+        raise Refusal(f'{place}layer {self.name} ({self.param.type}) cannot be exported: {why}')

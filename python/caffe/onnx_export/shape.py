@@ -109,8 +109,9 @@ def parameter(g, layer):
 
 @converts('Filter')
 def filter_(g, layer):
-    chosen = g.node('Cast', [g.reshape(layer.bottoms[-1].name, [-1])], to=9)
-    return [g.node('Compress', [bottom.name, chosen], top, axis=0)
+    marks = g.node('Cast', [g.reshape(layer.bottoms[-1].name, [-1])], to=9)
+    chosen = g.reshape(g.node('NonZero', [marks]), [-1])
+    return [g.node('Gather', [bottom.name, chosen], top, axis=0)
             for bottom, top in zip(layer.bottoms, layer.top_names)]
 
 

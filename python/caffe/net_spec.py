@@ -41,13 +41,19 @@ def _wanted(field):
             field.CPPTYPE_BOOL: 'True or False', field.CPPTYPE_STRING: 'a string'}.get(field.cpp_type, 'a number')
 
 
+def is_repeated(field):
+    """A descriptor's; protobuf has had `is_repeated` since version 6, and no `label` since 7."""
+    known = getattr(field, 'is_repeated', None)
+    return field.label == field.LABEL_REPEATED if known is None else known
+
+
 def assign_proto(message, name, value, where=''):
     """Sets a field: of a message by a dictionary, a repeated one by a list (of dictionaries). Errors name the field,
     after `where`."""
     field = message.DESCRIPTOR.fields_by_name.get(name)
     if field is None:
         raise AttributeError(f'{where}{message.DESCRIPTOR.name} has no field {name}')
-    repeated = field.label == field.LABEL_REPEATED
+    repeated = is_repeated(field)
     values = value if isinstance(value, (list, tuple)) else [value]
 
     def set_by(setter, *arguments):

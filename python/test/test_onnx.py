@@ -62,6 +62,15 @@ class Export(CaffeTest):
         self.assertEqual((['data'], ['ip']), ([v.name for v in graph.input], [v.name for v in graph.output]))
         self.assertLessEqual({'conv1', 'relu2', 'pool', 'ip'}, {name for node in graph.node for name in node.output})
 
+    def test_what_only_makes_labels_is_left_out(self):
+        text = (DATA + source('marks', 2, 1) + 'layer { name: "label" type: "Power" bottom: "marks" top: "label" } '
+                f'layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param {{ num_output: 3 {FILLER} }} }} '
+                'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }')
+        done = onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=1)
+        graph = onnx.load(self.path('net.onnx')).graph
+        self.assertEqual((['ip'], ['data']), (list(done['differences']), [value.name for value in graph.input]))
+        self.assertEqual(['Flatten', 'Gemm'], [node.op_type for node in graph.node])
+
     def test_an_input_that_is_changed_in_place_keeps_its_name(self):
         text = DATA + '''layer { name: "relu" type: "ReLU" bottom: "data" top: "data" }
             layer { name: "half" type: "Power" bottom: "data" top: "data" power_param { scale: 0.5 } }'''

@@ -19,6 +19,7 @@ from .verify import Differs, compare, runs_of  # noqa: F401
 OPSETS = range(13, 22)
 LOSSES = {'Accuracy', 'ContrastiveLoss', 'DetectionEvaluate', 'EuclideanLoss', 'HingeLoss', 'InfogainLoss', 'L1Loss',
           'MultiBoxLoss', 'MultinomialLogisticLoss', 'SigmoidCrossEntropyLoss', 'SmoothL1Loss', 'SoftmaxWithLoss'}
+FIRST_TARGET = {'ContrastiveLoss': 2, 'MultiBoxLoss': 3}  # from which bottom on there are labels; of others from 1 on
 SAME_VALUE = {'Dropout'}  # in the TEST phase its top is its bottom
 NOTHING = {'Silence', 'HDF5Output'}
 VARYING = {'DetectionOutput': {2}, 'Filter': {0}}  # axes of tops whose sizes depend on values
@@ -38,6 +39,7 @@ class Exporter:
         self.shown = set()  # blobs whose value another blob has as well
         self.last_writer = {top: i for i, layer in enumerate(self.layers) for top in layer.top}
         self.versions = {}
+        self.has_run = False
         self.converted = []  # (layer, the Values of its bottoms, those of its tops), in order
         for name in self.shapes:
             self.g.take(name)
@@ -49,6 +51,10 @@ class Exporter:
         for i in kept:
             self.add(i)
         self.outputs = self.find_outputs()
+        self.g.keep_what_leads_to(value.name for value in self.outputs)
+        made = {name for node in self.g.nodes for name in node.output}
+        self.converted = [(layer, bottoms, [top for top in tops if top.name in made])
+                          for layer, bottoms, tops in self.converted if any(top.name in made for top in tops)]
         self.blob_of = {value.name: top for top, value in self.values.items()}
         read = {name for node in self.g.nodes for name in node.input}
         return [value for value in self.inputs if value.name in read], self.outputs
@@ -86,7 +92,10 @@ class Exporter:
         self.converted.append((layer, bottoms, [self.values[top] for top in layer.top]))
 
     def values_after(self, layer):
-        self.forward()
+        """What the tops are whatever the inputs are."""
+        if not self.has_run:
+            self.forward()
+        self.has_run = True
         return [np.array(self.net.blobs[top].data) for top in layer.top]
 
     def is_behind_batch_norm(self, i):
@@ -110,9 +119,15 @@ class Exporter:
     def find_outputs(self):
         """What no layer that is kept reads, by the name of its blob. Labels, which losses alone read, are none."""
         sources = {value.name for value in self.inputs}
+        labels, predictions = set(), set()
+        for layer in self.layers:
+            if layer.type in LOSSES:
+                first = FIRST_TARGET.get(layer.type, 1)
+                predictions.update(layer.bottom[:first])
+                labels.update(layer.bottom[first:])
         outputs = []
         for top, value in self.values.items():
-            if value.name in sources | self.read or top in self.shown:
+            if value.name in sources | self.read or top in self.shown | (labels - predictions):
                 continue
             if value.name != top and top not in sources:
                 self.g.prefix = top

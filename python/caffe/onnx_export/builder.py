@@ -56,6 +56,16 @@ class Builder:
         self.nodes.append(helper.make_node(op, list(inputs), names, name=self.fresh(op), **attributes))
         return names[0] if len(names) == 1 else names
 
+    def keep_what_leads_to(self, outputs):
+        """Drops nodes and constants that these values do not need."""
+        wanted, kept = set(outputs), []
+        for node in reversed(self.nodes):
+            if wanted.intersection(node.output):
+                wanted.update(node.input)
+                kept.append(node)
+        self.nodes = kept[::-1]
+        self.initializers = [each for each in self.initializers if each.name in wanted]
+
     def constant(self, array, hint='', dtype=np.float32):
         """An initializer; equal small ones are there once."""
         array = np.array(array, dtype=dtype, order='C')

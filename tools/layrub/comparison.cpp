@@ -93,9 +93,9 @@ void MakePlan(const Graph& graph, const PlacementOptions& options, int64_t floor
   made->host_bytes = plan.host_bytes;
   made->seconds = Simulate(graph, plan, options.machine).seconds;
   for (const layrub::Step& step : plan.steps) {
-    if (step.kind == layrub::StepKind::kOffload || step.kind == layrub::StepKind::kPrefetch)
+    if (layrub::IsOffload(step) || layrub::IsPrefetch(step))
       made->traffic_bytes += layrub::CopiedBytes(graph, step);
-    if (step.kind == layrub::StepKind::kRecompute) ++made->recomputed_ops;
+    if (step.again) ++made->recomputed_ops;
   }
 }
 

@@ -32,9 +32,8 @@ constexpr size_t kBatchOps = 3000;
 
 void AddRecomputationsAndMoves(const Graph& graph, PlanReport* report) {
   for (const layrub::Step& step : report->plan().steps) {
-    if (step.kind == layrub::StepKind::kMove)
-      report->moved_bytes += layrub::MovedBytes(graph, step);
-    if (step.kind != layrub::StepKind::kRecompute) continue;
+    if (layrub::IsMove(step)) report->moved_bytes += step.end - step.begin;
+    if (!step.again) continue;
     ++report->recomputed_ops;
     report->recomputed_flops += graph.ops[step.op].forms[step.form].flops;
   }

@@ -16,7 +16,7 @@
 namespace layrub_tool {
 
 using layrub::Graph;
-using layrub::StepKind;
+using layrub::OpKind;
 using layrub::Timeline;
 
 namespace {
@@ -39,9 +39,9 @@ void AddCompute(const Graph& graph, const layrub::Plan& plan, const Timeline& ti
   for (const layrub::Span& span : timeline.spans) {
     const layrub::Step& step = plan.steps[span.step];
     const double seconds = span.end - span.begin;
-    if (step.kind == StepKind::kMove) report->planned->moves += seconds;
-    if (step.kind == StepKind::kUpdate) report->planned->updates += seconds;
-    const bool once = step.kind == StepKind::kCompute || step.kind == StepKind::kFill;
+    if (IsMove(step)) report->planned->moves += seconds;
+    if (IsRun(graph, step, OpKind::kUpdate)) report->planned->updates += seconds;
+    const bool once = IsRun(graph, step, OpKind::kCompute) || IsRun(graph, step, OpKind::kFill);
     if (!once || owners[step.op] == layrub::kNone) continue;
     LayerTime& layer = report->layers[owners[step.op]];
     const bool forward = graph.ops[step.op].pass == layrub::Pass::kForward;

@@ -96,12 +96,17 @@ class Traces(DigitsTest):
             if not any(span["cat"] == "move" for span in trace.spans()):
                 self.assertEqual(peak, at_ops)
             self.assertLessEqual(max(value for _, value in trace.counters["host bytes"]), plan["host_peak_bytes"])
+            with open("dump/graph.txt") as file:
+                kind_of = {line.split()[1]: line.split()[3] for line in file if line.startswith("op ")}
             with open("dump/plan.txt") as file:
-                kinds = [line.split()[1] for line in file if line[:1].isdigit()]
+                steps = [line.split()[1:] for line in file if line[:1].isdigit()]
+            copies = {("device", "host"): "offload", ("host", "device"): "prefetch", ("device", "device"): "move"}
+            kinds = [copies[tuple(words[1:3])] for words in steps if words[0] == "copy"]
+            kinds += ["recompute" if words[-1] == "again" else kind_of[words[1]] for words in steps if words[0] == "run"]
             for lane, kind in (("save", "offload"), ("load", "prefetch"), ("data", "feed")):
                 self.assertEqual(kinds.count(kind), len(trace.lanes[lane]), kind)
-            runs = [kind for kind in kinds if kind in ("compute", "fill", "recompute", "update", "move")]
-            self.assertEqual(sorted(runs), sorted(span["cat"] for span in trace.lanes["compute"]))
+            on_compute = [kind for kind in kinds if kind not in ("offload", "prefetch", "feed")]
+            self.assertEqual(sorted(on_compute), sorted(span["cat"] for span in trace.lanes["compute"]))
             if strategy in ("hybrid", "inter"):
                 self.assertGreater(trace.bytes("save"), 0)
 

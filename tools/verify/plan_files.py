@@ -144,18 +144,13 @@ HEADER_RECORDS = of_kinds(
     'readable <tensor>...')
 HOME = Record('home <tensor> <tier> <offset>')
 STEP_RECORDS = of_kinds(
-    'alloc <tier> <tensor> <offset>',
-    'free <tier> <tensor>[ <offset>]',
+    'alloc <tier> <tensor> <offset>[ <offset> <offset>]',
+    'free <tier> <tensor>[ <offset> <offset>]',
     'alias <tensor> on <tensor>',
-    'offload <tensor>[ <offset> <offset>]',
-    'prefetch <tensor>[ <offset> <offset>]',
-    'move <tensor> <offset>[ <offset>]',
-    'wait <lane> for <step>',
-    'fill <operation>',
-    'feed <operation>',
-    'compute <operation> form=<n> scratch=<n>',
-    'recompute <operation> form=<n> scratch=<n>',
-    'update <operation> form=<n> scratch=<n>')
+    'copy <tier> <tier> <tensor>[ <offset>][ <offset> <offset>]',
+    'run <operation> form=<n> scratch=<n>[ again]',
+    'wait <lane> for <step>')
+TENSOR_AT = {'alloc': 2, 'free': 2, 'copy': 3}  # which word of a step names its tensor
 
 
 def text_of(path):
@@ -174,8 +169,9 @@ def records(path, magic):
     """Yields (where, record) for each record, "end" included, after checking the first line and that nothing is
     cut off."""
     lines = text_of(path).split('\n')
-    if lines[0] == magic[:-1] + '1':
-        raise BadInput(f'{path}:1: this is version 1 of the format, which older versions of Layrub wrote; '
+    version = lines[0].removeprefix(magic[:-1])
+    if version in ('1', '2') and version < magic[-1]:
+        raise BadInput(f'{path}:1: this is version {version} of the format, which older versions of Layrub wrote; '
                        'make it again with "layrub plan --dump"')
     if lines[0] != magic:
         raise BadInput(f'{path}:1: the first line is not "{magic}"')
@@ -289,16 +285,17 @@ def check_step(graph, record):
     """Its fields are right, and what they name is there."""
     kind, fields = fields_of(STEP_RECORDS, record, 'kind of step')
     words = record.split(' ')
-    if kind in ('alloc', 'free'):
-        look_up(graph.tensors, 'tensor', words[2])
+    if kind in TENSOR_AT:
+        look_up(graph.tensors, 'tensor', words[TENSOR_AT[kind]])
+        if kind == 'copy':
+            check(words[1:3] != ['host', 'host'], 'nothing is copied within the host tier')
+            check(len(words) in ((5, 7) if is_move(words) else (4, 6)), f'expected "{STEP_RECORDS[kind].form}"')
     elif kind == 'alias':
         look_up(graph.tensors, 'tensor', words[1])
         look_up(graph.tensors, 'tensor', words[3])
-    elif kind in ('offload', 'prefetch', 'move'):
-        look_up(graph.tensors, 'tensor', words[1])
-    elif kind != 'wait':
+    elif kind == 'run':
         op = look_up(graph.ops, 'operation', words[1])
-        form, scratch = (int(number) for number in fields[1:] or (0, 0))
+        form, scratch = choice(words)
         check(form < len(op.forms), f'operation {op.name} has no form {form}')
         check(scratch < max(1, len(op.forms[form].scratch)), f'operation {op.name} has no scratch variant {scratch}')
     return words
@@ -307,7 +304,7 @@ def check_step(graph, record):
 def read_plan(path, graph):
     """A plan of this graph."""
     plan, seen = Plan(), set()
-    for where, record in records(path, 'layrub-plan 2'):
+    for where, record in records(path, 'layrub-plan 3'):
         with naming(where):
             number, _, step = record.partition(' ')
             if number == 'home':
@@ -329,5 +326,15 @@ def read_plan(path, graph):
 
 
 def choice(words):
-    """Form and scratch variant that the step of an operation runs."""
-    return tuple(int(word.partition('=')[2]) for word in words[2:]) or (0, 0)
+    """Form and scratch variant that a "run" runs."""
+    return tuple(int(word.partition('=')[2]) for word in words[2:4])
+
+
+def is_move(words):
+    return words[:3] == ['copy', 'device', 'device']
+
+
+def piece(words, tensor):
+    """The bytes of its tensor that a step is of."""
+    at = TENSOR_AT[words[0]] + 1 + (words[0] == 'alloc' or is_move(words))
+    return (int(words[at]), int(words[at + 1])) if len(words) > at else (0, tensor.length)

@@ -3,22 +3,31 @@
 import bisect
 from dataclasses import dataclass
 
+from plan_files import TENSOR_AT, aligned
+
 
 @dataclass(eq=False)
 class Block:
-    """A live range."""
+    """A live range: the place of the bytes of its tensor from number `first` on."""
     offset: int
     size: int
+    first: int = 0
     bound: int = 1  # tensors that it belongs to
     held: tuple = None  # name and version of the value that is in it
     begin: int = 0  # the bytes of that value that are in it, each at its place, from here
     end: float = float('inf')  # to here
-    part: bool = False  # too short for its tensor: what a free has left
+
+    def place(self):
+        """The bytes of its tensor that have a place here."""
+        return self.first, self.first + self.size
 
     def has(self, value, begin, end):
         return self.held == value and self.begin <= begin and end <= self.end
 
     def hold(self, value, begin=0, end=float('inf')):
+        """Beside bytes of the same value that adjoin."""
+        if self.held == value and self.begin <= end and begin <= self.end:
+            begin, end = min(begin, self.begin), max(end, self.end)
         self.held, self.begin, self.end = value, begin, end
 
 
@@ -55,13 +64,6 @@ class Arena:
             if block.size:
                 at = bisect.bisect_left(self.begins, block.offset)
                 del self.begins[at], self.live[at]
-
-    def shrink(self, name, size):
-        """Leaves a part, so many bytes, of the range of `name`."""
-        block = self.range_of[name]
-        size = min(size, block.size)
-        self.live_bytes -= block.size - size
-        block.size, block.end, block.part = size, min(block.end, size), True
 
     def cut(self, at):
         index = bisect.bisect_left(self.cuts, at)
@@ -102,8 +104,12 @@ class Memory:
     def object(self, text):
         where = 'homes'
         if self.number is not None:
-            where = f'step {self.number} ({" ".join(self.plan.steps[self.number][:2])})'
+            where = self.describe(self.number)
         self.objections.append(f'{where}: {text}')
+
+    def describe(self, number):
+        words = self.plan.steps[number]
+        return f'step {number} ({" ".join(words[:TENSOR_AT.get(words[0], 1) + 1])})'
 
     def queue(self, lane):
         """The step at hand runs on this lane."""
@@ -120,20 +126,20 @@ class Memory:
         self.now[lane] = now
 
     def touch(self, arena, tensor, write, part=None):
-        """An access of the bytes of a tensor, or of those in `part`; only a move touches a part of one."""
+        """An access of the bytes of a tensor, or of those in `part`."""
         block = arena.range_of[tensor.name]
-        if block.part and self.plan.steps[self.number][0] != 'move':
-            self.object(f'{"writes" if write else "reads"} {tensor.name}, of which only a part is on the device')
+        first, last = part or (0, tensor.size)
+        if block.size and not block.first <= first <= min(last, tensor.length) <= block.first + block.size:
+            self.object(f'{"writes" if write else "reads"} {tensor.name}, of which only bytes {block.place()} are there')
         lane, clock = self.clocks[self.number]
-        begin, end = (block.offset + min(block.size, tensor.size, at) for at in part or (0, tensor.size))
+        begin, end = (block.offset + max(0, min(aligned(at) - block.first, block.size)) for at in (first, last))
         for user in arena.touch(begin, end, self.number, lane, write):
             if user is None or user == self.number:
                 continue
             other, before = self.clocks[user]
             if clock[other] <= before[other]:
                 self.object(f'{"writes" if write else "reads"} {tensor.name} without waiting for '
-                            f'step {user} ({" ".join(self.plan.steps[user][:2])}), which uses the '
-                            f'same {arena.name} bytes')
+                            f'{self.describe(user)}, which uses the same {arena.name} bytes')
 
     def read(self, arena, tensor, part=None):
         block = arena.range_of.get(tensor.name)

@@ -33,29 +33,29 @@ end
 # 256 bytes of x stay while y takes the others.
 STEPS = '''home w device 0
 alloc device x 256
-compute first form=0 scratch=0
+run first form=0 scratch=0
 alloc host x 0
-wait save for compute first form=0 scratch=0
-offload x 256 744
-free device x 256
+wait save for run first form=0 scratch=0
+copy device host x 256 1000
+free device x 256 1000
 alloc device y 512
-wait compute for offload x 256 744
-compute second form=0 scratch=0
+wait compute for copy device host x 256 1000
+run second form=0 scratch=0
 alloc device z 1280
-compute third form=0 scratch=0
+run third form=0 scratch=0
 free device y
-alloc device x 256
-wait load for compute third form=0 scratch=0
-prefetch x 256 744
-wait compute for prefetch x 256 744
-compute fourth form=0 scratch=0
+alloc device x 256 256 1000
+wait load for run third form=0 scratch=0
+copy host device x 256 1000
+wait compute for copy host device x 256 1000
+run fourth form=0 scratch=0
 free device z
 free device x
 free host x'''.split('\n')
 
-KEEP = 'free device x 256'
-WHOLE = len(STEPS) - 1 - STEPS[::-1].index('alloc device x 256')
-COPIES = ('offload x', 'prefetch x')
+KEEP = 'free device x 256 1000'
+WHOLE = len(STEPS) - 1 - STEPS[::-1].index('alloc device x 256 256 1000')
+COPIES = ('copy device host x', 'copy host device x')
 
 
 def plan_text(steps, device=1536, readable='readable\n'):
@@ -69,7 +69,7 @@ def plan_text(steps, device=1536, readable='readable\n'):
             step = f'{head} for {number[awaited]}'
         number[step] = len(lines)
         lines.append(step)
-    header = (f'layrub-plan 2\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
+    header = (f'layrub-plan 3\nstrategy hand\ndevice_bytes {device}\nhost_bytes 1024\n'
               f'pass_end {len(lines)} {len(lines)} {len(lines)}\n' + readable + ''.join(f'{home}\n' for home in homes))
     return header + ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n'
 
@@ -90,11 +90,11 @@ def changed(*pairs):
 
 def moved():
     """The part, 512 bytes, goes to bytes of which it leaves some, before y is made."""
-    steps = changed((KEEP, 'free device x 512'), ('256 744', '512 488'), ('device y 512', 'device y 768'),
-                    ('device z 1280', 'device z 1536'))
+    steps = changed((KEEP, 'free device x 512 1000'), (' x 256 1000', ' x 512 1000'), ('x 256 256 1000', 'x 256 512 1000'),
+                    ('device y 512', 'device y 768'), ('device z 1280', 'device z 1536'))
     steps[1] = 'alloc device x 512'
-    at = steps.index('free device x 512') + 1
-    return steps[:at] + ['move x 256 512'] + steps[at:]
+    at = steps.index('free device x 512 1000') + 1
+    return steps[:at] + ['copy device device x 256 0 512'] + steps[at:]
 
 
 class VerifyParts(test_verify_plan.PlanCase):
@@ -118,14 +118,14 @@ class VerifyParts(test_verify_plan.PlanCase):
         self.assertEqual((found['live_bytes'], found['moved_bytes']), (1792, 512))
 
     def test_proves_copies_that_begin_earlier_than_they_have_to(self):
-        whole = changed(('offload x 256 744', 'offload x'))
+        whole = changed(('copy device host x 256 1000', 'copy device host x'))
         self.assertEqual(self.verify(whole)['objections'], [])
-        self.assertEqual(self.verify(changed(*((f'{c} 256 744', c) for c in COPIES)))['objections'], [])
+        self.assertEqual(self.verify(changed(*((f'{c} 256 1000', c) for c in COPIES)))['objections'], [])
 
     def test_proves_one_that_is_freed_entirely(self):
-        steps = changed(*((f'{copy} 256 744', copy) for copy in COPIES))
+        steps = changed(*((f'{copy} 256 1000', copy) for copy in COPIES))
         at = steps.index(KEEP) + 1
-        self.assertEqual(self.verify(steps[:at] + ['free device x'] + steps[at:])['objections'], [])
+        self.assertEqual(self.verify(steps[:at] + ['free device x 0 256'] + [step.replace('x 256 256 1000', 'x 256') for step in steps[at:]])['objections'], [])
 
     def test_objects_to_every_step_left_out(self):
         for steps, device in ((STEPS, 1536), (moved(), 1792)):
@@ -133,59 +133,76 @@ class VerifyParts(test_verify_plan.PlanCase):
                 self.assertTrue(self.verify(steps[:i] + steps[i + 1:], device=device)['objections'],
                                 f'without {step}')
 
-    def test_objects_to_keeping_what_is_no_part(self):
-        for kept in (0, -256, 300, 1000, 1024):
-            self.assert_objects(f'{kept} bytes are no part of x', changed((KEEP, f'free device x {kept}')))
-        for step in ('free host x 256', 'free device x 256'):
-            self.assert_objects('not whole and alone', after(KEEP, step))
-        self.assert_objects('not whole and alone', after('offload x 256 744', 'alias z on x'))
-        self.assert_objects('state tensor is never freed', after(KEEP, 'free device w 256'))
+    def test_proves_parts_of_parts_and_parts_that_end_their_tensor(self):
+        steps = changed((KEEP, 'free device x 512 1000'), ('device y 512', 'device y 768'), ('device z 1280', 'device z 1536'))
+        at = steps.index('free device x 512 1000') + 1
+        self.assertEqual(self.verify(steps[:at] + ['free device x 256 512'] + steps[at:], device=1792)['objections'], [])
+        steps = changed((KEEP, 'free device x 0 768'), ('x 256 256 1000', 'x 256 0 768'), (' x 256 1000', ' x 0 768'),
+                        ('device y 512', 'device y 256'))
+        self.assertEqual(self.verify(steps)['objections'], [])
+
+    def test_proves_a_part_in_the_host_tier(self):
+        steps = changed(('alloc host x 0', 'alloc host x 0 256 1000'), ('free host x', 'free host x 256 1000'))
+        self.assertEqual(self.verify(steps)['objections'], [])
+        self.assert_objects('x, of which only bytes (0, 512) are there', after(KEEP, 'free host x 512 1000'))
+
+    def test_objects_to_bytes_that_are_not_there(self):
+        for begin, end in ((-256, 1000), (300, 1000), (1000, 1000), (256, 600), (0, 1024)):
+            self.assert_objects(f'{begin} to {end} are no bytes of x', changed((KEEP, f'free device x {begin} {end}')))
+        self.assert_objects('gives bytes 512 to 1024 of x back, which has 0 to 256', after(KEEP, 'free device x 512 1000'))
+        self.assert_objects('gives bytes 256 to 512 of x back', changed((KEEP, 'free device x 256 512')))
+        self.assert_objects('x is not the only tensor in its range', after('copy device host x 256 1000', 'alias z on x'))
+        self.assert_objects('state tensor is never freed', after(KEEP, 'free device w'))
 
     def test_objects_to_more_or_less_that_is_kept(self):
-        self.assert_objects('overlap a live range', changed((KEEP, 'free device x 512')))
+        self.assert_objects('overlap a live range', changed((KEEP, 'free device x 512 1000')))
         self.assert_objects('overlap a live range', changed(('alloc device y 512', 'alloc device y 256')))
-        for old, new in (('free device x 512', 'free device x 256'), ('move x 256 512', 'move x 256 256'),
-                         ('move x 256 512', 'move x 256')):
+        for old, new in (('free device x 512 1000', 'free device x 256 1000'), ('x 256 0 512', 'x 256 0 256'),
+                         ('x 256 0 512', 'x 256')):
             steps = [step.replace(old, new) for step in moved()]
             self.assert_objects('are on the device', steps, device=1792)
-        self.assert_objects('of which all are on the device', after('prefetch x 256 744', 'move x 512 256'))
+        self.assert_objects('of which (0, 1024) are on the device',
+                            after('copy host device x 256 1000', 'copy device device x 512 0 256'))
 
     def test_objects_to_a_move_to_bytes_that_are_still_saved(self):
-        self.assert_objects('writes x without waiting for', after(KEEP, 'move x 1024 256'))
+        self.assert_objects('writes x without waiting for', after(KEEP, 'copy device device x 1024 0 256'))
 
     def test_objects_to_uses_of_a_part(self):
-        for use in ('offload x', 'prefetch x', 'offload x 256 744', 'prefetch x 256 744',
-                    'compute fourth form=0 scratch=0', 'compute first form=0 scratch=0'):
-            self.assert_objects('x, of which only a part is on the device', after(KEEP, use))
+        for use in ('copy device host x', 'copy host device x', 'copy device host x 256 1000', 'copy host device x 256 1000',
+                    'run fourth form=0 scratch=0', 'run first form=0 scratch=0'):
+            self.assert_objects('x, of which only bytes (0, 256) are there', after(KEEP, use))
         self.assert_objects('z cannot be put on x', after(KEEP, 'alias z on x'))
 
     def test_objects_to_a_whole_range_elsewhere_or_on_others(self):
         steps = list(STEPS)
-        steps[WHOLE] = 'alloc device x 512'
-        self.assert_objects('does not begin where the part of x does, at 256', steps)
+        steps[WHOLE] = 'alloc device x 512 256 1000'
+        self.assert_objects('lies elsewhere than the part of x, bytes 0 to 256 at 256', steps)
         self.assert_objects('overlap a live range', after(WHOLE - 1, 'alloc device y 512'))
-        self.assert_objects('has a range already', after(WHOLE, 'alloc device x 256'))
-        steps = after(WHOLE - 1, 'move x 768 256', 'alloc device x 768', drop=1)
+        self.assert_objects('has a range already', after(WHOLE, 'alloc device x 256 256 1000'))
+        steps = after(WHOLE - 1, 'copy device device x 768 0 256', 'alloc device x 768 256 1000', drop=1)
         self.assert_objects('misaligned or outside of the arena', steps)
 
     def test_objects_to_readers_of_what_has_not_come_back(self):
-        for use in ('compute fourth form=0 scratch=0', 'offload x', 'move x 512'):
+        for use in ('run fourth form=0 scratch=0', 'copy device host x', 'copy device device x 512'):
             self.assert_objects('reads x, whose device range holds bytes 0 to 256 only', after(WHOLE, use))
 
     def test_objects_to_copies_without_the_bytes_before(self):
-        self.assert_objects('not all bytes before', changed(('prefetch x 256 744', 'prefetch x 512 488')))
-        self.assert_objects('not all bytes before', after(KEEP, 'free device x'))
-        for load in ('prefetch x 256 744', 'prefetch x'):
+        words = 'reads x, whose device range holds bytes 512 to 1000 only'
+        self.assert_objects(words, changed(('host device x 256 1000', 'host device x 512 1000')))
+        for load in ('copy host device x 256 1000', 'copy host device x'):
             self.assert_objects('whose host range holds bytes 512 to 1000 only', changed(
-                ('offload x 256 744', 'offload x 512 488'), ('prefetch x 256 744', load)))
-        for copy in COPIES:
-            for part in ('300 700', '-256 1256', '1024 256', '256 512', '256 1000', '256 -256', '256 0'):
-                self.assert_objects('do not go from an aligned one to the end of x',
-                                    changed((f'{copy} 256 744', f'{copy} {part}')))
+                ('device host x 256 1000', 'device host x 512 1000'), ('copy host device x 256 1000', load)))
+
+    def test_proves_a_copy_in_two(self):
+        first, second = 'copy host device x 256 512', 'copy host device x 512 1000'
+        at = STEPS.index('copy host device x 256 1000')
+        steps = STEPS[:at] + [first, second, f'wait compute for {second}'] + STEPS[at + 2:]
+        self.assertEqual(self.verify(steps)['objections'], [])
+        self.assert_objects('whose device range holds bytes 0 to 512 only', [step for step in steps if step != second])
 
     def test_objects_to_bytes_that_are_taken_while_they_are_saved(self):
-        steps = [step for step in STEPS if step != 'wait compute for offload x 256 744']
-        self.assert_objects('writes y without waiting for step 4 (offload x)', steps)
+        steps = [step for step in STEPS if step != 'wait compute for copy device host x 256 1000']
+        self.assert_objects('writes y without waiting for step 4 (copy device host x)', steps)
 
     def test_objects_to_what_is_not_whole_in_one_place_at_the_end(self):
         readable = 'readable x\n'

@@ -68,7 +68,7 @@ writes w
 end
 '''
 
-HEADER = '''layrub-plan 2
+HEADER = '''layrub-plan 3
 strategy hand
 device_bytes {device}
 host_bytes 512
@@ -80,70 +80,70 @@ readable loss
 STEPS = '''home w device 0
 home w.grad device 256
 alloc device x 512
-compute data form=0 scratch=0
+run data form=0 scratch=0
 alloc device a 1024
 alloc device work 1536
-compute conv form=0 scratch=1
+run conv form=0 scratch=1
 alloc host x 0
-wait save for compute data form=0 scratch=0
-offload x
+wait save for run data form=0 scratch=0
+copy device host x
 free device work
 alias b on a
-compute relu form=0 scratch=0
+run relu form=0 scratch=0
 free device a
 free device x
 alloc device loss 1536
-compute loss form=0 scratch=0
+run loss form=0 scratch=0
 alloc device b.grad 512
-wait compute for offload x
-compute loss/backward form=0 scratch=0
+wait compute for copy device host x
+run loss/backward form=0 scratch=0
 alias a.grad on b.grad
-compute relu/backward form=0 scratch=0
+run relu/backward form=0 scratch=0
 free device b
 free device b.grad
 alloc device x 1024
-wait load for compute relu/backward form=0 scratch=0
-prefetch x
-wait compute for prefetch x
-compute conv/backward form=0 scratch=0
+wait load for run relu/backward form=0 scratch=0
+copy host device x
+wait compute for copy host device x
+run conv/backward form=0 scratch=0
 free device x
 free host x
 free device a.grad
-update w/update form=0 scratch=0'''.split('\n')
+run w/update form=0 scratch=0'''.split('\n')
 
 
 # The same, but x stays, and b is dropped after the loss: conv and relu run again.
 AGAIN = '''home w device 0
 home w.grad device 256
 alloc device x 512
-compute data form=0 scratch=0
+run data form=0 scratch=0
 alloc device a 1024
 alloc device work 1536
-compute conv form=0 scratch=1
+run conv form=0 scratch=1
 free device work
 alias b on a
-compute relu form=0 scratch=0
+run relu form=0 scratch=0
 free device a
 alloc device loss 1536
-compute loss form=0 scratch=0
+run loss form=0 scratch=0
 free device b
 alloc device a 1024
 alloc device work 1792
-recompute conv form=0 scratch=1
+run conv form=0 scratch=1 again
 free device work
 alias b on a
-recompute relu form=0 scratch=0
+run relu form=0 scratch=0 again
 free device a
 alloc device b.grad 1792
-compute loss/backward form=0 scratch=0
+run loss/backward form=0 scratch=0
 alias a.grad on b.grad
-compute relu/backward form=0 scratch=0
+run relu/backward form=0 scratch=0
 free device b
 free device b.grad
-compute conv/backward form=0 scratch=0
+run conv/backward form=0 scratch=0
 free device x
 free device a.grad
-update w/update form=0 scratch=0'''.split('\n')
+run w/update form=0 scratch=0'''.split('\n')
 
 
 def plan_text(steps, device=1792):
@@ -159,7 +159,7 @@ def plan_text(steps, device=1792):
         number[step] = len(lines)
         lines.append(step)
     backward = [i for i, line in enumerate(lines) if '/backward' in line or 'b.grad' in line]
-    update = [i for i, line in enumerate(lines) if line.startswith('update')]
+    update = [i for i, line in enumerate(lines) if 'w/update' in line]
     ends = f'{backward[0]} {update[0] if update else len(lines)} {len(lines)}'
     return (HEADER.format(device=device, ends=ends) + ''.join(f'{home}\n' for home in homes) +
             ''.join(f'{i} {line}\n' for i, line in enumerate(lines)) + 'end\n')
@@ -214,35 +214,35 @@ class VerifyPlan(PlanCase):
         return [other for other in STEPS if other != step]
 
     def test_proves_a_tensor_that_moves_and_objects_to_one_that_moves_wrongly(self):
-        at = STEPS.index('wait compute for prefetch x')
+        at = STEPS.index('wait compute for copy host device x')
 
         def moved(step, waits=True):
             steps = STEPS[:at + waits] + [step] + STEPS[at + 1:]
             return self.verify(steps, device=2304)
 
-        found = moved('move x 1792')
+        found = moved('copy device device x 1792')
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['live_bytes'], found['moved_bytes']), (2304, 512))
-        found = moved('move x 512')  # where it lay at first: b.grad is there
+        found = moved('copy device device x 512')  # where it lay at first: b.grad is there
         self.assertTrue(any('overlap a live range' in o for o in found['objections']))
-        found = moved('move w 1792')
+        found = moved('copy device device w 1792')
         self.assertTrue(any('is state' in o for o in found['objections']))
-        found = moved('move x 1792', waits=False)
+        found = moved('copy device device x 1792', waits=False)
         self.assertTrue(any('without waiting' in o for o in found['objections']))
 
     def test_proves_a_tensor_that_slides_to_bytes_that_it_leaves(self):
         steps = self.changed('alloc device loss 1536', 'alloc device loss 1792')
-        at = steps.index('wait compute for prefetch x')
+        at = steps.index('wait compute for copy host device x')
 
         def slid(step, waits=True):
             return self.verify(steps[:at + waits] + [step] + steps[at + 1:], device=2048)
 
-        found = slid('move x 1280')
+        found = slid('copy device device x 1280')
         self.assertEqual(found['objections'], [])
         self.assertEqual((found['live_bytes'], found['moved_bytes']), (2048, 512))
-        found = slid('move x 768')  # where a.grad is
+        found = slid('copy device device x 768')  # where a.grad is
         self.assertTrue(any('overlap a live range' in o for o in found['objections']))
-        found = slid('move x 1280', waits=False)
+        found = slid('copy device device x 1280', waits=False)
         self.assertTrue(any('without waiting' in o for o in found['objections']))
 
     def test_proves_a_right_plan_and_measures_it(self):
@@ -259,25 +259,26 @@ class VerifyPlan(PlanCase):
             self.assertTrue(self.verify(self.without(step))['objections'], f'without {step}')
 
     def test_objects_to_copies_that_end_early(self):
-        for copy in ('offload x', 'prefetch x'):
+        for copy, words in (('copy device host x', 'whose host range holds bytes'), ('copy host device x', 'whose device range holds bytes')):
             at = STEPS.index(copy)
-            for part in ('0 256', '0 244', '0 0', '256 256', '256 500', '-256 512'):
+            for part, said in (('0 256', words), ('256 500', words), ('0 244', 'not aligned'), ('0 0', 'no bytes of x'),
+                               ('256 256', 'no bytes of x'), ('-256 256', 'no bytes of x'), ('0 512', 'no bytes of x')):
                 # What waits for the copy names it by its new text.
                 steps = [step.replace(f'for {copy}', f'for {copy} {part}') for step in STEPS]
                 steps[at] = f'{copy} {part}'
-                self.assert_objects('do not go from an aligned one to the end of x', steps)
+                self.assert_objects(said, steps)
 
     def test_objects_to_races(self):
-        self.assert_objects('writes b.grad without waiting for step 7 (offload x)',
-                            self.without('wait compute for offload x'))
+        self.assert_objects('writes b.grad without waiting for step 7 (copy device host x)',
+                            self.without('wait compute for copy device host x'))
         self.assert_objects('reads x without waiting for',
-                            self.without('wait compute for prefetch x'))
+                            self.without('wait compute for copy host device x'))
         self.assert_objects('writes x without waiting for', self.without(
-            'wait load for compute relu/backward form=0 scratch=0'))
+            'wait load for run relu/backward form=0 scratch=0'))
 
     def test_objects_to_a_use_after_the_free(self):
         steps = self.without('free device a')
-        steps.insert(steps.index('compute relu form=0 scratch=0'), 'free device a')
+        steps.insert(steps.index('run relu form=0 scratch=0'), 'free device a')
         self.assert_objects('reads a, which has no device range', steps)
 
     def test_objects_to_overlap(self):
@@ -297,19 +298,19 @@ class VerifyPlan(PlanCase):
         steps = self.without('free device a')
         graph = GRAPH.replace('op loss forward compute\nform default flops=1 bytes=1\nreads b',
                               'op loss forward compute\nform default flops=1 bytes=1\nreads a b')
-        steps.insert(steps.index('compute loss form=0 scratch=0') + 1, 'free device a')
+        steps.insert(steps.index('run loss form=0 scratch=0') + 1, 'free device a')
         self.assert_objects('reads a, whose device range holds version 1 of b', steps, graph=graph)
 
     def test_objects_to_a_stale_host_copy(self):
         graph = GRAPH.replace('reads b\nwrites loss', 'reads b x\nwrites loss x')
         steps = self.without('free device x')
-        steps.insert(steps.index('compute loss form=0 scratch=0') + 1, 'free device x')
+        steps.insert(steps.index('run loss form=0 scratch=0') + 1, 'free device x')
         self.assert_objects('reads x, whose host range holds version 1 of x', steps, graph=graph)
 
     def test_objects_to_waits_for_what_is_no_earlier_step_of_another_lane(self):
         for number in (4, 6, 30, 99):
             self.assert_objects('waits for a step that is not', self.changed(
-                'wait compute for offload x', f'wait compute for {number}'))
+                'wait compute for copy device host x', f'wait compute for {number}'))
 
     def test_objects_to_homes_that_are_wrong(self):
         for words, home, wrong in (
@@ -325,13 +326,13 @@ class VerifyPlan(PlanCase):
         self.assert_objects('w is state, and has no home', allocated)
 
     def test_objects_to_operations_out_of_order_or_of_another_form(self):
-        conv, relu = STEPS.index('compute conv form=0 scratch=1'), STEPS.index(
-            'compute relu form=0 scratch=0')
+        conv, relu = STEPS.index('run conv form=0 scratch=1'), STEPS.index(
+            'run relu form=0 scratch=0')
         steps = list(STEPS)
         steps[conv], steps[relu] = steps[relu], steps[conv]
         self.assert_objects('runs out of order', steps)
         for wrong in ('form=1 scratch=1', 'form=-1 scratch=1', 'form=0 scratch=2'):
-            steps = self.changed('compute conv form=0 scratch=1', 'compute conv ' + wrong)
+            steps = self.changed('run conv form=0 scratch=1', 'run conv ' + wrong)
             self.assertTrue(self.verify(steps)['objections'], wrong)
 
     def test_proves_a_plan_that_computes_again(self):
@@ -340,12 +341,12 @@ class VerifyPlan(PlanCase):
         self.assertEqual((found['recomputed'], found['offloaded_bytes']), (2, 0))
 
     def test_objects_to_every_change_of_a_recomputation(self):
-        again = [i for i, step in enumerate(AGAIN) if step.startswith('recompute')]
+        again = [i for i, step in enumerate(AGAIN) if step.endswith('again')]
         for i in again:
             changes = [AGAIN[:i] + AGAIN[i + 1:]]
             changes.append(changes[0][:i + 4] + [AGAIN[i]] + changes[0][i + 4:])
             for other in ('data', 'loss', 'relu/backward', 'w/update', 'nobody'):
-                changes.append(AGAIN[:i] + [f'recompute {other} form=0 scratch=0'] + AGAIN[i + 1:])
+                changes.append(AGAIN[:i] + [f'run {other} form=0 scratch=0 again'] + AGAIN[i + 1:])
             changes.append(AGAIN[:i] + [AGAIN[i].replace('scratch=1', 'scratch=0')
                                         .replace('relu form=0 scratch=0', 'relu form=1 scratch=0')]
                            + AGAIN[i + 1:])
@@ -371,7 +372,7 @@ class VerifyPlan(PlanCase):
 
     def test_wants_saved_tensors_where_a_form_reads_them(self):
         self.assert_objects('writes mask, which has no device range', self.changed(
-            'compute relu/backward form=0 scratch=0', 'compute relu/backward form=1 scratch=0'))
+            'run relu/backward form=0 scratch=0', 'run relu/backward form=1 scratch=0'))
 
     def test_tells_how_well_ranges_are_packed_without_objecting(self):
         found = self.verify(STEPS, device=2 * 1792)
@@ -389,7 +390,7 @@ class VerifyPlan(PlanCase):
         self.assertEqual(len(result.stdout.splitlines()), 1)
         self.assertIn('small hand: proved', result.stdout)
         self.assertEqual(json.loads(self.run_script('--json').stdout)['device_bytes'], 1792)
-        self.write(GRAPH, plan_text(self.without('offload x')))
+        self.write(GRAPH, plan_text(self.without('copy device host x')))
         result = self.run_script()
         self.assertEqual(result.returncode, 1)
         self.assertIn('OBJECTIONS', result.stdout)
@@ -400,7 +401,8 @@ class VerifyPlan(PlanCase):
                 (GRAPH.replace('reads x w', 'reads x nobody'), plan_text(STEPS), 'graph.txt:19:'),
                 (GRAPH, plan_text(STEPS).replace('\n5 ', '\n7 '), 'plan.txt:14:'),
                 ('layrub-graph 1\n', plan_text(STEPS), 'graph.txt:1: this is version 1 of the format'),
-                (GRAPH, plan_text(STEPS).replace('layrub-plan 2', 'layrub-plan 1'), 'make it again with "layrub plan'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 3', 'layrub-plan 1'), 'make it again with "layrub plan'),
+                (GRAPH, plan_text(STEPS).replace('layrub-plan 3', 'layrub-plan 2'), 'plan.txt:1: this is version 2 of the format'),
                 (GRAPH, '', 'plan.txt:1:')):
             self.write(graph, plan)
             result = self.run_script()
@@ -409,9 +411,9 @@ class VerifyPlan(PlanCase):
             self.assertNotIn('Traceback', result.stderr)
 
     def test_takes_no_form_for_granted(self):
-        for wrong in ('compute relu', 'compute relu form= scratch=0', 'compute relu form=x scratch=0',
-                      'compute relu scratch=0 form=0', 'compute relu form=0', 'compute relu form=1 scratch=0'):
-            self.write(GRAPH, plan_text(STEPS).replace('compute relu form=0 scratch=0', wrong))
+        for wrong in ('run relu', 'run relu form= scratch=0', 'run relu form=x scratch=0',
+                      'run relu scratch=0 form=0', 'run relu form=0', 'run relu form=1 scratch=0'):
+            self.write(GRAPH, plan_text(STEPS).replace('run relu form=0 scratch=0', wrong))
             result = self.run_script()
             self.assertEqual((result.returncode, result.stdout), (1, ''), wrong)
             self.assertRegex(result.stderr, r'\Averify_plan\.py: \S+plan\.txt:19: [^\n]+\n\Z')

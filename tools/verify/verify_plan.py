@@ -7,8 +7,7 @@ Recomputes from the two texts alone (docs/plan-format.md; `layrub plan --dump=DI
              packing is, which is told, and proves nothing
   overlap    live ranges share no bytes, unless an alias that the operation allows put them there
   residency  every value that is read is where it is read, and nothing is left over at the end
-  parts      a copy goes to the end of its tensor, and what is before it is there already; a part left
-             on the device is made whole before it is used
+  parts      what a tensor keeps or gets of a range adjoins; an operation finds all of it there
   recompute  what runs again is repeatable, finds what it found first and sets no tensor back
   order      accesses of the same bytes by different lanes are ordered by wait steps
 Prints each objection and one summary line a plan. Exit code 0: all proved; 1: objections, or a text
@@ -18,16 +17,13 @@ that cannot be read. Shares no code with the planner.
 import argparse
 import json
 
-from plan_files import ALIGNMENT, Form, aligned, choice, read_graph, read_plan
+from plan_files import ALIGNMENT, TENSOR_AT, Form, aligned, choice, is_move, piece, read_graph, read_plan
 from plan_floor import floor
 from plan_memory import Block, Memory
 from script import run_script
 
 MIB = 2.0 ** 20
 LANES = ('compute', 'save', 'load')
-LANE_OF_KIND = {'fill': 0, 'compute': 0, 'recompute': 0, 'update': 0, 'move': 0, 'offload': 1,
-                'prefetch': 2, 'feed': 2}
-OPERATIONS = ('fill', 'compute', 'recompute', 'update', 'feed')
 
 
 # ---------------------------------------------------------------- the walk
@@ -49,7 +45,7 @@ class Walk(Memory):
 
     def run(self):
         for words in self.plan.steps:
-            if words[0] in OPERATIONS:
+            if words[0] == 'run':
                 self.read_somewhere.update(t.name for t in self.form(words).reads)
         for tensor, tier, offset in self.plan.homes:
             self.home(tensor, tier, offset)
@@ -68,22 +64,32 @@ class Walk(Memory):
 
     def step(self, words):
         kind, tensors = words[0], self.graph.tensors
+        if kind in TENSOR_AT:
+            tensor = tensors[words[TENSOR_AT[kind]]]
+            begin, end = piece(words, tensor)
+            if (begin, end) != (0, tensor.length) and not (
+                    0 <= begin < end <= tensor.length and begin % ALIGNMENT == 0
+                    and (end == tensor.length or end % ALIGNMENT == 0)):
+                self.object(f'{begin} to {end} are no bytes of {tensor.name}, or not aligned')
+                return
         if kind == 'alloc':
-            self.alloc(self.arenas[words[1]], tensors[words[2]], int(words[3]))
+            self.alloc(self.arenas[words[1]], tensor, int(words[3]), begin, aligned(end))
         elif kind == 'free':
-            self.free(self.arenas[words[1]], tensors[words[2]], part_size(words))
+            self.free(self.arenas[words[1]], tensor, begin, aligned(end))
         elif kind == 'alias':
             self.alias(tensors[words[1]], words[3])
         elif kind == 'wait':
             self.wait(LANES.index(words[1]), int(words[3]))
+        elif is_move(words):
+            self.queue(LANES.index('compute'))
+            self.move(tensor, int(words[4]), begin, aligned(end))
+        elif kind == 'copy':
+            self.queue(LANES.index('save' if words[1] == 'device' else 'load'))
+            self.copy(tensor, self.arenas[words[1]], self.arenas[words[2]], begin, end)
         else:
-            self.queue(LANE_OF_KIND[kind])
-            if kind == 'move':
-                self.move(tensors[words[1]], int(words[2]), part_size(words))
-            elif kind not in OPERATIONS:
-                self.copy(tensors[words[1]], words)
-            else:
-                self.operation(self.graph.ops[words[1]], words)
+            op = self.graph.ops[words[1]]
+            self.queue(LANES.index('load' if op.kind == 'feed' else 'compute'))
+            self.operation(op, words)
 
     def home(self, tensor, tier, offset):
         """Where a state tensor is from the start, with the value that the iteration before has left."""
@@ -93,27 +99,30 @@ class Walk(Memory):
         self.device.add(tensor.name, Block(offset, self.size_at(self.device, tensor.size, offset)))
         self.device.range_of[tensor.name].hold((tensor.name, 0))
 
-    def alloc(self, arena, tensor, offset):
+    def alloc(self, arena, tensor, offset, begin, end):
         block = arena.range_of.get(tensor.name)
-        if block and block.part:
-            if offset != block.offset:
-                self.object(f'does not begin where the part of {tensor.name} does, at {block.offset}')
-            self.rebind(tensor, offset, tensor.size)
-            return
-        if block:
-            self.object('has a range already')
-            return
         if tensor.state and arena is self.device:
             self.object(f'{tensor.name} is state, and has no home')
-        arena.add(tensor.name, Block(offset, self.size_at(arena, tensor.size, offset)))
+        if not block:
+            self.give(arena, tensor, offset, begin, end)
+            return
+        first, last = block.place()
+        if block.size >= tensor.size or block.bound > 1 or (end != first and begin != last):
+            self.object(f'has a range already, with bytes {first} to {last}')
+            return
+        if offset != block.offset - first:
+            self.object(f'lies elsewhere than the part of {tensor.name}, bytes {first} to {last} at {block.offset}')
+        self.give(arena, tensor, offset, min(begin, first), max(end, last))
 
-    def rebind(self, tensor, offset, size):
-        """A range of the device for the one that the tensor has, which it may overlap."""
-        old = self.device.range_of[tensor.name]
-        self.device.remove(tensor.name)
-        new = Block(offset, self.size_at(self.device, size, offset))
-        new.hold(old.held, old.begin, old.end)
-        self.device.add(tensor.name, new)
+    def give(self, arena, tensor, offset, begin, end):
+        """A range for bytes [begin, end) of the tensor in place of the one that it has, if any, which it may overlap."""
+        old = arena.range_of.get(tensor.name)
+        if old:
+            arena.remove(tensor.name)
+        new = Block(offset + begin, self.size_at(arena, end - begin, offset + begin), begin)
+        if old:
+            new.hold(old.held, old.begin, old.end)
+        arena.add(tensor.name, new)
         return old, new
 
     def size_at(self, arena, size, offset):
@@ -126,56 +135,49 @@ class Walk(Memory):
             size = 0
         return size
 
-    def move(self, tensor, offset, said):
+    def move(self, tensor, offset, begin, end):
         block = self.device.range_of.get(tensor.name)
         if block is None:
             self.object(f'moves {tensor.name}, which has no device range')
             return
-        part = block.part
-        size = block.size if part else tensor.size
-        if said != (size if part else None):
-            self.object(f'moves {"all" if said is None else said} bytes of {tensor.name}, of which '
-                        f'{size if part else "all"} are on the device')
+        if (begin, end) != block.place():
+            self.object(f'moves bytes {begin} to {end} of {tensor.name}, of which {block.place()} are on the device')
         if tensor.state or block.bound > 1:
             self.object('is state, or not the only tensor in its range')
-        self.moved += size
-        span = (0, size) if part else None
-        self.read(self.device, tensor, span)
+        self.moved += block.size
+        self.read(self.device, tensor, (begin, end))
         live = self.device.live_bytes
-        old, new = self.rebind(tensor, offset, size)
-        new.part = part
-        shared = max(0, min(old.offset + old.size, offset + new.size) - max(old.offset, offset))
+        old, new = self.give(self.device, tensor, offset, *block.place())
+        shared = max(0, min(old.offset + old.size, new.offset + new.size) - max(old.offset, new.offset))
         self.device.peak = max(self.device.peak, live + new.size - shared)
-        self.touch(self.device, tensor, True, span)
+        self.touch(self.device, tensor, True, (begin, end))
 
-    def free(self, arena, tensor, kept=None):
-        if tensor.name not in arena.range_of:
+    def free(self, arena, tensor, begin, end):
+        block = arena.range_of.get(tensor.name)
+        if block is None:
             self.object('has no range')
             return
         if tensor.state and arena is self.device:
             self.object('a state tensor is never freed')
-        if kept is None:
-            arena.remove(tensor.name)
-        elif not self.may_keep(arena, tensor, kept):
-            return
-        else:
-            arena.shrink(tensor.name, kept)
+        first, last = block.place()
         if arena is self.device:
             self.lies_on.pop(tensor.name, None)
-
-    def may_keep(self, arena, tensor, kept):
-        block = arena.range_of[tensor.name]
-        if arena is not self.device or block.part or block.bound > 1:
-            self.object(f'keeps a part of {tensor.name}, which is not whole and alone in a range of the device')
-            return False
-        if kept <= 0 or kept % ALIGNMENT or kept >= tensor.length:
-            self.object(f'{kept} bytes are no part of {tensor.name}')
-            return False
-        return True
+        if end == tensor.size:
+            end = max(end, last)  # of what it lies on, too
+        if (begin, end) == (first, last) or (begin == first == 0 and block.size == 0):
+            arena.remove(tensor.name)
+        elif begin < first or end > last or (begin != first and end != last):
+            self.object(f'gives bytes {begin} to {end} of {tensor.name} back, which has {first} to {last}')
+        elif block.bound > 1:
+            self.object(f'{tensor.name} is not the only tensor in its range')
+        else:
+            left = (end, last) if begin == first else (first, begin)
+            _, new = self.give(arena, tensor, block.offset - first, *left)
+            new.begin, new.end = max(new.begin, left[0]), min(new.end, left[1])
 
     def alias(self, tensor, on):
         block = self.device.range_of.get(on)
-        if block is None or block.part or tensor.name in self.device.range_of or tensor.state:
+        if block is None or block.size < self.graph.tensors[on].size or tensor.name in self.device.range_of or tensor.state:
             self.object(f'{tensor.name} cannot be put on {on}')
             return
         if tensor.size > block.size:
@@ -184,36 +186,27 @@ class Walk(Memory):
         self.device.range_of[tensor.name] = block
         self.lies_on[tensor.name] = on
 
-    def copy(self, tensor, words):
-        down = words[0] == 'offload'
-        source, target = (self.device, self.host) if down else (self.host, self.device)
-        begin, size = (int(words[2]), int(words[3])) if len(words) > 2 else (0, tensor.length)
-        if begin + size != tensor.length or (len(words) > 2 and (begin < 0 or begin % ALIGNMENT or size <= 0)):
-            self.object(f'bytes {begin} to {begin + size} do not go from an aligned one to the end of {tensor.name}')
-            return
-        part = (begin, aligned(tensor.length))
-        self.read(source, tensor, part)
+    def copy(self, tensor, source, target, begin, end):
+        self.read(source, tensor, (begin, end))
         if tensor.name not in target.range_of:
             self.object(f'there is no {target.name} range to copy to')
             return
-        if not down and tensor.name in self.lies_on:
+        if target is self.device and tensor.name in self.lies_on:
             self.object(f'copies over {self.lies_on[tensor.name]}')
-        if not down and begin > 0 and not target.range_of[tensor.name].has(self.value(tensor), 0, begin):
-            self.object(f'begins at byte {begin} of {tensor.name}, and not all bytes before are on the device')
-        self.offloaded += part[1] - begin if down else 0
-        self.touch(target, tensor, True, part)
-        target.range_of[tensor.name].hold(self.value(tensor), begin if down else 0)
+        self.offloaded += aligned(end) - begin if target is self.host else 0
+        self.touch(target, tensor, True, (begin, end))
+        target.range_of[tensor.name].hold(self.value(tensor), begin, end)
 
     def operation(self, op, words):
         form = self.form(words)
-        again = words[0] == 'recompute'
+        again = words[4:] == ['again']
         if again:
             self.again(op, form, words)
             written = {t.name for t in form.writes if t.state}
             form = Form([t for t in form.reads if t.name not in written],
                         [t for t in form.writes if not t.state], form.alias, form.scratch)
         else:
-            self.turn(op, words[0])
+            self.turn(op)
         for tensor in form.reads:
             self.read(self.device, tensor)
         variant = choice(words)[1]
@@ -230,7 +223,7 @@ class Walk(Memory):
             for tensor in form.writes:
                 self.version[tensor.name] += 1
             left = {t.name: self.version[t.name] for t in form.writes}
-            self.ran[op.name] = (words[2:], found, left)
+            self.ran[op.name] = (words[2:4], found, left)
         for tensor in outputs:
             self.write(self.device, tensor)
 
@@ -244,7 +237,7 @@ class Walk(Memory):
             return
         words_then, found, left = self.ran[op.name]
         variant = choice(words)[1]
-        if words[2:] != words_then or not all(form.deterministic[variant:variant + 1]):
+        if words[2:4] != words_then or not all(form.deterministic[variant:variant + 1]):
             self.object('runs again in another form or with a workspace that may give other bits')
         alone = {t.name for t in form.writes if t.state}
         for then in (found, left):
@@ -252,12 +245,12 @@ class Walk(Memory):
                 if self.version[name] != then[name]:
                     self.object(f'{name} has changed since it ran first')
 
-    def turn(self, op, kind):
+    def turn(self, op):
         if len(self.ran) != op.number:
             self.object('runs out of order')
         begin = self.plan.pass_end[op.phase - 1] if op.phase else 0
-        if kind != op.kind or not begin <= self.number < self.plan.pass_end[op.phase]:
-            self.object('runs as the wrong kind of step or in the wrong pass')
+        if not begin <= self.number < self.plan.pass_end[op.phase]:
+            self.object('runs in the wrong pass')
 
     def aliases(self, form, outputs):
         range_of = self.device.range_of
@@ -300,11 +293,6 @@ class Walk(Memory):
                 complain(f'{name} is state: it belongs in its home, unlisted')
             elif len(where) != 1 or not where[0].range_of[name].has(self.value(tensor), 0, tensor.length):
                 complain(f'{name} does not end with its whole value in exactly one place')
-
-
-def part_size(words):
-    """The number that ends a free or move of a part; None where there is none."""
-    return int(words[3]) if len(words) > 3 else None
 
 
 # ---------------------------------------------------------------- the answer

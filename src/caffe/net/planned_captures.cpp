@@ -11,6 +11,7 @@
 
 namespace caffe {
 
+using layrub::OpKind;
 using layrub::Step;
 using layrub::StepKind;
 using layrub::TensorId;
@@ -52,7 +53,7 @@ void PlannedNet<Dtype>::Captures::FindCalled() {
   int at = static_cast<int>(net_->net().layers().size());
   for (const Step& step : net_->plan().steps) {
     Called& called = called_.emplace_back();
-    if (step.kind != StepKind::kCompute) continue;
+    if (!IsRun(memory.net.graph, step, OpKind::kCompute)) continue;
     const layrub::Op& op = memory.net.graph.ops[step.op];
     if (op.pass == layrub::Pass::kUpdate) continue;
     const auto& layer = memory.flat.layers[memory.net.op_owner[step.op]];
@@ -92,9 +93,10 @@ std::vector<typename Net<Dtype>::Callback*> PlannedNet<Dtype>::Captures::Callbac
 
 template <typename Dtype>
 bool PlannedNet<Dtype>::Captures::IsCapturable(const Step& step) const {
-  if (step.kind != StepKind::kCompute && step.kind != StepKind::kRecompute) return false;
+  if (step.kind != StepKind::kRun) return false;
   const Memory& memory = *net_->memory_;
   const layrub::Op& op = memory.net.graph.ops[step.op];
+  if (op.kind != OpKind::kCompute) return false;
   const int owner = memory.net.op_owner[step.op];
   if (op.pass == layrub::Pass::kUpdate || !memory.net.layers[owner].capturable) return false;
   const Layer<Dtype>& layer = *memory.flat.layers[owner].layer;

@@ -16,8 +16,8 @@ namespace caffe {
 
 using layrub::Form;
 using layrub::kNone;
+using layrub::OpKind;
 using layrub::Step;
-using layrub::StepKind;
 using layrub::TensorId;
 
 /// Lets a layer's or solver's body at the operands of its operation, and nothing else, while this
@@ -35,10 +35,10 @@ class PlannedNet<Dtype>::OpScope {
   OpScope(PlannedNet* net, const Step& step, int layer, int form) : OpScope(net, step) {
     LayerRun run;
     run.form = form;
-    run.recompute = step.kind == StepKind::kRecompute;
+    run.recompute = step.again;
     run.unplanned_buffers = !net->memory_->net.layers[layer].declared;
     feed_.set_layer(layer);
-    if (step.kind == StepKind::kFeed) run.feed = &feed_;
+    if (net->memory_->net.graph.ops[step.op].kind == OpKind::kFeed) run.feed = &feed_;
     for (TensorId saved : net->memory_->net.layers[layer].saved)
       run.saved.push_back(saved == kNone ? nullptr : net->executor_->Address(saved));
     const std::vector<layrub::Scratch>& scratch =
@@ -101,11 +101,11 @@ PlannedNet<Dtype>::PlannedNet(Net<Dtype>* net, FlatNet<Dtype> flat, NetGraph gra
   memory_->backward_form.assign(memory_->flat.layers.size(), 0);
   memory_->computed_again.resize(memory_->net.graph.tensors.size());
   for (const Step& step : plan.steps) {
-    if (step.kind == StepKind::kRecompute) {
+    if (step.again) {
       for (const TensorId tensor : memory_->net.graph.ops[step.op].forms[step.form].writes)
         memory_->computed_again[tensor] = true;
     }
-    if (step.kind != StepKind::kCompute) continue;
+    if (!IsRun(memory_->net.graph, step, OpKind::kCompute)) continue;
     const int layer = memory_->net.op_owner[step.op];
     const NetGraph::LayerEntry& entry = memory_->net.layers[layer];
     if (entry.backward == step.op) memory_->backward_form[layer] = entry.backward_forms[step.form];
@@ -249,7 +249,7 @@ void PlannedNet<Dtype>::SetAddresses(const Step& step, bool set) {
   const layrub::Graph& graph = memory_->net.graph;
   const Form& form = graph.ops[step.op].forms[step.form];
   const auto left_alone = [&](TensorId tensor) {
-    return step.kind == StepKind::kRecompute && !TouchedAgain(graph, form, tensor);
+    return step.again && !TouchedAgain(graph, form, tensor);
   };
   for (TensorId tensor : form.reads) {
     if (left_alone(tensor)) continue;
@@ -284,12 +284,12 @@ void PlannedNet<Dtype>::Run(const Step& step) {
   if (op.pass == layrub::Pass::kUpdate) {
     const OpScope scope(this, step);
     (*memory_->update)(owner);
-  } else if (step.kind == StepKind::kRecompute) {
+  } else if (step.again) {
     const OpScope scope(this, step, owner, memory_->backward_form[owner]);
     const auto& top = memory_->top[owner];
     memory_->flat.layers[owner].layer->Forward(memory_->bottom[owner], top);
     for (size_t i = 0; i < top.size(); ++i) Settle(memory_->net.layers[owner].top[i], top[i]);
-  } else if (step.kind == StepKind::kFeed) {
+  } else if (op.kind == OpKind::kFeed) {
     RunFeed(owner, step);
   } else if (op.pass == layrub::Pass::kForward) {
     RunForward(owner, step);
@@ -338,7 +338,7 @@ template <typename Dtype>
 void PlannedNet<Dtype>::ShowWritten(const Step& step) {
   const layrub::Op& op = memory_->net.graph.ops[step.op];
   const NetGraph::LayerEntry& entry = memory_->net.layers[memory_->net.op_owner[step.op]];
-  if (step.kind == StepKind::kRecompute) return;
+  if (step.again) return;
   if (op.pass == layrub::Pass::kForward) {
     for (const int top : entry.top) {
       const NetGraph::Version& version = memory_->net.versions[top];

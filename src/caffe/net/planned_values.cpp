@@ -7,6 +7,7 @@
 
 namespace caffe {
 
+using layrub::OpKind;
 using layrub::Step;
 using layrub::StepKind;
 using layrub::TensorId;
@@ -23,11 +24,10 @@ bool ReadsAnew(const layrub::Executor& executor, const layrub::Graph& graph, Ten
   bool computed_again = false;
   for (; next < steps.size(); ++next) {
     const Step& step = steps[next];
-    if (step.kind != StepKind::kCompute && step.kind != StepKind::kRecompute) continue;
+    if (step.kind != StepKind::kRun || graph.ops[step.op].kind != OpKind::kCompute) continue;
     const layrub::Form& form = graph.ops[step.op].forms[step.form];
     if (computed_again && std::count(form.reads.begin(), form.reads.end(), tensor)) return true;
-    computed_again |= step.kind == StepKind::kRecompute &&
-                      std::count(form.writes.begin(), form.writes.end(), tensor) > 0;
+    computed_again |= step.again && std::count(form.writes.begin(), form.writes.end(), tensor) > 0;
   }
   return false;
 }
@@ -128,7 +128,7 @@ Resolver::Place PlannedNet<Dtype>::Resolve(int tensor, bool write) {
     const Step& step = plan().steps[executor_->current_step()];
     const layrub::Op& op = memory_->net.graph.ops[step.op];
     const std::vector<TensorId>& writes = op.forms[step.form].writes;
-    if (step.kind == StepKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
+    if (op.kind == OpKind::kFeed && std::count(writes.begin(), writes.end(), tensor)) {
       // The body goes on with what it has fed: after the copy, on the compute lane.
       backend_->Wait(layrub::Lane::kCompute, backend_->Record(layrub::Lane::kLoad));
       memory_->fed = 0;

@@ -31,7 +31,7 @@ double MedianMilliseconds(const std::vector<Timeline>& iterations) {
 /// Costs decide nothing where all stays in its place.
 bool Intervenes(const Plan& plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [](const layrub::Step& step) {
-    return step.kind == layrub::StepKind::kOffload || step.kind == layrub::StepKind::kRecompute;
+    return layrub::IsOffload(step) || step.again;
   });
 }
 

@@ -40,10 +40,11 @@ struct Executor::Impl : TransientMemory::User {
   void Run(Pass pass, OpRunner* runner);
   bool NeedsFinish(const Step& step) const;
   void RunStep(int32_t index, OpRunner* runner);
-  void Copy(const Step& step, Tier from, Tier to);
+  void Copy(const Step& step);
+  void Move(int32_t index);
   void Compute(const Step& step, OpRunner* runner);
   void Feed(const Step& step);
-  const char* OnHost(TensorId tensor) const;
+  const char* OnHost(TensorId tensor, int64_t begin) const;
   const void* Fetch(TensorId tensor);
   void DropFetched(TensorId tensor);
   void CopyAgain();
@@ -55,7 +56,7 @@ struct Executor::Impl : TransientMemory::User {
   Residency residency;
   std::vector<bool> awaited;  ///< per step: a Wait names it
   std::vector<Event> events;  ///< per awaited step: its end
-  std::vector<Event> loads;   ///< per tensor: its last Prefetch or Feed
+  std::vector<Event> loads;   ///< per tensor: its last prefetch or feed
   /// Values of a host tier that is no memory, each instead of its host range.
   std::map<TensorId, std::unique_ptr<char[]>> fetched;
   std::set<TensorId> rewritten;  ///< see Executor::NoteWrite
@@ -147,9 +148,10 @@ void Executor::Impl::Run(Pass pass, OpRunner* runner) {
 /// knows itself, and it touches values.
 bool Executor::Impl::NeedsFinish(const Step& step) const {
   switch (step.kind) {
-    case StepKind::kCompute:
-    case StepKind::kRecompute:
-    case StepKind::kUpdate:
+    case StepKind::kRun: {
+      const OpKind kind = graph.ops[step.op].kind;
+      return kind == OpKind::kFill || kind == OpKind::kFeed;
+    }
     case StepKind::kAlias:
       return false;
     case StepKind::kAlloc:
@@ -168,60 +170,49 @@ void Executor::Impl::RunStep(int32_t index, OpRunner* runner) {
       break;
     case StepKind::kFree:
       if (step.tier == Tier::kHost) DropFetched(step.tensor);
-      if (step.bytes == 0) {
-        residency.Free(step.tensor, step.tier);
-      } else {
-        residency.FreeRest(step.tensor, step.bytes);
-      }
+      residency.Free(index);
       break;
     case StepKind::kAlias:
       residency.Alias(step.tensor, step.on);
       break;
+    case StepKind::kCopy:
+      IsMove(step) ? Move(index) : Copy(step);
+      break;
+    case StepKind::kRun:
+      Compute(step, runner);
+      if (graph.ops[step.op].kind == OpKind::kFeed) Feed(step);
+      break;
     case StepKind::kWait:
       backend->Wait(step.lane, events[step.step]);
-      break;
-    case StepKind::kOffload:
-      DropFetched(step.tensor);
-      Copy(step, Tier::kDevice, Tier::kHost);
-      offloaded += CopiedBytes(graph, step);
-      break;
-    case StepKind::kPrefetch:
-      Copy(step, Tier::kHost, Tier::kDevice);
-      prefetched += CopiedBytes(graph, step);
-      loads[step.tensor] = backend->Record(Lane::kLoad);
-      break;
-    case StepKind::kFeed:
-      Compute(step, runner);
-      Feed(step);
-      break;
-    case StepKind::kMove: {
-      const Residency::Way way = residency.Move(index);
-      backend->Copy(Lane::kCompute, way.to, way.from, MovedBytes(graph, step));
-      residency.Moved(step.tensor, way);
-      break;
-    }
-    case StepKind::kFill:
-    case StepKind::kCompute:
-    case StepKind::kRecompute:
-    case StepKind::kUpdate:
-      Compute(step, runner);
       break;
   }
 }
 
-void Executor::Impl::Copy(const Step& step, Tier from, Tier to) {
-  const TensorId tensor = step.tensor;
-  const char* source =
-      from == Tier::kHost ? OnHost(tensor) : residency.At(tensor, Tier::kDevice).address;
-  backend->Copy(*LaneOf(step), residency.At(tensor, to).address + step.offset, source + step.offset,
-                CopiedBytes(graph, step));
-  residency.Copied(step);
+void Executor::Impl::Move(int32_t index) {
+  const Step& step = plan.steps[index];
+  const Residency::Way way = residency.Move(index);
+  backend->Copy(Lane::kCompute, way.to, way.from, step.end - step.begin);
+  residency.Moved(step.tensor, way);
 }
 
-/// Where copies find the value of the host tier.
-const char* Executor::Impl::OnHost(TensorId tensor) const {
+void Executor::Impl::Copy(const Step& step) {
+  const TensorId tensor = step.tensor;
+  const int64_t bytes = step.end - step.begin;
+  if (IsOffload(step)) DropFetched(tensor);
+  const char* const source = IsOffload(step)
+                                 ? residency.AddressOf(tensor, Tier::kDevice, step.begin)
+                                 : OnHost(tensor, step.begin);
+  backend->Copy(step.lane, residency.AddressOf(tensor, step.tier, step.begin), source, bytes);
+  residency.Copied(step);
+  (IsOffload(step) ? offloaded : prefetched) += bytes;
+  if (IsPrefetch(step)) loads[tensor] = backend->Record(Lane::kLoad);
+}
+
+/// Where copies find the value of the host tier, from byte `begin` on.
+const char* Executor::Impl::OnHost(TensorId tensor, int64_t begin) const {
   const auto found = fetched.find(tensor);
-  return found != fetched.end() ? found->second.get() : residency.At(tensor, Tier::kHost).address;
+  return found != fetched.end() ? found->second.get() + begin
+                                : residency.AddressOf(tensor, Tier::kHost, begin);
 }
 
 const void* Executor::Impl::Fetch(TensorId tensor) {
@@ -258,15 +249,14 @@ void Executor::Impl::Compute(const Step& step, OpRunner* runner) {
   const Op& op = graph.ops[step.op];
   const Form& form = op.forms[step.form];
   const Range range(backend, op.name.c_str());
-  if (step.kind == StepKind::kFill) {
+  if (op.kind == OpKind::kFill) {
     const TensorId tensor = form.writes[0];
     backend->Zero(residency.At(tensor, Tier::kDevice).address, graph.tensors[tensor].bytes);
   } else {
     runner->Run(step);
   }
-  const bool again = step.kind == StepKind::kRecompute;
   for (const TensorId tensor : form.writes) {
-    if (!again || TouchedAgain(graph, form, tensor)) residency.Written(tensor, again);
+    if (!step.again || TouchedAgain(graph, form, tensor)) residency.Written(tensor, step.again);
   }
 }
 
@@ -315,7 +305,8 @@ void Executor::NoteWrite(TensorId tensor) {
 void Executor::AwaitLoad(TensorId tensor) {
   const int32_t current = impl_->current;
   // The copies of a feed count as its tensors' last ones when its operation is over.
-  const bool feeds = current != kNone && impl_->plan.steps[current].kind == StepKind::kFeed;
+  const bool feeds =
+      current != kNone && IsRun(impl_->graph, impl_->plan.steps[current], OpKind::kFeed);
   Backend* const lanes = impl_->backend;
   lanes->Wait(Lane::kCompute, feeds ? lanes->Record(Lane::kLoad) : impl_->loads[tensor]);
 }

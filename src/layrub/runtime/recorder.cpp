@@ -19,24 +19,7 @@ std::optional<Lane> RecordedLane(const Step& step) {
 }  // namespace
 
 std::optional<Lane> LaneOf(const Step& step) {
-  switch (step.kind) {
-    case StepKind::kFill:
-    case StepKind::kCompute:
-    case StepKind::kRecompute:
-    case StepKind::kUpdate:
-    case StepKind::kMove:
-      return Lane::kCompute;
-    case StepKind::kOffload:
-      return Lane::kSave;
-    case StepKind::kPrefetch:
-    case StepKind::kFeed:
-      return Lane::kLoad;
-    case StepKind::kAlloc:
-    case StepKind::kFree:
-    case StepKind::kAlias:
-    case StepKind::kWait:
-      return std::nullopt;
-  }
+  if (step.kind == StepKind::kRun || step.kind == StepKind::kCopy) return step.lane;
   return std::nullopt;
 }
 

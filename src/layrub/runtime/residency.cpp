@@ -6,14 +6,6 @@
 #include <utility>
 
 namespace layrub {
-namespace {
-
-bool IsCopy(const Step& step) {
-  return step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch;
-}
-
-}  // namespace
-
 Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
                      TransientMemory* transient, bool poison, bool canary)
     : graph_(graph),
@@ -30,47 +22,33 @@ Residency::Residency(const Graph& graph, const Plan& plan, Backend* backend,
     const Tensor& tensor = graph.tensors[home.tensor];
     if (home.tier != Tier::kDevice || !device_.Contains(home.offset, tensor.bytes))
       throw std::invalid_argument("the home of tensor " + tensor.name + " lies outside the arena");
-    PlaceOf(home.tensor, Tier::kDevice) = {device_.at(home.offset), kNone, true};
+    PlaceOf(home.tensor, Tier::kDevice).address = device_.at(home.offset);
+    SetValid(home.tensor, Tier::kDevice, 0, tensor.bytes);
   }
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const Step& step = plan.steps[i];
-    if (step.bytes != 0 || (IsCopy(step) && step.offset != 0)) CheckBytes(static_cast<int32_t>(i));
-    if (step.kind != StepKind::kAlloc && step.kind != StepKind::kMove) continue;
-    if (!MemoryOf(step.tier).Contains(step.offset, MovedBytes(graph_, step))) {
-      throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
-                                  graph.tensors[step.tensor].name + " outside the arena");
-    }
-    if (step.tier == Tier::kDevice && graph.tensors[step.tensor].is_state()) {
-      throw std::invalid_argument("step " + std::to_string(i) + " of the plan places tensor " +
-                                  graph.tensors[step.tensor].name + ", which has a home");
-    }
-  }
+  for (size_t i = 0; i < plan.steps.size(); ++i) CheckStep(static_cast<int32_t>(i));
 }
 
-/// Step number `index`, which gives a number of bytes or copies in part, takes what Check allows.
-void Residency::CheckBytes(int32_t index) const {
+/// Step number `index` is of bytes that its tensor has, and takes some that the arena has.
+void Residency::CheckStep(int32_t index) const {
   const Step& step = plan_.steps[index];
-  const bool frees = step.kind == StepKind::kFree;
-  const auto objection = [&]() -> std::string {
-    if (!IsCopy(step) && !frees && step.kind != StepKind::kMove)
-      return "has a number of bytes, which its kind does not take";
-    const Tensor& tensor = graph_.tensors[step.tensor];
-    if (IsCopy(step)) {
-      if (step.offset >= 0 && step.offset % kAlignment == 0 && step.offset < tensor.bytes &&
-          step.bytes == tensor.bytes - step.offset)
-        return "";
-      return "copies " + std::to_string(step.bytes) + " bytes from byte " +
-             std::to_string(step.offset) + " on, not from an aligned one to the end of tensor " +
-             tensor.name;
-    }
-    if (step.tier != Tier::kDevice)
-      return "keeps a part of tensor " + tensor.name + " in the host tier";
-    if (step.bytes > 0 && step.bytes % kAlignment == 0 && step.bytes < tensor.bytes) return "";
-    return (frees ? "keeps " : "moves ") + std::to_string(step.bytes) + " bytes of tensor " +
-           tensor.name + ", which is no part of its " + std::to_string(tensor.bytes);
-  }();
-  if (objection.empty()) return;
-  throw std::invalid_argument("step " + std::to_string(index) + " of the plan " + objection);
+  const bool takes = step.kind == StepKind::kAlloc || IsMove(step);
+  if (!takes && step.kind != StepKind::kFree && step.kind != StepKind::kCopy) return;
+  const Tensor& tensor = graph_.tensors[step.tensor];
+  const auto object = [&](const std::string& objection) {
+    throw std::invalid_argument("step " + std::to_string(index) + " of the plan " + objection);
+  };
+  const bool is_all = step.begin == 0 && step.end == tensor.bytes;
+  const bool ends_well = step.end == tensor.bytes || step.end % kAlignment == 0;
+  if (!is_all && (step.begin < 0 || step.begin % kAlignment != 0 || step.begin >= step.end ||
+                  step.end > tensor.bytes || !ends_well)) {
+    object("is of bytes [" + std::to_string(step.begin) + ", " + std::to_string(step.end) +
+           ") of tensor " + tensor.name + ", which has " + std::to_string(tensor.bytes));
+  }
+  if (!takes) return;
+  if (!MemoryOf(step.tier).Contains(step.offset + step.begin, step.end - step.begin))
+    object("places tensor " + tensor.name + " outside the arena");
+  if (step.tier == Tier::kDevice && tensor.is_state())
+    object("places tensor " + tensor.name + ", which has a home");
 }
 
 const Place& Residency::At(TensorId tensor, Tier tier) const {
@@ -80,18 +58,18 @@ const Place& Residency::At(TensorId tensor, Tier tier) const {
 Place& Residency::PlaceOf(TensorId tensor, Tier tier) { return places_[tensor][Index(tier)]; }
 
 /// Those that `step`, an Alloc or Move, is to give.
-Residency::Bytes Residency::BytesOf(const Step& step) const {
-  return {step.offset, step.offset + MovedBytes(graph_, step)};
-}
-
-/// Those in use of the range that step number `range` gave.
-Residency::Bytes Residency::BytesOf(int32_t range) const {
-  const int64_t begin = plan_.steps[range].offset;
-  return {begin, begin + live_[range]};
+Residency::Bytes Residency::BytesOf(const Step& step) {
+  return {step.offset + step.begin, step.offset + step.end};
 }
 
 bool Residency::IsPart(int32_t range) const {
-  return live_[range] < graph_.tensors[plan_.steps[range].tensor].bytes;
+  return live_[range].end - live_[range].begin < graph_.tensors[plan_.steps[range].tensor].bytes;
+}
+
+char* Residency::AddressOf(TensorId tensor, Tier tier, int64_t begin) const {
+  const Place& place = At(tensor, tier);
+  if (place.range == kNone) return place.address + begin;  // a home
+  return MemoryOf(tier).at(plan_.steps[place.range].offset + begin);
 }
 
 /// The bytes of `all` below and above `some`; either may be none.
@@ -100,19 +78,36 @@ std::array<Residency::Bytes, 2> Residency::Outside(const Bytes& all, const Bytes
           Bytes{std::clamp(some.end, all.begin, all.end), all.end}};
 }
 
-void Residency::Bind(int32_t index) {
+/// To what the step gives, and to `more`, which adjoins.
+void Residency::Bind(int32_t index, const Bytes& more) {
   const Step& step = plan_.steps[index];
   users_[index] = 1;
-  live_[index] = BytesOf(step).end - step.offset;
+  live_[index] = BytesOf(step);
+  if (more.begin < more.end) {
+    live_[index].begin = std::min(live_[index].begin, more.begin);
+    live_[index].end = std::max(live_[index].end, more.end);
+  }
   char* const address = IsPart(index) ? nullptr : MemoryOf(step.tier).at(step.offset);
-  PlaceOf(step.tensor, step.tier) = {address, index, false};
+  PlaceOf(step.tensor, step.tier) = {address, index};
+}
+
+/// Those bytes of the value of `tensor` are there.
+void Residency::SetValid(TensorId tensor, Tier tier, int64_t first, int64_t last) {
+  Place& place = PlaceOf(tensor, tier);
+  place.first = first;
+  place.last = last;
+  place.valid = first == 0 && last == graph_.tensors[tensor].bytes;
 }
 
 void Residency::Alloc(int32_t index) {
   const Step& step = plan_.steps[index];
-  const int32_t part = At(step.tensor, step.tier).range;
-  CheckIntact(step, part == kNone || !IsPart(part) ? Bytes() : BytesOf(part));
-  Bind(index);
+  const Place before = At(step.tensor, step.tier);
+  CheckIntact(step, {});
+  const bool part = before.range != kNone && IsPart(before.range);
+  const bool adjoins = part && plan_.steps[before.range].offset == step.offset;
+  if (part && !adjoins) intact_ = false;
+  Bind(index, adjoins ? live_[before.range] : Bytes());
+  if (adjoins) SetValid(step.tensor, step.tier, before.first, before.last);
 }
 
 /// What `step` takes and nobody had until now, but for its tensor at `had`, is as it was left.
@@ -126,39 +121,44 @@ void Residency::CheckIntact(const Step& step, const Bytes& had) {
 Residency::Way Residency::Move(int32_t index) {
   const Step& step = plan_.steps[index];
   const Place from = PlaceOf(step.tensor, Tier::kDevice);
-  CheckIntact(step, BytesOf(from.range));
-  Bind(index);
-  PlaceOf(step.tensor, Tier::kDevice).valid = from.valid;
-  return {device_.at(plan_.steps[from.range].offset), device_.at(step.offset), from.range};
+  CheckIntact(step, live_[from.range]);
+  Bind(index, {});
+  SetValid(step.tensor, Tier::kDevice, from.first, from.last);
+  return {device_.at(live_[from.range].begin), device_.at(live_[index].begin), from.range};
 }
 
 void Residency::Moved(TensorId tensor, const Way& way) {
-  GiveBack(way.left, BytesOf(At(tensor, Tier::kDevice).range));
+  GiveBack(way.left, live_[At(tensor, Tier::kDevice).range]);
 }
 
-void Residency::Free(TensorId tensor, Tier tier) {
+void Residency::Free(int32_t index) {
+  const Step& step = plan_.steps[index];
+  Place& place = PlaceOf(step.tensor, step.tier);
+  if (place.range == kNone) return;
+  const int64_t base = plan_.steps[place.range].offset;
+  const auto kept = Outside(live_[place.range], {base + step.begin, base + Aligned(step.end)});
+  const Bytes& left = kept[0].begin < kept[0].end ? kept[0] : kept[1];
+  if (IsWhole(graph_, step) || left.begin == left.end) return Release(step.tensor, step.tier);
+  GiveBack(place.range, left);
+  ++users_[place.range];
+  live_[place.range] = left;
+  place.address = nullptr;
+  SetValid(step.tensor, step.tier, std::max(place.first, left.begin - base),
+           std::min(place.last, left.end - base));
+}
+
+void Residency::Release(TensorId tensor, Tier tier) {
   Place& place = PlaceOf(tensor, tier);
   if (place.range == kNone) return;
   GiveBack(place.range, {});
   place = {};
 }
 
-void Residency::FreeRest(TensorId tensor, int64_t bytes) {
-  Place& place = PlaceOf(tensor, Tier::kDevice);
-  if (place.range == kNone) return;
-  const int64_t begin = plan_.steps[place.range].offset;
-  GiveBack(place.range, {begin, begin + bytes});
-  ++users_[place.range];
-  live_[place.range] = bytes;
-  place.address = nullptr;
-  place.valid = false;
-}
-
 /// One tensor less is bound to the range that step number `range` gave; at `kept` it still is.
 void Residency::GiveBack(int32_t range, const Bytes& kept) {
   if (--users_[range] > 0 || !poison_) return;
   const Tier tier = plan_.steps[range].tier;
-  for (const auto& [begin, end] : Outside(BytesOf(range), kept)) {
+  for (const auto& [begin, end] : Outside(live_[range], kept)) {
     if (begin == end) continue;
     if (tier == Tier::kDevice) touched_ = std::max(touched_, device_.EndOfChanges(begin, end));
     MemoryOf(tier).Restore(begin, end);
@@ -168,35 +168,35 @@ void Residency::GiveBack(int32_t range, const Bytes& kept) {
 void Residency::Alias(TensorId tensor, TensorId on) {
   Place& place = PlaceOf(tensor, Tier::kDevice);
   place = PlaceOf(on, Tier::kDevice);
-  place.valid = false;
+  SetValid(tensor, Tier::kDevice, 0, 0);
   ++users_[place.range];
   overwrites_[tensor] = on;
 }
 
 void Residency::Copied(const Step& step) {
-  if (step.kind == StepKind::kPrefetch) {
-    PlaceOf(step.tensor, Tier::kDevice).valid = true;  // what it does not copy is there
-  } else {
-    PlaceOf(step.tensor, Tier::kHost).valid = step.offset == 0;
-  }
+  const Place& place = At(step.tensor, step.tier);
+  const bool joins =
+      place.first < place.last && place.first <= step.end && step.begin <= place.last;
+  SetValid(step.tensor, step.tier, joins ? std::min(place.first, step.begin) : step.begin,
+           joins ? std::max(place.last, step.end) : step.end);
 }
 
 void Residency::Written(TensorId tensor, bool again) {
-  Place& place = PlaceOf(tensor, Tier::kDevice);
-  place.valid = place.address != nullptr;
-  if (!again) PlaceOf(tensor, Tier::kHost).valid = false;
+  const bool there = PlaceOf(tensor, Tier::kDevice).address != nullptr;
+  SetValid(tensor, Tier::kDevice, 0, there ? graph_.tensors[tensor].bytes : 0);
+  if (!again) SetValid(tensor, Tier::kHost, 0, 0);
   const TensorId overwritten = std::exchange(overwrites_[tensor], kNone);
   if (overwritten == kNone) return;
   // The range stays bound until its Free step.
   PlaceOf(overwritten, Tier::kDevice).address = nullptr;
-  PlaceOf(overwritten, Tier::kDevice).valid = false;
+  SetValid(overwritten, Tier::kDevice, 0, 0);
 }
 
 void Residency::Forget() {
   for (size_t i = 0; i < places_.size(); ++i) {
     if (graph_.tensors[i].is_state()) continue;
-    Free(static_cast<TensorId>(i), Tier::kDevice);
-    Free(static_cast<TensorId>(i), Tier::kHost);
+    Release(static_cast<TensorId>(i), Tier::kDevice);
+    Release(static_cast<TensorId>(i), Tier::kHost);
     overwrites_[i] = kNone;
   }
 }
@@ -219,7 +219,7 @@ bool Residency::RestIntact(Tier tier) const {
   for (const auto& places : places_) {
     const int32_t range = places[Index(tier)].range;
     if (range == kNone) continue;
-    const Bytes bytes = BytesOf(range);
+    const Bytes& bytes = live_[range];
     live.emplace_back(bytes.begin, bytes.end);
   }
   std::sort(live.begin(), live.end());

@@ -16,10 +16,11 @@ namespace layrub {
 struct Place {
   /// nullptr also when the value was overwritten by an alias, and of a part (see Step).
   char* address = nullptr;
-  int32_t range = kNone;  ///< number of the Alloc or Move step that gave the bytes; shared by
+  int32_t range = kNone;  ///< number of the Alloc or Copy step that gave the bytes; shared by
                           ///< aliases
-  bool valid = false;     ///< all of the value has been written there, or the copy that does it is
-                          ///< queued
+  /// Bytes [first, last) of the value have been written there, or the copies that do it are queued.
+  int64_t first = 0, last = 0;
+  bool valid = false;  ///< and they are all
 };
 
 /// Where each tensor of a plan is: the memory of both tiers and who is bound to which range. The
@@ -39,11 +40,13 @@ class Residency {
 
   const Place& At(TensorId tensor, Tier tier) const;
 
+  /// Where byte `begin` of `tensor` is, which has a place in `tier`.
+  char* AddressOf(TensorId tensor, Tier tier, int64_t begin) const;
+
   /// Runs Alloc step number `index`.
   void Alloc(int32_t index);
-  void Free(TensorId tensor, Tier tier);
-  /// Of its range of the device `tensor` keeps the first `bytes`: a part.
-  void FreeRest(TensorId tensor, int64_t bytes);
+  /// Runs Free step number `index`.
+  void Free(int32_t index);
   /// What a Move copies.
   struct Way {
     const char* from = nullptr;
@@ -55,7 +58,7 @@ class Residency {
   /// The bytes of `tensor` have gone the way that Move has given. What they have left is free.
   void Moved(TensorId tensor, const Way& way);
   void Alias(TensorId tensor, TensorId on);
-  /// What `step`, an Offload or Prefetch, copies is there, or will be when the lane gets there.
+  /// What `step`, a Copy between tiers, copies is there, or will be when the lane gets there.
   void Copied(const Step& step);
   /// An operation wrote `tensor`: host copies are stale, and the value it was laid on is gone.
   /// `again`: it wrote the value once more that the tensor has, so that they are not.
@@ -71,6 +74,7 @@ class Residency {
 
  private:
   Place& PlaceOf(TensorId tensor, Tier tier);
+  void SetValid(TensorId tensor, Tier tier, int64_t first, int64_t last);
   Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
   const Memory& MemoryOf(Tier tier) const { return tier == Tier::kDevice ? device_ : host_; }
   /// Bytes [begin, end) of a tier.
@@ -79,12 +83,12 @@ class Residency {
     int64_t end = 0;
   };
 
-  void CheckBytes(int32_t index) const;
-  void Bind(int32_t index);
+  void CheckStep(int32_t index) const;
+  void Release(TensorId tensor, Tier tier);
+  void Bind(int32_t index, const Bytes& more);
   void GiveBack(int32_t range, const Bytes& kept);
   void CheckIntact(const Step& step, const Bytes& had);
-  Bytes BytesOf(const Step& step) const;
-  Bytes BytesOf(int32_t range) const;
+  static Bytes BytesOf(const Step& step);
   bool IsPart(int32_t range) const;
   static std::array<Bytes, 2> Outside(const Bytes& all, const Bytes& some);
   bool RestIntact(Tier tier) const;
@@ -96,9 +100,9 @@ class Residency {
   Memory host_;
   std::vector<std::array<Place, 2>> places_;  ///< per tensor and tier
   std::vector<TensorId> overwrites_;          ///< per tensor: whose value goes when it is written
-  /// Per Alloc and Move step: how many tensors are bound to its range, and bytes of it in use.
+  /// Per Alloc and Move step: how many tensors are bound to its range, and its bytes in use.
   std::vector<int32_t> users_;
-  std::vector<int64_t> live_;
+  std::vector<Bytes> live_;
   int64_t touched_ = 0;  ///< of ranges that have been poisoned again
   bool intact_ = true;
 };

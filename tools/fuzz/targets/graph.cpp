@@ -16,7 +16,7 @@ namespace layrub_fuzz {
 namespace {
 
 constexpr size_t kPlannedOps = 64;  ///< larger graphs are read and not planned
-constexpr char kPlanHeader[] = "layrub-plan 2\n";
+constexpr char kPlanHeader[] = "layrub-plan 3\n";
 
 template <typename Value>
 Value ValueOf(const layrub::Result<Value>& result) {
@@ -86,7 +86,7 @@ std::vector<std::string> PlanSeeds() {
 
 std::vector<std::string> Words() {
   std::vector<std::string> words = {"layrub-graph 2",
-                                    "layrub-plan 2",
+                                    "layrub-plan 3",
                                     "graph ",
                                     "tensor ",
                                     "op ",
@@ -122,6 +122,7 @@ std::vector<std::string> Words() {
                                     " scratch=",
                                     " on ",
                                     " for ",
+                                    " again",
                                     " save ",
                                     " load ",
                                     "9223372036854775807",
@@ -129,7 +130,7 @@ std::vector<std::string> Words() {
                                     "1e308",
                                     "nan",
                                     "inf"};
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < 6; ++i)
     words.push_back(std::string(" ") + layrub::Name(static_cast<layrub::StepKind>(i)) + " ");
   for (int i = 0; i < 8; ++i) words.push_back(layrub::Name(static_cast<layrub::Role>(i)));
   return words;

@@ -59,22 +59,19 @@ class Walk {
         break;
       case StepKind::kFree:
         Free(step.tier, step.tensor);
-        if (step.bytes > 0) Begin(step.tier, step.tensor);  // what is left
+        if (walk_.RangeOf(step.tier, step.tensor) != kNone) Begin(step.tier, step.tensor);
         break;
       case StepKind::kAlias:
         Alias(step);
         break;
-      case StepKind::kMove:
-        Move(step);
+      case StepKind::kCopy:
+        IsMove(step) ? Move(step) : AddCopy(step);
         break;
-      case StepKind::kOffload:
-      case StepKind::kPrefetch:
-        AddCopy(step);
+      case StepKind::kRun:
+        AddRun();
         break;
       case StepKind::kWait:
         break;
-      default:
-        AddRun();
     }
   }
 
@@ -106,16 +103,13 @@ class Walk {
   }
 
   void AddCopy(const Step& step) {
-    const bool to_host = step.kind == StepKind::kOffload;
-    const Tier source = to_host ? Tier::kDevice : Tier::kHost;
-    const Tier target = to_host ? Tier::kHost : Tier::kDevice;
-    Use(&StayOf(source, step.tensor), now(), -1);  // until the range is freed
-    Use(&StayOf(target, step.tensor), now(), now());
-    out_.copies.push_back({step.tensor, to_host, now(), CopiedBytes(graph_, step)});
+    Use(&StayOf(step.from, step.tensor), now(), -1);  // until the range is freed
+    Use(&StayOf(step.tier, step.tensor), now(), now());
+    out_.copies.push_back({step.tensor, IsOffload(step), now(), CopiedBytes(graph_, step)});
   }
 
   void AddRun() {
-    const bool again = walk_.step().kind == StepKind::kRecompute;
+    const bool again = walk_.step().again;
     for (const layrub::Access& access : walk_.accesses()) {
       Stay& stay = StayOf(Tier::kDevice, access.tensor);
       if (stay.end >= 0) continue;  // handed over to the output of an alias

@@ -35,7 +35,7 @@ struct Copy {
 /// A step that runs an operation, and what lives on the device meanwhile.
 struct Run {
   layrub::OpId op = layrub::kNone;
-  bool again = false;  ///< a Recompute
+  bool again = false;  ///< it has run before (Step::again)
   int64_t bytes = 0;   ///< aligned ranges, each once, as in layrub::Peak
   layrub::RoleBytes by_role{};
 };

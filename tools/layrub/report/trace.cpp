@@ -17,7 +17,6 @@ using layrub::OpKind;
 using layrub::Plan;
 using layrub::Span;
 using layrub::Step;
-using layrub::StepKind;
 using layrub::TensorId;
 using layrub::Timeline;
 using nlohmann::ordered_json;
@@ -83,10 +82,10 @@ class Trace {
 
   void AddSpan(const Span& span) {
     const Step& step = plan_.steps[span.step];
-    const bool feed = step.kind == StepKind::kFeed;
+    const bool feed = IsRun(graph_, step, layrub::OpKind::kFeed);
     const int thread = feed ? kData : static_cast<int>(span.lane);
     const int64_t begin = Nanoseconds(span.begin);
-    ordered_json event = {{"ph", "X"}, {"name", ""}, {"cat", Name(step.kind)}};
+    ordered_json event = {{"ph", "X"}, {"name", ""}, {"cat", Verb(graph_, step)}};
     ordered_json args;
     if (step.op != layrub::kNone) {
       const Op& op = graph_.ops[step.op];
@@ -101,8 +100,7 @@ class Trace {
       const layrub::OpId maker = makers_[step.tensor];
       event["name"] = graph_.tensors[step.tensor].name;
       args = {{"layer", maker == layrub::kNone ? "" : LayerOf(graph_.ops[maker])},
-              {"bytes", step.kind == StepKind::kMove ? layrub::MovedBytes(graph_, step)
-                                                     : layrub::CopiedBytes(graph_, step)},
+              {"bytes", IsMove(step) ? step.end - step.begin : layrub::CopiedBytes(graph_, step)},
               {"step", span.step}};
     }
     event["pid"] = process_;

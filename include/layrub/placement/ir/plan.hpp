@@ -17,9 +17,9 @@ namespace layrub {
 
 /// Three queues that run side by side; steps of one lane run in plan order.
 enum class Lane : uint8_t {
-  kCompute,  ///< Fill, Compute, Recompute, Update, Move
-  kSave,     ///< Offload: device -> host tier
-  kLoad,     ///< Prefetch: host tier -> device; Feed
+  kCompute,  ///< runs operations, and moves values within the device
+  kSave,     ///< offloads: device -> host tier
+  kLoad,     ///< prefetches: host tier -> device; feeds
 };
 inline constexpr int kLanes = 3;
 inline constexpr size_t Index(Lane lane) { return static_cast<size_t>(lane); }
@@ -34,58 +34,70 @@ enum class Tier : uint8_t { kDevice, kHost };
 inline constexpr size_t Index(Tier tier) { return static_cast<size_t>(tier); }
 
 enum class StepKind : uint8_t {
-  kAlloc,  ///< `tensor` owns [offset, offset + its aligned bytes) of `tier` from here on; contents
-           ///< undefined, but for the part of it that it has there already (see kFree)
-  kFree,   ///< `tensor` gives its range of `tier` back; nothing may touch it later in the plan.
-           ///< Where `bytes` is not 0, it is alone in its device range and keeps the first `bytes`
-           ///< of it, a multiple of kAlignment, with what they hold: a part, which nothing but
-           ///< Moves may touch before an Alloc at the same offset makes a whole range of it
+  kAlloc,  ///< bytes [begin, end) of `tensor` have bytes [offset + begin, offset + end) of `tier`,
+           ///< aligned, from here on; contents undefined. Where the tensor has others there, they
+           ///< adjoin these and have the same `offset`
+  kFree,  ///< `tensor` gives its bytes [begin, end) in `tier` back; nothing may touch them later in
+          ///< the plan. What it keeps, a part, stays in place with what it holds, and only Copies
+          ///< may touch it before the rest is there again
   kAlias,  ///< `tensor` (no range yet) is bound to the device range of `on`; both may be used by
            ///< the next operation, whose form must allow it; the value of `on` is gone once that
            ///< operation has written `tensor`. The range is given back when the last tensor bound
            ///< to it is freed
-  kFill,   ///< compute lane: zero the tensor that `op` writes
-  kOffload,   ///< save lane: copy `tensor`, or the end of it, from its device range to its host
-              ///< range
-  kPrefetch,  ///< load lane: copy `tensor`, or the end of it, from its host range to its device
-              ///< range
-  kWait,  ///< the later steps of `lane` start only after step number `step` (of another lane) has
-          ///< finished
-  kCompute,    ///< compute lane: run `op` in form `form` with scratch variant `scratch`
-  kUpdate,     ///< compute lane: run the update `op`
-  kRecompute,  ///< compute lane: run the forward `op` again, as kCompute has run it, for outputs
-               ///< that were dropped; state tensors that its form writes are left alone
-  kFeed,       ///< load lane: run `op`, which copies what it writes from memory of the process;
-               ///< `tensor` is the first of that
-  kMove,  ///< compute lane: copy `tensor` from its device range, to which no other is bound, to
-          ///< [offset, offset + its aligned bytes), which overlaps no live range but perhaps that
-          ///< one; it owns the new range from here on, and gives back what else the old one had. Of
-          ///< a part, `bytes` says how many those are
+  kCopy,   ///< copy bytes [begin, end) of `tensor` from its range in the tier `from` to that in
+           ///< `tier`: an offload on the save lane, a prefetch on the load lane. Within the device,
+           ///< on the compute lane, it is a move: all that is there of `tensor`, to whose range no
+           ///< other is bound, goes to the place that an Alloc with this `offset` would give, which
+           ///< overlaps no live range but perhaps its own; it gives back what else it had
+  kRun,    ///< run `op` in form `form` with scratch variant `scratch`: on the compute lane, or, a
+           ///< feed, on the load lane. `again`: run it as it has run before, for outputs that were
+           ///< dropped; state tensors that its form writes are left alone
+  kWait,   ///< the later steps of `lane` start only after step number `step` (of another lane) has
+           ///< finished
 };
 
-/// Whether running an operation in `form` again (kRecompute) touches its operand `tensor`: it does
+/// Whether running an operation in `form` again (Step::again) touches its operand `tensor`: it does
 /// unless that is a state tensor that the form writes.
 bool TouchedAgain(const Graph& graph, const Form& form, TensorId tensor);
 
-/// Plain data. Fields that a kind does not name above keep their defaults. An Offload or Prefetch
-/// copies all of its tensor or, where `bytes` is not 0, what begins at `offset`, a multiple of
-/// kAlignment, and goes on for `bytes` to its end. An Offload leaves only what it has copied in the
-/// host tier, and a Prefetch needs the bytes before on the device, as a part. A tensor of no bytes
-/// is copied whole.
+/// Plain data. Fields that a kind does not name above keep their defaults. Of the bytes [begin,
+/// end) of a tensor, `begin` is a multiple of kAlignment, and so is `end` unless the tensor ends
+/// there.
 struct Step {
   StepKind kind = StepKind::kAlloc;
   Lane lane = Lane::kCompute;
   Tier tier = Tier::kDevice;
+  Tier from = Tier::kDevice;
   TensorId tensor = kNone;
   TensorId on = kNone;
   OpId op = kNone;
   int32_t form = 0;
   int32_t scratch = 0;
+  bool again = false;
   int32_t step = kNone;
   int64_t offset = 0;
-  int64_t bytes = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
   LAYRUB_COMPARABLE(Step)
 };
+
+inline bool IsOffload(const Step& step) {
+  return step.kind == StepKind::kCopy && step.from == Tier::kDevice && step.tier == Tier::kHost;
+}
+inline bool IsPrefetch(const Step& step) {
+  return step.kind == StepKind::kCopy && step.from == Tier::kHost && step.tier == Tier::kDevice;
+}
+inline bool IsMove(const Step& step) {
+  return step.kind == StepKind::kCopy && step.from == step.tier;
+}
+/// A Run of an operation of this kind, for the first time.
+inline bool IsRun(const Graph& graph, const Step& step, OpKind kind) {
+  return step.kind == StepKind::kRun && !step.again && graph.ops[step.op].kind == kind;
+}
+/// A Copy of all of `tensor`, or an Alloc or Free of it.
+inline bool IsWhole(const Graph& graph, const Step& step) {
+  return step.begin == 0 && step.end == graph.tensors[step.tensor].bytes;
+}
 
 /// Where a state tensor is when an iteration begins and when it ends: it owns [offset, offset + its
 /// aligned bytes) of `tier` all the time.
@@ -100,28 +112,28 @@ struct Home {
 /// program order and take no time; the others are queued on their lanes. A plan starts and ends
 /// with all lanes idle. A tensor whose bytes are zero has a home, or Alloc and Free steps, too.
 ///
-/// For example: x is made, is in the host tier while y takes its bytes, and comes back for its last
-/// use, to other bytes.
+/// For example: x, of 512 bytes, is made, is in the host tier while y takes its bytes, and comes
+/// back for its last use, to other bytes.
 ///
-///     step                     device             host
-///      0  alloc device x 0     x [0, 512)
-///      1  compute make         x is written
-///      2  alloc host x 0                          x [0, 512)
+///     step                         device             host
+///      0  alloc device x 0         x [0, 512)
+///      1  run make                 x is written
+///      2  alloc host x 0                              x [0, 512)
 ///      3  wait save for 1
-///      4  offload x            x is read     ->   x is written    (lane save)
-///      5  free device x        -
-///      6  alloc device y 0     y [0, 512)
-///      7  wait compute for 4                      or y would be written before x has been saved
-///      8  compute other        y is written
-///      9  alloc device x 512   x [512, 1024)
-///     10  prefetch x           x is written  <-   x is read       (lane load, beside step 8)
-///     11  free host x                             -
+///      4  copy device host x       x is read     ->   x is written    (lane save)
+///      5  free device x            -
+///      6  alloc device y 0         y [0, 512)
+///      7  wait compute for 4                          or y would be written before x is saved
+///      8  run other                y is written
+///      9  alloc device x 512       x [512, 1024)
+///     10  copy host device x       x is written  <-   x is read       (lane load, beside step 8)
+///     11  free host x                                 -
 ///     12  wait compute for 10
-///     13  compute use          x is read
+///     13  run use                  x is read
 struct Plan {
   std::string strategy;
   /// One for each state tensor, in order of tensors; so far, all on the device. State has no Alloc,
-  /// Free, Alias or Move.
+  /// Free or Alias on the device, and does not move.
   std::vector<Home> homes;
   std::vector<Step> steps;
   /// steps[0 .. pass_end[0]) belong to the forward pass, [pass_end[0] .. pass_end[1]) to the
@@ -163,12 +175,16 @@ struct Peak {
 };
 Peak FindPeak(const Graph& graph, const Plan& plan);
 
-/// Bytes that `step` moves between host and device; 0 for what copies nothing.
+/// Bytes that `step` copies between host and device, feeds included; 0 for what copies nothing.
 int64_t CopiedBytes(const Graph& graph, const Step& step);
-/// Bytes that `step`, a Move, copies: those of its tensor, or of the part of it.
-int64_t MovedBytes(const Graph& graph, const Step& step);
+/// What `step`, a Copy or a feed, copies; of a feed of several tensors, the first.
+TensorId CopiedTensor(const Graph& graph, const Step& step);
 
+/// As texts of plans have it: "alloc", "copy", "run".
 const char* Name(StepKind kind);
+/// For people: as Name, but "offload", "prefetch" and "move" for Copies, and, for Runs, "compute",
+/// "recompute", "update", "fill" or "feed".
+const char* Verb(const Graph& graph, const Step& step);
 const char* Name(Lane lane);
 
 }  // namespace layrub

@@ -16,6 +16,7 @@ struct LiveRange {
   Tier tier = Tier::kDevice;
   int64_t offset = 0;
   int64_t bytes = 0;        ///< aligned
+  int64_t first = 0;        ///< the first of its tensor's bytes that it has; of a whole one 0
   TensorId newest = kNone;  ///< of the tensors bound to it, the one that was bound last
   int32_t bound = 1;        ///< how many are; 0: it has been given back
 };
@@ -68,7 +69,7 @@ class PlanWalk {
   int64_t live_bytes(Tier tier) const { return live_[Index(tier)]; }
 
  private:
-  void Take(Tier tier, TensorId tensor, int64_t offset);
+  void Take(Tier tier, TensorId tensor, int64_t offset, int64_t begin, int64_t end);
   void GiveBack(const Step& step);
   void Bind(const Step& step);
   void Move(const Step& step);

@@ -129,7 +129,7 @@ NetParameter NetOf(const string& type, const string& data_param = "prefetch: 2")
 
 int Feeds(const layrub::Plan& plan) {
   return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
-    return step.kind == layrub::StepKind::kFeed;
+    return step.kind == layrub::StepKind::kRun && step.lane == layrub::Lane::kLoad;
   }));
 }
 

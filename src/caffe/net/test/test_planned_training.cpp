@@ -280,7 +280,7 @@ TEST(SqrtTraining, RecordsBatchNormsRunningAgainAndCountsNoLossTwice) {
   int again = 0, normalized_again = 0;
   for (const layrub::Span& span : executor.timeline().spans) {
     const layrub::Step& step = executor.plan().steps[span.step];
-    if (step.kind != layrub::StepKind::kRecompute) continue;
+    if (!step.again) continue;
     EXPECT_EQ(span.lane, layrub::Lane::kCompute);
     ++again;
     for (const layrub::TensorId tensor : executor.graph().ops[step.op].forms[0].writes)

@@ -53,10 +53,8 @@ std::vector<std::string> Checker::Run() {
 
 /// The form that an operation's step asks for, or null: not an operation, or there is no such form.
 const Form* Checker::ChosenForm(const Step& step) const {
-  const bool runs = step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
-                    step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate ||
-                    step.kind == StepKind::kFeed;
-  if (!runs || step.op < 0 || step.op >= static_cast<OpId>(graph_.ops.size())) return nullptr;
+  if (step.kind != StepKind::kRun || step.op < 0 || step.op >= static_cast<OpId>(graph_.ops.size()))
+    return nullptr;
   const std::vector<Form>& forms = graph_.ops[step.op].forms;
   return step.form >= 0 && step.form < static_cast<int32_t>(forms.size()) ? &forms[step.form]
                                                                           : nullptr;
@@ -66,9 +64,11 @@ const Form* Checker::ChosenForm(const Step& step) const {
 std::string Checker::Describe(int32_t number) const {
   if (number == kNone) return "homes";
   const Step& step = plan_.steps[number];
-  std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);
-  if (step.op >= 0 && step.op < static_cast<OpId>(graph_.ops.size()))
-    text += " " + graph_.ops[step.op].name;
+  const bool runs = step.op >= 0 && step.op < static_cast<OpId>(graph_.ops.size());
+  const char* const verb =
+      runs || step.kind != StepKind::kRun ? Verb(graph_, step) : Name(step.kind);
+  std::string text = "step " + std::to_string(number) + " (" + verb;
+  if (runs) text += " " + graph_.ops[step.op].name;
   if (step.tensor >= 0 && step.tensor < static_cast<TensorId>(graph_.tensors.size()))
     text += " " + NameOf(step.tensor);
   return text + ")";
@@ -105,20 +105,14 @@ void Checker::CheckStep() {
       return CheckAlias(step);
     case StepKind::kWait:
       return CheckWait(step);
-    case StepKind::kOffload:
-    case StepKind::kPrefetch:
-      return CheckCopy(step);
-    case StepKind::kMove:
-      return CheckMove(step);
-    case StepKind::kFill:
-    case StepKind::kCompute:
-    case StepKind::kRecompute:
-    case StepKind::kUpdate:
-    case StepKind::kFeed:
+    case StepKind::kCopy:
+      return IsMove(step) ? CheckMove(step) : CheckCopy(step);
+    case StepKind::kRun:
       return CheckOp(step);
   }
 }
 
+/// Its ids are those of the graph, and its bytes are some of its tensor's.
 bool Checker::HasValidIds(const Step& step) {
   const auto is_tensor = [this](TensorId id) {
     return id >= 0 && id < static_cast<TensorId>(graph_.tensors.size());
@@ -129,43 +123,67 @@ bool Checker::HasValidIds(const Step& step) {
       break;
     case StepKind::kAlloc:
     case StepKind::kFree:
-    case StepKind::kOffload:
-    case StepKind::kPrefetch:
-    case StepKind::kMove:
-      if (is_tensor(step.tensor)) return true;
+    case StepKind::kCopy:
+      if (is_tensor(step.tensor)) return HasValidBytes(step);
       break;
     case StepKind::kWait:
       if (static_cast<int32_t>(step.lane) < kLanes) return true;
       break;
-    case StepKind::kFill:
-    case StepKind::kCompute:
-    case StepKind::kRecompute:
-    case StepKind::kUpdate:
+    case StepKind::kRun:
       if (ChosenForm(step) != nullptr) return true;
-      break;
-    case StepKind::kFeed:
-      if (ChosenForm(step) != nullptr && is_tensor(step.tensor)) return true;
       break;
   }
   Object("names a tensor, lane, operation or form that does not exist");
   return false;
 }
 
-void Checker::CheckAlloc(const Step& step) {
-  Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
-  const Tensor& tensor = graph_.tensors[step.tensor];
-  const int64_t bytes = Aligned(tensor.bytes);
-  if (memory.arena.Has(step.tensor)) {
-    const Range& range = memory.arena.Of(step.tensor);
-    if (!range.part) return Object(tensor.name + " has a " + memory.name + " range already");
-    if (step.offset != range.offset)
-      Object("begins elsewhere than the part of " + tensor.name + ", which lies at " +
-             std::to_string(range.offset));
-    return Rebind(step, bytes);
+bool Checker::HasValidBytes(const Step& step) {
+  const int64_t all = graph_.tensors[step.tensor].bytes;
+  const bool whole = step.begin == 0 && step.end == all;
+  const bool some = step.begin >= 0 && step.begin < step.end && step.end <= all;
+  if (!whole && !some) {
+    Object("is of bytes " + Text({step.begin, step.end}) + ", but the tensor has " +
+           std::to_string(all));
+    return false;
   }
+  if (step.begin % kAlignment == 0 && (step.end == all || step.end % kAlignment == 0)) return true;
+  Object("is of bytes " + Text({step.begin, step.end}) + ", which are not aligned");
+  return false;
+}
+
+void Checker::CheckAlloc(const Step& step) {
+  Memory& memory = MemoryOf(step.tier);
+  const Tensor& tensor = graph_.tensors[step.tensor];
   if (tensor.is_state() && step.tier == Tier::kDevice)
     Object(tensor.name + " is state and has no home");
-  memory.arena.Alloc(step.tensor, step.offset, BytesAt(step.offset, memory, bytes));
+  const Span added{step.begin, Aligned(step.end)};
+  if (!memory.arena.Has(step.tensor)) {
+    Place(memory, step.tensor, step.offset, added, {});
+    return;
+  }
+  const Range before = memory.arena.Of(step.tensor);
+  if (!IsPart(before, step.tensor) || before.bound > 1 ||
+      (added.end != before.has.begin && added.begin != before.has.end))
+    return Object(tensor.name + " has a " + memory.name + " range already, with bytes " +
+                  Text(before.has));
+  if (step.offset != before.offset - before.has.begin)
+    Object("lies elsewhere than the part of " + tensor.name + ", of which bytes " +
+           Text(before.has) + " are at " + std::to_string(before.offset));
+  memory.arena.Free(step.tensor);
+  Place(memory, step.tensor, step.offset,
+        {std::min(added.begin, before.has.begin), std::max(added.end, before.has.end)}, before);
+}
+
+/// The tensor gets a range for `has` of its bytes, with byte 0 at `offset`; it holds what `before`
+/// held.
+void Checker::Place(Memory& memory, TensorId tensor, int64_t offset, const Span& has,
+                    const Range& before) {
+  const int64_t bytes = BytesAt(offset + has.begin, memory, has.end - has.begin);
+  memory.arena.Alloc(tensor, offset + has.begin, bytes);
+  Range& range = memory.arena.Of(tensor);
+  range.has = has;
+  range.holds = before.holds;
+  range.of = before.of;
 }
 
 /// The bytes of the range that begins at `offset` and is to have `bytes`; 0 (and said) where it may
@@ -192,49 +210,36 @@ void Checker::TakeHome(const Home& home) {
   if (!tensor.is_state()) return Object(tensor.name + " has one, but is not state");
   if (home.tier != Tier::kDevice) return Object(tensor.name + " has one in the host tier");
   if (device_.arena.Has(home.tensor)) return Object(tensor.name + " has two");
-  device_.arena.Alloc(home.tensor, home.offset,
-                      BytesAt(home.offset, device_, Aligned(tensor.bytes)));
+  Place(device_, home.tensor, home.offset, {0, Aligned(tensor.bytes)}, {});
   device_.arena.Of(home.tensor).holds = {home.tensor, 0};
 }
 
-/// The step's tensor gets a device range of `bytes` at the step's offset for the one that it has,
-/// which may overlap it; it holds what that held.
-void Checker::Rebind(const Step& step, int64_t bytes) {
-  Arena& arena = device_.arena;
-  const Range before = arena.Of(step.tensor);
-  arena.Free(step.tensor);
-  arena.Alloc(step.tensor, step.offset, BytesAt(step.offset, device_, bytes));
-  arena.Of(step.tensor).holds = before.holds;
-  arena.Of(step.tensor).of = before.of;
-}
-
 void Checker::CheckFree(const Step& step) {
-  Memory& memory = step.tier == Tier::kDevice ? device_ : host_;
-  if (!memory.arena.Has(step.tensor))
-    return Object(NameOf(step.tensor) + " has no " + memory.name + " range");
-  if (graph_.tensors[step.tensor].is_state() && step.tier == Tier::kDevice) {
-    Object(NameOf(step.tensor) + " is state and must never be freed");
-  }
-  if (step.bytes != 0) return CheckKept(step);
-  memory.arena.Free(step.tensor);
+  Memory& memory = MemoryOf(step.tier);
+  const std::string name = NameOf(step.tensor);
+  if (!memory.arena.Has(step.tensor)) return Object(name + " has no " + memory.name + " range");
+  if (graph_.tensors[step.tensor].is_state() && step.tier == Tier::kDevice)
+    Object(name + " is state and must never be freed");
+  const Range before = memory.arena.Of(step.tensor);
+  Span given{step.begin, Aligned(step.end)};
+  if (step.end == graph_.tensors[step.tensor].bytes)  // and what it lies on is longer
+    given.end = std::max(given.end, before.has.end);
   if (step.tier == Tier::kDevice) lies_on_[step.tensor] = kNone;
-}
-
-/// The Free takes back all but the first bytes of its tensor, and may do so.
-void Checker::CheckKept(const Step& step) {
-  const Tensor& tensor = graph_.tensors[step.tensor];
+  if (IsWhole(graph_, step) ? !IsPart(before, step.tensor) : given == before.has)
+    return memory.arena.Free(step.tensor);
   const auto object = [&](const std::string& text) {
-    Object("keeps " + std::to_string(step.bytes) + " bytes of " + tensor.name + text);
+    Object("gives bytes " + Text(given) + " of " + name + " back, " + text);
   };
-  if (step.tier == Tier::kHost) return object(" in the host tier, where there are no parts");
-  const Range& range = device_.arena.Of(step.tensor);
-  if (range.part) return object(", of which there is only a part already");
-  if (range.bound > 1) return object(", which is not the only tensor in its range");
-  if (step.bytes < 0 || step.bytes % kAlignment != 0)
-    return object(", no multiple of " + std::to_string(kAlignment));
-  if (step.bytes >= tensor.bytes) return object(", which has " + std::to_string(tensor.bytes));
-  device_.arena.Shrink(step.tensor, step.bytes);
-  lies_on_[step.tensor] = kNone;
+  if (!before.has.Covers(given)) return object("which has " + Text(before.has));
+  if (given.begin != before.has.begin && given.end != before.has.end)
+    return object("from the middle of " + Text(before.has));
+  if (before.bound > 1) return object("which is not the only tensor in its range");
+  const Span left = given.begin == before.has.begin ? Span{given.end, before.has.end}
+                                                    : Span{before.has.begin, given.begin};
+  memory.arena.Free(step.tensor);
+  Place(memory, step.tensor, before.offset - before.has.begin, left, before);
+  Span& of = memory.arena.Of(step.tensor).of;
+  of = {std::max(of.begin, left.begin), std::min(of.end, left.end)};
 }
 
 void Checker::CheckAlias(const Step& step) {
@@ -243,7 +248,7 @@ void Checker::CheckAlias(const Step& step) {
   if (arena.Has(step.tensor)) return Object(tensor.name + " has a device range already");
   if (!arena.Has(step.on))
     return Object("is put on " + NameOf(step.on) + ", which has no device range");
-  if (arena.Of(step.on).part)
+  if (IsPart(arena.Of(step.on), step.on))
     Object("is put on " + NameOf(step.on) + ", of which only a part is on the device");
   if (tensor.is_state()) Object(tensor.name + " is state and needs a range of its own");
   if (Aligned(tensor.bytes) > arena.Of(step.on).bytes) {
@@ -323,7 +328,8 @@ void Checker::CheckLeftOver(TensorId id) {
   const Value& holds = range.holds;
   if (holds == CurrentValue(id)) {
     if (range.of.Covers(Clipped(id, {}))) return;
-    return object("does not have its whole value: its range holds " + Only(id, range.of));
+    return object("does not have its whole value: its range holds " + Text(Clipped(id, range.of)) +
+                  " only");
   }
   object("does not have its value: its range holds " + (holds.tensor == kNone ? "nothing"
                                                         : holds.tensor == id

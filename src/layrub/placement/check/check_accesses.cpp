@@ -18,72 +18,44 @@ bool Contains(const std::vector<T>& all, const T& one) {
 }  // namespace
 
 void Checker::CheckCopy(const Step& step) {
-  const bool down = step.kind == StepKind::kOffload;
-  order_.Queue(now_, down ? Lane::kSave : Lane::kLoad);
-  if (!CheckCopied(step)) return;
-  const Span span{step.offset};
-  Memory& to = down ? host_ : device_;
-  const bool read = ReadValue(down ? device_ : host_, step.tensor, span);
+  if (step.from == Tier::kHost && step.tier == Tier::kHost)
+    return Object("copies within the host tier");
+  order_.Queue(now_, IsOffload(step) ? Lane::kSave : Lane::kLoad);
+  const Span span{step.begin, step.end};
+  Memory& to = MemoryOf(step.tier);
+  const bool read = ReadValue(MemoryOf(step.from), step.tensor, span);
   if (!to.arena.Has(step.tensor))
     return Object(NameOf(step.tensor) + " has no " + to.name + " range to copy to");
-  if (!down && lies_on_[step.tensor] != kNone) {
+  if (IsPrefetch(step) && lies_on_[step.tensor] != kNone) {
     Object("copies over " + NameOf(lies_on_[step.tensor]) +
            ", on which only an operation may write");
   }
-  if (!down) CheckBefore(step);
-  WriteBytes(to, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span,
-             down ? span : Span{});
-}
-
-/// The bytes before the first that the Prefetch brings are on the device.
-void Checker::CheckBefore(const Step& step) {
-  const Range& range = device_.arena.Of(step.tensor);
-  if (step.offset == 0) return;
-  if (range.holds == CurrentValue(step.tensor) && range.of.Covers({0, step.offset})) return;
-  Object("begins at byte " + std::to_string(step.offset) + " of " + NameOf(step.tensor) +
-         ", but the device range does not hold all bytes before");
-}
-
-/// The current step copies its tensor whole, or from a byte that is aligned to its end; false (and
-/// said) if not.
-bool Checker::CheckCopied(const Step& step) {
-  if (step.bytes == 0 && step.offset == 0) return true;
-  const int64_t all = graph_.tensors[step.tensor].bytes;
-  const bool aligned = step.offset >= 0 && step.offset % kAlignment == 0;
-  if (aligned && step.bytes > 0 && step.offset < all && step.bytes == all - step.offset)
-    return true;
-  Object("copies " + std::to_string(step.bytes) + " bytes from byte " +
-         std::to_string(step.offset) + " on, not from an aligned one to the end of " +
-         NameOf(step.tensor) + ", which has " + std::to_string(all));
-  return false;
+  WriteBytes(to, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span);
 }
 
 void Checker::CheckMove(const Step& step) {
   order_.Queue(now_, Lane::kCompute);
   Arena& arena = device_.arena;
-  const bool part = arena.Has(step.tensor) && arena.Of(step.tensor).part;
-  const Span span{0, part ? arena.Of(step.tensor).bytes : Span().end};
+  const Span span{step.begin, step.end};
   const bool read = ReadValue(device_, step.tensor, span);
   if (!arena.Has(step.tensor)) return;
-  const int64_t all = part ? span.end : Aligned(graph_.tensors[step.tensor].bytes);
-  if (step.bytes != (part ? all : 0))
-    Object("moves " + (step.bytes == 0 ? "all" : std::to_string(step.bytes)) + " bytes of " +
-           NameOf(step.tensor) + ", of which " + (part ? std::to_string(all) : "all") +
-           " are on the device");
+  const Range before = arena.Of(step.tensor);
+  if (before.has != Span{step.begin, Aligned(step.end)})
+    Object("moves bytes " + Text(span) + " of " + NameOf(step.tensor) + ", of which " +
+           Text(before.has) + " are on the device");
   if (graph_.tensors[step.tensor].is_state())
     Object(NameOf(step.tensor) + " is state and has to stay where it is");
-  if (arena.Of(step.tensor).bound > 1)
-    Object(NameOf(step.tensor) + " is not the only tensor in its range");
-  Rebind(step, all);
-  arena.Of(step.tensor).part = part;
-  WriteBytes(device_, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span, span);
+  if (before.bound > 1) Object(NameOf(step.tensor) + " is not the only tensor in its range");
+  arena.Free(step.tensor);
+  Place(device_, step.tensor, step.offset, before.has, before);
+  WriteBytes(device_, step.tensor, read ? CurrentValue(step.tensor) : Value{}, span);
 }
 
 void Checker::CheckOp(const Step& step) {
-  order_.Queue(now_, step.kind == StepKind::kFeed ? Lane::kLoad : Lane::kCompute);
+  const bool feeds = graph_.ops[step.op].kind == OpKind::kFeed;
+  order_.Queue(now_, feeds ? Lane::kLoad : Lane::kCompute);
   const Form& form = *ChosenForm(step);
-  const bool again = step.kind == StepKind::kRecompute;
-  if (again) {
+  if (step.again) {
     CheckAgain(step, form);
   } else {
     CheckTurn(step);
@@ -113,7 +85,7 @@ void Checker::CheckOp(const Step& step) {
     }
   }
   CheckAliases(form, outputs);
-  if (!again) NoteRun(step, form);
+  if (!step.again) NoteRun(step, form);
   for (TensorId tensor : outputs) WriteBytes(device_, tensor, CurrentValue(tensor));
 }
 
@@ -150,8 +122,7 @@ void Checker::CheckAgain(const Step& step, const Form& form) {
   }
 }
 
-/// Each operation once, in graph order, by the step kind that belongs to it, in the part of the
-/// plan of its pass.
+/// Each operation once, in graph order, in the part of the plan of its pass.
 void Checker::CheckTurn(const Step& step) {
   const Op& op = graph_.ops[step.op];
   if (runs_[step.op]++ > 0) {
@@ -162,10 +133,6 @@ void Checker::CheckTurn(const Step& step) {
                                                           : std::string("none")));
   }
   turn_ = std::max(turn_, step.op + 1);
-  constexpr std::array<StepKind, 4> kKinds{StepKind::kCompute, StepKind::kFill, StepKind::kUpdate,
-                                           StepKind::kFeed};
-  const StepKind kind = kKinds[static_cast<size_t>(op.kind)];
-  if (step.kind != kind) Object(std::string("must be run by a step of kind ") + Name(kind));
   const auto pass = static_cast<size_t>(op.pass);
   const int32_t begin = pass == 0 ? 0 : plan_.pass_end[pass - 1];
   if (now_ < begin || now_ >= plan_.pass_end[pass]) {
@@ -208,16 +175,17 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   const std::string tier = memory.name;
   if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
   const Range& range = memory.arena.Of(tensor);
-  if (range.part && plan_.steps[now_].kind != StepKind::kMove)
-    return object(", of which only a part is on the device");
-  const auto [begin, end] = Place(range, tensor, span);
+  if (!range.has.Covers(Clipped(tensor, span)))
+    return object(", of which the " + tier + " range has " + Text(range.has) + " only");
+  const auto [begin, end] = PlaceOf(range, tensor, span);
   const int32_t conflict = memory.log.Read(now_, begin, end);
   if (conflict != kNone) {
     object(" without waiting for " + Describe(conflict) + ", which writes there");
   }
   if (range.holds == CurrentValue(tensor)) {
     if (range.of.Covers(Clipped(tensor, span))) return true;
-    return object(", of which the " + tier + " range holds " + Only(tensor, range.of));
+    return object(", of which the " + tier + " range holds " + Text(Clipped(tensor, range.of)) +
+                  " only");
   }
   if (range.holds.tensor == kNone) return object(", whose " + tier + " range was not written");
   if (range.holds.tensor == tensor)
@@ -225,21 +193,24 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   return object(", whose " + tier + " range holds " + NameOf(range.holds.tensor));
 }
 
-/// The current step writes `span` of the range of `tensor` in `memory`, which then holds `of` of
-/// `value`.
-void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span,
-                         const Span& of) {
+/// The current step writes `span` of `value` to the range of `tensor` in `memory`, which may hold
+/// bytes of that value that adjoin.
+void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span) {
   Range& range = memory.arena.Of(tensor);
-  if (range.part && plan_.steps[now_].kind != StepKind::kMove)
-    Object("writes " + NameOf(tensor) + ", of which only a part is on the device");
-  const auto [begin, end] = Place(range, tensor, span);
+  if (!range.has.Covers(Clipped(tensor, span)))
+    Object("writes " + NameOf(tensor) + ", of which the " + memory.name + " range has " +
+           Text(range.has) + " only");
+  const auto [begin, end] = PlaceOf(range, tensor, span);
   const int32_t conflict = memory.log.Write(now_, begin, end);
   if (conflict != kNone) {
     Object("writes " + NameOf(tensor) + " without waiting for " + Describe(conflict) +
            ", which uses the same " + memory.name + " bytes");
   }
+  const bool joins =
+      range.holds == value && range.of.begin <= span.end && span.begin <= range.of.end;
+  range.of =
+      joins ? Span{std::min(range.of.begin, span.begin), std::max(range.of.end, span.end)} : span;
   range.holds = value;
-  range.of = of;
 }
 
 }  // namespace layrub::placement::check

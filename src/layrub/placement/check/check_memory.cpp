@@ -18,7 +18,7 @@ TensorId Arena::Overlapping(int64_t offset, int64_t bytes) const {
 void Arena::Alloc(TensorId tensor, int64_t offset, int64_t bytes) {
   range_of_[tensor] = static_cast<int32_t>(ranges_.size());
   if (bytes > 0) live_[offset] = range_of_[tensor];
-  ranges_.push_back({offset, bytes, tensor, 1, {}, {}, false});
+  ranges_.push_back({offset, bytes, tensor, 1, {}, {}, {}});
 }
 
 void Arena::Bind(TensorId tensor, TensorId on) {
@@ -30,13 +30,6 @@ void Arena::Free(TensorId tensor) {
   Range& range = Of(tensor);
   range_of_[tensor] = kNone;
   if (--range.bound == 0 && range.bytes > 0) live_.erase(range.offset);
-}
-
-void Arena::Shrink(TensorId tensor, int64_t bytes) {
-  Range& range = Of(tensor);
-  range.bytes = std::min(range.bytes, bytes);
-  range.of.end = std::min(range.of.end, bytes);
-  range.part = true;
 }
 
 }  // namespace layrub::placement::check

@@ -25,6 +25,7 @@ struct Span {
   int64_t begin = 0;
   int64_t end = std::numeric_limits<int64_t>::max();
   bool Covers(const Span& other) const { return begin <= other.begin && other.end <= end; }
+  bool operator==(const Span&) const = default;
 };
 
 /// Bytes [offset, offset + bytes) of an arena and the tensors bound to them.
@@ -33,9 +34,9 @@ struct Range {
   int64_t bytes = 0;
   TensorId first = kNone;  ///< the tensor it was allocated for
   int32_t bound = 1;       ///< how many tensors are bound to it
+  Span has;                ///< of the bytes of `first`, aligned, those that have a place in it
   Value holds;
-  Span of;            ///< the bytes of `holds` that it holds, each at its place
-  bool part = false;  ///< it is too short for its tensor: what a Free has left of a range
+  Span of;  ///< the bytes of `holds` that it holds, each at its place
 };
 
 /// One tier's memory as the plan sees it at a point of program order: which ranges live, whose they
@@ -59,8 +60,6 @@ class Arena {
   void Bind(TensorId tensor, TensorId on);
   /// Unbinds `tensor`, which has a range; the range ends with the last tensor bound to it.
   void Free(TensorId tensor);
-  /// Leaves of the range of `tensor`, which has one, the first `bytes` > 0: a part.
-  void Shrink(TensorId tensor, int64_t bytes);
 
  private:
   std::vector<int32_t> range_of_;  // per tensor, index into ranges_

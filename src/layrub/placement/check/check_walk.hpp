@@ -40,15 +40,13 @@ class Checker {
   void CheckStep();
   void CheckKeptAfter(const char* pass);
   bool HasValidIds(const Step& step);
+  bool HasValidBytes(const Step& step);
   void CheckAlloc(const Step& step);
   void CheckMove(const Step& step);
   void CheckFree(const Step& step);
-  void CheckKept(const Step& step);
   void CheckAlias(const Step& step);
   void CheckWait(const Step& step);
   void CheckCopy(const Step& step);
-  bool CheckCopied(const Step& step);
-  void CheckBefore(const Step& step);
   void CheckOp(const Step& step);
   void CheckTurn(const Step& step);
   void CheckAgain(const Step& step, const Form& form);
@@ -59,30 +57,36 @@ class Checker {
 
   int64_t BytesAt(int64_t offset, const Memory& memory, int64_t bytes);
   void TakeHome(const Home& home);
-  void Rebind(const Step& step, int64_t bytes);
+  void Place(Memory& memory, TensorId tensor, int64_t offset, const Span& has, const Range& before);
   bool ReadValue(Memory& memory, TensorId tensor, const Span& span = {});
-  void WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span = {},
-                  const Span& of = {});
+  void WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span = {});
+  Memory& MemoryOf(Tier tier) { return tier == Tier::kDevice ? device_ : host_; }
   /// Where in its arena `span` of `tensor` lies: one put on a larger range touches less than that.
-  Span Place(const Range& range, TensorId tensor, const Span& span) const {
-    const int64_t bytes = std::min(range.bytes, Aligned(graph_.tensors[tensor].bytes));
-    return {range.offset + std::min(span.begin, bytes), range.offset + std::min(span.end, bytes)};
+  Span PlaceOf(const Range& range, TensorId tensor, const Span& span) const {
+    const auto at = [&](int64_t byte) {
+      const int64_t all = Aligned(graph_.tensors[tensor].bytes);
+      const int64_t place = std::min(byte == Span().end ? all : Aligned(byte), all);
+      return range.offset + std::clamp(place - range.has.begin, int64_t{0}, range.bytes);
+    };
+    return {at(span.begin), at(span.end)};
+  }
+  /// It has no place for some bytes of the tensor, for which it was allocated.
+  bool IsPart(const Range& range, TensorId tensor) const {
+    return range.first == tensor && range.has != Span{0, Aligned(graph_.tensors[tensor].bytes)};
   }
   Value CurrentValue(TensorId tensor) const { return {tensor, version_[tensor]}; }
   /// The bytes of the tensor that are in `span`.
   Span Clipped(TensorId tensor, const Span& span) const {
     return {span.begin, std::min(span.end, graph_.tensors[tensor].bytes)};
   }
-  /// "bytes [0, 256) only".
-  std::string Only(TensorId tensor, const Span& span) const {
-    const Span clipped = Clipped(tensor, span);
-    return "bytes [" + std::to_string(clipped.begin) + ", " + std::to_string(clipped.end) +
-           ") only";
+  /// "[0, 256)".
+  static std::string Text(const Span& span) {
+    return "[" + std::to_string(span.begin) + ", " + std::to_string(span.end) + ")";
   }
   const Form* ChosenForm(const Step& step) const;
   /// A recomputation leaves state tensors that its form writes alone.
   bool LeftAlone(const Step& step, const Form& form, TensorId tensor) const {
-    return step.kind == StepKind::kRecompute && graph_.tensors[tensor].is_state() &&
+    return step.again && graph_.tensors[tensor].is_state() &&
            std::find(form.writes.begin(), form.writes.end(), tensor) != form.writes.end();
   }
   bool IsUnread(TensorId tensor) const {

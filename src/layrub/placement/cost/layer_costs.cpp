@@ -53,14 +53,13 @@ class Accounts {
         allocated[step.tensor] = true;
       }
       if (step.kind == StepKind::kAlias) Add(step.tensor, &LayerCost::aliased);
-      if (step.kind == StepKind::kOffload) AddCopied(step, &LayerCost::offloaded);
-      if (step.kind == StepKind::kPrefetch) dropped[step.tensor] = false;
-      if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
-        AddCopied(step, &LayerCost::traffic);
-      if (step.kind == StepKind::kFeed) {
+      if (IsOffload(step)) AddCopied(step, &LayerCost::offloaded);
+      if (IsPrefetch(step)) dropped[step.tensor] = false;
+      if (IsOffload(step) || IsPrefetch(step)) AddCopied(step, &LayerCost::traffic);
+      if (IsRun(graph_, step, OpKind::kFeed)) {
         for (const TensorId t : graph_.ops[step.op].forms[0].writes) Add(t, &LayerCost::traffic);
       }
-      if (step.kind != StepKind::kRecompute) continue;
+      if (!step.again) continue;
       for (const TensorId t : graph_.ops[step.op].forms[step.form].writes) {
         if (dropped[t]) Add(t, &LayerCost::recomputed);
         dropped[t] = false;
@@ -86,7 +85,8 @@ class Accounts {
     for (const Span& span : timeline.spans) {
       const Step& step = plan_.steps[span.step];
       if (span.lane != Lane::kCompute) {
-        if (LayerCost* cost = CostOf(step.tensor)) cost->copying += span.end - span.begin;
+        if (LayerCost* cost = CostOf(CopiedTensor(graph_, step)))
+          cost->copying += span.end - span.begin;
         continue;
       }
       if (span.begin > idle_since) {
@@ -94,8 +94,7 @@ class Accounts {
           cost->exposed += span.begin - idle_since;
       }
       idle_since = span.end;
-      if (step.kind == StepKind::kRecompute)
-        costs_[op_layers_[step.op]].again += span.end - span.begin;
+      if (step.again) costs_[op_layers_[step.op]].again += span.end - span.begin;
     }
   }
 
@@ -128,11 +127,11 @@ class Accounts {
     double end = 0;
     for (int i = step - 1; i >= 0; --i) {
       const Step& before = plan_.steps[i];
-      if (before.op != kNone || before.kind == StepKind::kMove) break;
+      if (before.op != kNone || IsMove(before)) break;
       if (before.kind != StepKind::kWait || before.lane != Lane::kCompute) continue;
       if (ends[before.step] <= end) continue;
       end = ends[before.step];
-      last = plan_.steps[before.step].tensor;
+      last = CopiedTensor(graph_, plan_.steps[before.step]);
     }
     return last;
   }

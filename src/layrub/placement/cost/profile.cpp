@@ -56,10 +56,10 @@ double Median(std::vector<double> values) {
 /// Seconds that a step takes with nothing beside it. `distance`: see MoveDistances.
 double SecondsAlone(const Graph& graph, const Step& step, int64_t distance,
                     const Machine& machine) {
-  if (step.op != kNone && step.kind != StepKind::kFeed)
+  if (step.op != kNone && step.lane == Lane::kCompute)
     return OpSeconds(graph.ops[step.op], step.form, step.scratch, machine);
-  if (step.kind == StepKind::kMove) return MoveSeconds(MovedBytes(graph, step), distance, machine);
-  const double rate = step.kind == StepKind::kOffload ? machine.link_down : machine.link_up;
+  if (IsMove(step)) return MoveSeconds(step.end - step.begin, distance, machine);
+  const double rate = IsOffload(step) ? machine.link_down : machine.link_up;
   return machine.latency + static_cast<double>(CopiedBytes(graph, step)) / rate;
 }
 

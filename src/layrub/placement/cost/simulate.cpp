@@ -9,8 +9,10 @@ namespace {
 
 constexpr double kShortestSeconds = 1e-12;  ///< seconds; shorter than anything a machine does
 
-bool IsCopy(StepKind kind) {
-  return kind == StepKind::kOffload || kind == StepKind::kPrefetch || kind == StepKind::kFeed;
+/// What takes the link, and so a time of its own for each byte.
+bool IsLinked(const Step& step) {
+  return IsOffload(step) || IsPrefetch(step) ||
+         (step.kind == StepKind::kRun && step.lane != Lane::kCompute);
 }
 
 /// One lane: its steps and Waits in plan order, and what it is doing.
@@ -34,8 +36,8 @@ class Simulation {
         finished_(plan.steps.size()) {
     for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
       const Step& step = plan.steps[i];
-      if (step.kind == StepKind::kWait || step.kind == StepKind::kMove || step.op != kNone ||
-          IsCopy(step.kind)) {
+      if (step.kind == StepKind::kWait || step.kind == StepKind::kCopy ||
+          step.kind == StepKind::kRun) {
         queues_[Index(step.lane)].steps.push_back(i);
       }
     }
@@ -103,9 +105,8 @@ class Simulation {
 
   double ComputeSeconds(int32_t index) const {
     const Step& step = plan_.steps[index];
-    return step.kind == StepKind::kMove
-               ? MoveSeconds(MovedBytes(graph_, step), distances_[index], machine_)
-               : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
+    return IsMove(step) ? MoveSeconds(step.end - step.begin, distances_[index], machine_)
+                        : OpSeconds(graph_.ops[step.op], step.form, step.scratch, machine_);
   }
 
   /// Starts what can start. A step that takes no time ends in the next event, at the same moment.
@@ -118,8 +119,8 @@ class Simulation {
           if (!finished_[step.step]) break;
         } else {
           queue.running = i;
-          queue.seconds_left = IsCopy(step.kind) ? machine_.latency : ComputeSeconds(i);
-          queue.bytes_left = IsCopy(step.kind) ? static_cast<double>(CopiedBytes(graph_, step)) : 0;
+          queue.seconds_left = IsLinked(step) ? machine_.latency : ComputeSeconds(i);
+          queue.bytes_left = IsLinked(step) ? static_cast<double>(CopiedBytes(graph_, step)) : 0;
           spans_[i] = {i, step.lane, now_, now_};
         }
         ++queue.next;

@@ -8,9 +8,17 @@ namespace layrub::placement {
 
 Status LineReader::ReadHeader(const std::string& header) {
   if (Next() && record_ == header) return Status::Ok();
-  if (record_ != header.substr(0, header.rfind(' ')) + " 1") return Malformed(header);
-  return Error("this is version 1 of the format, which older versions of Layrub wrote; make it " +
-               ("again with 'layrub plan --dump'; expected '" + header + "'"));
+  const std::string_view name = std::string_view(header).substr(0, header.rfind(' ') + 1);
+  int64_t version = 0, current = 0;
+  ParseNumber(std::string_view(header).substr(name.size()), &current);
+  if (!record_.starts_with(name) || !ParseNumber(record_.substr(name.size()), &version) ||
+      version < 1 || version >= current) {
+    return Malformed(header);
+  }
+  return Error("this is version " + std::to_string(version) +
+               " of the format, which older versions of Layrub wrote; make it again with 'layrub "
+               "plan --dump'; expected '" +
+               header + "'");
 }
 
 bool LineReader::Next() {

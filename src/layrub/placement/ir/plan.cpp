@@ -19,17 +19,16 @@ int64_t HomeBytes(const Graph& graph, const Plan& plan) {
 }
 
 int64_t CopiedBytes(const Graph& graph, const Step& step) {
-  if (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch)
-    return step.bytes > 0 ? step.bytes : graph.tensors[step.tensor].bytes;
+  if (IsOffload(step) || IsPrefetch(step)) return step.end - step.begin;
   int64_t bytes = 0;
-  if (step.kind == StepKind::kFeed) {
+  if (IsRun(graph, step, OpKind::kFeed)) {
     for (const TensorId t : graph.ops[step.op].forms[0].writes) bytes += graph.tensors[t].bytes;
   }
   return bytes;
 }
 
-int64_t MovedBytes(const Graph& graph, const Step& step) {
-  return step.bytes > 0 ? step.bytes : graph.tensors[step.tensor].bytes;
+TensorId CopiedTensor(const Graph& graph, const Step& step) {
+  return step.kind == StepKind::kCopy ? step.tensor : graph.ops[step.op].forms[0].writes[0];
 }
 
 const char* Name(StepKind kind) {
@@ -40,24 +39,30 @@ const char* Name(StepKind kind) {
       return "free";
     case StepKind::kAlias:
       return "alias";
-    case StepKind::kFill:
-      return "fill";
-    case StepKind::kOffload:
-      return "offload";
-    case StepKind::kPrefetch:
-      return "prefetch";
+    case StepKind::kCopy:
+      return "copy";
+    case StepKind::kRun:
+      return "run";
     case StepKind::kWait:
       return "wait";
-    case StepKind::kCompute:
+  }
+  return "unknown";
+}
+
+const char* Verb(const Graph& graph, const Step& step) {
+  if (step.kind == StepKind::kCopy)
+    return IsOffload(step) ? "offload" : IsPrefetch(step) ? "prefetch" : "move";
+  if (step.kind != StepKind::kRun) return Name(step.kind);
+  if (step.again) return "recompute";
+  switch (graph.ops[step.op].kind) {
+    case OpKind::kCompute:
       return "compute";
-    case StepKind::kUpdate:
+    case OpKind::kFill:
+      return "fill";
+    case OpKind::kUpdate:
       return "update";
-    case StepKind::kRecompute:
-      return "recompute";
-    case StepKind::kFeed:
+    case OpKind::kFeed:
       return "feed";
-    case StepKind::kMove:
-      return "move";
   }
   return "unknown";
 }

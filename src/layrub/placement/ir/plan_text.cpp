@@ -22,45 +22,38 @@ using placement::LineReader;
 using placement::OrDash;
 using placement::ReadName;
 
-constexpr char kPlanHeader[] = "layrub-plan 2";
-constexpr int kStepKinds = 12;
+constexpr char kPlanHeader[] = "layrub-plan 3";
+constexpr int kStepKinds = 6, kTiers = 2;
 
 void AppendStep(const Graph& graph, const Step& step, std::string* text) {
   const auto tensor = [&](TensorId t) { return " " + graph.tensors[t].name; };
   const auto tier = [&] { return " " + std::string(Name(step.tier)); };
-  const auto part = [&] { return step.bytes == 0 ? "" : " " + std::to_string(step.bytes); };
+  const auto bytes = [&] {
+    if (IsWhole(graph, step)) return std::string();
+    return " " + std::to_string(step.begin) + " " + std::to_string(step.end);
+  };
   *text += Name(step.kind);
   switch (step.kind) {
     case StepKind::kAlloc:
-      *text += tier() + tensor(step.tensor) + " " + std::to_string(step.offset);
+      *text += tier() + tensor(step.tensor) + " " + std::to_string(step.offset) + bytes();
       break;
     case StepKind::kFree:
-      *text += tier() + tensor(step.tensor) + part();
+      *text += tier() + tensor(step.tensor) + bytes();
       break;
     case StepKind::kAlias:
       *text += tensor(step.tensor) + " on" + tensor(step.on);
       break;
-    case StepKind::kMove:
-      *text += tensor(step.tensor) + " " + std::to_string(step.offset) + part();
+    case StepKind::kCopy:
+      *text += " " + std::string(Name(step.from)) + tier() + tensor(step.tensor);
+      if (IsMove(step)) *text += " " + std::to_string(step.offset);
+      *text += bytes();
       break;
-    case StepKind::kFill:
-    case StepKind::kFeed:
-      *text += " " + graph.ops[step.op].name;
-      break;
-    case StepKind::kOffload:
-    case StepKind::kPrefetch:
-      *text += tensor(step.tensor);
-      if (step.bytes != 0)
-        *text += " " + std::to_string(step.offset) + " " + std::to_string(step.bytes);
+    case StepKind::kRun:
+      *text += " " + graph.ops[step.op].name + " form=" + std::to_string(step.form) +
+               " scratch=" + std::to_string(step.scratch) + (step.again ? " again" : "");
       break;
     case StepKind::kWait:
       *text += std::string(" ") + Name(step.lane) + " for " + std::to_string(step.step);
-      break;
-    case StepKind::kCompute:
-    case StepKind::kRecompute:
-    case StepKind::kUpdate:
-      *text += " " + graph.ops[step.op].name + " form=" + std::to_string(step.form) +
-               " scratch=" + std::to_string(step.scratch);
       break;
   }
   *text += "\n";
@@ -115,7 +108,7 @@ class PlanReader {
   Status ReadHome() {
     const Fields& fields = reader_.fields();
     Home home;
-    if (fields.size() != 4 || !FindName(fields[2], 2, &home.tier) ||
+    if (fields.size() != 4 || !FindName(fields[2], kTiers, &home.tier) ||
         !ParseNumber(fields[3], &home.offset)) {
       return reader_.Malformed("home <tensor> <device|host> <offset>");
     }
@@ -153,70 +146,82 @@ class PlanReader {
     const Fields& fields = reader_.fields();
     switch (step->kind) {
       case StepKind::kAlloc:
-        if (fields.size() != 5 || !FindName(fields[2], 2, &step->tier) ||
+        if (fields.size() < 5 || !FindName(fields[2], kTiers, &step->tier) ||
             !ParseNumber(fields[4], &step->offset)) {
-          return reader_.Malformed("<step> alloc <device|host> <tensor> <offset>");
+          return reader_.Malformed("<step> alloc <device|host> <tensor> <offset> [<begin> <end>]");
         }
-        return FindTensor(fields[3], &step->tensor);
+        return ReadPiece(3, 5, step);
       case StepKind::kFree:
-        if (fields.size() < 4 || !FindName(fields[2], 2, &step->tier) || !ReadPart(4, step)) {
-          return reader_.Malformed("<step> free <device|host> <tensor> [<bytes>]");
-        }
-        return FindTensor(fields[3], &step->tensor);
+        if (fields.size() < 4 || !FindName(fields[2], kTiers, &step->tier))
+          return reader_.Malformed("<step> free <device|host> <tensor> [<begin> <end>]");
+        return ReadPiece(3, 4, step);
       case StepKind::kAlias:
         if (fields.size() != 5 || fields[3] != "on") {
           return reader_.Malformed("<step> alias <tensor> on <tensor>");
         }
         if (Status status = FindTensor(fields[2], &step->tensor); !status.ok()) return status;
         return FindTensor(fields[4], &step->on);
-      case StepKind::kOffload:
-      case StepKind::kPrefetch:
+      case StepKind::kCopy:
         return ReadCopy(step);
-      case StepKind::kMove:
-        if (fields.size() < 4 || !ParseNumber(fields[3], &step->offset) || !ReadPart(4, step))
-          return reader_.Malformed("<step> move <tensor> <offset> [<bytes>]");
-        return FindTensor(fields[2], &step->tensor);
+      case StepKind::kRun:
+        return ReadRun(step);
       case StepKind::kWait:
         if (fields.size() != 5 || !FindName(fields[2], kLanes, &step->lane) || fields[3] != "for" ||
             !ParseNumber(fields[4], &step->step)) {
           return reader_.Malformed("<step> wait <compute|save|load> for <step>");
         }
         return Status::Ok();
-      case StepKind::kFill:
-        if (fields.size() != 3) return reader_.Malformed("<step> fill <operation>");
-        return FindOp(fields[2], step);
-      case StepKind::kFeed:
-        if (fields.size() != 3) return reader_.Malformed("<step> feed <operation>");
-        return FindFeed(fields[2], step);
-      case StepKind::kCompute:
-      case StepKind::kRecompute:
-      case StepKind::kUpdate:
-        if (fields.size() != 5) break;
-        if (Status status = FindOp(fields[2], step); !status.ok()) return status;
-        if (!ParseChoice(fields[3], "form=", &step->form) ||
-            !ParseChoice(fields[4], "scratch=", &step->scratch)) {
-          break;
-        }
-        return CheckForm(*step);
     }
-    return reader_.Malformed("<step> <compute|recompute|update> <operation> form=<n> scratch=<n>");
+    return Status::Ok();
   }
 
   Status ReadCopy(Step* step) {
     const Fields& fields = reader_.fields();
-    step->lane = step->kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
-    const bool part = fields.size() == 5 && ParseNumber(fields[3], &step->offset) &&
-                      ParseNumber(fields[4], &step->bytes) && step->offset >= 0 && step->bytes > 0;
-    if (fields.size() != 3 && !part)
-      return reader_.Malformed("<step> <offload|prefetch> <tensor> [<offset> <bytes>]");
-    return FindTensor(fields[2], &step->tensor);
+    const auto malformed = [this] {
+      return reader_.Malformed(
+          "<step> copy <device|host> <device|host> <tensor> [<offset>, within the device] "
+          "[<begin> <end>]");
+    };
+    if (fields.size() < 5 || !FindName(fields[2], kTiers, &step->from) ||
+        !FindName(fields[3], kTiers, &step->tier)) {
+      return malformed();
+    }
+    if (step->from == Tier::kHost && step->tier == Tier::kHost)
+      return reader_.Error("nothing is copied within the host tier");
+    if (IsMove(*step) && (fields.size() < 6 || !ParseNumber(fields[5], &step->offset)))
+      return malformed();
+    step->lane = IsOffload(*step) ? Lane::kSave : IsPrefetch(*step) ? Lane::kLoad : Lane::kCompute;
+    return ReadPiece(4, IsMove(*step) ? 6 : 5, step);
   }
 
-  /// Field number `at`, the last one, if there is such a field.
-  bool ReadPart(size_t at, Step* step) const {
+  Status ReadRun(Step* step) {
     const Fields& fields = reader_.fields();
-    if (fields.size() == at) return true;
-    return fields.size() == at + 1 && ParseNumber(fields[at], &step->bytes) && step->bytes > 0;
+    step->again = fields.size() == 6 && fields[5] == "again";
+    if (fields.size() != (step->again ? 6 : 5) || !ParseChoice(fields[3], "form=", &step->form) ||
+        !ParseChoice(fields[4], "scratch=", &step->scratch)) {
+      return reader_.Malformed("<step> run <operation> form=<n> scratch=<n> [again]");
+    }
+    if (Status status = FindOp(fields[2], step); !status.ok()) return status;
+    if (graph_.ops[step->op].kind == OpKind::kFeed) step->lane = Lane::kLoad;
+    return CheckForm(*step);
+  }
+
+  /// The tensor that field number `name` names, and the two fields from `bytes` on, if there are
+  /// any: without, all of it.
+  Status ReadPiece(size_t name, size_t bytes, Step* step) const {
+    const Fields& fields = reader_.fields();
+    if (Status status = FindTensor(fields[name], &step->tensor); !status.ok()) return status;
+    const int64_t all = graph_.tensors[step->tensor].bytes;
+    step->end = all;
+    if (fields.size() == bytes) return Status::Ok();
+    if (fields.size() != bytes + 2 || !ParseNumber(fields[bytes], &step->begin) ||
+        !ParseNumber(fields[bytes + 1], &step->end)) {
+      return reader_.Malformed("... <tensor> ... [<begin> <end>]");
+    }
+    if (step->begin >= 0 && step->begin < step->end && step->end <= all) return Status::Ok();
+    return reader_.Error("tensor " + std::string(fields[name]) + " has no bytes " +
+                         std::string(fields[bytes]) + " to " + std::string(fields[bytes + 1]) +
+                         ", it has " + std::to_string(all));
   }
 
   static bool ParseChoice(std::string_view field, std::string_view key, int32_t* value) {
@@ -252,16 +257,6 @@ class PlanReader {
       return reader_.Error("the graph has no operation '" + std::string(name) + "'");
     }
     step->op = found->second;
-    return Status::Ok();
-  }
-
-  Status FindFeed(std::string_view name, Step* step) const {
-    if (Status status = FindOp(name, step); !status.ok()) return status;
-    const Op& op = graph_.ops[step->op];
-    if (op.kind != OpKind::kFeed || op.forms.empty() || op.forms[0].writes.empty())
-      return reader_.Error("operation " + op.name + " is no feed");
-    step->lane = Lane::kLoad;
-    step->tensor = op.forms[0].writes[0];
     return Status::Ok();
   }
 

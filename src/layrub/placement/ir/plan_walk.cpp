@@ -6,7 +6,8 @@ namespace layrub {
 
 PlanWalk::PlanWalk(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
   range_of_.fill(std::vector<int32_t>(graph.tensors.size(), kNone));
-  for (const Home& home : plan.homes) Take(home.tier, home.tensor, home.offset);
+  for (const Home& home : plan.homes)
+    Take(home.tier, home.tensor, home.offset, 0, graph.tensors[home.tensor].bytes);
 }
 
 bool PlanWalk::Next() {
@@ -17,7 +18,7 @@ bool PlanWalk::Next() {
   const Step& next = step();
   switch (next.kind) {
     case StepKind::kAlloc:
-      Take(next.tier, next.tensor, next.offset);
+      Take(next.tier, next.tensor, next.offset, next.begin, next.end);
       break;
     case StepKind::kFree:
       GiveBack(next);
@@ -25,42 +26,48 @@ bool PlanWalk::Next() {
     case StepKind::kAlias:
       Bind(next);
       break;
-    case StepKind::kMove:
-      Move(next);
-      break;
-    case StepKind::kOffload:
-    case StepKind::kPrefetch:
-      AddCopied(Tier::kDevice, next, next.kind == StepKind::kPrefetch);
-      AddCopied(Tier::kHost, next, next.kind == StepKind::kOffload);
+    case StepKind::kCopy:
+      if (IsMove(next)) {
+        Move(next);
+      } else {
+        AddCopied(Tier::kDevice, next, IsPrefetch(next));
+        AddCopied(Tier::kHost, next, IsOffload(next));
+      }
       break;
     case StepKind::kWait:
       break;
-    case StepKind::kFill:
-    case StepKind::kCompute:
-    case StepKind::kUpdate:
-    case StepKind::kRecompute:
-    case StepKind::kFeed:
+    case StepKind::kRun:
       AddOperands(next);
       break;
   }
   return true;
 }
 
-/// Of a part, also the bytes that it lacks.
-void PlanWalk::Take(Tier tier, TensorId tensor, int64_t offset) {
+/// Bytes [begin, end) of the tensor, beside what it has there.
+void PlanWalk::Take(Tier tier, TensorId tensor, int64_t offset, int64_t begin, int64_t end) {
   int32_t& range = range_of_[Index(tier)][tensor];
   if (range == kNone) {
     range = static_cast<int32_t>(ranges_.size());
-    ranges_.push_back({tier, offset, 0, tensor, 1});
+    ranges_.push_back({tier, offset + begin, 0, begin, tensor, 1});
   }
-  ranges_[range].offset = offset;
-  Resize(range, Aligned(graph_.tensors[tensor].bytes));
+  LiveRange& live = ranges_[range];
+  const int64_t before = live.bytes, last = std::max(live.first + before, Aligned(end));
+  live.first = std::min(live.first, begin);
+  live.offset = offset + live.first;
+  Resize(range, last - live.first);
 }
 
 void PlanWalk::GiveBack(const Step& step) {
   int32_t& range = range_of_[Index(step.tier)][step.tensor];
-  if (step.bytes > 0) return Resize(range, step.bytes);
   LiveRange& live = ranges_[range];
+  const int64_t left = live.bytes - (Aligned(step.end) - step.begin);
+  if (left > 0 && !IsWhole(graph_, step)) {
+    if (step.begin == live.first) {
+      live.offset += Aligned(step.end) - step.begin;
+      live.first = Aligned(step.end);
+    }
+    return Resize(range, left);
+  }
   const int64_t bytes = live.bytes;
   change_ = {range, 0};
   if (--live.bound == 0) {
@@ -81,8 +88,8 @@ void PlanWalk::Bind(const Step& step) {
 void PlanWalk::Move(const Step& step) {
   LiveRange& range = ranges_[RangeOf(Tier::kDevice, step.tensor)];
   Add(Tier::kDevice, step.tensor, false);
-  distance_ = step.offset - range.offset;
-  range.offset = step.offset;
+  distance_ = step.offset + range.first - range.offset;
+  range.offset += distance_;
   Add(Tier::kDevice, step.tensor, true);
 }
 
@@ -96,18 +103,17 @@ void PlanWalk::Resize(int32_t range, int64_t bytes) {
 void PlanWalk::AddCopied(Tier tier, const Step& step, bool writes) {
   const size_t before = accesses_.size();
   Add(tier, step.tensor, writes);
-  if (step.bytes == 0 || accesses_.size() == before) return;
+  if (IsWhole(graph_, step) || accesses_.size() == before) return;
   Access& access = accesses_.back();
-  access.begin += step.offset;
-  access.end = access.begin + Aligned(step.bytes);
+  access.begin += step.begin - ranges_[access.range].first;
+  access.end = access.begin + Aligned(step.end) - step.begin;
 }
 
 /// A recomputation leaves state that its form writes alone.
 void PlanWalk::AddOperands(const Step& step) {
   const Form& form = graph_.ops[step.op].forms[step.form];
-  const bool again = step.kind == StepKind::kRecompute;
   const auto add = [&](TensorId t, bool writes) {
-    if (!again || TouchedAgain(graph_, form, t)) Add(Tier::kDevice, t, writes);
+    if (!step.again || TouchedAgain(graph_, form, t)) Add(Tier::kDevice, t, writes);
   };
   for (const TensorId t : form.reads) add(t, false);
   for (const TensorId t : form.writes) add(t, true);

@@ -83,19 +83,19 @@ class Emitter {
     out_.run_starts.push_back(StepCount());
     for (const int32_t i : FirstNeededFirst(events_[Key(r, kFetch)])) {
       const bool goes_on = i > 0 && lives_.residences[i - 1].part;
+      const int64_t kept = goes_on ? lives_.residences[i - 1].bytes : 0;
       if (goes_on) EndPart(lives_.residences[i - 1], lives_.residences[i]);
-      Begin(lives_.residences[i]);
-      EmitCopy(StepKind::kPrefetch, Lane::kLoad, lives_.residences[i].tensor,
-               goes_on ? lives_.residences[i - 1].bytes : 0);
+      Begin(lives_.residences[i], kept);
+      EmitCopy(Tier::kHost, Tier::kDevice, Lane::kLoad, lives_.residences[i].tensor, kept);
     }
     for (const int32_t i : events_[Key(r, kBegin)]) Begin(lives_.residences[i]);
-    EmitCompute(decision_.runs[r]);
+    EmitOperation(decision_.runs[r]);
     for (const int32_t i : events_[Key(r, kOffload)]) {
       const HostStay& stay = lives_.host[i];
       if (stay.offloads.front() == r) {
         Open(stay.tensor, Tier::kHost, i, Aligned(graph_.tensors[stay.tensor].bytes), &out_.host);
       }
-      EmitCopy(StepKind::kOffload, Lane::kSave, stay.tensor, stay.from);
+      EmitCopy(Tier::kDevice, Tier::kHost, Lane::kSave, stay.tensor, stay.from);
     }
     for (const bool in_part : {false, true}) {  // which is alone in its range then
       for (const int32_t i : events_[Key(r, kEnd)]) {
@@ -122,53 +122,43 @@ class Emitter {
     return sorted;
   }
 
-  void EmitCompute(const Run& run) {
+  void EmitOperation(const Run& run) {
     Step step;
+    step.kind = StepKind::kRun;
     step.op = run.op;
-    switch (graph_.ops[run.op].kind) {
-      case OpKind::kFill:
-        step.kind = StepKind::kFill;
-        break;
-      case OpKind::kUpdate:
-        step.kind = StepKind::kUpdate;
-        break;
-      case OpKind::kFeed:
-        step.kind = StepKind::kFeed;
-        step.lane = Lane::kLoad;
-        step.tensor = graph_.ops[run.op].forms[0].writes[0];
-        break;
-      case OpKind::kCompute:
-        step.kind = run.recompute ? StepKind::kRecompute : StepKind::kCompute;
-        break;
-    }
-    if (step.kind != StepKind::kFill && step.kind != StepKind::kFeed) {
-      step.form = run.form;
-      step.scratch = run.scratch;
-    }
+    step.form = run.form;
+    step.scratch = run.scratch;
+    step.again = run.recompute;
+    if (graph_.ops[run.op].kind == OpKind::kFeed) step.lane = Lane::kLoad;
     plan_.steps.push_back(step);
   }
 
-  Step& Emit(StepKind kind, Tier tier, TensorId tensor) {
+  /// Of bytes [begin, end of the tensor).
+  Step& Emit(StepKind kind, Tier tier, TensorId tensor, int64_t begin = 0) {
     Step step;
     step.kind = kind;
     step.tier = tier;
     step.tensor = tensor;
+    step.begin = begin;
+    step.end = graph_.tensors[tensor].bytes;
     plan_.steps.push_back(step);
     return plan_.steps.back();
   }
 
-  void EmitCopy(StepKind kind, Lane lane, TensorId tensor, int64_t begin) {
-    Step& step = Emit(kind, Tier::kDevice, tensor);
+  void EmitCopy(Tier from, Tier to, Lane lane, TensorId tensor, int64_t begin) {
+    Step& step = Emit(StepKind::kCopy, to, tensor, begin);
+    step.from = from;
     step.lane = lane;
-    step.offset = begin;
-    step.bytes = begin > 0 ? graph_.tensors[tensor].bytes - begin : 0;
   }
 
-  void Begin(const Residence& residence) {
+  /// The first `kept` bytes are there.
+  void Begin(const Residence& residence, int64_t kept = 0) {
     if (residence.on != kNone) {
-      Emit(StepKind::kAlias, Tier::kDevice, residence.tensor).on = residence.on;
+      Step& alias = Emit(StepKind::kAlias, Tier::kDevice, residence.tensor);
+      alias.on = residence.on;
+      alias.end = 0;
     } else {
-      Open(residence.tensor, Tier::kDevice, residence.block, residence.bytes, &out_.device);
+      Open(residence.tensor, Tier::kDevice, residence.block, residence.bytes, &out_.device, kept);
     }
     if (residence.end == RunCount()) {
       out_.device[residence.block].end = kToTheEnd;
@@ -178,7 +168,7 @@ class Emitter {
   /// After its Free, the offset of which is the number of the part's range until it is placed.
   void BeginPart(const Residence& before, const Residence& part) {
     plan_.steps.back().offset = part.block;
-    plan_.steps.back().bytes = part.bytes;
+    plan_.steps.back().begin = part.bytes;
     out_.device[part.block] = {part.bytes, StepCount(), kToTheEnd};
     out_.follows[part.block] = before.block;
   }
@@ -190,10 +180,10 @@ class Emitter {
 
   /// Emits the Alloc of range number `range`; its offset is that number until it is placed.
   void Open(TensorId tensor, Tier tier, int32_t range, int64_t bytes,
-            std::vector<Interval>* intervals) {
+            std::vector<Interval>* intervals, int64_t kept = 0) {
     (*intervals)[range].bytes = bytes;
     (*intervals)[range].begin = StepCount();
-    Emit(StepKind::kAlloc, tier, tensor).offset = range;
+    Emit(StepKind::kAlloc, tier, tensor, kept).offset = range;
   }
 
   const Graph& graph_;

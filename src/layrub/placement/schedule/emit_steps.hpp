@@ -32,7 +32,7 @@ struct Emitted {
 Emitted EmitSteps(const Graph& graph, const Decision& decision, const Lifetimes& lives);
 
 /// A Free that leaves a part, which is a range of its own.
-inline bool LeavesPart(const Step& step) { return step.kind == StepKind::kFree && step.bytes > 0; }
+inline bool LeavesPart(const Step& step) { return step.kind == StepKind::kFree && step.begin > 0; }
 inline bool TakesRange(const Step& step) {
   return step.kind == StepKind::kAlloc || LeavesPart(step);
 }

@@ -205,10 +205,10 @@ class Placer {
       for (; shift != shifts.end() && shift->at == 2 * i - 1; ++shift) {
         const Residence& residence = ResidenceIn(ranges.number[shift->interval], i);
         Step step;
-        step.kind = StepKind::kMove;
+        step.kind = StepKind::kCopy;
         step.tensor = residence.tensor;
         step.offset = shift->offset;
-        step.bytes = residence.part ? residence.bytes : 0;
+        step.end = residence.part ? residence.bytes : graph_.tensors[residence.tensor].bytes;
         steps.push_back(step);
       }
       steps.push_back(plan_.steps[i]);

@@ -51,7 +51,7 @@ std::vector<double> StallsByTensor(const Graph& graph, const Plan& plan, const T
     for (int32_t step = latest(span.step); step != kNone && to > from; step = latest(step)) {
       if (spans[step]->lane == Lane::kCompute) break;
       const double begin = std::max(from, spans[step]->begin);
-      stalls[plan.steps[step].tensor] += std::max(0.0, to - begin);
+      stalls[CopiedTensor(graph, plan.steps[step])] += std::max(0.0, to - begin);
       to = std::min(to, begin);
     }
   }
@@ -63,7 +63,7 @@ std::vector<double> ReturnsByTensor(const Graph& graph, const Plan& plan,
   std::vector<double> returns = StallsByTensor(graph, plan, timeline);
   for (const Span& span : timeline.spans) {
     const Step& step = plan.steps[span.step];
-    if (step.kind != StepKind::kRecompute) continue;
+    if (!step.again) continue;
     for (const TensorId t : graph.ops[step.op].forms[step.form].writes) {
       returns[t] += span.end - span.begin;
     }

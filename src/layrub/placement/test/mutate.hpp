@@ -21,11 +21,11 @@ struct Mutation {
                    ///< tensor
     kWaitLater,    ///< the Wait `step` moves to just after `other`, the first step that it protects
     kOverlap,  ///< the Alloc `step` takes the offset of the Alloc `other`, whose range is live then
-    kRunLater,     ///< the Recompute `step` moves to just after `other`, the first step that reads
-                   ///< what it brings back
-    kRunOther,     ///< the Recompute `step` runs operation `other`, which brings none of it back
-    kShiftCopy,    ///< the copy in part `step` lies kAlignment bytes further on
-    kHalveCopy,    ///< the copy in part `step` ends in its middle
+    kRunLater,   ///< the repeated Run `step` moves to just after `other`, the first step that reads
+                 ///< what it brings back
+    kRunOther,   ///< the repeated Run `step` runs operation `other`, which brings none of it back
+    kShiftCopy,  ///< the copy in part `step` lies kAlignment bytes further on
+    kHalveCopy,  ///< the copy in part `step` ends in its middle
     kBeginLater,   ///< the copy in part `step` begins kAlignment bytes further on
     kKeepLess,     ///< the Free `step` keeps kAlignment bytes less, or, of as many, none
     kKeepMore,     ///< the Free `step` keeps also the first bytes that `other` takes of its range
@@ -43,21 +43,10 @@ struct Mutation {
 
 namespace mutate {
 
-inline bool IsRun(const Step& step) {
-  return step.kind == StepKind::kFill || step.kind == StepKind::kCompute ||
-         step.kind == StepKind::kRecompute || step.kind == StepKind::kUpdate ||
-         step.kind == StepKind::kFeed;
-}
-
-inline bool IsCopy(const Step& step) {
-  return step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch;
-}
+inline bool IsCopy(const Step& step) { return IsOffload(step) || IsPrefetch(step); }
 
 inline std::optional<Lane> LaneOf(const Step& step) {
-  if (step.kind == StepKind::kFeed) return Lane::kLoad;
-  if (IsRun(step) || step.kind == StepKind::kMove) return Lane::kCompute;
-  if (step.kind == StepKind::kOffload) return Lane::kSave;
-  if (step.kind == StepKind::kPrefetch) return Lane::kLoad;
+  if (step.kind == StepKind::kRun || step.kind == StepKind::kCopy) return step.lane;
   return std::nullopt;
 }
 
@@ -65,9 +54,9 @@ inline std::optional<Lane> LaneOf(const Step& step) {
 inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tensor) {
   if (IsCopy(step)) return step.tensor == tensor;
   if (tier == Tier::kHost) return false;
-  if (step.kind == StepKind::kMove) return step.tensor == tensor;
+  if (IsMove(step)) return step.tensor == tensor;
   if (step.kind == StepKind::kAlias) return step.on == tensor;
-  if (!IsRun(step)) return false;
+  if (step.kind != StepKind::kRun) return false;
   const Form& form = graph.ops[step.op].forms[step.form];
   const auto has = [tensor](const std::vector<TensorId>& ids) {
     return std::find(ids.begin(), ids.end(), tensor) != ids.end();
@@ -78,8 +67,7 @@ inline bool Uses(const Graph& graph, const Step& step, Tier tier, TensorId tenso
 
 /// The step takes bytes of the device for its tensor, from its offset on.
 inline bool TakesDevice(const Step& step) {
-  return (step.kind == StepKind::kAlloc || step.kind == StepKind::kMove) &&
-         step.tier == Tier::kDevice;
+  return (step.kind == StepKind::kAlloc && step.tier == Tier::kDevice) || IsMove(step);
 }
 
 /// Where on the device the tensor of step `index` is before that step.
@@ -158,21 +146,21 @@ inline Plan Apply(const Plan& plan, const Mutation& mutation) {
       step.op = mutation.other;
       break;
     case Mutation::Kind::kShiftCopy:
-      step.offset += kAlignment;
+      step.begin += kAlignment;
+      step.end += kAlignment;
       break;
     case Mutation::Kind::kHalveCopy:
-      step.bytes /= 2;
+      step.end -= (step.end - step.begin) / 2;
       break;
     case Mutation::Kind::kBeginLater:
-      step.offset += kAlignment;
-      step.bytes -= kAlignment;
+      step.begin += kAlignment;
       break;
     case Mutation::Kind::kKeepLess:
-      step.bytes -= kAlignment;
+      step.begin -= kAlignment;
       break;
     case Mutation::Kind::kKeepMore:
-      step.bytes =
-          plan.steps[mutation.other].offset + kAlignment - mutate::OffsetAt(plan, mutation.step);
+      step.begin = plan.steps[mutation.other].offset + plan.steps[mutation.other].begin +
+                   kAlignment - mutate::OffsetAt(plan, mutation.step);
       break;
     case Mutation::Kind::kOverlap:
       step.offset = plan.steps[mutation.other].offset;
@@ -206,7 +194,7 @@ inline std::vector<TensorId> BroughtBack(const Graph& graph, const Plan& plan, i
   return fresh;
 }
 
-/// The mutations of the Recompute step `index`.
+/// The mutations of the repeated Run, step `index`.
 inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, int32_t index) {
   const std::vector<TensorId> fresh = BroughtBack(graph, plan, index);
   const auto any = [&fresh](const auto& condition) {
@@ -219,9 +207,10 @@ inline std::vector<Mutation> OfRecompute(const Graph& graph, const Plan& plan, i
   const auto end = static_cast<int32_t>(plan.steps.size());
   for (int32_t i = index + 1; i < end && all.empty(); ++i) {
     const Step& step = plan.steps[i];
-    if (!IsRun(step) && step.kind != StepKind::kOffload) continue;
+    if (step.kind != StepKind::kRun && !IsOffload(step)) continue;
     if (any([&](TensorId t) {
-          return IsRun(step) ? has(graph.ops[step.op].forms[step.form].reads, t) : step.tensor == t;
+          return step.kind == StepKind::kRun ? has(graph.ops[step.op].forms[step.form].reads, t)
+                                             : step.tensor == t;
         }))
       all.push_back({Mutation::Kind::kRunLater, index, i});
   }
@@ -242,10 +231,8 @@ inline int64_t FirstNeeded(const Plan& plan, int32_t last) {
   for (auto i = static_cast<size_t>(last) + 1; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.tensor != tensor) continue;
-    if (step.kind == StepKind::kPrefetch)
-      first = std::min(first.value_or(step.offset), step.offset);
-    if (step.kind == StepKind::kOffload ||
-        (step.kind == StepKind::kFree && step.tier == Tier::kHost))
+    if (IsPrefetch(step)) first = std::min(first.value_or(step.begin), step.begin);
+    if (IsOffload(step) || (step.kind == StepKind::kFree && step.tier == Tier::kHost))
       return first.value_or(0);
   }
   return 0;
@@ -257,9 +244,8 @@ inline std::vector<Mutation> OfCopy(const Plan& plan, int32_t index) {
   std::vector<Mutation> all{{Mutation::Kind::kShiftCopy, index, kNone},
                             {Mutation::Kind::kHalveCopy, index, kNone}};
   const Step& copy = plan.steps[index];
-  if (copy.bytes > kAlignment) {
-    const bool needed =
-        copy.kind != StepKind::kOffload || FirstNeeded(plan, index) < copy.offset + kAlignment;
+  if (copy.end - copy.begin > kAlignment) {
+    const bool needed = !IsOffload(copy) || FirstNeeded(plan, index) < copy.begin + kAlignment;
     all.push_back({Mutation::Kind::kBeginLater, index, kNone, needed});
   }
   return all;
@@ -276,7 +262,8 @@ inline std::vector<Mutation> OfPart(const Graph& graph, const Plan& plan, int32_
     const bool ends = step.kind == StepKind::kFree && step.tier == Tier::kDevice;
     if (step.tensor == free.tensor && (ends || TakesDevice(step))) break;
     if (!TakesDevice(step) || graph.tensors[step.tensor].bytes == 0) continue;
-    if (step.offset < begin + free.bytes || step.offset >= end) continue;
+    const int64_t taken = step.offset + step.begin;
+    if (taken < begin + free.begin || taken >= end) continue;
     all.push_back({Mutation::Kind::kKeepMore, index, i});
     break;
   }
@@ -296,7 +283,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
   int32_t last_alloc = kNone;
   for (int32_t i = 0; i < static_cast<int32_t>(plan.steps.size()); ++i) {
     const Step& step = plan.steps[i];
-    if (step.kind != StepKind::kMove) all.push_back({Kind::kDrop, i, kNone});
+    if (!IsMove(step)) all.push_back({Kind::kDrop, i, kNone});
     const auto append = [&all](const std::vector<Mutation>& more) {
       all.insert(all.end(), more.begin(), more.end());
     };
@@ -305,7 +292,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
         return plan.steps[alloc].tensor == step.tensor && plan.steps[alloc].tier == step.tier;
       });
     };
-    if (mutate::IsCopy(step) && step.bytes > 0) append(mutate::OfCopy(plan, i));
+    if (mutate::IsCopy(step) && !IsWhole(graph, step)) append(mutate::OfCopy(plan, i));
     const auto takes_bytes = [&](int32_t alloc) {
       return graph.tensors[plan.steps[alloc].tensor].bytes > 0;
     };
@@ -321,7 +308,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       }
       live.push_back(i);
       last_alloc = i;
-    } else if (step.kind == StepKind::kMove) {
+    } else if (IsMove(step)) {
       forget();
       const auto other = std::find_if(live.rbegin(), live.rend(), [&](int32_t alloc) {
         return plan.steps[alloc].tier == Tier::kDevice;
@@ -329,7 +316,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       if (other != live.rend()) all.push_back({Kind::kOverlap, i, *other});
       live.push_back(i);
     } else if (step.kind == StepKind::kFree) {
-      if (step.bytes > 0) {
+      if (!IsWhole(graph, step)) {
         append(mutate::OfPart(graph, plan, i));
       } else {
         forget();
@@ -337,7 +324,7 @@ inline std::vector<Mutation> Mutations(const Graph& graph, const Plan& plan) {
       int32_t use = i - 1;
       while (use >= 0 && !mutate::Uses(graph, plan.steps[use], step.tier, step.tensor)) --use;
       if (use >= 0) all.push_back({Kind::kFreeEarlier, i, use});
-    } else if (step.kind == StepKind::kRecompute) {
+    } else if (step.again) {
       append(mutate::OfRecompute(graph, plan, i));
     } else if (step.kind == StepKind::kWait) {
       const int32_t end = static_cast<int32_t>(plan.steps.size());
@@ -356,7 +343,7 @@ inline std::string Describe(const Graph& graph, const Plan& plan, const Mutation
                                        "begin later", "keep less",    "keep more",  "swap offsets"};
   const auto describe = [&](int32_t number) {
     const Step& step = plan.steps[number];
-    std::string text = "step " + std::to_string(number) + " (" + Name(step.kind);
+    std::string text = "step " + std::to_string(number) + " (" + Verb(graph, step);
     if (step.tensor != kNone) text += " " + graph.tensors[step.tensor].name;
     if (step.op != kNone) text += " " + graph.ops[step.op].name;
     return text + ")";

@@ -34,6 +34,7 @@ struct PartChoices {
   int64_t first_at = 256;  ///< where x is made
   int64_t kept = 256;      ///< how much of it stays
   int64_t whole_at = 256;  ///< where x is whole again
+  int64_t lacks = kNone;   ///< from which byte on it lacks some until then; kNone: from `kept`
   int64_t y_at = 512;
   Copies saved = {{256, 744}};
   Copies loaded = {{256, 744}};
@@ -68,7 +69,8 @@ inline Plan PartPlan(const Graph& graph, const PartChoices& choices = {}) {
   const int32_t third = p.Run("third");
   p.Free("y");
   insert(&p, choices.before_whole);
-  p.Alloc("x", choices.whole_at);
+  p.Alloc("x", choices.whole_at, Tier::kDevice,
+          choices.lacks == kNone ? choices.kept : choices.lacks);
   insert(&p, choices.before_load);
   p.Wait(Lane::kLoad, third);
   for (const auto& [offset, bytes] : choices.loaded) loaded = p.Prefetch("x", offset, bytes);

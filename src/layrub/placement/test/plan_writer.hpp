@@ -24,42 +24,54 @@ class PlanWriter {
   void Home(const std::string& tensor, int64_t offset) {
     plan.homes.push_back({Find(tensor), Tier::kDevice, offset});
   }
-  int32_t Alloc(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice) {
-    return Append(
-        {.kind = StepKind::kAlloc, .tier = tier, .tensor = Find(tensor), .offset = offset});
+  /// `begin`: the bytes before are there.
+  int32_t Alloc(const std::string& tensor, int64_t offset, Tier tier = Tier::kDevice,
+                int64_t begin = 0) {
+    return Append({.kind = StepKind::kAlloc,
+                   .tier = tier,
+                   .tensor = Find(tensor),
+                   .offset = offset,
+                   .begin = begin,
+                   .end = Bytes(tensor)});
   }
   int32_t Free(const std::string& tensor, Tier tier = Tier::kDevice) {
-    return Append({.kind = StepKind::kFree, .tier = tier, .tensor = Find(tensor)});
+    return Append(
+        {.kind = StepKind::kFree, .tier = tier, .tensor = Find(tensor), .end = Bytes(tensor)});
+  }
+  /// Frees bytes [begin, end) alone.
+  int32_t Free(const std::string& tensor, int64_t begin, int64_t end, Tier tier = Tier::kDevice) {
+    const int32_t step = Free(tensor, tier);
+    plan.steps[step].begin = begin;
+    plan.steps[step].end = end;
+    return step;
   }
   /// Frees all but the first `bytes` of the device range.
   int32_t Keep(const std::string& tensor, int64_t bytes) {
-    return Append({.kind = StepKind::kFree, .tensor = Find(tensor), .bytes = bytes});
+    return Free(tensor, bytes, Bytes(tensor));
   }
   int32_t Alias(const std::string& tensor, const std::string& on) {
     return Append({.kind = StepKind::kAlias, .tensor = Find(tensor), .on = Find(on)});
   }
-  int32_t Offload(const std::string& tensor, int64_t offset = 0, int64_t bytes = 0) {
-    return Copy(StepKind::kOffload, Lane::kSave, tensor, offset, bytes);
+  /// From byte `begin` on `bytes` of them, or, where that is 0, all.
+  int32_t Offload(const std::string& tensor, int64_t begin = 0, int64_t bytes = 0) {
+    return Copy(Lane::kSave, Tier::kDevice, Tier::kHost, tensor, begin, bytes);
   }
-  int32_t Prefetch(const std::string& tensor, int64_t offset = 0, int64_t bytes = 0) {
-    return Copy(StepKind::kPrefetch, Lane::kLoad, tensor, offset, bytes);
+  int32_t Prefetch(const std::string& tensor, int64_t begin = 0, int64_t bytes = 0) {
+    return Copy(Lane::kLoad, Tier::kHost, Tier::kDevice, tensor, begin, bytes);
   }
   int32_t Move(const std::string& tensor, int64_t offset, int64_t bytes = 0) {
-    return Append(
-        {.kind = StepKind::kMove, .tensor = Find(tensor), .offset = offset, .bytes = bytes});
+    const int32_t step = Copy(Lane::kCompute, Tier::kDevice, Tier::kDevice, tensor, 0, bytes);
+    plan.steps[step].offset = offset;
+    return step;
   }
   int32_t Wait(Lane lane, int32_t step) {
     return Append({.kind = StepKind::kWait, .lane = lane, .step = step});
   }
-  /// Runs an operation by the step kind that belongs to it.
   int32_t Run(const std::string& name, int32_t form = 0, int32_t scratch = 0) {
     const auto op = std::find_if(graph_.ops.begin(), graph_.ops.end(),
                                  [&](const Op& candidate) { return candidate.name == name; });
-    const StepKind kind = op->kind == OpKind::kFill     ? StepKind::kFill
-                          : op->kind == OpKind::kUpdate ? StepKind::kUpdate
-                          : op->kind == OpKind::kFeed   ? StepKind::kFeed
-                                                        : StepKind::kCompute;
-    return Append({.kind = kind,
+    return Append({.kind = StepKind::kRun,
+                   .lane = op->kind == OpKind::kFeed ? Lane::kLoad : Lane::kCompute,
                    .op = static_cast<OpId>(op - graph_.ops.begin()),
                    .form = form,
                    .scratch = scratch});
@@ -82,9 +94,16 @@ class PlanWriter {
   Plan plan;
 
  private:
-  int32_t Copy(StepKind kind, Lane lane, const std::string& tensor, int64_t offset, int64_t bytes) {
-    return Append(
-        {.kind = kind, .lane = lane, .tensor = Find(tensor), .offset = offset, .bytes = bytes});
+  int64_t Bytes(const std::string& tensor) const { return graph_.tensors[Find(tensor)].bytes; }
+  int32_t Copy(Lane lane, Tier from, Tier to, const std::string& tensor, int64_t begin,
+               int64_t bytes) {
+    return Append({.kind = StepKind::kCopy,
+                   .lane = lane,
+                   .tier = to,
+                   .from = from,
+                   .tensor = Find(tensor),
+                   .begin = begin,
+                   .end = bytes > 0 ? begin + bytes : Bytes(tensor)});
   }
   int32_t Append(const Step& step) {
     plan.steps.push_back(step);

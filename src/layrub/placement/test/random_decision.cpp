@@ -179,7 +179,7 @@ Decision IntoItsPeak(const Graph& graph, Decision decision) {
 
 int64_t MovesIn(const Plan& plan) {
   return std::count_if(plan.steps.begin(), plan.steps.end(),
-                       [](const Step& step) { return step.kind == StepKind::kMove; });
+                       [](const Step& step) { return IsMove(step); });
 }
 
 }  // namespace layrub::testing

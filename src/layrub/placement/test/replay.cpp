@@ -87,12 +87,11 @@ class Player {
     return {write, tier, begin, begin, begin + cells, number_[tensor], tensor};
   }
 
-  /// The bytes from `offset` on of what `step` moves or copies.
-  Access Copied(const Step& step, int64_t offset, size_t tier, bool write) const {
-    Access access = Of(step.tensor, tier, write);
-    if (step.bytes == 0) return access;
-    access.begin = access.base + offset / kAlignment;
-    access.end = access.begin + Aligned(step.bytes) / kAlignment;
+  /// The bytes that `step`, a Copy, is of.
+  Access Copied(const Step& step, Tier tier, bool write) const {
+    Access access = Of(step.tensor, Index(tier), write);
+    access.begin = access.base + step.begin / kAlignment;
+    access.end = access.base + Aligned(step.end) / kAlignment;
     return access;
   }
 
@@ -114,27 +113,13 @@ class Player {
       case StepKind::kWait:
         waits_[Index(step.lane)].push_back(step.step);
         return;
-      case StepKind::kOffload:
-        return Push(
-            Lane::kSave,
-            {index, {}, {Copied(step, step.offset, 0, false), Copied(step, step.offset, 1, true)}});
-      case StepKind::kPrefetch:
-        return Push(
-            Lane::kLoad,
-            {index, {}, {Copied(step, step.offset, 1, false), Copied(step, step.offset, 0, true)}});
-      case StepKind::kMove: {
-        const Access from = Copied(step, 0, 0, false);
-        offset_[0][step.tensor] = step.offset;
-        return Push(Lane::kCompute, {index, {}, {from, Copied(step, 0, 0, true)}});
+      case StepKind::kCopy: {
+        const Access from = Copied(step, step.from, false);
+        if (IsMove(step)) offset_[0][step.tensor] = step.offset;
+        return Push(step.lane, {index, {}, {from, Copied(step, step.tier, true)}});
       }
-      case StepKind::kFill:
-      case StepKind::kCompute:
-      case StepKind::kUpdate:
-        return Push(Lane::kCompute, Operands(step, index));
-      case StepKind::kRecompute:
-        return Push(Lane::kCompute, Again(step, index));
-      case StepKind::kFeed:
-        return Push(Lane::kLoad, Operands(step, index));
+      case StepKind::kRun:
+        return Push(step.lane, step.again ? Again(step, index) : Operands(step, index));
     }
   }
 

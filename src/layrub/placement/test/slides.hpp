@@ -53,7 +53,7 @@ class Slider {
 
   void Take(const Step& step) {
     const bool on_device = step.tier == Tier::kDevice;
-    const bool takes = step.kind == StepKind::kAlloc || step.kind == StepKind::kMove;
+    const bool takes = step.kind == StepKind::kAlloc || IsMove(step);
     if ((takes && on_device) || step.kind == StepKind::kAlias) GoHome();
     if (step.op != kNone) {
       while (Chance(60)) SlideOne();
@@ -65,15 +65,15 @@ class Slider {
     } else if (step.kind == StepKind::kAlias) {
       place = places_[step.on];
       place.written = false;
-    } else if (step.kind == StepKind::kFree && on_device && step.bytes > 0) {
-      place.bytes = step.bytes;
+    } else if (step.kind == StepKind::kFree && on_device && step.begin > 0) {
+      place.bytes = step.begin;
       place.part = true;
     } else if (step.kind == StepKind::kFree && on_device) {
       place = {};
       std::erase_if(away_, [&](const auto& slid) { return slid.first == step.tensor; });
-    } else if (step.kind == StepKind::kMove) {
+    } else if (IsMove(step)) {
       place.begin = step.offset;
-    } else if (step.kind == StepKind::kPrefetch) {
+    } else if (IsPrefetch(step)) {
       place.written = true;
     } else if (step.op != kNone) {
       for (const TensorId t : graph_.ops[step.op].forms[step.form].writes)
@@ -127,10 +127,10 @@ class Slider {
     Place& place = places_[tensor];
     place.begin = to;
     Step& step = result_.steps.emplace_back();
-    step.kind = StepKind::kMove;
+    step.kind = StepKind::kCopy;
     step.tensor = tensor;
     step.offset = to;
-    step.bytes = place.part ? place.bytes : 0;
+    step.end = place.part ? place.bytes : graph_.tensors[tensor].bytes;
   }
 
   const Graph& graph_;
@@ -154,22 +154,21 @@ inline int64_t SlidesIn(const Graph& graph, const Plan& plan) {
   int64_t slides = 0;
   for (size_t i = 0; i < distances.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (step.kind == StepKind::kMove) slides += distances[i] < MovedBytes(graph, step);
+    if (IsMove(step)) slides += distances[i] < step.end - step.begin;
   }
   return slides;
 }
 
 /// How many Moves of `plan` are of a part of a tensor.
-inline int64_t PartsMovedIn(const Plan& plan) {
-  return std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return step.kind == StepKind::kMove && step.bytes > 0;
-  });
+inline int64_t PartsMovedIn(const Graph& graph, const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(),
+                       [&](const Step& step) { return IsMove(step) && !IsWhole(graph, step); });
 }
 
 /// How many steps of `plan` copy a tensor in part.
-inline int64_t PartsIn(const Plan& plan) {
-  return std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return step.bytes > 0 && (step.kind == StepKind::kOffload || step.kind == StepKind::kPrefetch);
+inline int64_t PartsIn(const Graph& graph, const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+    return (IsOffload(step) || IsPrefetch(step)) && !IsWhole(graph, step);
   });
 }
 

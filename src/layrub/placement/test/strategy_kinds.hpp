@@ -42,16 +42,15 @@ inline Plan PlanTightly(const Graph& graph, const std::string& strategy, int64_t
 
 /// Recompute steps of a plan.
 inline int Recomputed(const Plan& plan) {
-  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return step.kind == StepKind::kRecompute;
-  }));
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(),
+                                        [](const Step& step) { return step.again; }));
 }
 
 /// Bytes that one iteration copies to the host tier.
 inline int64_t BytesOffloaded(const Graph& graph, const Plan& plan) {
   int64_t bytes = 0;
   for (const Step& step : plan.steps) {
-    if (step.kind == StepKind::kOffload) bytes += CopiedBytes(graph, step);
+    if (IsOffload(step)) bytes += CopiedBytes(graph, step);
   }
   return bytes;
 }

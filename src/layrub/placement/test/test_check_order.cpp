@@ -192,15 +192,16 @@ TEST(CheckSpeed, ProvesAHundredThousandStepsInSeconds) {
     const int64_t offset = int64_t{i} * 7919 % (n + 1) * 1024;
     p.Alloc(name, offset);
     const auto op = static_cast<OpId>(i);
-    p.plan.steps.push_back({.kind = StepKind::kCompute, .op = op});
+    p.plan.steps.push_back({.kind = StepKind::kRun, .op = op});
     p.Alloc(name, offset, Tier::kHost);
     p.Wait(Lane::kSave, static_cast<int32_t>(p.plan.steps.size()) - 2);
     p.Wait(Lane::kLoad, p.Offload(name));
     p.Wait(Lane::kCompute, p.Prefetch(name));
   }
   for (TensorId id = 0; id <= n; ++id) {
-    p.plan.steps.push_back({.kind = StepKind::kFree, .tensor = id});
-    p.plan.steps.push_back({.kind = StepKind::kFree, .tier = Tier::kHost, .tensor = id});
+    const std::string name = "t" + std::to_string(id);
+    p.Free(name);
+    p.Free(name, Tier::kHost);
   }
   p.EndPass(Pass::kForward);
   ASSERT_GE(p.plan.steps.size(), 100000u);

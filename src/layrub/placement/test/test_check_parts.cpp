@@ -21,7 +21,7 @@ using testing::PartChoices;
 using testing::PartPlan;
 using testing::PlanWriter;
 
-constexpr const char* kOnlyPart = "x, of which only a part is on the device";
+constexpr const char* kOnlyPart = "x, of which the device range has [0, 256) only";
 
 class CheckParts : public ::testing::Test {
  protected:
@@ -48,12 +48,43 @@ TEST_F(CheckParts, AcceptsCopiesThatBeginEarlierThanTheyHaveTo) {
 }
 
 TEST_F(CheckParts, AcceptsOneThatIsFreedEntirely) {
-  const auto frees = [](PlanWriter* p) { p->Free("x"); };
-  EXPECT_EQ(
-      Objections({.whole_at = 512, .saved = {{0, 0}}, .loaded = {{0, 0}}, .meanwhile = frees}), "");
-  EXPECT_EQ(
-      Objections({.whole_at = 512, .saved = {{0, 0}}, .loaded = {{0, 0}}, .before_whole = frees}),
-      "");
+  const auto frees = [](PlanWriter* p) { p->Free("x", 0, 256); };
+  PartChoices choices = {.whole_at = 512, .lacks = 0, .saved = {{0, 0}}, .loaded = {{0, 0}}};
+  choices.meanwhile = frees;
+  EXPECT_EQ(Objections(choices), "");
+  choices.meanwhile = nullptr;
+  choices.before_whole = frees;
+  EXPECT_EQ(Objections(choices), "");
+}
+
+TEST_F(CheckParts, AcceptsPartsOfPartsAndPartsThatEndTheirTensor) {
+  const auto keeps_less = [](PlanWriter* p) { p->Free("x", 256, 512); };
+  EXPECT_EQ(Objections({.kept = 512, .lacks = 256, .y_at = 768, .meanwhile = keeps_less}), "");
+  const auto keeps_the_end = [](PlanWriter* p) { p->Free("x", 0, 768); };
+  const auto takes_the_rest = [](PlanWriter* p) { p->Alloc("x", 256, Tier::kDevice, 768); };
+  PartChoices choices = {.y_at = 256, .saved = {{0, 768}}, .loaded = {{0, 768}}};
+  choices.keep = keeps_the_end;
+  Plan plan = PartPlan(graph_, choices);
+  for (Step& step : plan.steps) {  // what x lacks then are its first bytes
+    if (step.kind != StepKind::kAlloc || step.tensor != 1 || step.begin == 0) continue;
+    step.begin = 0;
+    step.end = 768;
+  }
+  EXPECT_EQ(Join(Check(graph_, plan)), "");
+  choices.before_whole = takes_the_rest;
+  EXPECT_TRUE(Objects(choices, "(alloc x): x has a device range already, with bytes [768, 1024)"));
+}
+
+TEST_F(CheckParts, AcceptsAPartInTheHostTier) {
+  Plan plan = PartPlan(graph_);
+  for (Step& step : plan.steps) {
+    if (step.tensor == 1 && step.tier == Tier::kHost && step.kind != StepKind::kCopy)
+      step.begin = 256;
+  }
+  EXPECT_EQ(Join(Check(graph_, plan)), "");
+  const auto frees = [](PlanWriter* p) { p->Free("x", 512, 1000, Tier::kHost); };
+  EXPECT_TRUE(Objects({.meanwhile = frees},
+                      "(prefetch x): reads x, of which the host range has [0, 512) only"));
 }
 
 TEST_F(CheckParts, AcceptsATensorThatIsWholeAgainInTheHostTier) {
@@ -100,24 +131,42 @@ TEST_F(CheckParts, AcceptsNothingThatGivesWrongValues) {
   EXPECT_GT(wrong, 500);
 }
 
-TEST_F(CheckParts, ObjectsToKeepingBytesThatAreNoPart) {
-  EXPECT_TRUE(Objects({.kept = 1024}, "(free x): keeps 1024 bytes of x, which has 1000"));
-  EXPECT_TRUE(Objects({.kept = 300}, "(free x): keeps 300 bytes of x, no multiple of 256"));
-  EXPECT_TRUE(Objects({.kept = -256}, "(free x): keeps -256 bytes of x, no multiple of 256"));
+TEST_F(CheckParts, ObjectsToBytesThatTheTensorDoesNotHave) {
+  for (const auto& [begin, end] :
+       {std::pair<int64_t, int64_t>{1024, 1000}, {-256, 1000}, {0, 1024}, {256, 256}}) {
+    const std::string bytes = "[" + std::to_string(begin) + ", " + std::to_string(end) + ")";
+    const std::string words = "is of bytes " + bytes + ", but the tensor has 1000";
+    const auto frees = [begin = begin, end = end](PlanWriter* p) { p->Free("x", begin, end); };
+    EXPECT_TRUE(Objects({.keep = frees}, "(free x): " + words));
+    const auto takes = [begin = begin, end = end](PlanWriter* p) {
+      p->Free("x", 0, 256);
+      p->Alloc("x", 256);
+      p->plan.steps.back().begin = begin;
+      p->plan.steps.back().end = end;
+    };
+    EXPECT_TRUE(Objects({.meanwhile = takes}, "(alloc x): " + words));
+    const auto saves = [begin = begin, end = end](PlanWriter* p) {
+      p->Offload("x");
+      p->plan.steps.back().begin = begin;
+      p->plan.steps.back().end = end;
+    };
+    EXPECT_TRUE(Objects({.meanwhile = saves}, "(offload x): " + words));
+  }
+  EXPECT_TRUE(Objects({.kept = 300}, "(free x): is of bytes [300, 1000), which are not aligned"));
+  const auto frees = [](PlanWriter* p) { p->Free("x", 256, 600); };
+  EXPECT_TRUE(Objects({.keep = frees}, "is of bytes [256, 600), which are not aligned"));
 }
 
-TEST_F(CheckParts, ObjectsToKeepingAPartOfAPart) {
-  const auto keeps = [](PlanWriter* p) { p->Keep("x", 256); };
-  EXPECT_TRUE(Objects({.kept = 512, .y_at = 768, .meanwhile = keeps},
-                      "keeps 256 bytes of x, of which there is only a part already"));
-}
-
-TEST_F(CheckParts, ObjectsToKeepingAPartInTheHostTier) {
-  const auto keeps = [](PlanWriter* p) {
-    p->Keep("x", 256);
-    p->plan.steps.back().tier = Tier::kHost;
+TEST_F(CheckParts, ObjectsToGivingBackWhatIsNotThereOrInTheMiddle) {
+  const auto frees = [](int64_t begin, int64_t end) {
+    return [=](PlanWriter* p) { p->Free("x", begin, end); };
   };
-  EXPECT_TRUE(Objects({.at_the_end = keeps}, "keeps 256 bytes of x in the host tier"));
+  EXPECT_TRUE(Objects({.meanwhile = frees(0, 1000)},
+                      "gives bytes [0, 1024) of x back, which has [0, 256)"));
+  EXPECT_TRUE(Objects({.meanwhile = frees(256, 512)},
+                      "gives bytes [256, 512) of x back, which has [0, 256)"));
+  EXPECT_TRUE(Objects({.keep = frees(256, 512)},
+                      "gives bytes [256, 512) of x back, from the middle of [0, 1024)"));
 }
 
 TEST_F(CheckParts, ObjectsToKeepingAPartOfASharedRange) {
@@ -125,11 +174,11 @@ TEST_F(CheckParts, ObjectsToKeepingAPartOfASharedRange) {
     p->Alias("z", "x");
     p->Keep("x", 256);
   };
-  EXPECT_TRUE(Objects({.keep = shares}, "x, which is not the only tensor in its range"));
+  EXPECT_TRUE(Objects({.keep = shares}, "which is not the only tensor in its range"));
 }
 
-TEST_F(CheckParts, ObjectsToKeepingAPartOfAPersistentTensor) {
-  const auto frees = [](PlanWriter* p) { p->Keep("w", 256); };
+TEST_F(CheckParts, ObjectsToKeepingAPartOfState) {
+  const auto frees = [](PlanWriter* p) { p->Free("w"); };
   EXPECT_TRUE(Objects({.meanwhile = frees}, "(free w): w is state and must never be freed"));
 }
 
@@ -141,12 +190,12 @@ TEST_F(CheckParts, ObjectsToKeepingAPartOfNothing) {
 TEST_F(CheckParts, ObjectsToOperationsOnAPart) {
   Plan plan = PartPlan(graph_);
   for (Step& step : plan.steps) {
-    if (step.kind == StepKind::kCompute && step.op == 1) step.op = 3;
+    if (step.kind == StepKind::kRun && step.op == 1) step.op = 3;
   }
   EXPECT_TRUE(testing::Objects(graph_, plan, std::string("(compute fourth): reads ") + kOnlyPart));
   plan = PartPlan(graph_);
   for (Step& step : plan.steps) {
-    if (step.kind == StepKind::kCompute && step.op == 1) step.op = 0;
+    if (step.kind == StepKind::kRun && step.op == 1) step.op = 0;
   }
   EXPECT_TRUE(testing::Objects(graph_, plan, std::string("(compute first): writes ") + kOnlyPart));
 }
@@ -162,7 +211,8 @@ TEST_F(CheckParts, ObjectsToCopiesOfAPart) {
 
 TEST_F(CheckParts, ObjectsToATensorThatIsPutOnAPart) {
   const auto aliases = [](PlanWriter* p) { p->Alias("z", "x"); };
-  EXPECT_TRUE(Objects({.meanwhile = aliases}, std::string("(alias z): is put on ") + kOnlyPart));
+  EXPECT_TRUE(Objects({.meanwhile = aliases},
+                      "(alias z): is put on x, of which only a part is on the device"));
 }
 
 TEST_F(CheckParts, ObjectsToAMoveOfMoreOrLessThanThereIs) {
@@ -173,13 +223,12 @@ TEST_F(CheckParts, ObjectsToAMoveOfMoreOrLessThanThereIs) {
   EXPECT_EQ(Join(Check(graph_, moved(512))), "");
   for (const int64_t bytes : {256, 768, 1000}) {
     EXPECT_TRUE(testing::Objects(graph_, moved(bytes),
-                                 "(move x): moves " + std::to_string(bytes) +
-                                     " bytes of x, of which 512 are on the device"));
+                                 "(move x): moves bytes [0, " + std::to_string(bytes) +
+                                     ") of x, of which [0, 512) are on the device"));
   }
-  EXPECT_TRUE(testing::Objects(graph_, moved(0), "moves all bytes of x, of which 512 are on"));
   const auto moves = [](PlanWriter* p) { p->Move("x", 512, 256); };
-  EXPECT_TRUE(
-      Objects({.after_load = moves}, "moves 256 bytes of x, of which all are on the device"));
+  EXPECT_TRUE(Objects({.after_load = moves},
+                      "moves bytes [0, 256) of x, of which [0, 1024) are on the device"));
 }
 
 TEST_F(CheckParts, ObjectsToAMoveOntoOtherTensorsOrOutOfTheArena) {
@@ -209,8 +258,9 @@ TEST_F(CheckParts, ObjectsToTensorsOnAPart) {
 }
 
 TEST_F(CheckParts, ObjectsToAWholeRangeThatBeginsElsewhere) {
-  EXPECT_TRUE(Objects({.whole_at = 512},
-                      "(alloc x): begins elsewhere than the part of x, which lies at 256"));
+  EXPECT_TRUE(
+      Objects({.whole_at = 512},
+              "(alloc x): lies elsewhere than the part of x, of which bytes [0, 256) are at 256"));
 }
 
 TEST_F(CheckParts, ObjectsToAWholeRangeOnOtherTensors) {
@@ -224,43 +274,42 @@ TEST_F(CheckParts, ObjectsToAWholeRangeThatLeavesTheArena) {
 }
 
 TEST_F(CheckParts, ObjectsToAWholeRangeThatIsMadeWholeAgain) {
-  const auto again = [](PlanWriter* p) { p->Alloc("x", 256); };
+  const auto again = [](PlanWriter* p) { p->Alloc("x", 256, Tier::kDevice, 256); };
   EXPECT_TRUE(Objects({.before_load = again}, "(alloc x): x has a device range already"));
 }
 
-TEST_F(CheckParts, ObjectsToCopiesThatDoNotGoFromAnAlignedByteToTheEnd) {
-  const auto object = [](int64_t offset, int64_t bytes) {
-    return "copies " + std::to_string(bytes) + " bytes from byte " + std::to_string(offset) +
-           " on, not from an aligned one to the end of x, which has 1000";
-  };
-  const PartChoices::Copies wrong = {{300, 700},  {1024, 256}, {-256, 1256}, {256, 512},
-                                     {256, 1024}, {256, -256}, {256, 0},     {0, 512}};
-  for (const auto& [offset, bytes] : wrong) {
-    EXPECT_TRUE(Objects({.saved = {{offset, bytes}}}, "(offload x): " + object(offset, bytes)));
-    EXPECT_TRUE(Objects({.loaded = {{offset, bytes}}}, "(prefetch x): " + object(offset, bytes)));
-  }
+TEST_F(CheckParts, ObjectsToALoadWithoutTheBytesBefore) {
+  EXPECT_TRUE(
+      Objects({.loaded = {{512, 488}}},
+              "(compute fourth): reads x, of which the device range holds [512, 1000) only"));
+  const auto frees = [](PlanWriter* p) { p->Free("x", 0, 256); };
+  EXPECT_TRUE(
+      Objects({.lacks = 0, .meanwhile = frees},
+              "(compute fourth): reads x, of which the device range holds [256, 1000) only"));
 }
 
-TEST_F(CheckParts, ObjectsToALoadWithoutTheBytesBefore) {
-  const std::string words = "but the device range does not hold all bytes before";
-  EXPECT_TRUE(Objects({.loaded = {{512, 488}}}, "begins at byte 512 of x, " + words));
-  const auto frees = [](PlanWriter* p) { p->Free("x"); };
-  EXPECT_TRUE(Objects({.meanwhile = frees}, "begins at byte 256 of x, " + words));
+TEST_F(CheckParts, AcceptsACopyInTwo) {
+  EXPECT_EQ(Objections({.saved = {{256, 256}, {512, 488}}, .loaded = {{256, 256}, {512, 488}}}),
+            "");
+  EXPECT_TRUE(Objects({.loaded = {{256, 256}}},
+                      "(compute fourth): reads x, of which the device range holds [0, 512) only"));
 }
 
 TEST_F(CheckParts, ObjectsToALoadOfWhatTheHostTierDoesNotHave) {
-  const std::string words = "reads x, of which the host range holds bytes [512, 1000) only";
+  const std::string words = "reads x, of which the host range holds [512, 1000) only";
   EXPECT_TRUE(Objects({.saved = {{512, 488}}}, "(prefetch x): " + words));
   EXPECT_TRUE(Objects({.saved = {{512, 488}}, .loaded = {{0, 0}}}, "(prefetch x): " + words));
   const auto saves_later_bytes = [](PlanWriter* p) {
     p->Offload("x", 512, 488);
     p->Keep("x", 256);
   };
-  EXPECT_TRUE(Objects({.saved = {{0, 0}}, .keep = saves_later_bytes}, "(prefetch x): " + words));
+  EXPECT_EQ(Objections({.saved = {{0, 0}}, .keep = saves_later_bytes}).find("holds"),
+            std::string::npos)
+      << "both are of one value";
 }
 
 TEST_F(CheckParts, ObjectsToReadersOfWhatHasNotComeBack) {
-  const std::string words = " x, of which the device range holds bytes [0, 256) only";
+  const std::string words = " x, of which the device range holds [0, 256) only";
   EXPECT_TRUE(Objects({.loaded = {}}, "(compute fourth): reads" + words));
   const auto saves = [](PlanWriter* p) { p->Offload("x"); };
   EXPECT_TRUE(Objects({.before_load = saves}, "(offload x): reads" + words));
@@ -282,13 +331,13 @@ TEST_F(CheckParts, ObjectsToReadableTensorsThatAreNotWholeInOneTier) {
     p->Free("x");
     p->Readable("x");
   };
-  EXPECT_TRUE(Objects({.at_the_end = on_host}, words + "holds bytes [256, 1000) only"));
+  EXPECT_TRUE(Objects({.at_the_end = on_host}, words + "holds [256, 1000) only"));
   const auto on_device = [](PlanWriter* p) {
     p->Free("x", Tier::kHost);
     p->Keep("x", 512);
     p->Readable("x");
   };
-  EXPECT_TRUE(Objects({.at_the_end = on_device}, words + "holds bytes [0, 512) only"));
+  EXPECT_TRUE(Objects({.at_the_end = on_device}, words + "holds [0, 512) only"));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ class Moves : public ::testing::Test {
 
   Lines WaitsBeforeTheMove(const Plan& plan) const {
     size_t at = 0;
-    while (plan.steps[at].kind != StepKind::kMove) ++at;
+    while (!IsMove(plan.steps[at])) ++at;
     return testing::WaitsBefore(graph_, plan, at);
   }
 
@@ -107,7 +107,7 @@ class Moves : public ::testing::Test {
 TEST_F(Moves, OntoBytesThatAreBeingSavedWaitForTheSave) {
   for (const auto& [from, to] : {std::pair(2, 1), std::pair(2, 0), std::pair(1, 4)}) {
     const Plan plan = MovesWhileItIsSaved(from, to);
-    EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"offload x"}));
+    EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"copy device host x"}));
     ExpectRight(graph_, plan);
   }
 }
@@ -121,12 +121,12 @@ TEST_F(Moves, ToOtherBytesDoNotWaitForTheSave) {
 TEST_F(Moves, WaitForWhatStillArrivesAndAreAwaitedByWhoTakesWhatTheyLeave) {
   for (const int64_t to : {2, 1, 4}) {
     const Plan plan = MovesWhenItIsBack(to);
-    EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"prefetch x"}));
+    EXPECT_EQ(WaitsBeforeTheMove(plan), (Lines{"copy host device x"}));
     const Lines steps = Steps(graph_, plan);
     bool awaited = false;
     for (const Step& step : plan.steps) {
-      awaited |= step.kind == StepKind::kWait && step.lane == Lane::kLoad &&
-                 plan.steps[step.step].kind == StepKind::kMove;
+      awaited |=
+          step.kind == StepKind::kWait && step.lane == Lane::kLoad && IsMove(plan.steps[step.step]);
     }
     EXPECT_TRUE(awaited) << "by the load lane, which brings y";
     ExpectRight(graph_, plan);

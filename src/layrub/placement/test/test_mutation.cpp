@@ -155,9 +155,7 @@ TEST_F(MutationTest, KeepsReferencesToTheSameSteps) {
 
 TEST_F(MutationTest, ReplayFindsWhatDroppedWaitsAndCopiesDo) {
   for (const Step& step : plan_.steps) {
-    if (step.kind != StepKind::kWait && step.kind != StepKind::kOffload &&
-        step.kind != StepKind::kPrefetch)
-      continue;
+    if (step.kind != StepKind::kWait && !IsOffload(step) && !IsPrefetch(step)) continue;
     const auto index = static_cast<int32_t>(&step - plan_.steps.data());
     const Plan mutated = testing::mutate::Without(plan_, index);
     bool found = false;

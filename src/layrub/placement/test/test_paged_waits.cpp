@@ -58,7 +58,7 @@ class AddPagedWaitsTest : public ::testing::Test {
     std::vector<std::string> waits;
     for (const Step& step : plan.steps) {
       if (step.kind != StepKind::kWait) continue;
-      waits.push_back(std::string(Name(step.lane)) + " for " + Name(plan.steps[step.step].kind));
+      waits.push_back(std::string(Name(step.lane)) + " for " + Verb(graph_, plan.steps[step.step]));
     }
     return waits;
   }
@@ -102,7 +102,7 @@ class PagedParts : public ::testing::Test {
     p.Alloc("y", 0);
     p.Run("second");
     p.Free("y");
-    p.Alloc("x", 0);
+    p.Alloc("x", 0, Tier::kDevice, 256);
     p.Prefetch("x", 256, 512);
     p.Run("third");
     p.EndPass(Pass::kForward);
@@ -116,13 +116,14 @@ class PagedParts : public ::testing::Test {
 TEST_F(PagedParts, GiveOthersWhatLeavesAndWaitForThatAlone) {
   ASSERT_TRUE(AddPagedWaits(graph_, 768, &plan_));
   // y takes bytes of x, so it waits for the copy; x takes what y had.
-  EXPECT_EQ(testing::Steps(graph_, plan_),
-            (std::vector<std::string>{
-                "alloc device x 0", "compute first form=0 scratch=0", "alloc host x 0",
-                "wait save for 1", "offload x 256 512", "free device x 256", "alloc device y 0",
-                "wait compute for 4", "compute second form=0 scratch=0", "free device y",
-                "alloc device x 0", "wait load for 8", "wait load for 4", "prefetch x 256 512",
-                "wait compute for 13", "compute third form=0 scratch=0"}));
+  EXPECT_EQ(
+      testing::Steps(graph_, plan_),
+      (std::vector<std::string>{
+          "alloc device x 0", "run first form=0 scratch=0", "alloc host x 0", "wait save for 1",
+          "copy device host x 256 768", "free device x 256 768", "alloc device y 0",
+          "wait compute for 4", "run second form=0 scratch=0", "free device y",
+          "alloc device x 0 256 768", "wait load for 8", "wait load for 4",
+          "copy host device x 256 768", "wait compute for 13", "run third form=0 scratch=0"}));
 }
 
 TEST_F(PagedParts, AreStillThere) {
@@ -130,6 +131,9 @@ TEST_F(PagedParts, AreStillThere) {
   EXPECT_FALSE(AddPagedWaits(graph_, 767, &plan));
   // What is larger than what leaves does not find room.
   graph_.tensors[1].bytes = 513;
+  for (Step& step : plan_.steps) {
+    if (step.tensor == 1) step.end = 513;
+  }
   EXPECT_FALSE(AddPagedWaits(graph_, 768, &plan_));
 }
 
@@ -147,7 +151,7 @@ TEST(AddPagedWaits, FitsFromThePeakUpwardAndKeepsEveryStep) {
       std::erase_if(paged.steps, [](const Step& step) { return step.kind == StepKind::kWait; });
       EXPECT_EQ(paged.steps, steps.steps) << seed;
       const auto timed = std::count_if(steps.steps.begin(), steps.steps.end(), [](const Step& s) {
-        return s.op != kNone || s.kind == StepKind::kOffload || s.kind == StepKind::kPrefetch;
+        return s.op != kNone || IsOffload(s) || IsPrefetch(s);
       });
       EXPECT_EQ(timeline.spans.size(), timed) << "a lane waits for ever: seed " << seed;
     }

@@ -130,7 +130,7 @@ TEST(PlanText, ReadsBackWhatItWrote) {
   EXPECT_EQ(empty.value(), Plan{});
 }
 
-TEST(PlanText, SaysHowManyBytesAreKeptOrMoved) {
+TEST(PlanText, NamesTheBytesOfWhatIsNotWhole) {
   const Graph graph = Chain().graph;
   testing::PlanWriter p(graph, 4096, 1024);
   p.Keep("x", 256);
@@ -138,9 +138,13 @@ TEST(PlanText, SaysHowManyBytesAreKeptOrMoved) {
   p.Move("a", 1024);
   p.Free("a");
   p.Offload("x", 256, 768);
+  p.Alloc("x", 512, Tier::kDevice, 256);
+  p.Prefetch("x");
   EXPECT_EQ(testing::Steps(graph, p.plan),
-            (std::vector<std::string>{"free device x 256", "move x 512 256", "move a 1024",
-                                      "free device a", "offload x 256 768"}));
+            (std::vector<std::string>{"free device x 256 1024", "copy device device x 512 0 256",
+                                      "copy device device a 1024", "free device a",
+                                      "copy device host x 256 1024", "alloc device x 512 256 1024",
+                                      "copy host device x"}));
   const Result<Plan> read = PlanFromText(ToText(p.plan, graph), graph);
   ASSERT_TRUE(read.ok()) << read.status().message;
   EXPECT_EQ(read.value(), p.plan);
@@ -148,9 +152,9 @@ TEST(PlanText, SaysHowManyBytesAreKeptOrMoved) {
 
 TEST(PlanText, ErrorsNameTheLine) {
   const Graph graph = Chain().graph;
-  const std::string head = "layrub-plan 2\nstrategy keep\n";
+  const std::string head = "layrub-plan 3\nstrategy keep\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 2'"},
+      {"layrub-graph 1\n", "line 1: expected 'layrub-plan 3'"},
       {head + "device_bytes many\n", "line 3: expected 'device_bytes <bytes>'"},
       {head + "host_bytes -1\n", "line 3: expected 'host_bytes <bytes>'"},
       {head + "pass_end 1 2\n", "line 3: expected 'pass_end"},
@@ -158,42 +162,39 @@ TEST(PlanText, ErrorsNameTheLine) {
       {head + "banana\n", "line 3: 'banana' is not a record"},
       {head, "line 2: the text is cut off: its last line has to be 'end'"},
       {head + "end\n0 alloc device x 0\n", "line 4: there is more after 'end'"},
-      {head + "1 fill data/forward\n", "line 3: step 0 is expected here, not 1"},
+      {"layrub-plan 2\n",
+       "line 1: this is version 2 of the format, which older versions of Layrub"},
+      {head + "1 free device x\n", "line 3: step 0 is expected here, not 1"},
       {head + "0\n", "line 3: this is no kind of step"},
-      {head + "0 jump\n", "line 3: this is no kind of step"},
+      {head + "0 offload x\n", "line 3: this is no kind of step"},
       {head + "0 alloc disk x 0\n", "line 3: expected '<step> alloc"},
       {head + "0 alloc device x\n", "line 3: expected '<step> alloc"},
-      {head + "0 free device\n", "line 3: expected '<step> free"},
-      {head + "0 free device x 0\n", "line 3: expected '<step> free <device|host> <tensor> [<b"},
-      {head + "0 free device x -256\n", "line 3: expected '<step> free"},
-      {head + "0 free device x 256 256\n", "line 3: expected '<step> free"},
-      {head + "0 free device x half\n", "line 3: expected '<step> free"},
-      {head + "0 move x\n", "line 3: expected '<step> move <tensor> <offset> [<bytes>]"},
-      {head + "0 move x 512 0\n", "line 3: expected '<step> move"},
-      {head + "0 move x 512 256 256\n", "line 3: expected '<step> move"},
-      {head + "0 move x 512 9223372036854775808\n", "line 3: expected '<step> move"},
-      {head + "0 move q 512 256\n", "line 3: the graph has no tensor 'q'"},
+      {head + "0 alloc device x 0 256\n", "line 3: expected '... <tensor> ... [<begin> <end>]"},
+      {head + "0 free device\n", "line 3: expected '<step> free <device|host> <tensor> [<begin>"},
+      {head + "0 free device x half 1024\n", "line 3: expected '... <tensor>"},
+      {head + "0 free device x 256 256\n", "line 3: tensor x has no bytes 256 to 256, it has 1024"},
+      {head + "0 free device x -256 256\n", "line 3: tensor x has no bytes -256 to 256"},
+      {head + "0 free device x 0 2048\n", "line 3: tensor x has no bytes 0 to 2048"},
+      {head + "0 free device x 0 9223372036854775808\n", "line 3: expected '... <tensor>"},
+      {head + "0 free device q\n", "line 3: the graph has no tensor 'q'"},
       {head + "0 alias x a\n", "line 3: expected '<step> alias"},
       {head + "0 alias x on q\n", "line 3: the graph has no tensor 'q'"},
-      {head + "0 offload\n", "line 3: expected '<step> <offload|prefetch>"},
-      {head + "0 offload x 0\n", "line 3: expected '<step> <offload|prefetch> <tensor> [<offset>"},
-      {head + "0 prefetch x 0 0\n", "line 3: expected '<step> <offload|prefetch> <tensor>"},
-      {head + "0 prefetch x -256 256\n", "line 3: expected '<step> <offload|prefetch>"},
-      {head + "0 offload x 256 -1\n", "line 3: expected '<step> <offload|prefetch>"},
-      {head + "0 offload x 0 9223372036854775808\n", "line 3: expected '<step> <offload|pre"},
-      {head + "0 offload q 0 256\n", "line 3: the graph has no tensor 'q'"},
+      {head + "0 copy device x\n", "line 3: expected '<step> copy"},
+      {head + "0 copy device disk x\n", "line 3: expected '<step> copy"},
+      {head + "0 copy host host x\n", "line 3: nothing is copied within the host tier"},
+      {head + "0 copy device device x\n", "line 3: expected '<step> copy"},
+      {head + "0 copy device device x 512 0\n", "line 3: expected '... <tensor>"},
+      {head + "0 copy device host q\n", "line 3: the graph has no tensor 'q'"},
       {head + "0 wait save 1\n", "line 3: expected '<step> wait"},
       {head + "0 wait sideways for 1\n", "line 3: expected '<step> wait"},
-      {head + "0 fill q\n", "line 3: the graph has no operation 'q'"},
-      {head + "0 feed\n", "line 3: expected '<step> feed <operation>'"},
-      {head + "0 feed data/forward\n", "line 3: operation data/forward is no feed"},
-      {head + "0 compute data/forward form=0\n",
-       "line 3: expected '<step> <compute|recompute|update>"},
-      {head + "0 compute data/forward form=1 scratch=0\n",
+      {head + "0 run q form=0 scratch=0\n", "line 3: the graph has no operation 'q'"},
+      {head + "0 run data/forward form=0\n", "line 3: expected '<step> run <operation> form=<n>"},
+      {head + "0 run data/forward form=0 scratch=0 twice\n", "line 3: expected '<step> run"},
+      {head + "0 run data/forward form=1 scratch=0\n",
        "line 3: operation data/forward has no form 1"},
-      {head + "0 compute data/forward form=0 scratch=1\n",
+      {head + "0 run data/forward form=0 scratch=1\n",
        "line 3: operation data/forward has no scratch variant 1"},
-      {head + "0 compute data/forward form=-1 scratch=0\n", "line 3: expected '<step> <compute"},
+      {head + "0 run data/forward form=-1 scratch=0\n", "line 3: expected '<step> run"},
   };
   for (const auto& [text, message] : cases) {
     const Status status = PlanFromText(text, graph).status();

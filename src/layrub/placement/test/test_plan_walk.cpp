@@ -78,20 +78,20 @@ TEST_F(PlanWalkTest, FollowsPartsAndMoves) {
   int copies = 0, moves = 0, parts = 0;
   for (PlanWalk walk(net, plan); walk.Next();) {
     const Step& step = walk.step();
-    if (step.kind == StepKind::kFree && step.bytes > 0) {
+    if (step.kind == StepKind::kFree && step.begin > 0) {
       ++parts;
-      EXPECT_EQ(walk.ranges()[walk.RangeOf(Tier::kDevice, step.tensor)].bytes, step.bytes);
+      EXPECT_EQ(walk.ranges()[walk.RangeOf(Tier::kDevice, step.tensor)].bytes, step.begin);
       EXPECT_LT(walk.change().bytes, 0);
-    } else if (step.kind == StepKind::kMove) {
+    } else if (IsMove(step)) {
       ++moves;
       ASSERT_EQ(walk.accesses().size(), 2u);
       EXPECT_EQ(walk.accesses()[1].begin - walk.accesses()[0].begin, walk.distance());
       EXPECT_EQ(walk.accesses()[1].begin, step.offset);
-    } else if (step.bytes > 0) {
+    } else if (step.kind == StepKind::kCopy && !IsWhole(net, step)) {
       ++copies;
       for (const Access& access : walk.accesses()) {
-        EXPECT_EQ(access.end - access.begin, Aligned(step.bytes));
-        EXPECT_EQ(access.begin - walk.ranges()[access.range].offset, step.offset);
+        EXPECT_EQ(access.end - access.begin, Aligned(step.end) - step.begin);
+        EXPECT_EQ(access.begin - walk.ranges()[access.range].offset, step.begin);
       }
     }
   }

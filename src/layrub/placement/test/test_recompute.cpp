@@ -76,25 +76,25 @@ TEST(Recompute, DropsATensorWithoutACopyAndComputesItAgain) {
   decision.tensors[2].gaps = {{2, 2, 5, 5, true}};
   const Plan plan = MustSchedule(graph, decision);
   EXPECT_EQ(Steps(graph, plan), (Lines{"alloc device x 256",
-                                       "compute data/forward form=0 scratch=0",
+                                       "run data/forward form=0 scratch=0",
                                        "alloc device a 1280",
-                                       "compute a/forward form=0 scratch=0",
+                                       "run a/forward form=0 scratch=0",
                                        "alloc device b 2304",
-                                       "compute b/forward form=0 scratch=0",
+                                       "run b/forward form=0 scratch=0",
                                        "free device a",
                                        "alloc device c 1280",
-                                       "compute c/forward form=0 scratch=0",
+                                       "run c/forward form=0 scratch=0",
                                        "alloc device b.grad 3328",
-                                       "compute c/backward form=0 scratch=0",
+                                       "run c/backward form=0 scratch=0",
                                        "free device b",
                                        "free device c",
                                        "alloc device a 1280",
-                                       "recompute a/forward form=0 scratch=0",
+                                       "run a/forward form=0 scratch=0 again",
                                        "alloc device a.grad 2304",
-                                       "compute b/backward form=0 scratch=0",
+                                       "run b/backward form=0 scratch=0",
                                        "free device a",
                                        "free device b.grad",
-                                       "compute a/backward form=0 scratch=0",
+                                       "run a/backward form=0 scratch=0",
                                        "free device x",
                                        "free device a.grad"}));
   EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{9, 22, 22}));
@@ -117,15 +117,15 @@ TEST(Recompute, ATensorMayBeCopiedAwayAndDroppedAfterwards) {
   decision.tensors[1].gaps = {{1, 1, 5, 5}};
   decision.tensors[2].gaps = {{2, 3, 5, 5, true}};
   const Lines steps = Steps(graph, MustSchedule(graph, decision));
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "prefetch x"), 1);
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "offload a"), 0);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy host device x"), 1);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host a"), 0);
 
   decision = BeforeBackwardOfB(graph, {1, 2});
   decision.tensors[3].gaps = {{2, 2, 3, 3}, {3, 3, 4, 4}, {4, 4, 6, 6, true}};
   const Lines more = Steps(graph, MustSchedule(graph, decision));
-  EXPECT_EQ(std::count(more.begin(), more.end(), "offload b"), 1);
-  EXPECT_EQ(std::count(more.begin(), more.end(), "prefetch b"), 2);
-  EXPECT_EQ(std::count(more.begin(), more.end(), "recompute b/forward form=0 scratch=0"), 1);
+  EXPECT_EQ(std::count(more.begin(), more.end(), "copy device host b"), 1);
+  EXPECT_EQ(std::count(more.begin(), more.end(), "copy host device b"), 2);
+  EXPECT_EQ(std::count(more.begin(), more.end(), "run b/forward form=0 scratch=0 again"), 1);
 }
 
 TEST(Recompute, ACopyStaysValidWhenTheTensorIsComputedAgain) {
@@ -166,7 +166,7 @@ TEST(Recompute, WaitsForTheCopyThatReadsWhatItOverwrites) {
   // The prefetch before the recomputation is of no use, but legal: the copies and the recomputation
   // touch the same bytes.
   const Lines steps = Steps(graph, MustSchedule(graph, decision));
-  const auto again = std::find(steps.begin(), steps.end(), "recompute a/forward form=0 scratch=0");
+  const auto again = std::find(steps.begin(), steps.end(), "run a/forward form=0 scratch=0 again");
   ASSERT_NE(again, steps.end());
   EXPECT_EQ((again - 1)->substr(0, 12), "wait compute");
 }
@@ -320,7 +320,7 @@ TEST(Sqrt, KeepsAboutTwoSquareRootsOfAChain) {
     const auto root = static_cast<int64_t>(std::ceil(std::sqrt(layers + 1)));
     EXPECT_LE(plan.device_bytes, 4 * (2 * root + 1) * kAlignment) << layers;
     int again = 0;
-    for (const Step& step : plan.steps) again += step.kind == StepKind::kRecompute;
+    for (const Step& step : plan.steps) again += step.again;
     EXPECT_LT(again, layers);
     EXPECT_EQ(plan.host_bytes, 0);
   }
@@ -334,7 +334,7 @@ TEST(Sqrt, KeepsWhatCannotBeComputedAgain) {
   graph = Straight(24);
   graph.ops[3].repeatable = false;
   const Lines steps = Steps(graph, MakePlan(graph, {}, {}, "sqrt").value());
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "recompute f3 form=0 scratch=0"), 0);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "run f3 form=0 scratch=0 again"), 0);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "free device y3"), 1);
 }
 

@@ -61,14 +61,14 @@ TEST(Schedule, AllocatesAtTheFirstUseAndFreesAfterTheLast) {
   const HandMade net = Chain();
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   EXPECT_EQ(Steps(net.graph, plan),
-            (Lines{"alloc device x 256", "compute data/forward form=0 scratch=0",
-                   "alloc device a 1280", "compute a/forward form=0 scratch=0",
-                   "alloc device b 2304", "compute b/forward form=0 scratch=0",
-                   "alloc device c 3328", "compute c/forward form=0 scratch=0",
-                   "alloc device b.grad 4352", "compute c/backward form=0 scratch=0",
-                   "free device b", "free device c", "alloc device a.grad 2304",
-                   "compute b/backward form=0 scratch=0", "free device a", "free device b.grad",
-                   "compute a/backward form=0 scratch=0", "free device x", "free device a.grad"}));
+            (Lines{"alloc device x 256", "run data/forward form=0 scratch=0", "alloc device a 1280",
+                   "run a/forward form=0 scratch=0", "alloc device b 2304",
+                   "run b/forward form=0 scratch=0", "alloc device c 3328",
+                   "run c/forward form=0 scratch=0", "alloc device b.grad 4352",
+                   "run c/backward form=0 scratch=0", "free device b", "free device c",
+                   "alloc device a.grad 2304", "run b/backward form=0 scratch=0", "free device a",
+                   "free device b.grad", "run a/backward form=0 scratch=0", "free device x",
+                   "free device a.grad"}));
   EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{8, 19, 19}));
   EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
   EXPECT_EQ(plan.host_bytes, 0);
@@ -81,32 +81,32 @@ TEST(Schedule, MovesATensorAwayDuringItsGap) {
   decision.tensors[1].gaps = {{1, 2, 5, 6}};
   const Plan plan = MustSchedule(net.graph, decision);
   EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device x 256",
-                                           "compute data/forward form=0 scratch=0",
+                                           "run data/forward form=0 scratch=0",
                                            "alloc device a 1280",
-                                           "compute a/forward form=0 scratch=0",
+                                           "run a/forward form=0 scratch=0",
                                            "alloc host x 0",
                                            "wait save for 1",
-                                           "offload x",
+                                           "copy device host x",
                                            "alloc device b 2304",
-                                           "compute b/forward form=0 scratch=0",
+                                           "run b/forward form=0 scratch=0",
                                            "free device x",
                                            "alloc device c 256",
                                            "wait compute for 6",
-                                           "compute c/forward form=0 scratch=0",
+                                           "run c/forward form=0 scratch=0",
                                            "alloc device b.grad 3328",
-                                           "compute c/backward form=0 scratch=0",
+                                           "run c/backward form=0 scratch=0",
                                            "free device b",
                                            "free device c",
                                            "alloc device x 256",
                                            "wait load for 14",
-                                           "prefetch x",
+                                           "copy host device x",
                                            "alloc device a.grad 2304",
-                                           "compute b/backward form=0 scratch=0",
+                                           "run b/backward form=0 scratch=0",
                                            "free device a",
                                            "free device b.grad",
                                            "free host x",
                                            "wait compute for 19",
-                                           "compute a/backward form=0 scratch=0",
+                                           "run a/backward form=0 scratch=0",
                                            "free device x",
                                            "free device a.grad"}));
   EXPECT_EQ(plan.pass_end, (std::array<int32_t, 3>{13, 29, 29}));
@@ -127,8 +127,8 @@ TEST(Schedule, BringsBackFirstWhatIsNeededFirst) {
   decision.tensors[b].gaps = {{0, 0, 2, 2, false}};
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
   const auto place = [&](const char* step) { return std::find(steps.begin(), steps.end(), step); };
-  ASSERT_NE(place("prefetch a"), steps.end());
-  EXPECT_LT(place("prefetch b"), place("prefetch a"));
+  ASSERT_NE(place("copy host device a"), steps.end());
+  EXPECT_LT(place("copy host device b"), place("copy host device a"));
 }
 
 TEST(Schedule, CopiesAValueToTheHostOnce) {
@@ -136,8 +136,8 @@ TEST(Schedule, CopiesAValueToTheHostOnce) {
   Decision decision = DefaultDecision(net.graph);
   decision.tensors[3].gaps = {{2, 2, 3, 3}, {3, 3, 4, 4}};
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "offload b"), 1);
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "prefetch b"), 2);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host b"), 1);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy host device b"), 2);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc host b 0"), 1);
 }
 
@@ -150,7 +150,7 @@ TEST(Schedule, CopiesAgainWhatWasUpdatedInPlace) {
   Decision decision = DefaultDecision(net.graph);
   decision.tensors[sum].gaps = {{0, 0, 1, 1}, {1, 1, 2, 2}};
   const Lines steps = Steps(net.graph, MustSchedule(net.graph, decision));
-  EXPECT_EQ(std::count(steps.begin(), steps.end(), "offload sum"), 2);
+  EXPECT_EQ(std::count(steps.begin(), steps.end(), "copy device host sum"), 2);
   // The second copy goes to the same host range: it waits for the operation that changed the value.
   EXPECT_EQ(std::count(steps.begin(), steps.end(), "alloc host sum 0"), 1);
 }
@@ -163,9 +163,9 @@ TEST(Schedule, PutsAnOutputOnItsInputAndFreesTheInputAtOnce) {
   const Plan plan = MustSchedule(net.graph, decision);
   const Lines steps = Steps(net.graph, plan);
   EXPECT_EQ(Lines(steps.begin() + 8, steps.end()),
-            (Lines{"alias b.grad on c", "compute c/backward form=0 scratch=0", "free device b",
-                   "free device c", "alias a.grad on b.grad", "compute b/backward form=0 scratch=0",
-                   "free device a", "free device b.grad", "compute a/backward form=0 scratch=0",
+            (Lines{"alias b.grad on c", "run c/backward form=0 scratch=0", "free device b",
+                   "free device c", "alias a.grad on b.grad", "run b/backward form=0 scratch=0",
+                   "free device a", "free device b.grad", "run a/backward form=0 scratch=0",
                    "free device x", "free device a.grad"}));
   EXPECT_EQ(plan.device_bytes, 17 * kAlignment);
 }
@@ -186,15 +186,14 @@ TEST(Schedule, PutsWholeVersionsOfABlobOnOneRange) {
   Decision decision = DefaultDecision(net.graph);
   Fuse(net.graph, &decision);
   const Plan plan = MustSchedule(net.graph, decision);
-  EXPECT_EQ(
-      Steps(net.graph, plan),
-      (Lines{"alloc device y 0", "alloc device x 1024", "compute data/forward form=0 scratch=0",
-             "compute conv/forward form=0 scratch=0", "free device x", "alias y@1 on y",
-             "compute bn/forward form=0 scratch=0", "free device y", "alias y@2 on y@1",
-             "compute relu/forward form=0 scratch=0", "free device y@1", "alloc device loss 1024",
-             "compute loss/forward form=0 scratch=0", "alloc device y@2.grad 1280",
-             "compute loss/backward form=0 scratch=0", "free device loss",
-             "compute relu/backward form=0 scratch=0", "free device y@2.grad"}));
+  EXPECT_EQ(Steps(net.graph, plan),
+            (Lines{"alloc device y 0", "alloc device x 1024", "run data/forward form=0 scratch=0",
+                   "run conv/forward form=0 scratch=0", "free device x", "alias y@1 on y",
+                   "run bn/forward form=0 scratch=0", "free device y", "alias y@2 on y@1",
+                   "run relu/forward form=0 scratch=0", "free device y@1", "alloc device loss 1024",
+                   "run loss/forward form=0 scratch=0", "alloc device y@2.grad 1280",
+                   "run loss/backward form=0 scratch=0", "free device loss",
+                   "run relu/backward form=0 scratch=0", "free device y@2.grad"}));
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"y@2"}));
 }
 
@@ -265,7 +264,7 @@ TEST(Schedule, ScratchLivesAtItsOperationOnly) {
   const auto begin = std::find(steps.begin(), steps.end(), "alloc device more 3328");
   ASSERT_NE(begin, steps.end());
   EXPECT_EQ(Lines(begin + 1, begin + 3),
-            (Lines{"compute b/forward form=0 scratch=1", "free device more"}));
+            (Lines{"run b/forward form=0 scratch=1", "free device more"}));
 }
 
 TEST(Schedule, FillsADiffThatNobodyWrites) {
@@ -277,9 +276,9 @@ TEST(Schedule, FillsADiffThatNobodyWrites) {
   net.Backward("split/backward", Uses({dx}, {}));
   const Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   EXPECT_EQ(Steps(net.graph, plan),
-            (Lines{"alloc device x 0", "compute data/forward form=0 scratch=0", "free device x",
-                   "alloc device x.grad 0", "fill x.grad/fill",
-                   "compute split/backward form=0 scratch=0", "free device x.grad"}));
+            (Lines{"alloc device x 0", "run data/forward form=0 scratch=0", "free device x",
+                   "alloc device x.grad 0", "run x.grad/fill form=0 scratch=0",
+                   "run split/backward form=0 scratch=0", "free device x.grad"}));
 }
 
 TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
@@ -299,7 +298,7 @@ TEST(Schedule, LeavesSharedWeightsAloneAndEndsWithTheUpdate) {
   const Lines steps = Steps(net.graph, plan);
   const Tier device = Tier::kDevice;
   EXPECT_EQ(plan.homes, (std::vector<Home>{{w, device, 0}, {dw, device, 512}, {h, device, 1024}}));
-  EXPECT_EQ(steps.back(), "update w/update form=0 scratch=0");
+  EXPECT_EQ(steps.back(), "run w/update form=0 scratch=0");
   EXPECT_EQ(plan.pass_end[2] - plan.pass_end[1], 1);
   EXPECT_EQ(std::count_if(plan.steps.begin(), plan.steps.end(),
                           [](const Step& step) { return step.kind == StepKind::kWait; }),

@@ -44,32 +44,32 @@ TEST(ScheduleParts, LeavesAPartInItsPlaceDuringAGap) {
   // back.
   const Plan plan = MustSchedule(net.graph, PartOfX(net.graph, 4));
   EXPECT_EQ(Steps(net.graph, plan), (Lines{"alloc device x 256",
-                                           "compute data/forward form=0 scratch=0",
+                                           "run data/forward form=0 scratch=0",
                                            "alloc device a 1280",
-                                           "compute a/forward form=0 scratch=0",
+                                           "run a/forward form=0 scratch=0",
                                            "alloc host x 0",
                                            "wait save for 1",
-                                           "offload x 512 512",
+                                           "copy device host x 512 1024",
                                            "alloc device b 2304",
-                                           "compute b/forward form=0 scratch=0",
+                                           "run b/forward form=0 scratch=0",
                                            "alloc device c 3328",
-                                           "compute c/forward form=0 scratch=0",
+                                           "run c/forward form=0 scratch=0",
                                            "alloc device b.grad 4352",
-                                           "compute c/backward form=0 scratch=0",
+                                           "run c/backward form=0 scratch=0",
                                            "free device b",
                                            "free device c",
-                                           "free device x 512",
-                                           "alloc device x 256",
+                                           "free device x 512 1024",
+                                           "alloc device x 256 512 1024",
                                            "wait load for 3",
                                            "wait load for 6",
-                                           "prefetch x 512 512",
+                                           "copy host device x 512 1024",
                                            "alloc device a.grad 2304",
-                                           "compute b/backward form=0 scratch=0",
+                                           "run b/backward form=0 scratch=0",
                                            "free device a",
                                            "free device b.grad",
                                            "free host x",
                                            "wait compute for 19",
-                                           "compute a/backward form=0 scratch=0",
+                                           "run a/backward form=0 scratch=0",
                                            "free device x",
                                            "free device a.grad"}));
   EXPECT_EQ(plan.device_bytes, 21 * kAlignment);
@@ -79,7 +79,7 @@ TEST(ScheduleParts, LeavesAPartInItsPlaceDuringAGap) {
 Lines Copies(const Graph& graph, const Plan& plan) {
   Lines copies;
   for (const std::string& step : Steps(graph, plan)) {
-    if (step.find("offload") == 0 || step.find("prefetch") == 0) copies.push_back(step);
+    if (step.find("copy") == 0) copies.push_back(step);
   }
   return copies;
 }
@@ -93,7 +93,8 @@ TEST(ScheduleParts, CopiesWhatSomeGapNeedsAndBringsBackWhatEachDoes) {
   decision.tensors[x].gaps = {{0, 0, 1, 1, false, 3 * kAlignment},
                               {2, 2, 3, 3, false, 1 * kAlignment}};
   EXPECT_EQ(Copies(net.graph, MustSchedule(net.graph, decision)),
-            (Lines{"offload x 256 768", "prefetch x 768 256", "prefetch x 256 768"}));
+            (Lines{"copy device host x 256 1024", "copy host device x 768 1024",
+                   "copy host device x 256 1024"}));
 }
 
 TEST(ScheduleParts, GivesOthersWhatAPartLeavesOfItsRange) {
@@ -120,9 +121,10 @@ TEST(ScheduleParts, MovesPartsAndWhatLiesBesideThem) {
     const Plan plan = MustSchedule(graph, decision);
     EXPECT_EQ(testing::Replay(graph, plan, seed), "") << seed;
     for (const Step& step : plan.steps) {
-      const bool part = step.bytes > 0;
+      if (step.kind != StepKind::kFree && !IsMove(step)) continue;
+      const bool part = !IsWhole(graph, step);
       parts += part && step.kind == StepKind::kFree;
-      moved += part && step.kind == StepKind::kMove;
+      moved += part && IsMove(step);
     }
   }
   EXPECT_GT(parts, 100);

@@ -31,11 +31,12 @@ Graph Timed(HandMade net, double seconds) {
   return net.graph;
 }
 
-const Span& SpanOf(const Timeline& timeline, const Plan& plan, StepKind kind) {
+template <typename Is>
+const Span& SpanOf(const Timeline& timeline, const Plan& plan, Is is) {
   for (const Span& span : timeline.spans) {
-    if (plan.steps[span.step].kind == kind) return span;
+    if (is(plan.steps[span.step])) return span;
   }
-  ADD_FAILURE() << "no " << Name(kind);
+  ADD_FAILURE() << "there is none";
   return timeline.spans.front();
 }
 
@@ -64,9 +65,12 @@ TEST(Simulate, TakesForEverWhereLanesWaitForOneAnother) {
     return step;
   };
   add(StepKind::kWait, Lane::kCompute).step = 3;
-  add(StepKind::kCompute, Lane::kCompute).op = 0;
+  add(StepKind::kRun, Lane::kCompute).op = 0;
   add(StepKind::kWait, Lane::kSave).step = 1;
-  add(StepKind::kOffload, Lane::kSave).tensor = x;
+  Step& copy = add(StepKind::kCopy, Lane::kSave);
+  copy.tier = Tier::kHost;
+  copy.tensor = x;
+  copy.end = net.graph.tensors[x].bytes;
   EXPECT_EQ(Simulate(net.graph, plan, Unit()).seconds, kNever);
   plan.steps[0].step = kNone;
   plan.steps.erase(plan.steps.begin());  // the copy waits for the operation, and that for nothing
@@ -82,7 +86,8 @@ TEST(Simulate, AMoveReadsAndWritesItsBytesOnTheComputeLane) {
   Plan plan = MustSchedule(net.graph, DefaultDecision(net.graph));
   const auto run = std::find_if(plan.steps.begin(), plan.steps.end(),
                                 [](const Step& step) { return step.op != kNone; });
-  const auto move = plan.steps.insert(run + 1, {.kind = StepKind::kMove, .tensor = x});
+  const auto move = plan.steps.insert(
+      run + 1, {.kind = StepKind::kCopy, .tensor = x, .end = net.graph.tensors[x].bytes});
   Machine machine = Unit();
   machine.memory_bandwidth = 2;
   machine.latency = 10;
@@ -142,10 +147,10 @@ TEST(Simulate, HidesACopyBehindTheNextOperation) {
   const Timeline timeline = Simulate(graph, plan, Unit());
   EXPECT_DOUBLE_EQ(timeline.seconds, 14000);
   EXPECT_DOUBLE_EQ(timeline.stalled, 0);
-  const Span& offload = SpanOf(timeline, plan, StepKind::kOffload);
+  const Span& offload = SpanOf(timeline, plan, IsOffload);
   EXPECT_DOUBLE_EQ(offload.begin, 2000);  // x is written by the first operation
   EXPECT_DOUBLE_EQ(offload.end, 2000 + 1024);
-  const Span& prefetch = SpanOf(timeline, plan, StepKind::kPrefetch);
+  const Span& prefetch = SpanOf(timeline, plan, IsPrefetch);
   EXPECT_DOUBLE_EQ(prefetch.begin, 10000);
   EXPECT_DOUBLE_EQ(prefetch.end, 10000 + 1024);
 }
@@ -183,7 +188,7 @@ TEST(Simulate, SharesTheLinkBetweenBothDirections) {
     const Timeline timeline = Simulate(net.graph, plan, machine);
     for (const Span& span : timeline.spans) {
       const Step& step = plan.steps[span.step];
-      if (step.kind == StepKind::kOffload && step.tensor == b) return span.end - span.begin;
+      if (IsOffload(step) && step.tensor == b) return span.end - span.begin;
     }
     return 0.0;
   };
@@ -200,7 +205,7 @@ TEST(Simulate, AFeedTakesTheTimeOfItsCopiesOnTheLoadLane) {
   machine.link_up = 2;
   machine.latency = 3;
   const Timeline timeline = Simulate(graph, plan, machine);
-  const Span& feed = SpanOf(timeline, plan, StepKind::kFeed);
+  const Span& feed = SpanOf(timeline, plan, [](const Step& step) { return step.op == 0; });
   EXPECT_EQ(feed.lane, Lane::kLoad);
   EXPECT_DOUBLE_EQ(feed.end, 1024 / 2.0 + 3);
   EXPECT_DOUBLE_EQ(timeline.stalled, feed.end) << "the first operation reads what is fed";
@@ -217,7 +222,7 @@ TEST(Simulate, OperationsAndCopiesSlowEachOtherDown) {
   machine.compute_while_copying = 0.5;
   machine.copy_while_computing = 0.8;
   const Timeline timeline = Simulate(graph, plan, machine);
-  const Span& offload = SpanOf(timeline, plan, StepKind::kOffload);
+  const Span& offload = SpanOf(timeline, plan, IsOffload);
   EXPECT_DOUBLE_EQ(offload.end - offload.begin, 1024 / 0.8);
   // During each of the two copies the operations do half of what they do alone.
   EXPECT_DOUBLE_EQ(timeline.seconds, 14000 + 2 * (1024 / 0.8) * 0.5);

@@ -36,6 +36,9 @@ Decision Decide(const Graph& graph, const std::string& strategy) {
   return decision.value();
 }
 
+int Count(const Plan& plan, bool (*is)(const Step&)) {
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), is));
+}
 int Count(const Plan& plan, StepKind kind) {
   return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(),
                                         [kind](const Step& step) { return step.kind == kind; }));
@@ -95,7 +98,7 @@ TEST(Keep, GivesEachNamedBlobOneRangeForDataAndOneForDiff) {
   // x, two data and two diff blobs of 8 units, the loss; no mask, since relu's first form reads y.
   EXPECT_EQ(plan.device_bytes, (5 * 8 + 1) * kAlignment);
   EXPECT_EQ(Count(plan, StepKind::kAlias), 4);
-  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(Count(plan, IsOffload), 0);
   EXPECT_EQ(Count(plan, StepKind::kWait), 0);
   EXPECT_EQ(Names(net.graph, plan.readable),
             (Lines{"x", "y0@1", "y0.grad", "y1@1", "y1.grad", "loss"}));
@@ -133,7 +136,7 @@ TEST(Keep, SharesScratch) {
 TEST(Liveness, GivesEachTensorBytesFromItsFirstWriteToItsLastRead) {
   const HandMade net = Chain();
   const Plan plan = MustPlan(net.graph, "liveness");
-  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(Count(plan, IsOffload), 0);
   EXPECT_EQ(plan.readable, std::vector<TensorId>());
   // At c/backward: x, a, b, c and the gradient of b.
   EXPECT_EQ(plan.device_bytes, (1 + 20) * kAlignment);
@@ -160,7 +163,7 @@ TEST(Intra, PutsGradientsOnTheDataOfTheirBlobAndKeepsEverythingElse) {
   const Decision decision = Decide(net.graph, "intra");
   EXPECT_EQ(decision.runs[4].aliases, (ShortList<AliasPair>{{5, 3}}));
   const Plan plan = MustPlan(net.graph, "intra");
-  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(Count(plan, IsOffload), 0);
   // x, a, c, and b with the gradients of b and a on it.
   EXPECT_EQ(plan.device_bytes, (1 + 4 * 4) * kAlignment);
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"x", "a", "c", "a.grad"}));
@@ -230,10 +233,11 @@ TEST(Hybrid, TakesTheMaskFormAndRunsForwardInPlace) {
   EXPECT_EQ(decision.runs[4].aliases.size(), 1u);
   const Plan plan = MustPlan(net.graph, "hybrid");
   const Lines steps = Steps(net.graph, plan);
-  for (const std::string copy : {"offload x", "offload y0@1", "offload y0:mask"}) {
+  for (const std::string copy :
+       {"copy device host x", "copy device host y0@1", "copy device host y0:mask"}) {
     EXPECT_EQ(std::count(steps.begin(), steps.end(), copy), 1) << copy;
   }
-  EXPECT_EQ(Count(plan, StepKind::kOffload), 3);
+  EXPECT_EQ(Count(plan, IsOffload), 3);
   EXPECT_EQ(Names(net.graph, plan.readable), (Lines{"loss"}));
   // At conv1/backward: y0@1, the gradient of y1 and that of y0@1, y0's mask on its way back, the
   // loss.
@@ -260,7 +264,7 @@ TEST(Hybrid, MovesNothingWithoutABackward) {
   HandMade net = Chain();
   net.graph.ops.resize(4);
   const Plan plan = MustPlan(net.graph, "hybrid");
-  EXPECT_EQ(Count(plan, StepKind::kOffload), 0);
+  EXPECT_EQ(Count(plan, IsOffload), 0);
   EXPECT_EQ(plan.device_bytes, (1 + 8) * kAlignment);
 }
 

@@ -70,6 +70,7 @@ Step Alloc(TensorId tensor, int slot, Tier tier) {
   step.tier = tier;
   step.tensor = tensor;
   step.offset = slot * kBytes;
+  step.end = kBytes;
   return step;
 }
 
@@ -78,6 +79,7 @@ Step Free(TensorId tensor, Tier tier) {
   step.kind = StepKind::kFree;
   step.tier = tier;
   step.tensor = tensor;
+  step.end = kBytes;
   return step;
 }
 
@@ -89,11 +91,20 @@ Step Alias(TensorId tensor, TensorId on) {
   return step;
 }
 
-Step Move(StepKind kind, TensorId tensor) {
+Step Offload(TensorId tensor) {
   Step step;
-  step.kind = kind;
-  step.lane = kind == StepKind::kOffload ? Lane::kSave : Lane::kLoad;
+  step.kind = StepKind::kCopy;
+  step.lane = Lane::kSave;
+  step.tier = Tier::kHost;
   step.tensor = tensor;
+  step.end = kBytes;
+  return step;
+}
+
+Step Prefetch(TensorId tensor) {
+  Step step = Offload(tensor);
+  step.lane = Lane::kLoad;
+  std::swap(step.from, step.tier);
   return step;
 }
 
@@ -105,9 +116,9 @@ Step Wait(Lane lane, int32_t target) {
   return step;
 }
 
-Step Compute(OpId op, StepKind kind) {
+Step Compute(OpId op) {
   Step step;
-  step.kind = kind;
+  step.kind = StepKind::kRun;
   step.op = op;
   return step;
 }
@@ -120,33 +131,33 @@ Plan ChainPlan() {
   plan.readable = {kC};
   plan.homes = {{kInput, Tier::kDevice, 0}, {kWeight, Tier::kDevice, kBytes}};
   plan.steps = {
-      Alloc(kA, 2),                               // 0
-      Compute(kForwardA),                         // 1
-      Alloc(kB, 3),                               // 2
-      Compute(kForwardB),                         // 3
-      Alloc(kA, 0, Tier::kHost),                  // 4
-      Move(StepKind::kOffload, kA),               // 5
-      Alias(kC, kB),                              // 6
-      Compute(kForwardC),                         // 7
-      Free(kB),                                   // 8
-      Free(kA),                                   // 9
-      Wait(Lane::kCompute, 5),                    // 10: backward
-      Alloc(kDiffC, 2),                           // 11
-      Compute(kFillC, StepKind::kFill),           // 12
-      Alloc(kDiffB, 4),                           // 13
-      Compute(kBackwardC),                        // 14
-      Free(kDiffC),                               // 15
-      Alloc(kA, 2),                               // 16
-      Wait(Lane::kLoad, 14),                      // 17
-      Move(StepKind::kPrefetch, kA),              // 18
-      Free(kA, Tier::kHost),                      // 19
-      Wait(Lane::kCompute, 18),                   // 20
-      Alias(kDiffA, kDiffB),                      // 21
-      Compute(kBackwardB),                        // 22
-      Free(kDiffB),                               // 23
-      Free(kA),                                   // 24
-      Compute(kUpdateWeight, StepKind::kUpdate),  // 25: update
-      Free(kDiffA),                               // 26
+      Alloc(kA, 2),               // 0
+      Compute(kForwardA),         // 1
+      Alloc(kB, 3),               // 2
+      Compute(kForwardB),         // 3
+      Alloc(kA, 0, Tier::kHost),  // 4
+      Offload(kA),                // 5
+      Alias(kC, kB),              // 6
+      Compute(kForwardC),         // 7
+      Free(kB),                   // 8
+      Free(kA),                   // 9
+      Wait(Lane::kCompute, 5),    // 10: backward
+      Alloc(kDiffC, 2),           // 11
+      Compute(kFillC),            // 12
+      Alloc(kDiffB, 4),           // 13
+      Compute(kBackwardC),        // 14
+      Free(kDiffC),               // 15
+      Alloc(kA, 2),               // 16
+      Wait(Lane::kLoad, 14),      // 17
+      Prefetch(kA),               // 18
+      Free(kA, Tier::kHost),      // 19
+      Wait(Lane::kCompute, 18),   // 20
+      Alias(kDiffA, kDiffB),      // 21
+      Compute(kBackwardB),        // 22
+      Free(kDiffB),               // 23
+      Free(kA),                   // 24
+      Compute(kUpdateWeight),     // 25: update
+      Free(kDiffA),               // 26
   };
   plan.pass_end = {10, 25, 27};
   return plan;

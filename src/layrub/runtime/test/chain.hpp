@@ -28,9 +28,10 @@ Plan ChainPlan();
 Step Alloc(TensorId tensor, int slot, Tier tier = Tier::kDevice);
 Step Free(TensorId tensor, Tier tier = Tier::kDevice);
 Step Alias(TensorId tensor, TensorId on);
-Step Move(StepKind kind, TensorId tensor);
+Step Offload(TensorId tensor);
+Step Prefetch(TensorId tensor);
 Step Wait(Lane lane, int32_t target);
-Step Compute(OpId op, StepKind kind = StepKind::kCompute);
+Step Compute(OpId op);
 
 }  // namespace layrub::testing
 

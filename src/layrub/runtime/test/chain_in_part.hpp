@@ -21,10 +21,6 @@ inline constexpr int64_t kOffsetOfA = 2 * kBytes, kOffsetOfPart = 5 * kBytes;
 inline Plan ChainInPart() {
   const Graph graph = Chain();
   PlanWriter p(graph, kOffsetOfPart + kPart, kBytes);
-  const auto of_part = [&](int32_t step) {
-    p.plan.steps[step].bytes = kPart;
-    return step;
-  };
   p.Home("input", 0);
   p.Home("weight", kBytes);
   p.Alloc("a", kOffsetOfA);
@@ -37,18 +33,18 @@ inline Plan ChainInPart() {
   p.Alias("c", "b");
   p.Run("c/forward");
   p.Free("b");
-  of_part(p.Free("a"));
+  p.Keep("a", kPart);
   p.EndPass(Pass::kForward);
   p.Wait(Lane::kCompute, saved);
-  of_part(p.Move("a", kOffsetOfA + kShift));
-  of_part(p.Move("a", kOffsetOfPart));
+  p.Move("a", kOffsetOfA + kShift, kPart);
+  p.Move("a", kOffsetOfPart, kPart);
   p.Alloc("dc", kOffsetOfA);
   p.Run("dc/fill");
   p.Alloc("db", 4 * kBytes);
   p.Run("c/backward");
   p.Free("dc");
-  const int32_t back = of_part(p.Move("a", kOffsetOfA));
-  p.Alloc("a", kOffsetOfA);
+  const int32_t back = p.Move("a", kOffsetOfA, kPart);
+  p.Alloc("a", kOffsetOfA, Tier::kDevice, kPart);
   p.Wait(Lane::kLoad, back);
   const int32_t fetched = p.Prefetch("a", kPart, kBytes - kPart);
   p.Wait(Lane::kCompute, fetched);

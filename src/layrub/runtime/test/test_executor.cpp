@@ -187,12 +187,8 @@ TEST_F(ExecutorTest, AHostCopyIsStaleOnceTheTensorIsWrittenAgain) {
   plan.host_bytes = kBytes;
   plan.readable = {kA};
   plan.homes = {{kInput, Tier::kDevice, 0}, {kWeight, Tier::kDevice, kBytes}};
-  plan.steps = {Alloc(kA, 2),
-                Compute(kForwardA),
-                Alloc(kA, 0, Tier::kHost),
-                Move(StepKind::kOffload, kA),
-                Wait(Lane::kCompute, 3),
-                Compute(kForwardA),
+  plan.steps = {Alloc(kA, 2), Compute(kForwardA),      Alloc(kA, 0, Tier::kHost),
+                Offload(kA),  Wait(Lane::kCompute, 3), Compute(kForwardA),
                 Free(kA)};
   plan.pass_end = {7, 7, 7};
   Executor executor(graph_, plan, backend_.get());

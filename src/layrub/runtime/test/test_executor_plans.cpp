@@ -161,7 +161,7 @@ TEST_P(PlansTest, MovesTheBytesOfThePlan) {
     const int64_t down = testing::BytesOffloaded(graph, plan);
     int64_t up = 0;
     for (const Step& step : plan.steps) {
-      if (step.kind != StepKind::kOffload) up += CopiedBytes(graph, step);
+      if (!IsOffload(step)) up += CopiedBytes(graph, step);
     }
     Executor executor(graph, plan, backend_.get());
     Run(&executor);
@@ -243,7 +243,7 @@ TEST(SlidingPlans, ComputeTheBitsOfNoPlanAndReadNothingThatIsGone) {
         placement::schedule::Schedule(graph, decision, poison ? kPadding : 0).value();
     const Plan plan = WithSlides(graph, packed, seed);
     slides += SlidesIn(graph, plan);
-    parts += PartsIn(plan);
+    parts += PartsIn(graph, plan);
     for (Backend* const backend : {on_cpu.get(), emulated.get()})
       ExpectTheBitsOfNoPlan(graph, plan, backend, {.record = true, .poison = poison});
   }

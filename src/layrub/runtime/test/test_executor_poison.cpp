@@ -73,8 +73,9 @@ Plan Sliding() {
   Plan plan = ChainPlan();
   std::swap(plan.steps[2].offset, plan.steps[13].offset);
   Step move;
-  move.kind = StepKind::kMove;
+  move.kind = StepKind::kCopy;
   move.tensor = kA;
+  move.end = kBytes;
   move.offset = 2 * kBytes + kSlide;
   plan.steps.insert(plan.steps.begin() + 2, move);
   for (Step& step : plan.steps) step.step += step.kind == StepKind::kWait;
@@ -152,8 +153,8 @@ TEST_F(PoisonTest, ShowsAReadOfWhatWasFreedTooEarly) {
 
 TEST_F(PoisonTest, ShowsAReadOfWhatWasNeverFetched) {
   Plan plan = ChainPlan();
-  ASSERT_EQ(plan.steps[18].kind, StepKind::kPrefetch);
-  plan.steps[18] = Move(StepKind::kOffload, kA);
+  ASSERT_TRUE(IsPrefetch(plan.steps[18]));
+  plan.steps[18] = Offload(kA);
   Executor executor(graph_, plan, backend_.get(), {.poison = true});
   Toy toy(graph_);
   toy.Attach(&executor);

@@ -10,7 +10,7 @@ namespace {
 Plan OneStep() {
   Plan plan;
   plan.steps.resize(1);
-  plan.steps[0].kind = StepKind::kCompute;
+  plan.steps[0].kind = StepKind::kRun;
   plan.steps[0].op = 0;
   return plan;
 }

@@ -118,13 +118,13 @@ void Toy::RunIteration() {
 }
 
 void Toy::Run(const Step& step) {
-  const bool again = step.kind == StepKind::kRecompute;
+  const bool again = step.again;
   if (!again) {
     // Fill operations are the executor's own; they come in graph order too.
     for (; next_ < step.op; ++next_) expected_.Run(next_, 0);
     ++next_;
   }
-  if (step.kind == StepKind::kFeed) return Feed(step);
+  if (graph_.ops[step.op].kind == OpKind::kFeed) return Feed(step);
   launch_([this, work = WorkOf(step)] { Do(work); });
   if (!again) expected_.Run(step.op, step.form);
 }
@@ -155,7 +155,7 @@ Toy::HostMemory Toy::AllocateHost(int64_t bytes) const {
 
 Toy::Work Toy::WorkOf(const Step& step) {
   Work work{step.op, ReadsOf(step), {}};
-  const bool again = step.kind == StepKind::kRecompute;
+  const bool again = step.again;
   const Form& form = graph_.ops[step.op].forms[step.form];
   for (const TensorId tensor : form.writes) {
     if (again && !TouchedAgain(graph_, form, tensor)) continue;
@@ -181,7 +181,7 @@ std::vector<Toy::Read> Toy::ReadsOf(const Step& step) const {
   std::vector<Read> reads;
   const Form& form = graph_.ops[step.op].forms[step.form];
   for (const TensorId tensor : form.reads) {
-    if (step.kind == StepKind::kRecompute && !TouchedAgain(graph_, form, tensor)) continue;
+    if (step.again && !TouchedAgain(graph_, form, tensor)) continue;
     reads.push_back(Expected(executor_->Address(tensor), tensor));
   }
   return reads;

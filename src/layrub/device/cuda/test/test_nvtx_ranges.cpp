@@ -56,9 +56,7 @@ TEST_F(NvtxRanges, NameThePassesAndTheirOperations) {
     expected.emplace_back(kNames[pass]);
     for (int32_t i = begin; i < plan_.pass_end[pass]; ++i) {
       const Step& step = plan_.steps[static_cast<size_t>(i)];
-      if (step.kind != StepKind::kCompute && step.kind != StepKind::kRecompute &&
-          step.kind != StepKind::kFill && step.kind != StepKind::kUpdate)
-        continue;
+      if (step.kind != StepKind::kRun || step.lane != Lane::kCompute) continue;
       expected.push_back(graph_.ops[step.op].name);
       expected.emplace_back(".");
     }

@@ -222,6 +222,13 @@ class Import(CaffeTest):
             caffe.import_onnx(self.path('net.onnx'), self.path('net'), verify=1)
         self.assertFalse(os.path.exists(self.path('net.prototxt')))
 
+    def test_the_document_names_every_operator_that_is_read(self):
+        from caffe.onnx_import.writer import READERS
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../docs/onnx.md')
+        with open(path, encoding='utf-8') as file:
+            words = set(file.read().partition('## From ONNX')[2].replace(',', ' ').split())
+        self.assertEqual(set(), set(READERS) - words)
+
     def test_bad_input_is_told_in_a_sentence(self):
         self.write('text.onnx', 'no graph at all')
         g = Graph('N', 3, 'H', 8)

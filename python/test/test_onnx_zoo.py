@@ -11,6 +11,9 @@ import caffe
 from common import CaffeTest
 from onnx_nets import FILLER, LACKS, source
 
+if not LACKS:
+    from caffe import onnx_export
+
 SOURCE = os.environ.get('LAYRUB_SOURCE_DIR')
 SAMPLE = os.environ.get('LAYRUB_SAMPLE')
 SMALL = ['lenet', 'squeezenet', 'mobilenet_v2', 'shufflenet', 'resnet56_cifar', 'lstm']
@@ -74,15 +77,17 @@ class WholeNets(CaffeTest):
     def there_and_back(self, path, back=True):
         net = caffe.Net(path, caffe.TEST)
         random = np.random.RandomState(7)
-        for layer in net.layers:
+        for i, layer in enumerate(net.layers):
             for blob in layer.blobs:
                 if not blob.data.any():  # fillers of 0 would hide what is behind them
                     blob.data[...] = random.uniform(-0.1, 0.1, blob.data.shape)
-            if layer.type in ('BatchNorm', 'BN'):  # as after training
-                for blob, least in zip(layer.blobs, (-0.5, 0.5)):
-                    blob.data[...] = random.uniform(least, least + 1, blob.data.shape)
-                if layer.type == 'BatchNorm':
-                    layer.blobs[2].data[...] = 1
+            if layer.type == 'BatchNorm':  # the statistics of what it gets, as after training
+                x = net._blobs[net._bottom_ids(i)[0]].data
+                axes = (0, *range(2, x.ndim))
+                for blob, values in zip(layer.blobs, (x.mean(axes), x.var(axes) + 1e-3, 1)):
+                    blob.data[...] = values
+            if layer.type not in onnx_export.LOSSES:
+                net._forward(i, i, True)
         done = caffe.export_onnx(net, self.path('net.onnx'), verify=1)
         worst = max(done['differences'].values())
         found = ''

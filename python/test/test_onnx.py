@@ -62,6 +62,18 @@ class Export(CaffeTest):
         self.assertEqual((['data'], ['ip']), ([v.name for v in graph.input], [v.name for v in graph.output]))
         self.assertLessEqual({'conv1', 'relu2', 'pool', 'ip'}, {name for node in graph.node for name in node.output})
 
+    def test_a_dropout_gives_its_name_to_what_it_passes_on(self):
+        text = DATA + ('layer { name: "tanh" type: "TanH" bottom: "data" top: "tanh" } '
+                       'layer { name: "drop" type: "Dropout" bottom: "tanh" top: "drop" }')
+        done = onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=1)
+        self.assertEqual(['drop'], list(done['differences']))
+
+    def test_values_close_to_0_of_a_sigmoid_are_compared_by_their_digits_behind_the_point(self):
+        text = DATA + ('layer { name: "low" type: "Power" bottom: "data" top: "low" power_param { shift: -12 } } '
+                       'layer { name: "prob" type: "Sigmoid" bottom: "low" top: "prob" }')
+        done = onnx_export.export_onnx(self.net(text), self.path('net.onnx'), verify=3)
+        self.assertLess(done['differences']['prob'], 1e-4)
+
     def test_what_only_makes_labels_is_left_out(self):
         text = (DATA + source('marks', 2, 1) + 'layer { name: "label" type: "Power" bottom: "marks" top: "label" } '
                 f'layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param {{ num_output: 3 {FILLER} }} }} '

@@ -130,6 +130,8 @@ def pyramid(g):
     x = g.add('Sum', *sums)
     parts = g.add('Split', x, g.constant([3, 5], np.int64), outputs=2, axis=1)
     x = g.add('Concat', parts[1], parts[0], axis=1)
+    x = g.add('Concat', x, x, axis=3)
+    x = g.add('Slice', x, g.constant([1], np.int64), g.constant([10**6], np.int64), g.constant([3], np.int64), g.constant([2], np.int64))
     x = g.add('Slice', x, g.constant([0, 1], np.int64), g.constant([100, -1], np.int64), g.constant([2, 3], np.int64))
     mean = g.add('ReduceMean', x, axes=[1])
     centred = g.add('Sub', x, mean)
@@ -169,7 +171,7 @@ class Import(CaffeTest):
         for make, shape, layers in ((resnet18, (2, 3, 64, 64), {'Convolution': 20, 'BatchNorm': 20, 'Eltwise': 8, 'InnerProduct': 1}),
                                     (mobilenet_v2, (2, 3, 64, 64), {'Convolution': 52, 'ReLU6': 35, 'Eltwise': 10}),
                                     (unet, (1, 3, 48, 64), {'Deconvolution': 3, 'Concat': 3}),
-                                    (squeeze_and_excite, (2, 3, 20, 22), {'Scale': 1, 'Clip': 1}),
+                                    (squeeze_and_excite, (2, 3, 20, 22), {'Scale': 1, 'Clip': 1, 'Swish': 1, 'Sigmoid': 0}),
                                     (pyramid, (2, 3, 37, 53), {'Upsample': 1})):
             with self.subTest(make.__name__):
                 g = Graph(*shape)

@@ -62,6 +62,7 @@ void ExtendPythonPath() {
 [[noreturn]] void BecomePython(const std::string& command, const std::string& module,
                                const std::vector<std::string>& arguments) {
   ExtendPythonPath();
+  setenv("GLOG_minloglevel", "2", 0);  // nets are made quietly
   for (const std::string& python : {FindProgram("python3"), std::string("/usr/bin/python3")}) {
     if (python.empty() || !HasPackage(python)) continue;
     std::vector<std::string> words = {python, "-m", "caffe." + module};

@@ -83,10 +83,11 @@ def save(net, source, prefix):
 def compare(graph, writer, prefix, count):
     """Runs `count` random inputs through the net and through ONNX Runtime; of each output its largest difference."""
     import caffe
-    net = caffe.Net(prefix + '.prototxt', prefix + '.caffemodel', caffe.TEST)
+    net = caffe.Net(prefix + '.prototxt', caffe.TEST, weights=prefix + '.caffemodel')
     random = np.random.RandomState(1)
     worst = {name: 0.0 for name in graph.outputs}
     inputs = [name for name in graph.inputs if name in graph.users]
+    makers = {name: node.op_type for node in graph.nodes for name in node.output}
     with tempfile.TemporaryDirectory() as folder:
         piece = Piece(graph.model, inputs, graph.outputs, folder, graph.types)
         for _ in range(count):
@@ -95,7 +96,7 @@ def compare(graph, writer, prefix, count):
                 net.blobs[name].data[...] = values
             net.forward()
             for name, theirs in piece.run(feeds.get).items():
-                worst[name] = max(worst[name], difference(net.blobs[writer.blobs[name]].data, theirs))
+                worst[name] = max(worst[name], difference(net.blobs[writer.blobs[name]].data, theirs, makers.get(name, '')))
             bad = [name for name, found in worst.items() if not found <= LIMIT]
             if bad:
                 raise Differs(f'{bad[0]} differs by {worst[bad[0]]:.1e} of its largest value; '
@@ -118,7 +119,7 @@ def first_difference(graph, writer, net, inputs, feeds, folder):
     """Which node differs first."""
     makers = {name: node for node in graph.nodes for name in node.output if writer.blobs.get(name) == name and name in graph.users}
     for name, theirs in Piece(graph.model, inputs, makers, folder, graph.types).run(feeds.get).items():
-        found = difference(net.blobs[name].data, theirs)
+        found = difference(net.blobs[name].data, theirs, makers[name].op_type)
         if not found <= LIMIT:
             return f'the first node that differs is {makers[name].name} ({makers[name].op_type}), by {found:.1e}'
     return 'no node before differs'

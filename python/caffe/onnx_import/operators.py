@@ -45,9 +45,22 @@ def with_constant(w, operator, name, array, swapped):
     param.axis, param.num_axes = begin, end - begin
 
 
+def swish(w, x, gate):
+    """x sigmoid(x), where nobody else reads the sigmoid, is one layer; whether it is that."""
+    maker = w.made_by.get(gate)
+    if (maker is None or maker.type != 'Sigmoid' or list(maker.bottom) != [w.blobs.get(x)] or w.graph.users[gate] > 1):
+        return False
+    w.net.layer.remove(maker)
+    del w.blobs[gate]
+    w.layer('Swish', [w.blob(x)], [w.top()])
+    return True
+
+
 @reads('Add', 'Sub', 'Mul', 'Div')
 def arithmetic(w, node):
     operator, (a, b) = node.op_type, node.input
+    if operator == 'Mul' and (swish(w, a, b) or swish(w, b, a)):
+        return
     for name, other, swapped in ((a, b, True), (b, a, False)):
         if w.constant(name) is not None:
             with_constant(w, operator, other, w.constant(name).astype(np.float32), swapped)

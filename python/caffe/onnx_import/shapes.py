@@ -43,18 +43,25 @@ def slice_(w, node):
     shape = w.shape(node.input[0])
     begins, ends = w.given('starts', 1), w.given('ends', 2)
     axes = w.given('axes', 3) or range(len(begins))
-    if any(step != 1 for step in w.given('steps', 4) or []):
-        w.refuse('it takes every second place or goes backwards')
-    blob, cuts = w.blob(node.input[0]), []
-    for axis, begin, end in zip(axes, begins, ends):
+    blob, cuts, strides = w.blob(node.input[0]), [], {}
+    for axis, begin, end, step in zip(axes, begins, ends, w.given('steps', 4) or [1] * len(begins)):
         axis = w.axis(axis, len(shape))
+        if step < 1 or (step > 1 and (len(shape) != 4 or axis < 2)):
+            w.refuse('it goes backwards, or takes every so many places of what is no map')
         begin, end, _ = slice(begin, end).indices(shape[axis])
         if (begin, end) != (0, shape[axis]):
             cuts.append((axis, begin, end))
-    if not cuts:
+        if step > 1:
+            strides[axis] = step
+    if not cuts and not strides:
         w.same(node.input[0])
     for i, (axis, begin, end) in enumerate(cuts):
-        blob = w.cut(blob, shape[axis], axis, begin, end, w.top() if i == len(cuts) - 1 else None)
+        last = i == len(cuts) - 1 and not strides
+        blob = w.cut(blob, shape[axis], axis, begin, end, w.top() if last else None)
+    if strides:  # windows of one place
+        param = w.layer('Pooling', [blob], [w.top()]).pooling_param
+        param.kernel_size, param.round_mode = 1, param.FLOOR
+        param.stride_h, param.stride_w = strides.get(2, 1), strides.get(3, 1)
 
 
 @reads('Transpose')

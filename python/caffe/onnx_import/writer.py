@@ -26,6 +26,7 @@ class Writer:
         self.graph = graph
         self.net = caffe_pb2.NetParameter(name=graph.name)
         self.blobs = {}  # value of the graph -> blob that has it
+        self.made_by = {}  # blob -> the layer that made it last
         self.padding = {}  # value -> (value before, pads of its spatial axes), of a Pad that a convolution takes along
         self.node = None  # the node at hand
         self._layer_names, self._blob_names = set(), set(graph.shapes)
@@ -106,6 +107,7 @@ class Writer:
             name = f'{base}{number}'
         self._layer_names.add(name)
         layer = self.net.layer.add(name=name, type=kind, bottom=bottoms, top=tops)
+        self.made_by.update((top, layer) for top in tops)
         for array in blobs:
             array = np.asarray(array, np.float32)
             blob = layer.blobs.add()

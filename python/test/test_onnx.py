@@ -62,6 +62,22 @@ class Export(CaffeTest):
         self.assertEqual((['data'], ['ip']), ([v.name for v in graph.input], [v.name for v in graph.output]))
         self.assertLessEqual({'conv1', 'relu2', 'pool', 'ip'}, {name for node in graph.node for name in node.output})
 
+    def test_weights_beyond_2_gb_go_into_a_file_of_their_own(self):
+        from caffe.onnx_export import builder
+        self.addCleanup(setattr, builder, 'LARGEST', builder.LARGEST)
+        builder.LARGEST = 2**12
+        net = self.net(TRAIN_NET)
+        done = onnx_export.export_onnx(net, self.path('net.onnx'), verify=1)
+        self.assertLess(done['differences']['ip'], 1e-4)
+        self.assertEqual(['net.onnx', 'net.onnx.data'], sorted(name for name in os.listdir(self.folder) if 'onnx' in name))
+        self.assertLess(os.path.getsize(self.path('net.onnx')), 2**12)
+        self.assertGreater(os.path.getsize(self.path('net.onnx.data')), 4 * net.params['conv2'][0].count)
+        session = onnxruntime.InferenceSession(self.path('net.onnx'), providers=['CPUExecutionProvider'])
+        values = np.ones((8, 3, 16, 16), np.float32)
+        net.blobs['data'].data[...] = values
+        expected = net.forward(start='conv1', end='ip')['ip']
+        np.testing.assert_allclose(session.run(['ip'], {'data': values})[0], expected, rtol=1e-4, atol=1e-5)
+
     def test_a_dropout_gives_its_name_to_what_it_passes_on(self):
         text = DATA + ('layer { name: "tanh" type: "TanH" bottom: "data" top: "tanh" } '
                        'layer { name: "drop" type: "Dropout" bottom: "tanh" top: "drop" }')

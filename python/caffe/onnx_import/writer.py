@@ -19,6 +19,16 @@ def reads(*operators):
     return register
 
 
+def packed_floats(field, array):
+    """A repeated field of floats as protobuf writes it: many times faster than element by element."""
+    head, size = bytearray([field << 3 | 2]), array.size * 4
+    while size > 127:
+        head.append(size & 127 | 128)
+        size >>= 7
+    head.append(size)
+    return bytes(head) + array.astype('<f4').tobytes()
+
+
 class Writer:
     """The layers so far. Values of the graph keep their names as blobs."""
 
@@ -112,7 +122,7 @@ class Writer:
             array = np.asarray(array, np.float32)
             blob = layer.blobs.add()
             blob.shape.dim.extend(array.shape)
-            blob.data.extend(array.reshape(-1).tolist())
+            blob.MergeFromString(packed_floats(caffe_pb2.BlobProto.DATA_FIELD_NUMBER, array))
             if frozen:
                 layer.param.add(lr_mult=0, decay_mult=0)
         return layer

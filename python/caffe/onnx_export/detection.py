@@ -104,7 +104,9 @@ def keep_best(g, places, keys, most, items):
     the largest keys. Equal ones: the first."""
     count = size_of(g, places)
     _, by_key = g.node('TopK', [keys, count], outputs=2, axis=0)
-    _, by_item = g.node('TopK', [g.node('Gather', [places, by_key]), count], outputs=2, axis=0, largest=0)
+    # No two rows have the same number, as some runtimes do not leave equal ones in their order.
+    number = g.node('Add', [g.node('Mul', [g.node('Gather', [places, by_key]), count]), count_up(g, count)])
+    _, by_item = g.node('TopK', [number, count], outputs=2, axis=0, largest=0)
     order = g.node('Gather', [by_key, by_item])  # by item, then by key
     item = g.node('Gather', [places, order])
     same = g.node('Cast', [g.node('Equal', [g.reshape(item, [-1, 1]), g.reshape(count_up(g, items), [1, -1])])], to=INT64)

@@ -35,11 +35,15 @@ def axpy(g, layer):
 def reduction(g, layer):
     param = layer.param.reduction_param
     axes = list(range(layer.axis(param.axis), len(layer.shape)))
-    op = {param.SUM: 'ReduceSum', param.MEAN: 'ReduceMean', param.ASUM: 'ReduceL1',
-          param.SUMSQ: 'ReduceSumSquare'}[param.operation]
+    op = 'ReduceMean' if param.operation == param.MEAN else 'ReduceSum'
+    x = layer.x
+    if param.operation == param.ASUM:  # some runtimes read the axes of an older ReduceL1 wrongly
+        x = g.node('Abs', [x])
+    if param.operation == param.SUMSQ:
+        x = g.node('Mul', [x, x])
     if param.coeff == 1:
-        return [g.reduce(op, layer.x, axes, 0, layer.y)]
-    return [g.binary('Mul', g.reduce(op, layer.x, axes, 0), param.coeff, layer.y)]
+        return [g.reduce(op, x, axes, 0, layer.y)]
+    return [g.binary('Mul', g.reduce(op, x, axes, 0), param.coeff, layer.y)]
 
 
 @converts('ArgMax')

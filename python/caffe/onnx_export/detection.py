@@ -45,8 +45,8 @@ def bin_masks(g, first, last, scale, bins, size):
 
 @converts('PSROIPooling')
 def psroi_pooling(g, layer):
-    """The sum over a bin is a product with the 0 and 1 of its columns, then with those of its rows; the items are rows
-    of one tall map, of which a region takes those of its own item."""
+    """Sums over a bin are products with the 0 and 1 of its columns, then of its rows. All items form one tall map; the rows
+    of other items have a 0."""
     param = layer.param.psroi_pooling_param
     outputs, k = param.output_dim, param.group_size
     items, _, height, width = layer.shape

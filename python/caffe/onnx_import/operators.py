@@ -46,7 +46,7 @@ def with_constant(w, operator, name, array, swapped):
 
 
 def swish(w, x, gate):
-    """x sigmoid(x), where nobody else reads the sigmoid, is one layer; whether it is that."""
+    """Makes one layer of x sigmoid(x), if nothing else reads the sigmoid. Returns whether it has."""
     maker = w.made_by.get(gate)
     if (maker is None or maker.type != 'Sigmoid' or list(maker.bottom) != [w.blobs.get(x)] or w.graph.users[gate] > 1):
         return False

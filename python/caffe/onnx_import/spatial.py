@@ -163,7 +163,7 @@ def pool(w, node):
 
 def pad_and_rounding(sizes, counts, kernel, stride, before):
     """Caffe's padding, and whether it rounds up, with which the windows have the same places of the map; None if there
-    is none. Padding of which no window has a place may be left out."""
+    is none."""
     for up in (True, False):
         pads = []
         for size, count, k, s, b in zip(sizes, counts, kernel, stride, before):

@@ -130,7 +130,7 @@ class Memory:
         block = arena.range_of[tensor.name]
         first, last = part or (0, tensor.size)
         if block.size and not block.first <= first <= min(last, tensor.length) <= block.first + block.size:
-            self.object(f'{"writes" if write else "reads"} {tensor.name}, of which only bytes {block.place()} are there')
+            self.object(f'{"writes" if write else "reads"} {tensor.name}, but only bytes {block.place()} are there')
         lane, clock = self.clocks[self.number]
         begin, end = (block.offset + max(0, min(aligned(at) - block.first, block.size)) for at in (first, last))
         for user in arena.touch(begin, end, self.number, lane, write):

@@ -144,7 +144,7 @@ class VerifyParts(test_verify_plan.PlanCase):
     def test_proves_a_part_in_the_host_tier(self):
         steps = changed(('alloc host x 0', 'alloc host x 0 256 1000'), ('free host x', 'free host x 256 1000'))
         self.assertEqual(self.verify(steps)['objections'], [])
-        self.assert_objects('x, of which only bytes (0, 512) are there', after(KEEP, 'free host x 512 1000'))
+        self.assert_objects('x, but only bytes (0, 512) are there', after(KEEP, 'free host x 512 1000'))
 
     def test_objects_to_bytes_that_are_not_there(self):
         for begin, end in ((-256, 1000), (300, 1000), (1000, 1000), (256, 600), (0, 1024)):
@@ -161,7 +161,7 @@ class VerifyParts(test_verify_plan.PlanCase):
                          ('x 256 0 512', 'x 256')):
             steps = [step.replace(old, new) for step in moved()]
             self.assert_objects('are on the device', steps, device=1792)
-        self.assert_objects('of which (0, 1024) are on the device',
+        self.assert_objects('but bytes (0, 1024) are on the device',
                             after('copy host device x 256 1000', 'copy device device x 512 0 256'))
 
     def test_objects_to_a_move_to_bytes_that_are_still_saved(self):
@@ -170,7 +170,7 @@ class VerifyParts(test_verify_plan.PlanCase):
     def test_objects_to_uses_of_a_part(self):
         for use in ('copy device host x', 'copy host device x', 'copy device host x 256 1000', 'copy host device x 256 1000',
                     'run fourth form=0 scratch=0', 'run first form=0 scratch=0'):
-            self.assert_objects('x, of which only bytes (0, 256) are there', after(KEEP, use))
+            self.assert_objects('x, but only bytes (0, 256) are there', after(KEEP, use))
         self.assert_objects('z cannot be put on x', after(KEEP, 'alias z on x'))
 
     def test_objects_to_a_whole_range_elsewhere_or_on_others(self):

@@ -141,7 +141,7 @@ class Walk(Memory):
             self.object(f'moves {tensor.name}, which has no device range')
             return
         if (begin, end) != block.place():
-            self.object(f'moves bytes {begin} to {end} of {tensor.name}, of which {block.place()} are on the device')
+            self.object(f'moves bytes {begin} to {end} of {tensor.name}, but bytes {block.place()} are on the device')
         if tensor.state or block.bound > 1:
             self.object('is state, or not the only tensor in its range')
         self.moved += block.size

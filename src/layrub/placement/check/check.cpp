@@ -167,8 +167,8 @@ void Checker::CheckAlloc(const Step& step) {
     return Object(tensor.name + " has a " + memory.name + " range already, with bytes " +
                   Text(before.has));
   if (step.offset != before.offset - before.has.begin)
-    Object("lies elsewhere than the part of " + tensor.name + ", of which bytes " +
-           Text(before.has) + " are at " + std::to_string(before.offset));
+    Object("lies elsewhere than the part of " + tensor.name + ": bytes " + Text(before.has) +
+           " are at " + std::to_string(before.offset));
   memory.arena.Free(step.tensor);
   Place(memory, step.tensor, step.offset,
         {std::min(added.begin, before.has.begin), std::max(added.end, before.has.end)}, before);
@@ -249,7 +249,7 @@ void Checker::CheckAlias(const Step& step) {
   if (!arena.Has(step.on))
     return Object("is put on " + NameOf(step.on) + ", which has no device range");
   if (IsPart(arena.Of(step.on), step.on))
-    Object("is put on " + NameOf(step.on) + ", of which only a part is on the device");
+    Object("is put on " + NameOf(step.on) + ", but only a part of that is on the device");
   if (tensor.is_state()) Object(tensor.name + " is state and needs a range of its own");
   if (Aligned(tensor.bytes) > arena.Of(step.on).bytes) {
     Object("needs " + std::to_string(tensor.bytes) + " bytes, the range of " + NameOf(step.on) +

@@ -41,7 +41,7 @@ void Checker::CheckMove(const Step& step) {
   if (!arena.Has(step.tensor)) return;
   const Range before = arena.Of(step.tensor);
   if (before.has != Span{step.begin, Aligned(step.end)})
-    Object("moves bytes " + Text(span) + " of " + NameOf(step.tensor) + ", of which " +
+    Object("moves bytes " + Text(span) + " of " + NameOf(step.tensor) + ", but bytes " +
            Text(before.has) + " are on the device");
   if (graph_.tensors[step.tensor].is_state())
     Object(NameOf(step.tensor) + " is state and has to stay where it is");
@@ -176,7 +176,7 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   if (!memory.arena.Has(tensor)) return object(", which has no " + tier + " range");
   const Range& range = memory.arena.Of(tensor);
   if (!range.has.Covers(Clipped(tensor, span)))
-    return object(", of which the " + tier + " range has " + Text(range.has) + " only");
+    return object(", but its " + tier + " range has only bytes " + Text(range.has));
   const auto [begin, end] = PlaceOf(range, tensor, span);
   const int32_t conflict = memory.log.Read(now_, begin, end);
   if (conflict != kNone) {
@@ -184,8 +184,8 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
   }
   if (range.holds == CurrentValue(tensor)) {
     if (range.of.Covers(Clipped(tensor, span))) return true;
-    return object(", of which the " + tier + " range holds " + Text(Clipped(tensor, range.of)) +
-                  " only");
+    return object(", but its " + tier + " range holds only bytes " +
+                  Text(Clipped(tensor, range.of)));
   }
   if (range.holds.tensor == kNone) return object(", whose " + tier + " range was not written");
   if (range.holds.tensor == tensor)
@@ -198,8 +198,8 @@ bool Checker::ReadValue(Memory& memory, TensorId tensor, const Span& span) {
 void Checker::WriteBytes(Memory& memory, TensorId tensor, Value value, const Span& span) {
   Range& range = memory.arena.Of(tensor);
   if (!range.has.Covers(Clipped(tensor, span)))
-    Object("writes " + NameOf(tensor) + ", of which the " + memory.name + " range has " +
-           Text(range.has) + " only");
+    Object("writes " + NameOf(tensor) + ", but its " + memory.name + " range has only bytes " +
+           Text(range.has));
   const auto [begin, end] = PlaceOf(range, tensor, span);
   const int32_t conflict = memory.log.Write(now_, begin, end);
   if (conflict != kNone) {

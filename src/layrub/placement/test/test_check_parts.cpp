@@ -21,7 +21,7 @@ using testing::PartChoices;
 using testing::PartPlan;
 using testing::PlanWriter;
 
-constexpr const char* kOnlyPart = "x, of which the device range has [0, 256) only";
+constexpr const char* kOnlyPart = "x, but its device range has only bytes [0, 256)";
 
 class CheckParts : public ::testing::Test {
  protected:
@@ -84,7 +84,7 @@ TEST_F(CheckParts, AcceptsAPartInTheHostTier) {
   EXPECT_EQ(Join(Check(graph_, plan)), "");
   const auto frees = [](PlanWriter* p) { p->Free("x", 512, 1000, Tier::kHost); };
   EXPECT_TRUE(Objects({.meanwhile = frees},
-                      "(prefetch x): reads x, of which the host range has [0, 512) only"));
+                      "(prefetch x): reads x, but its host range has only bytes [0, 512)"));
 }
 
 TEST_F(CheckParts, AcceptsATensorThatIsWholeAgainInTheHostTier) {
@@ -212,7 +212,7 @@ TEST_F(CheckParts, ObjectsToCopiesOfAPart) {
 TEST_F(CheckParts, ObjectsToATensorThatIsPutOnAPart) {
   const auto aliases = [](PlanWriter* p) { p->Alias("z", "x"); };
   EXPECT_TRUE(Objects({.meanwhile = aliases},
-                      "(alias z): is put on x, of which only a part is on the device"));
+                      "(alias z): is put on x, but only a part of that is on the device"));
 }
 
 TEST_F(CheckParts, ObjectsToAMoveOfMoreOrLessThanThereIs) {
@@ -224,11 +224,11 @@ TEST_F(CheckParts, ObjectsToAMoveOfMoreOrLessThanThereIs) {
   for (const int64_t bytes : {256, 768, 1000}) {
     EXPECT_TRUE(testing::Objects(graph_, moved(bytes),
                                  "(move x): moves bytes [0, " + std::to_string(bytes) +
-                                     ") of x, of which [0, 512) are on the device"));
+                                     ") of x, but bytes [0, 512) are on the device"));
   }
   const auto moves = [](PlanWriter* p) { p->Move("x", 512, 256); };
   EXPECT_TRUE(Objects({.after_load = moves},
-                      "moves bytes [0, 256) of x, of which [0, 1024) are on the device"));
+                      "moves bytes [0, 256) of x, but bytes [0, 1024) are on the device"));
 }
 
 TEST_F(CheckParts, ObjectsToAMoveOntoOtherTensorsOrOutOfTheArena) {
@@ -258,9 +258,8 @@ TEST_F(CheckParts, ObjectsToTensorsOnAPart) {
 }
 
 TEST_F(CheckParts, ObjectsToAWholeRangeThatBeginsElsewhere) {
-  EXPECT_TRUE(
-      Objects({.whole_at = 512},
-              "(alloc x): lies elsewhere than the part of x, of which bytes [0, 256) are at 256"));
+  EXPECT_TRUE(Objects({.whole_at = 512},
+                      "(alloc x): lies elsewhere than the part of x: bytes [0, 256) are at 256"));
 }
 
 TEST_F(CheckParts, ObjectsToAWholeRangeOnOtherTensors) {
@@ -281,22 +280,22 @@ TEST_F(CheckParts, ObjectsToAWholeRangeThatIsMadeWholeAgain) {
 TEST_F(CheckParts, ObjectsToALoadWithoutTheBytesBefore) {
   EXPECT_TRUE(
       Objects({.loaded = {{512, 488}}},
-              "(compute fourth): reads x, of which the device range holds [512, 1000) only"));
+              "(compute fourth): reads x, but its device range holds only bytes [512, 1000)"));
   const auto frees = [](PlanWriter* p) { p->Free("x", 0, 256); };
   EXPECT_TRUE(
       Objects({.lacks = 0, .meanwhile = frees},
-              "(compute fourth): reads x, of which the device range holds [256, 1000) only"));
+              "(compute fourth): reads x, but its device range holds only bytes [256, 1000)"));
 }
 
 TEST_F(CheckParts, AcceptsACopyInTwo) {
   EXPECT_EQ(Objections({.saved = {{256, 256}, {512, 488}}, .loaded = {{256, 256}, {512, 488}}}),
             "");
   EXPECT_TRUE(Objects({.loaded = {{256, 256}}},
-                      "(compute fourth): reads x, of which the device range holds [0, 512) only"));
+                      "(compute fourth): reads x, but its device range holds only bytes [0, 512)"));
 }
 
 TEST_F(CheckParts, ObjectsToALoadOfWhatTheHostTierDoesNotHave) {
-  const std::string words = "reads x, of which the host range holds [512, 1000) only";
+  const std::string words = "reads x, but its host range holds only bytes [512, 1000)";
   EXPECT_TRUE(Objects({.saved = {{512, 488}}}, "(prefetch x): " + words));
   EXPECT_TRUE(Objects({.saved = {{512, 488}}, .loaded = {{0, 0}}}, "(prefetch x): " + words));
   const auto saves_later_bytes = [](PlanWriter* p) {
@@ -309,7 +308,7 @@ TEST_F(CheckParts, ObjectsToALoadOfWhatTheHostTierDoesNotHave) {
 }
 
 TEST_F(CheckParts, ObjectsToReadersOfWhatHasNotComeBack) {
-  const std::string words = " x, of which the device range holds [0, 256) only";
+  const std::string words = " x, but its device range holds only bytes [0, 256)";
   EXPECT_TRUE(Objects({.loaded = {}}, "(compute fourth): reads" + words));
   const auto saves = [](PlanWriter* p) { p->Offload("x"); };
   EXPECT_TRUE(Objects({.before_load = saves}, "(offload x): reads" + words));

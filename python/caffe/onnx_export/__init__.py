@@ -86,9 +86,8 @@ class Exporter:
             made = convert(self.g, view)
         varying = {(axis, bottom.shape[axis]) for bottom in bottoms for axis in bottom.varying}
         for top, name in zip(layer.top, made):
-            shape = self.shapes[top]
-            axes = {axis for axis, size in enumerate(shape) if (axis, size) in varying} | VARYING.get(layer.type, set())
-            self.values[top] = Value(name, shape, axes)
+            axes = {axis for axis, size in enumerate(self.shapes[top]) if (axis, size) in varying}
+            self.values[top] = Value(name, self.shapes[top], axes | VARYING.get(layer.type, set()))
         self.converted.append((layer, bottoms, [self.values[top] for top in layer.top]))
 
     def values_after(self, layer):

@@ -1,7 +1,5 @@
 """Layers that move values and change none."""
 
-import numpy as np
-
 from .layer import converts
 
 
@@ -113,7 +111,3 @@ def filter_(g, layer):
     chosen = g.reshape(g.node('NonZero', [marks]), [-1])
     return [g.node('Gather', [bottom.name, chosen], top, axis=0)
             for bottom, top in zip(layer.bottoms, layer.top_names)]
-
-
-def zeros_like(g, x):
-    return g.binary('Mul', x, np.float32(0))
